@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Brightness: blends between black (factor 0) and the image (factor 1), and beyond. */
+#ifndef MOT_BRIGHTNESS_H
+#define MOT_BRIGHTNESS_H
+#include "augmentations/op.h"
+
+#define MOT_BRIGHTNESS_INFO \
+    { \
+      .name = "brightness", .summary = "Blends from black towards and past the image.", \
+      .unit = "blend factor", .matches = "Pillow ImageEnhance.Brightness", \
+      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_POINT, \
+      .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.6, \
+    }
+
+#ifndef __CUDACC__
+static inline void mot_brightness_prepare(const double *values, int count, mot_arg *arg)
+{
+    (void)count;
+    arg->factor = (float)values[0];
+    arg->flags = arg->factor == 1.0f ? MOT_ARG_IDENTITY : 0;
+}
+#endif
+
+MOT_FN uint8_t mot_brightness(uint8_t v, const mot_arg *arg)
+{
+    return mot_blend(0, v, arg->factor);
+}
+
+#endif

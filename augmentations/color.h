@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Color: blends between the grey image (factor 0) and the image (factor 1), and beyond. */
+#ifndef MOT_COLOR_H
+#define MOT_COLOR_H
+#include "augmentations/op.h"
+
+#define MOT_COLOR_INFO \
+    { \
+      .name = "color", .summary = "Blends from grey towards and past the image.", \
+      .unit = "blend factor", .matches = "Pillow ImageEnhance.Color", \
+      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_COLOR, \
+      .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.8, \
+    }
+
+#ifndef __CUDACC__
+static inline void mot_color_prepare(const double *values, int count, mot_arg *arg)
+{
+    (void)count;
+    arg->factor = (float)values[0];
+    arg->flags = arg->factor == 1.0f ? MOT_ARG_IDENTITY : 0;
+}
+#endif
+
+MOT_FN uint8_t mot_color(uint8_t v, uint8_t luma, const mot_arg *arg)
+{
+    return mot_blend(luma, v, arg->factor);
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cutout as the TensorFlow recipes have it: fills a square around a pixel corner, clipped by the image.
+ *
+ * Values   half the side in pixels, then the centre x and y; the centre of the image when left out. Fractions are
+ *          cut off. The square is [c - v, c + v) in both directions. */
+#ifndef MOT_CUTOUT_TF_H
+#define MOT_CUTOUT_TF_H
+#include "augmentations/op.h"
+#include <math.h>
+
+#define MOT_CUTOUT_TF_INFO \
+    { \
+      .name = "cutout_tf", .summary = "Fills a square of twice the value, half-open.", \
+      .unit = "half the side, pixels; centre x; centre y", .matches = "cutout of tensorflow/tpu's recipe", \
+      .paper = "DeVries, Taylor 2017, arXiv:1708.04552", .shape = MOTLEY_SHAPE_ERASE, \
+      .values_min = 1, .values_max = 3, .minimum = 0, .maximum = 1048576, .neutral = NAN, .example = 40, \
+    }
+
+#ifndef __CUDACC__
+static inline void mot_cutout_tf_prepare(const double *values, int count, mot_arg *arg)
+{
+    arg->d[0] = values[0];
+    arg->d[1] = count > 1 ? values[1] : NAN;
+    arg->d[2] = count > 2 ? values[2] : NAN;
+}
+#endif
+
+MOT_FN mot_rect mot_cutout_tf(int width, int height, const mot_arg *arg)
+{
+    const int pad = (int)arg->d[0];
+    const int cx = arg->d[1] == arg->d[1] ? (int)arg->d[1] : width / 2;
+    const int cy = arg->d[2] == arg->d[2] ? (int)arg->d[2] : height / 2;
+    mot_rect r;
+    r.x0 = cx - pad < 0 ? 0 : cx - pad;
+    r.y0 = cy - pad < 0 ? 0 : cy - pad;
+    r.x1 = cx + pad > width ? width : cx + pad;
+    r.y1 = cy + pad > height ? height : cy + pad;
+    return r;
+}
+
+#endif

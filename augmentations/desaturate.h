@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Desaturate: takes colour away.
+ *
+ * Value    0 leaves the image as it is, 1 makes it grey. */
+#ifndef MOT_DESATURATE_H
+#define MOT_DESATURATE_H
+#include "augmentations/op.h"
+
+#define MOT_DESATURATE_INFO \
+    { \
+      .name = "desaturate", .summary = "Takes colour away: 1 is grey.", \
+      .unit = "share of colour removed", .matches = "timm desaturate", \
+      .paper = "Touvron et al. 2022 (3-Augment), arXiv:2204.07118", .shape = MOTLEY_SHAPE_COLOR, \
+      .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 1, .neutral = 0, .example = 0.8, \
+    }
+
+#ifndef __CUDACC__
+static inline void mot_desaturate_prepare(const double *values, int count, mot_arg *arg)
+{
+    (void)count;
+    arg->factor = (float)(1.0 - values[0]);
+    arg->flags = arg->factor == 1.0f ? MOT_ARG_IDENTITY : 0;
+}
+#endif
+
+MOT_FN uint8_t mot_desaturate(uint8_t v, uint8_t luma, const mot_arg *arg)
+{
+    return mot_blend(luma, v, arg->factor);
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Equalize: makes each channel's histogram as flat as a table can.
+ *
+ * Matches  Pillow ImageOps.equalize, integers throughout. */
+#ifndef MOT_EQUALIZE_H
+#define MOT_EQUALIZE_H
+#include "augmentations/op.h"
+
+#define MOT_EQUALIZE_INFO \
+    { \
+      .name = "equalize", .summary = "Flattens each channel's histogram.", \
+      .unit = "", .matches = "Pillow ImageOps.equalize", \
+      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_STATS, \
+      .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0, \
+    }
+
+#ifndef __CUDACC__
+static inline void mot_equalize_prepare(const double *values, int count, mot_arg *arg)
+{
+    (void)values, (void)count, (void)arg;
+}
+#endif
+
+MOT_FN uint8_t mot_equalize(uint8_t v, const mot_stats *stats, const mot_arg *arg)
+{
+    (void)arg;
+    const uint32_t step = (stats->n - stats->last) / 255;
+    if (stats->hi <= stats->lo || step == 0)
+        return v;
+    const uint32_t level = (step / 2 + stats->below[v]) / step;
+    return level > 255 ? 255 : (uint8_t)level;
+}
+
+#endif

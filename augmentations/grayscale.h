@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grayscale: luma in every channel. */
+#ifndef MOT_GRAYSCALE_H
+#define MOT_GRAYSCALE_H
+#include "augmentations/op.h"
+
+#define MOT_GRAYSCALE_INFO \
+    { \
+      .name = "grayscale", .summary = "Replaces each pixel by its luma.", \
+      .unit = "", .matches = "Pillow ImageOps.grayscale, as many channels", \
+      .paper = "Touvron et al. 2022 (3-Augment), arXiv:2204.07118", .shape = MOTLEY_SHAPE_COLOR, \
+      .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0, \
+    }
+
+#ifndef __CUDACC__
+static inline void mot_grayscale_prepare(const double *values, int count, mot_arg *arg)
+{
+    (void)values, (void)count, (void)arg;
+}
+#endif
+
+MOT_FN uint8_t mot_grayscale(uint8_t v, uint8_t luma, const mot_arg *arg)
+{
+    (void)v, (void)arg;
+    return luma;
+}
+
+#endif

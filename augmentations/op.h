@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every operation header needs: the argument an op was prepared with, and the few functions ops share. */
+#ifndef MOT_OP_TYPES_H
+#define MOT_OP_TYPES_H
+
+#include <stdint.h>
+
+/* The CPU and the GPU compile the same text. Contraction must be off: -ffp-contract=off, --fmad=false. */
+#ifdef __CUDACC__
+#define MOT_FN static __host__ __device__ __forceinline__
+#else
+#define MOT_FN static inline
+#endif
+
+/* An op's values made ready on the host, in double; nothing transcendental happens after this. */
+typedef struct mot_arg {
+    union {
+        double d[6];    /* warp: what the matrix is made of; erase: side and centre, pixels */
+        uint32_t u[12]; /* posterize: mask; solarize: threshold; blur: radius, inner and edge weight */
+    };
+    float factor;   /* blend ops */
+    uint32_t flags; /* MOT_ARG_* */
+    uint32_t unused[2];
+} mot_arg; /* 64 bytes */
+
+#define MOT_ARG_IDENTITY 1u /* changes nothing, whatever the image: the step can be left out */
+#define MOT_ARG_WHOLE 2u    /* a warp that moves whole pixels: nearest, whatever the interpolation asked for */
+#define MOT_ARG_SQUARE 4u   /* WHOLE, but only where width == height */
+
+/* What a STATS op is told about one channel of an image. */
+typedef struct mot_stats {
+    uint32_t n;             /* pixels of the image */
+    uint32_t lo, hi;        /* lowest and highest value that occurs */
+    uint32_t last;          /* how often `hi` occurs */
+    uint32_t mean;          /* of the luma over all pixels, rounded half up */
+    const uint32_t *below;  /* [256]: how many samples are lower than v */
+} mot_stats;
+
+/* A warp for one image size: output (x, y) reads the input at (m0 x + m1 y + m2, m3 x + m4 y + m5). */
+typedef struct mot_warp {
+    double m[6];
+    int whole; /* not 0: moves whole pixels, so it is done as nearest */
+} mot_warp;
+
+typedef struct mot_rect {
+    int x0, y0, x1, y1; /* half-open; empty when x0 >= x1 or y0 >= y1 */
+} mot_rect;
+
+/* Pillow's ImagingBlend for one byte: two roundings in binary32, then truncation. Factors 0 and 1 come out exact. */
+MOT_FN uint8_t mot_blend(uint8_t from, uint8_t to, float factor)
+{
+    const float product = factor * (float)((int)to - (int)from);
+    const float sum = (float)from + product;
+    return sum <= 0.0f ? 0 : sum >= 255.0f ? 255 : (uint8_t)sum;
+}
+
+/* ITU-R 601 luma as Pillow's convert("L") computes it. */
+MOT_FN uint8_t mot_luma(uint8_t r, uint8_t g, uint8_t b)
+{
+    return (uint8_t)((19595u * r + 38470u * g + 7471u * b + 32768u) >> 16);
+}
+
+MOT_FN void mot_matrix(mot_warp *warp, double a, double b, double c, double d, double e, double f)
+{
+    warp->m[0] = a;
+    warp->m[1] = b;
+    warp->m[2] = c;
+    warp->m[3] = d;
+    warp->m[4] = e;
+    warp->m[5] = f;
+    warp->whole = 0;
+}
+
+#endif

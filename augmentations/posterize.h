@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Posterize: keeps the highest bits of each sample.
+ *
+ * Value    bits kept, 0..8, a fraction is cut off. 8 changes nothing, 0 gives black. */
+#ifndef MOT_POSTERIZE_H
+#define MOT_POSTERIZE_H
+#include "augmentations/op.h"
+
+#define MOT_POSTERIZE_INFO \
+    { \
+      .name = "posterize", .summary = "Keeps only the highest bits of each sample.", \
+      .unit = "bits kept", .matches = "Pillow ImageOps.posterize", \
+      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_POINT, \
+      .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 8, .neutral = 8, .example = 3, \
+    }
+
+#ifndef __CUDACC__
+static inline void mot_posterize_prepare(const double *values, int count, mot_arg *arg)
+{
+    (void)count;
+    const int bits = (int)values[0];
+    arg->u[0] = 0xFFu & ~((1u << (8 - bits)) - 1u);
+    arg->flags = bits == 8 ? MOT_ARG_IDENTITY : 0;
+}
+#endif
+
+MOT_FN uint8_t mot_posterize(uint8_t v, const mot_arg *arg)
+{
+    return (uint8_t)(v & arg->u[0]);
+}
+
+#endif

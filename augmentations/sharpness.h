@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sharpness: blends between a smoothed image (factor 0) and the image (factor 1), and beyond.
+ *
+ * The smoothing weighs the 3x3 neighbourhood 1 and its centre 5, of 13. The outermost rows and columns are copied,
+ * and an image less than 3 wide or high stays as it is. */
+#ifndef MOT_SHARPNESS_H
+#define MOT_SHARPNESS_H
+#include "augmentations/op.h"
+
+#define MOT_SHARPNESS_INFO \
+    { \
+      .name = "sharpness", .summary = "Blends from a smoothed image towards and past the image.", \
+      .unit = "blend factor", .matches = "Pillow ImageEnhance.Sharpness", \
+      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_STENCIL, \
+      .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.9, \
+    }
+
+#ifndef __CUDACC__
+static inline void mot_sharpness_prepare(const double *values, int count, mot_arg *arg)
+{
+    (void)count;
+    arg->factor = (float)values[0];
+    arg->flags = arg->factor == 1.0f ? MOT_ARG_IDENTITY : 0;
+}
+#endif
+
+/* `sum` is that of all nine samples. */
+MOT_FN uint8_t mot_sharpness(uint8_t centre, uint32_t sum, const mot_arg *arg)
+{
+    const uint8_t smooth = (uint8_t)((sum + 4u * centre + 6u) / 13u);
+    return mot_blend(smooth, centre, arg->factor);
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Solarize: inverts every sample at or above a threshold.
+ *
+ * Value    threshold in sample units, 0..256, fractions count. 256 changes nothing, 0 inverts all. */
+#ifndef MOT_SOLARIZE_H
+#define MOT_SOLARIZE_H
+#include "augmentations/op.h"
+#include <math.h>
+
+#define MOT_SOLARIZE_INFO \
+    { \
+      .name = "solarize", .summary = "Inverts every sample at or above a threshold.", \
+      .unit = "threshold, sample units", .matches = "Pillow ImageOps.solarize", \
+      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_POINT, \
+      .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 256, .neutral = 256, .example = 128, \
+    }
+
+#ifndef __CUDACC__
+static inline void mot_solarize_prepare(const double *values, int count, mot_arg *arg)
+{
+    (void)count;
+    arg->u[0] = (uint32_t)ceil(values[0]); /* v < t and v < ceil(t) agree for whole v */
+    arg->flags = arg->u[0] == 256 ? MOT_ARG_IDENTITY : 0;
+}
+#endif
+
+MOT_FN uint8_t mot_solarize(uint8_t v, const mot_arg *arg)
+{
+    return v < arg->u[0] ? v : (uint8_t)(255 - v);
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Solarize-add: adds to every sample below a threshold, and stops at 255.
+ *
+ * Values   what is added, 0..255, a fraction is cut off; then the threshold, 0..256, 128 when left out. */
+#ifndef MOT_SOLARIZE_ADD_H
+#define MOT_SOLARIZE_ADD_H
+#include "augmentations/op.h"
+#include <math.h>
+
+#define MOT_SOLARIZE_ADD_INFO \
+    { \
+      .name = "solarize_add", .summary = "Adds to every sample below a threshold.", \
+      .unit = "amount added; threshold (128)", .matches = "timm solarize_add", \
+      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_POINT, \
+      .values_min = 1, .values_max = 2, .minimum = 0, .maximum = 255, .neutral = 0, .example = 60, \
+    }
+
+#ifndef __CUDACC__
+static inline void mot_solarize_add_prepare(const double *values, int count, mot_arg *arg)
+{
+    arg->u[0] = (uint32_t)values[0];
+    arg->u[1] = count > 1 ? (uint32_t)ceil(values[1]) : 128;
+    arg->flags = arg->u[0] == 0 || arg->u[1] == 0 ? MOT_ARG_IDENTITY : 0;
+}
+#endif
+
+MOT_FN uint8_t mot_solarize_add(uint8_t v, const mot_arg *arg)
+{
+    const uint32_t sum = v + arg->u[0];
+    return v >= arg->u[1] ? v : sum > 255 ? 255 : (uint8_t)sum;
+}
+
+#endif

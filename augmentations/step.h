@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One op with its prepared argument: what policies hand to dispatch, and dispatch to kernels. Plain data. */
+#ifndef MOT_STEP_H
+#define MOT_STEP_H
+
+#include "augmentations/op.h"
+
+typedef struct mot_step {
+    mot_arg arg;
+    double value;          /* values[0], in the op's unit */
+    int32_t op;            /* MOT_OP_* */
+    int32_t level;         /* of the policy's level table; 0 elsewhere */
+    uint8_t fill[4];       /* per channel */
+    uint8_t interpolation; /* motley_interpolation */
+    uint8_t unused[7];
+} mot_step; /* 88 bytes */
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What dispatch asks of a backend, and the request it hands over once it has been validated. */
+#ifndef MOT_BACKEND_H
+#define MOT_BACKEND_H
+
+#include "augmentations/step.h"
+#include "dispatch/error.h"
+#include "kernels/view.h"
+#include "motley.h"
+#include "policies/policy.h"
+
+/* A batch of work: every pointer, size and stride has been checked. */
+typedef struct mot_job {
+    size_t count;
+    int32_t channels;
+    const motley_batch *src;
+    const motley_batch *dst;         /* NULL when only `output` is wanted */
+    const motley_output *output;     /* NULL: no fused last step */
+    const motley_policy *policy;     /* what to draw, or NULL: */
+    const mot_step *steps;           /* [count] one step per image, given by the caller (motley_op_apply) */
+    motley_samples samples;
+    const uint64_t *counter;         /* CUDA: device memory, or NULL */
+    void *stream;
+    motley_step *drawn;              /* [count][max_steps], or NULL */
+    int32_t *drawn_counts;           /* [count], or NULL */
+} mot_job;
+
+typedef struct mot_backend {
+    motley_backend id;
+    const char *name;
+    /* Makes the backend's own state; *state is NULL on failure. */
+    motley_status (*create)(const motley_context_params *params, void **state, motley_error *error);
+    void (*destroy)(void *state);
+    /* Checks that need the backend (is this pointer on my device?), before anything is touched. */
+    motley_status (*validate)(void *state, const mot_job *job, motley_error *error);
+    motley_status (*run)(void *state, const mot_job *job, motley_error *error);
+} mot_backend;
+
+extern const mot_backend mot_backend_cpu;
+extern const mot_backend mot_backend_reference;
+extern const mot_backend mot_backend_cuda; /* in builds without CUDA, one whose create says so */
+
+struct motley_context {
+    const mot_backend *backend;
+    void *state;
+    /* Policies that the one-call functions made, found again by what was asked for. */
+    struct {
+        char name[48];
+        int num_ops, magnitude;
+        motley_policy *policy;
+    } made[8];
+    unsigned made_next;
+};
+
+/* Image i of a batch, whichever way it is described. */
+mot_view mot_batch_view(const motley_batch *batch, size_t i);
+
+/* Checks a whole request and fills `job`. */
+motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, motley_error *error);
+motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error);
+motley_status mot_validate_values(int op, const double *values, int count, size_t image, motley_error *error);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Motley: every image of a batch gets its own augmentation, on the CPU or the GPU, with the same bits.
+ *
+ *  Users include only this header. What holds everywhere is said here once:
+ *
+ *  Errors   Every function that can fail returns a motley_status and takes a motley_error last, which may be
+ *           NULL. The library never prints, aborts, reads the environment or keeps hidden global state.
+ *  Strings  UTF-8, terminated. A returned `const char *` lives as long as the object it was asked of.
+ *  Params   A params struct that is all zero means all defaults; NULL means the same.
+ *  Memory   What has a create, load, parse or builtin has a destroy, and destroy accepts NULL.
+ *           Pixels are always the caller's; no pointer is kept after the work is done.
+ *  Threads  A policy is immutable: share it freely. A context serves one thread at a time. */
+#ifndef MOTLEY_H
+#define MOTLEY_H
+
+#include "motley/apply.h"
+#include "motley/context.h"
+#include "motley/image.h"
+#include "motley/op.h"
+#include "motley/policy.h"
+#include "motley/status.h"
+#include "motley/version.h"
+
+#endif

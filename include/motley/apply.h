@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Drawing and applying: policy in, augmented images out. */
+#ifndef MOTLEY_APPLY_H
+#define MOTLEY_APPLY_H
+
+#include "motley/context.h"
+#include "motley/image.h"
+#include "motley/op.h"
+#include "motley/policy.h"
+#include "motley/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Which samples a batch holds, and so what each of them draws.
+ *
+ *  A draw depends on (policy, seed, epoch, sample id) and nothing else: Philox4x32-10 with key = seed and
+ *  counter = {block, epoch, id low, id high} (Salmon et al. 2011). Sizes matter only to values that are relative
+ *  to the image's size. */
+typedef struct motley_samples {
+    uint64_t seed;
+    uint32_t epoch;       /* 0 .. 2^30 - 1 */
+    uint64_t first;       /* image i is sample first + i ... */
+    const uint64_t *ids;  /* ... or ids[i], when given; host memory, read before the call returns */
+} motley_samples;
+
+/** One op that one sample drew. */
+typedef struct motley_step {
+    int32_t op;                         /* id in the op table */
+    int32_t level;                      /* 0-based bin of the policy's level table; 0 for an op without levels */
+    double values[MOTLEY_MAX_VALUES];   /* in the op's unit; see values_count */
+    int32_t values_count;
+    motley_interpolation interpolation; /* of a warp; NEAREST elsewhere */
+    uint8_t fill[4];                    /* of a warp or an erasing op; 0 elsewhere */
+} motley_step;
+
+/** Draws without touching pixels.
+ *
+ *  Shapes   steps: [count][motley_policy_max_steps(policy)], step_counts: [count]. Steps that were drawn but not
+ *           applied are left out. widths and heights: [count] pixels.
+ *  Channels the number that `fill` is given for. */
+MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_samples *samples, size_t count,
+                                     const int32_t *widths, const int32_t *heights, int32_t channels,
+                                     motley_step *steps, int32_t *step_counts, motley_error *error);
+
+/** The optional last step, fused into the final write: out = (u8 / 255 - mean[c]) / std[c], cast and laid out. */
+typedef struct motley_output {
+    motley_batch batch;     /* dtype U8, F32, F16 or BF16; one size; strides as wanted. data NULL: not used */
+    float mean[4], std[4];  /* per channel, on the 0..1 scale; std 0 means 1 */
+} motley_output;
+
+typedef struct motley_apply_params {
+    motley_samples samples;
+    void *stream;              /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
+    const uint64_t *counter;   /* CUDA: device memory {epoch, first}, read when the work runs in place of
+                                  samples.epoch and .first, so that a replayed graph draws anew; NULL: not used */
+    motley_output output;      /* when output.batch.data is set, the result goes there and `dst` may be NULL */
+    motley_step *steps;        /* CPU: what was drawn, [count][max_steps]; NULL when not wanted */
+    int32_t *step_counts;      /* CPU: [count]; NULL when not wanted */
+} motley_apply_params;
+
+/** Applies `policy` to every image of a batch, each image with its own draws.
+ *
+ *  Shapes   src and dst: n images, uint8, 1 to 4 channels, any strides. dst[i] has the size of src[i]; sizes may
+ *           differ between images. n == 0 is allowed.
+ *  Memory   The caller's, on the context's device. dst == src is allowed, partial overlap is not.
+ *  Stream   CUDA: queued on `stream`; returns before the work is done and never synchronises.
+ *           CPU: the work is done on return.
+ *  Threads  One thread per context at a time.
+ *  Random   See motley_samples: not on batch size, order, backend or threads.
+ *  Errors   ARGUMENT, UNSUPPORTED, MEMORY: dst is untouched. CUDA: dst is unspecified.
+ *  Paper    motley_policy_paper(policy). */
+MOTLEY_API motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
+                                      const motley_batch *dst, const motley_apply_params *params,
+                                      motley_error *error);
+
+/** RandAugment as torchvision has it: `num_ops` ops, each at level `magnitude` of 31.
+ *  Paper    Cubuk, Zoph, Shlens, Le 2019, arXiv:1909.13719. */
+MOTLEY_API motley_status motley_rand_augment(motley_context *context, int num_ops, int magnitude,
+                                             const motley_batch *src, const motley_batch *dst,
+                                             const motley_apply_params *params, motley_error *error);
+
+/** TrivialAugmentWide as torchvision has it.
+ *  Paper    Mueller, Hutter 2021, arXiv:2103.10158. */
+MOTLEY_API motley_status motley_trivial_augment(motley_context *context, const motley_batch *src,
+                                                const motley_batch *dst, const motley_apply_params *params,
+                                                motley_error *error);
+
+/** AutoAugment as torchvision has it; `name` is "imagenet", "cifar10" or "svhn".
+ *  Paper    Cubuk, Zoph, Mane, Vasudevan, Le 2018, arXiv:1805.09501. */
+MOTLEY_API motley_status motley_auto_augment(motley_context *context, const char *name, const motley_batch *src,
+                                             const motley_batch *dst, const motley_apply_params *params,
+                                             motley_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

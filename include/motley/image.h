@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Pixels in memory: a batch of images, described by pointers and strides. */
+#ifndef MOTLEY_IMAGE_H
+#define MOTLEY_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum motley_dtype {
+    MOTLEY_U8 = 0,   /* 0..255; the only type an op reads or writes */
+    MOTLEY_F32 = 1,  /* output of the fused last step (motley_output) only */
+    MOTLEY_F16 = 2,  /* likewise, IEEE binary16 */
+    MOTLEY_BF16 = 3  /* likewise */
+} motley_dtype;
+
+/** The order of a dense batch whose strides are all zero. */
+typedef enum motley_layout {
+    MOTLEY_HWC = 0, /* a pixel's channels lie together (NHWC, channels_last, a decoded image) */
+    MOTLEY_CHW = 1  /* a channel's plane lies together (NCHW, a contiguous torch tensor) */
+} motley_layout;
+
+typedef enum motley_interpolation {
+    MOTLEY_NEAREST = 0,
+    MOTLEY_BILINEAR = 1,
+    MOTLEY_BICUBIC = 2 /* a = -1, as Pillow's transform */
+} motley_interpolation;
+
+/** One image of a batch of many sizes. */
+typedef struct motley_image {
+    void *data;
+    int32_t width, height;  /* pixels, 1..1048576 */
+    int64_t row_stride;     /* bytes from a pixel to the one below; may be negative */
+    int64_t pixel_stride;   /* bytes to the pixel on the right */
+    int64_t channel_stride; /* bytes to the next channel of the pixel */
+} motley_image;
+
+/** n images of one size, or, when `images` is given, each with its own size and strides.
+ *
+ *  Channels  1 grey, 2 grey+alpha, 3 RGB, 4 RGBA. Alpha is the last channel of 2 or 4: point, colour, statistics
+ *            and stencil ops leave it as it is, geometry moves whole pixels (premultiplied when interpolating, as
+ *            Pillow does), gaussian_blur blurs it, cutout fills it.
+ *  Strides   In bytes. All four zero means a dense batch in `layout`. No two samples may overlap.
+ *  Memory    The caller's, on the context's device; no alignment is needed. `images` itself is host memory and
+ *            is read before the call returns. count == 0 is allowed. */
+typedef struct motley_batch {
+    size_t count;
+    int32_t channels; /* 1..4 */
+    motley_dtype dtype;
+    motley_layout layout; /* read only when all strides are zero */
+    void *data;
+    int32_t width, height; /* pixels, 1..1048576 */
+    int64_t image_stride, row_stride, pixel_stride, channel_stride; /* bytes */
+    const motley_image *images; /* [count], or NULL for one size */
+} motley_batch;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** The operations: a table to walk, and each one callable on its own. */
+#ifndef MOTLEY_OP_H
+#define MOTLEY_OP_H
+
+#include "motley/image.h"
+#include "motley/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct motley_context;
+
+/** What an op needs to see of an image. */
+typedef enum motley_shape {
+    MOTLEY_SHAPE_POINT,   /* one sample: a table of 256 entries */
+    MOTLEY_SHAPE_STATS,   /* a histogram or a mean of the image first, then a table per channel */
+    MOTLEY_SHAPE_COLOR,   /* one pixel */
+    MOTLEY_SHAPE_WARP,    /* maps an output position to an input position */
+    MOTLEY_SHAPE_STENCIL, /* a 3x3 neighbourhood */
+    MOTLEY_SHAPE_BLUR,    /* running box sums along rows, then along columns */
+    MOTLEY_SHAPE_ERASE    /* a rectangle is filled */
+} motley_shape;
+
+#define MOTLEY_MAX_VALUES 6
+
+/** One row of the op table. */
+typedef struct motley_op_info {
+    const char *name;    /* "rotate": what policy files, the command line and Python call it */
+    const char *summary; /* one sentence */
+    const char *unit;    /* of each value, in order: "degrees, counter-clockwise" */
+    const char *matches; /* the reference it equals bit for bit, or "own definition" */
+    const char *paper;   /* the paper that brought it into a published policy */
+    motley_shape shape;
+    int values_min, values_max;      /* how many values it takes: 0, 1, or more for affine and cutout */
+    double minimum, maximum;         /* range of values[0], inclusive */
+    double neutral;                  /* values[0] that changes nothing; NAN when there is none */
+    double example;                  /* a values[0] that shows the op well */
+} motley_op_info;
+
+/** How many ops there are; ids are 0 .. count-1 and never change meaning. */
+MOTLEY_API int motley_op_count(void);
+
+/** The row of op `op`, or NULL when there is none. */
+MOTLEY_API const motley_op_info *motley_op_get(int op);
+
+/** The id of the op called `name`, or -1. */
+MOTLEY_API int motley_op_find(const char *name);
+
+/** Settings of motley_op_apply. */
+typedef struct motley_op_params {
+    motley_interpolation interpolation; /* warps only */
+    const uint8_t *fill;                /* [channels], for warps and erasing ops; NULL is all zero */
+    void *stream;                       /* CUDA: a cudaStream_t; CPU: NULL */
+} motley_op_params;
+
+/** Applies one op to every image of a batch, each image with its own values.
+ *
+ *  Values   n x values_per_image doubles, row-major, in host memory, in the op's unit. values_per_image must lie
+ *           in the op's values_min..values_max. A cutout without a centre takes the image's.
+ *  Shapes   src and dst: the same count, channels, dtype and sizes; strides may differ.
+ *  Memory   dst may be src (same pointers and strides); partial overlap is refused where it can be seen.
+ *  Stream   CUDA: queued on `stream`, returns before the work is done. CPU: done on return.
+ *  Errors   ARGUMENT, UNSUPPORTED, MEMORY: dst is untouched. CUDA: dst is unspecified. */
+MOTLEY_API motley_status motley_op_apply(struct motley_context *context, int op, const double *values,
+                                         int values_per_image, const motley_batch *src, const motley_batch *dst,
+                                         const motley_op_params *params, motley_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

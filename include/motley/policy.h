@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Policies: how a sample's sequence of ops is drawn. Data from a file, immutable once loaded. */
+#ifndef MOTLEY_POLICY_H
+#define MOTLEY_POLICY_H
+
+#include "motley/image.h"
+#include "motley/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct motley_policy motley_policy;
+
+/** Receives each problem of a policy text, in the order of its lines. `problem` lives during the call only. */
+typedef void motley_report(void *user, const motley_error *problem);
+
+typedef struct motley_parse_params {
+    motley_report *report; /* NULL: only the first problem is told, in the call's error */
+    void *user;            /* handed to `report` */
+} motley_parse_params;
+
+/** Reads a policy from a text in the format of doc/policy-format.md (YAML; JSON is YAML).
+ *
+ *  `error` gets the first problem with its line and column; `params->report` gets all of them.
+ *  Errors   POLICY: the text is wrong or over a limit; MEMORY. *policy is NULL then. */
+MOTLEY_API motley_status motley_policy_parse(const char *text, size_t length, const motley_parse_params *params,
+                                             motley_policy **policy, motley_error *error);
+
+/** The same, from the file at `path`. Errors: also IO. */
+MOTLEY_API motley_status motley_policy_load(const char *path, const motley_parse_params *params,
+                                            motley_policy **policy, motley_error *error);
+
+/** A policy that is built into the library, by name. Errors: ARGUMENT with the nearest name, MEMORY. */
+MOTLEY_API motley_status motley_policy_builtin(const char *name, motley_policy **policy, motley_error *error);
+
+/** How many policies are built in, the name of the i-th, and its text. NULL past the end. */
+MOTLEY_API size_t motley_policy_builtin_count(void);
+MOTLEY_API const char *motley_policy_builtin_name(size_t i);
+MOTLEY_API const char *motley_policy_builtin_text(size_t i);
+
+/** What to change of a policy. All zero changes nothing; a flag says that the field beside it counts. */
+typedef struct motley_policy_changes {
+    int repeat;          /* > 0: ops (branches) per sample; RandAugment's N */
+    int set_level;       /* != 0: every step that has levels takes `level` */
+    double level;        /* RandAugment's M, 0 .. top level */
+    int bins;            /* > 1: number of levels, 0 .. bins-1 */
+    int interpolations;  /* bit set: 1 << MOTLEY_NEAREST | ...; 0 changes nothing */
+    int set_fill;        /* != 0: fill counts */
+    uint8_t fill[4];     /* one byte per channel */
+} motley_policy_changes;
+
+/** A new policy that is `base` with changes: RandAugment with another N, M, fill or interpolation.
+ *  Errors   ARGUMENT: a change that `base` cannot take, such as a level past the top; MEMORY. */
+MOTLEY_API motley_status motley_policy_change(const motley_policy *base, const motley_policy_changes *changes,
+                                              motley_policy **policy, motley_error *error);
+
+/** The policy as canonical text, which parses back to an equal policy. *text is malloc'd: free() it. */
+MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, char **text, motley_error *error);
+
+/** True when both policies have the same content, name and citations included. */
+MOTLEY_API int motley_policy_equal(const motley_policy *a, const motley_policy *b);
+
+MOTLEY_API const char *motley_policy_name(const motley_policy *policy);
+MOTLEY_API const char *motley_policy_title(const motley_policy *policy);
+MOTLEY_API const char *motley_policy_profile(const motley_policy *policy);
+MOTLEY_API const char *motley_policy_paper(const motley_policy *policy);
+
+/** The most steps that one sample can draw: the second dimension of motley_draw's output. */
+MOTLEY_API size_t motley_policy_max_steps(const motley_policy *policy);
+
+MOTLEY_API void motley_policy_destroy(motley_policy *policy);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One sample's draw, on the host and on the device: tables and random words in, steps out.
+ *
+ * Every decision has a word of its own at a fixed place:
+ *
+ *   block 0                               word 0: how many repetitions
+ *   block 1 + 64 r                        word 0: the branch of repetition r
+ *   block 1 + 64 r + 1 + 2 s, step s of it  word 0: applied, 1: level, 2: sign, 3: interpolation
+ *   block 1 + 64 r + 2 + 2 s              word 0, 1: centre x, y */
+#ifndef MOT_DRAW_H
+#define MOT_DRAW_H
+
+#include "augmentations/step.h"
+#include "policies/rng.h"
+#include "policies/tables.h"
+
+#include <math.h>
+
+#define MOT_BLOCKS_PER_REPETITION 64u
+
+/* A value that is relative to a side of `side_px` pixels; exact arithmetic on both sides, contraction off. */
+MOT_FN double mot_relative(const mot_table_step *step, const mot_level_entry *level, int minus, int side_px)
+{
+    double m;
+    if (step->arithmetic == MOT_ARITHMETIC_TORCH) { /* torch.linspace(low, low + span, bins) in binary32 */
+        const float start = (float)(level->low * side_px), end = (float)((level->low + level->span) * side_px);
+        const float stride = (end - start) / (float)level->last_bin;
+        const float bin = (float)level->position, bins = (float)level->last_bin + 1.0f;
+        m = bin < floorf(bins / 2.0f) ? fmaf(stride, bin, start) : fmaf(-stride, (float)level->last_bin - bin, end);
+    } else {
+        m = (level->position * level->span + level->low) * side_px;
+    }
+    if (step->rounding == MOT_ROUND_TRUNC)
+        m = trunc(m);
+    else if (step->rounding == MOT_ROUND_HALF_EVEN)
+        m = rint(m);
+    return minus ? -m : m;
+}
+
+/* The fill of a policy for an image of `channels`. */
+MOT_FN void mot_fill(const mot_tables *t, int channels, uint8_t fill[4])
+{
+    for (int c = 0; c < 4; c++)
+        fill[c] = t->fill[c];
+    if (channels <= 2) {
+        fill[0] = t->fill_grey;
+        fill[1] = t->fill[3];
+    }
+}
+
+/* The branch of `phase` that `word` chooses, leaving out the `taken` ones (sorted ascending). */
+MOT_FN uint32_t mot_choose_branch(const mot_table_branch *branch, const mot_table_phase *phase, uint32_t word,
+                                  const uint16_t *taken, uint32_t taken_count)
+{
+    uint32_t total = phase->total_weight;
+    for (uint32_t i = 0; i < taken_count; i++)
+        total -= branch[taken[i]].weight;
+    uint32_t x = mot_choose(word, total);
+    for (uint32_t i = 0; i < taken_count; i++) /* step over what was taken before it */
+        if (branch[taken[i]].below <= x)
+            x += branch[taken[i]].weight;
+    uint32_t low = 0, high = phase->branches - 1; /* the last branch with below <= x */
+    while (low < high) {
+        const uint32_t middle = (low + high + 1) / 2;
+        if (branch[middle].below <= x)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, uint64_t seed, uint32_t epoch, uint64_t sample,
+                                 uint32_t block, mot_words words, int width, int height, int channels, mot_step *out)
+{
+    const mot_table_step *step = &t->step[index];
+    const uint32_t bin = mot_choose(words.w[1], step->levels);
+    const mot_level_entry *level = &t->level[step->first_level + bin];
+    const int minus = step->sign == MOT_SIGN_RANDOM ? (int)(words.w[2] >> 31) : 0;
+    out->op = step->op;
+    out->level = (int32_t)bin;
+    out->arg = level->arg[minus];
+    out->value = level->value[minus];
+    if (step->side != MOT_SIDE_NONE) {
+        out->value = mot_relative(step, level, minus, step->side == MOT_SIDE_WIDTH ? width : height);
+        out->arg.d[0] = out->value;
+        out->arg.flags = out->value == 0 ? level->arg[minus].flags : 0;
+    }
+    out->interpolation = step->warps ? t->interpolation[mot_choose(words.w[3], t->interpolations)] : 0;
+    for (int c = 0; c < 4; c++)
+        out->fill[c] = 0;
+    if (step->fills)
+        mot_fill(t, channels, out->fill);
+    if (step->centred) {
+        const mot_words centre = mot_random(seed, epoch, sample, block + 1);
+        const double unit = 1.0 / 4294967296.0;
+        out->arg.d[1] = step->centred == 1 ? centre.w[0] * unit * width : mot_choose(centre.w[0], (uint32_t)width);
+        out->arg.d[2] = step->centred == 1 ? centre.w[1] * unit * height : mot_choose(centre.w[1], (uint32_t)height);
+    }
+}
+
+/* Draws sample `sample`: writes its applied steps to out [max_steps] and returns how many they are. */
+MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, uint64_t seed, uint32_t epoch, uint64_t sample, int width,
+                                  int height, int channels, mot_step *out)
+{
+    uint32_t current = t->phases - 1;
+    while (current > 0 && t->phase[current].first_epoch > epoch)
+        current--;
+    const mot_table_phase *phase = &t->phase[current];
+    const mot_table_branch *branches = &t->branch[phase->first_branch];
+
+    uint32_t wanted = t->repeat;
+    if (t->repeat_weights) {
+        const uint32_t x = mot_choose(mot_random(seed, epoch, sample, 0).w[0], t->repeat_below[t->repeat_weights]);
+        for (wanted = 0; t->repeat_below[wanted + 1] <= x; wanted++)
+            ;
+    }
+    const int removes = t->choice != MOT_WITH_REPLACEMENT;
+    uint32_t turns = wanted;
+    if (t->choice == MOT_UNTIL_APPLIED)
+        turns = wanted ? phase->branches : 0;
+    else if (removes && turns > phase->branches)
+        turns = phase->branches;
+
+    uint16_t taken[MOT_MAX_WALK];
+    uint32_t taken_count = 0;
+    int count = 0;
+    for (uint32_t r = 0; r < turns; r++) {
+        const uint32_t block = 1 + MOT_BLOCKS_PER_REPETITION * r;
+        const uint32_t chosen = mot_choose_branch(branches, phase, mot_random(seed, epoch, sample, block).w[0], taken,
+                                                  taken_count);
+        const int before = count;
+        for (uint32_t s = 0; s < branches[chosen].steps; s++) {
+            const uint32_t index = branches[chosen].first_step + s;
+            const mot_words words = mot_random(seed, epoch, sample, block + 1 + 2 * s);
+            if (words.w[0] < t->step[index].threshold)
+                mot_draw_step(t, index, seed, epoch, sample, block + 1 + 2 * s, words, width, height, channels,
+                              &out[count++]);
+        }
+        if (t->choice == MOT_UNTIL_APPLIED && count > before && --wanted == 0)
+            break;
+        if (removes) { /* keep `taken` sorted */
+            uint32_t at = taken_count++;
+            for (; at > 0 && taken[at - 1] > chosen; at--)
+                taken[at] = taken[at - 1];
+            taken[at] = (uint16_t)chosen;
+        }
+    }
+    return count;
+}
+
+#endif

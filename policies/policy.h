@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A policy as it was read: its model, which parse.c fills, print.c writes and compile.c turns into tables. */
+#ifndef MOT_POLICY_H
+#define MOT_POLICY_H
+
+#include "motley/policy.h"
+#include "policies/tables.h"
+
+#include <stdbool.h>
+
+/* How the levels of a step are taken. */
+typedef enum mot_level_kind {
+    MOT_LEVEL_NONE,    /* the op has no magnitude */
+    MOT_LEVEL_FIXED,   /* a: the level */
+    MOT_LEVEL_UNIFORM, /* one of the bins */
+    MOT_LEVEL_RANGE,   /* continuous between a and b: MOT_QUANTILES levels */
+    MOT_LEVEL_NORMAL,  /* mean a, standard deviation b, cut to 0..top: MOT_QUANTILES levels */
+    MOT_LEVEL_VALUE    /* a: the op's value itself */
+} mot_level_kind;
+
+typedef struct mot_level {
+    mot_level_kind kind;
+    double a, b;
+} mot_level;
+
+/* A magnitude space: how a level becomes the value of an op. With position = level / top,
+ *   m = low + span * position, times the side when relative, then rounded;
+ *   value = base + sign * m, then clamped to minimum..maximum. */
+typedef struct mot_space {
+    char *name; /* what steps call it: the op's name, or another when a policy has two of one op */
+    int op;
+    bool has_levels; /* false: the op ignores the level, and the fields below */
+    double low, span;
+    double base;
+    mot_sign sign;
+    mot_side side;
+    mot_rounding rounding;
+    double minimum, maximum; /* -HUGE_VAL, HUGE_VAL when not given */
+    bool via_degrees;        /* shear: the entry is tan(radians(degrees(atan(value)))), as torchvision has it */
+} mot_space;
+
+typedef struct mot_policy_step {
+    uint32_t space;
+    double probability;
+    mot_level level; /* already the policy's default where the step gave none */
+} mot_policy_step;
+
+typedef struct mot_policy_branch {
+    double weight;
+    uint32_t first_step, steps;
+} mot_policy_branch;
+
+typedef struct mot_policy_phase {
+    uint32_t first_epoch;
+    uint32_t first_branch, branches;
+} mot_policy_phase;
+
+struct motley_policy {
+    char *name, *title, *profile;
+    char *paper, *table, *version; /* citation; version may be NULL: what software the numbers follow */
+    mot_arithmetic arithmetic;
+    int top_bins;      /* number of bins; 0 when `top` was given instead */
+    double top;        /* the level at the end of the range: bins - 1, or as given */
+    mot_level level;   /* of steps that give none */
+    uint32_t repeat;   /* fixed, when repeat_weights is 0 */
+    uint32_t repeat_weights;
+    double repeat_weight[MOT_MAX_REPEAT + 1];
+    mot_choice choice;
+    uint32_t interpolations;
+    uint8_t interpolation[3]; /* in the order given */
+    uint32_t fills;           /* 1, 3 or 4 numbers in `fill` */
+    uint8_t fill[4];
+
+    uint32_t spaces, steps, branches, phases;
+    mot_space *space;           /* [spaces] */
+    mot_policy_step *step;      /* [steps] */
+    mot_policy_branch *branch;  /* [branches] */
+    mot_policy_phase *phase;    /* [phases], first_epoch ascending from 0 */
+
+    mot_tables tables; /* compiled; points into `compiled` */
+    void *compiled;
+    size_t compiled_bytes; /* phase, branch, step and level arrays, in that order, as tables.* point to them */
+};
+
+/* Checks what only the whole policy shows (limits, values in the op's range) and fills `tables`.
+ * `report` gets one problem per call, with the index of the step it lies in, or -1. */
+typedef void mot_compile_report(void *user, int step, const char *message);
+motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *report, void *user, motley_error *error);
+
+/* The value of `level` in `space`, for the plus or minus sign; not for relative spaces. */
+double mot_space_value(const motley_policy *policy, const mot_space *space, double level, int minus);
+
+/* A deep copy without the compiled part, or NULL. */
+motley_policy *mot_policy_copy(const motley_policy *policy);
+
+#endif

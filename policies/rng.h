@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random words: Philox4x32-10 (Salmon et al. 2011), key = seed, counter = {block, epoch, sample low, sample high}.
+ *
+ * These are the words that cuRAND's curand_init(seed, subsequence = sample, offset = 4 * (epoch << 32 + block)) gives
+ * first. The device calls cuRAND's own rounds, the host Random123's. */
+#ifndef MOT_RNG_H
+#define MOT_RNG_H
+
+#include "augmentations/op.h"
+
+#ifdef __CUDACC__
+#include <curand_philox4x32_x.h>
+#else
+#include <Random123/philox.h>
+#endif
+
+typedef struct mot_words {
+    uint32_t w[4];
+} mot_words;
+
+#ifdef __CUDACC__
+static __device__ __forceinline__ mot_words mot_random(uint64_t seed, uint32_t epoch, uint64_t sample, uint32_t block)
+{
+    const uint4 r = curand_Philox4x32_10(make_uint4(block, epoch, (uint32_t)sample, (uint32_t)(sample >> 32)),
+                                         make_uint2((uint32_t)seed, (uint32_t)(seed >> 32)));
+    return mot_words{ { r.x, r.y, r.z, r.w } };
+}
+#define MOT_RANDOM_FN static __device__ __forceinline__
+#else
+static inline mot_words mot_random(uint64_t seed, uint32_t epoch, uint64_t sample, uint32_t block)
+{
+    const philox4x32_ctr_t counter = { { block, epoch, (uint32_t)sample, (uint32_t)(sample >> 32) } };
+    const philox4x32_key_t key = { { (uint32_t)seed, (uint32_t)(seed >> 32) } };
+    const philox4x32_ctr_t r = philox4x32_R(10, counter, key);
+    return (mot_words){ { r.v[0], r.v[1], r.v[2], r.v[3] } };
+}
+#define MOT_RANDOM_FN static inline
+#endif
+
+/* One of n, from one word: the high half of their product (Lemire 2019). n >= 1. */
+MOT_FN uint32_t mot_choose(uint32_t word, uint32_t n)
+{
+    return (uint32_t)(((uint64_t)word * n) >> 32);
+}
+
+#endif
