@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public calls: check the request, hand it to the context's backend. */
+#include "augmentations/table.h"
+#include "dispatch/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static motley_status run(motley_context *context, const mot_job *job, motley_error *error)
+{
+    if (job->count == 0)
+        return MOTLEY_OK;
+    if (context->backend->validate)
+        MOT_TRY(context->backend->validate(context->state, job, error));
+    return context->backend->run(context->state, job, error);
+}
+
+motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
+                           const motley_batch *dst, const motley_apply_params *params, motley_error *error)
+{
+    static const motley_apply_params defaults;
+    if (!params)
+        params = &defaults;
+    MOT_REQUIRE(context, error, "context is NULL");
+    MOT_REQUIRE(policy, error, "policy is NULL");
+    MOT_REQUIRE(params->samples.epoch < 1u << 30, error, "epoch is %u, want under 2^30", params->samples.epoch);
+    const motley_output *output = params->output.batch.data ? &params->output : NULL;
+    MOT_REQUIRE(dst || output, error, "dst is NULL and no output is set: there is nowhere to write");
+    MOT_TRY(mot_validate_batches(src, dst, error));
+    if (output && src->count > 0)
+        MOT_TRY(mot_validate_output(src, output, error));
+    MOT_REQUIRE(!params->steps == !params->step_counts, error,
+                "only one of steps and step_counts is set, want both or neither");
+    const int cuda = context->backend->id == MOTLEY_BACKEND_CUDA;
+    MOT_REQUIRE(cuda || (!params->stream && !params->counter), error,
+                "stream or counter is set, but the %s backend has neither", context->backend->name);
+    MOT_REQUIRE(!cuda || !params->steps, error,
+                "steps is set, but the cuda backend does not wait for its draws: call motley_draw");
+    const mot_job job = { .count = src->count,
+                          .channels = src->channels,
+                          .src = src,
+                          .dst = dst,
+                          .output = output,
+                          .policy = policy,
+                          .samples = params->samples,
+                          .counter = params->counter,
+                          .stream = params->stream,
+                          .drawn = params->steps,
+                          .drawn_counts = params->step_counts };
+    return run(context, &job, error);
+}
+
+motley_status motley_op_apply(struct motley_context *context, int op, const double *values, int values_per_image,
+                              const motley_batch *src, const motley_batch *dst, const motley_op_params *params,
+                              motley_error *error)
+{
+    static const motley_op_params defaults;
+    if (!params)
+        params = &defaults;
+    MOT_REQUIRE(context, error, "context is NULL");
+    const motley_op_info *info = motley_op_get(op);
+    MOT_REQUIRE(info, error, "op is %d, want 0 to %d", op, MOT_OP_COUNT - 1);
+    MOT_REQUIRE(values_per_image >= info->values_min && values_per_image <= info->values_max, error,
+                "%s takes %d to %d values (%s), %d were given", info->name, info->values_min, info->values_max,
+                info->unit, values_per_image);
+    MOT_REQUIRE(values || values_per_image == 0, error, "%s: values is NULL", info->name);
+    MOT_REQUIRE((unsigned)params->interpolation <= MOTLEY_BICUBIC, error,
+                "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);
+    MOT_REQUIRE(dst, error, "dst is NULL, want a batch");
+    MOT_TRY(mot_validate_batches(src, dst, error));
+    MOT_REQUIRE(context->backend->id == MOTLEY_BACKEND_CUDA || !params->stream, error,
+                "stream is set, but the %s backend has none", context->backend->name);
+    for (size_t i = 0; i < src->count; i++)
+        MOT_TRY(mot_validate_values(op, values + i * (size_t)values_per_image, values_per_image, i, error));
+    if (src->count == 0)
+        return MOTLEY_OK;
+
+    mot_step *steps = calloc(src->count, sizeof *steps);
+    if (!steps)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the arguments of %zu images", src->count);
+    for (size_t i = 0; i < src->count; i++) {
+        const double *value = values + i * (size_t)values_per_image;
+        mot_op_prepare(op, value, values_per_image, &steps[i].arg);
+        steps[i].op = op;
+        steps[i].value = values_per_image ? value[0] : 0;
+        steps[i].interpolation = (uint8_t)params->interpolation;
+        if (params->fill)
+            memcpy(steps[i].fill, params->fill, (size_t)src->channels);
+    }
+    const mot_job job = { .count = src->count,
+                          .channels = src->channels,
+                          .src = src,
+                          .dst = dst,
+                          .steps = steps,
+                          .stream = params->stream };
+    const motley_status status = run(context, &job, error);
+    free(steps);
+    return status;
+}
+
+/* The policy called `name` with a repeat and a level of its own (0 ops: as it is), made once per context. */
+static motley_status made_policy(motley_context *context, const char *name, int num_ops, int magnitude,
+                                 const motley_policy **policy, motley_error *error)
+{
+    const unsigned places = sizeof context->made / sizeof context->made[0];
+    for (unsigned i = 0; i < places; i++)
+        if (context->made[i].policy && strcmp(context->made[i].name, name) == 0 &&
+            context->made[i].num_ops == num_ops && context->made[i].magnitude == magnitude) {
+            *policy = context->made[i].policy;
+            return MOTLEY_OK;
+        }
+    motley_policy *made;
+    MOT_TRY(motley_policy_builtin(name, &made, error));
+    if (num_ops) {
+        motley_policy *changed;
+        const motley_policy_changes changes = { .repeat = num_ops, .set_level = 1, .level = magnitude };
+        const motley_status status = motley_policy_change(made, &changes, &changed, error);
+        motley_policy_destroy(made);
+        MOT_TRY(status);
+        made = changed;
+    }
+    const unsigned at = context->made_next++ % places;
+    motley_policy_destroy(context->made[at].policy);
+    context->made[at].policy = made;
+    context->made[at].num_ops = num_ops;
+    context->made[at].magnitude = magnitude;
+    strncpy(context->made[at].name, name, sizeof context->made[at].name - 1);
+    *policy = made;
+    return MOTLEY_OK;
+}
+
+motley_status motley_rand_augment(motley_context *context, int num_ops, int magnitude, const motley_batch *src,
+                                  const motley_batch *dst, const motley_apply_params *params, motley_error *error)
+{
+    const motley_policy *policy;
+    MOT_REQUIRE(context, error, "context is NULL");
+    MOT_REQUIRE(num_ops >= 1, error, "num_ops is %d, want 1 or more", num_ops);
+    MOT_TRY(made_policy(context, "rand_augment", num_ops, magnitude, &policy, error));
+    return motley_apply(context, policy, src, dst, params, error);
+}
+
+motley_status motley_trivial_augment(motley_context *context, const motley_batch *src, const motley_batch *dst,
+                                     const motley_apply_params *params, motley_error *error)
+{
+    const motley_policy *policy;
+    MOT_REQUIRE(context, error, "context is NULL");
+    MOT_TRY(made_policy(context, "trivial_augment_wide", 0, 0, &policy, error));
+    return motley_apply(context, policy, src, dst, params, error);
+}
+
+motley_status motley_auto_augment(motley_context *context, const char *name, const motley_batch *src,
+                                  const motley_batch *dst, const motley_apply_params *params, motley_error *error)
+{
+    static const char *const names[][2] = { { "imagenet", "auto_augment_imagenet" },
+                                            { "cifar10", "auto_augment_cifar10" },
+                                            { "svhn", "auto_augment_svhn" } };
+    const motley_policy *policy;
+    MOT_REQUIRE(context, error, "context is NULL");
+    MOT_REQUIRE(name, error, "name is NULL, want imagenet, cifar10 or svhn");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i][0]) == 0) {
+            MOT_TRY(made_policy(context, names[i][1], 0, 0, &policy, error));
+            return motley_apply(context, policy, src, dst, params, error);
+        }
+    return mot_fail(error, MOTLEY_ERR_ARGUMENT, "there is no AutoAugment for '%s', want imagenet, cifar10 or svhn",
+                    name);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: which backend does the work, and the policies that the one-call functions keep. */
+#include "dispatch/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *motley_version(void)
+{
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+    return TEXT(MOTLEY_VERSION_MAJOR) "." TEXT(MOTLEY_VERSION_MINOR) "." TEXT(MOTLEY_VERSION_PATCH);
+}
+
+static motley_status start(motley_context *context, const mot_backend *backend, const motley_context_params *params,
+                           motley_error *error)
+{
+    MOT_TRY(backend->create(params, &context->state, error));
+    context->backend = backend;
+    return MOTLEY_OK;
+}
+
+static motley_status choose(motley_context *context, const motley_context_params *params, motley_error *error)
+{
+    switch (params->backend) {
+    case MOTLEY_BACKEND_CPU:
+        return start(context, &mot_backend_cpu, params, error);
+    case MOTLEY_BACKEND_REFERENCE:
+        return start(context, &mot_backend_reference, params, error);
+    case MOTLEY_BACKEND_CUDA:
+        return start(context, &mot_backend_cuda, params, error);
+    case MOTLEY_BACKEND_AUTO: {
+        const motley_status status = start(context, &mot_backend_cuda, params, error);
+        return status == MOTLEY_ERR_UNSUPPORTED ? start(context, &mot_backend_cpu, params, error) : status;
+    }
+    }
+    return mot_fail(error, MOTLEY_ERR_ARGUMENT, "backend is %d, want auto (0), cpu (1), cuda (2) or reference (3)",
+                    (int)params->backend);
+}
+
+motley_status motley_context_create(const motley_context_params *params, motley_context **context,
+                                    motley_error *error)
+{
+    static const motley_context_params defaults;
+    if (!params)
+        params = &defaults;
+    MOT_REQUIRE(context, error, "context is NULL, want a place to store it");
+    *context = NULL;
+    MOT_REQUIRE(params->threads >= 0 && params->threads <= 1024, error, "threads is %d, want 0 (all) to 1024",
+                params->threads);
+    MOT_REQUIRE(params->device >= 0, error, "device is %d, want 0 or more", params->device);
+    MOT_REQUIRE(!params->allocate == !params->release, error,
+                "only one of allocate and release is set, want both or neither");
+    motley_context *made = calloc(1, sizeof *made);
+    if (!made)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a context");
+    const motley_status status = choose(made, params, error);
+    if (status != MOTLEY_OK) {
+        free(made);
+        return status;
+    }
+    *context = made;
+    return MOTLEY_OK;
+}
+
+motley_backend motley_context_backend(const motley_context *context)
+{
+    return context->backend->id;
+}
+
+void motley_context_destroy(motley_context *context)
+{
+    if (!context)
+        return;
+    for (size_t i = 0; i < sizeof context->made / sizeof context->made[0]; i++)
+        motley_policy_destroy(context->made[i].policy);
+    context->backend->destroy(context->state);
+    free(context);
+}

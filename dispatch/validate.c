@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks what a caller handed over, once and in full: after this, backends and kernels may assume. */
+#include "augmentations/table.h"
+#include "dispatch/backend.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define MAX_SIDE 1048576
+#define MAX_PIXELS INT32_MAX /* counters of pixels are 32 bits wide */
+
+static size_t dtype_bytes(motley_dtype dtype)
+{
+    return dtype == MOTLEY_U8 ? 1 : dtype == MOTLEY_F32 ? 4 : 2;
+}
+
+/* Strides of a batch of one size, with the dense ones filled in. */
+static motley_batch with_strides(const motley_batch *batch)
+{
+    motley_batch b = *batch;
+    if (!b.images && !b.image_stride && !b.row_stride && !b.pixel_stride && !b.channel_stride) {
+        const int64_t element = (int64_t)dtype_bytes(b.dtype);
+        const int64_t plane = (int64_t)b.width * b.height * element;
+        const int chw = b.layout == MOTLEY_CHW;
+        b.pixel_stride = chw ? element : b.channels * element;
+        b.row_stride = b.pixel_stride * b.width;
+        b.channel_stride = chw ? plane : element;
+        b.image_stride = plane * b.channels;
+    }
+    return b;
+}
+
+mot_view mot_batch_view(const motley_batch *batch, size_t i)
+{
+    if (batch->images) {
+        const motley_image *image = &batch->images[i];
+        return (mot_view){ image->data,          image->width,      image->height,        batch->channels,
+                           image->row_stride,    image->pixel_stride, image->channel_stride };
+    }
+    const motley_batch b = with_strides(batch);
+    return (mot_view){ (uint8_t *)b.data + (int64_t)i * b.image_stride, b.width, b.height, b.channels, b.row_stride,
+                       b.pixel_stride, b.channel_stride };
+}
+
+typedef struct axis {
+    int64_t count, stride;
+} axis;
+
+static int by_stride(const void *a, const void *b)
+{
+    const int64_t x = llabs(((const axis *)a)->stride), y = llabs(((const axis *)b)->stride);
+    return (x > y) - (x < y);
+}
+
+/* True when no two elements share bytes: sorted by stride, each axis steps over all that the smaller ones cover. */
+static int separate(axis *axes, int n, int64_t element)
+{
+    int64_t covered = element;
+    qsort(axes, (size_t)n, sizeof axes[0], by_stride);
+    for (int i = 0; i < n; i++) {
+        if (axes[i].count == 1)
+            continue;
+        if (llabs(axes[i].stride) < covered)
+            return 0;
+        covered += (axes[i].count - 1) * llabs(axes[i].stride);
+    }
+    return 1;
+}
+
+static motley_status check_size(const char *name, size_t i, int32_t width, int32_t height, motley_error *error)
+{
+    MOT_REQUIRE(width >= 1 && width <= MAX_SIDE, error, "%s image %zu: width is %" PRId32 ", want 1 to %d", name, i,
+                width, MAX_SIDE);
+    MOT_REQUIRE(height >= 1 && height <= MAX_SIDE, error, "%s image %zu: height is %" PRId32 ", want 1 to %d", name,
+                i, height, MAX_SIDE);
+    MOT_REQUIRE((int64_t)width * height <= MAX_PIXELS, error,
+                "%s image %zu: it has %" PRId64 " pixels, want at most %d", name, i, (int64_t)width * height,
+                MAX_PIXELS);
+    return MOTLEY_OK;
+}
+
+static motley_status check_strides(const char *name, size_t i, int32_t width, int32_t height, int32_t channels,
+                                   int64_t row, int64_t pixel, int64_t channel, int64_t element, motley_error *error)
+{
+    const int64_t most = (int64_t)1 << 40;
+    MOT_REQUIRE(llabs(row) < most && llabs(pixel) < most && llabs(channel) < most, error,
+                "%s image %zu: a stride is over 2^40 bytes (row %" PRId64 ", pixel %" PRId64 ", channel %" PRId64 ")",
+                name, i, row, pixel, channel);
+    MOT_REQUIRE(row % element == 0 && pixel % element == 0 && channel % element == 0, error,
+                "%s image %zu: strides row %" PRId64 ", pixel %" PRId64 ", channel %" PRId64
+                " are not multiples of the sample's %" PRId64 " bytes",
+                name, i, row, pixel, channel, element);
+    axis axes[] = { { height, row }, { width, pixel }, { channels, channel } };
+    MOT_REQUIRE(separate(axes, 3, element), error,
+                "%s image %zu: strides row %" PRId64 ", pixel %" PRId64 ", channel %" PRId64
+                " bytes make samples of a %" PRId32 "x%" PRId32 " image with %" PRId32 " channels overlap",
+                name, i, row, pixel, channel, width, height, channels);
+    return MOTLEY_OK;
+}
+
+static motley_status check_batch(const char *name, const motley_batch *batch, motley_error *error)
+{
+    MOT_REQUIRE(batch, error, "%s is NULL, want a batch", name);
+    if (batch->count == 0)
+        return MOTLEY_OK;
+    MOT_REQUIRE(batch->channels >= 1 && batch->channels <= 4, error, "%s: channels is %" PRId32 ", want 1 to 4", name,
+                batch->channels);
+    MOT_REQUIRE((unsigned)batch->dtype <= MOTLEY_BF16, error, "%s: dtype is %d, want one of motley_dtype", name,
+                (int)batch->dtype);
+    MOT_REQUIRE((unsigned)batch->layout <= MOTLEY_CHW, error, "%s: layout is %d, want MOTLEY_HWC or MOTLEY_CHW", name,
+                (int)batch->layout);
+    MOT_REQUIRE(batch->count <= INT32_MAX, error, "%s: count is %zu, want at most %d", name, batch->count, INT32_MAX);
+    const int64_t element = (int64_t)dtype_bytes(batch->dtype);
+    if (batch->images) {
+        for (size_t i = 0; i < batch->count; i++) {
+            const motley_image *image = &batch->images[i];
+            MOT_REQUIRE(image->data, error, "%s image %zu: data is NULL", name, i);
+            MOT_TRY(check_size(name, i, image->width, image->height, error));
+            MOT_TRY(check_strides(name, i, image->width, image->height, batch->channels, image->row_stride,
+                                  image->pixel_stride, image->channel_stride, element, error));
+        }
+        return MOTLEY_OK;
+    }
+    MOT_REQUIRE(batch->data, error, "%s: data is NULL", name);
+    MOT_TRY(check_size(name, 0, batch->width, batch->height, error));
+    const motley_batch b = with_strides(batch);
+    MOT_TRY(check_strides(name, 0, b.width, b.height, b.channels, b.row_stride, b.pixel_stride, b.channel_stride,
+                          element, error));
+    MOT_REQUIRE(llabs(b.image_stride) < (int64_t)1 << 40, error, "%s: image stride is %" PRId64 ", want under 2^40",
+                name, b.image_stride);
+    axis axes[] = { { (int64_t)b.count, b.image_stride },
+                    { b.height, b.row_stride },
+                    { b.width, b.pixel_stride },
+                    { b.channels, b.channel_stride } };
+    MOT_REQUIRE(separate(axes, 4, element), error,
+                "%s: an image stride of %" PRId64 " bytes makes its %zu images overlap", name, b.image_stride,
+                b.count);
+    return MOTLEY_OK;
+}
+
+/* The bytes that an image lies between. */
+static void extent(const mot_view *v, const uint8_t **low, const uint8_t **high)
+{
+    const int64_t steps[] = { (v->height - 1) * v->row, (v->width - 1) * v->pixel, (v->channels - 1) * v->channel };
+    *low = v->data;
+    *high = v->data + 1;
+    for (int i = 0; i < 3; i++)
+        *(steps[i] < 0 ? low : high) += steps[i];
+}
+
+/* Whether two images share some bytes but are not the same image. One test per image: that dst[i] spares src[i]. */
+static int overlap_partly(const mot_view *a, const mot_view *b)
+{
+    const uint8_t *a_low, *a_high, *b_low, *b_high;
+    if (a->data == b->data && a->row == b->row && a->pixel == b->pixel && a->channel == b->channel)
+        return 0;
+    extent(a, &a_low, &a_high);
+    extent(b, &b_low, &b_high);
+    return a_low < b_high && b_low < a_high;
+}
+
+motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, motley_error *error)
+{
+    MOT_TRY(check_batch("src", src, error));
+    MOT_REQUIRE(src->count == 0 || src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8",
+                (int)src->dtype);
+    if (!dst || dst == src)
+        return MOTLEY_OK;
+    MOT_TRY(check_batch("dst", dst, error));
+    MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
+    if (src->count == 0)
+        return MOTLEY_OK;
+    MOT_REQUIRE(dst->dtype == MOTLEY_U8, error,
+                "dst: dtype is %d, want MOTLEY_U8 (other types: the output of motley_apply_params)", (int)dst->dtype);
+    MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want src's %" PRId32,
+                dst->channels, src->channels);
+    for (size_t i = 0; i < src->count; i++) {
+        const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
+        MOT_REQUIRE(from.width == to.width && from.height == to.height, error,
+                    "dst image %zu: size is %" PRId32 "x%" PRId32 ", want src's %" PRId32 "x%" PRId32, i, to.width,
+                    to.height, from.width, from.height);
+        MOT_REQUIRE(!overlap_partly(&from, &to), error,
+                    "dst image %zu: it overlaps src image %zu in part, want the same pixels or others", i, i);
+        if (!src->images && !dst->images)
+            break; /* all images alike */
+    }
+    return MOTLEY_OK;
+}
+
+motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error)
+{
+    const motley_batch *out = &output->batch;
+    MOT_TRY(check_batch("output", out, error));
+    MOT_REQUIRE(!out->images, error, "output: images is set, want one size");
+    MOT_REQUIRE(out->count == src->count, error, "output: count is %zu, want src's %zu", out->count, src->count);
+    MOT_REQUIRE(out->channels == src->channels, error, "output: channels is %" PRId32 ", want src's %" PRId32,
+                out->channels, src->channels);
+    MOT_REQUIRE((uintptr_t)out->data % dtype_bytes(out->dtype) == 0, error,
+                "output: data is not aligned to its samples' %zu bytes", dtype_bytes(out->dtype));
+    for (size_t i = 0; i < src->count; i++) {
+        const mot_view from = mot_batch_view(src, i);
+        MOT_REQUIRE(from.width == out->width && from.height == out->height, error,
+                    "src image %zu: size is %" PRId32 "x%" PRId32 ", want output's %" PRId32 "x%" PRId32, i,
+                    from.width, from.height, out->width, out->height);
+        if (!src->images)
+            break;
+    }
+    for (int c = 0; c < out->channels; c++) {
+        MOT_REQUIRE(isfinite(output->mean[c]), error, "output: mean[%d] is %g, want a number", c, output->mean[c]);
+        MOT_REQUIRE(isfinite(output->std[c]) && output->std[c] >= 0, error,
+                    "output: std[%d] is %g, want above 0, or 0 for none", c, output->std[c]);
+    }
+    return MOTLEY_OK;
+}
+
+motley_status mot_validate_values(int op, const double *values, int count, size_t image, motley_error *error)
+{
+    const motley_op_info *info = &mot_op_table[op].info;
+    for (int i = 0; i < count; i++)
+        MOT_REQUIRE(isfinite(values[i]), error, "%s, image %zu: value %d is %g, want a finite number", info->name,
+                    image, i, values[i]);
+    if (count > 0)
+        MOT_REQUIRE(values[0] >= info->minimum && values[0] <= info->maximum, error,
+                    "%s, image %zu: value is %.10g, want %.10g to %.10g (%s)", info->name, image, values[0],
+                    info->minimum, info->maximum, info->unit);
+    for (int i = 1; i < count; i++)
+        MOT_REQUIRE(fabs(values[i]) <= 1e9, error, "%s, image %zu: value %d is %g, want -1e9 to 1e9", info->name,
+                    image, i, values[i]);
+    return MOTLEY_OK;
+}
