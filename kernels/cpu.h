@@ -7,9 +7,12 @@
 #include "kernels/view.h"
 #include "motley/op.h"
 
-/* src and dst have the same size. Unless the row says `in_place`, they do not overlap; with it they may be the same
- * view. `scratch` is mot_cpu_scratch_bytes of the image. */
-typedef void mot_cpu_kernel(const mot_view *src, const mot_view *dst, const mot_step *step, void *scratch);
+/* Does steps[0], and after it steps[1] .. steps[count - 1], which are POINT ops; more than one only for a row that
+ * `takes_points`. src and dst have the same size. Unless the row says `in_place`, they do not overlap; with it they may
+ * be the same view. `scratch` is mot_cpu_scratch_bytes of the image, aligned to MOT_CPU_ALIGN. */
+typedef void mot_cpu_kernel(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch);
+
+#define MOT_CPU_ALIGN 64
 
 typedef enum mot_layouts {
     MOT_LAYOUT_ANY = 0,    /* any strides */
@@ -25,21 +28,34 @@ typedef struct mot_cpu_row {
     int channels;       /* 0: any */
     int interpolation;  /* -1: any */
     int in_place;
+    int takes_points;
+    int cost;           /* picoseconds a pixel, measured roughly: decides about order and never about a result */
     mot_cpu_kernel *run;
     const char *name;
 } mot_cpu_row;
 
-/* The reference: accepts everything, written for reading, never tuned. */
-extern const mot_cpu_row mot_reference_rows[];
-extern const size_t mot_reference_row_count;
+/* One set of kernels. Each is complete: what its fast rows do not take, the reference's rows at its end do. */
+typedef struct mot_cpu_rows {
+    const char *name;
+    const mot_cpu_row *rows;
+    size_t count;
+} mot_cpu_rows;
 
-/* The fast rows; what none of them takes goes to the reference. */
-extern const mot_cpu_row mot_cpu_rows[];
-extern const size_t mot_cpu_row_count;
+/* The reference: accepts everything, written for reading, never tuned. */
+extern const mot_cpu_rows mot_rows_reference;
+
+/* The sets that this processor can run, best first; the reference is the last. Returns how many there are. */
+size_t mot_cpu_sets(const mot_cpu_rows *sets[], size_t room);
 
 /* The first row that can do `step` from src to dst. */
-const mot_cpu_row *mot_cpu_find(const mot_cpu_row *rows, size_t count, const mot_step *step, const mot_view *src,
+const mot_cpu_row *mot_cpu_find(const mot_cpu_rows *set, const mot_step *step, const mot_view *src,
                                 const mot_view *dst);
+
+/* Whether a view has the strides that a layout names. */
+int mot_cpu_has_layout(const mot_view *view, mot_layouts layout);
+
+/* Copies pixels, whatever the strides. The views do not overlap. */
+void mot_cpu_copy(const mot_view *src, const mot_view *dst);
 
 /* Scratch that any kernel needs for an image of this size. */
 size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels);

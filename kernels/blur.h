@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* BLUR: three box passes along each row, then three along each column, each rounded to bytes.
+ *
+ * A pass reads, beyond the ends of its line, the line's first and last sample. The box reaches mot_blur_radius
+ * samples to each side, and one more at less weight. */
+#ifndef MOT_BLUR_H
+#define MOT_BLUR_H
+
+#include "augmentations/ops.h"
+
+#define MOT_BLUR_PASSES 3
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_BLUR
+#define MOT_IF_BLUR(ID, stem) \
+    case MOT_OP_##ID: \
+        return mot_##stem(inner, edges, arg);
+
+/* `inner` sums the 2 radius + 1 nearest samples, `edges` the two beyond them. */
+MOT_FN uint8_t mot_blur_value(int op, uint32_t inner, uint32_t edges, const mot_arg *arg)
+{
+    switch (op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        return 0;
+    }
+}
+
+#include "kernels/shapes_off.h"
+
+MOT_FN uint32_t mot_blur_radius(const mot_arg *arg)
+{
+    return arg->u[0];
+}
+
+#endif

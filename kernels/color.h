@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* COLOR: ops that look at one pixel, that is at a sample and at the pixel's luma (the sample itself when grey). */
+#ifndef MOT_COLOR_SHAPE_H
+#define MOT_COLOR_SHAPE_H
+
+#include "augmentations/ops.h"
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_COLOR
+#define MOT_IF_COLOR(ID, stem) \
+    case MOT_OP_##ID: \
+        return mot_##stem(v, luma, arg);
+
+MOT_FN uint8_t mot_color_value(int op, uint8_t v, uint8_t luma, const mot_arg *arg)
+{
+    switch (op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        return v;
+    }
+}
+
+#include "kernels/shapes_off.h"
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The optional last step: bytes to normalised f32, f16 or bf16, by a table of 256 entries per channel.
+ *
+ * The table is made in one way, so that every backend writes the same bits: in binary32, each operation rounded,
+ * ((float)v / 255 - mean) / std, and then cast to the nearest value of the output's type, ties to even. */
+#ifndef MOT_OUTPUT_H
+#define MOT_OUTPUT_H
+
+#include "augmentations/op.h"
+#include "motley/image.h"
+
+#include <string.h>
+
+MOT_FN float mot_output_f32(uint8_t v, float mean, float std)
+{
+    return ((float)v / 255.0f - mean) / (std == 0.0f ? 1.0f : std);
+}
+
+MOT_FN uint32_t mot_float_bits(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+/* The nearest binary16, ties to even; too large becomes infinite, NaN stays NaN. In integers: no F16C needed. */
+MOT_FN uint16_t mot_output_f16(float v)
+{
+    const uint32_t bits = mot_float_bits(v);
+    const uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7FFFFFFFu;
+    if (magnitude > 0x7F800000u)
+        return (uint16_t)(sign | 0x7E00u);
+    if (magnitude >= 0x47800000u) /* 65536 and up; from 65520 the rounding below carries into infinity by itself */
+        return (uint16_t)(sign | 0x7C00u);
+    const uint32_t exponent = magnitude >> 23;
+    if (exponent < 102) /* under half of the smallest subnormal, 2^-25 */
+        return (uint16_t)sign;
+    uint32_t mantissa, drop;
+    if (exponent < 113) { /* subnormal: the leading 1 becomes a digit */
+        mantissa = (magnitude & 0x7FFFFFu) | 0x800000u;
+        drop = 126 - exponent;
+    } else {
+        mantissa = magnitude - (112u << 23);
+        drop = 13;
+    }
+    const uint32_t half = 1u << (drop - 1), rest = mantissa & ((1u << drop) - 1);
+    uint32_t kept = mantissa >> drop;
+    kept += rest > half || (rest == half && (kept & 1));
+    return (uint16_t)(sign | kept);
+}
+
+/* The nearest bfloat16, ties to even. */
+MOT_FN uint16_t mot_output_bf16(float v)
+{
+    const uint32_t bits = mot_float_bits(v);
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u)
+        return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+
+/* What `v` becomes, as the bits of the output's type in the low bytes. */
+MOT_FN uint32_t mot_output_bits(uint8_t v, int dtype, float mean, float std)
+{
+    const float normal = mot_output_f32(v, mean, std);
+    return dtype == MOTLEY_F32   ? mot_float_bits(normal)
+           : dtype == MOTLEY_F16 ? mot_output_f16(normal)
+           : dtype == MOTLEY_BF16 ? mot_output_bf16(normal)
+                                  : v;
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which kernels the CPU has, and the choice of one. */
+#include "augmentations/table.h"
+#include "kernels/cpu.h"
+
+#include <string.h>
+
+size_t mot_cpu_sets(const mot_cpu_rows *sets[], size_t room)
+{
+    size_t count = 0;
+    if (count < room)
+        sets[count++] = &mot_rows_reference;
+    return count;
+}
+
+int mot_cpu_has_layout(const mot_view *view, mot_layouts layout)
+{
+    switch (layout) {
+    case MOT_LAYOUT_PACKED:
+        return view->pixel == view->channels && (view->channel == 1 || view->channels == 1);
+    case MOT_LAYOUT_PLANAR:
+        return view->pixel == 1;
+    default:
+        return 1;
+    }
+}
+
+static int fits(const mot_cpu_row *row, const mot_step *step, const mot_view *src, const mot_view *dst)
+{
+    return row->shape == mot_op_table[step->op].info.shape && (row->op < 0 || row->op == step->op) &&
+           (row->channels == 0 || row->channels == src->channels) &&
+           (row->interpolation < 0 || row->interpolation == step->interpolation) &&
+           mot_cpu_has_layout(src, row->layout) && mot_cpu_has_layout(dst, row->layout);
+}
+
+const mot_cpu_row *mot_cpu_find(const mot_cpu_rows *set, const mot_step *step, const mot_view *src,
+                                const mot_view *dst)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (fits(&set->rows[i], step, src, dst))
+            return &set->rows[i];
+    return mot_cpu_find(&mot_rows_reference, step, src, dst);
+}
+
+void mot_cpu_copy(const mot_view *src, const mot_view *dst)
+{
+    const int packed = mot_cpu_has_layout(src, MOT_LAYOUT_PACKED) && mot_cpu_has_layout(dst, MOT_LAYOUT_PACKED);
+    const int planar = mot_cpu_has_layout(src, MOT_LAYOUT_PLANAR) && mot_cpu_has_layout(dst, MOT_LAYOUT_PLANAR);
+    for (int y = 0; y < src->height; y++) {
+        const uint8_t *from = src->data + y * src->row;
+        uint8_t *to = dst->data + y * dst->row;
+        if (packed) {
+            memcpy(to, from, (size_t)src->width * (size_t)src->channels);
+            continue;
+        }
+        for (int c = 0; c < src->channels; c++) {
+            const uint8_t *in = from + c * src->channel;
+            uint8_t *out = to + c * dst->channel;
+            if (planar)
+                memcpy(out, in, (size_t)src->width);
+            else
+                for (int x = 0; x < src->width; x++)
+                    out[x * dst->pixel] = in[x * src->pixel];
+        }
+    }
+}
+
+size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels)
+{
+    (void)channels;
+    const size_t longest = (size_t)(width > height ? width : height);
+    return 2 * longest;
+}

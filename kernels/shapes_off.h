@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes every shape's rows of MOT_OPS expand to nothing; the file that includes this then defines its own shape's.
+ *
+ *     #include "kernels/shapes_off.h"
+ *     #undef MOT_IF_POINT
+ *     #define MOT_IF_POINT(ID, stem) case MOT_OP_##ID: return mot_##stem(v, arg);
+ *     switch (op) { MOT_OPS(MOT_BY_SHAPE) default: return v; }
+ *
+ * So kernels name no operation. Included again and again: no guard. */
+#undef MOT_IF_POINT
+#undef MOT_IF_STATS
+#undef MOT_IF_COLOR
+#undef MOT_IF_WARP
+#undef MOT_IF_STENCIL
+#undef MOT_IF_BLUR
+#undef MOT_IF_ERASE
+#define MOT_IF_POINT(ID, stem)
+#define MOT_IF_STATS(ID, stem)
+#define MOT_IF_COLOR(ID, stem)
+#define MOT_IF_WARP(ID, stem)
+#define MOT_IF_STENCIL(ID, stem)
+#define MOT_IF_BLUR(ID, stem)
+#define MOT_IF_ERASE(ID, stem)
+#undef MOT_BY_SHAPE
+#define MOT_BY_SHAPE(shape, ID, stem) MOT_IF_##shape(ID, stem)

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* STENCIL: ops that look at a sample and at the sum of the 3x3 samples around it.
+ *
+ * The outermost rows and columns keep their value, and so does an image less than 3 wide or high. */
+#ifndef MOT_STENCIL_H
+#define MOT_STENCIL_H
+
+#include "augmentations/ops.h"
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_STENCIL
+#define MOT_IF_STENCIL(ID, stem) \
+    case MOT_OP_##ID: \
+        return mot_##stem(centre, sum, arg);
+
+MOT_FN uint8_t mot_stencil_value(int op, uint8_t centre, uint32_t sum, const mot_arg *arg)
+{
+    switch (op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        return centre;
+    }
+}
+
+#include "kernels/shapes_off.h"
+#endif
