@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* motley show: a policy as canonical text, which loads back to an equal policy. */
+#include "tools/tool.h"
+
+#include <stdlib.h>
+
+typedef struct arguments {
+    policy_options options;
+    const char *policy;
+} arguments;
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    arguments *self = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &self->options;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (self->policy)
+            argp_error(state, "want one POLICY, found also '%s'", arg);
+        self->policy = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!self->policy)
+            argp_error(state, "want a POLICY: a name from 'motley policies', or a file");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {
+    .parser = parse,
+    .args_doc = "POLICY",
+    .doc = "Prints a policy in full: a built-in name or a file, with the changes that are asked for.\v"
+           "The output is a policy file. doc/policy-format.md describes the format.",
+    .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { 0 } },
+};
+
+int cmd_show(int argc, char **argv)
+{
+    arguments self = { 0 };
+    argp_parse(&argp, argc, argv, 0, NULL, &self);
+    motley_policy *policy = open_policy(self.policy, &self.options.changes);
+    if (!policy)
+        return EXIT_INPUT;
+    char *text = NULL;
+    motley_error error;
+    const bool good = motley_policy_print(policy, &text, &error) == MOTLEY_OK;
+    if (good)
+        fputs(text, stdout);
+    else
+        complain("%s: %s", self.policy, error.message);
+    free(text);
+    motley_policy_destroy(policy);
+    return good ? 0 : EXIT_INPUT;
+}

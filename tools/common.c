@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages, numbers in options, and the options that several commands share. */
+#include "tools/tool.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void complain(const char *format, ...)
+{
+    va_list list;
+    progress_clear();
+    fflush(stdout); /* so that messages stand where they belong when both go to one place */
+    fputs("motley: ", stderr);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+}
+
+void *need(void *memory)
+{
+    if (!memory) {
+        complain("out of memory");
+        exit(EXIT_INPUT);
+    }
+    return memory;
+}
+
+long long read_integer(struct argp_state *state, const char *what, const char *text, long long low, long long high)
+{
+    char *end;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    if (end == text || *end || errno || value < low || value > high)
+        argp_error(state, "%s is '%s', want a whole number from %lld to %lld", what, text, low, high);
+    return value;
+}
+
+uint64_t read_seed(struct argp_state *state, const char *text)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 0);
+    if (end == text || *end || errno || strchr(text, '-'))
+        argp_error(state, "--seed is '%s', want a whole number from 0 to 2^64-1", text);
+    return value;
+}
+
+double read_real(struct argp_state *state, const char *what, const char *text)
+{
+    double value;
+    if (read_list(state, what, text, &value, 1) != 1)
+        argp_error(state, "%s is '%s', want one number", what, text);
+    return value;
+}
+
+int read_list(struct argp_state *state, const char *what, const char *text, double *values, int capacity)
+{
+    const char *at = text;
+    for (int count = 0; count < capacity;) {
+        char *end;
+        values[count++] = strtod(at, &end);
+        if (end == at || !isfinite(values[count - 1]))
+            break;
+        if (!*end)
+            return count;
+        if (*end != ',')
+            break;
+        at = end + 1;
+    }
+    argp_error(state, "%s is '%s', want %s", what, text,
+               capacity == 1 ? "a number" : "numbers with commas between them");
+    return 0;
+}
+
+int read_fill(struct argp_state *state, const char *text, uint8_t fill[4])
+{
+    double values[4];
+    const int count = read_list(state, "--fill", text, values, 4);
+    for (int i = 0; i < count; i++)
+        if (values[i] < 0 || values[i] > 255 || values[i] != floor(values[i]))
+            argp_error(state, "--fill is '%s', want whole numbers from 0 to 255", text);
+    if (count == 2)
+        argp_error(state, "--fill is '%s', want 1, 3 or 4 numbers", text);
+    for (int i = 0; i < 4; i++) /* one number is for every channel; three leave alpha opaque */
+        fill[i] = count == 1 ? (uint8_t)values[0] : i < count ? (uint8_t)values[i] : 255;
+    return count;
+}
+
+static const char *const interpolations[] = { "nearest", "bilinear", "bicubic" };
+
+motley_interpolation read_interpolation(struct argp_state *state, const char *text, size_t length)
+{
+    for (int i = 0; i < 3; i++)
+        if (strlen(interpolations[i]) == length && !strncmp(interpolations[i], text, length))
+            return (motley_interpolation)i;
+    argp_error(state, "--interpolation is '%.*s', want nearest, bilinear or bicubic", (int)length, text);
+    return MOTLEY_NEAREST;
+}
+
+const char *interpolation_name(motley_interpolation interpolation)
+{
+    return interpolations[interpolation];
+}
+
+const char *shape_name(motley_shape shape)
+{
+    static const char *const names[] = { "point", "stats", "color", "warp", "stencil", "blur", "erase" };
+    return (size_t)shape < sizeof names / sizeof *names ? names[shape] : "other";
+}
+
+const char *number_text(double value, char text[NUMBER_TEXT])
+{
+    for (int digits = 15; digits <= 17; digits++) { /* 15 digits always survive, 17 always suffice */
+        snprintf(text, NUMBER_TEXT, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    if (isfinite(value) && !strpbrk(text, ".e"))
+        strcat(text, ".0");
+    return text;
+}
+
+const char *short_number(double value, char text[NUMBER_TEXT])
+{
+    snprintf(text, NUMBER_TEXT, "%.4g", value);
+    return text;
+}
+
+static error_t parse_policy(int key, char *arg, struct argp_state *state)
+{
+    motley_policy_changes *changes = &((policy_options *)state->input)->changes;
+    switch (key) {
+    case 'n':
+        changes->repeat = (int)read_integer(state, "--repeat", arg, 1, 1000000);
+        return 0;
+    case 'm':
+        changes->set_level = 1;
+        changes->level = read_real(state, "--level", arg);
+        return 0;
+    case 'b':
+        changes->bins = (int)read_integer(state, "--bins", arg, 2, 1000000);
+        return 0;
+    case 'i':
+        for (const char *at = arg; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+            changes->interpolations |= 1 << read_interpolation(state, at, strcspn(at, ","));
+        return 0;
+    case 'f':
+        changes->set_fill = 1;
+        read_fill(state, arg, changes->fill);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp policy_argp = {
+    .parser = parse_policy,
+    .options = (const struct argp_option[]){
+        { NULL, 0, NULL, 0, "Changes to the policy:", 1 },
+        { "repeat", 'n', "N", 0, "Operations (branches) per sample; RandAugment's N", 0 },
+        { "level", 'm', "M", 0, "Level of every step that has levels; RandAugment's M", 0 },
+        { "bins", 'b', "COUNT", 0, "Number of levels, 0 to COUNT-1", 0 },
+        { "interpolation", 'i', "NAME[,NAME]", 0, "nearest, bilinear or bicubic; of several, one is drawn", 0 },
+        { "fill", 'f', "R,G,B", 0, "What comes in from outside the image: 1, 3 or 4 bytes", 0 },
+        { 0 } },
+};
+
+static error_t parse_samples(int key, char *arg, struct argp_state *state)
+{
+    motley_samples *samples = &((policy_options *)state->input)->samples;
+    switch (key) {
+    case 's':
+        samples->seed = read_seed(state, arg);
+        return 0;
+    case 'e':
+        samples->epoch = (uint32_t)read_integer(state, "--epoch", arg, 0, (1 << 30) - 1);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp samples_argp = {
+    .parser = parse_samples,
+    .options = (const struct argp_option[]){
+        { NULL, 0, NULL, 0, "Random numbers:", 2 },
+        { "seed", 's', "S", 0, "Key of all draws (0)", 0 },
+        { "epoch", 'e', "E", 0, "Each epoch draws anew (0)", 0 },
+        { 0 } },
+};
+
+static error_t parse_device(int key, char *arg, struct argp_state *state)
+{
+    motley_context_params *context = state->input;
+    switch (key) {
+    case 'd':
+        if (!strcmp(arg, "cpu"))
+            context->backend = MOTLEY_BACKEND_CPU;
+        else if (!strcmp(arg, "auto"))
+            context->backend = MOTLEY_BACKEND_AUTO;
+        else if (!strcmp(arg, "reference"))
+            context->backend = MOTLEY_BACKEND_REFERENCE;
+        else if (!strncmp(arg, "cuda", 4) && (!arg[4] || arg[4] == ':')) {
+            context->backend = MOTLEY_BACKEND_CUDA;
+            context->device = arg[4] ? (int)read_integer(state, "the number in --device", arg + 5, 0, 1023) : 0;
+        } else
+            argp_error(state, "--device is '%s', want cpu, cuda, cuda:N, auto or reference", arg);
+        return 0;
+    case 't':
+        context->threads = (int)read_integer(state, "--threads", arg, 0, 1024);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp device_argp = {
+    .parser = parse_device,
+    .options = (const struct argp_option[]){
+        { NULL, 0, NULL, 0, "Where to work:", 3 },
+        { "device", 'd', "NAME", 0, "cpu (default), cuda, cuda:N, auto or reference", 0 },
+        { "threads", 't', "N", 0, "Threads of the CPU; 0, the default, is one per processor", 0 },
+        { 0 } },
+};
+
+static bool any_change(const motley_policy_changes *changes)
+{
+    return changes->repeat || changes->set_level || changes->bins || changes->interpolations || changes->set_fill;
+}
+
+/* A policy file's own messages, in the form that compilers and editors share. */
+static void report_problem(void *user, const motley_error *problem)
+{
+    const char *path = user;
+    progress_clear();
+    if (problem->line)
+        fprintf(stderr, "%s:%d:%d: error: %s\n", path, problem->line, problem->column, problem->message);
+    else
+        complain("%s: %s", path, problem->message);
+}
+
+motley_policy *open_policy_file(const char *path)
+{
+    const motley_parse_params params = { .report = report_problem, .user = (void *)path };
+    motley_error error;
+    motley_policy *policy = NULL;
+    const motley_status status = motley_policy_load(path, &params, &policy, &error);
+    if (status != MOTLEY_OK && status != MOTLEY_ERR_POLICY) /* those have been reported one by one */
+        complain("%s: %s", path, error.message);
+    return policy;
+}
+
+motley_policy *open_policy(const char *name, const motley_policy_changes *changes)
+{
+    motley_error error;
+    motley_policy *policy = NULL;
+    const motley_status status = motley_policy_builtin(name, &policy, &error);
+    if (status == MOTLEY_ERR_ARGUMENT && (strchr(name, '/') || access(name, F_OK) == 0))
+        policy = open_policy_file(name);
+    else if (status != MOTLEY_OK)
+        complain("%s", error.message);
+    if (!policy || !changes || !any_change(changes))
+        return policy;
+    motley_policy *changed = NULL;
+    if (motley_policy_change(policy, changes, &changed, &error) != MOTLEY_OK)
+        complain("%s: %s", name, error.message);
+    motley_policy_destroy(policy);
+    return changed;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the motley command share: commands, messages, options, numbers as text. */
+#ifndef TOOL_H
+#define TOOL_H
+
+#include <motley.h>
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Exit statuses; 0 is success. */
+#define EXIT_INPUT 1 /* a file, name or value could not be used; what else was asked for has been done */
+#define EXIT_USAGE 2 /* the command line itself is wrong; nothing has been done */
+
+/* The commands. argv[0] is "motley NAME"; the result is the exit status. */
+int cmd_ops(int argc, char **argv);
+int cmd_policies(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_draw(int argc, char **argv);
+int cmd_apply(int argc, char **argv);
+int cmd_op(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
+
+/* Writes "motley: ..." and a newline to stderr, below a progress bar that may be there. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Memory that is small and must be there: exits with a message when it is not. */
+void *need(void *memory);
+
+/* Numbers in an option or argument; a wrong one is a usage error that names `what`, so these return or exit. */
+long long read_integer(struct argp_state *state, const char *what, const char *text, long long low, long long high);
+uint64_t read_seed(struct argp_state *state, const char *text);
+double read_real(struct argp_state *state, const char *what, const char *text);
+
+/* "90" or "90,120,30": the number of values, 1 .. capacity. */
+int read_list(struct argp_state *state, const char *what, const char *text, double *values, int capacity);
+
+/* "red,green,blue" in bytes; fills all four and returns how many were given. */
+int read_fill(struct argp_state *state, const char *text, uint8_t fill[4]);
+motley_interpolation read_interpolation(struct argp_state *state, const char *text, size_t length);
+const char *interpolation_name(motley_interpolation interpolation);
+const char *shape_name(motley_shape shape);
+
+/* The shortest text that reads back as the same double, with a point or an exponent: "-9.0". */
+#define NUMBER_TEXT 32
+const char *number_text(double value, char text[NUMBER_TEXT]);
+
+/* The same for people: at most four digits, and no digits that say nothing: "-9". */
+const char *short_number(double value, char text[NUMBER_TEXT]);
+
+/* Which policy, changed how, with which random numbers: --repeat, --level, --bins, --interpolation, --fill; and
+ * --seed, --epoch. Give &policy_options to argp as a child's input. */
+typedef struct policy_options {
+    motley_policy_changes changes;
+    motley_samples samples;
+} policy_options;
+extern const struct argp policy_argp, samples_argp;
+
+/* The policy called `name`: a built-in, or else a file; with the changes. NULL after having complained. */
+motley_policy *open_policy(const char *name, const motley_policy_changes *changes);
+motley_policy *open_policy_file(const char *path);
+
+/* Where to work: --device, --threads. */
+extern const struct argp device_argp;
+
+/* Draws of one sample as the JSON object that `motley draw` writes; see doc/motley.1.scd. */
+struct json_object;
+struct json_object *draw_json(uint64_t sample, const motley_step *steps, int count, int channels);
+struct json_object *number_json(double value); /* null when not finite */
+bool print_json(FILE *stream, struct json_object *object); /* one line; frees the object */
+
+/* A bar on a terminal once the work takes longer than a second; nothing elsewhere. */
+void progress_begin(const char *what, size_t total);
+void progress_step(void);
+void progress_end(void);
+void progress_clear(void); /* before a message is written */
+
+#endif
