@@ -68,20 +68,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
     .parser = parse,
-    .options = (const struct argp_option[]){
-        { "out", 'o', "DIR", 0, "Folder for the images, NAME-VARIANT.png; made when it is not there", 0 },
-        { "variants", 'k', "K", 0, "How often each image is augmented (1)", 0 },
-        { "sheet", KEY_SHEET, "FILE.png", 0, "Contact sheet: each image beside its variants, with what was done", 0 },
-        { "cell", KEY_CELL, "PIXELS", 0, "Longer side of a picture on the sheet (192)", 0 },
-        { "draws", KEY_DRAWS, "FILE.jsonl", 0, "What was done, a JSON object a line, as 'motley draw' prints it, "
-          "with \"image\" and \"out\" added", 0 },
-        { 0 } },
+    .options =
+        (const struct argp_option[]){
+            { "out", 'o', "DIR", 0, "Folder for the images, NAME-VARIANT.png; made when it is not there", 0 },
+            { "variants", 'k', "K", 0, "How often each image is augmented (1)", 0 },
+            { "sheet", KEY_SHEET, "FILE.png", 0, "Contact sheet: each image beside its variants, with what was done",
+              0 },
+            { "cell", KEY_CELL, "PIXELS", 0, "Longer side of a picture on the sheet (192)", 0 },
+            { "draws", KEY_DRAWS, "FILE.jsonl", 0,
+              "What was done, a JSON object a line, as 'motley draw' prints it, "
+              "with \"image\" and \"out\" added",
+              0 },
+            { 0 } },
     .args_doc = "POLICY IMAGE...",
     .doc = "Augments image files, PNG or JPEG, with a policy: a built-in name or a file.\v"
            "Image i, variant k (both from 0) is sample i*K + k: the same seed and epoch always give the same files. "
            "An image that cannot be used is reported and the others are still done.",
-    .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 },
-                                             { &device_argp, 0, NULL, 0 }, { 0 } },
+    .children =
+        (const struct argp_child[]){
+            { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { &device_argp, 0, NULL, 0 }, { 0 } },
 };
 
 /* One variant of one image that waits to be augmented and written. */
@@ -129,8 +134,7 @@ static bool apply_to(job *self, int32_t channels, motley_image *images, uint64_t
     motley_apply_params params = { .samples = self->arguments->options.samples };
     params.samples.ids = ids;
     motley_error error;
-    if (count == 0 ||
-        motley_apply(self->context, self->policy, &batch, &batch, &params, &error) == MOTLEY_OK)
+    if (count == 0 || motley_apply(self->context, self->policy, &batch, &batch, &params, &error) == MOTLEY_OK)
         return true;
     complain("%s: %s", self->arguments->policy, error.message);
     return false;

@@ -56,12 +56,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
     .parser = parse,
-    .options = (const struct argp_option[]){
-        { "samples", 'N', "COUNT", 0, "How many samples (1)", 0 },
-        { "first", 'F', "ID", 0, "The id of the first sample (0)", 0 },
-        { "size", 'S', "WIDTHxHEIGHT", 0, "Size of the images (224x224); counts for values relative to it", 0 },
-        { "channels", 'C', "COUNT", 0, "Channels of the images (3); as many numbers has a fill", 0 },
-        { 0 } },
+    .options =
+        (const struct argp_option[]){
+            { "samples", 'N', "COUNT", 0, "How many samples (1)", 0 },
+            { "first", 'F', "ID", 0, "The id of the first sample (0)", 0 },
+            { "size", 'S', "WIDTHxHEIGHT", 0, "Size of the images (224x224); counts for values relative to it", 0 },
+            { "channels", 'C', "COUNT", 0, "Channels of the images (3); as many numbers has a fill", 0 },
+            { 0 } },
     .args_doc = "POLICY",
     .doc = "Prints what samples would get, a JSON object a line, without touching a pixel.\v"
            "A draw depends on the policy, the seed, the epoch and the sample's id, and on nothing else. Values are in "

@@ -60,10 +60,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
     .parser = parse,
-    .options = (const struct argp_option[]){
-        { "interpolation", 'i', "NAME", 0, "nearest (default), bilinear or bicubic", 0 },
-        { "fill", 'f', "R,G,B", 0, "What comes in from outside the image, or what is painted: 1, 3 or 4 bytes", 0 },
-        { 0 } },
+    .options =
+        (const struct argp_option[]){
+            { "interpolation", 'i', "NAME", 0, "nearest (default), bilinear or bicubic", 0 },
+            { "fill", 'f', "R,G,B", 0, "What comes in from outside the image, or what is painted: 1, 3 or 4 bytes", 0 },
+            { 0 } },
     .args_doc = "NAME [VALUE] IN OUT",
     .doc = "Applies one operation to one image file, PNG or JPEG, and writes a PNG file.\v"
            "'motley ops' lists the names, and the unit and range of VALUE. Operations without a value take none, or "
@@ -75,11 +76,9 @@ static bool apply(const arguments *self, int op, picture *image)
 {
     motley_context *context = NULL;
     motley_error error;
-    const motley_batch batch = { .count = 1,
-                                 .channels = image->channels,
-                                 .data = image->pixels,
-                                 .width = image->width,
-                                 .height = image->height };
+    const motley_batch batch = {
+        .count = 1, .channels = image->channels, .data = image->pixels, .width = image->width, .height = image->height
+    };
     uint8_t fill[4];
     memcpy(fill, self->fill, sizeof fill);
     if (image->channels == 2) /* a grey and an alpha */

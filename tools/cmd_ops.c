@@ -22,7 +22,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
     .parser = parse,
     .options = (const struct argp_option[]){ { "json", 'j', NULL, 0, "Print a JSON array, with all that is known", 0 },
-                                            { 0 } },
+                                             { 0 } },
     .doc = "Lists the operations: name, shape, range of the (first) value, its unit.\v"
            "What an operation sees of an image is its shape: point (one sample), stats (a histogram first), color (a "
            "pixel), warp (another position), stencil (3x3 pixels), blur (rows, then columns), erase (a rectangle).",

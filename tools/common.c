@@ -160,14 +160,15 @@ static error_t parse_policy(int key, char *arg, struct argp_state *state)
 
 const struct argp policy_argp = {
     .parser = parse_policy,
-    .options = (const struct argp_option[]){
-        { NULL, 0, NULL, 0, "Changes to the policy:", 1 },
-        { "repeat", 'n', "N", 0, "Operations (branches) per sample; RandAugment's N", 0 },
-        { "level", 'm', "M", 0, "Level of every step that has levels; RandAugment's M", 0 },
-        { "bins", 'b', "COUNT", 0, "Number of levels, 0 to COUNT-1", 0 },
-        { "interpolation", 'i', "NAME[,NAME]", 0, "nearest, bilinear or bicubic; of several, one is drawn", 0 },
-        { "fill", 'f', "R,G,B", 0, "What comes in from outside the image: 1, 3 or 4 bytes", 0 },
-        { 0 } },
+    .options =
+        (const struct argp_option[]){
+            { NULL, 0, NULL, 0, "Changes to the policy:", 1 },
+            { "repeat", 'n', "N", 0, "Operations (branches) per sample; RandAugment's N", 0 },
+            { "level", 'm', "M", 0, "Level of every step that has levels; RandAugment's M", 0 },
+            { "bins", 'b', "COUNT", 0, "Number of levels, 0 to COUNT-1", 0 },
+            { "interpolation", 'i', "NAME[,NAME]", 0, "nearest, bilinear or bicubic; of several, one is drawn", 0 },
+            { "fill", 'f', "R,G,B", 0, "What comes in from outside the image: 1, 3 or 4 bytes", 0 },
+            { 0 } },
 };
 
 static error_t parse_samples(int key, char *arg, struct argp_state *state)
@@ -187,11 +188,10 @@ static error_t parse_samples(int key, char *arg, struct argp_state *state)
 
 const struct argp samples_argp = {
     .parser = parse_samples,
-    .options = (const struct argp_option[]){
-        { NULL, 0, NULL, 0, "Random numbers:", 2 },
-        { "seed", 's', "S", 0, "Key of all draws (0)", 0 },
-        { "epoch", 'e', "E", 0, "Each epoch draws anew (0)", 0 },
-        { 0 } },
+    .options = (const struct argp_option[]){ { NULL, 0, NULL, 0, "Random numbers:", 2 },
+                                             { "seed", 's', "S", 0, "Key of all draws (0)", 0 },
+                                             { "epoch", 'e', "E", 0, "Each epoch draws anew (0)", 0 },
+                                             { 0 } },
 };
 
 static error_t parse_device(int key, char *arg, struct argp_state *state)
@@ -221,11 +221,12 @@ static error_t parse_device(int key, char *arg, struct argp_state *state)
 
 const struct argp device_argp = {
     .parser = parse_device,
-    .options = (const struct argp_option[]){
-        { NULL, 0, NULL, 0, "Where to work:", 3 },
-        { "device", 'd', "NAME", 0, "cpu (default), cuda, cuda:N, auto or reference", 0 },
-        { "threads", 't', "N", 0, "Threads of the CPU; 0, the default, is one per processor", 0 },
-        { 0 } },
+    .options =
+        (const struct argp_option[]){
+            { NULL, 0, NULL, 0, "Where to work:", 3 },
+            { "device", 'd', "NAME", 0, "cpu (default), cuda, cuda:N, auto or reference", 0 },
+            { "threads", 't', "N", 0, "Threads of the CPU; 0, the default, is one per processor", 0 },
+            { 0 } },
 };
 
 static bool any_change(const motley_policy_changes *changes)

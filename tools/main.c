@@ -108,7 +108,8 @@ int main(int argc, char **argv)
     const struct argp argp = {
         .parser = parse,
         .args_doc = "COMMAND [ARGUMENT...]",
-        .doc = "Gives every image its own augmentation: RandAugment, TrivialAugment, AutoAugment and other policies.\v ",
+        .doc =
+            "Gives every image its own augmentation: RandAugment, TrivialAugment, AutoAugment and other policies.\v ",
         .help_filter = filter_help,
     };
     int status = 0;

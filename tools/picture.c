@@ -94,9 +94,15 @@ static const char *name_format(const uint8_t *head, size_t size)
         const char *name, *magic;
         size_t offset, length;
     } formats[] = {
-        { "a GIF", "GIF8", 0, 4 },         { "a WebP", "WEBP", 8, 4 },         { "a TIFF", "II*\0", 0, 4 },
-        { "a TIFF", "MM\0*", 0, 4 },       { "a BMP", "BM", 0, 2 },            { "a HEIF or AVIF", "ftyp", 4, 4 },
-        { "a JPEG 2000", "\0\0\0\x0cjP", 0, 6 }, { "a JPEG XL", "\xff\x0a", 0, 2 }, { "a PDF", "%PDF", 0, 4 },
+        { "a GIF", "GIF8", 0, 4 },
+        { "a WebP", "WEBP", 8, 4 },
+        { "a TIFF", "II*\0", 0, 4 },
+        { "a TIFF", "MM\0*", 0, 4 },
+        { "a BMP", "BM", 0, 2 },
+        { "a HEIF or AVIF", "ftyp", 4, 4 },
+        { "a JPEG 2000", "\0\0\0\x0cjP", 0, 6 },
+        { "a JPEG XL", "\xff\x0a", 0, 2 },
+        { "a PDF", "%PDF", 0, 4 },
     };
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (size >= formats[i].offset + formats[i].length &&

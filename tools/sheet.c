@@ -44,8 +44,8 @@ sheet *sheet_create(const char *title, const char *subtitle, size_t rows, size_t
     }
     sheet *self = calloc(1, sizeof *self);
     if (self) {
-        *self = (sheet){ strdup(title), strdup(subtitle), rows, columns, cell_px,
-                         calloc(rows * columns, sizeof(cell)) };
+        *self =
+            (sheet){ strdup(title), strdup(subtitle), rows, columns, cell_px, calloc(rows * columns, sizeof(cell)) };
         if (self->title && self->subtitle && self->cells)
             return self;
         sheet_destroy(self);
@@ -114,8 +114,11 @@ static cairo_surface_t *scale_down(cairo_surface_t *surface, int cell_px)
 static int character_length(const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
-    const int length = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : *at >= 0xe0 && *at < 0xf0 ? 3 :
-                       *at >= 0xf0 && *at < 0xf5 ? 4 : 0;
+    const int length = *at < 0x80                  ? 1
+                       : *at >= 0xc2 && *at < 0xe0 ? 2
+                       : *at >= 0xe0 && *at < 0xf0 ? 3
+                       : *at >= 0xf0 && *at < 0xf5 ? 4
+                                                   : 0;
     for (int i = 1; i < length; i++)
         if ((at[i] & 0xc0) != 0x80)
             return 0;

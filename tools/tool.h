@@ -68,7 +68,7 @@ extern const struct argp device_argp;
 /* Draws of one sample as the JSON object that `motley draw` writes; see doc/motley.1.scd. */
 struct json_object;
 struct json_object *draw_json(uint64_t sample, const motley_step *steps, int count, int channels);
-struct json_object *number_json(double value); /* null when not finite */
+struct json_object *number_json(double value);             /* null when not finite */
 bool print_json(FILE *stream, struct json_object *object); /* one line; frees the object */
 
 /* A bar on a terminal once the work takes longer than a second; nothing elsewhere. */
