@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU backends: draws, sorts the images so that threads end together, and runs each image's passes.
+ *
+ * A batch is worked through in blocks. For a block, every image gets an `image_work` (what it drew, which kernels do
+ * it, what that costs); these are put in order, heavy first, equal signatures together; then the workers take one
+ * image after the other. The reference backend is the same code with the reference's rows. */
+#include "augmentations/table.h"
+#include "dispatch/backend.h"
+#include "kernels/cpu.h"
+#include "kernels/output.h"
+#include "policies/draw.h"
+
+#include <pthreadpool.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK 4096    /* images that are drawn and sorted together: bounds the arena */
+#define DRAW_CHUNK 64 /* images that a worker draws at a time */
+#define MAX_SETS 8
+
+/* pthreadpool is not built with the thread sanitizer, so what it orders must be told. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MOT_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define MOT_TSAN 1
+#endif
+#ifdef MOT_TSAN
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+#else
+#define __tsan_acquire(address) ((void)(address))
+#define __tsan_release(address) ((void)(address))
+#endif
+
+/* What one image of the block has to go through. */
+typedef struct image_work {
+    uint32_t first_step, steps; /* in the arena; those that change nothing are left out */
+    uint32_t signature;         /* of ops and interpolations: equal for images that take the same kernels */
+    float cost;                 /* nanoseconds, roughly */
+} image_work;
+
+/* Images of equal signature that stand together in the order. */
+typedef struct sub_batch {
+    uint32_t first, count; /* in `order` */
+    uint32_t signature;
+} sub_batch;
+
+/* Memory of one worker. */
+typedef struct worker {
+    uint8_t *memory;
+    size_t bytes;
+} worker;
+
+typedef struct cpu_state {
+    const mot_cpu_rows *rows;
+    pthreadpool_t pool; /* NULL: one thread, the caller's */
+    size_t workers_count;
+    worker *workers; /* [workers_count] */
+
+    /* Of the current block; grown as needed and kept. */
+    mot_step *steps; /* [BLOCK][steps_per_image] */
+    size_t steps_room;
+    image_work *work;   /* [work_room] */
+    uint32_t *order;    /* [work_room], and as many again to sort in */
+    sub_batch *batches; /* [work_room] */
+    size_t work_room;
+    size_t batches_count;
+} cpu_state;
+
+/* One call of run(), as the workers see it. */
+typedef struct task {
+    cpu_state *state;
+    const mot_job *job;
+    const uint32_t (*output)[256]; /* [channels]: the bits of each byte in the output's type */
+    size_t first, count;           /* the block */
+    size_t steps_per_image;
+    void (*part)(struct task *task, worker *self);
+    atomic_size_t next;
+} task;
+
+static void start_worker(void *context, size_t index)
+{
+    task *t = context;
+    __tsan_acquire(t);
+    t->part(t, &t->state->workers[index]);
+    __tsan_release(t);
+}
+
+/* Runs `part` once on every worker; the parts share out the work by `next`. */
+static void on_all_workers(task *t, void (*part)(task *, worker *))
+{
+    cpu_state *state = t->state;
+    t->part = part;
+    atomic_store(&t->next, 0);
+    if (!state->pool) {
+        part(t, &state->workers[0]);
+        return;
+    }
+    __tsan_release(t);
+    pthreadpool_parallelize_1d(state->pool, start_worker, t, state->workers_count, 0);
+    __tsan_acquire(t);
+}
+
+static mot_view work_view(const mot_job *job, size_t i)
+{
+    return mot_batch_view(job->dst ? job->dst : job->src, i);
+}
+
+/* ---- drawing ---- */
+
+static void note_costs(task *t, size_t i)
+{
+    image_work *work = &t->state->work[i];
+    const mot_view src = mot_batch_view(t->job->src, t->first + i), dst = work_view(t->job, t->first + i);
+    const mot_step *steps = &t->state->steps[work->first_step];
+    float cost = 100; /* an image that nothing happens to is copied */
+    uint32_t signature = work->steps;
+    for (uint32_t s = 0; s < work->steps; s++) {
+        cost += (float)mot_cpu_find(t->state->rows, &steps[s], &dst, &dst)->cost;
+        signature = (signature * 31u + (uint32_t)steps[s].op) * 4u + steps[s].interpolation;
+    }
+    work->signature = signature;
+    work->cost = cost * 1e-3f * (float)src.width * (float)src.height;
+}
+
+static uint64_t sample_id(const mot_job *job, size_t i)
+{
+    return job->samples.ids ? job->samples.ids[i] : job->samples.first + i;
+}
+
+static void draw_part(task *t, worker *self)
+{
+    (void)self;
+    const mot_job *job = t->job;
+    for (;;) {
+        const size_t from = atomic_fetch_add(&t->next, DRAW_CHUNK);
+        if (from >= t->count)
+            return;
+        const size_t to = from + DRAW_CHUNK < t->count ? from + DRAW_CHUNK : t->count;
+        for (size_t i = from; i < to; i++) {
+            mot_step *steps = &t->state->steps[i * t->steps_per_image];
+            const mot_view src = mot_batch_view(job->src, t->first + i);
+            int drawn = 1;
+            if (job->policy)
+                drawn = mot_draw_sample(&job->policy->tables, job->samples.seed, job->samples.epoch,
+                                        sample_id(job, t->first + i), src.width, src.height, src.channels, steps);
+            else
+                steps[0] = job->steps[t->first + i];
+            uint32_t kept = 0;
+            for (int s = 0; s < drawn; s++)
+                if (!(steps[s].arg.flags & MOT_ARG_IDENTITY))
+                    steps[kept++] = steps[s];
+            t->state->work[i].first_step = (uint32_t)(i * t->steps_per_image);
+            t->state->work[i].steps = kept;
+            note_costs(t, i);
+        }
+    }
+}
+
+/* ---- ordering ---- */
+
+/* Larger for lighter images: a 16 bit float of the cost (positive, so its bits sort as it does), turned round. */
+static uint32_t lightness(const image_work *work)
+{
+    uint32_t bits;
+    memcpy(&bits, &work->cost, sizeof bits);
+    return 0xFFFFu - (bits >> 15);
+}
+
+/* Puts the block's images in order, heavy first; images of one cost, and so those of one signature and size, stay
+ * together. A radix sort: two passes over 8 bits, stable. Then names the sub-batches. */
+static void sort_block(task *t)
+{
+    cpu_state *state = t->state;
+    uint32_t *from = state->order, *to = state->order + state->work_room;
+    for (uint32_t i = 0; i < t->count; i++)
+        from[i] = i;
+    for (int shift = 0; shift < 16; shift += 8) {
+        uint32_t place[257] = { 0 };
+        for (size_t i = 0; i < t->count; i++)
+            place[(lightness(&state->work[i]) >> shift & 255u) + 1]++;
+        for (int b = 0; b < 256; b++)
+            place[b + 1] += place[b];
+        for (size_t i = 0; i < t->count; i++)
+            to[place[lightness(&state->work[from[i]]) >> shift & 255u]++] = from[i];
+        uint32_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    state->batches_count = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        const uint32_t signature = state->work[state->order[i]].signature;
+        sub_batch *last = &state->batches[state->batches_count - (state->batches_count > 0)];
+        if (state->batches_count > 0 && last->signature == signature)
+            last->count++;
+        else
+            state->batches[state->batches_count++] = (sub_batch){ i, 1, signature };
+    }
+}
+
+/* ---- one image ---- */
+
+/* Bytes of a dense image of this size. */
+static size_t image_bytes(int32_t width, int32_t height, int32_t channels)
+{
+    const size_t bytes = (size_t)width * (size_t)height * (size_t)channels;
+    return (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN;
+}
+
+/* A dense image in `memory`, with the same order of channels as `like`. */
+static mot_view dense_view(const mot_view *like, uint8_t *memory)
+{
+    mot_view v = *like;
+    const int planar = mot_cpu_has_layout(like, MOT_LAYOUT_PLANAR) && like->channels > 1;
+    v.data = memory;
+    v.pixel = planar ? 1 : v.channels;
+    v.channel = planar ? (int64_t)v.width * v.height : 1;
+    v.row = v.pixel * v.width;
+    return v;
+}
+
+static int same_pixels(const mot_view *a, const mot_view *b)
+{
+    return a->data == b->data && a->row == b->row && a->pixel == b->pixel && a->channel == b->channel;
+}
+
+static mot_layouts layout_of(const mot_view *v)
+{
+    return mot_cpu_has_layout(v, MOT_LAYOUT_PACKED)   ? MOT_LAYOUT_PACKED
+           : mot_cpu_has_layout(v, MOT_LAYOUT_PLANAR) ? MOT_LAYOUT_PLANAR
+                                                      : MOT_LAYOUT_ANY;
+}
+
+enum place { END, SPARE };
+
+/* A pass: steps that one kernel does in one go. */
+typedef struct pass {
+    const mot_cpu_row *row;
+    const mot_step *steps;
+    int count;
+    int moves; /* reads one place and writes the other */
+    enum place to;
+} pass;
+
+static int plan_passes(const cpu_state *state, const mot_step *steps, uint32_t count, const mot_view *view,
+                       pass *passes)
+{
+    int n = 0;
+    for (uint32_t s = 0; s < count; n++) {
+        const mot_cpu_row *row = mot_cpu_find(state->rows, &steps[s], view, view);
+        const uint32_t first = s++;
+        while (row->takes_points && s < count && mot_op_table[steps[s].op].info.shape == MOTLEY_SHAPE_POINT)
+            s++;
+        passes[n] = (pass){ row, &steps[first], (int)(s - first), !row->in_place, END };
+    }
+    return n;
+}
+
+/* Gives each pass its place so that the last one writes END; returns where the first one has to read. */
+static enum place give_places(pass *passes, int n)
+{
+    enum place at = END;
+    for (int p = n - 1; p >= 0; p--) {
+        passes[p].to = at;
+        if (passes[p].moves)
+            at = at == END ? SPARE : END;
+    }
+    return at;
+}
+
+/* Runs the passes from src to `end`; `spare` is used only when a pass cannot work in place, and pixels are merely
+ * copied only when no pass can bring them to where they are wanted. */
+static void run_passes(pass *passes, int n, const mot_view *src, const mot_view *end, const mot_view *spare,
+                       void *scratch)
+{
+    const mot_view *const places[] = { [END] = end, [SPARE] = spare };
+    const int in_place = same_pixels(src, end);
+    enum place first = give_places(passes, n);
+    if (in_place && first == SPARE) { /* one more pass has to move */
+        int p = 0;
+        while (p < n && passes[p].moves)
+            p++;
+        if (p < n) {
+            passes[p].moves = 1;
+            first = give_places(passes, n);
+        }
+    }
+    const mot_view *from = src;
+    const int copy = in_place ? first == SPARE : n == 0 || layout_of(src) != layout_of(end);
+    if (copy) {
+        mot_cpu_copy(src, places[first]);
+        from = places[first];
+    }
+    for (int p = 0; p < n; p++) {
+        const mot_view *to = places[passes[p].to];
+        passes[p].row->run(from, to, passes[p].steps, passes[p].count, scratch);
+        from = to;
+    }
+}
+
+static void write_output(const mot_view *src, const motley_output *output, size_t i, const uint32_t (*table)[256])
+{
+    const mot_view dst = mot_batch_view(&output->batch, i);
+    const motley_dtype dtype = output->batch.dtype;
+    for (int y = 0; y < src->height; y++)
+        for (int c = 0; c < src->channels; c++) {
+            const uint8_t *in = src->data + y * src->row + c * src->channel;
+            uint8_t *out = dst.data + y * dst.row + c * dst.channel;
+            if (dtype == MOTLEY_F32)
+                for (int x = 0; x < src->width; x++)
+                    *(uint32_t *)(void *)(out + x * dst.pixel) = table[c][in[x * src->pixel]];
+            else if (dtype == MOTLEY_U8)
+                for (int x = 0; x < src->width; x++)
+                    out[x * dst.pixel] = in[x * src->pixel];
+            else
+                for (int x = 0; x < src->width; x++)
+                    *(uint16_t *)(void *)(out + x * dst.pixel) = (uint16_t)table[c][in[x * src->pixel]];
+        }
+}
+
+static void run_image(task *t, worker *self, size_t in_block)
+{
+    const mot_job *job = t->job;
+    const image_work *work = &t->state->work[in_block];
+    const mot_step *steps = &t->state->steps[work->first_step];
+    const size_t i = t->first + in_block;
+    const mot_view src = mot_batch_view(job->src, i);
+    uint8_t *memory = self->memory;
+    const size_t bytes = image_bytes(src.width, src.height, src.channels);
+    mot_view end = src;
+    if (job->dst) {
+        end = mot_batch_view(job->dst, i);
+    } else if (work->steps > 0) { /* only the output is wanted */
+        end = dense_view(&src, memory);
+        memory += bytes;
+    }
+    const mot_view spare = dense_view(&end, memory);
+    memory += bytes;
+    pass passes[MOT_MAX_STEPS];
+    const int n = plan_passes(t->state, steps, work->steps, &end, passes);
+    run_passes(passes, n, &src, &end, &spare, memory);
+    if (job->output)
+        write_output(&end, job->output, i, t->output);
+}
+
+static void image_part(task *t, worker *self)
+{
+    for (;;) {
+        const size_t next = atomic_fetch_add(&t->next, 1);
+        if (next >= t->count)
+            return;
+        run_image(t, self, t->state->order[next]);
+    }
+}
+
+/* ---- memory ---- */
+
+static void *aligned(size_t bytes)
+{
+    return aligned_alloc(MOT_CPU_ALIGN, (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN);
+}
+
+/* Makes room for everything that `job` needs, before any of it begins. */
+static motley_status reserve(cpu_state *state, const mot_job *job, size_t steps_per_image, motley_error *error)
+{
+    const size_t block = job->count < BLOCK ? job->count : BLOCK;
+    if (block * steps_per_image > state->steps_room) {
+        free(state->steps);
+        state->steps_room = 0;
+        state->steps = malloc(block * steps_per_image * sizeof *state->steps);
+        if (!state->steps)
+            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draws of %zu images", block);
+        state->steps_room = block * steps_per_image;
+    }
+    if (block > state->work_room) {
+        free(state->work);
+        free(state->order);
+        free(state->batches);
+        state->work_room = 0;
+        state->work = malloc(block * sizeof *state->work);
+        state->order = malloc(2 * block * sizeof *state->order);
+        state->batches = malloc(block * sizeof *state->batches);
+        if (!state->work || !state->order || !state->batches)
+            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the work list of %zu images", block);
+        state->work_room = block;
+    }
+    size_t most = 0;
+    for (size_t i = 0; i < job->count; i++) {
+        const mot_view v = mot_batch_view(job->src, i);
+        const size_t images = job->dst ? 1 : 2;
+        const size_t bytes =
+            images * image_bytes(v.width, v.height, v.channels) + mot_cpu_scratch_bytes(v.width, v.height, v.channels);
+        most = bytes > most ? bytes : most;
+        if (!job->src->images)
+            break;
+    }
+    for (size_t w = 0; w < state->workers_count; w++) {
+        worker *self = &state->workers[w];
+        if (most <= self->bytes)
+            continue;
+        free(self->memory);
+        self->bytes = 0;
+        self->memory = aligned(most);
+        if (!self->memory)
+            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu bytes of scratch", most);
+        self->bytes = most;
+    }
+    return MOTLEY_OK;
+}
+
+/* ---- the backend ---- */
+
+static motley_status write_draws(const mot_job *job, motley_error *error)
+{
+    const size_t room = motley_policy_max_steps(job->policy);
+    for (size_t i = 0; i < job->count; i++) {
+        const mot_view v = mot_batch_view(job->src, i);
+        const uint64_t id = sample_id(job, i);
+        motley_samples one = job->samples;
+        one.ids = &id;
+        MOT_TRY(motley_draw(job->policy, &one, 1, &v.width, &v.height, v.channels, &job->drawn[i * room],
+                            &job->drawn_counts[i], error));
+    }
+    return MOTLEY_OK;
+}
+
+static motley_status run(void *opaque, const mot_job *job, motley_error *error)
+{
+    cpu_state *state = opaque;
+    task t = { .state = state, .job = job };
+    t.steps_per_image = job->policy ? job->policy->tables.max_steps : 1;
+    MOT_TRY(reserve(state, job, t.steps_per_image, error));
+    if (job->drawn)
+        MOT_TRY(write_draws(job, error));
+    uint32_t output[4][256];
+    if (job->output) {
+        for (int c = 0; c < job->channels; c++)
+            for (int v = 0; v < 256; v++)
+                output[c][v] = mot_output_bits((uint8_t)v, (int)job->output->batch.dtype, job->output->mean[c],
+                                               job->output->std[c]);
+        t.output = (const uint32_t(*)[256])output;
+    }
+    for (t.first = 0; t.first < job->count; t.first += t.count) {
+        t.count = job->count - t.first < BLOCK ? job->count - t.first : BLOCK;
+        on_all_workers(&t, draw_part);
+        sort_block(&t);
+        on_all_workers(&t, image_part);
+    }
+    return MOTLEY_OK;
+}
+
+static void destroy(void *opaque)
+{
+    cpu_state *state = opaque;
+    if (!state)
+        return;
+    if (state->pool)
+        pthreadpool_destroy(state->pool);
+    for (size_t w = 0; state->workers && w < state->workers_count; w++)
+        free(state->workers[w].memory);
+    free(state->workers);
+    free(state->steps);
+    free(state->work);
+    free(state->order);
+    free(state->batches);
+    free(state);
+}
+
+static motley_status create(const motley_context_params *params, void **opaque, const mot_cpu_rows *rows,
+                            motley_error *error)
+{
+    *opaque = NULL;
+    size_t threads = (size_t)params->threads;
+    if (threads == 0) {
+        const long online = sysconf(_SC_NPROCESSORS_ONLN);
+        threads = online < 1 ? 1 : online > 1024 ? 1024 : (size_t)online;
+    }
+    cpu_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a CPU context");
+    state->rows = rows;
+    state->workers_count = threads;
+    state->workers = calloc(threads, sizeof *state->workers);
+    if (threads > 1)
+        state->pool = pthreadpool_create(threads);
+    if (!state->workers || (threads > 1 && !state->pool)) {
+        destroy(state);
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu threads", threads);
+    }
+    *opaque = state;
+    return MOTLEY_OK;
+}
+
+static motley_status create_cpu(const motley_context_params *params, void **state, motley_error *error)
+{
+    const mot_cpu_rows *sets[MAX_SETS];
+    mot_cpu_sets(sets, MAX_SETS);
+    return create(params, state, sets[0], error);
+}
+
+static motley_status create_reference(const motley_context_params *params, void **state, motley_error *error)
+{
+    return create(params, state, &mot_rows_reference, error);
+}
+
+const mot_backend mot_backend_cpu = {
+    .id = MOTLEY_BACKEND_CPU, .name = "cpu", .create = create_cpu, .destroy = destroy, .run = run
+};
+const mot_backend mot_backend_reference = {
+    .id = MOTLEY_BACKEND_REFERENCE, .name = "reference", .create = create_reference, .destroy = destroy, .run = run
+};
