@@ -21,6 +21,8 @@ static inline void mot_auto_contrast_prepare(const double *values, int count, mo
 }
 #endif
 
+#define MOT_AUTO_CONTRAST_NEEDS MOT_NEEDS_RANGE
+
 MOT_FN uint8_t mot_auto_contrast(uint8_t v, const mot_stats *stats, const mot_arg *arg)
 {
     (void)arg;

@@ -21,6 +21,8 @@ static inline void mot_contrast_prepare(const double *values, int count, mot_arg
 }
 #endif
 
+#define MOT_CONTRAST_NEEDS MOT_NEEDS_MEAN
+
 MOT_FN uint8_t mot_contrast(uint8_t v, const mot_stats *stats, const mot_arg *arg)
 {
     return mot_blend((uint8_t)stats->mean, v, arg->factor);

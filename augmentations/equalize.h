@@ -21,6 +21,8 @@ static inline void mot_equalize_prepare(const double *values, int count, mot_arg
 }
 #endif
 
+#define MOT_EQUALIZE_NEEDS MOT_NEEDS_HISTOGRAM
+
 MOT_FN uint8_t mot_equalize(uint8_t v, const mot_stats *stats, const mot_arg *arg)
 {
     (void)arg;

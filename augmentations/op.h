@@ -27,7 +27,12 @@ typedef struct mot_arg {
 #define MOT_ARG_WHOLE 2u    /* a warp that moves whole pixels: nearest, whatever the interpolation asked for */
 #define MOT_ARG_SQUARE 4u   /* WHOLE, but only where width == height */
 
-/* What a STATS op is told about one channel of an image. */
+/* What a STATS op needs of an image: MOT_<ID>_NEEDS in its header. A histogram answers all but the mean. */
+#define MOT_NEEDS_RANGE 1     /* lo and hi */
+#define MOT_NEEDS_HISTOGRAM 2 /* lo, hi, last and below */
+#define MOT_NEEDS_MEAN 3      /* mean */
+
+/* What a STATS op is told about one channel of an image; n always, the rest as it needs. */
 typedef struct mot_stats {
     uint32_t n;             /* pixels of the image */
     uint32_t lo, hi;        /* lowest and highest value that occurs */
@@ -46,12 +51,31 @@ typedef struct mot_rect {
     int x0, y0, x1, y1; /* half-open; empty when x0 >= x1 or y0 >= y1 */
 } mot_rect;
 
+/* A byte as a float, and back by truncation after a cut to 0..255. The device adds 2^23, which costs less than its
+ * conversions and is as exact. */
+MOT_FN float mot_float(uint8_t v)
+{
+#ifdef __CUDA_ARCH__
+    return __uint_as_float(0x4B000000u | v) - 8388608.0f;
+#else
+    return (float)v;
+#endif
+}
+
+MOT_FN uint8_t mot_byte(float v)
+{
+#ifdef __CUDA_ARCH__
+    return (uint8_t)__float_as_uint(__fadd_rz(fminf(fmaxf(v, 0.0f), 255.0f), 8388608.0f));
+#else
+    return v <= 0.0f ? 0 : v >= 255.0f ? 255 : (uint8_t)v;
+#endif
+}
+
 /* Pillow's ImagingBlend for one byte: two roundings in binary32, then truncation. Factors 0 and 1 come out exact. */
 MOT_FN uint8_t mot_blend(uint8_t from, uint8_t to, float factor)
 {
-    const float product = factor * (float)((int)to - (int)from);
-    const float sum = (float)from + product;
-    return sum <= 0.0f ? 0 : sum >= 255.0f ? 255 : (uint8_t)sum;
+    const float product = factor * (mot_float(to) - mot_float(from));
+    return mot_byte(mot_float(from) + product);
 }
 
 /* ITU-R 601 luma as Pillow's convert("L") computes it. */
