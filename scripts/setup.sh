@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing (Debian 12, Ubuntu 24.04 and their relatives) and builds Motley in build/. Asks nothing.
+#   scripts/setup.sh          the library and the motley command
+#   scripts/setup.sh tests    also what the tests need, and the tests
+set -eu
+cd "$(dirname "$0")/.."
+
+build_packages="gcc libc6-dev meson ninja-build pkg-config python3
+    libfyaml-dev librandom123-dev libpthreadpool-dev
+    libjson-c-dev libjpeg-dev libpng-dev libexif-dev libcairo2-dev fonts-dejavu-core scdoc"
+test_packages="libcriterion-dev g++ python3-venv python3-numpy python3-pil"
+# Tests that need these are skipped, and counted as skipped, where the archive has none of them.
+optional_packages="python3-torchvision"
+
+packages=$build_packages
+if [ "${1:-}" = tests ]; then
+    packages="$packages $test_packages"
+fi
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+    as_root=sudo
+fi
+
+# The names among "$@" that are not installed. libjpeg-dev and pkg-config may be provided by others: dpkg knows them too.
+missing_of() {
+    for name in "$@"; do
+        dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || echo "$name"
+    done
+}
+
+install() {
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+}
+
+if command -v apt-get >/dev/null; then
+    missing=$(missing_of $packages)
+    optional=
+    if [ "${1:-}" = tests ]; then
+        optional=$(missing_of $optional_packages)
+    fi
+    if [ -n "$missing$optional" ]; then
+        $as_root apt-get update -q
+    fi
+    if [ -n "$missing" ]; then
+        install $missing
+    fi
+    for name in $optional; do
+        install "$name" || echo "setup: no package $name here; the tests that need it will be skipped" >&2
+    done
+else
+    echo "setup: no apt-get here; these must be installed some other way:" $packages >&2
+fi
+
+# Python parts that Debian does not package live in .venv; without a network their tests are skipped.
+if [ "${1:-}" = tests ]; then
+    if [ ! -x .venv/bin/python3 ]; then
+        /usr/bin/python3 -m venv --system-site-packages .venv
+    fi
+    .venv/bin/python3 -c 'import timm' 2>/dev/null ||
+        .venv/bin/python3 -m pip install -q --disable-pip-version-check timm ||
+        echo "setup: timm could not be installed; the tests that need it will be skipped" >&2
+    PATH="$PWD/.venv/bin:$PATH"
+fi
+
+tests=auto
+if [ "${1:-}" = tests ]; then
+    tests=enabled
+fi
+# No CUDA here: it takes minutes to compile, and neither the demonstration nor the tests of the CPU use it.
+options="-Dtools=enabled -Dtests=$tests -Dexamples=auto -Dcuda=disabled"
+if [ -f build/build.ninja ]; then
+    meson configure build $options
+else
+    meson setup build $options
+fi
+ninja -C build
