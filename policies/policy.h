@@ -8,6 +8,12 @@
 
 #include <stdbool.h>
 
+/* Limits of the model beside those of tables.h. They keep a canonical text under MOT_MAX_TEXT_BYTES. */
+#define MOT_MAX_SPACES 64
+#define MOT_MAX_ALL_STEPS 5120 /* over all branches */
+#define MOT_MAX_NAME 40        /* characters of a name */
+#define MOT_MAX_WORDS 500      /* bytes of a title or citation */
+
 /* How the levels of a step are taken. */
 typedef enum mot_level_kind {
     MOT_LEVEL_NONE,    /* the op has no magnitude */
@@ -56,12 +62,13 @@ typedef struct mot_policy_phase {
 } mot_policy_phase;
 
 struct motley_policy {
-    char *name, *title, *profile;
-    char *paper, *table, *version; /* citation; version may be NULL: what software the numbers follow */
+    char *name;                    /* these are NULL where the text gave none, but for the name */
+    char *title, *profile;
+    char *paper, *table, *version; /* citation; version: what software the numbers follow */
     mot_arithmetic arithmetic;
     int top_bins;      /* number of bins; 0 when `top` was given instead */
-    double top;        /* the level at the end of the range: bins - 1, or as given */
-    mot_level level;   /* of steps that give none */
+    double top;        /* the level at the end of the range: bins - 1, or as given; 0: neither was */
+    mot_level level;   /* of steps that give none; kind NONE when there is none */
     uint32_t repeat;   /* fixed, when repeat_weights is 0 */
     uint32_t repeat_weights;
     double repeat_weight[MOT_MAX_REPEAT + 1];
@@ -87,8 +94,19 @@ struct motley_policy {
 typedef void mot_compile_report(void *user, int step, const char *message);
 motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *report, void *user, motley_error *error);
 
-/* The value of `level` in `space`, for the plus or minus sign; not for relative spaces. */
+/* The value of `level` in `space`, for the plus or minus sign; of a relative space, at a side of one pixel. */
 double mot_space_value(const motley_policy *policy, const mot_space *space, double level, int minus);
+
+/* The k-th of MOT_QUANTILES levels that stand for a continuous `level`. */
+double mot_level_quantile(const motley_policy *policy, const mot_level *level, int k);
+
+/* What of a level's value follows from the side only once the image is known. */
+mot_level_entry mot_space_relative(const motley_policy *policy, const mot_space *space, double level);
+
+/* The words that policy texts use for the enumerations, in their order. */
+extern const char *const mot_arithmetic_names[2], *const mot_choice_names[3], *const mot_sign_names[3],
+    *const mot_side_names[3], *const mot_rounding_names[3], *const mot_interpolation_names[3],
+    *const mot_profile_names[5];
 
 /* A deep copy without the compiled part, or NULL. */
 motley_policy *mot_policy_copy(const motley_policy *policy);

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A policy's model into the tables that draws are made from: every level's argument is prepared here, in double. */
+#include "augmentations/table.h"
+#include "dispatch/error.h"
+#include "policies/policy.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A compilation: whom to tell what is wrong, and the tables being filled. */
+typedef struct compiler {
+    motley_policy *policy;
+    mot_compile_report *report;
+    void *user;
+    int problems;
+    char first[240];
+    mot_table_phase *phase;
+    mot_table_branch *branch;
+    mot_table_step *step;
+    mot_level_entry *level;
+} compiler;
+
+__attribute__((format(printf, 3, 4))) static void problem(compiler *c, int step, const char *format, ...)
+{
+    char message[240];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(message, sizeof message, format, values);
+    va_end(values);
+    if (c->problems++ == 0)
+        memcpy(c->first, message, sizeof c->first);
+    if (c->report)
+        c->report(c->user, step, message);
+}
+
+static uint32_t levels_of(const motley_policy *policy, const mot_level *level)
+{
+    switch (level->kind) {
+    case MOT_LEVEL_UNIFORM:
+        return (uint32_t)policy->top_bins;
+    case MOT_LEVEL_RANGE:
+    case MOT_LEVEL_NORMAL:
+        return MOT_QUANTILES;
+    default:
+        return 1;
+    }
+}
+
+/* The level itself, of bin `k` of a step; not for steps that give a value. */
+static double level_at(const motley_policy *policy, const mot_level *level, uint32_t k)
+{
+    switch (level->kind) {
+    case MOT_LEVEL_UNIFORM:
+        return k;
+    case MOT_LEVEL_RANGE:
+    case MOT_LEVEL_NORMAL:
+        return mot_level_quantile(policy, level, (int)k);
+    default:
+        return level->a;
+    }
+}
+
+/* Whether the step's level can be taken in its space at all. */
+static bool check_level(compiler *c, int index)
+{
+    const motley_policy *policy = c->policy;
+    const mot_policy_step *step = &policy->step[index];
+    const mot_space *space = &policy->space[step->space];
+    const mot_level *level = &step->level;
+    const int before = c->problems;
+    if (level->kind == MOT_LEVEL_VALUE)
+        return true;
+    if (!space->has_levels) {
+        if (mot_op_table[space->op].info.values_min > 0)
+            problem(c, index, "op '%s' has no range to take a level from: want a 'range' in 'ops', or a 'value' here",
+                    space->name);
+        return c->problems == before;
+    }
+    if (level->kind == MOT_LEVEL_NONE)
+        problem(c, index, "op '%s' has no level: want 'level' or 'value' here, or a 'level' for the policy",
+                space->name);
+    else if (policy->top <= 0)
+        problem(c, index, "op '%s' has a level, but the scale is missing: want 'bins' or 'top'", space->name);
+    else if (level->kind == MOT_LEVEL_UNIFORM && policy->top_bins == 0)
+        problem(c, index, "level 'uniform' draws from bins, but the policy has none: want 'bins', or {uniform: [0, %g]}",
+                policy->top);
+    else if (level->kind == MOT_LEVEL_RANGE && (level->a < 0 || level->b > policy->top))
+        problem(c, index, "level is uniform in %g..%g, want it in 0..%g", level->a, level->b, policy->top);
+    else if ((level->kind == MOT_LEVEL_FIXED || level->kind == MOT_LEVEL_NORMAL) &&
+             (level->a < 0 || level->a > policy->top))
+        problem(c, index, "level is %g, want 0..%g", level->a, policy->top);
+    else if (policy->arithmetic == MOT_ARITHMETIC_TORCH &&
+             (policy->top_bins == 0 || level->kind == MOT_LEVEL_RANGE || level->kind == MOT_LEVEL_NORMAL ||
+              (level->kind == MOT_LEVEL_FIXED && level->a != floor(level->a))))
+        problem(c, index, "arithmetic 'torch' knows whole bins only: want 'bins' and a whole level");
+    return c->problems == before;
+}
+
+/* Fills a step's level entries; the first value that its op cannot take is a problem. */
+static void fill_levels(compiler *c, int index, mot_level_entry *entry)
+{
+    const motley_policy *policy = c->policy;
+    const mot_policy_step *step = &policy->step[index];
+    const mot_space *space = &policy->space[step->space];
+    const motley_op_info *info = &mot_op_table[space->op].info;
+    const bool valued = step->level.kind == MOT_LEVEL_VALUE, relative = !valued && space->side != MOT_SIDE_NONE;
+    for (uint32_t k = 0; k < c->step[index].levels; k++, entry++) {
+        if (relative)
+            *entry = mot_space_relative(policy, space, level_at(policy, &step->level, k));
+        for (int minus = 0; minus < 2; minus++) {
+            if (info->values_max > 0 && !relative)
+                entry->value[minus] = valued ? step->level.a
+                                             : mot_space_value(policy, space, level_at(policy, &step->level, k), minus);
+            const double value = entry->value[minus];
+            const bool drawn = minus == 0 || (space->sign == MOT_SIGN_RANDOM && !valued);
+            if (drawn && info->values_max > 0 && !(value >= info->minimum && value <= info->maximum)) {
+                problem(c, index, "op '%s' gets the value %g, want %g..%g", space->name, value, info->minimum,
+                        info->maximum);
+                return;
+            }
+            if (drawn)
+                mot_op_prepare(space->op, &value, info->values_max > 0 ? 1 : 0, &entry->arg[minus]);
+            else
+                entry->arg[minus] = entry->arg[0];
+        }
+    }
+}
+
+/* Whether a and b take the same levels of the same space. */
+static bool same_levels(const mot_policy_step *a, const mot_policy_step *b)
+{
+    return a->space == b->space && a->level.kind == b->level.kind && a->level.a == b->level.a &&
+           a->level.b == b->level.b;
+}
+
+/* Gives every step its place among the level entries, shared where it can be, and returns their number. A step whose
+ * level is wrong gets none. */
+static uint32_t place_levels(compiler *c, mot_table_step *table)
+{
+    const motley_policy *policy = c->policy;
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < policy->steps; i++) {
+        table[i].first_level = total;
+        table[i].levels = check_level(c, (int)i) ? levels_of(policy, &policy->step[i].level) : 0;
+        uint32_t j = 0;
+        while (j < i && !same_levels(&policy->step[i], &policy->step[j]))
+            j++;
+        if (j < i)
+            table[i].first_level = table[j].first_level;
+        else
+            total += table[i].levels;
+        if (total > MOT_MAX_LEVEL_ENTRIES) {
+            problem(c, (int)i, "the policy has more than %d levels over all steps", MOT_MAX_LEVEL_ENTRIES);
+            return 0;
+        }
+    }
+    return total;
+}
+
+static void fill_step(compiler *c, uint32_t index)
+{
+    const motley_policy *policy = c->policy;
+    const mot_policy_step *step = &policy->step[index];
+    const mot_space *space = &policy->space[step->space];
+    const motley_shape shape = mot_op_table[space->op].info.shape;
+    const bool levelled = space->has_levels && step->level.kind != MOT_LEVEL_VALUE;
+    mot_table_step *out = &c->step[index];
+    out->threshold = (uint64_t)rint(ldexp(step->probability, 32));
+    out->op = space->op;
+    out->sign = (uint8_t)(levelled && space->sign == MOT_SIGN_RANDOM ? MOT_SIGN_RANDOM : MOT_SIGN_PLUS);
+    out->side = (uint8_t)(levelled ? space->side : MOT_SIDE_NONE);
+    out->rounding = (uint8_t)space->rounding;
+    out->arithmetic = (uint8_t)policy->arithmetic;
+    out->centred = space->op == MOT_OP_CUTOUT ? 1 : space->op == MOT_OP_CUTOUT_TF ? 2 : 0;
+    out->warps = shape == MOTLEY_SHAPE_WARP;
+    out->fills = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_ERASE;
+}
+
+/* Turns weights into whole numbers: equal ones into 1 each, whole ones into themselves, others into shares of 2^31,
+ * so that one is wrong by 2^-31 of the total at most. 0 stays 0, and nothing else becomes 0. */
+static void whole_weights(const double *weight, uint32_t count, uint32_t *whole)
+{
+    double sum = 0;
+    bool equal = true, integers = true;
+    for (uint32_t i = 0; i < count; i++) {
+        sum += weight[i];
+        equal = equal && weight[i] == weight[0];
+        integers = integers && weight[i] == floor(weight[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const double share = equal ? 1 : integers && sum <= 2147483648.0 ? weight[i] : rint(weight[i] / sum * 2147483648.0);
+        whole[i] = weight[i] == 0 ? 0 : share < 1 ? 1 : (uint32_t)share;
+    }
+}
+
+/* Fills a phase with its branches, the ones of weight 0 left out. `whole` and `weight` have room for its branches. */
+static void fill_phase(compiler *c, uint32_t index, uint32_t *next_branch, double *weight, uint32_t *whole)
+{
+    motley_policy *policy = c->policy;
+    const mot_policy_phase *phase = &policy->phase[index];
+    const mot_policy_branch *branch = &policy->branch[phase->first_branch];
+    for (uint32_t i = 0; i < phase->branches; i++)
+        weight[i] = branch[i].weight;
+    whole_weights(weight, phase->branches, whole);
+    mot_table_phase *out = &c->phase[index];
+    *out = (mot_table_phase){ .first_epoch = phase->first_epoch, .first_branch = *next_branch };
+    uint32_t most_steps = 0;
+    for (uint32_t i = 0; i < phase->branches; i++) {
+        if (whole[i] == 0)
+            continue;
+        c->branch[(*next_branch)++] = (mot_table_branch){ .first_step = branch[i].first_step, .steps = branch[i].steps,
+                                                          .weight = whole[i], .below = out->total_weight };
+        out->total_weight += whole[i];
+        out->branches++;
+        most_steps = branch[i].steps > most_steps ? branch[i].steps : most_steps;
+    }
+    if (policy->choice == MOT_UNTIL_APPLIED && out->branches > MOT_MAX_WALK)
+        problem(c, -1, "choice 'until_applied' walks through %u branches, want at most %d", out->branches,
+                MOT_MAX_WALK);
+    uint32_t turns = policy->repeat_weights ? policy->repeat_weights - 1 : policy->repeat;
+    if (policy->choice != MOT_WITH_REPLACEMENT && turns > out->branches)
+        turns = out->branches;
+    if (turns * most_steps > policy->tables.max_steps)
+        policy->tables.max_steps = turns * most_steps;
+}
+
+static void fill_common(motley_policy *policy)
+{
+    mot_tables *t = &policy->tables;
+    t->phases = policy->phases;
+    t->repeat = policy->repeat;
+    t->repeat_weights = policy->repeat_weights;
+    uint32_t whole[MOT_MAX_REPEAT + 1] = { 0 };
+    whole_weights(policy->repeat_weight, policy->repeat_weights, whole);
+    for (uint32_t i = 0; i < policy->repeat_weights; i++)
+        t->repeat_below[i + 1] = t->repeat_below[i] + whole[i];
+    t->choice = policy->choice;
+    t->interpolations = policy->interpolations;
+    memcpy(t->interpolation, policy->interpolation, policy->interpolations);
+    for (int i = 0; i < 4; i++) /* one number goes to every channel, alpha included; after three, alpha is opaque */
+        t->fill[i] = policy->fills == 1 ? policy->fill[0] : i < (int)policy->fills ? policy->fill[i] : 255;
+    t->fill_grey = mot_luma(t->fill[0], t->fill[1], t->fill[2]);
+}
+
+motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *report, void *user, motley_error *error)
+{
+    compiler c = { .policy = policy, .report = report, .user = user };
+    motley_status status = MOTLEY_ERR_MEMORY;
+    memset(&policy->tables, 0, sizeof policy->tables);
+    free(policy->compiled);
+    policy->compiled = NULL;
+    policy->compiled_bytes = 0;
+
+    double *weight = malloc(policy->branches * sizeof *weight);
+    uint32_t *whole = malloc(policy->branches * sizeof *whole);
+    mot_table_step *steps = calloc(policy->steps ? policy->steps : 1, sizeof *steps);
+    if (!weight || !whole || !steps)
+        goto done;
+
+    const uint32_t levels = place_levels(&c, steps);
+    const size_t phase_bytes = policy->phases * sizeof *c.phase, branch_bytes = policy->branches * sizeof *c.branch;
+    const size_t step_bytes = policy->steps * sizeof *c.step, level_bytes = levels * sizeof *c.level;
+    const size_t bytes = phase_bytes + branch_bytes + step_bytes + level_bytes;
+    char *memory = policy->compiled = calloc(1, bytes);
+    if (!memory)
+        goto done;
+    c.phase = (mot_table_phase *)memory;
+    c.branch = (mot_table_branch *)(memory + phase_bytes);
+    c.step = (mot_table_step *)(memory + phase_bytes + branch_bytes);
+    c.level = (mot_level_entry *)(memory + phase_bytes + branch_bytes + step_bytes);
+    if (policy->steps)
+        memcpy(c.step, steps, step_bytes);
+    policy->compiled_bytes = bytes;
+
+    fill_common(policy);
+    for (uint32_t i = 0, next = 0; i < policy->phases; i++)
+        fill_phase(&c, i, &next, weight, whole);
+    if (policy->tables.max_steps > MOT_MAX_STEPS)
+        problem(&c, -1, "a sample can draw %u steps, want at most %d", policy->tables.max_steps, MOT_MAX_STEPS);
+    if (levels)
+        for (uint32_t i = 0, filled = 0; i < policy->steps; i++) {
+            fill_step(&c, i);
+            if (c.step[i].first_level < filled)
+                continue; /* shares the levels of an earlier step */
+            fill_levels(&c, (int)i, &c.level[filled]);
+            filled += c.step[i].levels;
+        }
+    policy->tables.phase = c.phase;
+    policy->tables.branch = c.branch;
+    policy->tables.step = c.step;
+    policy->tables.level = c.level;
+    status = c.problems ? mot_fail(error, MOTLEY_ERR_POLICY, "%s", c.first) : MOTLEY_OK;
+done:
+    free(steps);
+    free(whole);
+    free(weight);
+    return status == MOTLEY_ERR_MEMORY ? mot_fail(error, status, "no memory for the tables of a policy") : status;
+}

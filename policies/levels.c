@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a level to the value of an op: the arithmetic of each profile, in the order its software does it. */
+#include "augmentations/ops.h"
+#include "policies/draw.h"
+#include "policies/policy.h"
+
+#include <math.h>
+
+/* {factor, shear_x's entry, shear_y's entry}, ascending, of the standard tables: written by tools/shear_entries.py. */
+static const double shear_entries[][3] = {
+#include "policies/shear_entries.inc"
+};
+
+/* The matrix entry of a shear by `factor` as torchvision makes it, by way of degrees: literal for the standard tables,
+ * so that it depends on no libm; this machine's for others. */
+static double shear_entry(double factor, int along_y)
+{
+    const double size = fabs(factor);
+    for (size_t i = 0; i < sizeof shear_entries / sizeof *shear_entries; i++)
+        if (shear_entries[i][0] == size)
+            return copysign(shear_entries[i][1 + along_y], factor);
+    const double pi = 3.14159265358979323846;
+    const double angle = (atan(factor) * (180.0 / pi)) * (pi / 180.0);
+    return along_y ? -(sin(-angle) / cos(angle)) : tan(angle);
+}
+
+mot_level_entry mot_space_relative(const motley_policy *policy, const mot_space *space, double level)
+{
+    const double turn = space->sign == MOT_SIGN_MINUS ? -1 : 1;
+    mot_level_entry entry = { .low = turn * space->low, .span = turn * space->span };
+    if (policy->arithmetic == MOT_ARITHMETIC_TORCH) {
+        entry.position = level;
+        entry.last_bin = policy->top;
+    } else {
+        entry.position = level / policy->top;
+    }
+    return entry;
+}
+
+double mot_space_value(const motley_policy *policy, const mot_space *space, double level, int minus)
+{
+    const mot_level_entry entry = mot_space_relative(policy, space, level);
+    const mot_table_step step = { .arithmetic = (uint8_t)policy->arithmetic, .rounding = (uint8_t)space->rounding };
+    double value = space->base + mot_relative(&step, &entry, minus, 1);
+    if (value < space->minimum)
+        value = space->minimum;
+    if (value > space->maximum)
+        value = space->maximum;
+    return space->via_degrees ? shear_entry(value, space->op == MOT_OP_SHEAR_Y) : value;
+}
+
+/* The standard normal's quantile at p, to 2^-20: bisection, so that the last bits of a libm do not matter. */
+static double normal_quantile(double p)
+{
+    double low = -10, high = 10;
+    for (int i = 0; i < 60; i++) {
+        const double middle = (low + high) / 2;
+        if (0.5 * erfc(-middle * 0.70710678118654752440) < p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return rint(low * 1048576.0) / 1048576.0;
+}
+
+double mot_level_quantile(const motley_policy *policy, const mot_level *level, int k)
+{
+    const double p = (k + 0.5) / MOT_QUANTILES; /* the middle of a cell */
+    if (level->kind == MOT_LEVEL_RANGE)
+        return level->a + (level->b - level->a) * p;
+    const double x = level->a + level->b * normal_quantile(p);
+    return x < 0 ? 0 : x > policy->top ? policy->top : x;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers as text, whatever the process's locale. */
+#ifndef MOT_NUMBER_H
+#define MOT_NUMBER_H
+
+#include <stdbool.h>
+
+#define MOT_NUMBER_ROOM 32 /* characters of any number, terminator included */
+
+/* Reads a decimal number; false for anything else, "1e999", "nan" and "0x1" included. */
+bool mot_number_parse(const char *text, double *value);
+
+/* Writes the shortest text that reads back as `value`, which is finite. */
+void mot_number_print(double value, char text[MOT_NUMBER_ROOM]);
+
+#endif

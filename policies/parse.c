@@ -1,0 +1,734 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A policy's text into its model. doc/policy-format.md describes the text; every problem is kept with its place. */
+#include "augmentations/table.h"
+#include "dispatch/error.h"
+#include "policies/number.h"
+#include "policies/policy.h"
+#include "policies/yaml.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* What is being read, and what was read so far. Functions return false only when memory ran out. */
+typedef struct reader {
+    mot_yaml_tree tree;
+    motley_policy *policy;
+    size_t *step_offset; /* [MOT_MAX_ALL_STEPS]: where each step stood */
+    size_t end_offset;   /* where the branches stood, for problems of the whole policy */
+} reader;
+
+#define PROBLEM(r, node, ...) mot_yaml_problem(&(r)->tree, (node)->offset, __VA_ARGS__)
+
+static const char *text_of(const reader *r, const mot_yaml *node)
+{
+    return mot_yaml_text(&r->tree, node);
+}
+
+/* What stands there, for messages. */
+static const char *kind_of(const mot_yaml *node)
+{
+    return node->kind == MOT_YAML_LIST ? "a list" : node->kind == MOT_YAML_MAP ? "a mapping" : "a text";
+}
+
+/* The value of `key` in a map, or NULL. */
+static const mot_yaml *get(const reader *r, const mot_yaml *map, const char *key)
+{
+    for (const mot_yaml *k = mot_yaml_child(&r->tree, map); k; k = mot_yaml_next(&r->tree, k)) {
+        const mot_yaml *value = mot_yaml_next(&r->tree, k);
+        if (!value)
+            return NULL;
+        if (k->kind == MOT_YAML_SCALAR && strcmp(text_of(r, k), key) == 0)
+            return value;
+        k = value;
+    }
+    return NULL;
+}
+
+/* Checks that `node` is a map of known keys, each given once. False when it is no map. */
+static bool check_keys(reader *r, const mot_yaml *node, const char *what, const char *const *keys, size_t count)
+{
+    if (node->kind != MOT_YAML_MAP) {
+        PROBLEM(r, node, "%s is %s, want a mapping", what, kind_of(node));
+        return false;
+    }
+    uint32_t seen = 0;
+    for (const mot_yaml *k = mot_yaml_child(&r->tree, node), *value; k; k = mot_yaml_next(&r->tree, value)) {
+        value = mot_yaml_next(&r->tree, k);
+        if (!value)
+            break;
+        size_t i = 0;
+        while (i < count && !(k->kind == MOT_YAML_SCALAR && strcmp(text_of(r, k), keys[i]) == 0))
+            i++;
+        if (i < count && seen & (1u << i)) {
+            PROBLEM(r, k, "key '%s' is given twice in %s", keys[i], what);
+        } else if (i < count) {
+            seen |= 1u << i;
+        } else if (k->kind != MOT_YAML_SCALAR) {
+            PROBLEM(r, k, "a key of %s is %s, want a name", what, kind_of(k));
+        } else {
+            const char *near = mot_nearest_name(text_of(r, k), keys, count);
+            if (near)
+                PROBLEM(r, k, "unknown key '%.60s' in %s, did you mean '%s'?", text_of(r, k), what, near);
+            else
+                PROBLEM(r, k, "unknown key '%.60s' in %s", text_of(r, k), what);
+        }
+    }
+    return true;
+}
+
+/* A number in low..high. A wrong one is a problem and leaves *out. */
+static bool number(reader *r, const mot_yaml *node, const char *what, double low, double high, double *out)
+{
+    double value;
+    if (node->kind != MOT_YAML_SCALAR || !node->plain || !mot_number_parse(text_of(r, node), &value)) {
+        if (node->kind == MOT_YAML_SCALAR)
+            PROBLEM(r, node, "%s is '%.60s', want a number", what, text_of(r, node));
+        else
+            PROBLEM(r, node, "%s is %s, want a number", what, kind_of(node));
+        return false;
+    }
+    if (value >= low && value <= high) {
+        *out = value;
+        return true;
+    }
+    if (high == HUGE_VAL)
+        PROBLEM(r, node, "%s is %g, want %g or more", what, value, low);
+    else
+        PROBLEM(r, node, "%s is %g, want %g..%g", what, value, low, high);
+    return false;
+}
+
+static bool whole_number(reader *r, const mot_yaml *node, const char *what, double low, double high, uint32_t *out)
+{
+    double value;
+    if (!number(r, node, what, low, high, &value))
+        return false;
+    if (value != floor(value)) {
+        PROBLEM(r, node, "%s is %g, want a whole number", what, value);
+        return false;
+    }
+    *out = (uint32_t)value;
+    return true;
+}
+
+/* One of `words`; *out is its index. */
+static bool word(reader *r, const mot_yaml *node, const char *what, const char *const *words, size_t count, int *out)
+{
+    if (node->kind != MOT_YAML_SCALAR) {
+        PROBLEM(r, node, "%s is %s, want '%s' or the like", what, kind_of(node), words[0]);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(text_of(r, node), words[i]) == 0) {
+            *out = (int)i;
+            return true;
+        }
+    char wanted[120] = "";
+    for (size_t i = 0, used = 0; i < count; i++) {
+        snprintf(wanted + used, sizeof wanted - used, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", words[i]);
+        used = strlen(wanted);
+    }
+    PROBLEM(r, node, "%s is '%.60s', want %s", what, text_of(r, node), wanted);
+    return false;
+}
+
+/* A name: a letter, then letters, digits, '_', '.' and '-'. */
+static bool is_name(reader *r, const mot_yaml *node, const char *what)
+{
+    if (node->kind != MOT_YAML_SCALAR) {
+        PROBLEM(r, node, "%s is %s, want a name", what, kind_of(node));
+        return false;
+    }
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const char others[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    const char *text = text_of(r, node);
+    if (strspn(text, letters) == 0 || strspn(text, others) != node->length || node->length > MOT_MAX_NAME) {
+        PROBLEM(r, node, "%s is '%.60s', want at most %d letters, digits, '_', '.' and '-', a letter first", what, text,
+                MOT_MAX_NAME);
+        return false;
+    }
+    return true;
+}
+
+static bool words_of(reader *r, const mot_yaml *map, const char *key, char **out)
+{
+    const mot_yaml *node = get(r, map, key);
+    if (!node)
+        return true;
+    if (node->kind != MOT_YAML_SCALAR)
+        PROBLEM(r, node, "'%s' is %s, want a text", key, kind_of(node));
+    else if (node->length > MOT_MAX_WORDS)
+        PROBLEM(r, node, "'%s' has %zu bytes, want at most %d", key, node->length, MOT_MAX_WORDS);
+    else
+        return (*out = strdup(text_of(r, node))) != NULL;
+    return true;
+}
+
+/* --- the head: everything but ops and branches --- */
+
+static void read_level(reader *r, const mot_yaml *node, mot_level *out)
+{
+    static const char *const keys[] = { "uniform", "normal", "std" };
+    if (node->kind == MOT_YAML_SCALAR && strcmp(text_of(r, node), "uniform") == 0) {
+        *out = (mot_level){ .kind = MOT_LEVEL_UNIFORM };
+        return;
+    }
+    if (node->kind != MOT_YAML_MAP) {
+        double level;
+        if (number(r, node, "level", 0, HUGE_VAL, &level))
+            *out = (mot_level){ MOT_LEVEL_FIXED, level, 0 };
+        return;
+    }
+    if (!check_keys(r, node, "'level'", keys, COUNT(keys)))
+        return;
+    const mot_yaml *uniform = get(r, node, "uniform"), *normal = get(r, node, "normal"), *std = get(r, node, "std");
+    double a, b;
+    if (uniform && !normal && !std) {
+        if (uniform->kind != MOT_YAML_LIST || uniform->children != 2) {
+            PROBLEM(r, uniform, "'uniform' wants a list of two levels, as in {uniform: [0, 3]}");
+            return;
+        }
+        const mot_yaml *low = mot_yaml_child(&r->tree, uniform), *high = mot_yaml_next(&r->tree, low);
+        if (!number(r, low, "the lower level", 0, HUGE_VAL, &a) || !number(r, high, "the upper level", 0, HUGE_VAL, &b))
+            return;
+        if (a < b)
+            *out = (mot_level){ MOT_LEVEL_RANGE, a, b };
+        else
+            PROBLEM(r, uniform, "'uniform' goes from %g to %g, want a lower level first", a, b);
+    } else if (normal && std && !uniform) {
+        const bool mean_fits = number(r, normal, "the mean level", 0, HUGE_VAL, &a);
+        if (!number(r, std, "'std'", 0, 1e6, &b) || !mean_fits)
+            return;
+        if (b > 0)
+            *out = (mot_level){ MOT_LEVEL_NORMAL, a, b };
+        else
+            PROBLEM(r, std, "'std' is 0, want more; a fixed level is written 'level: %g'", a);
+    } else {
+        PROBLEM(r, node, "'level' wants a number, 'uniform', {uniform: [low, high]} or {normal: mean, std: deviation}");
+    }
+}
+
+static void read_interpolation(reader *r, const mot_yaml *node)
+{
+    motley_policy *policy = r->policy;
+    const bool list = node->kind == MOT_YAML_LIST;
+    if (list && (node->children < 1 || node->children > 3)) {
+        PROBLEM(r, node, "'interpolation' lists %u, want 1 to 3", node->children);
+        return;
+    }
+    policy->interpolations = 0;
+    for (const mot_yaml *item = list ? mot_yaml_child(&r->tree, node) : node; item;
+         item = list ? mot_yaml_next(&r->tree, item) : NULL) {
+        int which;
+        if (!word(r, item, "'interpolation'", mot_interpolation_names, 3, &which))
+            continue;
+        if (memchr(policy->interpolation, which, policy->interpolations))
+            PROBLEM(r, item, "interpolation '%s' is listed twice", mot_interpolation_names[which]);
+        else
+            policy->interpolation[policy->interpolations++] = (uint8_t)which;
+    }
+}
+
+static void read_fill(reader *r, const mot_yaml *node)
+{
+    const bool list = node->kind == MOT_YAML_LIST;
+    if (list && node->children != 3 && node->children != 4) {
+        PROBLEM(r, node, "'fill' lists %u numbers, want one number, or a list of 3 (RGB) or 4 (RGBA)", node->children);
+        return;
+    }
+    r->policy->fills = list ? node->children : 1;
+    int i = 0;
+    for (const mot_yaml *item = list ? mot_yaml_child(&r->tree, node) : node; item;
+         item = list ? mot_yaml_next(&r->tree, item) : NULL) {
+        uint32_t value;
+        if (whole_number(r, item, "'fill'", 0, 255, &value))
+            r->policy->fill[i++] = (uint8_t)value;
+    }
+}
+
+static void read_repeat(reader *r, const mot_yaml *node)
+{
+    static const char *const keys[] = { "weights" };
+    motley_policy *policy = r->policy;
+    if (node->kind != MOT_YAML_MAP) {
+        whole_number(r, node, "'repeat'", 1, MOT_MAX_REPEAT, &policy->repeat);
+        return;
+    }
+    check_keys(r, node, "'repeat'", keys, COUNT(keys));
+    const mot_yaml *weights = get(r, node, "weights");
+    if (!weights || weights->kind != MOT_YAML_LIST || weights->children < 2 || weights->children > MOT_MAX_REPEAT + 1) {
+        PROBLEM(r, weights ? weights : node, "'repeat' wants a number, or {weights: [...]} with 2 to %d weights",
+                MOT_MAX_REPEAT + 1);
+        return;
+    }
+    double sum = 0;
+    policy->repeat = 0;
+    for (const mot_yaml *item = mot_yaml_child(&r->tree, weights); item; item = mot_yaml_next(&r->tree, item)) {
+        double weight = 1; /* after a problem, so that the sum is no second one */
+        number(r, item, "a weight of 'repeat'", 0, 1e12, &weight);
+        sum += policy->repeat_weight[policy->repeat_weights++] = weight;
+    }
+    if (!(sum > 0))
+        PROBLEM(r, weights, "the weights of 'repeat' sum to 0, want more");
+}
+
+static void read_scale(reader *r, const mot_yaml *map)
+{
+    motley_policy *policy = r->policy;
+    const mot_yaml *bins = get(r, map, "bins"), *top = get(r, map, "top");
+    uint32_t n;
+    if (bins && top) {
+        PROBLEM(r, top, "both 'bins' and 'top' are given, want one of them");
+    } else if (bins && whole_number(r, bins, "'bins'", 2, MOT_MAX_LEVELS, &n)) {
+        policy->top_bins = (int)n;
+        policy->top = n - 1.0;
+    } else if (top) {
+        number(r, top, "'top'", 1e-6, 1e6, &policy->top);
+    }
+}
+
+static bool read_head(reader *r, const mot_yaml *map)
+{
+    motley_policy *policy = r->policy;
+    const mot_yaml *node = get(r, map, "motley");
+    uint32_t format;
+    int which;
+    if (!node)
+        PROBLEM(r, map, "key 'motley' is missing, want 'motley: 1', the version of the format");
+    else
+        whole_number(r, node, "'motley' (the version of the format)", 1, 1, &format);
+    node = get(r, map, "name");
+    if (!node)
+        PROBLEM(r, map, "key 'name' is missing, want the policy's name");
+    else if (is_name(r, node, "'name'") && !(policy->name = strdup(text_of(r, node))))
+        return false;
+    if ((node = get(r, map, "profile")) && word(r, node, "'profile'", mot_profile_names, COUNT(mot_profile_names), &which) &&
+        !(policy->profile = strdup(mot_profile_names[which])))
+        return false;
+    if (!words_of(r, map, "title", &policy->title) || !words_of(r, map, "paper", &policy->paper) ||
+        !words_of(r, map, "table", &policy->table) || !words_of(r, map, "version", &policy->version))
+        return false;
+    if ((node = get(r, map, "arithmetic")) && word(r, node, "'arithmetic'", mot_arithmetic_names, 2, &which))
+        policy->arithmetic = (mot_arithmetic)which;
+    if ((node = get(r, map, "choice")) && word(r, node, "'choice'", mot_choice_names, 3, &which))
+        policy->choice = (mot_choice)which;
+    if ((node = get(r, map, "interpolation")))
+        read_interpolation(r, node);
+    if ((node = get(r, map, "fill")))
+        read_fill(r, node);
+    if ((node = get(r, map, "repeat")))
+        read_repeat(r, node);
+    read_scale(r, map);
+    if ((node = get(r, map, "level")))
+        read_level(r, node, &policy->level);
+    return true;
+}
+
+/* --- ops: magnitude spaces --- */
+
+/* The op called `name`, or -1 and a problem with the nearest name among ops and spaces. */
+static int find_op(reader *r, const mot_yaml *node, bool spaces_too)
+{
+    const char *name = text_of(r, node);
+    const int op = motley_op_find(name);
+    if (op >= 0)
+        return op;
+    const char *names[MOT_OP_COUNT + MOT_MAX_SPACES];
+    size_t count = 0;
+    for (int i = 0; i < MOT_OP_COUNT; i++)
+        names[count++] = mot_op_table[i].info.name;
+    for (uint32_t i = 0; spaces_too && i < r->policy->spaces; i++)
+        names[count++] = r->policy->space[i].name;
+    const char *near = mot_nearest_name(name, names, count);
+    if (near)
+        PROBLEM(r, node, "unknown operation '%.60s', did you mean '%s'?", name, near);
+    else
+        PROBLEM(r, node, "unknown operation '%.60s'", name);
+    return -1;
+}
+
+/* Adds a space that takes no level. *index is its place. */
+static bool add_space(reader *r, const mot_yaml *node, const char *name, int op, uint32_t *index)
+{
+    motley_policy *policy = r->policy;
+    const motley_op_info *info = &mot_op_table[op].info;
+    if (info->values_min > 1)
+        PROBLEM(r, node, "operation '%s' takes %d values, want one that takes at most one", name, info->values_min);
+    *index = policy->spaces;
+    mot_space *space = &policy->space[*index];
+    *space = (mot_space){ .op = op, .minimum = -HUGE_VAL, .maximum = HUGE_VAL };
+    space->name = strdup(name);
+    if (!space->name)
+        return false;
+    policy->spaces++;
+    return true;
+}
+
+static void read_range(reader *r, const mot_yaml *map, const mot_yaml *range, mot_space *space)
+{
+    const mot_yaml *low = get(r, map, "low"), *span = get(r, map, "span");
+    double high;
+    if (range && (low || span)) {
+        PROBLEM(r, range, "both 'range' and 'low' or 'span' are given, want 'range', or 'low' and 'span'");
+    } else if (range && (range->kind != MOT_YAML_LIST || range->children != 2)) {
+        PROBLEM(r, range, "'range' wants a list of two numbers: the value at level 0 and at the top level");
+    } else if (range) {
+        const mot_yaml *first = mot_yaml_child(&r->tree, range), *second = mot_yaml_next(&r->tree, first);
+        if (number(r, first, "'range'", -1e9, 1e9, &space->low) & number(r, second, "'range'", -1e9, 1e9, &high))
+            space->span = high - space->low;
+    } else if (low && span) {
+        number(r, low, "'low'", -1e9, 1e9, &space->low);
+        number(r, span, "'span'", -1e9, 1e9, &space->span);
+    } else {
+        PROBLEM(r, low ? low : span, "'%s' is given without '%s'", low ? "low" : "span", low ? "span" : "low");
+    }
+    space->has_levels = true;
+}
+
+/* What may stand beside a range only where it means something. */
+static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
+{
+    const mot_yaml *of = get(r, map, "of"), *via = get(r, map, "via");
+    const mot_yaml *base = get(r, map, "base"), *min = get(r, map, "min"), *max = get(r, map, "max");
+    const char *name = mot_op_table[space->op].info.name;
+    if (of && space->op != MOT_OP_TRANSLATE_X && space->op != MOT_OP_TRANSLATE_Y && space->op != MOT_OP_CUTOUT &&
+        space->op != MOT_OP_CUTOUT_TF)
+        PROBLEM(r, of, "'of' is given for '%s', but only pixels can be relative to a side: want translate_x, "
+                "translate_y, cutout or cutout_tf", name);
+    if (of && (base || min || max))
+        PROBLEM(r, base ? base : min ? min : max, "'%s' cannot stand beside 'of'", base ? "base" : min ? "min" : "max");
+    if (via && space->op != MOT_OP_SHEAR_X && space->op != MOT_OP_SHEAR_Y)
+        PROBLEM(r, via, "'via' is given for '%s', want shear_x or shear_y", name);
+    if (space->minimum > space->maximum)
+        PROBLEM(r, min, "'min' is %g and 'max' is %g, want 'min' not above 'max'", space->minimum, space->maximum);
+}
+
+static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
+{
+    static const char *const keys[] = { "op", "range", "low", "span", "base", "sign", "of", "round", "min", "max", "via" };
+    static const char *const via_names[] = { "degrees" };
+    char what[MOT_MAX_NAME + 8];
+    uint32_t index;
+    int which;
+    if (!is_name(r, key, "the name of an operation"))
+        return true;
+    snprintf(what, sizeof what, "op '%s'", text_of(r, key));
+    for (uint32_t i = 0; i < r->policy->spaces; i++)
+        if (strcmp(r->policy->space[i].name, text_of(r, key)) == 0) {
+            PROBLEM(r, key, "%s is given twice", what);
+            return true;
+        }
+    if (!check_keys(r, map, what, keys, COUNT(keys)))
+        return true;
+    const mot_yaml *named = get(r, map, "op");
+    if (named && named->kind != MOT_YAML_SCALAR) {
+        PROBLEM(r, named, "'op' is %s, want the name of an operation", kind_of(named));
+        return true;
+    }
+    const int op = find_op(r, named ? named : key, false);
+    if (named && op >= 0 && motley_op_find(text_of(r, key)) >= 0 && motley_op_find(text_of(r, key)) != op)
+        PROBLEM(r, named, "%s is the name of another operation than '%s', want a name of its own", what, text_of(r, named));
+    if (!add_space(r, key, text_of(r, key), op < 0 ? MOT_OP_IDENTITY : op, &index))
+        return false;
+    if (op < 0) {
+        r->policy->space[index].op = -1; /* steps that name it are no second problem */
+        return true;
+    }
+    mot_space *space = &r->policy->space[index];
+    const mot_yaml *range = get(r, map, "range"), *node;
+    if (range || get(r, map, "low") || get(r, map, "span")) {
+        if (mot_op_table[op].info.values_max == 0)
+            PROBLEM(r, range ? range : map, "%s has a range, but the operation takes no value", what);
+        else
+            read_range(r, map, range, space);
+    } else if (map->children > (named ? 2u : 0u)) {
+        PROBLEM(r, map, "%s has no range, want 'range', or 'low' and 'span'", what);
+    }
+    if ((node = get(r, map, "base")))
+        number(r, node, "'base'", -1e9, 1e9, &space->base);
+    if ((node = get(r, map, "min")))
+        number(r, node, "'min'", -1e9, 1e9, &space->minimum);
+    if ((node = get(r, map, "max")))
+        number(r, node, "'max'", -1e9, 1e9, &space->maximum);
+    if ((node = get(r, map, "sign")) && word(r, node, "'sign'", mot_sign_names, 3, &which))
+        space->sign = (mot_sign)which;
+    if ((node = get(r, map, "of")) && word(r, node, "'of'", mot_side_names + 1, 2, &which))
+        space->side = (mot_side)(which + 1);
+    if ((node = get(r, map, "round")) && word(r, node, "'round'", mot_rounding_names, 3, &which))
+        space->rounding = (mot_rounding)which;
+    if ((node = get(r, map, "via")) && word(r, node, "'via'", via_names, 1, &which))
+        space->via_degrees = true;
+    check_space(r, map, space);
+    return true;
+}
+
+static bool read_ops(reader *r, const mot_yaml *map)
+{
+    if (map->kind != MOT_YAML_MAP) {
+        PROBLEM(r, map, "'ops' is %s, want a mapping from names to ranges", kind_of(map));
+        return true;
+    }
+    for (const mot_yaml *k = mot_yaml_child(&r->tree, map), *value; k; k = mot_yaml_next(&r->tree, value)) {
+        value = mot_yaml_next(&r->tree, k);
+        if (!value)
+            break;
+        if (r->policy->spaces == MOT_MAX_SPACES) {
+            PROBLEM(r, k, "more than %d operations", MOT_MAX_SPACES);
+            break;
+        }
+        if (!read_space(r, k, value))
+            return false;
+    }
+    return true;
+}
+
+/* --- branches --- */
+
+/* The space that a step names; an op that 'ops' leaves out gets one without a range. -1: unknown, told. */
+static bool space_of(reader *r, const mot_yaml *node, int *out)
+{
+    motley_policy *policy = r->policy;
+    *out = -1;
+    for (uint32_t i = 0; i < policy->spaces; i++)
+        if (strcmp(policy->space[i].name, text_of(r, node)) == 0) {
+            *out = (int)i;
+            return true;
+        }
+    const int op = find_op(r, node, true);
+    if (op < 0)
+        return true;
+    if (policy->spaces == MOT_MAX_SPACES) {
+        PROBLEM(r, node, "more than %d operations", MOT_MAX_SPACES);
+        return true;
+    }
+    uint32_t index;
+    if (!add_space(r, node, text_of(r, node), op, &index))
+        return false;
+    *out = (int)index;
+    return true;
+}
+
+static bool read_step(reader *r, const mot_yaml *node)
+{
+    static const char *const keys[] = { "op", "p", "level", "value" };
+    motley_policy *policy = r->policy;
+    const mot_yaml *name = node, *level = NULL, *value = NULL, *p = NULL;
+    mot_policy_step step = { .probability = 1, .level = policy->level };
+    if (node->kind != MOT_YAML_SCALAR) {
+        if (!check_keys(r, node, "a step", keys, COUNT(keys)))
+            return true;
+        name = get(r, node, "op");
+        if (!name || name->kind != MOT_YAML_SCALAR) {
+            PROBLEM(r, name ? name : node, "a step names no operation, want 'op'");
+            return true;
+        }
+        p = get(r, node, "p");
+        level = get(r, node, "level");
+        value = get(r, node, "value");
+    }
+    int index;
+    if (!space_of(r, name, &index))
+        return false;
+    if (p)
+        number(r, p, "'p'", 0, 1, &step.probability);
+    const int op = index < 0 ? -1 : policy->space[index].op;
+    if (level && value) {
+        PROBLEM(r, value, "both 'level' and 'value' are given, want one of them");
+    } else if (value) {
+        step.level = (mot_level){ .kind = MOT_LEVEL_VALUE };
+        number(r, value, "'value'", -1e9, 1e9, &step.level.a);
+        if (op >= 0 && mot_op_table[op].info.values_max == 0)
+            PROBLEM(r, value, "operation '%s' takes no value", text_of(r, name));
+    } else if (level) {
+        read_level(r, level, &step.level);
+        if (op >= 0 && mot_op_table[op].info.values_max == 0)
+            PROBLEM(r, level, "operation '%s' takes no level", text_of(r, name));
+    }
+    if (op < 0)
+        return true;
+    if (policy->steps == MOT_MAX_ALL_STEPS) {
+        PROBLEM(r, node, "more than %d steps", MOT_MAX_ALL_STEPS);
+        return true;
+    }
+    step.space = (uint32_t)index;
+    if (!policy->space[index].has_levels && !value)
+        step.level = (mot_level){ .kind = MOT_LEVEL_NONE };
+    r->step_offset[policy->steps] = node->offset;
+    policy->step[policy->steps++] = step;
+    return true;
+}
+
+static bool read_branch(reader *r, const mot_yaml *node)
+{
+    static const char *const keys[] = { "weight", "steps" };
+    motley_policy *policy = r->policy;
+    if (policy->branches == MOT_MAX_BRANCHES) {
+        PROBLEM(r, node, "more than %d branches", MOT_MAX_BRANCHES);
+        return true;
+    }
+    mot_policy_branch *branch = &policy->branch[policy->branches++];
+    *branch = (mot_policy_branch){ .weight = 1, .first_step = policy->steps };
+    const mot_yaml *steps = node;
+    if (node->kind == MOT_YAML_MAP && (get(r, node, "steps") || get(r, node, "weight"))) {
+        check_keys(r, node, "a branch", keys, COUNT(keys));
+        if (get(r, node, "weight"))
+            number(r, get(r, node, "weight"), "'weight'", 0, 1e12, &branch->weight);
+        steps = get(r, node, "steps");
+        if (!steps) {
+            PROBLEM(r, node, "a branch has no 'steps'");
+            return true;
+        }
+    }
+    if (steps->kind != MOT_YAML_LIST) {
+        if (!read_step(r, steps))
+            return false;
+    } else if (steps->children == 0 || steps->children > MOT_MAX_BRANCH_STEPS) {
+        PROBLEM(r, steps, "a branch has %u steps, want 1 to %d", steps->children, MOT_MAX_BRANCH_STEPS);
+    } else {
+        for (const mot_yaml *s = mot_yaml_child(&r->tree, steps); s; s = mot_yaml_next(&r->tree, s))
+            if (!read_step(r, s))
+                return false;
+    }
+    branch->steps = policy->steps - branch->first_step;
+    return true;
+}
+
+/* The branches of one phase. */
+static bool read_branches(reader *r, const mot_yaml *list, uint32_t first_epoch)
+{
+    motley_policy *policy = r->policy;
+    mot_policy_phase *phase = &policy->phase[policy->phases++];
+    *phase = (mot_policy_phase){ .first_epoch = first_epoch, .first_branch = policy->branches };
+    if (list->kind != MOT_YAML_LIST || list->children == 0) {
+        PROBLEM(r, list, "'branches' is %s, want a list of at least one", list->children ? kind_of(list) : "empty");
+        return true;
+    }
+    for (const mot_yaml *b = mot_yaml_child(&r->tree, list); b; b = mot_yaml_next(&r->tree, b))
+        if (!read_branch(r, b))
+            return false;
+    phase->branches = policy->branches - phase->first_branch;
+    double sum = 0;
+    for (uint32_t i = 0; i < phase->branches; i++)
+        sum += policy->branch[phase->first_branch + i].weight;
+    if (!(sum > 0))
+        PROBLEM(r, list, "the weights of the branches sum to 0, want more");
+    return true;
+}
+
+static bool read_phases(reader *r, const mot_yaml *list)
+{
+    static const char *const keys[] = { "from", "branches" };
+    motley_policy *policy = r->policy;
+    if (list->kind != MOT_YAML_LIST || list->children == 0 || list->children > MOT_MAX_PHASES) {
+        PROBLEM(r, list, "'phases' wants a list of 1 to %d phases", MOT_MAX_PHASES);
+        return true;
+    }
+    double least = 0;
+    for (const mot_yaml *p = mot_yaml_child(&r->tree, list); p; p = mot_yaml_next(&r->tree, p)) {
+        if (!check_keys(r, p, "a phase", keys, COUNT(keys)))
+            continue;
+        const mot_yaml *from = get(r, p, "from"), *branches = get(r, p, "branches");
+        uint32_t epoch = (uint32_t)least;
+        if (!from)
+            PROBLEM(r, p, "a phase has no 'from', want the epoch it begins at");
+        else if (whole_number(r, from, "'from'", least, (1u << 30) - 1, &epoch) && policy->phases == 0 && epoch != 0)
+            PROBLEM(r, from, "the first phase begins at epoch %u, want 0", epoch);
+        least = epoch + 1.0;
+        if (!branches)
+            PROBLEM(r, p, "a phase has no 'branches'");
+        else if (!read_branches(r, branches, epoch))
+            return false;
+    }
+    return true;
+}
+
+static bool read_policy(reader *r, const mot_yaml *map)
+{
+    static const char *const keys[] = { "motley", "name", "title", "profile", "paper", "table", "version",
+                                        "arithmetic", "interpolation", "fill", "repeat", "choice", "bins", "top",
+                                        "level", "ops", "branches", "phases" };
+    if (!check_keys(r, map, "the policy", keys, COUNT(keys)))
+        return true;
+    if (!read_head(r, map))
+        return false;
+    const mot_yaml *ops = get(r, map, "ops"), *branches = get(r, map, "branches"), *phases = get(r, map, "phases");
+    if (ops && !read_ops(r, ops))
+        return false;
+    if (branches && phases) {
+        PROBLEM(r, phases, "both 'branches' and 'phases' are given, want one of them");
+        return true;
+    }
+    if (!branches && !phases) {
+        PROBLEM(r, map, "key 'branches' is missing, want what a sample chooses from");
+        return true;
+    }
+    r->end_offset = (branches ? branches : phases)->offset;
+    return branches ? read_branches(r, branches, 0) : read_phases(r, phases);
+}
+
+static void compile_problem(void *user, int step, const char *message)
+{
+    reader *r = user;
+    mot_yaml_problem(&r->tree, step < 0 ? r->end_offset : r->step_offset[step], "%s", message);
+}
+
+/* Gives back what an array did not need. */
+static void *fitted(void *array, size_t count, size_t size)
+{
+    void *smaller = realloc(array, count ? count * size : size);
+    return smaller ? smaller : array;
+}
+
+/* A policy with room for as much as a text may hold, and the defaults of the format. */
+static bool make_room(reader *r)
+{
+    motley_policy *policy = r->policy = calloc(1, sizeof *policy);
+    r->step_offset = malloc(MOT_MAX_ALL_STEPS * sizeof *r->step_offset);
+    if (!policy || !r->step_offset)
+        return false;
+    policy->repeat = 1;
+    policy->interpolations = 1;
+    policy->fills = 1;
+    policy->space = malloc(MOT_MAX_SPACES * sizeof *policy->space);
+    policy->step = malloc(MOT_MAX_ALL_STEPS * sizeof *policy->step);
+    policy->branch = malloc(MOT_MAX_BRANCHES * sizeof *policy->branch);
+    policy->phase = malloc(MOT_MAX_PHASES * sizeof *policy->phase);
+    return policy->space && policy->step && policy->branch && policy->phase;
+}
+
+motley_status motley_policy_parse(const char *text, size_t length, const motley_parse_params *params,
+                                  motley_policy **policy, motley_error *error)
+{
+    MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
+    *policy = NULL;
+    MOT_REQUIRE(text || length == 0, error, "text is NULL, want %zu bytes", length);
+    reader r = { 0 };
+    motley_status status = mot_yaml_read(&r.tree, text ? text : "", length);
+    if (status == MOTLEY_OK && r.tree.problems == 0)
+        status = make_room(&r) && read_policy(&r, &r.tree.node[0]) ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
+    if (status == MOTLEY_OK && r.tree.problems == 0) {
+        motley_policy *p = r.policy;
+        p->space = fitted(p->space, p->spaces, sizeof *p->space);
+        p->step = fitted(p->step, p->steps, sizeof *p->step);
+        p->branch = fitted(p->branch, p->branches, sizeof *p->branch);
+        p->phase = fitted(p->phase, p->phases, sizeof *p->phase);
+        status = mot_policy_compile(p, compile_problem, &r, NULL);
+        if (status == MOTLEY_ERR_POLICY)
+            status = MOTLEY_OK; /* told below */
+    }
+    if (status == MOTLEY_OK)
+        status = mot_yaml_tell(&r.tree, params, error);
+    else
+        mot_fail(error, status, "no memory to read a policy of %zu bytes", length);
+    if (status == MOTLEY_OK)
+        *policy = r.policy;
+    else
+        motley_policy_destroy(r.policy);
+    free(r.step_offset);
+    mot_yaml_clear(&r.tree);
+    return status;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a policy: loading, copying, comparing, changing, asking and destroying. */
+#include "policies/policy.h"
+
+#include "dispatch/error.h"
+#include "policies/yaml.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const mot_arithmetic_names[2] = { "double", "torch" };
+const char *const mot_choice_names[3] = { "with_replacement", "without_replacement", "until_applied" };
+const char *const mot_sign_names[3] = { "plus", "minus", "random" };
+const char *const mot_side_names[3] = { "none", "width", "height" };
+const char *const mot_rounding_names[3] = { "none", "trunc", "half_even" };
+const char *const mot_interpolation_names[3] = { "nearest", "bilinear", "bicubic" };
+const char *const mot_profile_names[5] = { "torchvision", "timm", "dali", "tf", "paper" };
+
+motley_status motley_policy_load(const char *path, const motley_parse_params *params, motley_policy **policy,
+                                 motley_error *error)
+{
+    MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
+    *policy = NULL;
+    MOT_REQUIRE(path, error, "path is NULL, want a file's name");
+    motley_status status;
+    char *text = NULL;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return mot_fail(error, MOTLEY_ERR_IO, "cannot open %.150s: %s", path, strerror(errno));
+    const size_t room = MOT_MAX_TEXT_BYTES + 1; /* one more, so that a text that is too long shows itself */
+    text = malloc(room);
+    if (!text) {
+        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to read %.150s", path);
+        goto done;
+    }
+    const size_t length = fread(text, 1, room, file);
+    if (ferror(file)) {
+        status = mot_fail(error, MOTLEY_ERR_IO, "cannot read %.150s: %s", path, strerror(errno));
+        goto done;
+    }
+    status = motley_policy_parse(text, length, params, policy, error);
+done:
+    free(text);
+    fclose(file);
+    return status;
+}
+
+void motley_policy_destroy(motley_policy *policy)
+{
+    if (!policy)
+        return;
+    for (uint32_t i = 0; policy->space && i < policy->spaces; i++)
+        free(policy->space[i].name);
+    free(policy->name);
+    free(policy->title);
+    free(policy->profile);
+    free(policy->paper);
+    free(policy->table);
+    free(policy->version);
+    free(policy->space);
+    free(policy->step);
+    free(policy->branch);
+    free(policy->phase);
+    free(policy->compiled);
+    free(policy);
+}
+
+/* Replaces a pointer by a copy of what it points to; the old object stays the other policy's. */
+static bool own(void *pointer, size_t bytes)
+{
+    void *old, *copy;
+    memcpy(&old, pointer, sizeof old);
+    copy = malloc(bytes ? bytes : 1);
+    memcpy(pointer, &copy, sizeof copy);
+    if (copy && bytes)
+        memcpy(copy, old, bytes);
+    return copy != NULL;
+}
+
+static bool own_text(char **text)
+{
+    return !*text || (*text = strdup(*text));
+}
+
+motley_policy *mot_policy_copy(const motley_policy *policy)
+{
+    motley_policy *copy = malloc(sizeof *copy);
+    if (!copy)
+        return NULL;
+    *copy = *policy;
+    copy->compiled = NULL;
+    copy->compiled_bytes = 0;
+    memset(&copy->tables, 0, sizeof copy->tables);
+    /* Every pointer is replaced, also after a failure, so that destroy frees nothing of the other policy's. */
+    bool whole = own_text(&copy->name);
+    whole = own_text(&copy->title) && whole;
+    whole = own_text(&copy->profile) && whole;
+    whole = own_text(&copy->paper) && whole;
+    whole = own_text(&copy->table) && whole;
+    whole = own_text(&copy->version) && whole;
+    whole = own(&copy->space, copy->spaces * sizeof *copy->space) && whole;
+    whole = own(&copy->step, copy->steps * sizeof *copy->step) && whole;
+    whole = own(&copy->branch, copy->branches * sizeof *copy->branch) && whole;
+    whole = own(&copy->phase, copy->phases * sizeof *copy->phase) && whole;
+    for (uint32_t i = 0; copy->space && i < copy->spaces; i++)
+        whole = own_text(&copy->space[i].name) && whole;
+    if (!whole) {
+        motley_policy_destroy(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_level(const mot_level *a, const mot_level *b)
+{
+    return a->kind == b->kind && a->a == b->a && a->b == b->b;
+}
+
+static bool same_space(const mot_space *a, const mot_space *b)
+{
+    return same_text(a->name, b->name) && a->op == b->op && a->has_levels == b->has_levels && a->low == b->low &&
+           a->span == b->span && a->base == b->base && a->sign == b->sign && a->side == b->side &&
+           a->rounding == b->rounding && a->minimum == b->minimum && a->maximum == b->maximum &&
+           a->via_degrees == b->via_degrees;
+}
+
+static bool same_head(const motley_policy *a, const motley_policy *b)
+{
+    bool same = same_text(a->name, b->name) && same_text(a->title, b->title) && same_text(a->profile, b->profile) &&
+                same_text(a->paper, b->paper) && same_text(a->table, b->table) &&
+                same_text(a->version, b->version) && a->arithmetic == b->arithmetic && a->top_bins == b->top_bins &&
+                a->top == b->top && same_level(&a->level, &b->level) && a->repeat == b->repeat &&
+                a->repeat_weights == b->repeat_weights && a->choice == b->choice &&
+                a->interpolations == b->interpolations && a->fills == b->fills && a->spaces == b->spaces &&
+                a->steps == b->steps && a->branches == b->branches && a->phases == b->phases;
+    for (uint32_t i = 0; same && i < a->repeat_weights; i++)
+        same = a->repeat_weight[i] == b->repeat_weight[i];
+    return same && memcmp(a->interpolation, b->interpolation, a->interpolations) == 0 &&
+           memcmp(a->fill, b->fill, a->fills) == 0;
+}
+
+int motley_policy_equal(const motley_policy *a, const motley_policy *b)
+{
+    if (!a || !b)
+        return a == b;
+    bool same = same_head(a, b);
+    for (uint32_t i = 0; same && i < a->spaces; i++)
+        same = same_space(&a->space[i], &b->space[i]);
+    for (uint32_t i = 0; same && i < a->steps; i++)
+        same = a->step[i].space == b->step[i].space && a->step[i].probability == b->step[i].probability &&
+               same_level(&a->step[i].level, &b->step[i].level);
+    for (uint32_t i = 0; same && i < a->branches; i++)
+        same = a->branch[i].weight == b->branch[i].weight && a->branch[i].first_step == b->branch[i].first_step &&
+               a->branch[i].steps == b->branch[i].steps;
+    for (uint32_t i = 0; same && i < a->phases; i++)
+        same = a->phase[i].first_epoch == b->phase[i].first_epoch &&
+               a->phase[i].first_branch == b->phase[i].first_branch && a->phase[i].branches == b->phase[i].branches;
+    return same;
+}
+
+/* A level with its number replaced: a normal keeps its spread, everything else becomes the fixed level. */
+static mot_level at_level(mot_level old, double level)
+{
+    if (old.kind == MOT_LEVEL_NORMAL)
+        return (mot_level){ MOT_LEVEL_NORMAL, level, old.b };
+    return (mot_level){ MOT_LEVEL_FIXED, level, 0 };
+}
+
+static motley_status change(motley_policy *policy, const motley_policy_changes *changes, motley_error *error)
+{
+    MOT_REQUIRE(changes->repeat >= 0 && changes->repeat <= MOT_MAX_REPEAT, error, "repeat is %d, want 1 to %d",
+                changes->repeat, MOT_MAX_REPEAT);
+    if (changes->repeat > 0) {
+        policy->repeat = (uint32_t)changes->repeat;
+        policy->repeat_weights = 0;
+    }
+    if (changes->bins != 0) {
+        MOT_REQUIRE(changes->bins >= 2 && changes->bins <= MOT_MAX_LEVELS, error, "bins is %d, want 2 to %d",
+                    changes->bins, MOT_MAX_LEVELS);
+        MOT_REQUIRE(policy->top_bins > 0, error, "policy '%s' has no bins to change", policy->name);
+        policy->top_bins = changes->bins;
+        policy->top = changes->bins - 1;
+    }
+    if (changes->set_level) {
+        MOT_REQUIRE(isfinite(changes->level) && changes->level >= 0 && changes->level <= policy->top, error,
+                    "level is %g, want 0..%g", changes->level, policy->top);
+        if (policy->level.kind != MOT_LEVEL_NONE)
+            policy->level = at_level(policy->level, changes->level);
+        for (uint32_t i = 0; i < policy->steps; i++) {
+            mot_policy_step *step = &policy->step[i];
+            if (step->level.kind != MOT_LEVEL_NONE && step->level.kind != MOT_LEVEL_VALUE)
+                step->level = at_level(step->level, changes->level);
+        }
+    }
+    MOT_REQUIRE(changes->interpolations >= 0 && changes->interpolations < 8, error,
+                "interpolations is %d, want the bits 1 (nearest), 2 (bilinear) and 4 (bicubic)",
+                changes->interpolations);
+    if (changes->interpolations) {
+        policy->interpolations = 0;
+        for (uint8_t i = 0; i < 3; i++)
+            if (changes->interpolations & (1 << i))
+                policy->interpolation[policy->interpolations++] = i;
+    }
+    if (changes->set_fill) {
+        policy->fills = 4;
+        memcpy(policy->fill, changes->fill, sizeof policy->fill);
+    }
+    return MOTLEY_OK;
+}
+
+motley_status motley_policy_change(const motley_policy *base, const motley_policy_changes *changes,
+                                   motley_policy **policy, motley_error *error)
+{
+    MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
+    *policy = NULL;
+    MOT_REQUIRE(base, error, "base is NULL, want a policy to change");
+    MOT_REQUIRE(changes, error, "changes is NULL, want what to change");
+    motley_policy *changed = mot_policy_copy(base);
+    if (!changed)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a copy of policy '%s'", base->name);
+    motley_status status = change(changed, changes, error);
+    if (status == MOTLEY_OK) {
+        motley_error inner = { 0 };
+        status = mot_policy_compile(changed, NULL, NULL, &inner);
+        if (status == MOTLEY_ERR_POLICY) /* the text was right; what the caller asked for was not */
+            status = MOTLEY_ERR_ARGUMENT;
+        if (status != MOTLEY_OK)
+            mot_fail(error, status, "%s", inner.message);
+    }
+    if (status != MOTLEY_OK) {
+        motley_policy_destroy(changed);
+        return status;
+    }
+    *policy = changed;
+    return MOTLEY_OK;
+}
+
+const char *motley_policy_name(const motley_policy *policy)
+{
+    return policy->name;
+}
+
+const char *motley_policy_title(const motley_policy *policy)
+{
+    return policy->title ? policy->title : policy->name;
+}
+
+const char *motley_policy_profile(const motley_policy *policy)
+{
+    return policy->profile ? policy->profile : "";
+}
+
+const char *motley_policy_paper(const motley_policy *policy)
+{
+    return policy->paper ? policy->paper : "";
+}
+
+size_t motley_policy_max_steps(const motley_policy *policy)
+{
+    return policy->tables.max_steps;
+}
