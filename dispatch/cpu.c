@@ -18,7 +18,6 @@
 
 #define BLOCK 4096    /* images that are drawn and sorted together: bounds the arena */
 #define DRAW_CHUNK 64 /* images that a worker draws at a time */
-#define MAX_SETS 8
 
 /* pthreadpool is not built with the thread sanitizer, so what it orders must be told. */
 #if defined(__has_feature)
@@ -498,8 +497,8 @@ static motley_status create(const motley_context_params *params, void **opaque, 
 
 static motley_status create_cpu(const motley_context_params *params, void **state, motley_error *error)
 {
-    const mot_cpu_rows *sets[MAX_SETS];
-    mot_cpu_sets(sets, MAX_SETS);
+    const mot_cpu_rows *sets[MOT_CPU_SETS];
+    mot_cpu_sets(sets);
     return create(params, state, sets[0], error);
 }
 

@@ -34,7 +34,7 @@ typedef struct mot_cpu_row {
     const char *name;
 } mot_cpu_row;
 
-/* One set of kernels. Each is complete: what its fast rows do not take, the reference's rows at its end do. */
+/* One set of kernels. What its rows do not take, the reference does. */
 typedef struct mot_cpu_rows {
     const char *name;
     const mot_cpu_row *rows;
@@ -45,7 +45,8 @@ typedef struct mot_cpu_rows {
 extern const mot_cpu_rows mot_rows_reference;
 
 /* The sets that this processor can run, best first; the reference is the last. Returns how many there are. */
-size_t mot_cpu_sets(const mot_cpu_rows *sets[], size_t room);
+#define MOT_CPU_SETS 4
+size_t mot_cpu_sets(const mot_cpu_rows *sets[MOT_CPU_SETS]);
 
 /* The first row that can do `step` from src to dst. */
 const mot_cpu_row *mot_cpu_find(const mot_cpu_rows *set, const mot_step *step, const mot_view *src,

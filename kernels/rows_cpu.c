@@ -5,11 +5,28 @@
 
 #include <string.h>
 
-size_t mot_cpu_sets(const mot_cpu_rows *sets[], size_t room)
+#ifdef MOT_HAS_SET_AVX2
+extern const mot_cpu_rows mot_rows_avx2;
+#endif
+#ifdef MOT_HAS_SET_AVX512
+extern const mot_cpu_rows mot_rows_avx512;
+#endif
+extern const mot_cpu_rows mot_rows_base;
+
+size_t mot_cpu_sets(const mot_cpu_rows *sets[MOT_CPU_SETS])
 {
     size_t count = 0;
-    if (count < room)
-        sets[count++] = &mot_rows_reference;
+#ifdef MOT_HAS_SET_AVX512
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2"))
+        sets[count++] = &mot_rows_avx512;
+#endif
+#ifdef MOT_HAS_SET_AVX2
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma"))
+        sets[count++] = &mot_rows_avx2;
+#endif
+    sets[count++] = &mot_rows_base;
+    sets[count++] = &mot_rows_reference;
     return count;
 }
 
@@ -65,9 +82,11 @@ void mot_cpu_copy(const mot_view *src, const mot_view *dst)
     }
 }
 
+/* The most that any of them takes: blur two rows, or two strips of 64 bytes down the image; sharpness four rows (two of
+ * them of 16 bit sums) that begin at multiples of 64 bytes; a warp a row of fill and one index per column. */
 size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels)
 {
-    (void)channels;
-    const size_t longest = (size_t)(width > height ? width : height);
-    return 2 * longest;
+    const size_t row = (size_t)width * (size_t)channels;
+    const size_t rows = 4 * (row + 64) + 4 * (size_t)width, strips = 128 * (size_t)height;
+    return rows > strips ? rows : strips;
 }

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* STENCIL on the CPU: row by row, in place: the two rows above are kept, as they were, in scratch. Packed pixels are
+ * one long row whose neighbours lie `channels` bytes apart. */
+#ifndef MOT_STENCIL_CPU_H
+#define MOT_STENCIL_CPU_H
+
+#include "kernels/lanes_cpu.h"
+#include "kernels/stencil.h"
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_STENCIL
+#define MOT_IF_STENCIL(ID, stem) \
+    case MOT_OP_##ID: \
+        MOT_LANES \
+        for (size_t i = step; i < n - step; i++) \
+            out[i] = mot_##stem(centre[i], (uint32_t)(column[i - step] + column[i] + column[i + step]), &a); \
+        break;
+
+/* Writes out[step] .. out[n - step - 1]; `column` sums each byte with those above and below it. */
+static void stencil_run(int op, const mot_arg *arg, const uint8_t *centre, const uint16_t *column, size_t step,
+                        uint8_t *out, size_t n)
+{
+    const mot_arg a = *arg;
+    switch (op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        memmove(out, centre, n);
+    }
+}
+
+#include "kernels/shapes_off.h"
+
+/* One plane, or all channels of packed pixels: rows of n bytes. */
+static void stencil_plane(const uint8_t *in, int64_t in_row, uint8_t *out, int64_t out_row, size_t n, int height,
+                          int channels, const mot_step *step, uint8_t *scratch)
+{
+    const size_t room = (n + 63) / 64 * 64;
+    uint8_t *above = scratch, *here = scratch + room;
+    uint16_t *column = (uint16_t *)(void *)(scratch + 2 * room);
+    const int alpha = mot_color_channels(channels);
+    memcpy(above, in, n);
+    if (in != out)
+        memcpy(out, in, n);
+    for (int y = 1; y < height - 1; y++) {
+        const uint8_t *under = in + (y + 1) * in_row;
+        uint8_t *to = out + y * out_row;
+        memcpy(here, in + y * in_row, n);
+        for (size_t i = 0; i < n; i++)
+            column[i] = (uint16_t)(above[i] + here[i] + under[i]);
+        memcpy(to, here, (size_t)channels);
+        stencil_run(step->op, &step->arg, here, column, (size_t)channels, to, n);
+        memcpy(to + n - channels, here + n - channels, (size_t)channels);
+        if (alpha < channels)
+            for (size_t i = (size_t)alpha; i < n; i += (size_t)channels)
+                to[i] = here[i];
+        uint8_t *swap = above;
+        above = here;
+        here = swap;
+    }
+    if (height > 1 && in != out)
+        memcpy(out + (height - 1) * out_row, in + (height - 1) * in_row, n);
+}
+
+static void stencil_by_rows(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
+{
+    (void)count;
+    if (src->width < 3 || src->height < 3) {
+        if (src->data != dst->data)
+            mot_cpu_copy(src, dst);
+        return;
+    }
+    if (src->pixel != 1 || src->channels == 1) {
+        stencil_plane(src->data, src->row, dst->data, dst->row, (size_t)src->width * (size_t)src->channels,
+                      src->height, src->channels, &steps[0], scratch);
+        return;
+    }
+    for (int c = 0; c < src->channels; c++) {
+        const uint8_t *in = src->data + c * src->channel;
+        uint8_t *out = dst->data + c * dst->channel;
+        if (c < mot_color_channels(src->channels))
+            stencil_plane(in, src->row, out, dst->row, (size_t)src->width, src->height, 1, &steps[0], scratch);
+        else if (in != out)
+            for (int y = 0; y < src->height; y++)
+                memcpy(out + y * dst->row, in + y * src->row, (size_t)src->width);
+    }
+}
+
+#endif
