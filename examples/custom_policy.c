@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A policy file of one's own (or a built-in name), with a change, and what its first samples would get. */
+#include <motley.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { COUNT = 3 };
+
+static void report(void *user, const motley_error *problem)
+{
+    fprintf(stderr, "%s:%d:%d: error: %s\n", (const char *)user, problem->line, problem->column, problem->message);
+}
+
+static void print_draws(const motley_policy *policy)
+{
+    const size_t max_steps = motley_policy_max_steps(policy);
+    const int32_t widths[COUNT] = { 224, 224, 320 }, heights[COUNT] = { 224, 160, 240 };
+    motley_step *steps = calloc(COUNT * max_steps, sizeof *steps);
+    int32_t counts[COUNT];
+    const motley_samples samples = { .seed = 1, .epoch = 3 };
+    if (steps && motley_draw(policy, &samples, COUNT, widths, heights, 3, steps, counts, NULL) == MOTLEY_OK)
+        for (size_t i = 0; i < COUNT; i++)
+            for (int s = 0; s < counts[i]; s++)
+                printf("sample %zu: %s %g\n", i, motley_op_get(steps[i * max_steps + s].op)->name,
+                       steps[i * max_steps + s].values[0]);
+    free(steps);
+}
+
+int main(int argc, char **argv)
+{
+    motley_error error;
+    motley_policy *base = NULL, *policy = NULL;
+    const motley_parse_params params = { .report = report, .user = argc > 1 ? argv[1] : NULL };
+    const motley_status loaded = argc > 1 ? motley_policy_load(argv[1], &params, &base, &error)
+                                          : motley_policy_builtin("rand_augment", &base, &error);
+    const motley_policy_changes changes = { .repeat = 3, .interpolations = 1 << MOTLEY_BILINEAR };
+    const int good = loaded == MOTLEY_OK && motley_policy_change(base, &changes, &policy, &error) == MOTLEY_OK;
+    if (good)
+        print_draws(policy);
+    else
+        fprintf(stderr, "%s\n", error.message);
+    motley_policy_destroy(policy);
+    motley_policy_destroy(base);
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
