@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the cases of finished `meson test` runs, skipped ones included, and prints the sums as the last line.
 
-    count_tests.py BUILD_DIR...
+    count_tests.py [--failed-steps N] BUILD_DIR...
 
 Meson counts programs; a program holds many cases, and Criterion exits with 0 when all of them were skipped. So the
 cases are counted in what each program printed: Criterion, unittest, pytest and TAP have their own closing lines.
 (Criterion names what it skips only when CRITERION_VERBOSITY_LEVEL is 1 or more, as scripts/test.sh sets it.) The
-exit status is 1 when a case failed, or when no case passed."""
+exit status is 1 when a case failed, or when no case passed. Steps that failed outside any case (a build, say) count as
+failed cases when there are more of them."""
+import argparse
 import json
 import pathlib
 import re
@@ -70,19 +72,25 @@ def count(test):
     return int(good), int(not good and not skip), int(skip)
 
 
-def main(folders):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--failed-steps", type=int, default=0)
+    parser.add_argument("folders", nargs="*", type=pathlib.Path)
+    args = parser.parse_args()
     total = [0, 0, 0]
-    for folder in folders:
-        log = pathlib.Path(folder) / "meson-logs" / "testlog.json"
-        for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
+    for folder in args.folders:
+        log = folder / "meson-logs" / "testlog.json"
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+        for line in lines:
             test = json.loads(line)
             cases = count(test)
             total = [a + b for a, b in zip(total, cases)]
             if cases[1] or cases[2]:
                 print(f"{folder}: {test['name']}: {cases[0]} passed, {cases[1]} failed, {cases[2]} skipped")
-    print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
-    return 1 if total[1] or not total[0] else 0
+    passed, failed, skipped = total[0], max(total[1], args.failed_steps), total[2]
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
