@@ -245,6 +245,18 @@ static void fill_common(motley_policy *policy)
     t->fill_grey = mot_luma(t->fill[0], t->fill[1], t->fill[2]);
 }
 
+/* FNV-1a over 8-byte words; a context finds the tables that it has sent to its device by it. */
+static uint64_t hash(uint64_t h, const void *data, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        memcpy(&word, (const char *)data + at, bytes - at < sizeof word ? bytes - at : sizeof word);
+        h = (h ^ word) * 1099511628211u;
+        h ^= h >> 29;
+    }
+    return h;
+}
+
 motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *report, void *user, motley_error *error)
 {
     compiler c = { .policy = policy, .report = report, .user = user };
@@ -288,6 +300,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
             fill_levels(&c, (int)i, &c.level[filled]);
             filled += c.step[i].levels;
         }
+    policy->fingerprint = hash(hash(14695981039346656037u, &policy->tables, sizeof policy->tables), memory, bytes);
     policy->tables.phase = c.phase;
     policy->tables.branch = c.branch;
     policy->tables.step = c.step;

@@ -86,6 +86,7 @@ struct motley_policy {
 
     mot_tables tables; /* compiled; points into `compiled` */
     void *compiled;
+    uint64_t fingerprint; /* of the compiled content: equal tables have it equal */
     size_t compiled_bytes; /* phase, branch, step and level arrays, in that order, as tables.* point to them */
 };
 
