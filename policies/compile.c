@@ -123,8 +123,10 @@ static void fill_levels(compiler *c, int index, mot_level_entry *entry)
             }
             if (drawn)
                 mot_op_prepare(space->op, &value, info->values_max > 0 ? 1 : 0, &entry->arg[minus]);
-            else
+            else {
                 entry->arg[minus] = entry->arg[0];
+                entry->value[minus] = entry->value[0];
+            }
         }
     }
 }
