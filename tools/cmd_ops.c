@@ -55,9 +55,9 @@ static struct json_object *op_json(const motley_op_info *op)
 
 static void print_row(const motley_op_info *op, int name_width)
 {
-    char low[NUMBER_TEXT], high[NUMBER_TEXT], range[2 * NUMBER_TEXT + 4] = "";
+    char range[64] = "";
     if (op->values_max > 0)
-        snprintf(range, sizeof range, "%s..%s", short_number(op->minimum, low), short_number(op->maximum, high));
+        snprintf(range, sizeof range, "%.7g..%.7g", op->minimum, op->maximum);
     printf("%-*s  %-7s  %-17s %s\n", name_width, op->name, shape_name(op->shape), range,
            op->values_max ? op->unit : "no value");
 }

@@ -31,7 +31,6 @@ static struct json_object *step_json(const motley_step *step, int channels)
         json_object_object_add(object, "value", numbers_json(step->values, step->values_count));
     if (erases && step->values_count == 3)
         json_object_object_add(object, "center", numbers_json(step->values + 1, 2));
-    json_object_object_add(object, "level", need(json_object_new_int(step->level)));
     if (warps)
         json_object_object_add(object, "interpolation",
                                need(json_object_new_string(interpolation_name(step->interpolation))));
