@@ -17,6 +17,7 @@ typedef struct compiler {
     void *user;
     int problems;
     char first[240];
+    bool default_fits, scale_told;
     mot_table_phase *phase;
     mot_table_branch *branch;
     mot_table_step *step;
@@ -63,15 +64,39 @@ static double level_at(const motley_policy *policy, const mot_level *level, uint
     }
 }
 
-/* Whether the step's level can be taken in its space at all. */
+/* Whether a level lies on the policy's scale. `where` is its step, or MOT_IN_LEVEL. */
+static bool level_fits(compiler *c, int where, const mot_level *level)
+{
+    const motley_policy *policy = c->policy;
+    const int before = c->problems;
+    const bool continuous = level->kind == MOT_LEVEL_RANGE || level->kind == MOT_LEVEL_NORMAL;
+    if (level->kind == MOT_LEVEL_UNIFORM && policy->top_bins == 0)
+        problem(c, where, "level 'uniform' draws from bins, but the policy has none: want 'bins', or {uniform: [0, %g]}",
+                policy->top);
+    else if (level->kind == MOT_LEVEL_RANGE && (level->a < 0 || level->b > policy->top))
+        problem(c, where, "level is uniform in %g..%g, want it in 0..%g", level->a, level->b, policy->top);
+    else if ((level->kind == MOT_LEVEL_FIXED || level->kind == MOT_LEVEL_NORMAL) &&
+             (level->a < 0 || level->a > policy->top))
+        problem(c, where, "level is %g, want 0..%g", level->a, policy->top);
+    else if (policy->arithmetic == MOT_ARITHMETIC_TORCH &&
+             (policy->top_bins == 0 || continuous || (level->kind == MOT_LEVEL_FIXED && level->a != floor(level->a))))
+        problem(c, where, "arithmetic 'torch' knows whole bins only: want 'bins' and a whole level");
+    return c->problems == before;
+}
+
+static bool same_level(const mot_level *a, const mot_level *b)
+{
+    return a->kind == b->kind && a->a == b->a && a->b == b->b;
+}
+
+/* Whether the step's level can be taken in its space at all. What many steps share is told once. */
 static bool check_level(compiler *c, int index)
 {
     const motley_policy *policy = c->policy;
     const mot_policy_step *step = &policy->step[index];
     const mot_space *space = &policy->space[step->space];
-    const mot_level *level = &step->level;
     const int before = c->problems;
-    if (level->kind == MOT_LEVEL_VALUE)
+    if (step->level.kind == MOT_LEVEL_VALUE)
         return true;
     if (!space->has_levels) {
         if (mot_op_table[space->op].info.values_min > 0)
@@ -79,24 +104,20 @@ static bool check_level(compiler *c, int index)
                     space->name);
         return c->problems == before;
     }
-    if (level->kind == MOT_LEVEL_NONE)
+    if (step->level.kind == MOT_LEVEL_NONE) {
         problem(c, index, "op '%s' has no level: want 'level' or 'value' here, or a 'level' for the policy",
                 space->name);
-    else if (policy->top <= 0)
-        problem(c, index, "op '%s' has a level, but the scale is missing: want 'bins' or 'top'", space->name);
-    else if (level->kind == MOT_LEVEL_UNIFORM && policy->top_bins == 0)
-        problem(c, index, "level 'uniform' draws from bins, but the policy has none: want 'bins', or {uniform: [0, %g]}",
-                policy->top);
-    else if (level->kind == MOT_LEVEL_RANGE && (level->a < 0 || level->b > policy->top))
-        problem(c, index, "level is uniform in %g..%g, want it in 0..%g", level->a, level->b, policy->top);
-    else if ((level->kind == MOT_LEVEL_FIXED || level->kind == MOT_LEVEL_NORMAL) &&
-             (level->a < 0 || level->a > policy->top))
-        problem(c, index, "level is %g, want 0..%g", level->a, policy->top);
-    else if (policy->arithmetic == MOT_ARITHMETIC_TORCH &&
-             (policy->top_bins == 0 || level->kind == MOT_LEVEL_RANGE || level->kind == MOT_LEVEL_NORMAL ||
-              (level->kind == MOT_LEVEL_FIXED && level->a != floor(level->a))))
-        problem(c, index, "arithmetic 'torch' knows whole bins only: want 'bins' and a whole level");
-    return c->problems == before;
+        return false;
+    }
+    if (policy->top <= 0) {
+        if (!c->scale_told)
+            problem(c, index, "op '%s' has a level, but the scale is missing: want 'bins' or 'top'", space->name);
+        c->scale_told = true;
+        return false;
+    }
+    if (same_level(&step->level, &policy->level))
+        return c->default_fits;
+    return level_fits(c, index, &step->level);
 }
 
 /* Fills a step's level entries; the first value that its op cannot take is a problem. */
@@ -131,13 +152,6 @@ static void fill_levels(compiler *c, int index, mot_level_entry *entry)
     }
 }
 
-/* Whether a and b take the same levels of the same space. */
-static bool same_levels(const mot_policy_step *a, const mot_policy_step *b)
-{
-    return a->space == b->space && a->level.kind == b->level.kind && a->level.a == b->level.a &&
-           a->level.b == b->level.b;
-}
-
 /* Gives every step its place among the level entries, shared where it can be, and returns their number. A step whose
  * level is wrong gets none. */
 static uint32_t place_levels(compiler *c, mot_table_step *table)
@@ -148,7 +162,8 @@ static uint32_t place_levels(compiler *c, mot_table_step *table)
         table[i].first_level = total;
         table[i].levels = check_level(c, (int)i) ? levels_of(policy, &policy->step[i].level) : 0;
         uint32_t j = 0;
-        while (j < i && !same_levels(&policy->step[i], &policy->step[j]))
+        while (j < i && !(policy->step[i].space == policy->step[j].space &&
+                          same_level(&policy->step[i].level, &policy->step[j].level)))
             j++;
         if (j < i)
             table[i].first_level = table[j].first_level;
@@ -220,7 +235,7 @@ static void fill_phase(compiler *c, uint32_t index, uint32_t *next_branch, doubl
         most_steps = branch[i].steps > most_steps ? branch[i].steps : most_steps;
     }
     if (policy->choice == MOT_UNTIL_APPLIED && out->branches > MOT_MAX_WALK)
-        problem(c, -1, "choice 'until_applied' walks through %u branches, want at most %d", out->branches,
+        problem(c, MOT_IN_POLICY, "choice 'until_applied' walks through %u branches, want at most %d", out->branches,
                 MOT_MAX_WALK);
     uint32_t turns = policy->repeat_weights ? policy->repeat_weights - 1 : policy->repeat;
     if (policy->choice != MOT_WITH_REPLACEMENT && turns > out->branches)
@@ -274,6 +289,8 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     if (!weight || !whole || !steps)
         goto done;
 
+    c.default_fits = policy->level.kind == MOT_LEVEL_NONE || policy->top <= 0 ||
+                     level_fits(&c, MOT_IN_LEVEL, &policy->level);
     const uint32_t levels = place_levels(&c, steps);
     const size_t phase_bytes = policy->phases * sizeof *c.phase, branch_bytes = policy->branches * sizeof *c.branch;
     const size_t step_bytes = policy->steps * sizeof *c.step, level_bytes = levels * sizeof *c.level;
@@ -293,7 +310,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     for (uint32_t i = 0, next = 0; i < policy->phases; i++)
         fill_phase(&c, i, &next, weight, whole);
     if (policy->tables.max_steps > MOT_MAX_STEPS)
-        problem(&c, -1, "a sample can draw %u steps, want at most %d", policy->tables.max_steps, MOT_MAX_STEPS);
+        problem(&c, MOT_IN_POLICY, "a sample can draw %u steps, want at most %d", policy->tables.max_steps, MOT_MAX_STEPS);
     if (levels)
         for (uint32_t i = 0, filled = 0; i < policy->steps; i++) {
             fill_step(&c, i);

@@ -17,8 +17,9 @@
 typedef struct reader {
     mot_yaml_tree tree;
     motley_policy *policy;
-    size_t *step_offset; /* [MOT_MAX_ALL_STEPS]: where each step stood */
-    size_t end_offset;   /* where the branches stood, for problems of the whole policy */
+    size_t *step_offset;    /* [MOT_MAX_ALL_STEPS]: where each step stood */
+    size_t level_offset;    /* where the policy's level stood */
+    size_t branches_offset; /* where the branches stood, for problems of the whole policy */
 } reader;
 
 #define PROBLEM(r, node, ...) mot_yaml_problem(&(r)->tree, (node)->offset, __VA_ARGS__)
@@ -31,7 +32,9 @@ static const char *text_of(const reader *r, const mot_yaml *node)
 /* What stands there, for messages. */
 static const char *kind_of(const mot_yaml *node)
 {
-    return node->kind == MOT_YAML_LIST ? "a list" : node->kind == MOT_YAML_MAP ? "a mapping" : "a text";
+    if (node->kind == MOT_YAML_SCALAR)
+        return node->plain && node->length == 0 ? "empty" : "a text";
+    return node->kind == MOT_YAML_LIST ? "a list" : "a mapping";
 }
 
 /* The value of `key` in a map, or NULL. */
@@ -96,9 +99,11 @@ static bool number(reader *r, const mot_yaml *node, const char *what, double low
         return true;
     }
     if (high == HUGE_VAL)
-        PROBLEM(r, node, "%s is %g, want %g or more", what, value, low);
+        PROBLEM(r, node, "%s is %.10g, want %.10g or more", what, value, low);
+    else if (low == high)
+        PROBLEM(r, node, "%s is %.10g, want %.10g", what, value, low);
     else
-        PROBLEM(r, node, "%s is %g, want %g..%g", what, value, low, high);
+        PROBLEM(r, node, "%s is %.10g, want %.10g..%.10g", what, value, low, high);
     return false;
 }
 
@@ -170,9 +175,11 @@ static bool words_of(reader *r, const mot_yaml *map, const char *key, char **out
 
 /* --- the head: everything but ops and branches --- */
 
+/* After a problem *out is level 0, so that a level is no second problem. */
 static void read_level(reader *r, const mot_yaml *node, mot_level *out)
 {
     static const char *const keys[] = { "uniform", "normal", "std" };
+    *out = (mot_level){ .kind = MOT_LEVEL_FIXED };
     if (node->kind == MOT_YAML_SCALAR && strcmp(text_of(r, node), "uniform") == 0) {
         *out = (mot_level){ .kind = MOT_LEVEL_UNIFORM };
         return;
@@ -281,6 +288,10 @@ static void read_scale(reader *r, const mot_yaml *map)
     motley_policy *policy = r->policy;
     const mot_yaml *bins = get(r, map, "bins"), *top = get(r, map, "top");
     uint32_t n;
+    if (bins || top) { /* after a problem a scale that takes every level, so that levels are no second problem */
+        policy->top_bins = bins ? 2 : 0;
+        policy->top = HUGE_VAL;
+    }
     if (bins && top) {
         PROBLEM(r, top, "both 'bins' and 'top' are given, want one of them");
     } else if (bins && whole_number(r, bins, "'bins'", 2, MOT_MAX_LEVELS, &n)) {
@@ -323,8 +334,10 @@ static bool read_head(reader *r, const mot_yaml *map)
     if ((node = get(r, map, "repeat")))
         read_repeat(r, node);
     read_scale(r, map);
-    if ((node = get(r, map, "level")))
+    if ((node = get(r, map, "level"))) {
         read_level(r, node, &policy->level);
+        r->level_offset = node->offset;
+    }
     return true;
 }
 
@@ -351,13 +364,15 @@ static int find_op(reader *r, const mot_yaml *node, bool spaces_too)
     return -1;
 }
 
-/* Adds a space that takes no level. *index is its place. */
+/* Adds a space that takes no level. *index is its place. An op of -1 was told; steps that name it are no second one. */
 static bool add_space(reader *r, const mot_yaml *node, const char *name, int op, uint32_t *index)
 {
     motley_policy *policy = r->policy;
-    const motley_op_info *info = &mot_op_table[op].info;
-    if (info->values_min > 1)
-        PROBLEM(r, node, "operation '%s' takes %d values, want one that takes at most one", name, info->values_min);
+    if (op >= 0 && mot_op_table[op].info.values_min > 1) {
+        PROBLEM(r, node, "operation '%s' takes %d values, want one that takes at most one", name,
+                mot_op_table[op].info.values_min);
+        op = -1;
+    }
     *index = policy->spaces;
     mot_space *space = &policy->space[*index];
     *space = (mot_space){ .op = op, .minimum = -HUGE_VAL, .maximum = HUGE_VAL };
@@ -432,13 +447,11 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
     const int op = find_op(r, named ? named : key, false);
     if (named && op >= 0 && motley_op_find(text_of(r, key)) >= 0 && motley_op_find(text_of(r, key)) != op)
         PROBLEM(r, named, "%s is the name of another operation than '%s', want a name of its own", what, text_of(r, named));
-    if (!add_space(r, key, text_of(r, key), op < 0 ? MOT_OP_IDENTITY : op, &index))
+    if (!add_space(r, key, text_of(r, key), op, &index))
         return false;
-    if (op < 0) {
-        r->policy->space[index].op = -1; /* steps that name it are no second problem */
-        return true;
-    }
     mot_space *space = &r->policy->space[index];
+    if (space->op < 0)
+        return true;
     const mot_yaml *range = get(r, map, "range"), *node;
     if (range || get(r, map, "low") || get(r, map, "span")) {
         if (mot_op_table[op].info.values_max == 0)
@@ -666,14 +679,18 @@ static bool read_policy(reader *r, const mot_yaml *map)
         PROBLEM(r, map, "key 'branches' is missing, want what a sample chooses from");
         return true;
     }
-    r->end_offset = (branches ? branches : phases)->offset;
+    r->branches_offset = (branches ? branches : phases)->offset;
     return branches ? read_branches(r, branches, 0) : read_phases(r, phases);
 }
 
 static void compile_problem(void *user, int step, const char *message)
 {
     reader *r = user;
-    mot_yaml_problem(&r->tree, step < 0 ? r->end_offset : r->step_offset[step], "%s", message);
+    mot_yaml_problem(&r->tree,
+                     step >= 0                ? r->step_offset[step]
+                     : step == MOT_IN_LEVEL ? r->level_offset
+                                              : r->branches_offset,
+                     "%s", message);
 }
 
 /* Gives back what an array did not need. */
@@ -681,6 +698,14 @@ static void *fitted(void *array, size_t count, size_t size)
 {
     void *smaller = realloc(array, count ? count * size : size);
     return smaller ? smaller : array;
+}
+
+static void fit(motley_policy *policy)
+{
+    policy->space = fitted(policy->space, policy->spaces, sizeof *policy->space);
+    policy->step = fitted(policy->step, policy->steps, sizeof *policy->step);
+    policy->branch = fitted(policy->branch, policy->branches, sizeof *policy->branch);
+    policy->phase = fitted(policy->phase, policy->phases, sizeof *policy->phase);
 }
 
 /* A policy with room for as much as a text may hold, and the defaults of the format. */
@@ -710,13 +735,9 @@ motley_status motley_policy_parse(const char *text, size_t length, const motley_
     motley_status status = mot_yaml_read(&r.tree, text ? text : "", length);
     if (status == MOTLEY_OK && r.tree.problems == 0)
         status = make_room(&r) && read_policy(&r, &r.tree.node[0]) ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
-    if (status == MOTLEY_OK && r.tree.problems == 0) {
-        motley_policy *p = r.policy;
-        p->space = fitted(p->space, p->spaces, sizeof *p->space);
-        p->step = fitted(p->step, p->steps, sizeof *p->step);
-        p->branch = fitted(p->branch, p->branches, sizeof *p->branch);
-        p->phase = fitted(p->phase, p->phases, sizeof *p->phase);
-        status = mot_policy_compile(p, compile_problem, &r, NULL);
+    if (status == MOTLEY_OK && r.policy && r.policy->steps > 0) { /* also after a problem, to find the others */
+        fit(r.policy);
+        status = mot_policy_compile(r.policy, compile_problem, &r, NULL);
         if (status == MOTLEY_ERR_POLICY)
             status = MOTLEY_OK; /* told below */
     }

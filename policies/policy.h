@@ -90,8 +90,12 @@ struct motley_policy {
     size_t compiled_bytes; /* phase, branch, step and level arrays, in that order, as tables.* point to them */
 };
 
+/* Where a problem lies when it is in no step. */
+#define MOT_IN_POLICY (-1)
+#define MOT_IN_LEVEL (-2) /* the policy's default level */
+
 /* Checks what only the whole policy shows (limits, values in the op's range) and fills `tables`.
- * `report` gets one problem per call, with the index of the step it lies in, or -1. */
+ * `report` gets one problem per call, with the index of the step it lies in, or MOT_IN_*. */
 typedef void mot_compile_report(void *user, int step, const char *message);
 motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *report, void *user, motley_error *error);
 
