@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BATCH_BYTES ((size_t)256 << 20) /* of pixels held at a time; one image may be larger */
+#define BATCH_BYTES ((size_t)64 << 20) /* of pixels held at a time; one image may be larger */
 #define PNG_EFFORT 3                    /* half the time of zlib's default for a few per cent of size */
 
 typedef struct arguments {

@@ -99,6 +99,8 @@ static void at_exit(void)
 
 int main(int argc, char **argv)
 {
+    if (argc > 0)
+        argv[0] = "motley"; /* messages begin with it */
     argp_program_version_hook = print_version;
     argp_err_exit_status = EXIT_USAGE;
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is seen as a failing write */

@@ -1,0 +1,502 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The motley command: every subcommand, every kind of bad input, exit statuses, and files that are whole or absent.
+
+MOTLEY is the command's path. Everything but the comparisons with Pillow runs on the standard library alone."""
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+from image_bytes import chunk, exif, exif_segment, jpeg, pattern, png, read_png
+
+try:
+    import PIL.Image
+    import PIL.ImageOps
+except ImportError:
+    PIL = None
+
+MOTLEY = os.environ["MOTLEY"]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="motley-test-"))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+
+    def file(self, name, data):
+        path = self.dir / name
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return str(path)
+
+    def image(self, name="a.png", width=40, height=30, channels=3):
+        return self.file(name, png(width, height, channels, pattern(width, height, channels)))
+
+    def path(self, name):
+        return str(self.dir / name)
+
+    def run_motley(self, *args, status=0, **options):
+        """Runs the command; checks its status and that it wrote to stderr if, and only if, that is not 0."""
+        done = subprocess.run([MOTLEY, *map(str, args)], capture_output=True, text=True, timeout=60, **options)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(bool(done.stderr), status != 0, done.stderr)
+        return done
+
+    def good(self, *args):
+        return self.run_motley(*args).stdout
+
+    def bad(self, *args, status=1):
+        return self.run_motley(*args, status=status).stderr
+
+    def read(self, name):
+        return read_png((self.dir / name).read_bytes())
+
+    def leftovers(self):
+        return [p for p in self.dir.rglob("*") if ".motley-" in p.name]
+
+
+class Listings(Case):
+    def test_ops(self):
+        names = [line.split()[0] for line in self.good("ops").splitlines()]
+        rows = json.loads(self.good("ops", "--json"))
+        self.assertEqual(names, [row["name"] for row in rows])
+        rotate = next(row for row in rows if row["name"] == "rotate")
+        self.assertEqual((rotate["shape"], rotate["neutral"], rotate["values_max"]), ("warp", 0, 1))
+        self.assertIn("degrees", rotate["unit"])
+
+    def test_policies(self):
+        lines = self.good("policies").splitlines()
+        rows = json.loads(self.good("policies", "--json"))
+        self.assertEqual([line.split()[:2] for line in lines], [[row["name"], row["profile"]] for row in rows])
+        self.assertIn("rand_augment", [row["name"] for row in rows])
+        for row in rows:
+            self.assertTrue(row["title"] and row["paper"] and row["max_steps"])
+
+    def test_show_is_a_policy_file_that_shows_the_same(self):
+        for row in json.loads(self.good("policies", "--json")):
+            text = self.good("show", row["name"])
+            path = self.file(row["name"] + ".yaml", text)
+            self.assertEqual(self.good("show", path), text)
+            self.assertEqual(self.good("check", path), "")
+            draws = ["--samples", "50", "--seed", "3"]
+            self.assertEqual(self.good("draw", path, *draws), self.good("draw", row["name"], *draws))
+
+    def test_show_with_changes(self):
+        text = self.good("show", "rand_augment", "--repeat", "3", "--level", "12", "--interpolation", "bicubic",
+                         "--fill", "1,2,3")
+        for line in ("repeat: 3", "level: 12", "interpolation: bicubic"):
+            self.assertIn(f"\n{line}\n", text)
+        self.assertRegex(text, r"\nfill: \[1, 2, 3, 255\]\n")
+
+    def test_help_and_version(self):
+        self.assertRegex(self.good("--version"), r"^motley \d+\.\d+\.\d+\n$")
+        listed = re.findall(r"^  ([a-z]+) +[a-z]", self.good("--help").split("Commands:")[1], re.M)
+        self.assertIn("apply", listed)
+        for command in listed:
+            self.assertIn(f"Usage: motley {command}", self.good(command, "--help"))
+
+
+class Check(Case):
+    def test_every_problem_of_every_file_with_its_place(self):
+        good = self.file("good.yaml", self.good("show", "rand_augment"))
+        text = pathlib.Path(good).read_text()
+        text = text.replace("profile: torchvision", "profile: torchvison").replace("bins: 31", "bins: x")
+        lines = text.replace("  - solarize\n", "  - solarise\n").splitlines()
+        first = self.file("first.yaml", "\n".join(lines) + "\n")
+        second = self.file("second.yaml", "motley: 1\nname: [\n")
+        errors = self.bad("check", first, good, second, self.path("absent.yaml")).splitlines()
+        places = [re.match(r"(.*):(\d+):(\d+): error: \S", line) for line in errors]
+        at_first = [int(m[2]) for m in places if m and m[1] == first]
+        wanted = [1 + lines.index(line) for line in ("profile: torchvison", "bins: x", "  - solarise")]
+        self.assertEqual([line for line in wanted if line in at_first], wanted, errors)
+        self.assertTrue(any(m and m[1] == second for m in places), errors)
+        self.assertFalse(any(m and m[1] == good for m in places), errors)
+        self.assertTrue(any("absent.yaml: " in line and "No such file" in line for line in errors), errors)
+        self.assertIn("'solarize'", "\n".join(errors))
+
+    def test_a_policy_file_with_mistakes_stops_draw_and_apply(self):
+        path = self.file("p.yaml", "motley: 1\nname: p\nbogus: 1\n")
+        for args in (["draw", path], ["apply", path, self.image(), "--out", self.path("out")], ["show", path]):
+            self.assertIn(f"{path}:3:1: error: ", self.bad(*args))
+        self.assertFalse((self.dir / "out").exists())
+
+
+class Draw(Case):
+    def draws(self, *args):
+        return [json.loads(line) for line in self.good("draw", *args).splitlines()]
+
+    def test_lines_are_json_in_the_order_of_samples(self):
+        rows = self.draws("rand_augment", "--samples", "2000", "--seed", "5", "--epoch", "2", "--size", "64x48")
+        self.assertEqual([row["sample"] for row in rows], list(range(2000)))
+        shapes = {op["name"]: op for op in json.loads(self.good("ops", "--json"))}
+        for row in rows:
+            self.assertLessEqual(len(row["steps"]), 2)
+            for step in row["steps"]:
+                op = shapes[step["op"]]
+                self.assertEqual("value" in step, op["values_max"] > 0)
+                self.assertEqual("interpolation" in step, op["shape"] == "warp")
+                self.assertEqual("fill" in step, op["shape"] in ("warp", "erase"))
+        self.assertIn({"op": "rotate", "value": -9.0, "interpolation": "nearest", "fill": [0, 0, 0]},
+                      [step for row in rows for step in row["steps"]])
+
+    def test_values_read_back_as_the_same_doubles(self):
+        text = self.good("draw", "trivial_augment_wide", "--samples", "500")
+        numbers = set(re.findall(r'"value": ([^,} ]+)', text))
+        self.assertGreater(len(numbers), 100)
+        for number in numbers:
+            self.assertEqual(number, repr(float(number)))  # repr is the shortest that reads back
+
+    def test_a_cutout_has_its_centre(self):
+        path = self.file("p.yaml", self.good("show", "rand_augment").split("ops:\n")[0].replace("repeat: 2", "repeat: 1") +
+                         "ops:\n  cutout: {range: [10, 40]}\nbranches:\n  - cutout\n")
+        for row in self.draws(path, "--samples", "20", "--size", "64x48"):
+            (step,) = row["steps"]
+            self.assertEqual(len(step["center"]), 2)
+            self.assertTrue(0 <= step["center"][0] <= 64 and 0 <= step["center"][1] <= 48)
+
+    def test_a_draw_depends_on_seed_epoch_and_sample_alone(self):
+        whole = self.draws("rand_augment", "--samples", "40", "--seed", "9")
+        parts = [row for first in (0, 10, 20, 30) for row in
+                 self.draws("rand_augment", "--samples", "10", "--seed", "9", "--first", str(first))]
+        self.assertEqual(whole, parts)
+        self.assertNotEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "10"))
+        self.assertNotEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "9", "--epoch", "1"))
+
+    def test_size_and_channels(self):
+        def found(*args):
+            return {step["value"]: step["fill"] for row in self.draws("rand_augment", "-N", "200", *args)
+                    for step in row["steps"] if step["op"] == "translate_x"}
+        self.assertEqual(set(found("--size", "100x10")), {13.0, -13.0})
+        self.assertEqual(set(map(tuple, found("--channels", "1", "--fill", "7").values())), {(7,)})
+        self.assertEqual(set(map(tuple, found("--channels", "4", "--fill", "7,8,9").values())), {(7, 8, 9, 255)})
+
+
+class Apply(Case):
+    def apply(self, out, *args):
+        self.good("apply", "rand_augment", *args, "--seed", "4", "--out", self.path(out))
+        return {p.name: p.read_bytes() for p in (self.dir / out).iterdir()}
+
+    def test_same_bytes_whatever_the_threads_and_the_grouping(self):
+        images = [self.image(f"{i}.png", 30 + 7 * i, 20 + i, channels) for i, channels in enumerate((3, 1, 3, 4, 2))]
+        one = self.apply("one", *images, "--variants", "3", "--threads", "1")
+        self.assertEqual(sorted(one), sorted(f"{i}-{k}.png" for i in range(5) for k in range(3)))
+        self.assertEqual(one, self.apply("two", *images, "--variants", "3", "--threads", "2"))
+        self.assertEqual(one, self.apply("reference", *images, "--variants", "3", "--device", "reference"))
+        again = self.apply("again", *[path for path in images for _ in range(3)])
+        for i in range(5):
+            for k in range(3):
+                self.assertEqual(one[f"{i}-{k}.png"], again[f"{i}-i{3 * i + k}-0.png"])
+        self.assertNotEqual(one, self.apply("epoch", *images, "--variants", "3", "--epoch", "1"))
+
+    def test_draws_tell_what_was_done(self):
+        images = [self.image("a.png"), self.image("b.png", 50, 20)]
+        self.good("apply", "trivial_augment_wide", *images, "-k", "4", "-s", "6", "-o", self.path("out"), "--draws",
+                  self.path("d.jsonl"))
+        rows = [json.loads(line) for line in (self.dir / "d.jsonl").read_text().splitlines()]
+        self.assertEqual([row["sample"] for row in rows], list(range(8)))
+        sizes = {images[0]: "40x30", images[1]: "50x20"}
+        for row in rows:
+            drawn = json.loads(self.good("draw", "trivial_augment_wide", "--first", row["sample"], "--seed", "6", "--size",
+                                         sizes[row["image"]]))
+            self.assertEqual(drawn["steps"], row["steps"])
+            (step,) = row["steps"]
+            value = [step["value"]] if "value" in step else []
+            self.good("op", step["op"], *value, row["image"], self.path("one.png"))
+            self.assertEqual(self.read("one.png"), self.read(row["out"]))
+
+    def test_sheet(self):
+        self.good("apply", "rand_augment", self.image("a.png", 300, 200), self.image("\u00fcber.png", 20, 90), self.image(
+            "a\udcff.png", 9, 9), "-k", "3", "--cell", "100", "--sheet", self.path("s.png"))
+        width, height, channels, pixels = self.read("s.png")
+        self.assertEqual(channels, 3)
+        self.assertGreater(width, 4 * 100)
+        self.assertGreater(height, 67 + 90)
+        self.assertEqual(pixels[:3], b"\xff\xff\xff")
+        self.assertGreater(len(set(pixels[i:i + 3] for i in range(0, len(pixels), 3))), 1000)
+
+    def test_orientation_is_applied(self):
+        width, height = 5, 3
+        pixels = pattern(width, height, 3)
+        grid = [[pixels[(y * width + x) * 3:][:3] for x in range(width)] for y in range(height)]
+
+        def flip(g):
+            return [row[::-1] for row in g]
+
+        def transpose(g):
+            return [list(row) for row in zip(*g)]
+        # TIFF 6.0: where row 0 and column 0 of the file lie in the picture
+        upright = {1: grid, 2: flip(grid), 3: flip(grid)[::-1], 4: grid[::-1], 5: transpose(grid),
+                   6: flip(transpose(grid)), 7: flip(transpose(grid))[::-1], 8: transpose(grid)[::-1], 9: grid}
+        for orientation, wanted in upright.items():
+            path = self.file("o.png", png(width, height, 3, pixels, before=chunk(b"eXIf", exif(orientation))))
+            self.good("op", "identity", path, self.path("out.png"))
+            self.assertEqual(self.read("out.png"),
+                             (len(wanted[0]), len(wanted), 3, b"".join(p for row in wanted for p in row)), orientation)
+        path = self.file("o.jpg", jpeg(24, 8, 3, app=exif_segment(6)))
+        self.good("op", "identity", path, self.path("out.png"))
+        self.assertEqual(self.read("out.png"), (8, 24, 3, bytes([128]) * (24 * 8 * 3)))
+
+    def test_kinds_of_png_and_jpeg(self):
+        for channels in (1, 2, 3, 4):
+            pixels = pattern(13, 7, channels)
+            path = self.file("in.png", png(13, 7, channels, pixels))
+            self.good("op", "identity", path, self.path("out.png"))
+            self.assertEqual(self.read("out.png"), (13, 7, channels, pixels))
+        for depth, row, wanted in ((1, b"\xa0", (255, 0, 255)), (2, b"\x1b", (0, 85, 170, 255)), (4, b"\x0f", (0, 255))):
+            path = self.file("in.png", png(len(wanted), 1, 1, row, depth=depth))
+            self.good("op", "identity", path, self.path("out.png"))
+            self.assertEqual(self.read("out.png"), (len(wanted), 1, 1, bytes(wanted)))
+        for components in (1, 3):
+            path = self.file("in.jpg", jpeg(9, 17, components))
+            self.good("op", "identity", path, self.path("out.png"))
+            self.assertEqual(self.read("out.png"), (9, 17, components, bytes([128]) * (9 * 17 * components)))
+
+    @unittest.skipUnless(PIL, "Pillow is not here")
+    def test_pixels_are_those_of_pillow(self):
+        source = PIL.Image.frombytes("RGB", (157, 83), pattern(157, 83, 3)).resize((301, 203), PIL.Image.BICUBIC)
+        exif_data = PIL.Image.Exif()
+        cases = [("JPEG", ".jpg", dict(quality=q, subsampling=s, progressive=p)) for q in (30, 95) for s in (0, 1, 2)
+                 for p in (False, True)] + [("PNG", ".png", {}), ("PNG", ".png", {"optimize": True})]
+        for number, (kind, suffix, options) in enumerate(cases):
+            for mode in ("RGB", "L"):
+                exif_data[0x0112] = 1 + number % 8
+                path = self.path("in" + suffix)
+                source.convert(mode).save(path, kind, exif=exif_data, **options)
+                self.good("op", "identity", path, self.path("out.png"))
+                with PIL.Image.open(path) as opened:
+                    wanted = PIL.ImageOps.exif_transpose(opened)
+                    self.assertEqual(wanted.mode, mode)
+                with PIL.Image.open(self.path("out.png")) as found:
+                    self.assertEqual((found.mode, found.size, found.tobytes()),
+                                     (wanted.mode, wanted.size, wanted.tobytes()), (kind, mode, options))
+
+
+class Op(Case):
+    def test_every_op_runs_at_its_example(self):
+        path = self.image()
+        for op in json.loads(self.good("ops", "--json")):
+            value = {0: [], 6: ["1,0.1,-3,0,1,2"]}.get(op["values_min"], [op.get("example")])
+            self.good("op", op["name"], *value, path, self.path("out.png"))
+            self.assertEqual(self.read("out.png")[:3], (40, 30, 3))
+
+    def test_values_and_options(self):
+        path, pixels = self.image("a.png", 8, 8), pattern(8, 8, 3)
+        rows = [pixels[y * 24:(y + 1) * 24] for y in range(8)]
+        self.good("op", "translate_x", "-3", path, self.path("out.png"), "--fill", "1,2,3")
+        self.assertEqual(self.read("out.png")[3], b"".join(row[9:] + bytes([1, 2, 3] * 3) for row in rows))
+        self.good("op", "invert", "-", path, self.path("out.png"))
+        self.assertEqual(self.read("out.png")[3], bytes(255 - v for v in pixels))
+        self.good("op", "cutout_tf", "1,4,4", path, self.path("out.png"), "--fill", "9")
+        changed = [i // 3 for i, (a, b) in enumerate(zip(self.read("out.png")[3], pixels)) if a != b]
+        self.assertEqual(sorted(set(changed)), [27, 28, 35, 36])
+        self.good("op", "rotate", "-.5e1", path, self.path("n.png"))
+        self.good("op", "rotate", "--interpolation=bicubic", "-5", path, self.path("b.png"))
+        self.assertNotEqual(self.read("n.png"), self.read("b.png"))
+
+    def test_mistakes(self):
+        path, out = self.image(), self.path("out.png")
+        self.assertIn("unknown operation 'rotat'", self.bad("op", "rotat", "9", path, out))
+        self.assertIn("brightness", self.bad("op", "brightness", "1e9", path, out))
+        self.assertIn("rotate", self.bad("op", "rotate", path, out))
+        self.assertIn("invert", self.bad("op", "invert", "3", path, out))
+        for args in (["rotate"], ["rotate", "x", path, out], ["rotate", "1,,2", path, out], ["rotate", "nan", path, out],
+                     ["rotate", "9", path, out, "more"], ["rotate", "9", path, out, "--fill", "256"],
+                     ["rotate", "9", path, out, "--fill", "1,2"], ["rotate", "9", path, out, "--interpolation", "area"],
+                     ["rotate", "9", path, out, "--device", "tpu"]):
+            self.bad("op", *args, status=2)
+        self.assertFalse(os.path.exists(out))
+
+
+class BadInput(Case):
+    def nasty(self):
+        """name, bytes, what the message must say."""
+        good = png(40, 30, 3, pattern(40, 30, 3))
+        photo = jpeg(640, 480, 3)
+        frames = chunk(b"acTL", struct.pack(">II", 2, 0))
+        palette = chunk(b"PLTE", bytes(range(12)))
+        huge = (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 20000, 20000, 8, 2, 0, 0, 0)) +
+                chunk(b"IDAT", b"x") + chunk(b"IEND", b""))
+        return [
+            ("empty.png", b"", "empty"),
+            ("text.png", b"hello, this is no image", "not an image"),
+            ("x.gif", b"GIF89a" + bytes(30), "GIF"),
+            ("x.webp", b"RIFF\0\0\0\0WEBPVP8 ", "WebP"),
+            ("x.tiff", b"II*\0" + bytes(30), "TIFF"),
+            ("truncated.png", good[:len(good) // 2], "truncated"),
+            ("head.png", good[:20], "truncated"),
+            ("damaged.png", good[:60] + b"\xff" + good[61:], "damaged"),
+            ("truncated.jpg", photo[:len(photo) // 2], "truncated"),
+            ("head.jpg", photo[:100], "truncated"),
+            ("cmyk.jpg", jpeg(16, 16, 4), "CMYK"),
+            ("cmyk-adobe.jpg", jpeg(16, 16, 4, adobe=0), "CMYK"),
+            ("ycck.jpg", jpeg(16, 16, 4, adobe=2), "YCCK"),
+            ("two.jpg", jpeg(16, 16, 2), "2 channels"),
+            ("16.png", png(4, 4, 3, bytes(4 * 4 * 6), depth=16), "16 bits"),
+            ("palette.png", png(4, 4, 1, bytes(16), before=palette, colour=3), "palette"),
+            ("animated.png", png(4, 4, 3, bytes(48), before=frames), "animated (2 frames)"),
+            ("zero.png", png(0, 0, 3, b""), "zero"),
+            ("zero-width.jpg", jpeg(0, 16, 3), "JPEG"),
+            ("zero-height.jpg", jpeg(16, 0, 3), "JPEG"),
+            ("huge.png", huge, "20000x20000 pixels, 400000000 in all, want at most 178956970"),
+            ("huge.jpg", jpeg(16, 16, 3).replace(struct.pack(">BHHB", 8, 16, 16, 3),
+                                                 struct.pack(">BHHB", 8, 65000, 65000, 3)), "65000x65000 pixels"),
+            ("long.png", png(2000000, 1, 1, bytes(250000), depth=1), "want sides of at most 1048576"),
+        ]
+
+    def test_each_is_refused_by_name(self):
+        for name, data, wanted in self.nasty():
+            path = self.file(name, data)
+            error = self.bad("op", "identity", path, self.path("out.png"))
+            self.assertTrue(error.startswith(f"motley: {path}: ") and error.count("\n") == 1, error)
+            self.assertIn(wanted, error)
+            self.assertFalse(os.path.exists(self.path("out.png")), name)
+
+    def test_the_others_are_still_done(self):
+        nasty = [self.file(name, data) for name, data, _ in self.nasty()]
+        paths = [self.image("first.png"), *nasty, self.path("absent.png"), str(self.dir), self.image("last.png")]
+        error = self.bad("apply", "rand_augment", *paths, "-k", "2", "--out", self.path("out"), "--draws",
+                         self.path("d.jsonl"), "--sheet", self.path("s.png"))
+        self.assertEqual(error.count("\n"), len(paths) - 2, error)
+        self.assertIn("absent.png: No such file", error)
+        self.assertIn(f"{self.dir}: Is a directory", error)
+        names = ["first-0.png", "first-1.png", "last-0.png", "last-1.png"]
+        self.assertEqual(sorted(p.name for p in (self.dir / "out").iterdir()), names)
+        rows = [json.loads(line) for line in (self.dir / "d.jsonl").read_text().splitlines()]
+        last = 2 * (len(paths) - 1)
+        self.assertEqual([row["sample"] for row in rows], [0, 1, last, last + 1])
+        self.assertTrue(self.read("s.png"))
+
+    def test_when_nothing_can_be_read_nothing_is_written(self):
+        self.bad("apply", "rand_augment", self.path("absent.png"), "--draws", self.path("d.jsonl"), "--sheet",
+                 self.path("s.png"))
+        self.assertEqual(list(self.dir.iterdir()), [])
+
+    def test_unknown_names_and_values_out_of_range(self):
+        path = self.image()
+        self.assertIn("'rand_augment'", self.bad("draw", "rand_augmen"))
+        self.assertIn("level", self.bad("draw", "rand_augment", "--level", "31"))
+        self.assertIn("level", self.bad("apply", "rand_augment", path, "--level", "-1", "--out", self.path("out")))
+        self.assertIn("No such file", self.bad("show", self.path("absent.yaml")))
+        self.assertEqual([p.name for p in self.dir.iterdir()], ["a.png"])
+
+    def test_wrong_usage(self):
+        path = self.image()
+        for args in ([], ["aply"], ["--nonsense"], ["ops", "x"], ["policies", "x"], ["show"], ["show", "a", "b"], ["check"],
+                     ["draw"], ["draw", "a", "b"], ["draw", "rand_augment", "--samples", "x"],
+                     ["draw", "rand_augment", "--samples", "-1"], ["draw", "rand_augment", "--seed", "-1"],
+                     ["draw", "rand_augment", "--epoch", "1073741824"], ["draw", "rand_augment", "--size", "12"],
+                     ["draw", "rand_augment", "--size", "0x5"], ["draw", "rand_augment", "--channels", "5"],
+                     ["draw", "rand_augment", "--interpolation", "nearest,area"], ["draw", "rand_augment", "--fill", "1;2"],
+                     ["apply"], ["apply", "rand_augment"], ["apply", "rand_augment", path],
+                     ["apply", "rand_augment", path, "--variants", "0", "--out", self.path("out")],
+                     ["apply", "rand_augment", path, "--threads", "x", "--out", self.path("out")]):
+            error = self.bad(*args, status=2)
+            self.assertRegex(error, r"\Amotley[a-z ]*: .*\nTry `motley", args)
+        self.assertFalse((self.dir / "out").exists())
+
+    def test_two_inputs_of_one_name_that_cannot_be_told_apart(self):
+        for folder in ("x", "y"):
+            (self.dir / folder).mkdir()
+        paths = [self.image("x/a.png"), self.image("y/a.png"), self.image("a-i0.png")]
+        self.assertIn("a-i0-0.png", self.bad("apply", "rand_augment", *paths, "--out", self.path("out")))
+
+
+class Output(Case):
+    def test_output_that_cannot_be_written(self):
+        path = self.image()
+        (self.dir / "folder").mkdir()
+        self.assertIn("folder: Is a directory", self.bad("op", "invert", path, self.path("folder")))
+        self.assertIn("No such file", self.bad("op", "invert", path, self.path("absent/out.png")))
+        self.assertIn("File exists", self.bad("op", "invert", path, "/dev/null"))
+        self.assertTrue(pathlib.Path("/dev/null").is_char_device())
+        self.assertIn("Not a directory", self.bad("apply", "rand_augment", path, "--out", path))
+        self.assertIn("absent/out: No such file", self.bad("apply", "rand_augment", path, "--out",
+                                                         self.path("absent/out")))
+        for option in ("--sheet", "--draws"):
+            self.assertIn("No such file", self.bad("apply", "rand_augment", path, option, self.path("absent/file")))
+        self.assertEqual(self.leftovers(), [])
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_a_folder_that_is_not_writable(self):
+        path, out = self.image(), self.dir / "out"
+        out.mkdir(mode=0o555)
+        self.assertIn("Permission denied", self.bad("apply", "rand_augment", path, "--out", out))
+
+    def test_a_full_disk_leaves_the_old_file(self):
+        path, out = self.image("big.png", 300, 300), self.file("out.png", b"old")
+
+        def limit():
+            import resource
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+        done = self.run_motley("op", "invert", path, out, status=1, preexec_fn=limit)
+        self.assertEqual(done.stderr, f"motley: {out}: File too large\n")
+        self.assertEqual(pathlib.Path(out).read_bytes(), b"old")
+        done = self.run_motley("apply", "rand_augment", path, "-k", "60", "--draws", self.path("d.jsonl"), status=1,
+                               preexec_fn=limit)
+        self.assertIn("d.jsonl: File too large", done.stderr)
+        self.assertFalse(os.path.exists(self.path("d.jsonl")))
+        self.assertEqual(self.leftovers(), [])
+
+    def test_standard_output_that_cannot_be_written(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([MOTLEY, "ops"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((done.returncode, done.stderr), (1, "motley: standard output: No space left on device\n"))
+        for args in (["--version"], ["draw", "rand_augment", "-N", "100000"]):
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = subprocess.run([MOTLEY, *args], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=20)
+            os.close(writer)
+            self.assertEqual((done.returncode, done.stderr), (1, "motley: standard output: Broken pipe\n"))
+
+    def test_an_interrupted_run_leaves_no_partial_file(self):
+        path = self.image("big.png", 600, 600)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            run = subprocess.Popen([MOTLEY, "apply", "rand_augment", path, "-k", "3000", "--out", self.path("out"),
+                                    "--draws", self.path("d.jsonl")], stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + 30
+            while not list(self.dir.glob("out/big-*.png")) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            run.send_signal(number)
+            self.assertEqual(run.wait(30), -number)
+            self.assertEqual(self.leftovers(), [])
+            self.assertFalse(os.path.exists(self.path("d.jsonl")))
+            for file in self.dir.glob("out/*.png"):
+                self.assertTrue(file.read_bytes().endswith(chunk(b"IEND", b"")))
+            shutil.rmtree(self.path("out"))
+
+    def test_written_files_have_the_usual_mode(self):
+        self.good("op", "invert", self.image(), self.path("out.png"))
+        mask = os.umask(0)
+        os.umask(mask)
+        self.assertEqual(os.stat(self.path("out.png")).st_mode & 0o777, 0o666 & ~mask)
+
+    def test_progress_on_a_terminal_only(self):
+        path = self.image("big.png", 1500, 1500)
+        terminal, side = pty.openpty()
+        run = subprocess.Popen([MOTLEY, "apply", "rand_augment", path, "-k", "20", "--out", self.path("out")], stderr=side)
+        os.close(side)
+        shown = b""
+        while True:
+            try:
+                data = os.read(terminal, 4096)
+            except OSError:  # the other side was closed
+                break
+            if not data:
+                break
+            shown += data
+        os.close(terminal)
+        self.assertEqual(run.wait(60), 0)
+        self.assertRegex(shown.decode(), r"augmenting \[#* *\] \d+ of 20, \d+ s left")
+        self.assertTrue(shown.endswith(b"\r\x1b[K"))  # and gone at the end
+
+
+if __name__ == "__main__":
+    unittest.main()

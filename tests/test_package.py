@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user gets: exported names, headers that stand alone, the installed tree, completion of the command in bash.
+
+SOURCE and BUILD are the two directories, LIBRARY the shared library, CC the C compiler."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SOURCE, BUILD = pathlib.Path(os.environ["SOURCE"]), pathlib.Path(os.environ["BUILD"])
+LIBRARY, CC = os.environ["LIBRARY"], os.environ["CC"].split()
+HEADERS = sorted((SOURCE / "include").rglob("*.h"))
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+
+
+def run(*args, **options):
+    return subprocess.run([str(a) for a in args], check=True, capture_output=True, text=True, timeout=120, **options).stdout
+
+
+def declared():
+    text = "".join(header.read_text() for header in HEADERS)
+    return set(re.findall(r"MOTLEY_API[^;]*?\b(motley_\w+)\(", text))
+
+
+class Package(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("nm"), "nm is not here")
+    def test_exports_are_the_declared_functions(self):
+        names = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--defined-only", LIBRARY).splitlines()}
+        sanitizers = {name for name in names if re.match(r"__(asan|odr_asan|ubsan|tsan)", name)}
+        self.assertGreater(len(names), 20)
+        self.assertEqual(names - sanitizers, declared())
+
+    def test_the_library_needs_no_cuda(self):
+        if not shutil.which("readelf"):
+            self.skipTest("readelf is not here")
+        self.assertNotRegex(run("readelf", "-d", LIBRARY), r"NEEDED.*(cuda|curand|nv)")
+
+    def test_each_header_stands_alone_in_c(self):
+        for header in HEADERS:
+            subprocess.run([*CC, "-std=c11", *STRICT, "-I", SOURCE / "include", "-x", "c", header], check=True)
+
+    @unittest.skipUnless(shutil.which("c++"), "a C++ compiler is not here")
+    def test_each_header_stands_alone_in_cpp(self):
+        for header in HEADERS:
+            subprocess.run(["c++", "-std=c++11", *STRICT, "-I", SOURCE / "include", "-x", "c++", header], check=True)
+
+    def test_headers_are_short(self):
+        for header in HEADERS:
+            self.assertLess(len(header.read_text().splitlines()), 200, header)
+
+    def test_tools_and_examples_include_only_the_public_header(self):
+        for folder in ("tools", "examples"):
+            for path in (SOURCE / folder).glob("*.[ch]"):
+                for name in re.findall(r'#include ["<]((?:motley|augmentations|policies|kernels|dispatch)[^">]*)',
+                                       path.read_text()):
+                    self.assertEqual(name, "motley.h", path)
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which("meson"):
+            raise unittest.SkipTest("meson is not here")
+        cls.root = pathlib.Path(tempfile.mkdtemp(prefix="motley-install-"))
+        cls.addClassCleanup(shutil.rmtree, cls.root)
+        run("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", cls.root)
+
+    def found(self, pattern):
+        paths = [p for p in self.root.rglob(pattern)]
+        self.assertTrue(paths, f"{pattern} was not installed")
+        return paths[0]
+
+    def test_everything_is_there(self):
+        for pattern in ("include/motley.h", "include/motley/apply.h", "libmotley.so.0.*", "motley.pc",
+                        "motley/policies/rand_augment.yaml"):
+            self.found(pattern)
+        if (BUILD / "tools" / "motley").exists():
+            self.found("bin/motley")
+            self.found("bash-completion/completions/motley")
+        if (BUILD / "doc" / "motley.1").exists():
+            self.assertIn("MOTLEY", self.found("man1/motley.1").read_text().upper())
+
+    @unittest.skipUnless(shutil.which("pkg-config"), "pkg-config is not here")
+    def test_a_program_builds_with_pkg_config_alone(self):
+        folder = self.found("motley.pc").parent
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(folder), "PKG_CONFIG_SYSROOT_DIR": str(self.root)}
+        flags = run("pkg-config", "--cflags", "--libs", "motley", env=environment).split()
+        program = self.root / "program"
+        sanitize = re.findall(r"-fsanitize=[\w,]+", (BUILD / "compile_commands.json").read_text())[:1]
+        run(*CC, *sanitize, SOURCE / "examples" / "rand_augment.c", "-o", program, *flags)
+        shown = run(program, env={**os.environ, "LD_LIBRARY_PATH": str(folder.parent)})
+        self.assertEqual(len(re.findall(r"^image \d: \w+", shown, re.M)), 4)
+
+
+@unittest.skipUnless(shutil.which("bash") and (BUILD / "tools" / "motley").exists(), "bash or the command is not here")
+class Completion(unittest.TestCase):
+    def complete(self, *words):
+        script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _motley; '
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        done = run("bash", "-c", script, "bash", SOURCE / "tools" / "completion" / "motley.bash",
+                   BUILD / "tools" / "motley", *words)
+        return done.split()
+
+    def test_commands_policies_ops_and_options(self):
+        self.assertEqual(self.complete("app"), ["apply"])
+        self.assertIn("rand_augment", self.complete("draw", "rand"))
+        self.assertIn("rotate", self.complete("op", "ro"))
+        self.assertEqual(self.complete("apply", "rand_augment", "--va"), ["--variants"])
+        self.assertEqual(self.complete("op", "rotate", "9", "--interpolation", "bic"), ["bicubic"])
+
+
+if __name__ == "__main__":
+    unittest.main()
