@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libmotley through ctypes: just enough of the public headers to draw and to apply, with any strides."""
+import ctypes
+from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint32, \
+    c_uint64, c_void_p
+
+import numpy as np
+
+NEAREST, BILINEAR, BICUBIC = 0, 1, 2
+INTERPOLATIONS = {"nearest": NEAREST, "bilinear": BILINEAR, "bicubic": BICUBIC}
+BACKENDS = {"cpu": 1, "cuda": 2, "reference": 3}
+MAX_VALUES = 6
+CANARY = 0xA5
+
+
+class Error(ctypes.Structure):
+    _fields_ = [("status", c_int), ("line", c_int), ("column", c_int), ("message", ctypes.c_char * 240)]
+
+
+class Image(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("width", c_int32), ("height", c_int32), ("row_stride", c_int64),
+                ("pixel_stride", c_int64), ("channel_stride", c_int64)]
+
+
+class Batch(ctypes.Structure):
+    _fields_ = [("count", c_size_t), ("channels", c_int32), ("dtype", c_int), ("layout", c_int), ("data", c_void_p),
+                ("width", c_int32), ("height", c_int32), ("image_stride", c_int64), ("row_stride", c_int64),
+                ("pixel_stride", c_int64), ("channel_stride", c_int64), ("images", POINTER(Image))]
+
+
+class OpInfo(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("summary", c_char_p), ("unit", c_char_p), ("matches", c_char_p),
+                ("paper", c_char_p), ("shape", c_int), ("values_min", c_int), ("values_max", c_int),
+                ("minimum", c_double), ("maximum", c_double), ("neutral", c_double), ("example", c_double)]
+
+
+class OpParams(ctypes.Structure):
+    _fields_ = [("interpolation", c_int), ("fill", POINTER(c_uint8)), ("stream", c_void_p)]
+
+
+class Samples(ctypes.Structure):
+    _fields_ = [("seed", c_uint64), ("epoch", c_uint32), ("first", c_uint64), ("ids", POINTER(c_uint64))]
+
+
+class Step(ctypes.Structure):
+    _fields_ = [("op", c_int32), ("level", c_int32), ("values", c_double * MAX_VALUES), ("values_count", c_int32),
+                ("interpolation", c_int), ("fill", c_uint8 * 4)]
+
+
+class Output(ctypes.Structure):
+    _fields_ = [("batch", Batch), ("mean", c_float * 4), ("std", c_float * 4)]
+
+
+class ApplyParams(ctypes.Structure):
+    _fields_ = [("samples", Samples), ("stream", c_void_p), ("counter", c_void_p), ("output", Output),
+                ("steps", POINTER(Step)), ("step_counts", POINTER(c_int32))]
+
+
+class ContextParams(ctypes.Structure):
+    _fields_ = [("backend", c_int), ("device", c_int), ("threads", c_int), ("allocate", c_void_p),
+                ("release", c_void_p), ("allocator_user", c_void_p)]
+
+
+class PolicyChanges(ctypes.Structure):
+    _fields_ = [("repeat", c_int), ("set_level", c_int), ("level", c_double), ("bins", c_int), ("interpolations", c_int),
+                ("set_fill", c_int), ("fill", c_uint8 * 4)]
+
+
+class Placed:
+    """An image laid out in memory of its own, in one of LAYOUTS, between canary bytes that nothing may touch."""
+
+    def __init__(self, array, layout):
+        height, width, channels = array.shape
+        row, pixel, channel, start, size = layout(height, width, channels)
+        self.memory = np.full(size, CANARY, np.uint8)
+        self.view = np.ndarray(array.shape, np.uint8, self.memory, start, (row, pixel, channel))
+        self.view[...] = array
+        self.image = Image(self.memory.ctypes.data + start, width, height, row, pixel, channel)
+
+    def canaries_intact(self):
+        rest = self.memory.copy()
+        image = np.ndarray(self.view.shape, np.uint8, rest, self.image.data - self.memory.ctypes.data,
+                           self.view.strides)
+        image[...] = CANARY
+        return bool((rest == CANARY).all())
+
+
+def _packed(h, w, c):
+    return w * c, c, 1, 0, h * w * c
+
+
+def _packed_padded(h, w, c):
+    return w * c + 13, c, 1, 5, h * (w * c + 13) + 9
+
+
+def _planar(h, w, c):
+    return w, 1, h * w, 0, c * h * w
+
+
+def _planar_padded(h, w, c):
+    row = w + 7
+    return row, 1, h * row + 3, 1, c * (h * row + 3) + 11
+
+
+def _bottom_up(h, w, c):
+    row = w * c + 1
+    return -row, c, 1, (h - 1) * row + 3, h * row + 6
+
+
+def _loose(h, w, c):  # nothing is adjacent, channels run backwards, pixels from right to left
+    pixel = 2 * c + 1
+    row = w * pixel + 3
+    return row, -pixel, -2, (w - 1) * pixel + 2 * (c - 1) + 4, h * row + 2 * c + 8
+
+
+LAYOUTS = {"packed": _packed, "packed_padded": _packed_padded, "planar": _planar, "planar_padded": _planar_padded,
+           "bottom_up": _bottom_up, "loose": _loose}
+
+
+class Failed(Exception):
+    """A call of the library that did not return MOTLEY_OK."""
+
+
+class Library:
+    def __init__(self, path):
+        self.c = ctypes.CDLL(path)
+        self.c.motley_op_get.restype = POINTER(OpInfo)
+        self.c.motley_version.restype = c_char_p
+        self.c.motley_policy_builtin_name.restype = c_char_p
+        self.c.motley_policy_builtin_name.argtypes = [c_size_t]
+        self.c.motley_policy_builtin_count.restype = c_size_t
+        self.c.motley_policy_profile.restype = c_char_p
+        self.c.motley_policy_max_steps.restype = c_size_t
+        for name in "motley_policy_profile", "motley_policy_max_steps", "motley_policy_destroy":
+            getattr(self.c, name).argtypes = [c_void_p]
+        self.ops = [self.c.motley_op_get(i).contents for i in range(self.c.motley_op_count())]
+        self.op_names = [op.name.decode() for op in self.ops]
+
+    def context(self, backend, threads=1):
+        return Context(self, backend, threads)
+
+    def builtins(self):
+        return [self.c.motley_policy_builtin_name(i).decode() for i in range(self.c.motley_policy_builtin_count())]
+
+    def policy(self, name, **changes):
+        return Policy(self, name, changes)
+
+    def check(self, status, error):
+        if status != 0:
+            raise Failed(f"status {status}: {error.message.decode()}")
+
+
+def batch_of(placed):
+    images = (Image * len(placed))(*[p.image for p in placed])
+    channels = placed[0].view.shape[2]
+    return Batch(count=len(placed), channels=channels, images=images)
+
+
+class Context:
+    def __init__(self, library, backend, threads):
+        self.library, self.handle = library, c_void_p()
+        error = Error()
+        params = ContextParams(backend=BACKENDS[backend], threads=threads)
+        library.check(library.c.motley_context_create(byref(params), byref(self.handle), byref(error)), error)
+
+    def op(self, name, values, src, dst, interpolation=NEAREST, fill=None):
+        """values: one tuple per image. src, dst: lists of Placed; the same list to work in place."""
+        number = self.library.op_names.index(name)
+        per_image = len(values[0])
+        flat = (c_double * max(1, len(values) * per_image))(*[v for row in values for v in row])
+        params = OpParams(interpolation=interpolation)
+        if fill is not None:
+            params.fill = (c_uint8 * 4)(*fill)
+        error = Error()
+        source = batch_of(src)
+        target = source if dst is src else batch_of(dst)
+        self.library.check(self.library.c.motley_op_apply(self.handle, number, flat, per_image, byref(source),
+                                                          byref(target), byref(params), byref(error)), error)
+
+    def apply(self, policy, src, dst, seed, epoch=0, first=0):
+        """Returns what was drawn, a list of Step for each image."""
+        steps, counts, most = policy.step_arrays(len(src))
+        params = ApplyParams(samples=Samples(seed=seed, epoch=epoch, first=first), steps=steps, step_counts=counts)
+        error = Error()
+        source = batch_of(src)
+        target = source if dst is src else batch_of(dst)
+        self.library.check(self.library.c.motley_apply(self.handle, policy.handle, byref(source), byref(target),
+                                                       byref(params), byref(error)), error)
+        return [list(steps[i * most:i * most + counts[i]]) for i in range(len(src))]
+
+    def close(self):
+        self.library.c.motley_context_destroy(self.handle)
+        self.handle = None
+
+
+class Policy:
+    """A built-in, with what motley_policy_change can change."""
+
+    def __init__(self, library, name, changes):
+        self.library, self.name, self.handle = library, name, c_void_p()
+        error, base = Error(), c_void_p()
+        library.check(library.c.motley_policy_builtin(name.encode(), byref(base), byref(error)), error)
+        library.check(library.c.motley_policy_change(base, byref(PolicyChanges(**changes)), byref(self.handle),
+                                                     byref(error)), error)
+        library.c.motley_policy_destroy(base)
+        self.profile = library.c.motley_policy_profile(self.handle).decode()
+
+    def step_arrays(self, count):
+        most = self.library.c.motley_policy_max_steps(self.handle)
+        return (Step * (count * most))(), (c_int32 * count)(), most
+
+    def draw(self, count, width, height, channels, seed, epoch=0, first=0):
+        steps, counts, most = self.step_arrays(count)
+        samples = Samples(seed=seed, epoch=epoch, first=first)
+        widths, heights = (c_int32 * count)(*[width] * count), (c_int32 * count)(*[height] * count)
+        error = Error()
+        self.library.check(self.library.c.motley_draw(self.handle, byref(samples), c_size_t(count), widths, heights,
+                                                      channels, steps, counts, byref(error)), error)
+        return [list(steps[i * most:i * most + counts[i]]) for i in range(count)]
+
+    def close(self):
+        self.library.c.motley_policy_destroy(self.handle)
+        self.handle = None

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Built-in policies end to end: what was drawn, replayed through torchvision's and timm's own functions on PIL images,
+gives the bytes that the library and the motley command give; and what was drawn is what those policies can draw."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import harness
+from harness import INTERPOLATION_NAMES, LAYOUT_NAMES, Test, notes
+from library import BICUBIC, BILINEAR, LAYOUTS, Placed
+
+import numpy as np
+
+import images
+import recipes
+from replay import Timm, Torchvision
+
+SIZES = [(32, 32), (224, 224), (33, 48), (97, 61), (64, 17), (1, 1), (5, 2), (150, 100)]
+
+
+def told(step):
+    """A motley_step as `motley draw` tells it."""
+    name = harness.library.op_names[step.op]
+    return {"op": name, "value": step.values[0] if step.values_count else None, "level": step.level,
+            "interpolation": INTERPOLATION_NAMES[step.interpolation], "fill": list(step.fill)}
+
+
+def read_steps(line):
+    """A line of `motley draw`, with what it leaves out."""
+    return [{"value": None, "interpolation": "nearest", "fill": [0, 0, 0, 0], **step} for step in line["steps"]]
+
+
+class Replay(Test):
+    def replays(self, profile):
+        """(name of a built-in, the object that replays it) for all built-ins of a profile"""
+        found = []
+        for name in harness.library.builtins():
+            policy = harness.library.policy(name)
+            if policy.profile == profile:
+                found.append((name, (Torchvision if profile == "torchvision" else Timm).of_builtin(name)))
+            policy.close()
+        self.assertTrue(found, f"no built-in has the profile {profile}")
+        return found
+
+    def check(self, policy, replay, channels_of_mode):
+        per_size = 400 if harness.options.thorough else 10
+        first = 0  # every batch has samples of its own, so that no draw comes twice
+        for channels in channels_of_mode:
+            for number, (width, height) in enumerate(SIZES):
+                r = np.random.default_rng([harness.options.seed, number, channels])
+                for seed in range(4):
+                    with self.subTest(policy=policy.name, mode=recipes.MODES[channels], size=(width, height), draw_seed=seed):
+                        arrays = [images.make(r, r.choice(images.KINDS), width, height, channels) for _ in range(per_size)]
+                        self.replay_batch(policy, replay, arrays, seed, first)
+                    first += per_size
+        self.report(policy.name, replay)
+        policy.close()
+
+    def replay_batch(self, policy, replay, arrays, seed, first):
+        height, width, _ = arrays[0].shape
+        for turn, (backend, context) in enumerate(harness.contexts.items()):
+            src = [Placed(a, LAYOUTS[LAYOUT_NAMES[(seed + turn) % 6]]) for a in arrays]
+            dst = src if (seed + turn) % 2 else [Placed(np.zeros_like(a), LAYOUTS[LAYOUT_NAMES[seed % 6]]) for a in arrays]
+            drawn = context.apply(policy, src, dst, seed=seed, epoch=turn, first=first)
+            for i, steps in enumerate(drawn):
+                steps = [told(step) for step in steps]
+                replay.check(steps, width, height)
+                want = recipes.to_array(replay.run(recipes.to_pil(arrays[i]), steps))
+                self.same_bytes(dst[i].view, want, f"{policy.name} backend {backend} seed {seed} epoch {turn} sample {first + i}: {steps}")
+
+    def report(self, name, replay):
+        differs = getattr(replay, "table_differs", {})
+        for (op, ours), (torchs, steps) in sorted(differs.items()):
+            notes.append(f"{name}: {op} {ours!r} of our table is {torchs!r} in torch's on this CPU (its linspace rounds "
+                         f"by kernel); {steps} steps were replayed with ours")
+        if differs:
+            notes.append(f"{name}: {len(differs)} (op, value) pairs differ in torch's table")
+        for op, levels in sorted(getattr(replay, "levels", {}).items()):
+            if len(levels) >= 400:
+                self.assertAlmostEqual(np.mean(levels), 9.0, delta=0.12, msg=f"{name}: mean level of {op}")
+                self.assertAlmostEqual(np.std(levels), 0.5, delta=0.08, msg=f"{name}: spread of {op}'s level")
+
+    def test_torchvision(self):
+        """every built-in of the torchvision profile, through _apply_op"""
+        try:
+            import torchvision
+        except ImportError as missing:
+            self.skipTest(f"{missing}: install python3-torchvision")
+        notes.append(f"torchvision {torchvision.__version__}")
+        for name, replay in self.replays("torchvision"):
+            self.check(harness.library.policy(name), replay, [3, 1])
+
+    def test_torchvision_with_arguments(self):
+        """other numbers of ops, magnitudes, interpolations and fills than the built-ins have"""
+        try:
+            from torchvision.transforms import autoaugment
+        except ImportError as missing:
+            self.skipTest(f"{missing}: install python3-torchvision")
+        for name, transform, changes in [
+                ("rand_augment", autoaugment.RandAugment(3, 17), {"repeat": 3, "set_level": 1, "level": 17}),
+                ("rand_augment", autoaugment.RandAugment(1, 4, 10), {"repeat": 1, "set_level": 1, "level": 4, "bins": 10}),
+                ("trivial_augment_wide", autoaugment.TrivialAugmentWide(), {}),
+                ("auto_augment_svhn", autoaugment.AutoAugment(autoaugment.AutoAugmentPolicy.SVHN), {})]:
+            for interpolation, fill in (BILINEAR, (128, 128, 128, 128)), (BICUBIC, (1, 20, 255, 7)):
+                changes.update(interpolations=1 << interpolation, set_fill=1, fill=fill)
+                self.check(harness.library.policy(name, **changes), Torchvision(transform), [3])
+
+    def test_timm(self):
+        """every built-in of the timm profile, through timm's functions"""
+        if not Timm.load():
+            self.skipTest("timm is missing: scripts/setup.sh tests installs it in .venv")
+        notes.append(f"timm {Timm.version}")
+        for name, replay in self.replays("timm"):
+            self.check(harness.library.policy(name), replay, [3])
+
+    def test_command(self):
+        """motley apply on PNG files against motley draw and its own --draws, replayed"""
+        if not harness.options.cli:
+            self.skipTest("--cli is missing: the path of the motley program")
+        replays = []
+        try:
+            import torchvision  # noqa: F401
+            replays += self.replays("torchvision")
+        except ImportError:
+            notes.append("test_command ran without torchvision")
+        if Timm.load():
+            replays += self.replays("timm")
+        if not replays:
+            self.skipTest("neither torchvision nor timm is there")
+        for name, replay in replays:
+            with self.subTest(policy=name):
+                self.command(name, replay)
+
+    def command(self, name, replay):
+        r = np.random.default_rng(harness.options.seed)
+        variants = 40 if harness.options.thorough else 4
+        with tempfile.TemporaryDirectory() as folder:
+            arrays, paths = [], []
+            for i, (width, height) in enumerate(SIZES):
+                arrays.append(images.make(r, images.KINDS[i], width, height, 3))
+                paths.append(os.path.join(folder, f"{i}.png"))
+                recipes.to_pil(arrays[i]).save(paths[i])
+            draws = os.path.join(folder, "draws.jsonl")
+            motley = [harness.options.cli]
+            subprocess.run(motley + ["apply", name, *paths, "--out", os.path.join(folder, "out"), "--seed", "5", "--epoch", "2",
+                                     "--variants", str(variants), "--draws", draws], check=True, capture_output=True)
+            lines = [json.loads(line) for line in open(draws)]
+            self.assertEqual([line["sample"] for line in lines], list(range(len(SIZES) * variants)))
+            for line in lines:
+                i = line["sample"] // variants
+                self.assertEqual(line["image"], paths[i])
+                steps = read_steps(line)
+                replay.check(steps, *SIZES[i])
+                got = recipes.to_array(recipes.Image.open(line["out"]))
+                want = recipes.to_array(replay.run(recipes.to_pil(arrays[i]), steps))
+                self.same_bytes(got, want, f"motley apply {name}: {line}")
+            for i, (width, height) in enumerate(SIZES):  # draw tells the same without touching pixels
+                out = subprocess.run(motley + ["draw", name, "--samples", str(variants), "--first", str(i * variants), "--seed", "5",
+                                               "--epoch", "2", "--size", f"{width}x{height}"], check=True, capture_output=True)
+                drawn = [json.loads(line)["steps"] for line in out.stdout.decode().splitlines()]
+                self.assertEqual(drawn, [line["steps"] for line in lines[i * variants:(i + 1) * variants]])
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main())
