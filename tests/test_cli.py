@@ -481,7 +481,7 @@ class Output(Case):
     def test_progress_on_a_terminal_only(self):
         path = self.image("big.png", 1500, 1500)
         terminal, side = pty.openpty()
-        run = subprocess.Popen([MOTLEY, "apply", "rand_augment", path, "-k", "20", "--out", self.path("out")], stderr=side)
+        run = subprocess.Popen([MOTLEY, "apply", "rand_augment", path, "-k", "12", "--out", self.path("out")], stderr=side)
         os.close(side)
         shown = b""
         while True:
@@ -494,7 +494,7 @@ class Output(Case):
             shown += data
         os.close(terminal)
         self.assertEqual(run.wait(60), 0)
-        self.assertRegex(shown.decode(), r"augmenting \[#* *\] \d+ of 20, \d+ s left")
+        self.assertRegex(shown.decode(), r"augmenting \[#* *\] \d+ of 12, \d+ s left")
         self.assertTrue(shown.endswith(b"\r\x1b[K"))  # and gone at the end
 
 
