@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Solarize-add: adds to every sample below a threshold, and stops at 255.
  *
- * Values   what is added, 0..255, a fraction is cut off; then the threshold, 0..256, 128 when left out. */
+ * Values   what is added, 0..255, a fraction is cut off; then the threshold, 128 when left out. */
 #ifndef MOT_SOLARIZE_ADD_H
 #define MOT_SOLARIZE_ADD_H
 #include "augmentations/op.h"
@@ -19,7 +19,7 @@
 static inline void mot_solarize_add_prepare(const double *values, int count, mot_arg *arg)
 {
     arg->u[0] = (uint32_t)values[0];
-    arg->u[1] = count > 1 ? (uint32_t)ceil(values[1]) : 128;
+    arg->u[1] = count < 2 ? 128 : values[1] > 0 ? (uint32_t)ceil(values[1]) : 0;
     arg->flags = arg->u[0] == 0 || arg->u[1] == 0 ? MOT_ARG_IDENTITY : 0;
 }
 #endif
