@@ -58,8 +58,9 @@ if [ "${1:-}" = tests ]; then
     if [ ! -x .venv/bin/python3 ]; then
         /usr/bin/python3 -m venv --system-site-packages .venv
     fi
-    .venv/bin/python3 -c 'import timm' 2>/dev/null ||
-        .venv/bin/python3 -m pip install -q --disable-pip-version-check timm ||
+    # The tests load one module of timm that needs Pillow and NumPy only, so none of its dependencies (torch) are wanted.
+    .venv/bin/python3 -c 'import importlib.util as u; exit(u.find_spec("timm") is None)' ||
+        .venv/bin/python3 -m pip install -q --disable-pip-version-check --no-deps timm==1.0.31 ||
         echo "setup: timm could not be installed; the tests that need it will be skipped" >&2
     PATH="$PWD/.venv/bin:$PATH"
 fi
