@@ -10,4 +10,4 @@ if [ $# = 0 ]; then
     "$root/scripts/photos.sh" "$root/build/photos"
     set -- "$root"/build/photos/*
 fi
-"$root/build/tools/motley" apply rand_augment "$@" --variants 5 --seed 2 --cell 136 --sheet "$out"
+"$root/build/tools/motley" apply rand_augment "$@" --variants 5 --seed 2 --cell 128 --sheet "$out"
