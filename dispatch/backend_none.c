@@ -2,7 +2,6 @@
 /* The CUDA backend of a build without CUDA: it says so. */
 #include "dispatch/backend.h"
 
-#ifndef MOT_WITH_CUDA
 static motley_status create(const motley_context_params *params, void **state, motley_error *error)
 {
     (void)params;
@@ -11,4 +10,3 @@ static motley_status create(const motley_context_params *params, void **state, m
 }
 
 const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA, .name = "cuda", .create = create };
-#endif

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CUDA backend's host side: checks pointers, keeps the workspace and the tables sent, queues the kernels.
+ *
+ * A call queues the draw kernel (samples -> steps -> sub-batches) and then the image kernel (steps -> pixels). In steady
+ * state it allocates nothing, waits for nothing and reads nothing back. */
+#include "dispatch/backend.h"
+#include "dispatch/plan_cuda.h"
+#include "kernels/cuda/tile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TABLES_KEPT 32
+
+/* A policy's tables on the device. */
+typedef struct sent_tables {
+    uint64_t fingerprint;
+    size_t bytes;
+    void *memory;
+} sent_tables;
+
+/* What the chip offers. */
+typedef struct chip {
+    int clusters;       /* most CTAs that can share an image */
+    int shared_bytes;   /* most dynamic shared memory of a CTA */
+    int shared_per_sm;
+} chip;
+
+typedef struct cuda_state {
+    int device;
+    chip chip;
+    motley_context_params params;
+    mot_cuda_plan plan;
+    uint64_t *ids;          /* [capacity] */
+    motley_image *images;   /* [3][capacity]: src, work, output */
+    size_t capacity;        /* samples */
+    size_t steps_capacity;  /* samples x steps */
+    void *memory;           /* all of the above */
+    sent_tables tables[TABLES_KEPT];
+    unsigned tables_next;
+    cudaStream_t last_stream;
+    cudaEvent_t done; /* recorded after each call, so that another stream waits for the workspace */
+    int queued;
+    int prepared[MOT_FORMATS];
+} cuda_state;
+
+static motley_status cuda_fail(motley_error *error, const char *what, cudaError_t code)
+{
+    const motley_status status = code == cudaErrorMemoryAllocation ? MOTLEY_ERR_MEMORY : MOTLEY_ERR_CUDA;
+    return mot_fail(error, status, "%s: %s (%s)", what, cudaGetErrorString(code), cudaGetErrorName(code));
+}
+
+#define CUDA_TRY(call, what) \
+    do { \
+        const cudaError_t code_ = (call); \
+        if (code_ != cudaSuccess) { \
+            cudaGetLastError(); /* do not leave it for the caller's next check */ \
+            return cuda_fail(error, (what), code_); \
+        } \
+    } while (0)
+
+/* ---- memory ---- */
+
+static motley_status allocate(cuda_state *s, size_t bytes, cudaStream_t stream, void **memory, motley_error *error)
+{
+    if (s->params.allocate) {
+        *memory = s->params.allocate(s->params.allocator_user, bytes, stream);
+        return *memory ? MOTLEY_OK
+                       : mot_fail(error, MOTLEY_ERR_MEMORY, "the caller's allocator gave no %zu bytes", bytes);
+    }
+    CUDA_TRY(cudaMalloc(memory, bytes), "allocating the workspace");
+    return MOTLEY_OK;
+}
+
+static void release(cuda_state *s, void *memory, cudaStream_t stream)
+{
+    if (memory && s->params.release)
+        s->params.release(s->params.allocator_user, memory, stream);
+    else if (memory)
+        cudaFree(memory);
+}
+
+/* Takes the next `bytes` of a block being laid out; with base NULL it only counts. */
+static void *take(char *base, size_t *at, size_t bytes)
+{
+    void *const here = base ? base + *at : NULL;
+    *at += (bytes + 255) & ~(size_t)255;
+    return here;
+}
+
+static size_t lay_out(cuda_state *s, char *base, size_t samples, size_t steps)
+{
+    size_t at = 0;
+    s->plan.steps = take(base, &at, steps * sizeof(mot_step));
+    s->plan.step_count = take(base, &at, samples * sizeof(int32_t));
+    s->plan.order = take(base, &at, samples * sizeof(int32_t));
+    s->plan.bucket = take(base, &at, samples * sizeof(int32_t));
+    s->plan.rank = take(base, &at, samples * sizeof(int32_t));
+    s->plan.filled = take(base, &at, MOT_BUCKETS * sizeof(int32_t));
+    s->plan.first = take(base, &at, (MOT_BUCKETS + 1) * sizeof(int32_t));
+    s->plan.ticket = take(base, &at, sizeof(int32_t));
+    s->ids = take(base, &at, samples * sizeof(uint64_t));
+    s->images = take(base, &at, 3 * samples * sizeof(motley_image));
+    return at;
+}
+
+static motley_status refuse_capture(cudaStream_t stream, const char *what, motley_error *error)
+{
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    CUDA_TRY(cudaStreamIsCapturing(stream, &capture), "asking whether the stream is being captured");
+    if (capture != cudaStreamCaptureStatusNone)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "%s needs memory while the stream is being captured: run the same call once before", what);
+    return MOTLEY_OK;
+}
+
+/* Room for `samples` samples of `max_steps` steps. */
+static motley_status reserve(cuda_state *s, size_t samples, size_t max_steps, cudaStream_t stream,
+                             motley_error *error)
+{
+    const size_t steps = samples * max_steps;
+    if (samples <= s->capacity && steps <= s->steps_capacity)
+        return MOTLEY_OK;
+    MOT_TRY(refuse_capture(stream, "a larger batch", error));
+    samples = samples > s->capacity ? samples : s->capacity;
+    const size_t room = steps > s->steps_capacity ? steps : s->steps_capacity;
+    if (s->queued) /* the old workspace may be in use */
+        CUDA_TRY(cudaEventSynchronize(s->done), "waiting for earlier work");
+    release(s, s->memory, stream);
+    s->memory = NULL;
+    s->capacity = s->steps_capacity = 0;
+    const size_t bytes = lay_out(s, NULL, samples, room);
+    void *memory;
+    MOT_TRY(allocate(s, bytes, stream, &memory, error));
+    s->memory = memory;
+    lay_out(s, memory, samples, room);
+    CUDA_TRY(cudaMemsetAsync(s->plan.filled, 0, MOT_BUCKETS * sizeof(int32_t), stream), "clearing the workspace");
+    CUDA_TRY(cudaMemsetAsync(s->plan.ticket, 0, sizeof(int32_t), stream), "clearing the workspace");
+    s->capacity = samples;
+    s->steps_capacity = room;
+    return MOTLEY_OK;
+}
+
+/* The policy's tables with device pointers; sent when this context sees the policy first. */
+static motley_status send_tables(cuda_state *s, const motley_policy *policy, cudaStream_t stream, mot_tables *tables,
+                                 motley_error *error)
+{
+    sent_tables *found = NULL;
+    for (unsigned i = 0; i < TABLES_KEPT && !found; i++)
+        if (s->tables[i].memory && s->tables[i].fingerprint == policy->fingerprint &&
+            s->tables[i].bytes == policy->compiled_bytes)
+            found = &s->tables[i];
+    if (!found) {
+        MOT_TRY(refuse_capture(stream, "a policy's first use", error));
+        found = &s->tables[s->tables_next++ % TABLES_KEPT];
+        if (found->memory && s->queued)
+            CUDA_TRY(cudaEventSynchronize(s->done), "waiting for earlier work");
+        release(s, found->memory, stream);
+        *found = (sent_tables){ 0 };
+        void *memory;
+        MOT_TRY(allocate(s, policy->compiled_bytes, stream, &memory, error));
+        const cudaError_t code =
+            cudaMemcpyAsync(memory, policy->compiled, policy->compiled_bytes, cudaMemcpyHostToDevice, stream);
+        if (code != cudaSuccess) {
+            release(s, memory, stream);
+            return cuda_fail(error, "sending the policy", code);
+        }
+        *found = (sent_tables){ policy->fingerprint, policy->compiled_bytes, memory };
+    }
+    *tables = policy->tables;
+    const char *const host = policy->compiled, *const device = found->memory;
+    tables->phase = (const mot_table_phase *)(device + ((const char *)tables->phase - host));
+    tables->branch = (const mot_table_branch *)(device + ((const char *)tables->branch - host));
+    tables->step = (const mot_table_step *)(device + ((const char *)tables->step - host));
+    tables->level = (const mot_level_entry *)(device + ((const char *)tables->level - host));
+    return MOTLEY_OK;
+}
+
+/* ---- creation ---- */
+
+static motley_status on_device(cuda_state *s, int *before, motley_error *error)
+{
+    CUDA_TRY(cudaGetDevice(before), "asking for the current device");
+    if (*before != s->device)
+        CUDA_TRY(cudaSetDevice(s->device), "choosing the device");
+    return MOTLEY_OK;
+}
+
+static void back_to(const cuda_state *s, int before)
+{
+    if (before != s->device)
+        cudaSetDevice(before);
+}
+
+static void destroy(void *state)
+{
+    cuda_state *const s = state;
+    int before;
+    if (!s)
+        return;
+    if (on_device(s, &before, NULL) == MOTLEY_OK) {
+        if (s->queued)
+            cudaEventSynchronize(s->done);
+        release(s, s->memory, NULL);
+        for (unsigned i = 0; i < TABLES_KEPT; i++)
+            release(s, s->tables[i].memory, NULL);
+        if (s->done)
+            cudaEventDestroy(s->done);
+        back_to(s, before);
+    }
+    free(s);
+}
+
+static motley_status look_at_device(cuda_state *s, motley_error *error)
+{
+    int major, per_cta, per_sm;
+    CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, s->device), "asking the device");
+    CUDA_TRY(cudaDeviceGetAttribute(&per_cta, cudaDevAttrMaxSharedMemoryPerBlockOptin, s->device),
+             "asking the device");
+    CUDA_TRY(cudaDeviceGetAttribute(&per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, s->device),
+             "asking the device");
+    s->chip.clusters = major == 9 || major == 10 ? 16 : major > 10 ? 8 : 1;
+    s->chip.shared_bytes = per_cta - 16 * 1024; /* the kernel's own variables */
+    s->chip.shared_per_sm = per_sm;
+    CUDA_TRY(cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), "making an event");
+    return MOTLEY_OK;
+}
+
+static motley_status create(const motley_context_params *params, void **state, motley_error *error)
+{
+    int devices = 0;
+    *state = NULL;
+    const cudaError_t code = cudaGetDeviceCount(&devices);
+    if (code != cudaSuccess || devices == 0) {
+        cudaGetLastError();
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "no CUDA device can be used: %s",
+                        code != cudaSuccess ? cudaGetErrorString(code) : "there is none");
+    }
+    MOT_REQUIRE(params->device < devices, error, "device is %d, but there are only %d", params->device, devices);
+    cuda_state *const s = calloc(1, sizeof *s);
+    if (!s)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a CUDA context");
+    s->device = params->device;
+    s->params = *params;
+    int before;
+    motley_status status = on_device(s, &before, error);
+    if (status == MOTLEY_OK) {
+        status = look_at_device(s, error);
+        back_to(s, before);
+    }
+    if (status != MOTLEY_OK) {
+        destroy(s);
+        return status;
+    }
+    *state = s;
+    return MOTLEY_OK;
+}
+
+/* ---- checks ---- */
+
+static motley_status check_pointer(const cuda_state *s, const char *name, size_t i, const void *data,
+                                   motley_error *error)
+{
+    struct cudaPointerAttributes attributes;
+    CUDA_TRY(cudaPointerGetAttributes(&attributes, data), "asking where a pointer points");
+    MOT_REQUIRE(attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged, error,
+                "%s image %zu: data is host memory, want memory of CUDA device %d", name, i, s->device);
+    MOT_REQUIRE(attributes.type == cudaMemoryTypeManaged || attributes.device == s->device, error,
+                "%s image %zu: data is on CUDA device %d, want device %d", name, i, attributes.device, s->device);
+    return MOTLEY_OK;
+}
+
+static motley_status check_batch(const cuda_state *s, const char *name, const motley_batch *batch,
+                                 motley_error *error)
+{
+    if (!batch->images)
+        return check_pointer(s, name, 0, batch->data, error);
+    for (size_t i = 0; i < batch->count; i++)
+        MOT_TRY(check_pointer(s, name, i, batch->images[i].data, error));
+    return MOTLEY_OK;
+}
+
+static motley_status validate(void *state, const mot_job *job, motley_error *error)
+{
+    const cuda_state *const s = state;
+    MOT_TRY(check_batch(s, "src", job->src, error));
+    if (job->dst && job->dst != job->src)
+        MOT_TRY(check_batch(s, "dst", job->dst, error));
+    if (job->output)
+        MOT_TRY(check_batch(s, "output", &job->output->batch, error));
+    if (job->counter)
+        MOT_TRY(check_pointer(s, "counter", 0, job->counter, error));
+    return MOTLEY_OK;
+}
+
+/* ---- running ---- */
+
+static int packed_format(const mot_view *v)
+{
+    if (v->channels == 1 && v->pixel == 1)
+        return MOT_FORMAT_GREY;
+    if (v->channels == 3 && v->pixel == 3 && v->channel == 1)
+        return MOT_FORMAT_RGB;
+    if (v->channels == 3 && v->pixel == 1)
+        return MOT_FORMAT_PLANES;
+    if (v->channels == 4 && v->pixel == 4 && v->channel == 1)
+        return MOT_FORMAT_RGBA;
+    return MOT_FORMAT_STRIDED;
+}
+
+/* The format that all images of a batch have. */
+static mot_cuda_format format_of(const motley_batch *batch)
+{
+    const mot_view first = mot_batch_view(batch, 0);
+    const int format = packed_format(&first);
+    for (size_t i = 1; batch->images && i < batch->count; i++) {
+        const mot_view v = mot_batch_view(batch, i);
+        if (packed_format(&v) != format)
+            return MOT_FORMAT_STRIDED;
+    }
+    return (mot_cuda_format)format;
+}
+
+/* A batch for the kernels; descriptors of many sizes go to `images` on the device. */
+static motley_status send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
+                                mot_cuda_batch *sent, motley_error *error)
+{
+    const mot_view v = mot_batch_view(batch, 0);
+    *sent = (mot_cuda_batch){ v.data, 0, v.row, v.pixel, v.channel, v.width, v.height, NULL };
+    if (batch->images) {
+        CUDA_TRY(mot_cuda_send(images, batch->images, batch->count * sizeof *images, stream), "sending the images");
+        sent->images = images;
+    } else if (batch->count > 1) {
+        sent->image = mot_batch_view(batch, 1).data - v.data;
+    }
+    return MOTLEY_OK;
+}
+
+static int tile_words(int size, int width, int height, int blocks)
+{
+    int most = 0;
+    for (int rank = 0; rank < size; rank++) {
+        const mot_tile t = mot_tile_of(rank, size, width, height, blocks);
+        if (t.x0 >= t.x1 || t.y0 >= t.y1)
+            continue;
+        const int words = mot_tile_pitch(t.x0, t.x1) * (t.y1 - t.y0) + (t.x1 - t.x0) + (t.y1 - t.y0);
+        most = words > most ? words : most;
+    }
+    return (most + 3) & ~3;
+}
+
+/* Chooses the smallest group whose tiles leave room for several CTAs on a multiprocessor. False: the image is too large
+ * for any group. */
+static int choose_shape(const chip *chip, int width, int height, mot_cuda_shape *shape)
+{
+    const int64_t pixels = (int64_t)width * height;
+    const int64_t image_words = (int64_t)mot_tile_pitch(0, width) * height;
+    shape->threads = pixels <= 1024 ? 64 : pixels <= 4096 ? 128 : 256;
+    const int stage = shape->threads / 32 * 384, blur_words = 8 * height > 2 * (width + 3) ? 8 * height : 2 * (width + 3);
+    const int most = chip->shared_bytes - stage, wanted = chip->shared_per_sm / 4 - 17 * 1024;
+    for (shape->clusters = 1; shape->clusters <= chip->clusters; shape->clusters *= 2) {
+        const int slab = pixels <= INT32_MAX / 8 ? tile_words(shape->clusters, width, height, 0) : INT32_MAX;
+        const int block = pixels <= INT32_MAX / 8 ? tile_words(shape->clusters, width, height, 1) : INT32_MAX;
+        const int tile = slab > block ? slab : block;
+        const int needed = tile > blur_words ? tile : blur_words;
+        const int last = shape->clusters * 2 > chip->clusters;
+        if (needed > most / 4 || (!last && needed > wanted / 4 / 2 && pixels > 4096))
+            continue;
+        int64_t box = needed > wanted / 4 ? needed : wanted / 4;
+        if (box > image_words && image_words >= needed)
+            box = (image_words + 3) & ~3;
+        shape->box_words = (int)box;
+        shape->shared_bytes = shape->box_words * 4 + stage;
+        return 1;
+    }
+    return 0;
+}
+
+static void largest_size(const motley_batch *batch, int *width, int *height)
+{
+    *width = *height = 0;
+    for (size_t i = 0; i < (batch->images ? batch->count : 1); i++) {
+        const mot_view v = mot_batch_view(batch, i);
+        *width = v.width > *width ? v.width : *width;
+        *height = v.height > *height ? v.height : *height;
+    }
+}
+
+static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t stream, motley_error *error)
+{
+    mot_cuda_draw draw = { .count = (int32_t)job->count, .channels = job->channels, .plan = s->plan };
+    mot_cuda_job image = { .count = draw.count, .channels = job->channels };
+    mot_cuda_shape shape;
+    int width, height;
+    largest_size(job->src, &width, &height);
+    if (!choose_shape(&s->chip, width, height, &shape))
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "an image of %dx%d is too large for this backend", width,
+                        height);
+    image.max_steps = draw.max_steps = job->policy ? (int32_t)job->policy->tables.max_steps : 1;
+    image.box_words = shape.box_words;
+
+    /* Where pixels come from and go: src -> work (every pass but the last) -> output. */
+    motley_batch slots;
+    const motley_batch *work = job->dst;
+    if (!work) { /* bytes between passes lie in the first byte of each output sample */
+        slots = job->output->batch;
+        const mot_view v = mot_batch_view(&slots, 0);
+        if (slots.count > 1)
+            slots.image_stride = mot_batch_view(&slots, 1).data - v.data;
+        slots.row_stride = v.row, slots.pixel_stride = v.pixel, slots.channel_stride = v.channel;
+        slots.dtype = MOTLEY_U8;
+        work = &slots;
+    }
+    const motley_batch *output = job->output ? &job->output->batch : work;
+    MOT_TRY(send_batch(job->src, s->images, stream, &image.src, error));
+    image.work = image.src;
+    if (work != job->src)
+        MOT_TRY(send_batch(work, s->images + s->capacity, stream, &image.work, error));
+    image.output = image.work;
+    if (output != work)
+        MOT_TRY(send_batch(output, s->images + 2 * s->capacity, stream, &image.output, error));
+    image.output_dtype = job->output ? job->output->batch.dtype : MOTLEY_U8;
+    image.plain = !job->output;
+    if (job->output) {
+        memcpy(image.mean, job->output->mean, sizeof image.mean);
+        memcpy(image.std, job->output->std, sizeof image.std);
+    }
+    const mot_cuda_format format = format_of(job->src);
+    image.work_strided = format_of(work) != format;
+
+    if (job->policy) {
+        draw.draws = 1;
+        draw.seed = job->samples.seed;
+        draw.epoch = job->samples.epoch;
+        draw.sample = job->samples.first;
+        draw.counter = job->counter;
+        MOT_TRY(send_tables(s, job->policy, stream, &draw.tables, error));
+        if (job->samples.ids) {
+            CUDA_TRY(mot_cuda_send(s->ids, job->samples.ids, job->count * sizeof(uint64_t), stream),
+                     "sending the sample ids");
+            draw.ids = s->ids;
+        }
+    } else {
+        CUDA_TRY(mot_cuda_send(s->plan.steps, job->steps, job->count * sizeof(mot_step), stream),
+                 "sending the values");
+    }
+    draw.src = image.src;
+    image.steps = s->plan.steps;
+    image.step_count = s->plan.step_count;
+    image.order = s->plan.order;
+    if (!s->prepared[format]) {
+        CUDA_TRY(mot_cuda_image_prepare(format, s->chip.shared_bytes), "preparing the image kernel");
+        s->prepared[format] = 1;
+    }
+    CUDA_TRY(mot_cuda_draw_launch(&draw, stream), "launching the draw kernel");
+    CUDA_TRY(mot_cuda_image_launch(&image, format, &shape, stream), "launching the image kernel");
+    return MOTLEY_OK;
+}
+
+static motley_status run_on_device(cuda_state *s, const mot_job *job, motley_error *error)
+{
+    const cudaStream_t stream = job->stream;
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    CUDA_TRY(cudaStreamIsCapturing(stream, &capture), "asking whether the stream is being captured");
+    const int captured = capture != cudaStreamCaptureStatusNone;
+    if (s->queued && s->last_stream != stream && !captured)
+        CUDA_TRY(cudaStreamWaitEvent(stream, s->done, 0), "waiting for the workspace");
+    MOT_TRY(reserve(s, job->count, job->policy ? job->policy->tables.max_steps : 1, stream, error));
+    const motley_status status = queue_work(s, job, stream, error);
+    if (!captured) {
+        CUDA_TRY(cudaEventRecord(s->done, stream), "recording an event");
+        s->queued = 1;
+        s->last_stream = stream;
+    }
+    return status;
+}
+
+static motley_status run(void *state, const mot_job *job, motley_error *error)
+{
+    cuda_state *const s = state;
+    int before;
+    MOT_TRY(on_device(s, &before, error));
+    const motley_status status = run_on_device(s, job, error);
+    back_to(s, before);
+    return status;
+}
+
+const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,
+                                       .name = "cuda",
+                                       .create = create,
+                                       .destroy = destroy,
+                                       .validate = validate,
+                                       .run = run };

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The chain: what a pass does to a pixel besides moving it. Tables, colour ops and erased rectangles, in order; tables
+ * that follow each other are one. It lies in shared memory, and every thread of the CTA runs the same items. */
+#ifndef MOT_CHAIN_CUH
+#define MOT_CHAIN_CUH
+
+#include "kernels/color.h"
+#include "kernels/erase.h"
+#include "kernels/cuda/pixels.cuh"
+#include "kernels/point.h"
+#include "kernels/stats.h"
+
+#define MOT_CHAIN_ITEMS 8
+#define MOT_CHAIN_TABLES 3
+
+enum chain_kind { CHAIN_TABLE, CHAIN_COLOR, CHAIN_ERASE };
+
+struct chain_item {
+    int kind;
+    int table;     /* CHAIN_TABLE */
+    int op;        /* CHAIN_COLOR */
+    mot_arg arg;   /* CHAIN_COLOR */
+    mot_rect rect; /* CHAIN_ERASE */
+    uint32_t fill; /* CHAIN_ERASE */
+};
+
+struct chain {
+    int items, tables;
+    chain_item item[MOT_CHAIN_ITEMS];
+    uint8_t table[MOT_CHAIN_TABLES][3][256];
+};
+
+/* How many channels hold colour. */
+template <int FORMAT> DEVICE int colors_of(int channels)
+{
+    return FORMAT == MOT_FORMAT_GREY ? 1 : FORMAT == MOT_FORMAT_STRIDED ? mot_color_channels(channels) : 3;
+}
+
+DEVICE uint32_t byte_of(uint32_t word, int c)
+{
+    return word >> (8 * c) & 0xFF;
+}
+
+template <int FORMAT> DEVICE uint8_t luma_of(uint32_t word, int channels)
+{
+    if (colors_of<FORMAT>(channels) == 1)
+        return (uint8_t)word;
+    return mot_luma((uint8_t)word, (uint8_t)byte_of(word, 1), (uint8_t)byte_of(word, 2));
+}
+
+template <int FORMAT> DEVICE void apply_table(const uint8_t (*table)[256], int channels, uint32_t px[4])
+{
+    const int colors = colors_of<FORMAT>(channels);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint32_t v = px[i];
+        uint32_t out = table[0][v & 0xFF];
+        if (colors == 3)
+            out |= (uint32_t)table[1][byte_of(v, 1)] << 8 | (uint32_t)table[2][byte_of(v, 2)] << 16;
+        px[i] = out | (v & (colors == 3 ? 0xFF000000u : 0xFFFFFF00u));
+    }
+}
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_COLOR
+#define MOT_IF_COLOR(ID, stem) \
+    case MOT_OP_##ID: \
+        _Pragma("unroll") for (int i = 0; i < 4; i++) \
+        { \
+            const uint32_t v = px[i]; \
+            const uint8_t luma = luma_of<FORMAT>(v, channels); \
+            uint32_t out = v & (colors == 3 ? 0xFF000000u : 0xFFFFFF00u); \
+            out |= mot_##stem((uint8_t)v, luma, arg); \
+            if (colors == 3) \
+                out |= (uint32_t)mot_##stem((uint8_t)byte_of(v, 1), luma, arg) << 8 | \
+                       (uint32_t)mot_##stem((uint8_t)byte_of(v, 2), luma, arg) << 16; \
+            px[i] = out; \
+        } \
+        break;
+
+/* One switch for four pixels. */
+template <int FORMAT> DEVICE void apply_color(int op, const mot_arg *arg, int channels, uint32_t px[4])
+{
+    const int colors = colors_of<FORMAT>(channels);
+    switch (op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        break;
+    }
+}
+#include "kernels/shapes_off.h"
+
+/* Runs the chain on four pixels that lie at (x[i], y[i]). */
+template <int FORMAT>
+DEVICE void apply_chain(const chain &c, int channels, const int x[4], const int y[4], uint32_t px[4])
+{
+    for (int k = 0; k < c.items; k++) {
+        const chain_item &item = c.item[k];
+        if (item.kind == CHAIN_TABLE) {
+            apply_table<FORMAT>(c.table[item.table], channels, px);
+        } else if (item.kind == CHAIN_COLOR) {
+            apply_color<FORMAT>(item.op, &item.arg, channels, px);
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (x[i] >= item.rect.x0 && x[i] < item.rect.x1 && y[i] >= item.rect.y0 && y[i] < item.rect.y1)
+                    px[i] = item.fill;
+        }
+    }
+}
+
+/* Whether one more item of this kind fits. All threads agree. */
+DEVICE bool chain_takes(const chain &c, chain_kind kind)
+{
+    const bool merges = kind == CHAIN_TABLE && c.items > 0 && c.item[c.items - 1].kind == CHAIN_TABLE;
+    return merges || (c.items < MOT_CHAIN_ITEMS && (kind != CHAIN_TABLE || c.tables < MOT_CHAIN_TABLES));
+}
+
+/* Makes the last item a table to write into, and returns it; a new one holds 0..255. For all threads. */
+DEVICE uint8_t (*chain_table(chain &c))[256]
+{
+    const bool fresh = c.items == 0 || c.item[c.items - 1].kind != CHAIN_TABLE;
+    __syncthreads();
+    if (fresh) {
+        const int t = c.tables;
+        for (int v = threadIdx.x; v < 3 * 256; v += blockDim.x)
+            c.table[t][v >> 8][v & 255] = (uint8_t)v;
+        __syncthreads(); /* everybody has read c.tables */
+        if (threadIdx.x == 0) {
+            c.item[c.items].kind = CHAIN_TABLE;
+            c.item[c.items].table = t;
+            c.items++;
+            c.tables++;
+        }
+    }
+    __syncthreads();
+    return c.table[c.item[c.items - 1].table];
+}
+
+/* Appends a point op, or a stats op whose statistics are known. For all threads. */
+DEVICE void chain_point(chain &c, int op, const mot_arg *arg)
+{
+    uint8_t(*table)[256] = chain_table(c);
+    for (int v = threadIdx.x; v < 256; v += blockDim.x) {
+        const uint8_t in0 = table[0][v], in1 = table[1][v], in2 = table[2][v];
+        table[0][v] = mot_point_value(op, in0, arg);
+        table[1][v] = mot_point_value(op, in1, arg);
+        table[2][v] = mot_point_value(op, in2, arg);
+    }
+    __syncthreads();
+}
+
+DEVICE void chain_stats(chain &c, int op, const mot_stats *stats /* [colors] */, int colors, const mot_arg *arg)
+{
+    uint8_t(*table)[256] = chain_table(c);
+    for (int v = threadIdx.x; v < 256 * colors; v += blockDim.x) {
+        uint8_t *entry = &table[v >> 8][v & 255];
+        *entry = mot_stats_value(op, *entry, &stats[v >> 8], arg);
+    }
+    __syncthreads();
+}
+
+DEVICE void chain_append(chain &c, chain_kind kind, const mot_step *step, mot_rect rect, uint32_t fill)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        chain_item &item = c.item[c.items];
+        item.kind = kind;
+        item.op = step->op;
+        item.arg = step->arg;
+        item.rect = rect;
+        item.fill = fill;
+        c.items++;
+    }
+    __syncthreads();
+}
+
+#endif

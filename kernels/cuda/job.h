@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the host hands to the CUDA kernels by value, and the calls that launch them. Plain C on both sides. */
+#ifndef MOT_CUDA_JOB_H
+#define MOT_CUDA_JOB_H
+
+#include "augmentations/step.h"
+#include "kernels/view.h"
+#include "motley/image.h"
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A batch as the device sees it; strides in bytes, filled in. */
+typedef struct mot_cuda_batch {
+    uint8_t *data;
+    int64_t image, row, pixel, channel;
+    int32_t width, height;
+    const motley_image *images; /* device memory [count], or NULL for one size */
+} mot_cuda_batch;
+
+/* How the samples of a pixel lie; every one takes any alignment. */
+typedef enum mot_cuda_format {
+    MOT_FORMAT_GREY,    /* one channel, pixel stride 1 */
+    MOT_FORMAT_RGB,     /* three channels side by side */
+    MOT_FORMAT_PLANES,  /* three planes, pixel stride 1 */
+    MOT_FORMAT_RGBA,    /* four channels side by side */
+    MOT_FORMAT_STRIDED, /* anything, one byte at a time */
+    MOT_FORMATS
+} mot_cuda_format;
+
+typedef struct mot_cuda_job {
+    int32_t count, channels;
+    int32_t max_steps;
+    int32_t output_dtype; /* of `output` */
+    const mot_step *steps;     /* [count][max_steps] */
+    const int32_t *step_count; /* [count] */
+    const int32_t *order;      /* [count]: samples, heavy ones first */
+    mot_cuda_batch src;
+    mot_cuda_batch work;   /* u8; where all passes but the last write, and the next one reads */
+    mot_cuda_batch output; /* where the last pass writes */
+    int32_t plain;         /* the result is u8 and goes to `work` */
+    int32_t work_strided;  /* work has another format than src: it is read and written as MOT_FORMAT_STRIDED */
+    int32_t box_words;     /* room for an image's part in shared memory, in pixels */
+    float mean[4], std[4]; /* when output_dtype is not u8 */
+} mot_cuda_job;
+
+/* What the image kernel can take in one cluster. */
+typedef struct mot_cuda_shape {
+    int clusters;    /* CTAs of one image: 1, 2, 4, 8 or 16 */
+    int threads;     /* of a CTA */
+    int box_words;
+    int shared_bytes; /* dynamic */
+} mot_cuda_shape;
+
+/* Raises the limits of the kernel for `format` once; then launches it. */
+cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max);
+cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format format, const mot_cuda_shape *shape,
+                                  cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

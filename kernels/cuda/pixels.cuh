@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Four neighbouring pixels between memory and registers. A pixel is a word, its first channel in the lowest byte; bytes
+ * past the last channel hold anything. */
+#ifndef MOT_PIXELS_CUH
+#define MOT_PIXELS_CUH
+
+#include "kernels/cuda/job.h"
+
+#define DEVICE static __device__ __forceinline__
+
+/* Bytes of shared memory that `flush` needs per warp: 32 lanes x 4 pixels x 3 bytes. */
+#define MOT_STAGE_BYTES 384
+
+DEVICE mot_view view_of(const mot_cuda_batch &batch, int channels, int i)
+{
+    if (batch.images) {
+        const motley_image image = batch.images[i];
+        return mot_view{ (uint8_t *)image.data, image.width,        image.height,        channels,
+                         image.row_stride,      image.pixel_stride, image.channel_stride };
+    }
+    return mot_view{ batch.data + i * batch.image, batch.width, batch.height, channels, batch.row, batch.pixel,
+                     batch.channel };
+}
+
+DEVICE int channels_of(int format, const mot_view &v)
+{
+    return format == MOT_FORMAT_GREY ? 1 : format == MOT_FORMAT_RGBA ? 4 : format == MOT_FORMAT_STRIDED ? v.channels : 3;
+}
+
+DEVICE uint8_t *address(const mot_view &v, int x, int y)
+{
+    return v.data + y * v.row + x * v.pixel;
+}
+
+/* One pixel, byte by byte; any strides. */
+template <int FORMAT> DEVICE uint32_t fetch_one(const mot_view &v, int x, int y)
+{
+    const uint8_t *p = address(v, x, y);
+    uint32_t word = 0;
+#pragma unroll
+    for (int c = 0; c < 4; c++)
+        if (c < channels_of(FORMAT, v))
+            word |= (uint32_t)p[c * v.channel] << (8 * c);
+    return word;
+}
+
+template <int FORMAT> DEVICE void store_one(const mot_view &v, int x, int y, uint32_t word)
+{
+    uint8_t *p = address(v, x, y);
+#pragma unroll
+    for (int c = 0; c < 4; c++)
+        if (c < channels_of(FORMAT, v))
+            p[c * v.channel] = (uint8_t)(word >> (8 * c));
+}
+
+DEVICE bool aligned(const void *p, uintptr_t to)
+{
+    return ((uintptr_t)p & (to - 1)) == 0;
+}
+
+/* Pixels (x .. x + 3, y); those past the right edge come out as 0. */
+template <int FORMAT> DEVICE void fetch(const mot_view &v, int x, int y, uint32_t px[4])
+{
+    const uint8_t *p = address(v, x, y);
+    if (x + 4 <= v.width) {
+        if (FORMAT == MOT_FORMAT_RGB && aligned(p, 4)) {
+            const uint32_t *w = (const uint32_t *)p;
+            const uint32_t a = w[0], b = w[1], c = w[2];
+            px[0] = a;
+            px[1] = __byte_perm(a, b, 0x6543);
+            px[2] = __byte_perm(b, c, 0x5432);
+            px[3] = c >> 8;
+            return;
+        }
+        if (FORMAT == MOT_FORMAT_PLANES && aligned(p, 4) && (v.channel & 3) == 0) {
+            const uint32_t r = *(const uint32_t *)p, g = *(const uint32_t *)(p + v.channel),
+                           b = *(const uint32_t *)(p + 2 * v.channel);
+            const uint32_t low = __byte_perm(r, g, 0x5140), high = __byte_perm(r, g, 0x7362);
+            px[0] = __byte_perm(low, b, 0x4410);
+            px[1] = __byte_perm(low, b, 0x5532);
+            px[2] = __byte_perm(high, b, 0x6610);
+            px[3] = __byte_perm(high, b, 0x7732);
+            return;
+        }
+        if (FORMAT == MOT_FORMAT_GREY && aligned(p, 4)) {
+            const uint32_t w = *(const uint32_t *)p;
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                px[i] = w >> (8 * i) & 0xFF;
+            return;
+        }
+        if (FORMAT == MOT_FORMAT_RGBA && aligned(p, 16)) {
+            const uint4 w = *(const uint4 *)p;
+            px[0] = w.x, px[1] = w.y, px[2] = w.z, px[3] = w.w;
+            return;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        px[i] = x + i < v.width ? fetch_one<FORMAT>(v, x + i, y) : 0;
+}
+
+/* The same, from a source whose format may be STRIDED instead. */
+template <int FORMAT> DEVICE void fetch_from(const mot_view &v, bool strided, int x, int y, uint32_t px[4])
+{
+    if (FORMAT != MOT_FORMAT_STRIDED && strided)
+        fetch<MOT_FORMAT_STRIDED>(v, x, y, px);
+    else
+        fetch<FORMAT>(v, x, y, px);
+}
+
+/* Writes each lane's pixels (x .. x + 3, y), cut at the right edge; whole warps call it. A lane with x < 0 has none.
+ * Lanes 4k .. 4k + 3 hold neighbouring pixels of a row, so that RGB, gathered in `stage` (MOT_STAGE_BYTES of the
+ * warp's own), leaves in 16-byte pieces. */
+template <int FORMAT> DEVICE void flush(const mot_view &v, int x, int y, const uint32_t px[4], uint32_t *stage)
+{
+    uint8_t *p = address(v, x, y);
+    const bool whole = x >= 0 && x + 4 <= v.width;
+    bool done = x < 0;
+    if (FORMAT == MOT_FORMAT_RGB) {
+        const int lane = threadIdx.x & 31;
+        /* A group of four lanes leaves together when it is whole and aligned. */
+        const unsigned fit = __ballot_sync(0xFFFFFFFFu, whole && aligned(p - 12 * (lane & 3), 16));
+        const bool together = (fit >> (lane & ~3) & 0xF) == 0xF;
+        stage[3 * lane] = __byte_perm(px[0], px[1], 0x4210);
+        stage[3 * lane + 1] = __byte_perm(px[1], px[2], 0x5421);
+        stage[3 * lane + 2] = __byte_perm(px[2], px[3], 0x6542);
+        __syncwarp();
+        const int piece = lane < 24 ? lane : 0, leader = piece / 3 * 4; /* 16-byte piece of the group of lane `leader` */
+        uint8_t *const base = (uint8_t *)__shfl_sync(0xFFFFFFFFu, (unsigned long long)p, leader);
+        if (lane < 24 && (fit >> leader & 0xF) == 0xF)
+            *(uint4 *)(base + 16 * (piece % 3)) = ((const uint4 *)stage)[piece];
+        if (!together && whole && aligned(p, 4)) {
+#pragma unroll
+            for (int i = 0; i < 3; i++)
+                ((uint32_t *)p)[i] = stage[3 * lane + i];
+            done = true;
+        }
+        done |= together;
+        __syncwarp();
+    } else if (FORMAT == MOT_FORMAT_PLANES && whole && aligned(p, 4) && (v.channel & 3) == 0) {
+        const uint32_t a = __byte_perm(px[0], px[1], 0x5140), b = __byte_perm(px[2], px[3], 0x5140);
+        *(uint32_t *)p = __byte_perm(a, b, 0x5410);
+        *(uint32_t *)(p + v.channel) = __byte_perm(a, b, 0x7632);
+        *(uint32_t *)(p + 2 * v.channel) =
+            __byte_perm(__byte_perm(px[0], px[1], 0x0062), __byte_perm(px[2], px[3], 0x0062), 0x5410);
+        done = true;
+    } else if (FORMAT == MOT_FORMAT_GREY && whole && aligned(p, 4)) {
+        *(uint32_t *)p =
+            __byte_perm(__byte_perm(px[0], px[1], 0x0040), __byte_perm(px[2], px[3], 0x0040), 0x5410);
+        done = true;
+    } else if (FORMAT == MOT_FORMAT_RGBA && whole && aligned(p, 16)) {
+        *(uint4 *)p = make_uint4(px[0], px[1], px[2], px[3]);
+        done = true;
+    }
+    if (!done) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (x + i < v.width)
+                store_one<FORMAT>(v, x + i, y, px[i]);
+    }
+}
+
+#endif

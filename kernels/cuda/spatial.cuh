@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spatial ops: warps and the stencil, four output pixels at a time, from any source of taps. */
+#ifndef MOT_SPATIAL_CUH
+#define MOT_SPATIAL_CUH
+
+#include "kernels/cuda/chain.cuh"
+#include "kernels/stencil.h"
+#include "kernels/warp.h"
+
+/* Where evaluated pixels come from. */
+enum source_kind {
+    FROM_IMAGE,   /* no spatial op: the image itself */
+    FROM_TILE,    /* the op's result lies in shared memory already */
+    FROM_FIXED,   /* taps in shared memory, nearest, 16.16 positions */
+    FROM_BETWEEN, /* ... bilinear or bicubic */
+    FROM_STENCIL  /* ... 3x3 */
+};
+
+/* A part of the image in shared memory, the chain before the spatial op applied. */
+struct box_taps {
+    const uint32_t *word;
+    int x0, y0, pitch;
+    __device__ __forceinline__ uint32_t operator()(int x, int y) const
+    {
+        return word[(y - y0) * pitch + (x - x0)];
+    }
+};
+
+/* The image itself, for warps that read too far apart to be held in shared memory. */
+template <int FORMAT> struct image_taps {
+    const mot_view &view;
+    const chain &before;
+    bool premultiply, strided;
+    __device__ __forceinline__ uint32_t operator()(int x, int y) const;
+};
+
+/* Alpha of an interpolated image. */
+DEVICE uint32_t premultiplied(uint32_t word, int channels)
+{
+    const int colors = mot_color_channels(channels);
+    const uint8_t alpha = (uint8_t)byte_of(word, colors);
+    uint32_t out = (uint32_t)alpha << (8 * colors);
+    for (int c = 0; c < colors; c++)
+        out |= (uint32_t)mot_premultiply((uint8_t)byte_of(word, c), alpha) << (8 * c);
+    return out;
+}
+
+DEVICE uint32_t unpremultiplied(uint32_t word, int channels)
+{
+    const int colors = mot_color_channels(channels);
+    const uint8_t alpha = (uint8_t)byte_of(word, colors);
+    uint32_t out = (uint32_t)alpha << (8 * colors);
+    for (int c = 0; c < colors; c++)
+        out |= (uint32_t)mot_unpremultiply((uint8_t)byte_of(word, c), alpha) << (8 * c);
+    return out;
+}
+
+template <int FORMAT> __device__ __forceinline__ uint32_t image_taps<FORMAT>::operator()(int x, int y) const
+{
+    const int channels = channels_of(FORMAT, view);
+    uint32_t px[4] = { strided ? fetch_one<MOT_FORMAT_STRIDED>(view, x, y) : fetch_one<FORMAT>(view, x, y) };
+    const int xs[4] = { x, x, x, x }, ys[4] = { y, y, y, y };
+    apply_chain<FORMAT>(before, channels, xs, ys, px);
+    return premultiply ? premultiplied(px[0], channels) : px[0];
+}
+
+template <class TAPS>
+DEVICE void warp_fixed(const mot_warp_plan &plan, const TAPS &taps, uint32_t fill, int x, int y, uint32_t px[4])
+{
+    uint32_t fx = plan.fixed[2] + (uint32_t)x * plan.fixed[0] + (uint32_t)y * plan.fixed[1];
+    uint32_t fy = plan.fixed[5] + (uint32_t)x * plan.fixed[3] + (uint32_t)y * plan.fixed[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const int in_x = (int32_t)fx >> 16, in_y = (int32_t)fy >> 16;
+        px[i] = (uint32_t)in_x < (uint32_t)plan.width && (uint32_t)in_y < (uint32_t)plan.height ? taps(in_x, in_y)
+                                                                                                : fill;
+        fx += plan.fixed[0];
+        fy += plan.fixed[3];
+    }
+}
+
+template <class TAPS>
+DEVICE uint32_t warp_between(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill, int x, int y)
+{
+    int i, j;
+    double dx, dy;
+    if (!mot_warp_between(&plan, x, y, &i, &j, &dx, &dy))
+        return fill;
+    uint32_t out = 0;
+    if (plan.path == MOT_WARP_BILINEAR) {
+        const int i0 = mot_warp_clamp(i, plan.width), i1 = mot_warp_clamp(i + 1, plan.width);
+        const int j0 = mot_warp_clamp(j, plan.height), j1 = mot_warp_clamp(j + 1, plan.height);
+        const uint32_t p00 = taps(i0, j0), p10 = taps(i1, j0), p01 = taps(i0, j1), p11 = taps(i1, j1);
+        for (int c = 0; c < channels; c++)
+            out |= (uint32_t)mot_warp_bilinear((uint8_t)byte_of(p00, c), (uint8_t)byte_of(p10, c),
+                                               (uint8_t)byte_of(p01, c), (uint8_t)byte_of(p11, c), dx, dy)
+                   << (8 * c);
+        return out;
+    }
+    uint32_t tap[4][4];
+#pragma unroll
+    for (int row = 0; row < 4; row++)
+#pragma unroll
+        for (int column = 0; column < 4; column++)
+            tap[row][column] =
+                taps(mot_warp_clamp(i - 1 + column, plan.width), mot_warp_clamp(j - 1 + row, plan.height));
+    for (int c = 0; c < channels; c++) {
+        double row[4];
+#pragma unroll
+        for (int r = 0; r < 4; r++)
+            row[r] = mot_warp_cubic(byte_of(tap[r][0], c), byte_of(tap[r][1], c), byte_of(tap[r][2], c),
+                                    byte_of(tap[r][3], c), dx);
+        out |= (uint32_t)mot_warp_bicubic(row[0], row[1], row[2], row[3], dy) << (8 * c);
+    }
+    return out;
+}
+
+/* Sums of bytes 0 and 2, and of bytes 1 and 3, side by side in 16 bits each. */
+struct word_sum {
+    uint32_t even, odd;
+};
+
+DEVICE word_sum add_word(word_sum s, uint32_t word)
+{
+    return word_sum{ s.even + (word & 0x00FF00FFu), s.odd + (word >> 8 & 0x00FF00FFu) };
+}
+
+template <class TAPS>
+DEVICE void stencil_quad(const TAPS &taps, int op, const mot_arg *arg, int colors, int width, int height, int x, int y,
+                         uint32_t px[4])
+{
+    uint32_t middle[6];
+    word_sum column[6];
+    const int above = y > 0 ? y - 1 : y, below = y < height - 1 ? y + 1 : y;
+#pragma unroll
+    for (int i = 0; i < 6; i++) {
+        const int at = mot_warp_clamp(x - 1 + i, width);
+        middle[i] = taps(at, y);
+        column[i] = add_word(add_word(add_word(word_sum{ 0, 0 }, middle[i]), taps(at, above)), taps(at, below));
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint32_t v = middle[i + 1];
+        px[i] = v;
+        if (x + i == 0 || x + i >= width - 1 || y == 0 || y == height - 1)
+            continue;
+        const uint32_t even = column[i].even + column[i + 1].even + column[i + 2].even;
+        const uint32_t odd = column[i].odd + column[i + 1].odd + column[i + 2].odd;
+        uint32_t out = v & (colors == 3 ? 0xFF000000u : 0xFFFFFF00u);
+        out |= mot_stencil_value(op, (uint8_t)v, even & 0xFFFF, arg);
+        if (colors == 3) {
+            out |= (uint32_t)mot_stencil_value(op, (uint8_t)byte_of(v, 1), odd & 0xFFFF, arg) << 8;
+            out |= (uint32_t)mot_stencil_value(op, (uint8_t)byte_of(v, 2), even >> 16, arg) << 16;
+        }
+        px[i] = out;
+    }
+}
+
+#endif
