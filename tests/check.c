@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The matrix: every op on every set of CPU kernels, layout, number of channels, size, interpolation and value, in
+ * place and from src to dst, against the reference. One differing bit, or one byte written outside, fails.
+ *
+ *     check [--op NAME] [--set NAME] [--case N] [--coverage]
+ *
+ * A failure prints the command that repeats it. --coverage lists the rows that nothing reached. */
+#include "augmentations/table.h"
+#include "kernels/cpu.h"
+#include "tests/inputs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define SEED 20190924u
+#define MAX_CASE_VALUES 36
+#define MAX_ROWS 64
+
+typedef struct pair {
+    input_layout src, dst;
+    int in_place;
+} pair;
+
+/* In place in every layout; from src to dst in every layout, and between some of one class. */
+static const pair pairs[] = {
+    { INPUT_PACKED, INPUT_PACKED, 1 },        { INPUT_PLANAR, INPUT_PLANAR, 1 },
+    { INPUT_PACKED, INPUT_PACKED, 0 },        { INPUT_PLANAR, INPUT_PLANAR, 0 },
+    { INPUT_PADDED, INPUT_PADDED, 1 },        { INPUT_UPWARDS, INPUT_UPWARDS, 1 },
+    { INPUT_UPWARDS, INPUT_UNALIGNED, 0 },    { INPUT_PADDED, INPUT_PACKED, 0 },
+    { INPUT_UNALIGNED, INPUT_UPWARDS, 0 },    { INPUT_PLANAR_PADDED, INPUT_PLANAR_PADDED, 1 },
+    { INPUT_PLANAR_UPWARDS, INPUT_PLANAR, 0 }, { INPUT_PLANAR, INPUT_PLANAR_UPWARDS, 0 },
+    { INPUT_REVERSED, INPUT_REVERSED, 1 },    { INPUT_WIDE, INPUT_PLANAR, 0 },
+    { INPUT_TRANSPOSED, INPUT_WIDE, 0 },
+};
+#define PAIRS (sizeof pairs / sizeof pairs[0])
+#define FIRST_PAIRS 4 /* those that large images take, every other one */
+#define TURNS 5       /* a value takes every fifth pair, the next value the ones after those */
+
+static const mot_cpu_rows *sets[MOT_CPU_SETS];
+static size_t sets_count;
+static unsigned reached[MOT_CPU_SETS][MAX_ROWS];
+static const char *only_set;
+static long only_case = -1;
+static long cases, failures;
+
+static mot_view view_of(const input_buffer *b)
+{
+    return (mot_view){ b->image.data,       b->image.width,      b->image.height,        b->channels,
+                       b->image.row_stride, b->image.pixel_stride, b->image.channel_stride };
+}
+
+static void no_memory(void)
+{
+    fprintf(stderr, "check: no memory\n");
+    exit(2);
+}
+
+static void *need(size_t bytes)
+{
+    void *memory = aligned_alloc(MOT_CPU_ALIGN, (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN);
+    if (!memory)
+        no_memory();
+    return memory;
+}
+
+/* One op on one image with one value: what the case number counts through for every set and pair. */
+typedef struct subject {
+    mot_step step;
+    double values[MOTLEY_MAX_VALUES];
+    input_size size;
+    int channels;
+    input_kind kind;
+    const uint8_t *input, *wanted; /* dense */
+} subject;
+
+static void report(const subject *s, const mot_cpu_rows *set, const mot_cpu_row *row, const pair *p, const char *what,
+                   size_t at, const input_buffer *b, const uint8_t *wanted)
+{
+    const motley_op_info *info = &mot_op_table[s->step.op].info;
+    fprintf(stderr, "%s: %s, set %s, row \"%s\", %s to %s%s, %" PRId32 "x%" PRId32 "x%d, interpolation %d, kind %d, ",
+            info->name, what, set->name, row->name, input_layout_names[p->src], input_layout_names[p->dst],
+            p->in_place ? " in place" : "", s->size.width, s->size.height, s->channels, s->step.interpolation, s->kind);
+    for (int i = 0; i < info->values_max; i++)
+        fprintf(stderr, "%s%.17g", i ? "; " : "value ", s->values[i]);
+    if (b) {
+        fprintf(stderr, ", byte %zu is %d, want %d", at, b->bytes[at], wanted[at]);
+        for (int32_t y = 0; y < s->size.height; y++)
+            for (int32_t x = 0; x < s->size.width; x++)
+                for (int c = 0; c < s->channels; c++)
+                    if (input_at(&b->image, x, y, c) == b->bytes + at)
+                        fprintf(stderr, " (x %" PRId32 ", y %" PRId32 ", channel %d)", x, y, c);
+    }
+    fprintf(stderr, "\n  again: check --op %s --set %s --case %ld (seed %u)\n", info->name, set->name, cases, SEED);
+    if (++failures >= 20) {
+        fprintf(stderr, "check: stopped after %ld failures\n", failures);
+        exit(1);
+    }
+}
+
+/* Compares a whole buffer, canaries included, with what it has to be. */
+static void compare(const subject *s, const mot_cpu_rows *set, const mot_cpu_row *row, const pair *p,
+                    const input_buffer *b, const uint8_t *wanted, const char *what)
+{
+    if (memcmp(b->bytes, wanted, b->size) == 0)
+        return;
+    size_t at = 0;
+    while (b->bytes[at] == wanted[at])
+        at++;
+    report(s, set, row, p, what, at, b, wanted);
+}
+
+static void check_pair(const subject *s, size_t set, const pair *p)
+{
+    input_buffer src, dst, expected, untouched;
+    if (!input_buffer_make(&src, p->src, s->size, s->channels) || !input_buffer_make(&dst, p->dst, s->size, s->channels) ||
+        !input_buffer_make(&expected, p->dst, s->size, s->channels) ||
+        !input_buffer_make(&untouched, p->src, s->size, s->channels))
+        no_memory();
+    input_buffer_set(&src, s->input);
+    input_buffer_set(&untouched, s->input);
+    input_buffer_set(&expected, s->wanted);
+
+    const input_buffer *out = p->in_place ? &src : &dst;
+    const mot_view from = view_of(&src), to = view_of(out);
+    const mot_cpu_row *row = mot_cpu_find(sets[set], &s->step, &from, &to);
+    if (row >= sets[set]->rows && row < sets[set]->rows + sets[set]->count)
+        reached[set][row - sets[set]->rows]++;
+    if (!p->in_place || row->in_place) {
+        const size_t bytes = mot_cpu_scratch_bytes(s->size.width, s->size.height, s->channels);
+        uint8_t *scratch = need(bytes + INPUT_CANARY);
+        memset(scratch, 0x5A, bytes + INPUT_CANARY);
+        row->run(&from, &to, &s->step, 1, scratch);
+        compare(s, sets[set], row, p, out, expected.bytes, "wrong");
+        if (!p->in_place)
+            compare(s, sets[set], row, p, &src, untouched.bytes, "src changed");
+        for (size_t i = 0; i < INPUT_CANARY; i++)
+            if (scratch[bytes + i] != 0x5A) {
+                report(s, sets[set], row, p, "wrote past its scratch", i, NULL, NULL);
+                break;
+            }
+        free(scratch);
+    }
+    free(src.bytes);
+    free(dst.bytes);
+    free(expected.bytes);
+    free(untouched.bytes);
+}
+
+static void check_subject(subject *s, size_t turn, int large)
+{
+    const size_t pairs_count = large ? FIRST_PAIRS : PAIRS;
+    const size_t bytes = (size_t)s->size.width * (size_t)s->size.height * (size_t)s->channels;
+    uint8_t *input = need(bytes), *wanted = need(bytes);
+    int computed = 0;
+    s->input = input;
+    s->wanted = wanted;
+    for (size_t set = 0; set < sets_count - (size_t)large; set++) /* the reference is the last */
+        for (size_t p = turn % (large ? 2 : TURNS); p < pairs_count; p += large ? 2 : TURNS, cases++) {
+            if ((only_case >= 0 && cases != only_case) || (only_set && strcmp(only_set, sets[set]->name) != 0))
+                continue;
+            if (!computed++) {
+                input_fill(s->kind, SEED + (uint64_t)s->kind, s->size, s->channels, input);
+                const int64_t c = s->channels, row = c * s->size.width;
+                const mot_view from = { input, s->size.width, s->size.height, s->channels, row, c, 1 };
+                const mot_view to = { wanted, s->size.width, s->size.height, s->channels, row, c, 1 };
+                uint8_t *scratch = need(mot_cpu_scratch_bytes(s->size.width, s->size.height, s->channels));
+                mot_cpu_find(&mot_rows_reference, &s->step, &from, &to)->run(&from, &to, &s->step, 1, scratch);
+                free(scratch);
+            }
+            check_pair(s, set, &pairs[p]);
+        }
+    free(input);
+    free(wanted);
+}
+
+static void check_op(int op)
+{
+    const motley_op_info *info = &mot_op_table[op].info;
+    static const uint8_t fill[4] = { 125, 123, 114, 200 };
+    const int interpolations = info->shape == MOTLEY_SHAPE_WARP ? 3 : 1;
+    double values[MAX_CASE_VALUES][MOTLEY_MAX_VALUES];
+    cases = 0;
+    for (size_t size = 0; size < INPUT_SIZES; size++) {
+        const int large = size >= INPUT_SMALL_SIZES, largest = size == INPUT_SIZES - 1;
+        const int count = input_values(info, SEED + (uint64_t)op, largest ? 1 : large ? 4 : MAX_CASE_VALUES, values);
+        for (int channels = 1; channels <= 4; channels++)
+            for (int interpolation = 0; interpolation < interpolations; interpolation++)
+                for (int v = 0; v < count; v++) {
+                    if (largest && channels != 3)
+                        continue;
+                    /* The reference forms every box anew: a box far wider than the image takes long and shows no more. */
+                    if (info->shape == MOTLEY_SHAPE_BLUR && values[v][0] > 40 && input_sizes[size].width > 40)
+                        continue;
+                    const int kinds = info->values_max == 0 && !large ? INPUT_KINDS : 1;
+                    for (int k = 0; k < kinds; k++) {
+                        subject s = { .size = input_sizes[size], .channels = channels };
+                        s.kind = (input_kind)((k + v) % INPUT_KINDS);
+                        memcpy(s.values, values[v], sizeof s.values);
+                        mot_op_prepare(op, s.values, info->values_max, &s.step.arg);
+                        s.step.op = op;
+                        s.step.interpolation = (uint8_t)interpolation;
+                        memcpy(s.step.fill, fill, sizeof fill);
+                        check_subject(&s, (size_t)(v + k + channels + interpolation), large);
+                    }
+                }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *only_op = NULL;
+    int coverage = 0;
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--coverage") == 0)
+            coverage = 1;
+        else if (value && strcmp(argv[i], "--op") == 0)
+            only_op = argv[++i];
+        else if (value && strcmp(argv[i], "--set") == 0)
+            only_set = argv[++i];
+        else if (value && strcmp(argv[i], "--case") == 0)
+            only_case = strtol(argv[++i], NULL, 10);
+        else {
+            fprintf(stderr, "usage: check [--op NAME] [--set NAME] [--case N] [--coverage]\n");
+            return 2;
+        }
+    }
+    if (only_op && motley_op_find(only_op) < 0) {
+        fprintf(stderr, "check: there is no op '%s'\n", only_op);
+        return 2;
+    }
+    sets_count = mot_cpu_sets(sets);
+    long total = 0;
+    for (int op = 0; op < MOT_OP_COUNT; op++)
+        if (!only_op || motley_op_find(only_op) == op) {
+            check_op(op);
+            total += cases;
+        }
+    if (coverage)
+        for (size_t set = 0; set < sets_count; set++)
+            for (size_t r = 0; r < sets[set]->count; r++)
+                if (!reached[set][r])
+                    printf("nothing reached: set %s, row %zu \"%s\"\n", sets[set]->name, r, sets[set]->rows[r].name);
+    printf("%ld cases on %zu sets of kernels, %ld failures\n", total, sets_count, failures);
+    return failures > 0;
+}
