@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes tests/known_draws.inc: draws of the built-in policies, made a second time from the files in policy_files/.
+
+Shares no code with the library: Philox4x32-10 is written out, levels are evaluated with exact fractions, and the
+layout of the words is the one that policies/draw.h describes. Needs PyYAML. Run it when a policy or the layout changes:
+
+    python3 tests/known_draws.py policy_files tests/known_draws.inc
+"""
+import math
+import pathlib
+import statistics
+import struct
+import sys
+from fractions import Fraction
+
+import yaml
+
+CASES = [(seed, epoch, sample) for seed, epoch, sample in (
+    (0, 0, 0), (7, 0, 1), (7, 3, 1), (7, 3, 2**32 + 1), (2**63 + 5, 199, 123456789), (1, 2**30 - 1, 2**64 - 1), (42, 1, 5),
+    (43, 1, 6), (44, 2, 7), (45, 2, 8))]
+WIDTH, HEIGHT = 321, 123
+VALUELESS = {"identity", "auto_contrast", "equalize", "invert", "flip_lr", "flip_ud", "grayscale"}
+WARPS = {"shear_x", "shear_y", "translate_x", "translate_y", "rotate"}
+KINDS = {"nearest": 0, "bilinear": 1, "bicubic": 2}
+
+
+def philox(counter, key):
+    for _ in range(10):
+        a, b = counter[0] * 0xD2511F53, counter[2] * 0xCD9E8D57
+        counter = [(b >> 32) ^ counter[1] ^ key[0], b & 0xFFFFFFFF, (a >> 32) ^ counter[3] ^ key[1], a & 0xFFFFFFFF]
+        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return counter
+
+
+def low_high(x):
+    return [x & 0xFFFFFFFF, x >> 32]
+
+
+def f32(x):
+    """A fraction or float to the nearest binary32, correctly: by way of integers."""
+    x = Fraction(x)
+    if x == 0:
+        return Fraction(0)
+    exponent = math.floor(math.log2(abs(x))) - 23
+    scaled = x / Fraction(2) ** exponent
+    if abs(scaled) >= 2**24:
+        scaled, exponent = scaled / 2, exponent + 1
+    return round(scaled) * Fraction(2) ** exponent
+
+
+def linspace(low, high, bins, i):
+    low, high = f32(low), f32(high)
+    step = f32(f32(high - low) / (bins - 1))
+    return float(f32(step * i + low) if i < bins // 2 else f32(-step * (bins - 1 - i) + high))
+
+
+def magnitude(policy, space, level, side):
+    low = space["range"][0] if "range" in space else space["low"]
+    span = space["range"][1] - low if "range" in space else space["span"]
+    if policy.get("arithmetic") == "torch":
+        m = linspace(low * side, (low + span) * side, policy["bins"], level)
+    else:
+        top = policy["top"] if "top" in policy else policy["bins"] - 1
+        m = (level / top * span + low) * side
+    return {"trunc": math.trunc, "half_even": round, None: float}[space.get("round")](m)
+
+
+def value_of(policy, op, space, level, minus):
+    side = {"width": WIDTH, "height": HEIGHT, None: 1}[space.get("of")]
+    m = magnitude(policy, space, level, side)
+    if space.get("sign") == "minus" or (space.get("sign") == "random" and minus):
+        m = -m
+    v = float(space.get("base", 0) + m)
+    v = min(max(v, space.get("min", -math.inf)), space.get("max", math.inf))
+    if space.get("via") == "degrees":
+        angle = math.radians(math.degrees(math.atan(v)))
+        v = math.tan(angle) if op == "shear_x" else -(math.sin(-angle) / math.cos(angle))
+    return v
+
+
+def level_of(policy, level, word):
+    if level == "uniform":
+        bin_ = word * policy["bins"] >> 32
+        return bin_, bin_
+    if isinstance(level, dict):
+        k = word * 512 >> 32
+        p = (k + 0.5) / 512
+        if "uniform" in level:
+            low, high = level["uniform"]
+            return k, low + (high - low) * p
+        x = level["normal"] + level["std"] * (round(statistics.NormalDist().inv_cdf(p) * 2**20) / 2**20)
+        return k, min(max(x, 0.0), policy["top"])
+    return 0, level
+
+
+def draw(policy, seed, epoch, sample):
+    words = lambda block: philox([block, epoch] + low_high(sample), low_high(seed))
+    kinds = policy["interpolation"] if isinstance(policy["interpolation"], list) else [policy["interpolation"]]
+    text = ""
+    for r in range(policy["repeat"]):
+        block = 1 + 64 * r
+        branch = policy["branches"][words(block)[0] * len(policy["branches"]) >> 32]
+        for s, step in enumerate(branch if isinstance(branch, list) else [branch]):
+            step = {"op": step} if isinstance(step, str) else step
+            op, w = step["op"], words(block + 1 + 2 * s)
+            if not w[0] < round(step.get("p", 1) * 2**32):
+                continue
+            bin_, value = 0, 0.0
+            if op not in VALUELESS:
+                bin_, level = level_of(policy, step.get("level", policy.get("level")), w[1])
+                value = value_of(policy, op, policy["ops"][op], level, w[2] >> 31)
+            kind = KINDS[kinds[w[3] * len(kinds) >> 32]] if op in WARPS else 0
+            text += f"{op}:{bin_}:{value:.17g}:{kind} "
+    return text
+
+
+def main():
+    folder, out = pathlib.Path(sys.argv[1]), sys.argv[2]
+    with open(out, "w", encoding="ascii") as file:
+        file.write("/* SPDX-License-Identifier: Apache-2.0 */\n/* Generated by tests/known_draws.py. */\n")
+        for path in sorted(folder.glob("*.yaml")):
+            policy = yaml.safe_load(path.read_text(encoding="utf-8"))
+            for seed, epoch, sample in CASES:
+                file.write(f'{{ "{policy["name"]}", {seed}u, {sample}u, {epoch}u, {WIDTH}, {HEIGHT},\n'
+                           f'  "{draw(policy, seed, epoch, sample)}" }},\n')
+
+
+main()
