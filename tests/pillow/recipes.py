@@ -157,7 +157,8 @@ RECIPES = {
                  singles([0, 1, 127.5, 128, 255, 256, 0.001] + [float(np.float32(8.5 * i)) for i in range(31)]),
                  random_between(0, 256)),
     "solarize_add": (colours_only(solarize_add),
-                     singles([0, 11, 22, 33, 44, 55, 66, 77, 88, 99, 110, 128, 255, 10.9]) , random_between(0, 255)),
+                     singles([0, 11, 22, 33, 44, 55, 66, 77, 88, 99, 110, 128, 255, 10.9]) +
+                     [(60.0, 0.0), (60.0, 100.5), (60.0, 256.0), (60.0, -3.0)], random_between(0, 255)),
     "brightness": (enhance(ImageEnhance.Brightness), singles(FACTORS), random_between(-1, 3)),
     "color": (enhance(ImageEnhance.Color), singles(FACTORS), random_between(-1, 3)),
     "contrast": (enhance(ImageEnhance.Contrast), singles(FACTORS), random_between(-1, 3)),
