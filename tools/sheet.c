@@ -176,18 +176,21 @@ static double text_width(cairo_t *cairo, const char *text)
 /* Draws `text` at x, y, cut with an ellipsis to fit `room`; returns where the next word may begin. */
 static double draw_text(cairo_t *cairo, double x, double y, double room, const char *text)
 {
+    static const char ellipsis[] = "\u2026";
     char cut[256];
     size_t length = strlen(text);
-    if (length > sizeof cut - 4)
-        length = sizeof cut - 4;
-    snprintf(cut, sizeof cut, "%.*s", (int)length, text);
-    bool whole = length == strlen(text);
-    while (length > 0 && (!whole || text_width(cairo, cut) > room)) {
+    bool whole = length < sizeof cut;
+    if (!whole)
+        length = sizeof cut - sizeof ellipsis;
+    for (;;) {
+        memcpy(cut, text, length);
+        strcpy(cut + length, whole ? "" : ellipsis);
+        if (length == 0 || text_width(cairo, cut) <= room)
+            break;
         do
             length--;
         while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80); /* between characters of UTF-8 */
-        snprintf(cut, sizeof cut, "%.*s\u2026", (int)length, text);
-        whole = true;
+        whole = false;
     }
     cairo_move_to(cairo, x, y);
     cairo_show_text(cairo, cut);
