@@ -314,6 +314,26 @@ class Op(Case):
         self.assertFalse(os.path.exists(out))
 
 
+class Bench(Case):
+    few = ["--threads", "1", "--runs", "3", "--batch", "4", "--size", "20x10", "--json"]
+
+    def test_policies_and_ops(self):
+        rows = [json.loads(line) for line in self.good("bench", *self.few).splitlines()]
+        self.assertEqual([row["name"] for row in rows], ["rand_augment", "trivial_augment_wide"])
+        for row in rows:
+            self.assertEqual((row["width"], row["height"], row["channels"], row["batch"]), (20, 10, 3, 4))
+            self.assertGreater(row["us_per_image"], 0)
+        rows = [json.loads(line) for line in self.good("bench", "--op", "all", "--layout", "chw", *self.few).splitlines()]
+        self.assertEqual([row["name"] for row in rows], [op["name"] for op in json.loads(self.good("ops", "--json"))])
+        self.assertIn("rotate", self.good("bench", "--op", "rotate=-9", "-i", "bicubic", "--runs", "3", "-B", "4", "--in-place"))
+
+    def test_mistakes(self):
+        self.assertIn("unknown operation 'nix'", self.bad("bench", "--op", "nix"))
+        self.assertIn("'rand_augment'", self.bad("bench", "rand_augmen"))
+        for args in (["--op", "rotate", "rand_augment"], ["--op", "rotate=x"], ["--layout", "nchw"], ["--runs", "0"]):
+            self.bad("bench", *args, status=2)
+
+
 class BadInput(Case):
     def nasty(self):
         """name, bytes, what the message must say."""

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #define BATCH_BYTES ((size_t)64 << 20) /* of pixels held at a time; one image may be larger */
-#define PNG_EFFORT 3                    /* half the time of zlib's default for a few per cent of size */
+#define PNG_EFFORT 3                   /* half the time of zlib's default for a few per cent of size */
 
 typedef struct arguments {
     policy_options options;

@@ -13,14 +13,6 @@ typedef struct arguments {
     int32_t width, height, channels;
 } arguments;
 
-static void read_size(struct argp_state *state, const char *text, arguments *self)
-{
-    int end = 0;
-    if (sscanf(text, "%7d%*1[xX]%7d%n", &self->width, &self->height, &end) != 2 || text[end] || self->width < 1 ||
-        self->height < 1 || self->width > 1048576 || self->height > 1048576)
-        argp_error(state, "--size is '%s', want WIDTHxHEIGHT in pixels, such as 224x224", text);
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     arguments *self = state->input;
@@ -35,7 +27,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         self->options.samples.first = (uint64_t)read_integer(state, "--first", arg, 0, INT64_MAX);
         return 0;
     case 'S':
-        read_size(state, arg, self);
+        read_size(state, arg, &self->width, &self->height);
         return 0;
     case 'C':
         self->channels = (int32_t)read_integer(state, "--channels", arg, 1, 4);

@@ -91,6 +91,14 @@ int read_fill(struct argp_state *state, const char *text, uint8_t fill[4])
     return count;
 }
 
+void read_size(struct argp_state *state, const char *text, int32_t *width, int32_t *height)
+{
+    int end = 0;
+    if (sscanf(text, "%7d%*1[xX]%7d%n", width, height, &end) != 2 || text[end] || *width < 1 || *height < 1 ||
+        *width > 1048576 || *height > 1048576)
+        argp_error(state, "--size is '%s', want WIDTHxHEIGHT in pixels, such as 224x224", text);
+}
+
 static const char *const interpolations[] = { "nearest", "bilinear", "bicubic" };
 
 motley_interpolation read_interpolation(struct argp_state *state, const char *text, size_t length)

@@ -20,6 +20,7 @@ static const struct command {
     { "draw", cmd_draw, "print what samples would get, without images" },
     { "apply", cmd_apply, "augment image files with a policy" },
     { "op", cmd_op, "apply one operation to one image file" },
+    { "bench", cmd_bench, "measure the speed of policies and operations" },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
