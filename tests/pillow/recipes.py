@@ -89,7 +89,13 @@ def warp(matrix):
 
 
 def posterize(image, values, resample, fill):
-    return ImageOps.posterize(image, int(values[0]))
+    bits = int(values[0])
+    try:
+        return ImageOps.posterize(image, bits)
+    except ValueError:
+        if bits != 0:
+            raise
+        return image.point(lambda v: 0)  # what older releases give; Pillow 13 refuses 0 bits
 
 
 # Magnitudes as published: Random/AutoAugment and TrivialAugment in torchvision, timm's levels. The exact arithmetic of
