@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes the policy parser: any text is refused with a place in it, or is a policy that prints, reads back equal and
+ * draws. Seed it with policy_files/ and tests/bad_policies/. */
+#include "motley.h"
+#include "policies/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(condition) \
+    do { \
+        if (!(condition)) \
+            abort(); \
+    } while (0)
+
+static void check_problem(void *user, const motley_error *problem)
+{
+    ++*(int *)user;
+    MUST(problem->status == MOTLEY_ERR_POLICY && problem->line > 0 && problem->column > 0 && problem->message[0]);
+}
+
+static void there_and_back(const motley_policy *policy)
+{
+    char *text;
+    motley_policy *back;
+    MUST(motley_policy_print(policy, &text, NULL) == MOTLEY_OK);
+    MUST(motley_policy_parse(text, strlen(text), NULL, &back, NULL) == MOTLEY_OK);
+    MUST(motley_policy_equal(policy, back));
+    MUST(policy->compiled_bytes == back->compiled_bytes);
+    free(text);
+    motley_policy_destroy(back);
+}
+
+static void draw(const motley_policy *policy)
+{
+    enum { SAMPLES = 8 };
+    const int32_t sides[SAMPLES] = { 1, 2, 3, 32, 224, 333, 4096, 1048576 };
+    int32_t counts[SAMPLES];
+    const size_t most = motley_policy_max_steps(policy);
+    motley_step *steps = malloc((most ? most : 1) * SAMPLES * sizeof *steps);
+    for (uint32_t epoch = 0; epoch < 300; epoch += 100) {
+        const motley_samples samples = { .seed = 1, .epoch = epoch };
+        MUST(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, steps, counts, NULL) == MOTLEY_OK);
+        for (int i = 0; i < SAMPLES; i++)
+            MUST(counts[i] >= 0 && (size_t)counts[i] <= most);
+    }
+    free(steps);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    motley_policy *policy;
+    motley_error error = { 0 };
+    int problems = 0;
+    const motley_parse_params params = { .report = check_problem, .user = &problems };
+    const motley_status status = motley_policy_parse((const char *)data, size, &params, &policy, &error);
+    MUST((status == MOTLEY_OK) == (policy != NULL));
+    MUST((status == MOTLEY_OK) == (problems == 0));
+    if (policy) {
+        there_and_back(policy);
+        draw(policy);
+        motley_policy_destroy(policy);
+    }
+    return 0;
+}
