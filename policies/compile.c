@@ -71,7 +71,8 @@ static bool level_fits(compiler *c, int where, const mot_level *level)
     const int before = c->problems;
     const bool continuous = level->kind == MOT_LEVEL_RANGE || level->kind == MOT_LEVEL_NORMAL;
     if (level->kind == MOT_LEVEL_UNIFORM && policy->top_bins == 0)
-        problem(c, where, "level 'uniform' draws from bins, but the policy has none: want 'bins', or {uniform: [0, %g]}",
+        problem(c, where,
+                "level 'uniform' draws from bins, but the policy has none: want 'bins', or {uniform: [0, %g]}",
                 policy->top);
     else if (level->kind == MOT_LEVEL_RANGE && (level->a < 0 || level->b > policy->top))
         problem(c, where, "level is uniform in %g..%g, want it in 0..%g", level->a, level->b, policy->top);
@@ -133,8 +134,8 @@ static void fill_levels(compiler *c, int index, mot_level_entry *entry)
             *entry = mot_space_relative(policy, space, level_at(policy, &step->level, k));
         for (int minus = 0; minus < 2; minus++) {
             if (info->values_max > 0 && !relative)
-                entry->value[minus] = valued ? step->level.a
-                                             : mot_space_value(policy, space, level_at(policy, &step->level, k), minus);
+                entry->value[minus] =
+                    valued ? step->level.a : mot_space_value(policy, space, level_at(policy, &step->level, k), minus);
             const double value = entry->value[minus];
             const bool drawn = minus == 0 || (space->sign == MOT_SIGN_RANDOM && !valued);
             if (drawn && info->values_max > 0 && !(value >= info->minimum && value <= info->maximum)) {
@@ -208,7 +209,9 @@ static void whole_weights(const double *weight, uint32_t count, uint32_t *whole)
         integers = integers && weight[i] == floor(weight[i]);
     }
     for (uint32_t i = 0; i < count; i++) {
-        const double share = equal ? 1 : integers && sum <= 2147483648.0 ? weight[i] : rint(weight[i] / sum * 2147483648.0);
+        const double share = equal                             ? 1
+                             : integers && sum <= 2147483648.0 ? weight[i]
+                                                               : rint(weight[i] / sum * 2147483648.0);
         whole[i] = weight[i] == 0 ? 0 : share < 1 ? 1 : (uint32_t)share;
     }
 }
@@ -228,8 +231,9 @@ static void fill_phase(compiler *c, uint32_t index, uint32_t *next_branch, doubl
     for (uint32_t i = 0; i < phase->branches; i++) {
         if (whole[i] == 0)
             continue;
-        c->branch[(*next_branch)++] = (mot_table_branch){ .first_step = branch[i].first_step, .steps = branch[i].steps,
-                                                          .weight = whole[i], .below = out->total_weight };
+        c->branch[(*next_branch)++] = (mot_table_branch){
+            .first_step = branch[i].first_step, .steps = branch[i].steps, .weight = whole[i], .below = out->total_weight
+        };
         out->total_weight += whole[i];
         out->branches++;
         most_steps = branch[i].steps > most_steps ? branch[i].steps : most_steps;
@@ -289,8 +293,8 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     if (!weight || !whole || !steps)
         goto done;
 
-    c.default_fits = policy->level.kind == MOT_LEVEL_NONE || policy->top <= 0 ||
-                     level_fits(&c, MOT_IN_LEVEL, &policy->level);
+    c.default_fits =
+        policy->level.kind == MOT_LEVEL_NONE || policy->top <= 0 || level_fits(&c, MOT_IN_LEVEL, &policy->level);
     const uint32_t levels = place_levels(&c, steps);
     const size_t phase_bytes = policy->phases * sizeof *c.phase, branch_bytes = policy->branches * sizeof *c.branch;
     const size_t step_bytes = policy->steps * sizeof *c.step, level_bytes = levels * sizeof *c.level;
@@ -310,7 +314,8 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     for (uint32_t i = 0, next = 0; i < policy->phases; i++)
         fill_phase(&c, i, &next, weight, whole);
     if (policy->tables.max_steps > MOT_MAX_STEPS)
-        problem(&c, MOT_IN_POLICY, "a sample can draw %u steps, want at most %d", policy->tables.max_steps, MOT_MAX_STEPS);
+        problem(&c, MOT_IN_POLICY, "a sample can draw %u steps, want at most %d", policy->tables.max_steps,
+                MOT_MAX_STEPS);
     if (levels)
         for (uint32_t i = 0, filled = 0; i < policy->steps; i++) {
             fill_step(&c, i);

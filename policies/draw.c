@@ -37,7 +37,11 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
     MOT_REQUIRE(count == 0 || (widths && heights && steps && step_counts), error,
                 "%s is NULL, want an array of %zu samples",
-                !widths ? "widths" : !heights ? "heights" : !steps ? "steps" : "step_counts", count);
+                !widths    ? "widths"
+                : !heights ? "heights"
+                : !steps   ? "steps"
+                           : "step_counts",
+                count);
     for (size_t i = 0; i < count; i++)
         MOT_REQUIRE(widths[i] >= 1 && heights[i] >= 1 && widths[i] <= 1048576 && heights[i] <= 1048576, error,
                     "sample %zu: the size is %d x %d, want 1 to 1048576 each way", i, widths[i], heights[i]);

@@ -317,7 +317,8 @@ static bool read_head(reader *r, const mot_yaml *map)
         PROBLEM(r, map, "key 'name' is missing, want the policy's name");
     else if (is_name(r, node, "'name'") && !(policy->name = strdup(text_of(r, node))))
         return false;
-    if ((node = get(r, map, "profile")) && word(r, node, "'profile'", mot_profile_names, COUNT(mot_profile_names), &which) &&
+    if ((node = get(r, map, "profile")) &&
+        word(r, node, "'profile'", mot_profile_names, COUNT(mot_profile_names), &which) &&
         !(policy->profile = strdup(mot_profile_names[which])))
         return false;
     if (!words_of(r, map, "title", &policy->title) || !words_of(r, map, "paper", &policy->paper) ||
@@ -412,8 +413,10 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
     const char *name = mot_op_table[space->op].info.name;
     if (of && space->op != MOT_OP_TRANSLATE_X && space->op != MOT_OP_TRANSLATE_Y && space->op != MOT_OP_CUTOUT &&
         space->op != MOT_OP_CUTOUT_TF)
-        PROBLEM(r, of, "'of' is given for '%s', but only pixels can be relative to a side: want translate_x, "
-                "translate_y, cutout or cutout_tf", name);
+        PROBLEM(r, of,
+                "'of' is given for '%s', but only pixels can be relative to a side: want translate_x, "
+                "translate_y, cutout or cutout_tf",
+                name);
     if (of && (base || min || max))
         PROBLEM(r, base ? base : min ? min : max, "'%s' cannot stand beside 'of'", base ? "base" : min ? "min" : "max");
     if (via && space->op != MOT_OP_SHEAR_X && space->op != MOT_OP_SHEAR_Y)
@@ -424,7 +427,9 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
 
 static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
 {
-    static const char *const keys[] = { "op", "range", "low", "span", "base", "sign", "of", "round", "min", "max", "via" };
+    static const char *const keys[] = {
+        "op", "range", "low", "span", "base", "sign", "of", "round", "min", "max", "via"
+    };
     static const char *const via_names[] = { "degrees" };
     char what[MOT_MAX_NAME + 8];
     uint32_t index;
@@ -446,7 +451,8 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
     }
     const int op = find_op(r, named ? named : key, false);
     if (named && op >= 0 && motley_op_find(text_of(r, key)) >= 0 && motley_op_find(text_of(r, key)) != op)
-        PROBLEM(r, named, "%s is the name of another operation than '%s', want a name of its own", what, text_of(r, named));
+        PROBLEM(r, named, "%s is the name of another operation than '%s', want a name of its own", what,
+                text_of(r, named));
     if (!add_space(r, key, text_of(r, key), op, &index))
         return false;
     mot_space *space = &r->policy->space[index];
@@ -661,9 +667,9 @@ static bool read_phases(reader *r, const mot_yaml *list)
 
 static bool read_policy(reader *r, const mot_yaml *map)
 {
-    static const char *const keys[] = { "motley", "name", "title", "profile", "paper", "table", "version",
-                                        "arithmetic", "interpolation", "fill", "repeat", "choice", "bins", "top",
-                                        "level", "ops", "branches", "phases" };
+    static const char *const keys[] = { "motley",  "name",       "title",         "profile", "paper",    "table",
+                                        "version", "arithmetic", "interpolation", "fill",    "repeat",   "choice",
+                                        "bins",    "top",        "level",         "ops",     "branches", "phases" };
     if (!check_keys(r, map, "the policy", keys, COUNT(keys)))
         return true;
     if (!read_head(r, map))
@@ -687,9 +693,9 @@ static void compile_problem(void *user, int step, const char *message)
 {
     reader *r = user;
     mot_yaml_problem(&r->tree,
-                     step >= 0                ? r->step_offset[step]
+                     step >= 0              ? r->step_offset[step]
                      : step == MOT_IN_LEVEL ? r->level_offset
-                                              : r->branches_offset,
+                                            : r->branches_offset,
                      "%s", message);
 }
 

@@ -135,12 +135,11 @@ static bool same_space(const mot_space *a, const mot_space *b)
 static bool same_head(const motley_policy *a, const motley_policy *b)
 {
     bool same = same_text(a->name, b->name) && same_text(a->title, b->title) && same_text(a->profile, b->profile) &&
-                same_text(a->paper, b->paper) && same_text(a->table, b->table) &&
-                same_text(a->version, b->version) && a->arithmetic == b->arithmetic && a->top_bins == b->top_bins &&
-                a->top == b->top && same_level(&a->level, &b->level) && a->repeat == b->repeat &&
-                a->repeat_weights == b->repeat_weights && a->choice == b->choice &&
-                a->interpolations == b->interpolations && a->fills == b->fills && a->spaces == b->spaces &&
-                a->steps == b->steps && a->branches == b->branches && a->phases == b->phases;
+                same_text(a->paper, b->paper) && same_text(a->table, b->table) && same_text(a->version, b->version) &&
+                a->arithmetic == b->arithmetic && a->top_bins == b->top_bins && a->top == b->top &&
+                same_level(&a->level, &b->level) && a->repeat == b->repeat && a->repeat_weights == b->repeat_weights &&
+                a->choice == b->choice && a->interpolations == b->interpolations && a->fills == b->fills &&
+                a->spaces == b->spaces && a->steps == b->steps && a->branches == b->branches && a->phases == b->phases;
     for (uint32_t i = 0; same && i < a->repeat_weights; i++)
         same = a->repeat_weight[i] == b->repeat_weight[i];
     return same && memcmp(a->interpolation, b->interpolation, a->interpolations) == 0 &&

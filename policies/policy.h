@@ -62,14 +62,14 @@ typedef struct mot_policy_phase {
 } mot_policy_phase;
 
 struct motley_policy {
-    char *name;                    /* these are NULL where the text gave none, but for the name */
+    char *name; /* these are NULL where the text gave none, but for the name */
     char *title, *profile;
     char *paper, *table, *version; /* citation; version: what software the numbers follow */
     mot_arithmetic arithmetic;
-    int top_bins;      /* number of bins; 0 when `top` was given instead */
-    double top;        /* the level at the end of the range: bins - 1, or as given; 0: neither was */
-    mot_level level;   /* of steps that give none; kind NONE when there is none */
-    uint32_t repeat;   /* fixed, when repeat_weights is 0 */
+    int top_bins;    /* number of bins; 0 when `top` was given instead */
+    double top;      /* the level at the end of the range: bins - 1, or as given; 0: neither was */
+    mot_level level; /* of steps that give none; kind NONE when there is none */
+    uint32_t repeat; /* fixed, when repeat_weights is 0 */
     uint32_t repeat_weights;
     double repeat_weight[MOT_MAX_REPEAT + 1];
     mot_choice choice;
@@ -79,14 +79,14 @@ struct motley_policy {
     uint8_t fill[4];
 
     uint32_t spaces, steps, branches, phases;
-    mot_space *space;           /* [spaces] */
-    mot_policy_step *step;      /* [steps] */
-    mot_policy_branch *branch;  /* [branches] */
-    mot_policy_phase *phase;    /* [phases], first_epoch ascending from 0 */
+    mot_space *space;          /* [spaces] */
+    mot_policy_step *step;     /* [steps] */
+    mot_policy_branch *branch; /* [branches] */
+    mot_policy_phase *phase;   /* [phases], first_epoch ascending from 0 */
 
     mot_tables tables; /* compiled; points into `compiled` */
     void *compiled;
-    uint64_t fingerprint; /* of the compiled content: equal tables have it equal */
+    uint64_t fingerprint;  /* of the compiled content: equal tables have it equal */
     size_t compiled_bytes; /* phase, branch, step and level arrays, in that order, as tables.* point to them */
 };
 
@@ -109,9 +109,11 @@ double mot_level_quantile(const motley_policy *policy, const mot_level *level, i
 mot_level_entry mot_space_relative(const motley_policy *policy, const mot_space *space, double level);
 
 /* The words that policy texts use for the enumerations, in their order. */
-extern const char *const mot_arithmetic_names[2], *const mot_choice_names[3], *const mot_sign_names[3],
-    *const mot_side_names[3], *const mot_rounding_names[3], *const mot_interpolation_names[3],
-    *const mot_profile_names[5];
+extern const char *const mot_arithmetic_names[2],
+    *const mot_choice_names[3], *const mot_sign_names[3], *const mot_side_names[3],
+                                                              *const mot_rounding_names[3],
+                                                                  *const mot_interpolation_names[3],
+                                                                      *const mot_profile_names[5];
 
 /* A deep copy without the compiled part, or NULL. */
 motley_policy *mot_policy_copy(const motley_policy *policy);

@@ -66,7 +66,11 @@ static void quoted(writer *w, const char *key, const char *text)
         unsigned code = *s;
         size_t n = 1;
         for (n = 1; (s[n] & 0xC0) == 0x80; n++)
-            code = n == 1 ? (*s & (*s >= 0xF0 ? 0x07u : *s >= 0xE0 ? 0x0Fu : 0x1Fu)) << 6 | (s[n] & 0x3Fu)
+            code = n == 1 ? (*s & (*s >= 0xF0   ? 0x07u
+                                   : *s >= 0xE0 ? 0x0Fu
+                                                : 0x1Fu))
+                                    << 6 |
+                                (s[n] & 0x3Fu)
                           : code << 6 | (s[n] & 0x3Fu);
         if (code == '"' || code == '\\')
             say(w, "\\%c", (char)code);
@@ -182,9 +186,8 @@ static void print_step(writer *w, const motley_policy *policy, const mot_policy_
 {
     const mot_space *space = &policy->space[step->space];
     const bool level = step->level.kind == MOT_LEVEL_VALUE ||
-                       (space->has_levels &&
-                        (step->level.kind != policy->level.kind || step->level.a != policy->level.a ||
-                         step->level.b != policy->level.b));
+                       (space->has_levels && (step->level.kind != policy->level.kind ||
+                                              step->level.a != policy->level.a || step->level.b != policy->level.b));
     if (!level && step->probability == 1) {
         say(w, "%s", space->name);
         return;

@@ -64,7 +64,11 @@ motley_status mot_yaml_tell(mot_yaml_tree *tree, const motley_parse_params *para
 /* The length of the character at `s`, 0 when it is not well-formed UTF-8 or no character that YAML allows. */
 static size_t character(const unsigned char *s, size_t room)
 {
-    const size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : (s[0] & 0xF0) == 0xE0 ? 3 : s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : 0;
+    const size_t n = s[0] < 0x80                   ? 1
+                     : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
+                     : (s[0] & 0xF0) == 0xE0       ? 3
+                     : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+                                                   : 0;
     if (n == 0 || n > room)
         return 0;
     for (size_t i = 1; i < n; i++)
@@ -159,7 +163,10 @@ static motley_status take(builder *b, struct fy_event *event, bool *stop)
     uint32_t index;
     *stop = false;
     if (fy_event_get_anchor_token(event) || event->type == FYET_ALIAS || fy_event_get_tag_token(event)) {
-        mot_yaml_problem(tree, token_offset(tree, event->type == FYET_ALIAS ? token : fy_event_get_anchor_token(event) ? fy_event_get_anchor_token(event) : fy_event_get_tag_token(event)),
+        mot_yaml_problem(tree,
+                         token_offset(tree, event->type == FYET_ALIAS          ? token
+                                            : fy_event_get_anchor_token(event) ? fy_event_get_anchor_token(event)
+                                                                               : fy_event_get_tag_token(event)),
                          "anchors, aliases and tags are not part of the format");
         *stop = true;
         return MOTLEY_OK;
@@ -173,9 +180,10 @@ static motley_status take(builder *b, struct fy_event *event, bool *stop)
             *stop = true;
             return MOTLEY_OK;
         }
-        MOT_TRY(add_node(b, event->type == FYET_SCALAR           ? MOT_YAML_SCALAR
-                            : event->type == FYET_SEQUENCE_START ? MOT_YAML_LIST
-                                                                 : MOT_YAML_MAP,
+        MOT_TRY(add_node(b,
+                         event->type == FYET_SCALAR           ? MOT_YAML_SCALAR
+                         : event->type == FYET_SEQUENCE_START ? MOT_YAML_LIST
+                                                              : MOT_YAML_MAP,
                          token_offset(tree, token), &index));
         if (event->type == FYET_SCALAR) {
             size_t length = 0;
@@ -254,7 +262,8 @@ motley_status mot_yaml_read(mot_yaml_tree *tree, const char *text, size_t length
     if (!diag)
         goto done;
     fy_diag_set_collect_errors(diag, true);
-    parser = fy_parser_create(&(struct fy_parse_cfg){ .flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_JSON_NONE, .diag = diag });
+    parser = fy_parser_create(
+        &(struct fy_parse_cfg){ .flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_JSON_NONE, .diag = diag });
     if (!parser || fy_parser_set_string(parser, text, length) != 0)
         goto done;
 

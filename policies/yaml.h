@@ -20,10 +20,10 @@ typedef enum mot_yaml_kind { MOT_YAML_SCALAR, MOT_YAML_LIST, MOT_YAML_MAP } mot_
 /* A value. The children of a map are its keys and values in turn. */
 typedef struct mot_yaml {
     mot_yaml_kind kind;
-    bool plain;            /* a scalar without quotes */
-    size_t offset;         /* in the text, bytes */
-    size_t text, length;   /* of a scalar: where in mot_yaml_tree.chars, which terminates it */
-    uint32_t first, next;  /* child and sibling; 0 when there is none */
+    bool plain;           /* a scalar without quotes */
+    size_t offset;        /* in the text, bytes */
+    size_t text, length;  /* of a scalar: where in mot_yaml_tree.chars, which terminates it */
+    uint32_t first, next; /* child and sibling; 0 when there is none */
     uint32_t children;
 } mot_yaml;
 

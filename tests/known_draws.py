@@ -17,9 +17,8 @@ from fractions import Fraction
 
 import yaml
 
-CASES = [(seed, epoch, sample) for seed, epoch, sample in (
-    (0, 0, 0), (7, 0, 1), (7, 3, 1), (7, 3, 2**32 + 1), (2**63 + 5, 199, 123456789), (1, 2**30 - 1, 2**64 - 1), (42, 1, 5),
-    (43, 1, 6), (44, 2, 7), (45, 2, 8))]
+CASES = [(0, 0, 0), (7, 0, 1), (7, 3, 1), (7, 3, 2**32 + 1), (2**63 + 5, 199, 123456789), (1, 2**30 - 1, 2**64 - 1),
+         (42, 1, 5), (43, 1, 6), (44, 2, 7), (45, 2, 8)]  # seed, epoch, sample
 WIDTH, HEIGHT = 321, 123
 VALUELESS = {"identity", "auto_contrast", "equalize", "invert", "flip_lr", "flip_ud", "grayscale"}
 WARPS = {"shear_x", "shear_y", "translate_x", "translate_y", "rotate"}

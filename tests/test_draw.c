@@ -32,8 +32,8 @@ static motley_policy *parsed(const char *text)
 {
     motley_policy *policy;
     motley_error error = { 0 };
-    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%d:%d: %s\n%s",
-                 error.line, error.column, error.message, text);
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%d:%d: %s\n%s", error.line,
+                 error.column, error.message, text);
     return policy;
 }
 
@@ -202,7 +202,8 @@ Test(draw, batches_do_not_matter)
             draw_into(policy, 99, 3, &ids[at], n, &parts, at);
         }
         for (size_t i = 0; i < SAMPLES; i++)
-            cr_expect(same_draw(&whole, i, &parts, i), "%s: sample %zu of a split batch", motley_policy_name(policy), i);
+            cr_expect(same_draw(&whole, i, &parts, i), "%s: sample %zu of a split batch", motley_policy_name(policy),
+                      i);
         motley_policy_destroy(policy);
     }
 }
@@ -344,7 +345,8 @@ static void settle(outcomes *out)
     free(order);
     free(out->key);
     free(out->probability);
-    *out = (outcomes){ .key = key, .probability = probability, .count = calloc(used, sizeof *out->count), .used = used };
+    *out =
+        (outcomes){ .key = key, .probability = probability, .count = calloc(used, sizeof *out->count), .used = used };
 }
 
 static size_t find(const outcomes *out, uint64_t key)
@@ -449,8 +451,8 @@ Test(draw, applied_as_often_as_asked)
                                    "     {op: grayscale, p: 0.1}, {op: flip_lr, p: 0.25}, {op: flip_ud, p: 0.5},\n"
                                    "     {op: auto_contrast, p: 0.9}, {op: identity, p: 0.999},\n"
                                    "     {op: posterize, value: 3}]\n");
-    static const int op[] = { MOT_OP_INVERT, MOT_OP_EQUALIZE, MOT_OP_GRAYSCALE, MOT_OP_FLIP_LR, MOT_OP_FLIP_UD,
-                              MOT_OP_AUTO_CONTRAST, MOT_OP_IDENTITY, MOT_OP_POSTERIZE };
+    static const int op[] = { MOT_OP_INVERT,  MOT_OP_EQUALIZE,      MOT_OP_GRAYSCALE, MOT_OP_FLIP_LR,
+                              MOT_OP_FLIP_UD, MOT_OP_AUTO_CONTRAST, MOT_OP_IDENTITY,  MOT_OP_POSTERIZE };
     uint32_t count[MOT_OP_COUNT] = { 0 };
     const uint32_t samples = 200000;
     for (uint32_t sample = 0; sample < samples; sample++) {
@@ -472,7 +474,8 @@ Test(draw, weights_are_kept)
     motley_policy *policy = parsed("motley: 1\nname: x\nrepeat: {weights: [1, 0, 2, 0.5]}\nbranches:\n"
                                    "  - {weight: 1, steps: invert}\n  - {weight: 0, steps: equalize}\n"
                                    "  - {weight: 0.001, steps: grayscale}\n  - {weight: 2.5, steps: flip_lr}\n");
-    const double repeat[4] = { 1 / 3.5, 0, 2 / 3.5, 0.5 / 3.5 }, branch[4] = { 1 / 3.501, 0, 0.001 / 3.501, 2.5 / 3.501 };
+    const double repeat[4] = { 1 / 3.5, 0, 2 / 3.5, 0.5 / 3.5 },
+                 branch[4] = { 1 / 3.501, 0, 0.001 / 3.501, 2.5 / 3.501 };
     uint32_t repeats[4] = { 0 }, branches[4] = { 0 };
     double drawn_branches = 0;
     const uint32_t samples = 300000;
@@ -482,7 +485,10 @@ Test(draw, weights_are_kept)
         repeats[n]++;
         drawn_branches += n;
         for (int s = 0; s < n; s++)
-            branches[steps[s].op == MOT_OP_INVERT ? 0 : steps[s].op == MOT_OP_EQUALIZE ? 1 : steps[s].op == MOT_OP_GRAYSCALE ? 2 : 3]++;
+            branches[steps[s].op == MOT_OP_INVERT      ? 0
+                     : steps[s].op == MOT_OP_EQUALIZE  ? 1
+                     : steps[s].op == MOT_OP_GRAYSCALE ? 2
+                                                       : 3]++;
     }
     cr_expect(fabs(chi_square_z(repeat, repeats, 4, samples)) < MAX_Z);
     cr_expect(fabs(chi_square_z(branch, branches, 4, drawn_branches)) < MAX_Z);
@@ -519,7 +525,8 @@ static void expect_fill(const char *fill, int channels, const uint8_t want[4])
     const int32_t side = 10;
     motley_step step;
     int32_t count;
-    cr_assert_eq(motley_draw(policy, &(motley_samples){ 0 }, 1, &side, &side, channels, &step, &count, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_draw(policy, &(motley_samples){ 0 }, 1, &side, &side, channels, &step, &count, NULL),
+                 MOTLEY_OK);
     for (int c = 0; c < channels; c++)
         cr_expect_eq(step.fill[c], want[c], "fill %s, %d channels: channel %d is %d, want %d", fill, channels, c,
                      step.fill[c], want[c]);

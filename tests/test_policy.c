@@ -83,8 +83,8 @@ static motley_policy *parsed(const char *text)
 {
     motley_policy *policy;
     motley_error error = { 0 };
-    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%d:%d: %s\n%s",
-                 error.line, error.column, error.message, text);
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%d:%d: %s\n%s", error.line,
+                 error.column, error.message, text);
     return policy;
 }
 
@@ -145,9 +145,11 @@ static void there_and_back(const motley_policy *policy)
 Test(policy, builtins_go_there_and_back)
 {
     static const char *const expected[] = {
-        "auto_augment_cifar10", "auto_augment_imagenet", "auto_augment_svhn", "dali_auto_augment_image_net",
-        "dali_rand_augment", "dali_trivial_augment_wide", "rand_augment", "tf_rand_augment", "timm_3_augment",
-        "timm_auto_augment_original", "timm_auto_augment_v0", "timm_rand_m9_mstd05_inc1", "trivial_augment_wide" };
+        "auto_augment_cifar10", "auto_augment_imagenet",      "auto_augment_svhn",    "dali_auto_augment_image_net",
+        "dali_rand_augment",    "dali_trivial_augment_wide",  "rand_augment",         "tf_rand_augment",
+        "timm_3_augment",       "timm_auto_augment_original", "timm_auto_augment_v0", "timm_rand_m9_mstd05_inc1",
+        "trivial_augment_wide"
+    };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         motley_policy_destroy(builtin(expected[i]));
     const size_t count = motley_policy_builtin_count();
@@ -338,14 +340,16 @@ Test(policy, too_many_problems_are_cut)
 
 Test(policy, json_is_a_text_too)
 {
-    motley_policy *yaml = parsed(HEAD "title: \"M\\u00fcller's \\\"x\\\"\"\nbins: 11\nlevel: {uniform: [1, 2.5]}\nops:\n"
-                                      "  bits: {op: posterize, range: [8, 4], round: half_even}\nbranches:\n"
-                                      "  - {weight: 2, steps: bits}\n  - [invert, {op: bits, p: 0.5, level: uniform}]\n");
-    motley_policy *json = parsed("{\"motley\": 1, \"name\": \"x\", \"title\": \"M\303\274ller's \\\"x\\\"\", \"bins\": 11,\r\n"
-                                 "\"level\": {\"uniform\": [1, 2.5]},\t\"ops\": {\"bits\": {\"op\": \"posterize\", "
-                                 "\"range\": [8, 4], \"round\": \"half_even\"}},\n\"branches\": [{\"weight\": 2, "
-                                 "\"steps\": \"bits\"}, [\"invert\", {\"op\": \"bits\", \"p\": 5e-1, \"level\": "
-                                 "\"uniform\"}]]}");
+    motley_policy *yaml =
+        parsed(HEAD "title: \"M\\u00fcller's \\\"x\\\"\"\nbins: 11\nlevel: {uniform: [1, 2.5]}\nops:\n"
+                    "  bits: {op: posterize, range: [8, 4], round: half_even}\nbranches:\n"
+                    "  - {weight: 2, steps: bits}\n  - [invert, {op: bits, p: 0.5, level: uniform}]\n");
+    motley_policy *json =
+        parsed("{\"motley\": 1, \"name\": \"x\", \"title\": \"M\303\274ller's \\\"x\\\"\", \"bins\": 11,\r\n"
+               "\"level\": {\"uniform\": [1, 2.5]},\t\"ops\": {\"bits\": {\"op\": \"posterize\", "
+               "\"range\": [8, 4], \"round\": \"half_even\"}},\n\"branches\": [{\"weight\": 2, "
+               "\"steps\": \"bits\"}, [\"invert\", {\"op\": \"bits\", \"p\": 5e-1, \"level\": "
+               "\"uniform\"}]]}");
     cr_expect(motley_policy_equal(yaml, json));
     there_and_back(yaml);
     motley_policy_destroy(yaml);
@@ -356,50 +360,86 @@ Test(policy, json_is_a_text_too)
 Test(policy, odd_texts_come_back)
 {
     motley_policy *policy = parsed(
-        HEAD "title: \"tab\\t nl\\n quote\\\" back\\\\ nel\\x85 nbsp\\xa0 bom\\uFEFF ls\\u2028 \\U0001F600 \\x01 # : - \"\n"
-             "paper: '  leading and trailing  '\ntable: \"\"\nversion: \"null\"\nprofile: paper\n"
-             "interpolation: [bicubic, nearest]\nfill: [1, 2, 3, 255]\nrepeat: {weights: [0, 1e-7, 0.1, 3]}\n"
-             "choice: without_replacement\ntop: 0.1\nlevel: {normal: 0.05, std: 1e-3}\nops:\n"
-             "  a.b-c_1: {op: color, low: 0.1, span: 1.8, base: -0.3, sign: random, min: -5e-324, max: 1.7e8}\n"
-             "  translate_x: {range: [-0.3333333333333333, 0.1], of: height, round: half_even, sign: minus}\n"
-             "  shear_y: {range: [0, 0.123456789012345678], via: degrees}\n  invert: {}\n  unused: {op: rotate}\n"
-             "phases:\n  - {from: 0, branches: [a.b-c_1]}\n  - from: 1073741823\n    branches:\n"
-             "      - {weight: 0, steps: [invert, a.b-c_1]}\n"
-             "      - {weight: 0.30000000000000004, steps: [{op: translate_x, p: 0.1, level: {uniform: [0, 0.05]}}]}\n"
-             "      - [{op: shear_y, level: 0.1}, {op: unused, value: -3.5e-10}]\n");
+        HEAD
+        "title: \"tab\\t nl\\n quote\\\" back\\\\ nel\\x85 nbsp\\xa0 bom\\uFEFF ls\\u2028 \\U0001F600 \\x01 # : - \"\n"
+        "paper: '  leading and trailing  '\ntable: \"\"\nversion: \"null\"\nprofile: paper\n"
+        "interpolation: [bicubic, nearest]\nfill: [1, 2, 3, 255]\nrepeat: {weights: [0, 1e-7, 0.1, 3]}\n"
+        "choice: without_replacement\ntop: 0.1\nlevel: {normal: 0.05, std: 1e-3}\nops:\n"
+        "  a.b-c_1: {op: color, low: 0.1, span: 1.8, base: -0.3, sign: random, min: -5e-324, max: 1.7e8}\n"
+        "  translate_x: {range: [-0.3333333333333333, 0.1], of: height, round: half_even, sign: minus}\n"
+        "  shear_y: {range: [0, 0.123456789012345678], via: degrees}\n  invert: {}\n  unused: {op: rotate}\n"
+        "phases:\n  - {from: 0, branches: [a.b-c_1]}\n  - from: 1073741823\n    branches:\n"
+        "      - {weight: 0, steps: [invert, a.b-c_1]}\n"
+        "      - {weight: 0.30000000000000004, steps: [{op: translate_x, p: 0.1, level: {uniform: [0, 0.05]}}]}\n"
+        "      - [{op: shear_y, level: 0.1}, {op: unused, value: -3.5e-10}]\n");
     there_and_back(policy);
     motley_policy_destroy(policy);
 }
 
 Test(policy, each_difference_shows)
 {
-    static const char *const lines[] = { "name: x", "title: a", "profile: timm", "paper: b", "table: c", "version: d",
-                                         "arithmetic: double", "interpolation: nearest", "fill: 0", "repeat: 2",
-                                         "choice: with_replacement", "bins: 11", "level: 3",
-                                         "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 1, sign: random, round: none, min: 0, max: 2}, shear_x: {range: [0, 1]}}",
+    static const char *const lines[] = { "name: x",
+                                         "title: a",
+                                         "profile: timm",
+                                         "paper: b",
+                                         "table: c",
+                                         "version: d",
+                                         "arithmetic: double",
+                                         "interpolation: nearest",
+                                         "fill: 0",
+                                         "repeat: 2",
+                                         "choice: with_replacement",
+                                         "bins: 11",
+                                         "level: 3",
+                                         "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 1, sign: "
+                                         "random, round: none, min: 0, max: 2}, shear_x: {range: [0, 1]}}",
                                          "branches: [rotate, {weight: 2, steps: [color, {op: shear_x, p: 0.5}]}]" };
     static const struct {
         int line;
         const char *instead;
     } changes[] = {
-        { 0, "name: y" }, { 1, "title: b" }, { 1, "" }, { 2, "profile: dali" }, { 3, "paper: c" }, { 4, "table: d" },
-        { 5, "" }, { 6, "arithmetic: torch" }, { 7, "interpolation: [nearest, bicubic]" }, { 7, "interpolation: bicubic" },
-        { 8, "fill: 1" }, { 8, "fill: [0, 0, 0]" }, { 9, "repeat: 3" }, { 9, "repeat: {weights: [0, 0, 1]}" },
-        { 10, "choice: without_replacement" }, { 11, "bins: 12" }, { 11, "top: 10" }, { 12, "level: 4" }, { 12, "level: uniform" },
-        { 13, "ops: {rotate: {range: [0, 31]}, color: {range: [0, 1], base: 1, sign: random, min: 0, max: 2}, shear_x: {range: [0, 1]}}" },
-        { 13, "ops: {rotate: {range: [1, 30]}, color: {range: [0, 1], base: 1, sign: random, min: 0, max: 2}, shear_x: {range: [0, 1]}}" },
-        { 13, "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 2, sign: random, min: 0, max: 2}, shear_x: {range: [0, 1]}}" },
-        { 13, "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 1, min: 0, max: 2}, shear_x: {range: [0, 1]}}" },
-        { 13, "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 1, sign: random, round: trunc, min: 0, max: 2}, shear_x: {range: [0, 1]}}" },
-        { 13, "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 1, sign: random, max: 2}, shear_x: {range: [0, 1]}}" },
-        { 13, "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 1, sign: random, min: 0, max: 3}, shear_x: {range: [0, 1]}}" },
-        { 13, "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 1, sign: random, min: 0, max: 2}, shear_x: {range: [0, 1], via: degrees}}" },
+        { 0, "name: y" },
+        { 1, "title: b" },
+        { 1, "" },
+        { 2, "profile: dali" },
+        { 3, "paper: c" },
+        { 4, "table: d" },
+        { 5, "" },
+        { 6, "arithmetic: torch" },
+        { 7, "interpolation: [nearest, bicubic]" },
+        { 7, "interpolation: bicubic" },
+        { 8, "fill: 1" },
+        { 8, "fill: [0, 0, 0]" },
+        { 9, "repeat: 3" },
+        { 9, "repeat: {weights: [0, 0, 1]}" },
+        { 10, "choice: without_replacement" },
+        { 11, "bins: 12" },
+        { 11, "top: 10" },
+        { 12, "level: 4" },
+        { 12, "level: uniform" },
+        { 13, "ops: {rotate: {range: [0, 31]}, color: {range: [0, 1], base: 1, sign: random, min: 0, max: 2}, shear_x: "
+              "{range: [0, 1]}}" },
+        { 13, "ops: {rotate: {range: [1, 30]}, color: {range: [0, 1], base: 1, sign: random, min: 0, max: 2}, shear_x: "
+              "{range: [0, 1]}}" },
+        { 13, "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 2, sign: random, min: 0, max: 2}, shear_x: "
+              "{range: [0, 1]}}" },
+        { 13, "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 1, min: 0, max: 2}, shear_x: {range: [0, "
+              "1]}}" },
+        { 13, "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 1, sign: random, round: trunc, min: 0, "
+              "max: 2}, shear_x: {range: [0, 1]}}" },
+        { 13, "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 1, sign: random, max: 2}, shear_x: {range: "
+              "[0, 1]}}" },
+        { 13, "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 1, sign: random, min: 0, max: 3}, shear_x: "
+              "{range: [0, 1]}}" },
+        { 13, "ops: {rotate: {range: [0, 30]}, color: {range: [0, 1], base: 1, sign: random, min: 0, max: 2}, shear_x: "
+              "{range: [0, 1], via: degrees}}" },
         { 14, "branches: [rotate, {weight: 3, steps: [color, {op: shear_x, p: 0.5}]}]" },
         { 14, "branches: [color, {weight: 2, steps: [color, {op: shear_x, p: 0.5}]}]" },
         { 14, "branches: [rotate, {weight: 2, steps: [color, {op: shear_x, p: 0.25}]}]" },
         { 14, "branches: [rotate, {weight: 2, steps: [color, {op: shear_x, p: 0.5, level: 4}]}]" },
         { 14, "branches: [rotate, {weight: 2, steps: [color]}, shear_x]" },
-        { 14, "phases: [{from: 0, branches: [rotate]}, {from: 1, branches: [{weight: 2, steps: [color, {op: shear_x, p: 0.5}]}]}]" },
+        { 14, "phases: [{from: 0, branches: [rotate]}, {from: 1, branches: [{weight: 2, steps: [color, {op: shear_x, "
+              "p: 0.5}]}]}]" },
     };
     motley_policy *base = NULL;
     for (int i = -1; i < (int)(sizeof changes / sizeof *changes); i++) {
@@ -435,10 +475,12 @@ Test(policy, numbers_keep_every_bit)
             continue;
         char text[MOT_NUMBER_ROOM];
         mot_number_print(value, text);
-        cr_assert(mot_number_parse(text, &back) && memcmp(&back, &value, sizeof back) == 0, "%s is not %a", text, value);
+        cr_assert(mot_number_parse(text, &back) && memcmp(&back, &value, sizeof back) == 0, "%s is not %a", text,
+                  value);
     }
-    static const char *const wrong[] = { "", ".", "-", "1e", "1e+", "0x10", "1 ", " 1", "inf", "nan", ".inf", "1e999",
-                                         "-1e999", "1,5", "1.2.3", "1_000", "--1", "1f", "infinity" };
+    static const char *const wrong[] = { "",      ".",     "-",   "1e",   "1e+",     "0x10",   "1 ",
+                                         " 1",    "inf",   "nan", ".inf", "1e999",   "-1e999", "1,5",
+                                         "1.2.3", "1_000", "--1", "1f",   "infinity" };
     double value;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         cr_expect_not(mot_number_parse(wrong[i], &value), "'%s' is taken for a number", wrong[i]);
@@ -474,7 +516,8 @@ static void expect_values(const char *name, const char *space, int bins, const d
     cr_assert_not_null(s);
     for (int level = 0; level < bins; level++) {
         const double got = mot_space_value(policy, s, level, 0);
-        cr_expect_eq(got, want[level], "%s of %s at level %d is %.17g, want %.17g", space, name, level, got, want[level]);
+        cr_expect_eq(got, want[level], "%s of %s at level %d is %.17g, want %.17g", space, name, level, got,
+                     want[level]);
     }
     motley_policy_destroy(policy);
 }
@@ -483,12 +526,14 @@ static void expect_values(const char *name, const char *space, int bins, const d
 Test(policy, levels_of_torchvision)
 {
     expect_values("auto_augment_imagenet", "posterize", 10, (const double[]){ 8, 8, 7, 7, 6, 6, 5, 5, 4, 4 });
-    expect_values("rand_augment", "posterize", 31,
-                  (const double[]){ 8, 8, 8, 8, 7, 7, 7, 7, 7, 7, 7, 7, 6, 6, 6, 6, 6, 6, 6, 5, 5, 5, 5, 5, 5, 5, 5, 4, 4, 4, 4 });
+    expect_values("rand_augment", "posterize", 31, (const double[]){ 8, 8, 8, 8, 7, 7, 7, 7, 7, 7, 7, 7, 6, 6, 6, 6,
+                                                                     6, 6, 6, 5, 5, 5, 5, 5, 5, 5, 5, 4, 4, 4, 4 });
     expect_values("trivial_augment_wide", "posterize", 31,
-                  (const double[]){ 8, 8, 8, 7, 7, 7, 7, 7, 6, 6, 6, 6, 6, 5, 5, 5, 5, 5, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 2, 2, 2 });
+                  (const double[]){ 8, 8, 8, 7, 7, 7, 7, 7, 6, 6, 6, 6, 6, 5, 5, 5,
+                                    5, 5, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 2, 2, 2 });
     expect_values("trivial_augment_wide", "translate_x", 31, /* bin 15 falls short of 16 in binary32 */
-                  (const double[]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 32 });
+                  (const double[]){ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                    17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 32 });
 }
 
 static const struct {
@@ -512,10 +557,10 @@ Test(policy, levels_of_every_policy_with_bins)
             const mot_space *space = &policy->space[s];
             for (int minus = 0; strcmp(space->name, known_levels[i].space) == 0 && minus < 2; minus++) {
                 const double want = known_levels[i].value[minus];
-                const double got = mot_space_value(policy, space, known_levels[i].level,
-                                                   space->sign == MOT_SIGN_RANDOM ? minus : 0);
-                cr_expect_eq(got, want, "%s of %s at level %d is %.17g, want %.17g", space->name, known_levels[i].policy,
-                             known_levels[i].level, got, want);
+                const double got =
+                    mot_space_value(policy, space, known_levels[i].level, space->sign == MOT_SIGN_RANDOM ? minus : 0);
+                cr_expect_eq(got, want, "%s of %s at level %d is %.17g, want %.17g", space->name,
+                             known_levels[i].policy, known_levels[i].level, got, want);
             }
         }
     }
@@ -603,7 +648,8 @@ Test(policy, shear_literals)
                     const double angle = atan(m) * (180 / pi) * (pi / 180);
                     const double want = along_y ? -(sin(-angle) / cos(angle)) : tan(angle);
                     const double got = mot_space_value(policy, &policy->space[along_y], bin, minus);
-                    cr_expect(fabs(got - want) <= nextafter(fabs(want), HUGE_VAL) - fabs(want), "%a, want %a", got, want);
+                    cr_expect(fabs(got - want) <= nextafter(fabs(want), HUGE_VAL) - fabs(want), "%a, want %a", got,
+                              want);
                     cr_expect(fabs(got - m) < 1e-15 && (m == 0 || got != 0));
                 }
         motley_policy_destroy(policy);
@@ -638,14 +684,15 @@ Test(policy, normal_levels_are_normal)
 Test(policy, shape_of_fast_autoaugment)
 {
     paper p = { 0 };
-    add(&p, HEAD "top: 1\nfill: 0\nops:\n  shear_x: {range: [-0.3, 0.3], sign: random}\n"
-                 "  translate_x: {range: [-0.45, 0.45], of: width, sign: random}\n  rotate: {range: [-30, 30], sign: random}\n"
-                 "  color: {range: [0.1, 1.9]}\n  posterize: {range: [4, 8], round: trunc}\n  solarize: {range: [0, 256]}\n"
-                 "  cutout: {range: [0, 0.2], of: width}\nbranches:\n");
+    add(&p, HEAD
+        "top: 1\nfill: 0\nops:\n  shear_x: {range: [-0.3, 0.3], sign: random}\n"
+        "  translate_x: {range: [-0.45, 0.45], of: width, sign: random}\n  rotate: {range: [-30, 30], sign: random}\n"
+        "  color: {range: [0.1, 1.9]}\n  posterize: {range: [4, 8], round: trunc}\n  solarize: {range: [0, 256]}\n"
+        "  cutout: {range: [0, 0.2], of: width}\nbranches:\n");
     static const char *const ops[] = { "shear_x", "translate_x", "rotate", "color", "posterize", "solarize", "cutout" };
     for (int i = 0; i < 498; i++)
-        add(&p, "  - [{op: %s, p: 0.%d, level: 0.%d}, {op: invert, p: 0.%d}, {op: %s, p: 0.%d, level: 0.%d}]\n", ops[i % 7],
-            1000 + i, 5000 + i * 3, 2000 + i, ops[i % 5], 3000 + i, 1000 + i);
+        add(&p, "  - [{op: %s, p: 0.%d, level: 0.%d}, {op: invert, p: 0.%d}, {op: %s, p: 0.%d, level: 0.%d}]\n",
+            ops[i % 7], 1000 + i, 5000 + i * 3, 2000 + i, ops[i % 5], 3000 + i, 1000 + i);
     motley_policy *policy = parsed(p.text);
     cr_expect_eq(policy->tables.phase[0].branches, 498);
     cr_expect_eq(policy->tables.phase[0].total_weight, 498);
@@ -658,7 +705,8 @@ Test(policy, shape_of_fast_autoaugment)
 Test(policy, shape_of_pba)
 {
     paper p = { 0 };
-    add(&p, HEAD "top: 10\nrepeat: {weights: [0.2, 0.3, 0.5]}\nchoice: until_applied\nops:\n  rotate: {range: [0, 30], sign: random}\n"
+    add(&p, HEAD "top: 10\nrepeat: {weights: [0.2, 0.3, 0.5]}\nchoice: until_applied\nops:\n  rotate: {range: [0, 30], "
+                 "sign: random}\n"
                  "  color: {low: 0.1, span: 1.8}\nphases:\n");
     for (int phase = 0; phase < 17; phase++) {
         add(&p, "  - from: %d\n    branches:\n", phase * 12);
@@ -688,9 +736,10 @@ Test(policy, shape_of_pba)
 /* Each phase has ops of its own, so that a draw tells its phase. */
 Test(policy, phases_follow_the_epoch)
 {
-    motley_policy *policy = parsed(HEAD "phases:\n  - {from: 0, branches: [invert]}\n  - {from: 5, branches: [equalize]}\n"
-                                        "  - {from: 6, branches: [flip_lr]}\n");
-    static const int want[] = { MOT_OP_INVERT, MOT_OP_INVERT, MOT_OP_INVERT, MOT_OP_INVERT, MOT_OP_INVERT,
+    motley_policy *policy =
+        parsed(HEAD "phases:\n  - {from: 0, branches: [invert]}\n  - {from: 5, branches: [equalize]}\n"
+                    "  - {from: 6, branches: [flip_lr]}\n");
+    static const int want[] = { MOT_OP_INVERT,   MOT_OP_INVERT,  MOT_OP_INVERT,  MOT_OP_INVERT, MOT_OP_INVERT,
                                 MOT_OP_EQUALIZE, MOT_OP_FLIP_LR, MOT_OP_FLIP_LR, MOT_OP_FLIP_LR };
     for (uint32_t epoch = 0; epoch < 9; epoch++) {
         mot_step step;
@@ -727,8 +776,8 @@ Test(policy, shape_of_timm_weighted)
             const int b = motley_op_find(ops[j]);
             const double p2 = weight[j] / (6.35 - weight[i]), n = first[a];
             if (i != j)
-                cr_expect(fabs(second[a][b] - n * p2) <= 1 + 4.5 * sqrt(n * p2 * (1 - p2)), "%s after %s: %d of %g", ops[j],
-                          ops[i], second[a][b], n);
+                cr_expect(fabs(second[a][b] - n * p2) <= 1 + 4.5 * sqrt(n * p2 * (1 - p2)), "%s after %s: %d of %g",
+                          ops[j], ops[i], second[a][b], n);
         }
     }
     motley_policy_destroy(policy);
@@ -761,8 +810,10 @@ Test(policy, changes)
     cr_expect(motley_policy_equal(base, p));
     motley_policy_destroy(p);
 
-    p = changed(base, (motley_policy_changes){ .repeat = 5, .set_level = 1, .level = 30, .interpolations = 6, .set_fill = 1,
-                                               .fill = { 1, 2, 3, 4 } });
+    p = changed(
+        base,
+        (motley_policy_changes){
+            .repeat = 5, .set_level = 1, .level = 30, .interpolations = 6, .set_fill = 1, .fill = { 1, 2, 3, 4 } });
     cr_expect_eq(motley_policy_max_steps(p), 5);
     cr_expect_not(motley_policy_equal(base, p));
     bool rotates = false;
@@ -770,7 +821,8 @@ Test(policy, changes)
         const int32_t side = 100;
         motley_step steps[5];
         int32_t n;
-        cr_assert_eq(motley_draw(p, &(motley_samples){ .first = sample }, 1, &side, &side, 4, steps, &n, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_draw(p, &(motley_samples){ .first = sample }, 1, &side, &side, 4, steps, &n, NULL),
+                     MOTLEY_OK);
         cr_assert_eq(n, 5);
         for (int s = 0; s < n; s++)
             if (steps[s].op == MOT_OP_ROTATE) {
@@ -830,8 +882,8 @@ static void fail_each(motley_status (*work)(void), const char *what)
         allocations_left = -1;
         cr_assert_eq(live, before, "%s, allocation %ld: %ld blocks leak", what, k, live - before);
         cr_assert(status == MOTLEY_OK || status == MOTLEY_ERR_MEMORY, "%s, allocation %ld: status %d", what, k, status);
-        cr_assert(status != MOTLEY_OK || failed == 0 || strcmp(what, "parse") == 0, "%s, allocation %ld: failure ignored",
-                  what, k);
+        cr_assert(status != MOTLEY_OK || failed == 0 || strcmp(what, "parse") == 0,
+                  "%s, allocation %ld: failure ignored", what, k);
     }
     cr_expect_eq(status, MOTLEY_OK);
     cr_expect_gt(k, 3, "%s never allocates here: are the library's calls wrapped?", what);

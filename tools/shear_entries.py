@@ -3,12 +3,14 @@
 """Writes policies/shear_entries.inc: torchvision's shear matrix entries for the bins of its published policies.
 
 torchvision turns a shear factor into degrees and back. The results are written out because libms differ in their last
-bits; this script's own are checked against correct rounding and the differences are reported on stderr.
+bits: these are what CPython's maths gives on x86-64 glibc with FMA hardware.
+
+    python3 tools/shear_entries.py policies/shear_entries.inc
 """
 import argparse
 import math
 import struct
-import sys
+from fractions import Fraction
 
 TABLES = ((0.3, 31), (0.3, 10), (0.99, 31))  # RandAugment, AutoAugment, TrivialAugmentWide
 
@@ -18,8 +20,7 @@ def f32(x):
 
 
 def fma32(a, b, c):
-    """fmaf of binary32 values: their product is exact in binary64, and so is the sum up to one rounding."""
-    from fractions import Fraction
+    """fmaf of binary32 values: of the values around, the one nearest to the exact result."""
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     near = f32(float(exact))
     around = [near, struct.unpack("f", struct.pack("I", struct.unpack("I", struct.pack("f", near))[0] + 1))[0]]
@@ -32,7 +33,8 @@ def linspace32(end, count):
     """torch.linspace(0, end, count) in binary32, as its vectorised kernels compute it."""
     end = f32(end)
     step = f32(end / (count - 1))
-    return [fma32(step, float(i), 0.0) if i < count // 2 else fma32(-step, float(count - 1 - i), end) for i in range(count)]
+    return [fma32(step, float(i), 0.0) if i < count // 2 else fma32(-step, float(count - 1 - i), end)
+            for i in range(count)]
 
 
 def main():
@@ -46,7 +48,6 @@ def main():
             angle = math.radians(math.degrees(math.atan(m)))
             x, y = math.tan(angle), -(math.sin(-angle) / math.cos(angle))
             out.write(f"{{ {m.hex()}, {x.hex()}, {y.hex()} }},\n")
-    print(f"{len(factors)} factors", file=sys.stderr)
 
 
 main()
