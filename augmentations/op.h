@@ -67,7 +67,9 @@ MOT_FN uint8_t mot_byte(float v)
 #ifdef __CUDA_ARCH__
     return (uint8_t)__float_as_uint(__fadd_rz(fminf(fmaxf(v, 0.0f), 255.0f), 8388608.0f));
 #else
-    return v <= 0.0f ? 0 : v >= 255.0f ? 255 : (uint8_t)v;
+    const int whole = (int)v; /* fits: factors are at most 10000. Vectors have a minimum and a maximum of integers */
+    const int above = whole > 0 ? whole : 0;
+    return (uint8_t)(above < 255 ? above : 255);
 #endif
 }
 

@@ -100,49 +100,118 @@ static void lanes_apply_table(const uint8_t *in, uint8_t *out, size_t n, const l
 
 #endif
 
+#ifdef __AVX2__
+
+/* Three channels, 32 pixels at a time, as two groups of 16 pixels in the two halves of a register. Byte j of the
+ * group's vector k is channel (16 k + j) % 3: so each channel takes every third byte from each of the three vectors,
+ * at places that do not meet, and one choice and one shuffle bring them together. */
+#define LANES_16(f) \
+    f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), f(15)
+#define LANES_32(f) _mm256_setr_epi8(LANES_16(f), LANES_16(f))
+#define LANES_IS_0(j) (j % 3 == 0 ? -1 : 0)
+#define LANES_IS_1(j) (j % 3 == 1 ? -1 : 0)
+#define LANES_IS_2(j) (j % 3 == 2 ? -1 : 0)
+#define LANES_FROM_0(p) (3 * p % 16) /* where channel 0 of pixel p lies once it has been chosen */
+#define LANES_FROM_1(p) ((3 * p + 1) % 16)
+#define LANES_FROM_2(p) ((3 * p + 2) % 16)
+#define LANES_TO_0(j) (j % 3 == 0 ? j / 3 : j % 3 == 2 ? (16 + j) / 3 : (32 + j) / 3) /* and back */
+#define LANES_TO_1(j) (j % 3 == 1 ? j / 3 : j % 3 == 0 ? (16 + j) / 3 : (32 + j) / 3)
+#define LANES_TO_2(j) (j % 3 == 2 ? j / 3 : j % 3 == 1 ? (16 + j) / 3 : (32 + j) / 3)
+
+static inline __m256i lanes_pair(const uint8_t *low, const uint8_t *high)
+{
+    const __m128i l = _mm_loadu_si128((const __m128i *)(const void *)low);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(l), _mm_loadu_si128((const __m128i *)(const void *)high), 1);
+}
+
+static inline __m256i lanes_choose(__m256i first, __m256i second, __m256i third, __m256i is_first, __m256i is_second)
+{
+    return _mm256_blendv_epi8(_mm256_blendv_epi8(third, second, is_second), first, is_first);
+}
+
+static inline size_t lanes_split_3(const uint8_t *in, size_t n, uint8_t (*plane)[LANES_BLOCK])
+{
+    const __m256i is_0 = LANES_32(LANES_IS_0), is_1 = LANES_32(LANES_IS_1), is_2 = LANES_32(LANES_IS_2);
+    const __m256i from_0 = LANES_32(LANES_FROM_0), from_1 = LANES_32(LANES_FROM_1), from_2 = LANES_32(LANES_FROM_2);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32, in += 96) {
+        const __m256i a = lanes_pair(in, in + 48), b = lanes_pair(in + 16, in + 64), c = lanes_pair(in + 32, in + 80);
+        const __m256i p0 = _mm256_shuffle_epi8(lanes_choose(a, b, c, is_0, is_2), from_0);
+        const __m256i p1 = _mm256_shuffle_epi8(lanes_choose(a, b, c, is_1, is_0), from_1);
+        const __m256i p2 = _mm256_shuffle_epi8(lanes_choose(a, b, c, is_2, is_1), from_2);
+        _mm256_storeu_si256((__m256i *)(void *)(plane[0] + i), p0);
+        _mm256_storeu_si256((__m256i *)(void *)(plane[1] + i), p1);
+        _mm256_storeu_si256((__m256i *)(void *)(plane[2] + i), p2);
+    }
+    return i;
+}
+
+static inline size_t lanes_merge_3(const uint8_t (*plane)[LANES_BLOCK], size_t n, uint8_t *out)
+{
+    const __m256i is_0 = LANES_32(LANES_IS_0), is_1 = LANES_32(LANES_IS_1), is_2 = LANES_32(LANES_IS_2);
+    const __m256i to_0 = LANES_32(LANES_TO_0), to_1 = LANES_32(LANES_TO_1), to_2 = LANES_32(LANES_TO_2);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32, out += 96) {
+        const __m256i r = _mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)(const void *)(plane[0] + i)), to_0);
+        const __m256i g = _mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)(const void *)(plane[1] + i)), to_1);
+        const __m256i b = _mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)(const void *)(plane[2] + i)), to_2);
+        const __m256i three[3] = { lanes_choose(r, g, b, is_0, is_1), lanes_choose(r, g, b, is_2, is_0),
+                                   lanes_choose(r, g, b, is_1, is_2) };
+        for (int k = 0; k < 3; k++) {
+            _mm_storeu_si128((__m128i *)(void *)(out + 16 * k), _mm256_castsi256_si128(three[k]));
+            _mm_storeu_si128((__m128i *)(void *)(out + 48 + 16 * k), _mm256_extracti128_si256(three[k], 1));
+        }
+    }
+    return i;
+}
+
+#else
+
+static inline size_t lanes_split_3(const uint8_t *in, size_t n, uint8_t (*plane)[LANES_BLOCK])
+{
+    (void)in, (void)n, (void)plane;
+    return 0;
+}
+
+static inline size_t lanes_merge_3(const uint8_t (*plane)[LANES_BLOCK], size_t n, uint8_t *out)
+{
+    (void)plane, (void)n, (void)out;
+    return 0;
+}
+
+#endif
+
 /* Takes n packed pixels apart into planes, and puts them together again. */
 static inline void lanes_split(const uint8_t *in, int channels, size_t n, uint8_t (*plane)[LANES_BLOCK])
 {
     if (channels == 3)
-        for (size_t i = 0; i < n; i++) {
-            plane[0][i] = in[3 * i];
-            plane[1][i] = in[3 * i + 1];
-            plane[2][i] = in[3 * i + 2];
-        }
+        for (size_t i = lanes_split_3(in, n, plane); i < n; i++)
+            for (size_t c = 0; c < 3; c++)
+                plane[c][i] = in[3 * i + c];
     else if (channels == 4)
-        for (size_t i = 0; i < n; i++) {
-            plane[0][i] = in[4 * i];
-            plane[1][i] = in[4 * i + 1];
-            plane[2][i] = in[4 * i + 2];
-            plane[3][i] = in[4 * i + 3];
-        }
+        for (size_t i = 0; i < n; i++)
+            for (size_t c = 0; c < 4; c++)
+                plane[c][i] = in[4 * i + c];
     else
-        for (size_t i = 0; i < n; i++) {
-            plane[0][i] = in[2 * i];
-            plane[1][i] = in[2 * i + 1];
-        }
+        for (size_t i = 0; i < n; i++)
+            for (size_t c = 0; c < 2; c++)
+                plane[c][i] = in[2 * i + c];
 }
 
 static inline void lanes_merge(const uint8_t (*plane)[LANES_BLOCK], int channels, size_t n, uint8_t *out)
 {
     if (channels == 3)
-        for (size_t i = 0; i < n; i++) {
-            out[3 * i] = plane[0][i];
-            out[3 * i + 1] = plane[1][i];
-            out[3 * i + 2] = plane[2][i];
-        }
+        for (size_t i = lanes_merge_3(plane, n, out); i < n; i++)
+            for (size_t c = 0; c < 3; c++)
+                out[3 * i + c] = plane[c][i];
     else if (channels == 4)
-        for (size_t i = 0; i < n; i++) {
-            out[4 * i] = plane[0][i];
-            out[4 * i + 1] = plane[1][i];
-            out[4 * i + 2] = plane[2][i];
-            out[4 * i + 3] = plane[3][i];
-        }
+        for (size_t i = 0; i < n; i++)
+            for (size_t c = 0; c < 4; c++)
+                out[4 * i + c] = plane[c][i];
     else
-        for (size_t i = 0; i < n; i++) {
-            out[2 * i] = plane[0][i];
-            out[2 * i + 1] = plane[1][i];
-        }
+        for (size_t i = 0; i < n; i++)
+            for (size_t c = 0; c < 2; c++)
+                out[2 * i + c] = plane[c][i];
 }
 
 static inline void lanes_luma(const uint8_t *r, const uint8_t *g, const uint8_t *b, size_t n, uint8_t *out)

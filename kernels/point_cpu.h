@@ -133,28 +133,38 @@ static void point_direct(const mot_view *src, const mot_view *dst, const mot_ste
 
 /* ---- statistics ---- */
 
-/* Four histograms side by side, so that equal neighbours do not wait for each other's count. */
-static void count_samples(const uint8_t *in, size_t stride, size_t n, uint32_t (*four)[256])
+/* Counts n pixels of `size` bytes, of which the first `colors` are counted. Two histograms a channel take turns, so
+ * that equal neighbours do not wait for each other's count. */
+static inline void count_pixels(const uint8_t *in, size_t n, size_t size, int colors, uint32_t (*two)[2][256])
 {
     size_t i = 0;
-    for (; i + 4 <= n; i += 4, in += 4 * stride) {
-        four[0][in[0]]++;
-        four[1][in[stride]]++;
-        four[2][in[2 * stride]]++;
-        four[3][in[3 * stride]]++;
-    }
-    for (; i < n; i++, in += stride)
-        four[0][*in]++;
+    for (; i + 2 <= n; i += 2, in += 2 * size)
+        for (int c = 0; c < colors; c++) {
+            two[c][0][in[c]]++;
+            two[c][1][in[size + (size_t)c]]++;
+        }
+    for (int c = 0; i < n && c < colors; c++)
+        two[c][0][in[c]]++;
 }
 
 static void find_histograms(const mot_view *src, lanes_runs runs, uint32_t (*below)[256], mot_stats *stats)
 {
-    for (int c = 0; c < mot_color_channels(src->channels); c++) {
-        uint32_t four[4][256] = { { 0 } };
-        for (int y = 0; y < runs.rows; y++)
-            count_samples(src->data + y * src->row + c * src->channel, (size_t)src->pixel, runs.length, four);
+    const int colors = mot_color_channels(src->channels);
+    uint32_t two[4][2][256];
+    memset(two, 0, sizeof two);
+    for (int y = 0; y < runs.rows; y++) {
+        const uint8_t *in = src->data + y * src->row;
+        if (src->pixel == 3)
+            count_pixels(in, runs.length, 3, 3, two);
+        else if (src->pixel == 4)
+            count_pixels(in, runs.length, 4, 3, two);
+        else
+            for (int c = 0; c < colors; c++)
+                count_pixels(in + c * src->channel, runs.length, (size_t)src->pixel, 1, &two[c]);
+    }
+    for (int c = 0; c < colors; c++) {
         for (int v = 0; v < 256; v++)
-            below[c][v] = four[0][v] + four[1][v] + four[2][v] + four[3][v];
+            below[c][v] = two[c][0][v] + two[c][1][v];
         mot_stats_of_histogram(below[c], &stats[c]);
     }
 }

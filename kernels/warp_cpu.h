@@ -120,26 +120,150 @@ static void warp_inside(int64_t start, int64_t step, int64_t end, int64_t *x0, i
     *x1 = low < high ? high : *x1;
 }
 
-/* Pixels x0..x1 of a row, all inside. A pixel of three bytes is read as four when that cannot leave the image. */
-static inline void warp_gather_fixed(const warp_plane *p, uint8_t *out_row, int64_t x0, int64_t x1, uint32_t fx,
-                                     uint32_t step_x, uint32_t fy, uint32_t step_y, int size, int read_four)
+/* Pixels of a row, all of them inside, whose positions begin at (fx, fy). The gathers read four bytes a pixel and may
+ * not be used where that would leave the image; they return how many pixels they did. */
+typedef struct warp_line {
+    const uint8_t *in;
+    int64_t row;
+    uint8_t *out;
+    int64_t n;
+    uint32_t fx, fy, step_x, step_y;
+} warp_line;
+
+#if defined(__AVX512BW__)
+
+static inline int64_t warp_gather_four(const warp_line *l, int size)
 {
-    const uint8_t *const in = p->in;
-    const int64_t row = p->in_row;
-    uint8_t *out = out_row + x0 * size;
-    int64_t n = x1 - x0;
-    if (size == 3 && read_four)
-        for (; n > 1; n--, fx += step_x, fy += step_y, out += 3) /* the last pixel's fourth byte is not ours to write */
-            memcpy(out, in + (int64_t)(fy >> 16) * row + (int64_t)(fx >> 16) * 3, 4);
-    for (; n > 0; n--, fx += step_x, fy += step_y, out += size)
-        warp_put(out, in + (int64_t)(fy >> 16) * row + (int64_t)(fx >> 16) * size, size);
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i sixteen_x = _mm512_set1_epi32((int)(l->step_x * 16)), row = _mm512_set1_epi32((int)l->row);
+    const __m512i sixteen_y = _mm512_set1_epi32((int)(l->step_y * 16)), bytes = _mm512_set1_epi32(size);
+    /* three of every four bytes, then three of every four words */
+    const __m512i three_bytes =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    const __m512i three_words = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15);
+    __m512i fx = _mm512_add_epi32(_mm512_set1_epi32((int)l->fx),
+                                  _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)l->step_x)));
+    __m512i fy = _mm512_add_epi32(_mm512_set1_epi32((int)l->fy),
+                                  _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)l->step_y)));
+    int64_t i = 0;
+    for (; i + 16 <= l->n; i += 16) {
+        const __m512i at = _mm512_add_epi32(_mm512_mullo_epi32(_mm512_srli_epi32(fy, 16), row),
+                                            _mm512_mullo_epi32(_mm512_srli_epi32(fx, 16), bytes));
+        const __m512i pixels = _mm512_i32gather_epi32(at, l->in, 1);
+        if (size == 4)
+            _mm512_storeu_si512(l->out + 4 * i, pixels);
+        else
+            _mm512_mask_storeu_epi32(l->out + 3 * i, 0x0FFF,
+                                     _mm512_permutexvar_epi32(three_words, _mm512_shuffle_epi8(pixels, three_bytes)));
+        fx = _mm512_add_epi32(fx, sixteen_x);
+        fy = _mm512_add_epi32(fy, sixteen_y);
+    }
+    return i;
 }
 
-static void warp_fixed(const warp_plane *p, const mot_warp_plan *plan)
+#elif defined(__AVX2__)
+
+static inline int64_t warp_gather_four(const warp_line *l, int size)
+{
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i eight_x = _mm256_set1_epi32((int)(l->step_x * 8)), row = _mm256_set1_epi32((int)l->row);
+    const __m256i eight_y = _mm256_set1_epi32((int)(l->step_y * 8)), bytes = _mm256_set1_epi32(size);
+    const __m256i three_bytes =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    const __m256i three_words = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7);
+    __m256i fx = _mm256_add_epi32(_mm256_set1_epi32((int)l->fx),
+                                  _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)l->step_x)));
+    __m256i fy = _mm256_add_epi32(_mm256_set1_epi32((int)l->fy),
+                                  _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)l->step_y)));
+    int64_t i = 0;
+    for (; i + 8 <= l->n; i += 8) {
+        const __m256i at = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_srli_epi32(fy, 16), row),
+                                            _mm256_mullo_epi32(_mm256_srli_epi32(fx, 16), bytes));
+        const __m256i pixels = _mm256_i32gather_epi32((const int *)(const void *)l->in, at, 1);
+        if (size == 4) {
+            _mm256_storeu_si256((__m256i *)(void *)(l->out + 4 * i), pixels);
+        } else {
+            const __m256i three =
+                _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(pixels, three_bytes), three_words);
+            _mm_storeu_si128((__m128i *)(void *)(l->out + 3 * i), _mm256_castsi256_si128(three));
+            _mm_storel_epi64((__m128i *)(void *)(l->out + 3 * i + 16), _mm256_extracti128_si256(three, 1));
+        }
+        fx = _mm256_add_epi32(fx, eight_x);
+        fy = _mm256_add_epi32(fy, eight_y);
+    }
+    return i;
+}
+
+#else
+
+static inline int64_t warp_gather_four(const warp_line *l, int size)
+{
+    (void)l, (void)size;
+    return 0;
+}
+
+#endif
+
+static inline void warp_gather_line(const warp_line *l, int size, int wide)
+{
+    const int64_t done = wide ? warp_gather_four(l, size) : 0;
+    uint32_t fx = l->fx + (uint32_t)done * l->step_x, fy = l->fy + (uint32_t)done * l->step_y;
+    for (int64_t i = done; i < l->n; i++, fx += l->step_x, fy += l->step_y)
+        warp_put(l->out + i * size, l->in + (int64_t)(fy >> 16) * l->row + (int64_t)(fx >> 16) * size, size);
+}
+
+/* Columns that read the same number of rows further down: they move together. */
+typedef struct warp_run {
+    int32_t first, count; /* columns */
+    int32_t down;         /* rows */
+} warp_run;
+
+#define WARP_BLOCK 16 /* bytes that are copied where fewer are wanted, when what lies behind them is written later */
+
+static void warp_copy_run(uint8_t *out_row, const uint8_t *from_row, int64_t at, int64_t bytes, int64_t row_bytes)
+{
+    if (at + (bytes + WARP_BLOCK - 1) / WARP_BLOCK * WARP_BLOCK > row_bytes) {
+        memcpy(out_row + at, from_row + at, (size_t)bytes);
+        return;
+    }
+    for (int64_t i = 0; i < bytes; i += WARP_BLOCK)
+        memcpy(out_row + at + i, from_row + at + i, WARP_BLOCK);
+}
+
+/* Columns stay columns (step_x is one, and y moves by one a row): runs of them are copied, row by row. False when the
+ * runs are too short to be worth it. */
+static int warp_columns(const warp_plane *p, const mot_warp_plan *plan, warp_run *runs)
+{
+    if ((int32_t)plan->fixed[2] >> 16 != 0)
+        return 0;
+    int count = 0;
+    for (int32_t x = 0; x < p->width; x++) {
+        const int32_t down = (int32_t)(plan->fixed[5] + (uint32_t)x * plan->fixed[3]) >> 16;
+        if (count > 0 && runs[count - 1].down == down)
+            runs[count - 1].count++;
+        else if (2 * count <= p->width)
+            runs[count++] = (warp_run){ x, 1, down };
+        else
+            return 0;
+    }
+    for (int y = 0; y < p->height; y++)
+        for (int r = 0; r < count; r++) {
+            const int64_t in_y = (int64_t)y + runs[r].down;
+            const uint8_t *from = in_y >= 0 && in_y < p->height ? p->in + in_y * p->in_row : p->filled;
+            warp_copy_run(p->out + y * p->out_row, from, (int64_t)runs[r].first * p->size,
+                          (int64_t)runs[r].count * p->size, (int64_t)p->width * p->size);
+        }
+    return 1;
+}
+
+static void warp_fixed(const warp_plane *p, const mot_warp_plan *plan, warp_run *runs)
 {
     const int32_t step_x = (int32_t)plan->fixed[0], step_y = (int32_t)plan->fixed[3];
     const int64_t end_x = (int64_t)p->width * WARP_ONE, end_y = (int64_t)p->height * WARP_ONE;
     const int last_row = p->in_row > 0 ? p->height - 1 : 0; /* in memory */
+    const int64_t extent = (p->in_row > 0 ? p->in_row : -p->in_row) * p->height;
+    if (step_x == WARP_ONE && plan->fixed[1] == 0 && plan->fixed[4] == WARP_ONE && warp_columns(p, plan, runs))
+        return;
     for (int y = 0; y < p->height; y++) {
         const int32_t fx = (int32_t)(plan->fixed[2] + (uint32_t)y * plan->fixed[1]);
         const int32_t fy = (int32_t)(plan->fixed[5] + (uint32_t)y * plan->fixed[4]);
@@ -159,17 +283,25 @@ static void warp_fixed(const warp_plane *p, const mot_warp_plan *plan)
         }
         const int64_t first_x = (fx + x0 * step_x) >> 16, last_x = (fx + (x1 - 1) * step_x) >> 16;
         const int64_t first_y = (fy + x0 * step_y) >> 16, last_y = (fy + (x1 - 1) * step_y) >> 16;
+        /* Positions run one way, so a line that meets the image's last pixel has an end in its column and in its row. */
         const int at_end = (first_x == p->width - 1 || last_x == p->width - 1) &&
                            (first_y == last_row || last_y == last_row);
-        const uint32_t from_x = (uint32_t)(fx + x0 * step_x), from_y = (uint32_t)(fy + x0 * step_y);
+        const warp_line line = { .in = p->in,
+                                 .row = p->in_row,
+                                 .out = out_row + x0 * p->size,
+                                 .n = x1 - x0,
+                                 .fx = (uint32_t)(fx + x0 * step_x),
+                                 .fy = (uint32_t)(fy + x0 * step_y),
+                                 .step_x = (uint32_t)step_x,
+                                 .step_y = (uint32_t)step_y };
         if (p->size == 1)
-            warp_gather_fixed(p, out_row, x0, x1, from_x, (uint32_t)step_x, from_y, (uint32_t)step_y, 1, 0);
+            warp_gather_line(&line, 1, 0);
         else if (p->size == 2)
-            warp_gather_fixed(p, out_row, x0, x1, from_x, (uint32_t)step_x, from_y, (uint32_t)step_y, 2, 0);
+            warp_gather_line(&line, 2, 0);
         else if (p->size == 3)
-            warp_gather_fixed(p, out_row, x0, x1, from_x, (uint32_t)step_x, from_y, (uint32_t)step_y, 3, !at_end);
+            warp_gather_line(&line, 3, !at_end && extent < INT32_MAX);
         else
-            warp_gather_fixed(p, out_row, x0, x1, from_x, (uint32_t)step_x, from_y, (uint32_t)step_y, 4, 0);
+            warp_gather_line(&line, 4, extent < INT32_MAX);
     }
 }
 
@@ -187,8 +319,8 @@ static void warp_nearest(const mot_view *src, const mot_view *dst, const mot_ste
         return;
     }
     const int planes = src->pixel == 1 ? src->channels : 1, size = src->channels / planes;
-    int32_t *columns = scratch;
-    uint8_t *filled = (uint8_t *)(columns + src->width);
+    warp_run *runs = scratch; /* [width / 2 + 2], or one index per column */
+    uint8_t *filled = (uint8_t *)scratch + sizeof(warp_run) * ((size_t)src->width / 2 + 2);
     for (int c = 0; c < planes; c++) {
         for (int64_t x = 0; x < src->width; x++)
             warp_put(filled + x * size, steps[0].fill + c, size);
@@ -202,9 +334,9 @@ static void warp_nearest(const mot_view *src, const mot_view *dst, const mot_ste
                                .fill = steps[0].fill + c,
                                .filled = filled };
         if (plan.path == MOT_WARP_SCALE)
-            warp_scale(&p, &plan, columns);
+            warp_scale(&p, &plan, scratch);
         else
-            warp_fixed(&p, &plan);
+            warp_fixed(&p, &plan, runs);
     }
 }
 

@@ -10,8 +10,8 @@
 #include "kernels/point.h"
 #include "kernels/stats.h"
 
-#define MOT_CHAIN_ITEMS 8
-#define MOT_CHAIN_TABLES 3
+#define MOT_CHAIN_ITEMS 6
+#define MOT_CHAIN_TABLES 2
 
 enum chain_kind { CHAIN_TABLE, CHAIN_COLOR, CHAIN_ERASE };
 
@@ -25,9 +25,14 @@ struct chain_item {
 };
 
 struct chain {
-    int items, tables;
     chain_item item[MOT_CHAIN_ITEMS];
     uint8_t table[MOT_CHAIN_TABLES][3][256];
+};
+
+/* How much of the chain is in use; every thread keeps its own, equal copy. */
+struct chain_state {
+    int items, tables;
+    bool open; /* the last item is a table, which further tables go into */
 };
 
 /* How many channels hold colour. */
@@ -90,11 +95,11 @@ template <int FORMAT> DEVICE void apply_color(int op, const mot_arg *arg, int ch
 }
 #include "kernels/shapes_off.h"
 
-/* Runs the chain on four pixels that lie at (x[i], y[i]). */
+/* Runs the first `items` of the chain on the four pixels from (x, y). */
 template <int FORMAT>
-DEVICE void apply_chain(const chain &c, int channels, const int x[4], const int y[4], uint32_t px[4])
+DEVICE void apply_chain(const chain &c, int items, int channels, int x, int y, uint32_t px[4])
 {
-    for (int k = 0; k < c.items; k++) {
+    for (int k = 0; k < items; k++) {
         const chain_item &item = c.item[k];
         if (item.kind == CHAIN_TABLE) {
             apply_table<FORMAT>(c.table[item.table], channels, px);
@@ -103,76 +108,72 @@ DEVICE void apply_chain(const chain &c, int channels, const int x[4], const int 
         } else {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                if (x[i] >= item.rect.x0 && x[i] < item.rect.x1 && y[i] >= item.rect.y0 && y[i] < item.rect.y1)
+                if (x + i >= item.rect.x0 && x + i < item.rect.x1 && y >= item.rect.y0 && y < item.rect.y1)
                     px[i] = item.fill;
         }
     }
 }
 
-/* Whether one more item of this kind fits. All threads agree. */
-DEVICE bool chain_takes(const chain &c, chain_kind kind)
+/* Whether one more item of this kind fits. */
+DEVICE bool chain_takes(const chain_state &n, chain_kind kind)
 {
-    const bool merges = kind == CHAIN_TABLE && c.items > 0 && c.item[c.items - 1].kind == CHAIN_TABLE;
-    return merges || (c.items < MOT_CHAIN_ITEMS && (kind != CHAIN_TABLE || c.tables < MOT_CHAIN_TABLES));
+    return (kind == CHAIN_TABLE && n.open) ||
+           (n.items < MOT_CHAIN_ITEMS && (kind != CHAIN_TABLE || n.tables < MOT_CHAIN_TABLES));
 }
 
-/* Makes the last item a table to write into, and returns it; a new one holds 0..255. For all threads. */
-DEVICE uint8_t (*chain_table(chain &c))[256]
+/* ---- appending: for all threads; a barrier must follow before the chain is applied. An entry of a table is always
+ * written by the same thread, so that ops that go into one table need no barrier between them. ---- */
+
+DEVICE uint8_t (*chain_table(chain &c, chain_state &n))[256]
 {
-    const bool fresh = c.items == 0 || c.item[c.items - 1].kind != CHAIN_TABLE;
-    __syncthreads();
-    if (fresh) {
-        const int t = c.tables;
-        for (int v = threadIdx.x; v < 3 * 256; v += blockDim.x)
-            c.table[t][v >> 8][v & 255] = (uint8_t)v;
-        __syncthreads(); /* everybody has read c.tables */
+    if (!n.open) {
+        for (int v = threadIdx.x; v < 256; v += blockDim.x)
+            c.table[n.tables][0][v] = c.table[n.tables][1][v] = c.table[n.tables][2][v] = (uint8_t)v;
         if (threadIdx.x == 0) {
-            c.item[c.items].kind = CHAIN_TABLE;
-            c.item[c.items].table = t;
-            c.items++;
-            c.tables++;
+            c.item[n.items].kind = CHAIN_TABLE;
+            c.item[n.items].table = n.tables;
         }
+        n.items++, n.tables++;
+        n.open = true;
     }
-    __syncthreads();
-    return c.table[c.item[c.items - 1].table];
+    return c.table[n.tables - 1];
 }
 
-/* Appends a point op, or a stats op whose statistics are known. For all threads. */
-DEVICE void chain_point(chain &c, int op, const mot_arg *arg)
+DEVICE void chain_point(chain &c, chain_state &n, int op, const mot_arg *arg)
 {
-    uint8_t(*table)[256] = chain_table(c);
+    uint8_t(*table)[256] = chain_table(c, n);
     for (int v = threadIdx.x; v < 256; v += blockDim.x) {
         const uint8_t in0 = table[0][v], in1 = table[1][v], in2 = table[2][v];
-        table[0][v] = mot_point_value(op, in0, arg);
-        table[1][v] = mot_point_value(op, in1, arg);
-        table[2][v] = mot_point_value(op, in2, arg);
+        const uint8_t out0 = mot_point_value(op, in0, arg); /* most often the three tables are still the same */
+        table[0][v] = out0;
+        table[1][v] = in1 == in0 ? out0 : mot_point_value(op, in1, arg);
+        table[2][v] = in2 == in0 ? out0 : mot_point_value(op, in2, arg);
     }
-    __syncthreads();
 }
 
-DEVICE void chain_stats(chain &c, int op, const mot_stats *stats /* [colors] */, int colors, const mot_arg *arg)
+/* A stats op whose statistics are known. */
+DEVICE void chain_stats(chain &c, chain_state &n, int op, const mot_stats *stats /* [colors] */, int colors,
+                        const mot_arg *arg)
 {
-    uint8_t(*table)[256] = chain_table(c);
+    uint8_t(*table)[256] = chain_table(c, n);
     for (int v = threadIdx.x; v < 256 * colors; v += blockDim.x) {
         uint8_t *entry = &table[v >> 8][v & 255];
         *entry = mot_stats_value(op, *entry, &stats[v >> 8], arg);
     }
-    __syncthreads();
 }
 
-DEVICE void chain_append(chain &c, chain_kind kind, const mot_step *step, mot_rect rect, uint32_t fill)
+DEVICE void chain_append(chain &c, chain_state &n, chain_kind kind, const mot_step *step, mot_rect rect, uint32_t fill)
 {
-    __syncthreads();
     if (threadIdx.x == 0) {
-        chain_item &item = c.item[c.items];
+        chain_item &item = c.item[n.items];
         item.kind = kind;
         item.op = step->op;
         item.arg = step->arg;
         item.rect = rect;
         item.fill = fill;
-        c.items++;
     }
-    __syncthreads();
+    n.items++;
+    n.open = false;
 }
 
 #endif

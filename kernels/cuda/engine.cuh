@@ -14,28 +14,32 @@
 #include "kernels/cuda/tile.h"
 #include "motley/op.h"
 
+#define MOT_WINDOW 4 /* steps held in shared memory */
+
 struct engine {
-    mot_step step; /* the one being taken */
-    chain work;    /* what remains to be done to an evaluated pixel */
+    arrival load;
+    chain work;              /* what remains to be done to an evaluated pixel */
+    mot_step step[MOT_WINDOW];
     mot_warp_plan plan;
-    int box_x, box_y, box_width, box_height;
+    int box_x, box_y, box_width, box_height, blocks;
     mot_stats stats[3];
-    uint32_t partial[3][256]; /* this CTA's histogram; or its lows, highs and sum */
-    uint32_t total[3][256];   /* the image's, then how many samples are below */
+    uint32_t partial[3][256]; /* this CTA's histogram; or its lows, highs */
     unsigned long long sum, total_sum;
-    uint32_t output[4][256];  /* motley_output's table, when there is one */
 };
 
 /* What every thread knows about the pass; the same in all of them. */
 struct pass_state {
     source_kind source;
-    mot_tile tile;
-    int box_x, box_y, pitch;
+    mot_tile tile; /* what this CTA writes */
+    box in;
     uint32_t fill;
-    int op;
-    bool strided; /* the source is read as MOT_FORMAT_STRIDED */
+    const mot_step *spatial; /* the spatial op, in shared memory */
+    bool pending;            /* the box is still being loaded */
+    bool strided;            /* the image is read as MOT_FORMAT_STRIDED */
     bool premultiplied;
-    bool arrived; /* group_arrive() is still to be followed by group_wait() */
+    bool arrived;            /* group_arrive() is still to be followed by group_wait() */
+    uint32_t turn;           /* of e.load */
+    chain_state chain;       /* of e.work */
 };
 
 DEVICE int shape_of(int op)
@@ -73,36 +77,31 @@ DEVICE uint32_t fill_word(const mot_step &step)
 
 /* Four pixels as the pass has them so far. */
 template <int FORMAT>
-DEVICE void evaluate(const engine &e, const pass_state &p, const mot_view &src, const uint32_t *box, int x, int y,
-                     uint32_t px[4])
+DEVICE void evaluate(const engine &e, const pass_state &p, const mot_view &src, int x, int y, uint32_t px[4])
 {
     const int channels = channels_of(FORMAT, src);
-    const box_taps taps = { box, p.box_x, p.box_y, p.pitch };
+    const box_taps<FORMAT> taps = { p.in };
     switch (p.source) {
-    case FROM_IMAGE:
-        fetch_from<FORMAT>(src, p.strided, x, y, px);
+    case FROM_BOX:
+        box_read<FORMAT>(p.in, x, y, px);
         break;
-    case FROM_TILE: {
-        const uint4 w = *(const uint4 *)&box[(y - p.tile.y0) * p.pitch + (x - p.tile.x0)];
-        px[0] = w.x, px[1] = w.y, px[2] = w.z, px[3] = w.w;
-        break;
-    }
     case FROM_FIXED:
         warp_fixed(e.plan, taps, p.fill, x, y, px);
         break;
     case FROM_BETWEEN:
-        for (int i = 0; i < 4; i++)
-            px[i] = warp_between(e.plan, taps, channels, p.fill, x + i, y);
+#pragma unroll 1
+        for (int i = 0; i < 4; i++) {
+            const uint32_t v = warp_between(e.plan, taps, channels, p.fill, x + i, y);
+            const uint32_t out = p.premultiplied ? unpremultiplied(v, channels) : v;
+            px[0] = i == 0 ? out : px[0], px[1] = i == 1 ? out : px[1]; /* no array in memory */
+            px[2] = i == 2 ? out : px[2], px[3] = i == 3 ? out : px[3];
+        }
         break;
     case FROM_STENCIL:
-        stencil_quad(taps, p.op, &e.step.arg, colors_of<FORMAT>(channels), src.width, src.height, x, y, px);
+        stencil_quad(taps, p.spatial->op, &p.spatial->arg, colors_of<FORMAT>(channels), src.width, src.height, x, y, px);
         break;
     }
-    if (p.premultiplied && p.source != FROM_TILE)
-        for (int i = 0; i < 4; i++)
-            px[i] = unpremultiplied(px[i], channels);
-    const int xs[4] = { x, x + 1, x + 2, x + 3 }, ys[4] = { y, y, y, y };
-    apply_chain<FORMAT>(e.work, channels, xs, ys, px);
+    apply_chain<FORMAT>(e.work, p.chain.items, channels, x, y, px);
 }
 
 /* Calls body(x, y) for the tile's groups of four pixels, a warp's 32 lanes side by side; whole warps take part, lanes
@@ -111,10 +110,17 @@ template <class BODY> DEVICE void for_quads(const mot_tile &t, BODY body)
 {
     const int across = (t.x1 - t.x0 + 15) / 16 * 4, rows = t.y1 - t.y0;
     const int quads = across > 0 && rows > 0 ? across * rows : 0;
-    for (int first = (threadIdx.x & ~31); first < quads; first += blockDim.x) {
-        const int q = first + (threadIdx.x & 31);
-        const int row = q / across, x = t.x0 + (q - row * across) * 4;
-        body(q < quads && x < t.x1 ? x : -1, t.y0 + row);
+    if (quads == 0)
+        return;
+    const int down = blockDim.x / across, right = blockDim.x - down * across; /* one turn of the CTA */
+    int y = threadIdx.x / across, column = threadIdx.x - y * across;
+    y += t.y0;
+    for (int q = threadIdx.x; q - (int)(threadIdx.x & 31) < quads; q += blockDim.x) {
+        const int x = t.x0 + column * 4;
+        body(q < quads && x < t.x1 ? x : -1, y);
+        y += down, column += right;
+        if (column >= across)
+            column -= across, y++;
     }
 }
 
@@ -136,7 +142,7 @@ DEVICE uint32_t warp_max4(uint32_t v)
 
 /* This CTA's share, into e.partial and e.sum. partial[0]: lows, partial[1]: highs, by channel, for MOT_NEEDS_RANGE. */
 template <int FORMAT>
-DEVICE void count_tile(engine &e, const pass_state &p, const mot_view &src, const uint32_t *box, int needs)
+DEVICE void count_tile(engine &e, const pass_state &p, const mot_view &src, int needs)
 {
     const int channels = channels_of(FORMAT, src), colors = colors_of<FORMAT>(channels);
     __syncthreads();
@@ -150,7 +156,7 @@ DEVICE void count_tile(engine &e, const pass_state &p, const mot_view &src, cons
         if (x < 0)
             return;
         uint32_t px[4];
-        evaluate<FORMAT>(e, p, src, box, x, y, px);
+        evaluate<FORMAT>(e, p, src, x, y, px);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             if (x + i >= p.tile.x1)
@@ -185,8 +191,8 @@ DEVICE void count_tile(engine &e, const pass_state &p, const mot_view &src, cons
     __syncthreads();
 }
 
-/* Adds up the group's shares into e.total and e.total_sum. */
-DEVICE void count_group(engine &e, int needs)
+/* Adds up the group's shares into total ([3][256]) and e.total_sum. */
+DEVICE void count_group(engine &e, uint32_t (*total)[256], int needs)
 {
     const int size = group_size();
     group_sync();
@@ -195,7 +201,7 @@ DEVICE void count_group(engine &e, int needs)
         uint32_t n = 0;
         for (int rank = 0; rank < size; rank++)
             n += group_at(&e.partial[0][0], rank)[i];
-        e.total[i >> 8][i & 255] = n;
+        total[i >> 8][i & 255] = n;
     }
     if (threadIdx.x < 3 && needs == MOT_NEEDS_RANGE) {
         uint32_t low = 255, high = 0;
@@ -203,8 +209,8 @@ DEVICE void count_group(engine &e, int needs)
             low = min(low, group_at(&e.partial[0][0], rank)[threadIdx.x]);
             high = max(high, group_at(&e.partial[1][0], rank)[threadIdx.x]);
         }
-        e.total[0][threadIdx.x] = low;
-        e.total[1][threadIdx.x] = high;
+        total[0][threadIdx.x] = low;
+        total[1][threadIdx.x] = high;
     }
     if (threadIdx.x == 0 && needs == MOT_NEEDS_MEAN) {
         e.total_sum = 0;
@@ -214,15 +220,15 @@ DEVICE void count_group(engine &e, int needs)
     group_sync();
 }
 
-/* Turns e.total into e.stats: a warp scans a channel, eight entries a lane. */
-DEVICE void finish_stats(engine &e, int needs, int width, int height)
+/* Turns the total into e.stats: a warp scans a channel, eight entries a lane. */
+DEVICE void finish_stats(engine &e, uint32_t (*total)[256], int needs, int width, int height)
 {
     const int lane = threadIdx.x & 31;
     const uint32_t n = (uint32_t)width * (uint32_t)height;
     for (int c = threadIdx.x / 32; c < 3 && needs == MOT_NEEDS_HISTOGRAM; c += blockDim.x / 32) {
         uint32_t count[8], own = 0, low = 256, high = 0, last = 0;
         for (int i = 0; i < 8; i++) {
-            count[i] = e.total[c][8 * lane + i];
+            count[i] = total[c][8 * lane + i];
             own += count[i];
             if (count[i]) {
                 low = min(low, (uint32_t)(8 * lane + i));
@@ -237,7 +243,7 @@ DEVICE void finish_stats(engine &e, int needs, int width, int height)
         }
         below -= own;
         for (int i = 0; i < 8; i++) {
-            e.total[c][8 * lane + i] = below;
+            total[c][8 * lane + i] = below;
             below += count[i];
         }
         const unsigned filled = __ballot_sync(0xFFFFFFFFu, own != 0);
@@ -246,11 +252,11 @@ DEVICE void finish_stats(engine &e, int needs, int width, int height)
         high = __shfl_sync(0xFFFFFFFFu, high, top);
         last = __shfl_sync(0xFFFFFFFFu, last, top);
         if (lane == 0)
-            e.stats[c] = mot_stats{ n, low, high, last, 0, e.total[c] };
+            e.stats[c] = mot_stats{ n, low, high, last, 0, total[c] };
     }
     if (threadIdx.x < 3 && needs != MOT_NEEDS_HISTOGRAM) {
         const uint32_t mean = needs == MOT_NEEDS_MEAN ? mot_stats_mean(e.total_sum, n) : 0;
-        e.stats[threadIdx.x] = mot_stats{ n, e.total[0][threadIdx.x], e.total[1][threadIdx.x], 0, mean, e.total[0] };
+        e.stats[threadIdx.x] = mot_stats{ n, total[0][threadIdx.x], total[1][threadIdx.x], 0, mean, total[0] };
     }
     __syncthreads();
 }
@@ -308,40 +314,16 @@ DEVICE void find_box(engine &e, const mot_tile &t, int op, int width, int height
             low_x = fmin(low_x, in_x), high_x = fmax(high_x, in_x);
             low_y = fmin(low_y, in_y), high_y = fmax(high_y, in_y);
         }
-        const int margin = between ? 3 : 0;
-        x0 = (int)fmin(fmax(low_x - margin, 0.0), (double)width);
-        y0 = (int)fmin(fmax(low_y - margin, 0.0), (double)height);
-        x1 = (int)fmin(fmax(high_x + margin + 1, 0.0), (double)width);
-        y1 = (int)fmin(fmax(high_y + margin + 1, 0.0), (double)height);
-        if (between) { /* taps are clamped to the image, so keep a sample of it */
-            x0 = min(x0, width - 1), y0 = min(y0, height - 1);
-            x1 = max(x1, 1), y1 = max(y1, 1);
-        }
+        const int margin = between ? 3 : 0; /* taps are clamped to the image: at least one sample of it stays */
+        x0 = (int)fmin(fmax(low_x - margin, 0.0), width - 1.0);
+        y0 = (int)fmin(fmax(low_y - margin, 0.0), height - 1.0);
+        x1 = (int)fmax(fmin(high_x + margin + 1, (double)width), 1.0);
+        y1 = (int)fmax(fmin(high_y + margin + 1, (double)height), 1.0);
     }
-    x0 = max(x0, 0) & ~3, y0 = max(y0, 0), x1 = min(x1, width), y1 = min(y1, height);
-    e.box_x = x0;
-    e.box_y = y0;
-    e.box_width = max(mot_tile_pitch(x0, x1), 4);
-    e.box_height = max(y1 - y0, 0);
-}
-
-/* Loads the box, the chain so far applied. */
-template <int FORMAT>
-DEVICE void load_box(const engine &e, const pass_state &p, const mot_view &src, uint32_t *box)
-{
-    const int channels = channels_of(FORMAT, src);
-    const int across = p.pitch / 4, quads = across * e.box_height;
-    for (int q = threadIdx.x; q < quads; q += blockDim.x) {
-        const int row = q / across, x = p.box_x + (q - row * across) * 4, y = p.box_y + row;
-        uint32_t px[4];
-        fetch_from<FORMAT>(src, p.strided, x, y, px);
-        const int xs[4] = { x, x + 1, x + 2, x + 3 }, ys[4] = { y, y, y, y };
-        apply_chain<FORMAT>(e.work, channels, xs, ys, px);
-        if (p.premultiplied)
-            for (int i = 0; i < 4; i++)
-                px[i] = premultiplied(px[i], channels);
-        *(uint4 *)&box[4 * q] = make_uint4(px[0], px[1], px[2], px[3]);
-    }
+    e.box_x = max(x0, 0) & ~15;
+    e.box_y = max(y0, 0);
+    e.box_width = max((min(x1, width) - e.box_x + 15) & ~15, 16);
+    e.box_height = max(min(y1, height) - e.box_y, 1);
 }
 
 /* Column and row tables of a SCALE warp for a tile: sums from the first pixel on, one after the other. */
@@ -362,100 +344,128 @@ DEVICE void scale_tables(const mot_warp_plan &plan, const mot_tile &t, int *colu
     __syncthreads();
 }
 
-/* Does the spatial op on the tile straight from the image, into shared memory: pitch words a row, 16-byte groups. */
+/* Does the spatial op on the tile straight from the image, into the box, which then is the tile. For what cannot be
+ * boxed: slow, and right. */
 template <int FORMAT>
-DEVICE void fill_tile(const engine &e, const pass_state &p, const mot_view &src, uint32_t *tile, int *tables)
+static __device__ __noinline__ void fill_tile(const engine &e, const pass_state &p, const mot_view &src, int *tables)
 {
-    const int channels = channels_of(FORMAT, src);
-    const image_taps<FORMAT> taps = { src, e.work, p.premultiplied, p.strided };
+    const int channels = channels_of(FORMAT, src), op = p.spatial->op;
+    const image_taps<FORMAT> taps = { src, e.work, p.chain.items, p.premultiplied, p.strided };
     const mot_tile &t = p.tile;
-    if (shape_of(p.op) == MOTLEY_SHAPE_WARP && e.plan.path == MOT_WARP_DOUBLE) {
-        for (int y = t.y0 + threadIdx.x; y < t.y1; y += blockDim.x) {
-            double in_x, in_y;
-            mot_warp_double_start(&e.plan, &in_x, &in_y);
-            for (int row = 0; row < y; row++)
-                in_x += e.plan.m[1], in_y += e.plan.m[4];
-            for (int x = 0; x < t.x1; x++, in_x += e.plan.m[0], in_y += e.plan.m[3]) {
-                if (x < t.x0)
-                    continue;
-                const int i = mot_warp_index(in_x, src.width), j = mot_warp_index(in_y, src.height);
-                tile[(y - t.y0) * p.pitch + x - t.x0] = i >= 0 && j >= 0 ? taps(i, j) : p.fill;
-            }
-        }
-        return;
-    }
-    const bool scale = shape_of(p.op) == MOTLEY_SHAPE_WARP && e.plan.path == MOT_WARP_SCALE;
+    const bool warp = shape_of(op) == MOTLEY_SHAPE_WARP, scale = warp && e.plan.path == MOT_WARP_SCALE;
     int *const columns = tables, *const rows = tables + (t.x1 - t.x0);
-    if (scale)
+    if (scale && t.x0 < t.x1 && t.y0 < t.y1)
         scale_tables(e.plan, t, columns, rows);
     for_quads(t, [&](int x, int y) {
         if (x < 0)
             return;
         uint32_t px[4];
-        if (shape_of(p.op) == MOTLEY_SHAPE_STENCIL) {
-            stencil_quad(taps, p.op, &e.step.arg, colors_of<FORMAT>(channels), src.width, src.height, x, y, px);
-        } else if (scale) {
-            for (int i = 0; i < 4; i++) {
-                const int column = x + i < t.x1 ? columns[x + i - t.x0] : -1, row = rows[y - t.y0];
-                px[i] = column >= 0 && row >= 0 ? taps(column, row) : p.fill;
-            }
+        if (!warp) {
+            stencil_quad(taps, op, &p.spatial->arg, colors_of<FORMAT>(channels), src.width, src.height, x, y, px);
         } else if (e.plan.path == MOT_WARP_FIXED) {
             warp_fixed(e.plan, taps, p.fill, x, y, px);
         } else {
-            for (int i = 0; i < 4; i++)
-                px[i] = x + i < t.x1 ? warp_between(e.plan, taps, channels, p.fill, x + i, y) : 0;
+            double in_x, in_y; /* DOUBLE: the sums begin anew for each group of four */
+            mot_warp_double_start(&e.plan, &in_x, &in_y);
+            for (int row = 0; row < y && e.plan.path == MOT_WARP_DOUBLE; row++)
+                in_x += e.plan.m[1], in_y += e.plan.m[4];
+            for (int column = 0; column < x && e.plan.path == MOT_WARP_DOUBLE; column++)
+                in_x += e.plan.m[0], in_y += e.plan.m[3];
+            for (int i = 0; i < 4; i++, in_x += e.plan.m[0], in_y += e.plan.m[3]) {
+                px[i] = 0;
+                if (x + i >= t.x1)
+                    continue;
+                if (!scale && e.plan.path != MOT_WARP_DOUBLE) {
+                    px[i] = warp_between(e.plan, taps, channels, p.fill, x + i, y);
+                } else {
+                    const int column = scale ? columns[x + i - t.x0] : mot_warp_index(in_x, src.width);
+                    const int row = scale ? rows[y - t.y0] : mot_warp_index(in_y, src.height);
+                    px[i] = column >= 0 && row >= 0 ? taps(column, row) : p.fill;
+                }
+            }
         }
         if (p.premultiplied)
             for (int i = 0; i < 4; i++)
                 px[i] = unpremultiplied(px[i], channels);
-        *(uint4 *)&tile[(y - t.y0) * p.pitch + x - t.x0] = make_uint4(px[0], px[1], px[2], px[3]);
+        box_write<FORMAT>(p.in, x, y, px);
     });
 }
 
-/* Takes the spatial op in e.step: after it, evaluate() gives the op's output and the chain is empty. No CTA of the
- * group may write to `src` before source_is_free(). */
+/* The tile that this CTA writes, and what it reads for it, without a spatial op: starts to load it. */
+template <int FORMAT> DEVICE void load_slab(engine &e, pass_state &p, const mot_view &src, uint8_t *memory)
+{
+    p.tile = mot_tile_of(group_rank(), group_size(), src.width, src.height, 0);
+    p.source = FROM_BOX;
+    p.in.data = memory;
+    const bool any = p.tile.x0 < p.tile.x1 && p.tile.y0 < p.tile.y1;
+    box_place<FORMAT>(p.in, p.tile.x0, p.tile.y0, any ? (p.tile.x1 - p.tile.x0 + 15) & ~15 : 0,
+                      any ? p.tile.y1 - p.tile.y0 : 0);
+    p.pending = any && box_load<FORMAT>(p.in, src, p.strided, e.load);
+}
+
+/* The first half of a spatial op, `step` in shared memory: what to read, on its way. Every thread is done with the box.
+ * The chain so far will be applied to it by end_spatial(). */
 template <int FORMAT>
-DEVICE void take_spatial(engine &e, pass_state &p, const mot_view &src, uint32_t *box, int box_words)
+DEVICE void begin_spatial(engine &e, pass_state &p, const mot_step *step, const mot_view &src, uint8_t *memory,
+                          int box_bytes_most)
+{
+    p.spatial = step;
+    p.fill = fill_word(*step);
+    const bool warp = shape_of(step->op) == MOTLEY_SHAPE_WARP;
+    if (threadIdx.x == 0) {
+        e.blocks = 0;
+        if (warp) {
+            mot_warp_make_plan(step->op, src.width, src.height, &step->arg, step->interpolation, &e.plan);
+            simplify_plan(e.plan);
+            e.blocks = e.plan.m[3] != 0; /* rows do not stay rows */
+        }
+        find_box(e, mot_tile_of(group_rank(), group_size(), src.width, src.height, e.blocks), step->op, src.width,
+                 src.height);
+    }
+    __syncthreads();
+    p.tile = mot_tile_of(group_rank(), group_size(), src.width, src.height, e.blocks);
+    const bool between = warp && (e.plan.path == MOT_WARP_BILINEAR || e.plan.path == MOT_WARP_BICUBIC);
+    p.premultiplied = between && (src.channels == 2 || src.channels == 4);
+    p.in.data = memory;
+    if (e.box_width > 0 && box_bytes<FORMAT>(1, 1) * (int64_t)e.box_width * e.box_height <= box_bytes_most) {
+        box_place<FORMAT>(p.in, e.box_x, e.box_y, e.box_width, e.box_height);
+        p.pending = box_load<FORMAT>(p.in, src, p.strided, e.load);
+        p.source = warp ? between ? FROM_BETWEEN : FROM_FIXED : FROM_STENCIL;
+    } else {
+        p.pending = false;
+        p.source = FROM_BOX; /* fill_tile() will make it so */
+    }
+}
+
+/* The second half: after it evaluate() gives the op's output and the chain is empty. No CTA of the group may write to
+ * `src` before source_is_free(). */
+template <int FORMAT> DEVICE void end_spatial(engine &e, pass_state &p, const mot_view &src)
 {
     const int channels = channels_of(FORMAT, src);
-    p.op = e.step.op;
-    p.fill = fill_word(e.step);
-    if (threadIdx.x == 0) {
-        bool blocks = false;
-        if (shape_of(p.op) == MOTLEY_SHAPE_WARP) {
-            mot_warp_make_plan(p.op, src.width, src.height, &e.step.arg, e.step.interpolation, &e.plan);
-            simplify_plan(e.plan);
-            blocks = e.plan.m[3] != 0; /* rows do not stay rows */
+    box_wait(p.pending, e.load, p.turn);
+    p.pending = false;
+    if (p.source == FROM_BOX) {
+        const mot_tile &t = p.tile;
+        const bool any = t.x0 < t.x1 && t.y0 < t.y1;
+        box_place<FORMAT>(p.in, t.x0, t.y0, any ? (t.x1 - t.x0 + 15) & ~15 : 0, any ? t.y1 - t.y0 : 0);
+        fill_tile<FORMAT>(e, p, src, (int *)(p.in.data + planes_of(FORMAT) * p.in.plane));
+    } else if (p.chain.items > 0 || p.premultiplied) {
+        const int across = p.in.width / 4, quads = across * p.in.height;
+        for (int q = threadIdx.x; q < quads; q += blockDim.x) {
+            const int row = q / across, x = p.in.x0 + (q - row * across) * 4, y = p.in.y0 + row;
+            uint32_t px[4];
+            box_read<FORMAT>(p.in, x, y, px);
+            apply_chain<FORMAT>(e.work, p.chain.items, channels, x, y, px);
+            if (p.premultiplied)
+                for (int i = 0; i < 4; i++)
+                    px[i] = premultiplied(px[i], channels);
+            box_write<FORMAT>(p.in, x, y, px);
         }
-        e.box_width = blocks;
     }
-    __syncthreads();
-    p.tile = mot_tile_of(group_rank(), group_size(), src.width, src.height, e.box_width);
-    const bool between = shape_of(p.op) == MOTLEY_SHAPE_WARP &&
-                         (e.plan.path == MOT_WARP_BILINEAR || e.plan.path == MOT_WARP_BICUBIC);
-    p.premultiplied = between && (channels == 2 || channels == 4);
-    __syncthreads();
-    if (threadIdx.x == 0)
-        find_box(e, p.tile, p.op, src.width, src.height);
-    __syncthreads();
-    if (e.box_width > 0 && (int64_t)e.box_width * e.box_height <= box_words) {
-        p.box_x = e.box_x;
-        p.box_y = e.box_y;
-        p.pitch = e.box_width;
-        load_box<FORMAT>(e, p, src, box);
-        p.source = shape_of(p.op) == MOTLEY_SHAPE_STENCIL ? FROM_STENCIL : between ? FROM_BETWEEN : FROM_FIXED;
-    } else {
-        p.pitch = mot_tile_pitch(p.tile.x0, p.tile.x1);
-        const int rows = p.tile.y1 > p.tile.y0 ? p.tile.y1 - p.tile.y0 : 0;
-        fill_tile<FORMAT>(e, p, src, box, (int *)(box + p.pitch * rows));
-        p.source = FROM_TILE;
-    }
-    __syncthreads();
-    if (threadIdx.x == 0)
-        e.work.items = e.work.tables = 0;
     group_arrive();
     p.arrived = true;
     __syncthreads();
+    p.chain = chain_state{};
 }
 
 /* Waits until every CTA of the group has read what it needs of the pass's source. */
@@ -469,19 +479,33 @@ DEVICE void source_is_free(pass_state &p)
 /* ---- writing ---- */
 
 /* Any type, any strides: through the table of motley_output. */
-DEVICE void store_output(const engine &e, const mot_cuda_job &job, const mot_view &out, int x, int y,
+DEVICE void store_output(const uint32_t (*table)[256], const mot_cuda_job &job, const mot_view &out, int x, int y,
                          const uint32_t px[4])
 {
     for (int c = 0; c < out.channels; c++) {
         uint8_t *p = address(out, x, y) + c * out.channel;
-        for (int i = 0; i < 4 && x + i < out.width; i++, p += out.pixel) {
-            const uint32_t bits = e.output[c][byte_of(px[i], c)];
+        uint32_t bits[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            bits[i] = table[c][byte_of(px[i], c)];
+        if (job.output_dtype == MOTLEY_F32 && out.pixel == 4 && x + 4 <= out.width && aligned(p, 16)) {
+            *(uint4 *)p = make_uint4(bits[0], bits[1], bits[2], bits[3]);
+            continue;
+        }
+        if (out.pixel == 2 && job.output_dtype >= MOTLEY_F16 && x + 4 <= out.width && aligned(p, 8)) {
+            *(uint2 *)p = make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
+            continue;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++, p += out.pixel) {
+            if (x + i >= out.width)
+                break;
             if (job.output_dtype == MOTLEY_F32)
-                *(uint32_t *)p = bits;
+                *(uint32_t *)p = bits[i];
             else if (job.output_dtype == MOTLEY_U8)
-                *p = (uint8_t)bits;
+                *p = (uint8_t)bits[i];
             else
-                *(uint16_t *)p = (uint16_t)bits;
+                *(uint16_t *)p = (uint16_t)bits[i];
         }
     }
 }
@@ -513,8 +537,8 @@ DEVICE uint32_t blur_one(const uint32_t *line, int stride, int n, int at, int op
 /* Blurs along one direction: `lines` lines at a time fit into half of the box. Lines do not touch each other, so the
  * pass may be in place. */
 template <int FORMAT>
-DEVICE void blur_lines(const engine &e, const mot_view &src, bool strided, const mot_view &dst, uint32_t *box,
-                       int box_words, bool rows)
+static __device__ __noinline__ void blur_lines(const mot_step &step, const mot_view &src, bool strided,
+                                               const mot_view &dst, uint32_t *box, int box_words, bool rows)
 {
     const int channels = channels_of(FORMAT, src);
     const int length = rows ? src.width : src.height, count = rows ? src.height : src.width;
@@ -538,10 +562,10 @@ DEVICE void blur_lines(const engine &e, const mot_view &src, bool strided, const
             for (int w = threadIdx.x; w < here * words; w += blockDim.x) {
                 const int unit = w / words, i = w % words;
                 if (rows)
-                    to[w] = i < length ? blur_one(from + unit * words, 1, length, i, e.step.op, &e.step.arg, channels)
+                    to[w] = i < length ? blur_one(from + unit * words, 1, length, i, step.op, &step.arg, channels)
                                        : 0;
                 else
-                    to[w] = blur_one(from + unit * words + (i & 3), 4, length, i >> 2, e.step.op, &e.step.arg,
+                    to[w] = blur_one(from + unit * words + (i & 3), 4, length, i >> 2, step.op, &step.arg,
                                      channels);
             }
             __syncthreads();

@@ -43,7 +43,8 @@ typedef struct mot_cuda_job {
     mot_cuda_batch output; /* where the last pass writes */
     int32_t plain;         /* the result is u8 and goes to `work` */
     int32_t work_strided;  /* work has another format than src: it is read and written as MOT_FORMAT_STRIDED */
-    int32_t box_words;     /* room for an image's part in shared memory, in pixels */
+    int32_t box_bytes;     /* shared memory for an image's part, a multiple of 16 */
+    int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, 3 KiB or more */
     float mean[4], std[4]; /* when output_dtype is not u8 */
 } mot_cuda_job;
 
@@ -51,8 +52,8 @@ typedef struct mot_cuda_job {
 typedef struct mot_cuda_shape {
     int clusters;    /* CTAs of one image: 1, 2, 4, 8 or 16 */
     int threads;     /* of a CTA */
-    int box_words;
-    int shared_bytes; /* dynamic */
+    int box_bytes, stage_bytes;
+    int shared_bytes; /* dynamic, all of it */
 } mot_cuda_shape;
 
 /* Raises the limits of the kernel for `format` once; then launches it. */

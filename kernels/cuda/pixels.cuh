@@ -58,6 +58,51 @@ DEVICE bool aligned(const void *p, uintptr_t to)
     return ((uintptr_t)p & (to - 1)) == 0;
 }
 
+/* Four pixels from the words of a format, and back. */
+DEVICE void unpack_rgb(uint32_t a, uint32_t b, uint32_t c, uint32_t px[4])
+{
+    px[0] = a;
+    px[1] = __byte_perm(a, b, 0x6543);
+    px[2] = __byte_perm(b, c, 0x5432);
+    px[3] = c >> 8;
+}
+
+DEVICE void pack_rgb(const uint32_t px[4], uint32_t w[3])
+{
+    w[0] = __byte_perm(px[0], px[1], 0x4210);
+    w[1] = __byte_perm(px[1], px[2], 0x5421);
+    w[2] = __byte_perm(px[2], px[3], 0x6542);
+}
+
+DEVICE void unpack_planes(uint32_t r, uint32_t g, uint32_t b, uint32_t px[4])
+{
+    const uint32_t low = __byte_perm(r, g, 0x5140), high = __byte_perm(r, g, 0x7362);
+    px[0] = __byte_perm(low, b, 0x4410);
+    px[1] = __byte_perm(low, b, 0x5532);
+    px[2] = __byte_perm(high, b, 0x6610);
+    px[3] = __byte_perm(high, b, 0x7732);
+}
+
+DEVICE void pack_planes(const uint32_t px[4], uint32_t w[3])
+{
+    const uint32_t a = __byte_perm(px[0], px[1], 0x5140), b = __byte_perm(px[2], px[3], 0x5140);
+    w[0] = __byte_perm(a, b, 0x5410);
+    w[1] = __byte_perm(a, b, 0x7632);
+    w[2] = __byte_perm(__byte_perm(px[0], px[1], 0x0062), __byte_perm(px[2], px[3], 0x0062), 0x5410);
+}
+
+DEVICE void unpack_grey(uint32_t w, uint32_t px[4])
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        px[i] = w >> (8 * i) & 0xFF;
+}
+
+DEVICE uint32_t pack_grey(const uint32_t px[4])
+{
+    return __byte_perm(__byte_perm(px[0], px[1], 0x0040), __byte_perm(px[2], px[3], 0x0040), 0x5410);
+}
+
 /* Pixels (x .. x + 3, y); those past the right edge come out as 0. */
 template <int FORMAT> DEVICE void fetch(const mot_view &v, int x, int y, uint32_t px[4])
 {
@@ -65,28 +110,16 @@ template <int FORMAT> DEVICE void fetch(const mot_view &v, int x, int y, uint32_
     if (x + 4 <= v.width) {
         if (FORMAT == MOT_FORMAT_RGB && aligned(p, 4)) {
             const uint32_t *w = (const uint32_t *)p;
-            const uint32_t a = w[0], b = w[1], c = w[2];
-            px[0] = a;
-            px[1] = __byte_perm(a, b, 0x6543);
-            px[2] = __byte_perm(b, c, 0x5432);
-            px[3] = c >> 8;
+            unpack_rgb(w[0], w[1], w[2], px);
             return;
         }
         if (FORMAT == MOT_FORMAT_PLANES && aligned(p, 4) && (v.channel & 3) == 0) {
-            const uint32_t r = *(const uint32_t *)p, g = *(const uint32_t *)(p + v.channel),
-                           b = *(const uint32_t *)(p + 2 * v.channel);
-            const uint32_t low = __byte_perm(r, g, 0x5140), high = __byte_perm(r, g, 0x7362);
-            px[0] = __byte_perm(low, b, 0x4410);
-            px[1] = __byte_perm(low, b, 0x5532);
-            px[2] = __byte_perm(high, b, 0x6610);
-            px[3] = __byte_perm(high, b, 0x7732);
+            unpack_planes(*(const uint32_t *)p, *(const uint32_t *)(p + v.channel), *(const uint32_t *)(p + 2 * v.channel),
+                          px);
             return;
         }
         if (FORMAT == MOT_FORMAT_GREY && aligned(p, 4)) {
-            const uint32_t w = *(const uint32_t *)p;
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                px[i] = w >> (8 * i) & 0xFF;
+            unpack_grey(*(const uint32_t *)p, px);
             return;
         }
         if (FORMAT == MOT_FORMAT_RGBA && aligned(p, 16)) {
@@ -122,9 +155,7 @@ template <int FORMAT> DEVICE void flush(const mot_view &v, int x, int y, const u
         /* A group of four lanes leaves together when it is whole and aligned. */
         const unsigned fit = __ballot_sync(0xFFFFFFFFu, whole && aligned(p - 12 * (lane & 3), 16));
         const bool together = (fit >> (lane & ~3) & 0xF) == 0xF;
-        stage[3 * lane] = __byte_perm(px[0], px[1], 0x4210);
-        stage[3 * lane + 1] = __byte_perm(px[1], px[2], 0x5421);
-        stage[3 * lane + 2] = __byte_perm(px[2], px[3], 0x6542);
+        pack_rgb(px, stage + 3 * lane);
         __syncwarp();
         const int piece = lane < 24 ? lane : 0, leader = piece / 3 * 4; /* 16-byte piece of the group of lane `leader` */
         uint8_t *const base = (uint8_t *)__shfl_sync(0xFFFFFFFFu, (unsigned long long)p, leader);
@@ -139,15 +170,14 @@ template <int FORMAT> DEVICE void flush(const mot_view &v, int x, int y, const u
         done |= together;
         __syncwarp();
     } else if (FORMAT == MOT_FORMAT_PLANES && whole && aligned(p, 4) && (v.channel & 3) == 0) {
-        const uint32_t a = __byte_perm(px[0], px[1], 0x5140), b = __byte_perm(px[2], px[3], 0x5140);
-        *(uint32_t *)p = __byte_perm(a, b, 0x5410);
-        *(uint32_t *)(p + v.channel) = __byte_perm(a, b, 0x7632);
-        *(uint32_t *)(p + 2 * v.channel) =
-            __byte_perm(__byte_perm(px[0], px[1], 0x0062), __byte_perm(px[2], px[3], 0x0062), 0x5410);
+        uint32_t w[3];
+        pack_planes(px, w);
+#pragma unroll
+        for (int c = 0; c < 3; c++)
+            *(uint32_t *)(p + c * v.channel) = w[c];
         done = true;
     } else if (FORMAT == MOT_FORMAT_GREY && whole && aligned(p, 4)) {
-        *(uint32_t *)p =
-            __byte_perm(__byte_perm(px[0], px[1], 0x0040), __byte_perm(px[2], px[3], 0x0040), 0x5410);
+        *(uint32_t *)p = pack_grey(px);
         done = true;
     } else if (FORMAT == MOT_FORMAT_RGBA && whole && aligned(p, 16)) {
         *(uint4 *)p = make_uint4(px[0], px[1], px[2], px[3]);

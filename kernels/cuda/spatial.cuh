@@ -3,26 +3,24 @@
 #ifndef MOT_SPATIAL_CUH
 #define MOT_SPATIAL_CUH
 
+#include "kernels/cuda/box.cuh"
 #include "kernels/cuda/chain.cuh"
 #include "kernels/stencil.h"
 #include "kernels/warp.h"
 
-/* Where evaluated pixels come from. */
+/* What an evaluated pixel is made from: pixels of the box, through the spatial op if there is one. */
 enum source_kind {
-    FROM_IMAGE,   /* no spatial op: the image itself */
-    FROM_TILE,    /* the op's result lies in shared memory already */
-    FROM_FIXED,   /* taps in shared memory, nearest, 16.16 positions */
-    FROM_BETWEEN, /* ... bilinear or bicubic */
-    FROM_STENCIL  /* ... 3x3 */
+    FROM_BOX,     /* no spatial op is left to do */
+    FROM_FIXED,   /* nearest, 16.16 positions */
+    FROM_BETWEEN, /* bilinear or bicubic */
+    FROM_STENCIL  /* 3x3 */
 };
 
-/* A part of the image in shared memory, the chain before the spatial op applied. */
-struct box_taps {
-    const uint32_t *word;
-    int x0, y0, pitch;
+template <int FORMAT> struct box_taps {
+    const box &from;
     __device__ __forceinline__ uint32_t operator()(int x, int y) const
     {
-        return word[(y - y0) * pitch + (x - x0)];
+        return box_tap<FORMAT>(from, x, y);
     }
 };
 
@@ -30,6 +28,7 @@ struct box_taps {
 template <int FORMAT> struct image_taps {
     const mot_view &view;
     const chain &before;
+    int items;
     bool premultiply, strided;
     __device__ __forceinline__ uint32_t operator()(int x, int y) const;
 };
@@ -59,8 +58,7 @@ template <int FORMAT> __device__ __forceinline__ uint32_t image_taps<FORMAT>::op
 {
     const int channels = channels_of(FORMAT, view);
     uint32_t px[4] = { strided ? fetch_one<MOT_FORMAT_STRIDED>(view, x, y) : fetch_one<FORMAT>(view, x, y) };
-    const int xs[4] = { x, x, x, x }, ys[4] = { y, y, y, y };
-    apply_chain<FORMAT>(before, channels, xs, ys, px);
+    apply_chain<FORMAT>(before, items, channels, x, y, px);
     return premultiply ? premultiplied(px[0], channels) : px[0];
 }
 
@@ -125,25 +123,41 @@ DEVICE word_sum add_word(word_sum s, uint32_t word)
     return word_sum{ s.even + (word & 0x00FF00FFu), s.odd + (word >> 8 & 0x00FF00FFu) };
 }
 
+/* The pixels x - 1 .. x + 4 of a row, x a multiple of four; at the image's edges anything. */
+template <int FORMAT> DEVICE void row_of_six(const box_taps<FORMAT> &taps, int x, int y, int width, uint32_t px[6])
+{
+    px[0] = taps(max(x - 1, taps.from.x0), y);
+    box_read<FORMAT>(taps.from, x, y, px + 1);
+    px[5] = taps(min(x + 4, width - 1), y);
+}
+
+template <int FORMAT> DEVICE void row_of_six(const image_taps<FORMAT> &taps, int x, int y, int width, uint32_t px[6])
+{
+    for (int i = 0; i < 6; i++)
+        px[i] = taps(mot_warp_clamp(x - 1 + i, width), y);
+}
+
 template <class TAPS>
 DEVICE void stencil_quad(const TAPS &taps, int op, const mot_arg *arg, int colors, int width, int height, int x, int y,
                          uint32_t px[4])
 {
-    uint32_t middle[6];
+    uint32_t middle[6], other[6];
     word_sum column[6];
-    const int above = y > 0 ? y - 1 : y, below = y < height - 1 ? y + 1 : y;
+    row_of_six(taps, x, y, width, middle);
 #pragma unroll
-    for (int i = 0; i < 6; i++) {
-        const int at = mot_warp_clamp(x - 1 + i, width);
-        middle[i] = taps(at, y);
-        column[i] = add_word(add_word(add_word(word_sum{ 0, 0 }, middle[i]), taps(at, above)), taps(at, below));
-    }
+    for (int i = 0; i < 6; i++)
+        column[i] = add_word(word_sum{ 0, 0 }, middle[i]);
+    row_of_six(taps, x, max(y - 1, 0), width, other);
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        column[i] = add_word(column[i], other[i]);
+    row_of_six(taps, x, min(y + 1, height - 1), width, other);
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        column[i] = add_word(column[i], other[i]);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const uint32_t v = middle[i + 1];
-        px[i] = v;
-        if (x + i == 0 || x + i >= width - 1 || y == 0 || y == height - 1)
-            continue;
         const uint32_t even = column[i].even + column[i + 1].even + column[i + 2].even;
         const uint32_t odd = column[i].odd + column[i + 1].odd + column[i + 2].odd;
         uint32_t out = v & (colors == 3 ? 0xFF000000u : 0xFFFFFF00u);
@@ -152,7 +166,8 @@ DEVICE void stencil_quad(const TAPS &taps, int op, const mot_arg *arg, int color
             out |= (uint32_t)mot_stencil_value(op, (uint8_t)byte_of(v, 1), odd & 0xFFFF, arg) << 8;
             out |= (uint32_t)mot_stencil_value(op, (uint8_t)byte_of(v, 2), even >> 16, arg) << 16;
         }
-        px[i] = out;
+        const bool edge = x + i == 0 || x + i >= width - 1 || y == 0 || y == height - 1;
+        px[i] = edge ? v : out;
     }
 }
 
