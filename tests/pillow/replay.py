@@ -23,6 +23,13 @@ def subsequence(steps, branch, fits):
     return all(any(fits(step, candidate) for candidate in rest) for step in steps)
 
 
+def check_warps(steps, interpolations, fill):
+    """Geometric steps interpolate and fill as the policy says."""
+    for step in steps:
+        if step["op"] in recipes.WARPS and (step["interpolation"] not in interpolations or step["fill"][:3] != fill):
+            raise Wrong(f"{step}: want interpolation {' or '.join(interpolations)} and fill {fill}")
+
+
 class Torchvision:
     """One of torchvision's policies, and its functions on PIL images."""
     NAMES = {"identity": "Identity", "shear_x": "ShearX", "shear_y": "ShearY", "translate_x": "TranslateX",
@@ -98,6 +105,7 @@ class Torchvision:
 
     def check(self, steps, width, height):
         """Raises Wrong unless torchvision's policy could have drawn `steps`."""
+        check_warps(steps, [self.policy.interpolation.value], [int(v) for v in self.policy.fill or (0, 0, 0)][:3])
         bins = [self.magnitude(step, width, height)[1] for step in steps]
         names = [self.NAMES[step["op"]] for step in steps]
         if isinstance(self.policy, self.autoaugment.AutoAugment):
@@ -222,6 +230,7 @@ class Timm:
 
     def check(self, steps, width, height):
         """Raises Wrong unless timm's policy could have drawn `steps`."""
+        check_warps(steps, ["bilinear", "bicubic"], list(self.module._FILL))
         def fits(step, op):
             return self.fits(step, op, width, height)
         if hasattr(self.policy, "policy"):

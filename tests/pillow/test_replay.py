@@ -98,7 +98,7 @@ class Replay(Test):
     def test_torchvision_with_arguments(self):
         """other numbers of ops, magnitudes, interpolations and fills than the built-ins have"""
         try:
-            from torchvision.transforms import autoaugment
+            from torchvision.transforms import InterpolationMode, autoaugment
         except ImportError as missing:
             self.skipTest(f"{missing}: install python3-torchvision")
         for name, transform, changes in [
@@ -108,6 +108,8 @@ class Replay(Test):
                 ("auto_augment_svhn", autoaugment.AutoAugment(autoaugment.AutoAugmentPolicy.SVHN), {})]:
             for interpolation, fill in (BILINEAR, (128, 128, 128, 128)), (BICUBIC, (1, 20, 255, 7)):
                 changes.update(interpolations=1 << interpolation, set_fill=1, fill=fill)
+                transform.interpolation = InterpolationMode(INTERPOLATION_NAMES[interpolation])
+                transform.fill = list(fill[:3])
                 self.check(harness.library.policy(name, **changes), Torchvision(transform), [3])
 
     def test_timm(self):
@@ -164,6 +166,11 @@ class Replay(Test):
                                                "--epoch", "2", "--size", f"{width}x{height}"], check=True, capture_output=True)
                 drawn = [json.loads(line)["steps"] for line in out.stdout.decode().splitlines()]
                 self.assertEqual(drawn, [line["steps"] for line in lines[i * variants:(i + 1) * variants]])
+                policy = harness.library.policy(name)
+                expected = policy.draw(variants, width, height, 3, seed=5, epoch=2, first=i * variants)
+                policy.close()
+                self.assertEqual([[(s["op"], s.get("value")) for s in steps] for steps in drawn],
+                                 [[(s["op"], s["value"]) for s in map(told, steps)] for steps in expected])
 
 
 if __name__ == "__main__":
