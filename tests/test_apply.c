@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Applying on the CPU: what must not matter (threads, splits, order, layout, place), what a failing allocation, a fork
+ * and a shared policy must leave whole, and the fused output. */
+#include "tests/inputs.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <pthreadpool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- allocations that fail: the library's own, by the linker's --wrap ---- */
+
+static _Atomic long live;                /* allocations not yet freed */
+static _Thread_local long until_failure; /* 1: the next one fails; 0: none does */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void __real_free(void *memory);
+pthreadpool_t __real_pthreadpool_create(size_t threads);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void __wrap_free(void *memory);
+pthreadpool_t __wrap_pthreadpool_create(size_t threads);
+
+static int fails(void)
+{
+    return until_failure > 0 && --until_failure == 0;
+}
+
+static void *counted(void *memory)
+{
+    live += memory != NULL;
+    return memory;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : counted(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : counted(__real_calloc(count, size));
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return fails() ? NULL : counted(__real_aligned_alloc(alignment, size));
+}
+
+void __wrap_free(void *memory)
+{
+    live -= memory != NULL;
+    __real_free(memory);
+}
+
+pthreadpool_t __wrap_pthreadpool_create(size_t threads)
+{
+    return fails() ? NULL : __real_pthreadpool_create(threads);
+}
+
+/* ---- a batch of mixed sizes ---- */
+
+#define IMAGES 23
+
+static const input_size sizes[] = { { 40, 30 }, { 1, 1 }, { 33, 2 }, { 3, 3 }, { 64, 64 }, { 17, 50 }, { 32, 32 } };
+
+typedef struct images {
+    uint8_t *memory[IMAGES];
+    motley_image image[IMAGES];
+    size_t bytes[IMAGES];
+    motley_batch batch;
+} images;
+
+static void make_images(images *set, int channels, motley_layout layout, uint64_t seed)
+{
+    for (size_t i = 0; i < IMAGES; i++) {
+        const input_size size = sizes[i % (sizeof sizes / sizeof sizes[0])];
+        const int64_t w = size.width, h = size.height, n = channels;
+        set->bytes[i] = (size_t)(w * h * n);
+        set->memory[i] = malloc(set->bytes[i]);
+        uint8_t *dense = malloc(set->bytes[i]);
+        cr_assert(set->memory[i] && dense);
+        set->image[i] = (motley_image){ set->memory[i],
+                                        size.width,
+                                        size.height,
+                                        layout == MOTLEY_HWC ? w * n : w,
+                                        layout == MOTLEY_HWC ? n : 1,
+                                        layout == MOTLEY_HWC ? 1 : w * h };
+        input_fill((input_kind)(i % INPUT_KINDS), seed + i, size, channels, dense);
+        const uint8_t *from = dense;
+        for (int32_t y = 0; y < size.height; y++)
+            for (int32_t x = 0; x < size.width; x++)
+                for (int c = 0; c < channels; c++)
+                    *input_at(&set->image[i], x, y, c) = *from++;
+        free(dense);
+    }
+    set->batch = (motley_batch){ .count = IMAGES, .channels = channels, .layout = layout, .images = set->image };
+}
+
+static void free_images(images *set)
+{
+    for (size_t i = 0; i < IMAGES; i++)
+        free(set->memory[i]);
+}
+
+static int same_images(const images *a, const images *b, int channels)
+{
+    for (size_t i = 0; i < IMAGES; i++)
+        for (int32_t y = 0; y < a->image[i].height; y++)
+            for (int32_t x = 0; x < a->image[i].width; x++)
+                for (int c = 0; c < channels; c++)
+                    if (*input_at(&a->image[i], x, y, c) != *input_at(&b->image[i], x, y, c))
+                        return 0;
+    return 1;
+}
+
+static motley_context *open_context(motley_backend backend, int threads)
+{
+    motley_context *context;
+    motley_error error = { 0 };
+    const motley_context_params params = { .backend = backend, .threads = threads };
+    cr_assert(motley_context_create(&params, &context, &error) == MOTLEY_OK, "%s", error.message);
+    return context;
+}
+
+static motley_policy *open_policy(size_t i)
+{
+    motley_policy *policy;
+    motley_error error = { 0 };
+    cr_assert(motley_policy_builtin(motley_policy_builtin_name(i), &policy, &error) == MOTLEY_OK, "%s", error.message);
+    return policy;
+}
+
+static void apply(motley_context *context, const motley_policy *policy, const images *src, const images *dst,
+                  const motley_apply_params *params)
+{
+    motley_error error = { 0 };
+    cr_assert(motley_apply(context, policy, &src->batch, &dst->batch, params, &error) == MOTLEY_OK, "%s", error.message);
+}
+
+/* ---- what must not matter ---- */
+
+/* Every built-in: the CPU's bits are the reference's, whatever the threads, the layout and the place. */
+Test(apply, builtins_equal_reference)
+{
+    motley_context *reference = open_context(MOTLEY_BACKEND_REFERENCE, 1);
+    motley_context *cpu[3];
+    for (int t = 0; t < 3; t++)
+        cpu[t] = open_context(MOTLEY_BACKEND_CPU, t + 1);
+    for (size_t i = 0; motley_policy_builtin_name(i); i++) {
+        motley_policy *policy = open_policy(i);
+        for (int channels = 1; channels <= 4; channels++)
+            for (uint32_t epoch = 0; epoch < 3; epoch++) {
+                const motley_apply_params params = { .samples = { .seed = 11 * i, .epoch = epoch, .first = 1000 } };
+                images wanted, from, to, planes;
+                make_images(&wanted, channels, MOTLEY_HWC, 5);
+                make_images(&from, channels, MOTLEY_HWC, 5);
+                make_images(&to, channels, epoch == 1 ? MOTLEY_CHW : MOTLEY_HWC, 6);
+                make_images(&planes, channels, MOTLEY_CHW, 5);
+                apply(reference, policy, &wanted, &wanted, &params);
+                apply(cpu[epoch], policy, &from, &to, &params);
+                cr_assert(same_images(&wanted, &to, channels), "%s, %d channels, epoch %u, src to dst",
+                          motley_policy_name(policy), channels, epoch);
+                apply(cpu[epoch], policy, &from, &from, &params);
+                cr_assert(same_images(&wanted, &from, channels), "%s, %d channels, epoch %u, in place",
+                          motley_policy_name(policy), channels, epoch);
+                apply(cpu[epoch], policy, &planes, &planes, &params);
+                cr_assert(same_images(&wanted, &planes, channels), "%s, %d channels, epoch %u, planes in place",
+                          motley_policy_name(policy), channels, epoch);
+                free_images(&wanted), free_images(&from), free_images(&to), free_images(&planes);
+            }
+        motley_policy_destroy(policy);
+    }
+    for (int t = 0; t < 3; t++)
+        motley_context_destroy(cpu[t]);
+    motley_context_destroy(reference);
+}
+
+/* A batch of N is N batches of one, in any order, by first or by ids; and the steps told are those that motley_draw
+ * tells. */
+Test(apply, a_batch_is_its_images)
+{
+    motley_context *context = open_context(MOTLEY_BACKEND_CPU, 2);
+    for (size_t p = 0; motley_policy_builtin_name(p); p++) {
+        motley_policy *policy = open_policy(p);
+        const size_t room = motley_policy_max_steps(policy);
+        images whole, single;
+        make_images(&whole, 3, MOTLEY_HWC, 77);
+        make_images(&single, 3, MOTLEY_HWC, 77);
+        motley_step *told = calloc(IMAGES * room, sizeof *told), *drawn = calloc(room, sizeof *drawn);
+        int32_t told_counts[IMAGES], count;
+        apply(context, policy, &whole, &whole,
+              &(motley_apply_params){ .samples = { .seed = 3, .first = 40 }, .steps = told, .step_counts = told_counts });
+        for (size_t k = 0; k < IMAGES; k++) {
+            const size_t i = (k * 7 + 3) % IMAGES; /* another order */
+            const uint64_t id = 40 + i;
+            const motley_batch one = { .count = 1, .channels = 3, .images = &single.image[i] };
+            const motley_samples sample = { .seed = 3, .ids = &id };
+            motley_error error;
+            cr_assert(motley_apply(context, policy, &one, &one, &(motley_apply_params){ .samples = sample }, &error) ==
+                      MOTLEY_OK);
+            cr_assert(motley_draw(policy, &sample, 1, &single.image[i].width, &single.image[i].height, 3, drawn, &count,
+                                  &error) == MOTLEY_OK);
+            cr_assert(count == told_counts[i]);
+            cr_assert(memcmp(drawn, told + i * room, (size_t)count * sizeof *drawn) == 0);
+        }
+        cr_assert(same_images(&whole, &single, 3), "%s", motley_policy_name(policy));
+        free(told), free(drawn);
+        free_images(&whole), free_images(&single);
+        motley_policy_destroy(policy);
+    }
+    motley_context_destroy(context);
+}
+
+/* More images than are sorted at a time. */
+Test(apply, many_small_images)
+{
+    enum { COUNT = 9001, BYTES = 4 * 3 * 3 };
+    motley_context *context = open_context(MOTLEY_BACKEND_CPU, 3), *reference = open_context(MOTLEY_BACKEND_REFERENCE, 1);
+    motley_policy *policy = open_policy(0);
+    uint8_t *a = malloc((size_t)COUNT * BYTES), *b = malloc((size_t)COUNT * BYTES);
+    uint64_t state = 1;
+    for (size_t i = 0; i < (size_t)COUNT * BYTES; i++)
+        a[i] = b[i] = (uint8_t)input_random(&state);
+    motley_batch batch = { .count = COUNT, .channels = 3, .width = 4, .height = 3, .data = a };
+    cr_assert(motley_apply(context, policy, &batch, &batch, NULL, NULL) == MOTLEY_OK);
+    batch.data = b;
+    cr_assert(motley_apply(reference, policy, &batch, &batch, NULL, NULL) == MOTLEY_OK);
+    cr_assert(memcmp(a, b, (size_t)COUNT * BYTES) == 0);
+    free(a), free(b);
+    motley_policy_destroy(policy);
+    motley_context_destroy(context);
+    motley_context_destroy(reference);
+}
+
+Test(apply, neutral_values_change_nothing)
+{
+    motley_context *context = open_context(MOTLEY_BACKEND_CPU, 1);
+    for (int op = 0; op < motley_op_count(); op++) {
+        const motley_op_info *info = motley_op_get(op);
+        const int none = strcmp(info->name, "identity") == 0;
+        if (isnan(info->neutral) && !none)
+            continue;
+        /* Without alpha, which interpolation may change through premultiplication. */
+        for (int channels = 1; channels <= 3; channels += 2)
+            for (int interpolation = 0; interpolation < 3; interpolation++) {
+                images before, after;
+                make_images(&before, channels, MOTLEY_HWC, 9);
+                make_images(&after, channels, MOTLEY_HWC, 10);
+                double values[IMAGES];
+                for (size_t i = 0; i < IMAGES; i++)
+                    values[i] = info->neutral;
+                const motley_op_params params = { .interpolation = (motley_interpolation)interpolation };
+                motley_error error = { 0 };
+                cr_assert(motley_op_apply(context, op, values, info->values_min, &before.batch, &after.batch, &params,
+                                          &error) == MOTLEY_OK,
+                          "%s", error.message);
+                cr_assert(same_images(&before, &after, channels), "%s, %d channels", info->name, channels);
+                free_images(&before), free_images(&after);
+            }
+    }
+    motley_context_destroy(context);
+}
+
+/* ---- the fused output ---- */
+
+static double half_value(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    const double v = exponent == 0    ? ldexp(mantissa, -24)
+                     : exponent == 31 ? (mantissa ? NAN : INFINITY)
+                                      : ldexp(1024 + mantissa, exponent - 25);
+    return bits & 0x8000 ? -v : v;
+}
+
+static double bfloat_value(uint16_t bits)
+{
+    const uint32_t wide = (uint32_t)bits << 16;
+    float v;
+    memcpy(&v, &wide, sizeof v);
+    return v;
+}
+
+/* Whether `bits` is the nearest of its neighbours to v, and even when two are as near. */
+static int is_nearest(float v, uint16_t bits, double (*value)(uint16_t))
+{
+    const double error = fabs(value(bits) - v);
+    for (int step = -1; step <= 1; step += 2) {
+        const double other = fabs(value((uint16_t)(bits + step)) - v);
+        if (other < error || (other == error && (bits & 1)))
+            return 0;
+    }
+    return 1;
+}
+
+Test(apply, output_is_normalised_and_cast)
+{
+    static const float mean[4] = { 0.485f, 0.456f, 0.406f, 0 }, std[4] = { 0.229f, 0.224f, 1e-3f, 0 };
+    enum { W = 16, H = 16, N = 3 };
+    uint8_t src[N][H][W][4], dst[N][H][W][4];
+    for (int i = 0; i < N * H * W * 4; i++)
+        ((uint8_t *)src)[i] = (uint8_t)(i / 4 + i % 4);
+    motley_context *context = open_context(MOTLEY_BACKEND_CPU, 2);
+    motley_policy *policy = open_policy(0);
+    for (int type = MOTLEY_U8; type <= MOTLEY_BF16; type++)
+        for (int with_dst = 0; with_dst < 2; with_dst++) {
+            uint32_t out[N * H * W * 4];
+            motley_batch from = { .count = N, .channels = 4, .width = W, .height = H, .data = src };
+            motley_batch to = from;
+            to.data = dst;
+            motley_apply_params params = { .samples = { .seed = 8 } };
+            cr_assert(motley_apply(context, policy, &from, &to, &params, NULL) == MOTLEY_OK);
+            params.output.batch = (motley_batch){ .count = N,
+                                                  .channels = 4,
+                                                  .dtype = (motley_dtype)type,
+                                                  .layout = MOTLEY_CHW,
+                                                  .width = W,
+                                                  .height = H,
+                                                  .data = out };
+            memcpy(params.output.mean, mean, sizeof mean);
+            memcpy(params.output.std, std, sizeof std);
+            motley_error error = { 0 };
+            cr_assert(motley_apply(context, policy, &from, with_dst ? &to : NULL, &params, &error) == MOTLEY_OK, "%s",
+                      error.message);
+            for (int i = 0; i < N; i++)
+                for (int c = 0; c < 4; c++)
+                    for (int y = 0; y < H; y++)
+                        for (int x = 0; x < W; x++) {
+                            const uint8_t v = dst[i][y][x][c];
+                            const volatile float unit = (float)v / 255.0f, centred = unit - mean[c];
+                            const float wanted = centred / (std[c] == 0 ? 1.0f : std[c]);
+                            const size_t at = (((size_t)i * 4 + (size_t)c) * H + (size_t)y) * W + (size_t)x;
+                            if (type == MOTLEY_F32)
+                                cr_assert(memcmp(&out[at], &wanted, 4) == 0);
+                            else if (type == MOTLEY_U8)
+                                cr_assert(((uint8_t *)out)[at] == v);
+                            else
+                                cr_assert(is_nearest(wanted, ((uint16_t *)out)[at],
+                                                     type == MOTLEY_F16 ? half_value : bfloat_value),
+                                          "type %d, %a", type, (double)wanted);
+                        }
+        }
+    motley_policy_destroy(policy);
+    motley_context_destroy(context);
+}
+
+/* ---- reliability ---- */
+
+/* The k-th allocation fails, for every k, until all went well. */
+Test(apply, failing_allocations)
+{
+    motley_policy *policy = open_policy(0);
+    images src, dst, wanted;
+    make_images(&src, 3, MOTLEY_HWC, 21);
+    make_images(&dst, 3, MOTLEY_HWC, 22);
+    make_images(&wanted, 3, MOTLEY_HWC, 22);
+    const long before = live;
+    for (int threads = 1; threads <= 2; threads++) {
+        int refused = 0;
+        for (long k = 1;; k++) {
+            motley_context *context = NULL;
+            motley_error error = { 0 };
+            double values[IMAGES] = { 0 };
+            until_failure = k;
+            motley_status status = motley_context_create(
+                &(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = threads }, &context, &error);
+            if (status == MOTLEY_OK)
+                status = motley_apply(context, policy, &src.batch, &dst.batch, NULL, &error);
+            else
+                cr_assert(context == NULL);
+            if (status == MOTLEY_OK)
+                status = motley_op_apply(context, motley_op_find("rotate"), values, 1, &src.batch, &dst.batch, NULL,
+                                         &error);
+            else
+                cr_assert(same_images(&dst, &wanted, 3), "dst was touched although allocation %ld failed", k);
+            const int spent = until_failure == 0;
+            until_failure = 0;
+            motley_context_destroy(context);
+            cr_assert(live == before, "allocation %ld of %d threads: %ld blocks are left", k, threads, live - before);
+            if (!spent) {
+                cr_assert(status == MOTLEY_OK);
+                break;
+            }
+            cr_assert(status == MOTLEY_ERR_MEMORY, "allocation %ld: status %s", k, motley_status_name(status));
+            cr_assert(error.status == status && error.message[0]);
+            refused++;
+            if (!same_images(&dst, &wanted, 3)) /* the policy went well, the op did not */
+                for (size_t i = 0; i < IMAGES; i++)
+                    memcpy(dst.memory[i], wanted.memory[i], wanted.bytes[i]);
+        }
+        for (size_t i = 0; i < IMAGES; i++)
+            memcpy(dst.memory[i], wanted.memory[i], wanted.bytes[i]);
+        cr_assert(refused >= 7, "only %d allocations were seen", refused);
+    }
+    free_images(&src), free_images(&dst), free_images(&wanted);
+    motley_policy_destroy(policy);
+}
+
+/* After a failure the same context works once there is memory again. */
+Test(apply, recovers_from_a_failure)
+{
+    motley_context *context = open_context(MOTLEY_BACKEND_CPU, 2);
+    motley_policy *policy = open_policy(0);
+    images a, b;
+    make_images(&a, 3, MOTLEY_HWC, 1);
+    make_images(&b, 3, MOTLEY_HWC, 1);
+    long refused = 0;
+    for (motley_status status = MOTLEY_ERR_MEMORY; status != MOTLEY_OK; refused += status != MOTLEY_OK) {
+        cr_assert(same_images(&a, &b, 3));
+        until_failure = refused + 1;
+        status = motley_apply(context, policy, &a.batch, &a.batch, NULL, NULL);
+        until_failure = 0;
+        cr_assert(status == MOTLEY_OK || status == MOTLEY_ERR_MEMORY);
+    }
+    cr_assert(refused >= 4, "only %ld allocations were seen", refused);
+    motley_context *reference = open_context(MOTLEY_BACKEND_REFERENCE, 1);
+    apply(reference, policy, &b, &b, NULL);
+    cr_assert(same_images(&a, &b, 3));
+    free_images(&a), free_images(&b);
+    motley_policy_destroy(policy);
+    motley_context_destroy(context);
+    motley_context_destroy(reference);
+}
+
+/* A context of one thread, used before and after a fork, in parent and child. */
+Test(apply, one_thread_survives_a_fork)
+{
+    motley_context *context = open_context(MOTLEY_BACKEND_CPU, 1);
+    motley_policy *policy = open_policy(0);
+    images a, b;
+    make_images(&a, 3, MOTLEY_HWC, 4);
+    make_images(&b, 3, MOTLEY_HWC, 4);
+    apply(context, policy, &a, &a, NULL);
+    const pid_t child = fork();
+    cr_assert(child >= 0);
+    if (child == 0) {
+        const motley_status status = motley_apply(context, policy, &b.batch, &b.batch, NULL, NULL);
+        _exit(status == MOTLEY_OK && same_images(&a, &b, 3) ? 0 : 1);
+    }
+    int how = -1;
+    cr_assert(waitpid(child, &how, 0) == child);
+    cr_assert(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    apply(context, policy, &b, &b, NULL);
+    cr_assert(same_images(&a, &b, 3));
+    free_images(&a), free_images(&b);
+    motley_policy_destroy(policy);
+    motley_context_destroy(context);
+}
+
+typedef struct sharer {
+    const motley_policy *policy;
+    images set;
+} sharer;
+
+static void *share(void *opaque)
+{
+    sharer *s = opaque;
+    motley_context *context;
+    if (motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = 2 }, &context, NULL))
+        return NULL;
+    motley_status status = MOTLEY_OK;
+    for (uint32_t epoch = 0; epoch < 4 && status == MOTLEY_OK; epoch++)
+        status = motley_apply(context, s->policy, &s->set.batch, &s->set.batch,
+                              &(motley_apply_params){ .samples = { .epoch = epoch } }, NULL);
+    motley_context_destroy(context);
+    return status == MOTLEY_OK ? s : NULL;
+}
+
+/* One policy, many contexts, each with threads of its own: for the thread sanitizer. */
+Test(apply, contexts_share_a_policy)
+{
+    enum { SHARERS = 4 };
+    motley_policy *policy = open_policy(0);
+    sharer sharers[SHARERS];
+    pthread_t threads[SHARERS];
+    for (int i = 0; i < SHARERS; i++) {
+        sharers[i].policy = policy;
+        make_images(&sharers[i].set, 3, MOTLEY_HWC, 31);
+        cr_assert(pthread_create(&threads[i], NULL, share, &sharers[i]) == 0);
+    }
+    for (int i = 0; i < SHARERS; i++) {
+        void *done = NULL;
+        cr_assert(pthread_join(threads[i], &done) == 0 && done == &sharers[i]);
+        cr_assert(same_images(&sharers[0].set, &sharers[i].set, 3));
+    }
+    for (int i = 0; i < SHARERS; i++)
+        free_images(&sharers[i].set);
+    motley_policy_destroy(policy);
+}
