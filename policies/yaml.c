@@ -220,23 +220,22 @@ static motley_status take(builder *b, struct fy_event *event, bool *stop)
     }
 }
 
-/* libfyaml's complaint as a problem: its first word on the matter, without line breaks. */
-static void take_complaint(mot_yaml_tree *tree, struct fy_diag *diag)
+/* libfyaml's complaint as a problem: its first word on the matter, without line breaks. It has none when what it
+ * lacked was memory. */
+static motley_status take_complaint(mot_yaml_tree *tree, struct fy_diag *diag)
 {
-    void *place_in_list = NULL;
-    const struct fy_diag_error *complaint = fy_diag_errors_iterate(diag, &place_in_list);
-    char message[200] = "not well-formed YAML";
-    size_t offset = tree->nodes ? tree->node[tree->nodes - 1].offset : 0;
-    if (complaint && complaint->msg) {
-        snprintf(message, sizeof message, "%.*s", (int)strcspn(complaint->msg, "\r\n"), complaint->msg);
-        const char *line = tree->source, *end = tree->source + tree->source_bytes;
-        for (int i = 1; i < complaint->line && line; i++)
-            if ((line = memchr(line, '\n', (size_t)(end - line))))
-                line++;
-        if (line && complaint->line > 0)
-            offset = (size_t)(line - tree->source) + (complaint->column > 0 ? (size_t)complaint->column - 1 : 0);
-    }
-    mot_yaml_problem(tree, offset, "not well-formed YAML: %s", message);
+    void *previous = NULL;
+    const struct fy_diag_error *complaint = fy_diag_errors_iterate(diag, &previous);
+    if (!complaint || !complaint->msg)
+        return MOTLEY_ERR_MEMORY;
+    const char *line = tree->source, *end = tree->source + tree->source_bytes;
+    for (int i = 1; i < complaint->line && line; i++)
+        if ((line = memchr(line, '\n', (size_t)(end - line))))
+            line++;
+    const size_t column = complaint->column > 0 ? (size_t)complaint->column - 1 : 0;
+    mot_yaml_problem(tree, line ? (size_t)(line - tree->source) + column : tree->source_bytes,
+                     "not well-formed YAML: %.*s", (int)strcspn(complaint->msg, "\r\n"), complaint->msg);
+    return MOTLEY_OK;
 }
 
 motley_status mot_yaml_read(mot_yaml_tree *tree, const char *text, size_t length)
@@ -273,7 +272,7 @@ motley_status mot_yaml_read(mot_yaml_tree *tree, const char *text, size_t length
     while (!stop && status == MOTLEY_OK) {
         struct fy_event *event = fy_parser_parse(parser);
         if (!event) {
-            take_complaint(tree, diag);
+            status = take_complaint(tree, diag);
             break;
         }
         const bool end = event->type == FYET_STREAM_END;

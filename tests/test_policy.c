@@ -194,7 +194,8 @@ static void keep(void *user, const motley_error *problem)
     t->problem[t->count++] = *problem;
 }
 
-/* Checks a file against its first lines, "# ERR_POLICY line:column message", one for each problem in order. */
+/* Checks a file against its first lines, "# ERR_POLICY line:column message", one for each problem in order. A message
+ * that ends in "..." goes on in words that are not ours. */
 static void check_bad_file(const char *path)
 {
     static told got;
@@ -215,6 +216,9 @@ static void check_bad_file(const char *path)
         if (expected > got.count)
             break;
         snprintf(found, sizeof found, "# %s %d:%d %s", motley_status_name(p->status), p->line, p->column, p->message);
+        char *open_end = strstr(line, " ...");
+        if (open_end)
+            found[open_end - line] = *open_end = '\0';
         cr_expect_str_eq(found, line, "%s:\n  told   %s\n  wanted %s", path, found, line);
     }
     fclose(file);

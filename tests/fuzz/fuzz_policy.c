@@ -56,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int problems = 0;
     const motley_parse_params params = { .report = check_problem, .user = &problems };
     const motley_status status = motley_policy_parse((const char *)data, size, &params, &policy, &error);
+    MUST(status == MOTLEY_OK || status == MOTLEY_ERR_POLICY);
     MUST((status == MOTLEY_OK) == (policy != NULL));
     MUST((status == MOTLEY_OK) == (problems == 0));
     if (policy) {
