@@ -27,7 +27,7 @@ class Ops(Test):
 
     def test_ops(self):
         """op x mode x interpolation x published, edge and random values x image kind x size x layout x in place"""
-        rounds = 12 if harness.options.thorough else 1
+        rounds = 4 if harness.options.thorough else 1
         for name in chosen_ops():
             if name not in recipes.RECIPES:
                 continue  # told by test_every_op_has_a_recipe
