@@ -14,6 +14,7 @@
 
 /* The next loop's iterations do not depend on one another, although its arrays may be the same array. */
 #if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" /* builds without optimisation do not vectorise */
 #define MOT_LANES _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define MOT_LANES _Pragma("GCC ivdep")
