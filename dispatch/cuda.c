@@ -12,6 +12,10 @@
 
 #define TABLES_KEPT 32
 
+/* Tuning, measured on an H200: none of it can change a result. */
+#define MOT_CTAS_PER_SM 4
+#define MOT_STATIC_BYTES (9 * 1024) /* a CTA's own variables, and what the chip takes for itself */
+
 /* A policy's tables on the device. */
 typedef struct sent_tables {
     uint64_t fingerprint;
@@ -220,7 +224,7 @@ static motley_status look_at_device(cuda_state *s, motley_error *error)
     CUDA_TRY(cudaDeviceGetAttribute(&per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, s->device),
              "asking the device");
     s->chip.clusters = major == 9 || major == 10 ? 16 : major > 10 ? 8 : 1;
-    s->chip.shared_bytes = per_cta - 16 * 1024; /* the kernel's own variables */
+    s->chip.shared_bytes = per_cta - MOT_STATIC_BYTES;
     s->chip.shared_per_sm = per_sm;
     CUDA_TRY(cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), "making an event");
     return MOTLEY_OK;
@@ -336,41 +340,47 @@ static motley_status send_batch(const motley_batch *batch, motley_image *images,
     return MOTLEY_OK;
 }
 
-static int tile_words(int size, int width, int height, int blocks)
+/* Shared memory that the largest tile of a group takes, with the tables of a SCALE warp beside it. */
+static int64_t tile_bytes(int size, int width, int height, int blocks, int pixel_bytes)
 {
-    int most = 0;
+    int64_t most = 0;
     for (int rank = 0; rank < size; rank++) {
         const mot_tile t = mot_tile_of(rank, size, width, height, blocks);
         if (t.x0 >= t.x1 || t.y0 >= t.y1)
             continue;
-        const int words = mot_tile_pitch(t.x0, t.x1) * (t.y1 - t.y0) + (t.x1 - t.x0) + (t.y1 - t.y0);
-        most = words > most ? words : most;
+        const int64_t across = (t.x1 - t.x0 + 15) & ~15, down = t.y1 - t.y0;
+        const int64_t bytes = across * down * pixel_bytes + 4 * (across + down) + 16;
+        most = bytes > most ? bytes : most;
     }
-    return (most + 3) & ~3;
+    return (most + 15) & ~(int64_t)15;
 }
 
-/* Chooses the smallest group whose tiles leave room for several CTAs on a multiprocessor. False: the image is too large
- * for any group. */
-static int choose_shape(const chip *chip, int width, int height, mot_cuda_shape *shape)
+/* Chooses the smallest group whose parts of the image leave room for several CTAs on a multiprocessor. False: the image
+ * is too large for any group. */
+static int choose_shape(const chip *chip, int width, int height, mot_cuda_format format, int channels, int output,
+                        mot_cuda_shape *shape)
 {
     const int64_t pixels = (int64_t)width * height;
-    const int64_t image_words = (int64_t)mot_tile_pitch(0, width) * height;
+    const int pixel_bytes = format == MOT_FORMAT_STRIDED ? 4 : channels;
+    const int64_t image = tile_bytes(1, width, height, 0, pixel_bytes);
+    const int64_t lines = 8 * (height > width / 4 + 1 ? (int64_t)height : width / 4 + 1); /* a row or four columns to blur */
     shape->threads = pixels <= 1024 ? 64 : pixels <= 4096 ? 128 : 256;
-    const int stage = shape->threads / 32 * 384, blur_words = 8 * height > 2 * (width + 3) ? 8 * height : 2 * (width + 3);
-    const int most = chip->shared_bytes - stage, wanted = chip->shared_per_sm / 4 - 17 * 1024;
+    shape->stage_bytes = shape->threads / 32 * 384 > 3072 ? shape->threads / 32 * 384 : 3072;
+    const int beside = shape->stage_bytes + (output ? channels * 1024 : 0);
+    const int64_t most = chip->shared_bytes - beside;
+    const int64_t wanted = chip->shared_per_sm / MOT_CTAS_PER_SM - MOT_STATIC_BYTES - beside;
     for (shape->clusters = 1; shape->clusters <= chip->clusters; shape->clusters *= 2) {
-        const int slab = pixels <= INT32_MAX / 8 ? tile_words(shape->clusters, width, height, 0) : INT32_MAX;
-        const int block = pixels <= INT32_MAX / 8 ? tile_words(shape->clusters, width, height, 1) : INT32_MAX;
-        const int tile = slab > block ? slab : block;
-        const int needed = tile > blur_words ? tile : blur_words;
+        const int64_t slab = tile_bytes(shape->clusters, width, height, 0, pixel_bytes);
+        const int64_t block = tile_bytes(shape->clusters, width, height, 1, pixel_bytes);
+        const int64_t tile = slab > block ? slab : block, needed = tile > 4 * lines ? tile : 4 * lines;
         const int last = shape->clusters * 2 > chip->clusters;
-        if (needed > most / 4 || (!last && needed > wanted / 4 / 2 && pixels > 4096))
+        if (needed > most || (!last && needed > wanted))
             continue;
-        int64_t box = needed > wanted / 4 ? needed : wanted / 4;
-        if (box > image_words && image_words >= needed)
-            box = (image_words + 3) & ~3;
-        shape->box_words = (int)box;
-        shape->shared_bytes = shape->box_words * 4 + stage;
+        int64_t box = needed > wanted ? needed : wanted;
+        if (box > image && image >= needed) /* the whole image is all that a box can be */
+            box = image;
+        shape->box_bytes = (int)(box & ~(int64_t)15);
+        shape->shared_bytes = shape->box_bytes + beside;
         return 1;
     }
     return 0;
@@ -393,11 +403,13 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     mot_cuda_shape shape;
     int width, height;
     largest_size(job->src, &width, &height);
-    if (!choose_shape(&s->chip, width, height, &shape))
+    const mot_cuda_format format = format_of(job->src);
+    if (!choose_shape(&s->chip, width, height, format, job->channels, job->output != NULL, &shape))
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "an image of %dx%d is too large for this backend", width,
                         height);
     image.max_steps = draw.max_steps = job->policy ? (int32_t)job->policy->tables.max_steps : 1;
-    image.box_words = shape.box_words;
+    image.box_bytes = shape.box_bytes;
+    image.stage_bytes = shape.stage_bytes;
 
     /* Where pixels come from and go: src -> work (every pass but the last) -> output. */
     motley_batch slots;
@@ -425,7 +437,6 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
         memcpy(image.mean, job->output->mean, sizeof image.mean);
         memcpy(image.std, job->output->std, sizeof image.std);
     }
-    const mot_cuda_format format = format_of(job->src);
     image.work_strided = format_of(work) != format;
 
     if (job->policy) {
