@@ -495,6 +495,34 @@ Test(draw, weights_are_kept)
     motley_policy_destroy(policy);
 }
 
+/* Equal weights are small whole numbers, so here one that is off by one shows. */
+Test(draw, without_replacement_permutes)
+{
+    motley_policy *policy = parsed("motley: 1\nname: x\nrepeat: 5\nchoice: without_replacement\n"
+                                   "branches: [invert, equalize, flip_lr, flip_ud]\n");
+    static const int op[4] = { MOT_OP_INVERT, MOT_OP_EQUALIZE, MOT_OP_FLIP_LR, MOT_OP_FLIP_UD };
+    uint32_t count[256] = { 0 };
+    double probability[256] = { 0 };
+    const uint32_t samples = 100000;
+    for (int order = 0; order < 256; order++) { /* two bits for each place */
+        int seen = 0;
+        for (int place = 0; place < 4; place++)
+            seen |= 1 << (order >> 2 * place & 3);
+        probability[order] = seen == 15 ? 1 / 24.0 : 0;
+    }
+    for (uint32_t sample = 0; sample < samples; sample++) {
+        mot_step steps[MOT_MAX_STEPS];
+        cr_assert_eq(mot_draw_sample(&policy->tables, 6, 0, sample, 10, 10, 3, steps), 4); /* then none is left */
+        int order = 0;
+        for (int place = 0; place < 4; place++)
+            for (int i = 0; i < 4; i++)
+                order |= steps[place].op == op[i] ? i << 2 * place : 0;
+        count[order]++;
+    }
+    cr_expect(fabs(chi_square_z(probability, count, 256, samples)) < MAX_Z);
+    motley_policy_destroy(policy);
+}
+
 /* --- interpolation, fill, centre --- */
 
 Test(draw, interpolation_is_drawn_for_warps_only)
