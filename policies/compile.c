@@ -2,6 +2,7 @@
 /* A policy's model into the tables that draws are made from: every level's argument is prepared here, in double. */
 #include "augmentations/table.h"
 #include "dispatch/error.h"
+#include "policies/draw.h"
 #include "policies/policy.h"
 
 #include <math.h>
@@ -121,6 +122,23 @@ static bool check_level(compiler *c, int index)
     return level_fits(c, index, &step->level);
 }
 
+#define MAX_SIDES 16 /* that a relative value may come to, as translate_x_rel has it: pixels then stay exact */
+
+/* Whether the op can take the fraction of a side that a level stands for, in each sign that can be drawn. */
+static bool fraction_fits(compiler *c, int index, const mot_space *space, const mot_level_entry *entry)
+{
+    const mot_table_step exact = { .arithmetic = (uint8_t)c->policy->arithmetic };
+    const double least = mot_op_table[space->op].info.minimum < 0 ? -MAX_SIDES : 0;
+    for (int minus = 0; minus < (space->sign == MOT_SIGN_RANDOM ? 2 : 1); minus++) {
+        const double fraction = mot_relative(&exact, entry, minus, 1);
+        if (fraction < least || fraction > MAX_SIDES) {
+            problem(c, index, "op '%s' gets %g of a side, want %g..%d", space->name, fraction, least, MAX_SIDES);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Fills a step's level entries; the first value that its op cannot take is a problem. */
 static void fill_levels(compiler *c, int index, mot_level_entry *entry)
 {
@@ -130,8 +148,11 @@ static void fill_levels(compiler *c, int index, mot_level_entry *entry)
     const motley_op_info *info = &mot_op_table[space->op].info;
     const bool valued = step->level.kind == MOT_LEVEL_VALUE, relative = !valued && space->side != MOT_SIDE_NONE;
     for (uint32_t k = 0; k < c->step[index].levels; k++, entry++) {
-        if (relative)
+        if (relative) {
             *entry = mot_space_relative(policy, space, level_at(policy, &step->level, k));
+            if (!fraction_fits(c, index, space, entry))
+                return;
+        }
         for (int minus = 0; minus < 2; minus++) {
             if (info->values_max > 0 && !relative)
                 entry->value[minus] =

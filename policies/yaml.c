@@ -155,18 +155,23 @@ static motley_status set_text(mot_yaml_tree *tree, uint32_t index, const char *t
     return MOTLEY_OK;
 }
 
-/* Takes one event. *stop is set when the text is refused or the document has ended. */
+/* The token of something that YAML has and the format has not, or NULL. */
+static struct fy_token *foreign(struct fy_event *event)
+{
+    if (event->type == FYET_ALIAS)
+        return fy_event_get_token(event);
+    struct fy_token *anchor = fy_event_get_anchor_token(event);
+    return anchor ? anchor : fy_event_get_tag_token(event);
+}
+
+/* Takes one event. *stop is set when the text is refused. */
 static motley_status take(builder *b, struct fy_event *event, bool *stop)
 {
     mot_yaml_tree *tree = b->tree;
     struct fy_token *token = fy_event_get_token(event);
     uint32_t index;
-    *stop = false;
-    if (fy_event_get_anchor_token(event) || event->type == FYET_ALIAS || fy_event_get_tag_token(event)) {
-        mot_yaml_problem(tree,
-                         token_offset(tree, event->type == FYET_ALIAS          ? token
-                                            : fy_event_get_anchor_token(event) ? fy_event_get_anchor_token(event)
-                                                                               : fy_event_get_tag_token(event)),
+    if (foreign(event)) {
+        mot_yaml_problem(tree, token_offset(tree, foreign(event)),
                          "anchors, aliases and tags are not part of the format");
         *stop = true;
         return MOTLEY_OK;

@@ -580,7 +580,7 @@ Test(draw, cutout_reports_its_centre)
     motley_policy *policy = parsed("motley: 1\nname: x\nbins: 11\nlevel: 10\nops:\n"
                                    "  cutout: {range: [0, 0.5], of: width}\nbranches:\n  - cutout\n"
                                    "  - {op: cutout_tf, value: 20}\n");
-    double sum[2][2] = { { 0 } };
+    double sum[2][2] = { { 0 } }, together[2] = { 0 };
     uint32_t count[2] = { 0 };
     const int32_t width = 100, height = 60;
     for (uint32_t sample = 0; sample < 20000; sample++) {
@@ -598,10 +598,13 @@ Test(draw, cutout_reports_its_centre)
         }
         sum[tf][0] += step.values[1];
         sum[tf][1] += step.values[2];
+        together[tf] += (step.values[1] - width / 2.0) * (step.values[2] - height / 2.0);
         count[tf]++;
     }
     for (int tf = 0; tf < 2; tf++) {
         const double half = tf ? 0.5 : 0; /* a drawn corner lies half a pixel lower on average */
+        /* x and y are drawn apart: their products average 0 (half^2), with the deviation of independent ones. */
+        cr_expect(fabs(together[tf] / count[tf] - half * half) < MAX_Z * width * height / 12 / sqrt(count[tf]));
         cr_expect(fabs(sum[tf][0] / count[tf] - (width / 2.0 - half)) < MAX_Z * width / sqrt(12.0 * count[tf]));
         cr_expect(fabs(sum[tf][1] / count[tf] - (height / 2.0 - half)) < MAX_Z * height / sqrt(12.0 * count[tf]));
     }
