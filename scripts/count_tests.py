@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the cases of finished `meson test` runs, skipped ones included, and prints the sums as the last line.
 
-    count_tests.py [--failed-steps N] BUILD_DIR...
+    count_tests.py [--failed-steps N] [--skipped-steps N] BUILD_DIR...
 
 Meson counts programs; a program holds many cases, and Criterion exits with 0 when all of them were skipped. So the
 cases are counted in what each program printed: Criterion, unittest, pytest and TAP have their own closing lines.
@@ -75,6 +75,7 @@ def count(test):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--failed-steps", type=int, default=0)
+    parser.add_argument("--skipped-steps", type=int, default=0)
     parser.add_argument("folders", nargs="*", type=pathlib.Path)
     args = parser.parse_args()
     total = [0, 0, 0]
@@ -87,7 +88,7 @@ def main():
             total = [a + b for a, b in zip(total, cases)]
             if cases[1] or cases[2]:
                 print(f"{folder}: {test['name']}: {cases[0]} passed, {cases[1]} failed, {cases[2]} skipped")
-    passed, failed, skipped = total[0], max(total[1], args.failed_steps), total[2]
+    passed, failed, skipped = total[0], max(total[1], args.failed_steps), total[2] + args.skipped_steps
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0
 

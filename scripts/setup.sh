@@ -3,6 +3,7 @@
 # Installs what is missing (Debian 12, Ubuntu 24.04 and their relatives) and builds Motley in build/. Asks nothing.
 #   scripts/setup.sh          the library and the motley command
 #   scripts/setup.sh tests    also what the tests need, and the tests
+#   scripts/setup.sh ci       also what fuzzing needs
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,8 +15,17 @@ test_packages="libcriterion-dev g++ python3-venv python3-numpy python3-pil"
 optional_packages="python3-torchvision"
 
 packages=$build_packages
-if [ "${1:-}" = tests ]; then
+optional=
+tests=auto
+case "${1:-}" in
+tests | ci)
     packages="$packages $test_packages"
+    optional=$optional_packages
+    tests=enabled
+    ;;
+esac
+if [ "${1:-}" = ci ]; then
+    optional="$optional clang libclang-rt-dev"
 fi
 
 as_root=
@@ -36,12 +46,9 @@ install() {
 
 if command -v apt-get >/dev/null; then
     missing=$(missing_of $packages)
-    optional=
-    if [ "${1:-}" = tests ]; then
-        optional=$(missing_of $optional_packages)
-    fi
+    optional=$(missing_of $optional)
     if [ -n "$missing$optional" ]; then
-        $as_root apt-get update -q
+        $as_root apt-get update -q || echo "setup: the package lists could not be refreshed" >&2
     fi
     if [ -n "$missing" ]; then
         install $missing
@@ -54,7 +61,7 @@ else
 fi
 
 # Python parts that Debian does not package live in .venv; without a network their tests are skipped.
-if [ "${1:-}" = tests ]; then
+if [ $tests = enabled ]; then
     if [ ! -x .venv/bin/python3 ]; then
         /usr/bin/python3 -m venv --system-site-packages .venv
     fi
@@ -65,10 +72,6 @@ if [ "${1:-}" = tests ]; then
     PATH="$PWD/.venv/bin:$PATH"
 fi
 
-tests=auto
-if [ "${1:-}" = tests ]; then
-    tests=enabled
-fi
 # No CUDA here: it takes minutes to compile, and neither the demonstration nor the tests of the CPU use it.
 options="-Dtools=enabled -Dtests=$tests -Dexamples=auto -Dcuda=disabled"
 if [ -f build/build.ninja ]; then
