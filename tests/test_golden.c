@@ -103,8 +103,12 @@ static void check_case(motley_context *context, const golden_case *c, const char
     static uint8_t source[MAX_BYTES], target[MAX_BYTES], got[MAX_BYTES];
     motley_error error;
     lay_out(c->in, layout, c->in->samples, source, false);
-    motley_batch src = { .count = 1, .channels = c->in->channels, .layout = layout, .data = source,
-                         .width = c->in->width, .height = c->in->height };
+    motley_batch src = { .count = 1,
+                         .channels = c->in->channels,
+                         .layout = layout,
+                         .data = source,
+                         .width = c->in->width,
+                         .height = c->in->height };
     motley_batch dst = src;
     dst.data = in_place ? source : target;
     const motley_op_params params = { .interpolation = c->interpolation, .fill = c->fill };

@@ -11,7 +11,7 @@ files are lines of text, each input and case followed by its raw samples (rows, 
     input WIDTH HEIGHT CHANNELS
     case INPUT INTERPOLATION FILL FILL FILL FILL COUNT VALUE...      values as C99 hexadecimal floats
 
-Pillow builds that fuse multiply-adds (10.3 of the op notes) give other bytes: use a plain x86-64 build.
+Pillow builds that fuse multiply-adds give other bytes: use a plain x86-64 build.
 """
 import argparse
 import os
@@ -80,7 +80,8 @@ def write(name, path, made_by):
             inputs.append(array)
         number = next(i for i, known in enumerate(inputs) if known is array)
         image = recipes.to_pil(array)
-        out = recipes.to_array(recipes.RECIPES[name][0](image, values, recipes.FILTERS[interpolation], fill[:array.shape[2]]))
+        recipe, resample = recipes.RECIPES[name][0], recipes.FILTERS[interpolation]
+        out = recipes.to_array(recipe(image, values, resample, fill[:array.shape[2]]))
         words = [number, interpolation, *fill, len(values), *(float(v).hex() for v in values)]
         body += f"case {' '.join(str(w) for w in words)}\n".encode() + out.tobytes() + b"\n"
     head = f"motley-golden 1\n{made_by}\n".encode()

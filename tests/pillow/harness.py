@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests against Pillow: options, comparing every byte, counting, and reports that say how to repeat."""
+"""Shared by the tests against Pillow: options, comparing every byte, counting, and reports that say how to repeat.
+
+    .venv/bin/python3 tests/pillow/test_ops.py --library build/libmotley.so [--thorough] [TEST...]
+"""
 import argparse
 import os
 import sys
@@ -59,7 +62,7 @@ class Test(unittest.TestCase):
         y, x, c = bad[0]
         self.fail(f"{what}, {want.shape[1]}x{want.shape[0]}: {len(bad)} of {want.size} samples differ, the first at "
                   f"x {x} y {y} channel {c}: got {got[y, x, c]}, Pillow {PIL.__version__} gives {want[y, x, c]}. "
-                  f"Repeat: {' '.join([os.path.basename(sys.argv[0]), '--seed', str(options.seed), self.id().split('.')[-1]])}")
+                  f"Repeat: {os.path.basename(sys.argv[0])} --seed {options.seed} {self.id().split('.')[-1]}")
 
 
 def main():

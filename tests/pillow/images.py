@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test images: kinds that bring out one fault each, at sizes where loops go wrong. Arrays are height x width x channels."""
+"""Test images: kinds that bring out one fault each, at sizes where loops go wrong.
+
+Arrays are height x width x channels.
+"""
 import numpy as np
 
 SIZES = [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 2), (3, 3), (1, 7), (9, 1), (4, 3), (5, 5), (16, 16), (17, 5),

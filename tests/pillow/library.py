@@ -62,12 +62,12 @@ class ContextParams(ctypes.Structure):
 
 
 class PolicyChanges(ctypes.Structure):
-    _fields_ = [("repeat", c_int), ("set_level", c_int), ("level", c_double), ("bins", c_int), ("interpolations", c_int),
-                ("set_fill", c_int), ("fill", c_uint8 * 4)]
+    _fields_ = [("repeat", c_int), ("set_level", c_int), ("level", c_double), ("bins", c_int),
+                ("interpolations", c_int), ("set_fill", c_int), ("fill", c_uint8 * 4)]
 
 
 class Placed:
-    """An image laid out in memory of its own, in one of LAYOUTS, between canary bytes that nothing may touch."""
+    """An image in memory of its own, in one of LAYOUTS, between canary bytes that nothing may touch."""
 
     def __init__(self, array, layout):
         height, width, channels = array.shape

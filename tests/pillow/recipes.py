@@ -105,19 +105,21 @@ TA = [0.99 * i / 30 for i in range(31)]
 F32 = [float(np.float32(m)) for m in RA + TA]
 TIMM = [(level / 10.0) * 1.8 + 0.1 for level in range(11)] + [1.0 + level / 10.0 * 0.9 for level in range(11)]
 FACTORS = sorted({1.0 + s * m for m in RA + TA + F32 for s in (1, -1)} | set(TIMM) |
-                 {0.1, 0.9, 1.2, 1.45, 1.72, 1.9, 0.0, -0.0, 1.0, 2.0, 0.5, 1 + 2**-23, 1 - 2**-24, 1e-9, -0.5, 3.7, -30.0,
-                  10000.0})
-SHEARS = sorted({s * m for base in (0.3, 0.99) for i in range(31) for m in (base * i / 30, float(np.float32(base * i / 30)))
-                 for s in (1, -1)} | {0.03 * i for i in range(11)} | {-0.0, 1e-12, 1.0, -1.0, 2.5, 100.0})
+                 {0.1, 0.9, 1.2, 1.45, 1.72, 1.9, 0.0, -0.0, 1.0, 2.0, 0.5, 1 + 2**-23, 1 - 2**-24, 1e-9, -0.5, 3.7,
+                  -30.0, 10000.0})
+SHEARS = sorted({s * m for base in (0.3, 0.99) for i in range(31) for s in (1, -1)
+                 for m in (base * i / 30, float(np.float32(base * i / 30)))} |
+                {0.03 * i for i in range(11)} | {-0.0, 1e-12, 1.0, -1.0, 2.5, 100.0})
 PIXELS = sorted({s * m for i in range(11) for m in (i, i / 10.0 * 250.0, i / 10.0 * 100.0) for s in (1, -1)} |
                 {0.25, 0.5, -0.5, 0.49999999999999994, -0.0, 1e-12, -1e-12, 31.99999, 1e6, 1 / 3})
-FRACTIONS = sorted({s * m for i in range(11) for m in (i / 10.0 * 0.45, i / 10.0 * 0.3, i / 10.0 * 0.5) for s in (1, -1)} |
+FRACTIONS = sorted({s * (i / 10.0 * m) for i in range(11) for m in (0.45, 0.3, 0.5) for s in (1, -1)} |
                    {1.0, -1.0, 16.0, -0.0, 1e-9})
 TURNS = [0.0, 90.0, 180.0, 270.0, 360.0, 450.0, 720.0]
 DEGREES = sorted({s * m for i in range(31) for m in (float(i), 4.5 * i, 3.0 * i / 10) for s in (1, -1)} |
                  {s * t for t in TURNS for s in (1, -1)} | {math.nextafter(t, d) for t in TURNS for d in (-1e9, 1e9)} |
                  {1e-20, -1e-20, -0.0, 1e-9, -1e-9, 123456.7})
-RADII = [0.0, 0.1, 0.29, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 37.3, 1000.0, 1e-6] + [0.1 + 1.9 * i / 10.0 for i in range(11)]
+RADII = ([0.0, 0.1, 0.29, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 37.3, 1000.0, 1e-6] +
+         [0.1 + 1.9 * i / 10.0 for i in range(11)])
 
 
 def singles(values):

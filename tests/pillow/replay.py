@@ -3,7 +3,6 @@
 
 A step is {"op", "value", "interpolation", "fill", "level"}. `value` is None for an op that takes none.
 """
-import glob
 import importlib.util
 import math
 import os
@@ -60,7 +59,7 @@ class Torchvision:
         raise Wrong(f"built-in '{name}' of the torchvision profile: tests/pillow/replay.py knows no class for it")
 
     def entries(self, name, width, height):
-        """[(bin, signed magnitude, the value of our op that it means)] of torchvision's own table; [] for ops without."""
+        """[(bin, signed magnitude, the value of our op that it means)] of torchvision's table; [] for ops without."""
         key = name, width, height
         if key not in self.tables:
             if isinstance(self.policy, self.autoaugment.TrivialAugmentWide):
@@ -85,8 +84,8 @@ class Torchvision:
         return 1.0 + m if name in ("Brightness", "Color", "Contrast", "Sharpness") else m
 
     def magnitude(self, step, width, height):
-        """(the signed magnitude of torchvision's own table that gives our value, its bins), or (None, bins) where torch's
-        linspace on this CPU rounds that entry differently than the vectorised kernel that our tables follow."""
+        """(the signed magnitude of torchvision's own table that gives our value, its bins), or (None, bins) where
+        torch's linspace on this CPU rounds that entry otherwise than the vectorised kernel that our tables follow."""
         name = self.NAMES[step["op"]]
         entries = self.entries(name, width, height)
         if not entries:
@@ -94,8 +93,8 @@ class Torchvision:
         exact = [(i, m) for i, m, value in entries if value == step["value"]]
         if exact:
             return exact[0][1], {i for i, _ in exact}
-        near = [(i, value) for i, m, value in entries
-                if any(self.value(name, float(n)) == step["value"] for n in np.nextafter(np.float32(m), np.float32([-1e9, 1e9])))]
+        near = [(i, value) for i, m, value in entries for beside in np.nextafter(np.float32(m), np.float32([-1e9, 1e9]))
+                if self.value(name, float(beside)) == step["value"]]
         if not near:
             raise Wrong(f"{step['op']} {step['value']!r} at {width}x{height} is no entry of torchvision's table "
                         f"{sorted(value for _, _, value in entries)}")
@@ -122,7 +121,7 @@ class Torchvision:
             raise Wrong(f"{len(steps)} steps, want {count}: {steps}")
         for step, found, level in zip(steps, bins, levels):
             if found is not None and level is not None and level not in found:
-                raise Wrong(f"{step['op']} {step['value']!r} is bin {sorted(found)} of torchvision's table, want {level}")
+                raise Wrong(f"{step['op']} {step['value']!r} is bin {sorted(found)} of torchvision's, want {level}")
 
     def run(self, image, steps):
         for step in steps:
@@ -161,7 +160,7 @@ class Timm:
     def load(cls):
         """timm's auto_augment.py by itself: it needs Pillow and NumPy only, the rest of timm a newer torch."""
         if cls.module is None:
-            for folder in [*sys.path, *glob.glob(os.path.join(os.path.dirname(__file__), "../../.venv/lib/*/site-packages"))]:
+            for folder in sys.path:
                 path = os.path.join(folder, "timm", "data", "auto_augment.py")
                 if os.path.exists(path):
                     spec = importlib.util.spec_from_file_location("timm_auto_augment", path)

@@ -45,28 +45,30 @@ class Replay(Test):
         self.assertTrue(found, f"no built-in has the profile {profile}")
         return found
 
-    def check(self, policy, replay, channels_of_mode):
-        draws = policy.draw(100000 if harness.options.thorough else 10000, 331, 224, 3, seed=77)
+    def check(self, policy, replay, modes):
+        """Checks many draws of `policy`, and replays some on images of each mode, a number of channels."""
+        draws = policy.draw(100000 if harness.options.thorough else 6000, 331, 224, 3, seed=77)
         for steps in draws:
             replay.check([told(step) for step in steps], 331, 224)
         first = 0  # every batch has samples of its own, so that no draw comes twice
-        for channels in channels_of_mode:
+        for channels in modes:
             for number, (width, height) in enumerate(SIZES):
                 r = np.random.default_rng([harness.options.seed, number, channels])
-                per_size = (400 if harness.options.thorough else 10) // (1 if width * height < 12000 else 3)
+                count = (150 if harness.options.thorough else 10) // (1 if width * height < 12000 else 3)
                 for seed in range(4):
-                    with self.subTest(policy=policy.name, mode=recipes.MODES[channels], size=(width, height), draw_seed=seed):
-                        arrays = [images.make(r, r.choice(images.KINDS), width, height, channels) for _ in range(per_size)]
+                    with self.subTest(policy=policy.name, mode=recipes.MODES[channels], size=(width, height)):
+                        arrays = [images.make(r, r.choice(images.KINDS), width, height, channels) for _ in range(count)]
                         self.replay_batch(policy, replay, arrays, seed, first)
-                    first += per_size
+                    first += count
         self.report(policy.name, replay)
         policy.close()
 
     def replay_batch(self, policy, replay, arrays, seed, first):
         height, width, channels = arrays[0].shape
         for turn, (backend, context) in enumerate(harness.contexts.items()):
-            src = [Placed(a, LAYOUTS[LAYOUT_NAMES[(seed + turn) % 6]]) for a in arrays]
-            dst = src if (seed + turn) % 2 else [Placed(np.zeros_like(a), LAYOUTS[LAYOUT_NAMES[seed % 6]]) for a in arrays]
+            src = dst = [Placed(a, LAYOUTS[LAYOUT_NAMES[(seed + turn) % 6]]) for a in arrays]
+            if (seed + turn) % 2 == 0:  # else in place
+                dst = [Placed(np.zeros_like(a), LAYOUTS[LAYOUT_NAMES[seed % 6]]) for a in arrays]
             drawn = context.apply(policy, src, dst, seed=seed, epoch=turn, first=first)
             for i, steps in enumerate(drawn):
                 steps = [told(step) for step in steps]
@@ -74,13 +76,14 @@ class Replay(Test):
                 if channels == 4 and any(step["op"] in REFUSE_ALPHA for step in steps):
                     continue
                 want = recipes.to_array(replay.run(recipes.to_pil(arrays[i]), steps))
-                self.same_bytes(dst[i].view, want, f"{policy.name} backend {backend} seed {seed} epoch {turn} sample {first + i}: {steps}")
+                self.same_bytes(dst[i].view, want,
+                                f"{policy.name} {backend} seed {seed} epoch {turn} sample {first + i}: {steps}")
 
     def report(self, name, replay):
         differs = getattr(replay, "table_differs", {})
         for (op, ours), (torchs, steps) in sorted(differs.items()):
-            notes.append(f"{name}: {op} {ours!r} of our table is {torchs!r} in torch's on this CPU (its linspace rounds "
-                         f"by kernel); {steps} steps were replayed with ours")
+            notes.append(f"{name}: {op} {ours!r} of our table is {torchs!r} in torch's on this CPU (its linspace "
+                         f"rounds by kernel); {steps} steps were replayed with ours")
         if differs:
             notes.append(f"{name}: {len(differs)} (op, value) pairs differ in torch's table")
         for op, levels in sorted(getattr(replay, "levels", {}).items()):
@@ -106,7 +109,8 @@ class Replay(Test):
             self.skipTest(f"{missing}: install python3-torchvision")
         for name, transform, changes in [
                 ("rand_augment", autoaugment.RandAugment(3, 17), {"repeat": 3, "set_level": 1, "level": 17}),
-                ("rand_augment", autoaugment.RandAugment(1, 4, 10), {"repeat": 1, "set_level": 1, "level": 4, "bins": 10}),
+                ("rand_augment", autoaugment.RandAugment(1, 4, 10),
+                 {"repeat": 1, "set_level": 1, "level": 4, "bins": 10}),
                 ("trivial_augment_wide", autoaugment.TrivialAugmentWide(), {}),
                 ("auto_augment_svhn", autoaugment.AutoAugment(autoaugment.AutoAugmentPolicy.SVHN), {})]:
             for interpolation, fill in (BILINEAR, (128, 128, 128, 128)), (BICUBIC, (1, 20, 255, 7)):
@@ -129,7 +133,8 @@ class Replay(Test):
             self.skipTest("--cli is missing: the path of the motley program")
         replays = []
         try:
-            import torchvision  # noqa: F401
+            import torchvision
+            notes.append(f"test_command with torchvision {torchvision.__version__}")
             replays += self.replays("torchvision")
         except ImportError:
             notes.append("test_command ran without torchvision")
@@ -141,6 +146,11 @@ class Replay(Test):
             with self.subTest(policy=name):
                 self.command(name, replay)
 
+    def motley(self, *arguments):
+        ran = subprocess.run([harness.options.cli, *map(str, arguments)], capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 0, f"motley {arguments}: {ran.stderr}")
+        return ran.stdout
+
     def command(self, name, replay):
         r = np.random.default_rng(harness.options.seed)
         variants = 40 if harness.options.thorough else 4
@@ -151,9 +161,8 @@ class Replay(Test):
                 paths.append(os.path.join(folder, f"{i}.png"))
                 recipes.to_pil(arrays[i]).save(paths[i])
             draws = os.path.join(folder, "draws.jsonl")
-            motley = [harness.options.cli]
-            subprocess.run(motley + ["apply", name, *paths, "--out", os.path.join(folder, "out"), "--seed", "5", "--epoch", "2",
-                                     "--variants", str(variants), "--draws", draws], check=True, capture_output=True)
+            self.motley("apply", name, *paths, "--out", os.path.join(folder, "out"), "--seed", 5, "--epoch", 2,
+                        "--variants", variants, "--draws", draws)
             lines = [json.loads(line) for line in open(draws)]
             self.assertEqual([line["sample"] for line in lines], list(range(len(SIZES) * variants)))
             for line in lines:
@@ -165,9 +174,9 @@ class Replay(Test):
                 want = recipes.to_array(replay.run(recipes.to_pil(arrays[i]), steps))
                 self.same_bytes(got, want, f"motley apply {name}: {line}")
             for i, (width, height) in enumerate(SIZES):  # draw tells the same without touching pixels
-                out = subprocess.run(motley + ["draw", name, "--samples", str(variants), "--first", str(i * variants), "--seed", "5",
-                                               "--epoch", "2", "--size", f"{width}x{height}"], check=True, capture_output=True)
-                drawn = [json.loads(line)["steps"] for line in out.stdout.decode().splitlines()]
+                out = self.motley("draw", name, "--samples", variants, "--first", i * variants, "--seed", 5,
+                                  "--epoch", 2, "--size", f"{width}x{height}")
+                drawn = [json.loads(line)["steps"] for line in out.splitlines()]
                 self.assertEqual(drawn, [line["steps"] for line in lines[i * variants:(i + 1) * variants]])
                 policy = harness.library.policy(name)
                 expected = policy.draw(variants, width, height, 3, seed=5, epoch=2, first=i * variants)
