@@ -31,6 +31,7 @@ def check_warps(steps, interpolations, fill):
 
 class Torchvision:
     """One of torchvision's policies, and its functions on PIL images."""
+    DRAWS = 3000  # to check against its tables
     NAMES = {"identity": "Identity", "shear_x": "ShearX", "shear_y": "ShearY", "translate_x": "TranslateX",
              "translate_y": "TranslateY", "rotate": "Rotate", "brightness": "Brightness", "color": "Color",
              "contrast": "Contrast", "sharpness": "Sharpness", "posterize": "Posterize", "solarize": "Solarize",
@@ -148,6 +149,7 @@ class Torchvision:
 
 class Timm:
     """One of timm's policies, and its functions."""
+    DRAWS = 10000  # enough to know the mean and the spread of a noisy level
     NAMES = {"auto_contrast": "AutoContrast", "equalize": "Equalize", "invert": "Invert", "rotate": "Rotate",
              "posterize": "Posterize", "solarize": "Solarize", "solarize_add": "SolarizeAdd", "color": "Color",
              "contrast": "Contrast", "brightness": "Brightness", "sharpness": "Sharpness", "shear_x": "ShearX",
