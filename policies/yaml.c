@@ -89,7 +89,10 @@ static bool well_formed(mot_yaml_tree *tree)
     const unsigned char *s = (const unsigned char *)tree->source;
     for (size_t i = 0, n; i < tree->source_bytes; i += n)
         if ((n = character(s + i, tree->source_bytes - i)) == 0) {
-            mot_yaml_problem(tree, i, "byte 0x%02x is not part of a UTF-8 text", s[i]);
+            mot_yaml_problem(tree, i,
+                             s[i] < 0x80 ? "a text must not hold the control character 0x%02x"
+                                         : "byte 0x%02x is not part of a UTF-8 text",
+                             s[i]);
             return false;
         }
     return true;

@@ -501,6 +501,7 @@ Test(draw, without_replacement_permutes)
     motley_policy *policy = parsed("motley: 1\nname: x\nrepeat: 5\nchoice: without_replacement\n"
                                    "branches: [invert, equalize, flip_lr, flip_ud]\n");
     static const int op[4] = { MOT_OP_INVERT, MOT_OP_EQUALIZE, MOT_OP_FLIP_LR, MOT_OP_FLIP_UD };
+    cr_expect_eq(motley_policy_max_steps(policy), 4);
     uint32_t count[256] = { 0 };
     double probability[256] = { 0 };
     const uint32_t samples = 100000;
