@@ -153,8 +153,8 @@ class Draw(Case):
         for op, number in numbers:
             value = float(number)
             self.assertEqual(number, repr(value))  # repr is the shortest that reads back
-            if op in ("brightness", "color", "contrast", "sharpness", "rotate"):  # torchvision's tables are binary32
-                self.assertEqual(struct.unpack("f", struct.pack("f", value))[0], value)
+            if op in ("brightness", "color", "contrast", "sharpness"):  # 1 + an entry of a table in binary32
+                self.assertEqual(struct.unpack("f", struct.pack("f", value - 1))[0], value - 1)
 
     def test_a_cutout_has_its_centre(self):
         path = self.file("p.yaml", self.good("show", "rand_augment").split("ops:\n")[0].replace("repeat: 2", "repeat: 1") +
