@@ -33,7 +33,7 @@ if [ "$(id -u)" != 0 ]; then
     as_root=sudo
 fi
 
-# The names among "$@" that are not installed. libjpeg-dev and pkg-config may be provided by others: dpkg knows them too.
+# The names among "$@" that are not installed.
 missing_of() {
     for name in "$@"; do
         dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || echo "$name"
@@ -65,7 +65,7 @@ if [ $tests = enabled ]; then
     if [ ! -x .venv/bin/python3 ]; then
         /usr/bin/python3 -m venv --system-site-packages .venv
     fi
-    # The tests load one module of timm that needs Pillow and NumPy only, so none of its dependencies (torch) are wanted.
+    # The tests load one module of timm that needs Pillow and NumPy only, and none of its dependencies (torch).
     .venv/bin/python3 -c 'import importlib.util as u; exit(u.find_spec("timm") is None)' ||
         .venv/bin/python3 -m pip install -q --disable-pip-version-check --no-deps timm==1.0.31 ||
         echo "setup: timm could not be installed; the tests that need it will be skipped" >&2

@@ -47,7 +47,7 @@ def read_png(data):
     for y in range(height):
         kind, row = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
         for x in range(stride):
-            a, b, c = (row[x - channels] if x >= channels else 0), above[x], (above[x - channels] if x >= channels else 0)
+            a, b, c = (row[x - channels], above[x], above[x - channels]) if x >= channels else (0, above[x], 0)
             paeth = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
             row[x] = (row[x] + (0, a, b, (a + b) // 2, paeth)[kind]) & 255
         rows.append(bytes(row))
@@ -72,7 +72,7 @@ def jpeg(width, height, components, app=b"", adobe=None):
                    b"".join(bytes([i + 1, 0x11, 0]) for i in range(components)))
     for table in (0x00, 0x10):  # one code, of one bit: value 0
         out += segment(0xC4, bytes([table, 1] + [0] * 15 + [0]))
-    out += segment(0xDA, bytes([components]) + b"".join(bytes([i + 1, 0]) for i in range(components)) + bytes([0, 63, 0]))
+    out += segment(0xDA, bytes([components]) + b"".join(bytes([i + 1, 0]) for i in range(components)) + b"\0\x3f\0")
     blocks = ((width + 7) // 8) * ((height + 7) // 8) * components
     bits = 2 * blocks
     data = bytearray((bits + 7) // 8)

@@ -157,8 +157,8 @@ class Draw(Case):
                 self.assertEqual(struct.unpack("f", struct.pack("f", value - 1))[0], value - 1)
 
     def test_a_cutout_has_its_centre(self):
-        path = self.file("p.yaml", self.good("show", "rand_augment").split("ops:\n")[0].replace("repeat: 2", "repeat: 1") +
-                         "ops:\n  cutout: {range: [10, 40]}\nbranches:\n  - cutout\n")
+        head = self.good("show", "rand_augment").split("ops:\n")[0].replace("repeat: 2", "repeat: 1")
+        path = self.file("p.yaml", head + "ops:\n  cutout: {range: [10, 40]}\nbranches:\n  - cutout\n")
         for row in self.draws(path, "--samples", "20", "--size", "64x48"):
             (step,) = row["steps"]
             self.assertEqual(len(step["center"]), 2)
@@ -206,8 +206,8 @@ class Apply(Case):
         self.assertEqual([row["sample"] for row in rows], list(range(8)))
         sizes = {images[0]: "40x30", images[1]: "50x20"}
         for row in rows:
-            drawn = json.loads(self.good("draw", "trivial_augment_wide", "--first", row["sample"], "--seed", "6", "--size",
-                                         sizes[row["image"]]))
+            drawn = json.loads(self.good("draw", "trivial_augment_wide", "--first", row["sample"], "--seed", "6",
+                                         "--size", sizes[row["image"]]))
             self.assertEqual(drawn["steps"], row["steps"])
             (step,) = row["steps"]
             value = [step["value"]] if "value" in step else []
@@ -215,8 +215,8 @@ class Apply(Case):
             self.assertEqual(self.read("one.png"), self.read(row["out"]))
 
     def test_sheet(self):
-        self.good("apply", "rand_augment", self.image("a.png", 300, 200), self.image("\u00fcber.png", 20, 90), self.image(
-            "a\udcff.png", 9, 9), "-k", "3", "--cell", "100", "--sheet", self.path("s.png"))
+        images = [self.image("a.png", 300, 200), self.image("\u00fcber.png", 20, 90), self.image("a\udcff.png", 9, 9)]
+        self.good("apply", "rand_augment", *images, "-k", "3", "--cell", "100", "--sheet", self.path("s.png"))
         width, height, channels, pixels = self.read("s.png")
         self.assertEqual(channels, 3)
         self.assertGreater(width, 4 * 100)
@@ -252,7 +252,8 @@ class Apply(Case):
             path = self.file("in.png", png(13, 7, channels, pixels))
             self.good("op", "identity", path, self.path("out.png"))
             self.assertEqual(self.read("out.png"), (13, 7, channels, pixels))
-        for depth, row, wanted in ((1, b"\xa0", (255, 0, 255)), (2, b"\x1b", (0, 85, 170, 255)), (4, b"\x0f", (0, 255))):
+        for depth, row, wanted in ((1, b"\xa0", (255, 0, 255)), (2, b"\x1b", (0, 85, 170, 255)),
+                                   (4, b"\x0f", (0, 255))):
             path = self.file("in.png", png(len(wanted), 1, 1, row, depth=depth))
             self.good("op", "identity", path, self.path("out.png"))
             self.assertEqual(self.read("out.png"), (len(wanted), 1, 1, bytes(wanted)))
@@ -309,7 +310,8 @@ class Op(Case):
         self.assertIn("brightness", self.bad("op", "brightness", "1e9", path, out))
         self.assertIn("rotate", self.bad("op", "rotate", path, out))
         self.assertIn("invert", self.bad("op", "invert", "3", path, out))
-        for args in (["rotate"], ["rotate", "x", path, out], ["rotate", "1,,2", path, out], ["rotate", "nan", path, out],
+        for args in (["rotate"], ["rotate", "x", path, out], ["rotate", "1,,2", path, out],
+                     ["rotate", "nan", path, out],
                      ["rotate", "9", path, out, "more"], ["rotate", "9", path, out, "--fill", "256"],
                      ["rotate", "9", path, out, "--fill", "1,2"], ["rotate", "9", path, out, "--interpolation", "area"],
                      ["rotate", "9", path, out, "--device", "tpu"]):
@@ -326,9 +328,11 @@ class Bench(Case):
         for row in rows:
             self.assertEqual((row["width"], row["height"], row["channels"], row["batch"]), (20, 10, 3, 4))
             self.assertGreater(row["us_per_image"], 0)
-        rows = [json.loads(line) for line in self.good("bench", "--op", "all", "--layout", "chw", *self.few).splitlines()]
+        text = self.good("bench", "--op", "all", "--layout", "chw", *self.few)
+        rows = [json.loads(line) for line in text.splitlines()]
         self.assertEqual([row["name"] for row in rows], [op["name"] for op in json.loads(self.good("ops", "--json"))])
-        self.assertIn("rotate", self.good("bench", "--op", "rotate=-9", "-i", "bicubic", "--runs", "3", "-B", "4", "--in-place"))
+        self.assertIn("rotate", self.good("bench", "--op", "rotate=-9", "-i", "bicubic", "--runs", "3", "-B", "4",
+                                          "--in-place"))
 
     def test_mistakes(self):
         self.assertIn("unknown operation 'nix'", self.bad("bench", "--op", "nix"))
@@ -411,12 +415,14 @@ class BadInput(Case):
 
     def test_wrong_usage(self):
         path = self.image()
-        for args in ([], ["aply"], ["--nonsense"], ["ops", "x"], ["policies", "x"], ["show"], ["show", "a", "b"], ["check"],
+        for args in ([], ["aply"], ["--nonsense"], ["ops", "x"], ["policies", "x"], ["show"],
+                     ["show", "a", "b"], ["check"],
                      ["draw"], ["draw", "a", "b"], ["draw", "rand_augment", "--samples", "x"],
                      ["draw", "rand_augment", "--samples", "-1"], ["draw", "rand_augment", "--seed", "-1"],
                      ["draw", "rand_augment", "--epoch", "1073741824"], ["draw", "rand_augment", "--size", "12"],
                      ["draw", "rand_augment", "--size", "0x5"], ["draw", "rand_augment", "--channels", "5"],
-                     ["draw", "rand_augment", "--interpolation", "nearest,area"], ["draw", "rand_augment", "--fill", "1;2"],
+                     ["draw", "rand_augment", "--interpolation", "nearest,area"],
+                     ["draw", "rand_augment", "--fill", "1;2"],
                      ["apply"], ["apply", "rand_augment"], ["apply", "rand_augment", path],
                      ["apply", "rand_augment", path, "--variants", "0", "--out", self.path("out")],
                      ["apply", "rand_augment", path, "--threads", "x", "--out", self.path("out")]):
@@ -507,7 +513,8 @@ class Output(Case):
             terminal, side = pty.openpty()
         except OSError as error:  # a container without /dev/pts
             self.skipTest(f"no terminal here: {error}")
-        run = subprocess.Popen([MOTLEY, "apply", "rand_augment", path, "-k", "12", "--out", self.path("out")], stderr=side)
+        run = subprocess.Popen([MOTLEY, "apply", "rand_augment", path, "-k", "12", "--out", self.path("out")],
+                               stderr=side)
         os.close(side)
         shown = b""
         while True:

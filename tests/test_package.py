@@ -17,7 +17,8 @@ STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 
 
 def run(*args, **options):
-    return subprocess.run([str(a) for a in args], check=True, capture_output=True, text=True, timeout=120, **options).stdout
+    done = subprocess.run([str(a) for a in args], check=True, capture_output=True, text=True, timeout=120, **options)
+    return done.stdout
 
 
 def declared():

@@ -25,14 +25,14 @@ static pthread_t in_process_main;
 static _Atomic int in_process_failures; /* of the running test */
 static const char *in_process_name;
 
-#define Test(suite, name, ...)                                                      \
-    static void suite##_##name##_test(void);                                        \
-    __attribute__((constructor)) static void suite##_##name##_add(void)             \
-    {                                                                               \
+#define Test(suite, name, ...) \
+    static void suite##_##name##_test(void); \
+    __attribute__((constructor)) static void suite##_##name##_add(void) \
+    { \
         static in_process_test test = { #suite "::" #name, suite##_##name##_test, NULL }; \
-        test.next = in_process_tests;                                               \
-        in_process_tests = &test;                                                   \
-    }                                                                               \
+        test.next = in_process_tests; \
+        in_process_tests = &test; \
+    } \
     static void suite##_##name##_test(void)
 
 __attribute__((unused)) static void in_process_fail(int fatal, const char *file, int line, const char *what,
