@@ -44,11 +44,14 @@ static void paint(uint8_t *images, const bench_params *p)
                     state = state * 6364136223846793005u + 1442695040888963407u;
                     const double wave = sin(u * x / p->width + shift + c) + cos(v * y / p->height - c);
                     const double level = 120 + 52 * wave + (double)(state >> 59);
-                    const size_t at = p->layout == MOTLEY_HWC
-                                          ? (((size_t)y * (size_t)p->width + (size_t)x) * (size_t)p->channels + (size_t)c)
-                                          : (((size_t)c * (size_t)p->height + (size_t)y) * (size_t)p->width + (size_t)x);
+                    const size_t at =
+                        p->layout == MOTLEY_HWC
+                            ? (((size_t)y * (size_t)p->width + (size_t)x) * (size_t)p->channels + (size_t)c)
+                            : (((size_t)c * (size_t)p->height + (size_t)y) * (size_t)p->width + (size_t)x);
                     images[i * (size_t)p->width * (size_t)p->height * (size_t)p->channels + at] =
-                        (uint8_t)(level < 0 ? 0 : level > 255 ? 255 : level);
+                        (uint8_t)(level < 0     ? 0
+                                  : level > 255 ? 255
+                                                : level);
                 }
     }
 }
@@ -62,8 +65,8 @@ typedef struct bench {
     motley_context *context, *reference;
 } bench;
 
-static motley_status apply(const bench *b, motley_context *context, int op, int values_count, uint8_t *from, uint8_t *to,
-                           motley_error *error)
+static motley_status apply(const bench *b, motley_context *context, int op, int values_count, uint8_t *from,
+                           uint8_t *to, motley_error *error)
 {
     const bench_params *p = b->params;
     motley_batch src = { .count = p->batch,
@@ -75,8 +78,8 @@ static motley_status apply(const bench *b, motley_context *context, int op, int 
     motley_batch dst = src;
     dst.data = to;
     if (p->policy)
-        return motley_apply(context, p->policy, &src, &dst,
-                            &(motley_apply_params){ .samples = { .seed = p->seed } }, error);
+        return motley_apply(context, p->policy, &src, &dst, &(motley_apply_params){ .samples = { .seed = p->seed } },
+                            error);
     return motley_op_apply(context, op, b->values, values_count, &src, &dst,
                            &(motley_op_params){ .interpolation = p->interpolation }, error);
 }
@@ -127,8 +130,8 @@ static void print_head(const bench_params *p, FILE *out)
 {
     if (p->json)
         return;
-    fprintf(out, "%zu images of %dx%dx%d, %s, %s, threads %d, median of %d runs (and quartiles)\n", p->batch, (int)p->width,
-            (int)p->height, (int)p->channels, p->layout == MOTLEY_HWC ? "hwc" : "chw",
+    fprintf(out, "%zu images of %dx%dx%d, %s, %s, threads %d, median of %d runs (and quartiles)\n", p->batch,
+            (int)p->width, (int)p->height, (int)p->channels, p->layout == MOTLEY_HWC ? "hwc" : "chw",
             p->in_place ? "in place" : "src to dst", p->threads, p->runs);
     fprintf(out, "%-28s %10s %19s %12s %8s %10s\n", "", "us/image", "", "images/s", "GB/s", "of memcpy");
 }
@@ -137,14 +140,15 @@ static void print_result(const bench_params *p, const bench_result *r, FILE *out
 {
     const double us = 1e6 / (double)p->batch;
     if (p->json)
-        fprintf(out,
-                "{\"name\": \"%s\", \"version\": \"%s\", \"device\": \"cpu\", \"width\": %d, \"height\": %d, "
-                "\"channels\": %d, \"batch\": %zu, \"threads\": %d, \"layout\": \"%s\", \"in_place\": %s, \"runs\": %d, "
-                "\"us_per_image\": %.4f, \"us_low\": %.4f, \"us_high\": %.4f, \"images_per_s\": %.1f, "
-                "\"gb_per_s\": %.4f, \"share_of_copy\": %.4f}\n",
-                r->name, motley_version(), (int)p->width, (int)p->height, (int)p->channels, p->batch, p->threads,
-                p->layout == MOTLEY_HWC ? "hwc" : "chw", p->in_place ? "true" : "false", p->runs, r->median_s * us,
-                r->low_s * us, r->high_s * us, r->images_per_s, r->gigabytes_per_s, r->share_of_copy);
+        fprintf(
+            out,
+            "{\"name\": \"%s\", \"version\": \"%s\", \"device\": \"cpu\", \"width\": %d, \"height\": %d, "
+            "\"channels\": %d, \"batch\": %zu, \"threads\": %d, \"layout\": \"%s\", \"in_place\": %s, \"runs\": %d, "
+            "\"us_per_image\": %.4f, \"us_low\": %.4f, \"us_high\": %.4f, \"images_per_s\": %.1f, "
+            "\"gb_per_s\": %.4f, \"share_of_copy\": %.4f}\n",
+            r->name, motley_version(), (int)p->width, (int)p->height, (int)p->channels, p->batch, p->threads,
+            p->layout == MOTLEY_HWC ? "hwc" : "chw", p->in_place ? "true" : "false", p->runs, r->median_s * us,
+            r->low_s * us, r->high_s * us, r->images_per_s, r->gigabytes_per_s, r->share_of_copy);
     else
         fprintf(out, "%-28s %10.2f (%8.2f %8.2f) %12.0f %8.2f %9.0f%%\n", r->name, r->median_s * us, r->low_s * us,
                 r->high_s * us, r->images_per_s, r->gigabytes_per_s, 100 * r->share_of_copy);
@@ -160,7 +164,9 @@ static int spread_values(const bench *b, int op)
     const int count = p->values ? p->values_count : info->values_min;
     for (size_t i = 0; i < p->batch; i++)
         for (int v = 0; v < count; v++)
-            b->values[i * (size_t)count + (size_t)v] = p->values ? p->values[v] : count > 1 ? identity[v] : info->example;
+            b->values[i * (size_t)count + (size_t)v] = p->values   ? p->values[v]
+                                                       : count > 1 ? identity[v]
+                                                                   : info->example;
     return count;
 }
 
@@ -214,11 +220,11 @@ motley_status bench_run(const bench_params *params, FILE *out, motley_error *err
     if (!b.input || !b.output || !b.wanted || !b.values)
         status = fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu images of %zu bytes", p.batch, b.bytes / p.batch);
     if (status == MOTLEY_OK)
-        status = motley_context_create(
-            &(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = p.threads }, &b.context, error);
+        status = motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = p.threads },
+                                       &b.context, error);
     if (status == MOTLEY_OK)
-        status = motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_REFERENCE }, &b.reference,
-                                       error);
+        status = motley_context_create(
+            &(motley_context_params){ .backend = MOTLEY_BACKEND_REFERENCE, .threads = p.threads }, &b.reference, error);
     if (status == MOTLEY_OK) {
         paint(b.input, &p);
         status = run_all(&b, out, error);

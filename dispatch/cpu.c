@@ -4,9 +4,9 @@
  * A batch is worked through in blocks. For a block, every image gets an `image_work` (what it drew, which kernels do
  * it, what that costs); these are put in order, heavy first, equal signatures together; then the workers take one
  * image after the other. The reference backend is the same code with the reference's rows. */
+#include "kernels/cpu.h"
 #include "augmentations/table.h"
 #include "dispatch/backend.h"
-#include "kernels/cpu.h"
 #include "kernels/output.h"
 #include "policies/draw.h"
 
@@ -90,18 +90,20 @@ static void start_worker(void *context, size_t index)
     __tsan_release(t);
 }
 
-/* Runs `part` once on every worker; the parts share out the work by `next`. */
-static void on_all_workers(task *t, void (*part)(task *, worker *))
+/* Runs `part` once on every worker; the parts share out the work by `next`, `grain` images at a time. `last`: workers
+ * sleep afterwards, where they would else wait for more with the processor held. */
+static void on_all_workers(task *t, void (*part)(task *, worker *), size_t grain, int last)
 {
     cpu_state *state = t->state;
     t->part = part;
     atomic_store(&t->next, 0);
-    if (!state->pool) {
+    if (!state->pool || t->count <= grain) {
         part(t, &state->workers[0]);
         return;
     }
     __tsan_release(t);
-    pthreadpool_parallelize_1d(state->pool, start_worker, t, state->workers_count, 0);
+    pthreadpool_parallelize_1d(state->pool, start_worker, t, state->workers_count,
+                               last ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0);
     __tsan_acquire(t);
 }
 
@@ -446,9 +448,9 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     }
     for (t.first = 0; t.first < job->count; t.first += t.count) {
         t.count = job->count - t.first < BLOCK ? job->count - t.first : BLOCK;
-        on_all_workers(&t, draw_part);
+        on_all_workers(&t, draw_part, DRAW_CHUNK, 0);
         sort_block(&t);
-        on_all_workers(&t, image_part);
+        on_all_workers(&t, image_part, 1, t.first + t.count == job->count);
     }
     return MOTLEY_OK;
 }

@@ -29,7 +29,7 @@ typedef struct mot_cpu_row {
     int interpolation;  /* -1: any */
     int in_place;
     int takes_points;
-    int cost;           /* picoseconds a pixel, measured roughly: decides about order and never about a result */
+    int cost; /* picoseconds a pixel, measured roughly: decides about order and never about a result */
     mot_cpu_kernel *run;
     const char *name;
 } mot_cpu_row;

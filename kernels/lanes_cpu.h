@@ -106,8 +106,7 @@ static void lanes_apply_table(const uint8_t *in, uint8_t *out, size_t n, const l
 /* Three channels, 32 pixels at a time, as two groups of 16 pixels in the two halves of a register. Byte j of the
  * group's vector k is channel (16 k + j) % 3: so each channel takes every third byte from each of the three vectors,
  * at places that do not meet, and one choice and one shuffle bring them together. */
-#define LANES_16(f) \
-    f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), f(15)
+#define LANES_16(f) f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), f(15)
 #define LANES_32(f) _mm256_setr_epi8(LANES_16(f), LANES_16(f))
 #define LANES_IS_0(j) (j % 3 == 0 ? -1 : 0)
 #define LANES_IS_1(j) (j % 3 == 1 ? -1 : 0)
@@ -229,7 +228,8 @@ static inline uint32_t lanes_sum(const uint8_t *in, size_t n)
     return sum;
 }
 
-/* Walks an image in runs of bytes, or of pixels, that lie together: row by row, or all of it at once when it is dense. */
+/* Walks an image in runs of bytes, or of pixels, that lie together: row by row, or all of it at once when it is dense.
+ */
 typedef struct lanes_runs {
     size_t length; /* pixels of a run */
     int rows;

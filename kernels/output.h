@@ -62,8 +62,8 @@ MOT_FN uint16_t mot_output_bf16(float v)
 MOT_FN uint32_t mot_output_bits(uint8_t v, int dtype, float mean, float std)
 {
     const float normal = mot_output_f32(v, mean, std);
-    return dtype == MOTLEY_F32   ? mot_float_bits(normal)
-           : dtype == MOTLEY_F16 ? mot_output_f16(normal)
+    return dtype == MOTLEY_F32    ? mot_float_bits(normal)
+           : dtype == MOTLEY_F16  ? mot_output_f16(normal)
            : dtype == MOTLEY_BF16 ? mot_output_bf16(normal)
                                   : v;
 }

@@ -223,8 +223,8 @@ static void warp_between(const mot_view *src, const mot_view *dst, const mot_ste
             for (int c = 0; c < src->channels; c++)
                 pixel[c] = inside ? interpolate(src, plan->path, i, j, dx, dy, c) : step->fill[c];
             for (int c = 0; c < src->channels; c++)
-                *at(dst, x, y, c) = c < alpha && alpha < src->channels ? mot_unpremultiply(pixel[c], pixel[alpha])
-                                                                       : pixel[c];
+                *at(dst, x, y, c) =
+                    c < alpha && alpha < src->channels ? mot_unpremultiply(pixel[c], pixel[alpha]) : pixel[c];
         }
 }
 
@@ -244,11 +244,13 @@ static void warp(const mot_view *src, const mot_view *dst, const mot_step *step,
 }
 
 #define ROW(SHAPE, in_place_, function) \
-    { .shape = MOTLEY_SHAPE_##SHAPE, .op = -1, .interpolation = -1, .in_place = in_place_, .cost = 20000, \
-      .run = function, .name = "reference " #function }
+    { \
+        .shape = MOTLEY_SHAPE_##SHAPE, .op = -1, .interpolation = -1, .in_place = in_place_, .cost = 20000, \
+        .run = function, .name = "reference " #function \
+    }
 
 static const mot_cpu_row rows[] = {
-    ROW(POINT, 1, point), ROW(STATS, 1, stats), ROW(COLOR, 1, color), ROW(WARP, 0, warp),
-    ROW(STENCIL, 0, stencil), ROW(BLUR, 1, blur), ROW(ERASE, 1, erase),
+    ROW(POINT, 1, point),     ROW(STATS, 1, stats), ROW(COLOR, 1, color), ROW(WARP, 0, warp),
+    ROW(STENCIL, 0, stencil), ROW(BLUR, 1, blur),   ROW(ERASE, 1, erase),
 };
 const mot_cpu_rows mot_rows_reference = { "reference", rows, sizeof rows / sizeof rows[0] };

@@ -50,8 +50,7 @@ static int fits(const mot_cpu_row *row, const mot_step *step, const mot_view *sr
            mot_cpu_has_layout(src, row->layout) && mot_cpu_has_layout(dst, row->layout);
 }
 
-const mot_cpu_row *mot_cpu_find(const mot_cpu_rows *set, const mot_step *step, const mot_view *src,
-                                const mot_view *dst)
+const mot_cpu_row *mot_cpu_find(const mot_cpu_rows *set, const mot_step *step, const mot_view *src, const mot_view *dst)
 {
     for (size_t i = 0; i < set->count; i++)
         if (fits(&set->rows[i], step, src, dst))
@@ -83,7 +82,8 @@ void mot_cpu_copy(const mot_view *src, const mot_view *dst)
 }
 
 /* The most that any of them takes: blur two rows, or two strips of 64 bytes down the image; sharpness four rows (two of
- * them of 16 bit sums) that begin at multiples of 64 bytes; a warp a row of fill and runs of two columns or more, 12 bytes each. */
+ * them of 16 bit sums) that begin at multiples of 64 bytes; a warp a row of fill and runs of two columns or more, 12
+ * bytes each. */
 size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels)
 {
     const size_t row = (size_t)width * (size_t)channels;

@@ -70,8 +70,8 @@ static void stencil_by_rows(const mot_view *src, const mot_view *dst, const mot_
         return;
     }
     if (src->pixel != 1 || src->channels == 1) {
-        stencil_plane(src->data, src->row, dst->data, dst->row, (size_t)src->width * (size_t)src->channels,
-                      src->height, src->channels, &steps[0], scratch);
+        stencil_plane(src->data, src->row, dst->data, dst->row, (size_t)src->width * (size_t)src->channels, src->height,
+                      src->channels, &steps[0], scratch);
         return;
     }
     for (int c = 0; c < src->channels; c++) {

@@ -13,9 +13,9 @@ typedef struct warp_plane {
     uint8_t *out;
     int64_t in_row, out_row;
     int width, height;
-    int size;               /* bytes of a pixel, 1..4 */
-    const uint8_t *fill;    /* [size] */
-    const uint8_t *filled;  /* a row of it */
+    int size;              /* bytes of a pixel, 1..4 */
+    const uint8_t *fill;   /* [size] */
+    const uint8_t *filled; /* a row of it */
 } warp_plane;
 
 static inline void warp_put(uint8_t *out, const uint8_t *in, int size)
@@ -108,11 +108,11 @@ static void warp_inside(int64_t start, int64_t step, int64_t end, int64_t *x0, i
         if (start < 0 || start >= end)
             high = low;
     } else if (step > 0) {
-        low = -floor_div(start, step);             /* the first x with start + x step >= 0 */
-        high = -floor_div(start - end, step);      /* the first with start + x step >= end */
+        low = -floor_div(start, step);        /* the first x with start + x step >= 0 */
+        high = -floor_div(start - end, step); /* the first with start + x step >= end */
     } else {
-        low = floor_div(end - start, step) + 1;    /* the first with start + x step < end */
-        high = floor_div(-start, step) + 1;        /* the first with start + x step < 0 */
+        low = floor_div(end - start, step) + 1; /* the first with start + x step < end */
+        high = floor_div(-start, step) + 1;     /* the first with start + x step < 0 */
     }
     low = low > *x0 ? low : *x0;
     high = high < *x1 ? high : *x1;
@@ -141,10 +141,10 @@ static inline int64_t warp_gather_four(const warp_line *l, int size)
     const __m512i three_bytes =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
     const __m512i three_words = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15);
-    __m512i fx = _mm512_add_epi32(_mm512_set1_epi32((int)l->fx),
-                                  _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)l->step_x)));
-    __m512i fy = _mm512_add_epi32(_mm512_set1_epi32((int)l->fy),
-                                  _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)l->step_y)));
+    __m512i fx =
+        _mm512_add_epi32(_mm512_set1_epi32((int)l->fx), _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)l->step_x)));
+    __m512i fy =
+        _mm512_add_epi32(_mm512_set1_epi32((int)l->fy), _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)l->step_y)));
     int64_t i = 0;
     for (; i + 16 <= l->n; i += 16) {
         const __m512i at = _mm512_add_epi32(_mm512_mullo_epi32(_mm512_srli_epi32(fy, 16), row),
@@ -171,10 +171,10 @@ static inline int64_t warp_gather_four(const warp_line *l, int size)
     const __m256i three_bytes =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
     const __m256i three_words = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7);
-    __m256i fx = _mm256_add_epi32(_mm256_set1_epi32((int)l->fx),
-                                  _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)l->step_x)));
-    __m256i fy = _mm256_add_epi32(_mm256_set1_epi32((int)l->fy),
-                                  _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)l->step_y)));
+    __m256i fx =
+        _mm256_add_epi32(_mm256_set1_epi32((int)l->fx), _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)l->step_x)));
+    __m256i fy =
+        _mm256_add_epi32(_mm256_set1_epi32((int)l->fy), _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)l->step_y)));
     int64_t i = 0;
     for (; i + 8 <= l->n; i += 8) {
         const __m256i at = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_srli_epi32(fy, 16), row),
@@ -183,8 +183,7 @@ static inline int64_t warp_gather_four(const warp_line *l, int size)
         if (size == 4) {
             _mm256_storeu_si256((__m256i *)(void *)(l->out + 4 * i), pixels);
         } else {
-            const __m256i three =
-                _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(pixels, three_bytes), three_words);
+            const __m256i three = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(pixels, three_bytes), three_words);
             _mm_storeu_si128((__m128i *)(void *)(l->out + 3 * i), _mm256_castsi256_si128(three));
             _mm_storel_epi64((__m128i *)(void *)(l->out + 3 * i + 16), _mm256_extracti128_si256(three, 1));
         }
@@ -283,9 +282,10 @@ static void warp_fixed(const warp_plane *p, const mot_warp_plan *plan, warp_run 
         }
         const int64_t first_x = (fx + x0 * step_x) >> 16, last_x = (fx + (x1 - 1) * step_x) >> 16;
         const int64_t first_y = (fy + x0 * step_y) >> 16, last_y = (fy + (x1 - 1) * step_y) >> 16;
-        /* Positions run one way, so a line that meets the image's last pixel has an end in its column and in its row. */
-        const int at_end = (first_x == p->width - 1 || last_x == p->width - 1) &&
-                           (first_y == last_row || last_y == last_row);
+        /* Positions run one way, so a line that meets the image's last pixel has an end in its column and in its row.
+         */
+        const int at_end =
+            (first_x == p->width - 1 || last_x == p->width - 1) && (first_y == last_row || last_y == last_row);
         const warp_line line = { .in = p->in,
                                  .row = p->in_row,
                                  .out = out_row + x0 * p->size,
@@ -313,8 +313,8 @@ static void warp_nearest(const mot_view *src, const mot_view *dst, const mot_ste
 {
     mot_warp_plan plan;
     mot_warp_make_plan(steps[0].op, src->width, src->height, &steps[0].arg, MOTLEY_NEAREST, &plan);
-    if (plan.path == MOT_WARP_DOUBLE || (plan.path == MOT_WARP_FIXED && (src->width > WARP_FIXED_SIDE ||
-                                                                          src->height > WARP_FIXED_SIDE))) {
+    if (plan.path == MOT_WARP_DOUBLE ||
+        (plan.path == MOT_WARP_FIXED && (src->width > WARP_FIXED_SIDE || src->height > WARP_FIXED_SIDE))) {
         mot_cpu_find(&mot_rows_reference, &steps[0], src, dst)->run(src, dst, steps, count, scratch);
         return;
     }

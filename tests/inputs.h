@@ -29,7 +29,7 @@ typedef struct input_size {
 } input_size;
 
 /* Sizes at which loops begin, end or have nothing to do; the last ones are for few values only. */
-static const input_size input_sizes[] = { { 1, 1 },   { 1, 5 },   { 2, 3 },  { 3, 3 },     { 31, 2 },    { 32, 5 },
+static const input_size input_sizes[] = { { 1, 1 },   { 1, 5 },   { 2, 3 },   { 3, 3 },     { 31, 2 },    { 32, 5 },
                                           { 33, 31 }, { 257, 3 }, { 65, 66 }, { 224, 224 }, { 1025, 769 } };
 #define INPUT_SIZES (sizeof input_sizes / sizeof input_sizes[0])
 #define INPUT_SMALL_SIZES (INPUT_SIZES - 2)
@@ -73,20 +73,21 @@ static inline void input_fill(input_kind kind, uint64_t seed, input_size size, i
 typedef enum input_layout {
     INPUT_PACKED,
     INPUT_PLANAR,
-    INPUT_PADDED,          /* packed, rows an odd number of bytes apart */
-    INPUT_UPWARDS,         /* packed, negative row stride */
-    INPUT_UNALIGNED,       /* packed, at an odd address */
+    INPUT_PADDED,    /* packed, rows an odd number of bytes apart */
+    INPUT_UPWARDS,   /* packed, negative row stride */
+    INPUT_UNALIGNED, /* packed, at an odd address */
     INPUT_PLANAR_PADDED,
     INPUT_PLANAR_UPWARDS,
-    INPUT_REVERSED,        /* BGR: negative channel stride */
-    INPUT_WIDE,            /* a byte between pixels */
-    INPUT_TRANSPOSED,      /* a column lies together */
+    INPUT_REVERSED,   /* BGR: negative channel stride */
+    INPUT_WIDE,       /* a byte between pixels */
+    INPUT_TRANSPOSED, /* a column lies together */
     INPUT_LAYOUTS
 } input_layout;
 
-static const char *const input_layout_names[INPUT_LAYOUTS] = { "packed",        "planar",         "padded",   "upwards",
-                                                               "unaligned",     "planar-padded",  "planar-upwards",
-                                                               "reversed",      "wide",           "transposed" };
+static const char *const input_layout_names[INPUT_LAYOUTS] = { "packed",         "planar",    "padded",
+                                                               "upwards",        "unaligned", "planar-padded",
+                                                               "planar-upwards", "reversed",  "wide",
+                                                               "transposed" };
 
 #define INPUT_CANARY 96 /* known bytes before and after an image */
 
@@ -175,10 +176,11 @@ static inline motley_batch input_batch(const input_buffer *b)
 
 /* Values of an op worth trying: the ends of its range, what changes nothing, the magnitudes that published policies
  * use (decimals just off a short fraction, where one rounding too few shows), and random ones. */
-static inline int input_values(const motley_op_info *info, uint64_t seed, int count, double (*values)[MOTLEY_MAX_VALUES])
+static inline int input_values(const motley_op_info *info, uint64_t seed, int count,
+                               double (*values)[MOTLEY_MAX_VALUES])
 {
-    static const double published[] = { 0,    1,   0.03, -0.06,  0.3, -0.3, 0.1, 0.55, 1.9, 1.2, 1.45, 0.9, 2,   4,
-                                        -1.5, 6.5, 9,    -9,     30,  -30,  45,  90,   135, 180, 270,  128, 110, 255 };
+    static const double published[] = { 0,    1,   0.03, -0.06, 0.3, -0.3, 0.1, 0.55, 1.9, 1.2, 1.45, 0.9, 2,   4,
+                                        -1.5, 6.5, 9,    -9,    30,  -30,  45,  90,   135, 180, 270,  128, 110, 255 };
     static const double matrices[][6] = { { 1, 0, 0, 0, 1, 0 },
                                           { 1, 0, 5, 0, 1, -3 },
                                           { 1, 0, 2.3, 0, 1, -1.7 },

@@ -139,7 +139,8 @@ static void apply(motley_context *context, const motley_policy *policy, const im
                   const motley_apply_params *params)
 {
     motley_error error = { 0 };
-    cr_assert(motley_apply(context, policy, &src->batch, &dst->batch, params, &error) == MOTLEY_OK, "%s", error.message);
+    cr_assert(motley_apply(context, policy, &src->batch, &dst->batch, params, &error) == MOTLEY_OK, "%s",
+              error.message);
 }
 
 /* ---- what must not matter ---- */
@@ -193,8 +194,9 @@ Test(apply, a_batch_is_its_images)
         make_images(&single, 3, MOTLEY_HWC, 77);
         motley_step *told = calloc(IMAGES * room, sizeof *told), *drawn = calloc(room, sizeof *drawn);
         int32_t told_counts[IMAGES], count;
-        apply(context, policy, &whole, &whole,
-              &(motley_apply_params){ .samples = { .seed = 3, .first = 40 }, .steps = told, .step_counts = told_counts });
+        apply(
+            context, policy, &whole, &whole,
+            &(motley_apply_params){ .samples = { .seed = 3, .first = 40 }, .steps = told, .step_counts = told_counts });
         for (size_t k = 0; k < IMAGES; k++) {
             const size_t i = (k * 7 + 3) % IMAGES; /* another order */
             const uint64_t id = 40 + i;
@@ -220,7 +222,8 @@ Test(apply, a_batch_is_its_images)
 Test(apply, many_small_images)
 {
     enum { COUNT = 9001, BYTES = 4 * 3 * 3 };
-    motley_context *context = open_context(MOTLEY_BACKEND_CPU, 3), *reference = open_context(MOTLEY_BACKEND_REFERENCE, 1);
+    motley_context *context = open_context(MOTLEY_BACKEND_CPU, 3),
+                   *reference = open_context(MOTLEY_BACKEND_REFERENCE, 1);
     motley_policy *policy = open_policy(0);
     uint8_t *a = malloc((size_t)COUNT * BYTES), *b = malloc((size_t)COUNT * BYTES);
     uint64_t state = 1;
@@ -373,8 +376,8 @@ Test(apply, failing_allocations)
             else
                 cr_assert(context == NULL);
             if (status == MOTLEY_OK)
-                status = motley_op_apply(context, motley_op_find("rotate"), values, 1, &src.batch, &dst.batch, NULL,
-                                         &error);
+                status =
+                    motley_op_apply(context, motley_op_find("rotate"), values, 1, &src.batch, &dst.batch, NULL, &error);
             else
                 cr_assert(same_images(&dst, &wanted, 3), "dst was touched although allocation %ld failed", k);
             const int spent = until_failure == 0;

@@ -79,9 +79,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     motley_image image[3];
     image[0] = make_image(&c, channels, c.src_strides, data, size, &memory[0], &extent[0]);
     for (int i = 1; i < 3; i++)
-        image[i] = make_image(&c, channels, in_place ? c.src_strides : c.dst_strides, data, size, &memory[i], &extent[i]);
+        image[i] =
+            make_image(&c, channels, in_place ? c.src_strides : c.dst_strides, data, size, &memory[i], &extent[i]);
     if (memory[0] && memory[1] && memory[2]) {
-        const motley_op_params params = { .interpolation = (motley_interpolation)(c.interpolation % 3), .fill = c.fill };
+        const motley_op_params params = { .interpolation = (motley_interpolation)(c.interpolation % 3),
+                                          .fill = c.fill };
         motley_status status[2];
         for (int i = 1; i < 3; i++) {
             const motley_batch src = { .count = 1, .channels = channels, .images = &image[in_place ? i : 0] };
