@@ -394,7 +394,8 @@ static void read_range(reader *r, const mot_yaml *map, const mot_yaml *range, mo
         PROBLEM(r, range, "'range' wants a list of two numbers: the value at level 0 and at the top level");
     } else if (range) {
         const mot_yaml *first = mot_yaml_child(&r->tree, range), *second = mot_yaml_next(&r->tree, first);
-        if (number(r, first, "'range'", -1e9, 1e9, &space->low) & number(r, second, "'range'", -1e9, 1e9, &high))
+        const bool low_fits = number(r, first, "'range'", -1e9, 1e9, &space->low); /* both are told of */
+        if (number(r, second, "'range'", -1e9, 1e9, &high) && low_fits)
             space->span = high - space->low;
     } else if (low && span) {
         number(r, low, "'low'", -1e9, 1e9, &space->low);
