@@ -13,8 +13,8 @@
 #define TABLES_KEPT 32
 
 /* Tuning, measured on an H200: none of it can change a result. */
-#define MOT_CTAS_PER_SM 4
 #define MOT_STATIC_BYTES (9 * 1024) /* a CTA's own variables, and what the chip takes for itself */
+#define MOT_MOST_THREADS 1024
 
 /* A policy's tables on the device. */
 typedef struct sent_tables {
@@ -28,6 +28,7 @@ typedef struct chip {
     int clusters;       /* most CTAs that can share an image */
     int shared_bytes;   /* most dynamic shared memory of a CTA */
     int shared_per_sm;
+    int multiprocessors;
 } chip;
 
 typedef struct cuda_state {
@@ -45,6 +46,7 @@ typedef struct cuda_state {
     cudaStream_t last_stream;
     cudaEvent_t done; /* recorded after each call, so that another stream waits for the workspace */
     int queued;
+    uint8_t place[MOT_OP_COUNT];
     int prepared[MOT_FORMATS];
 } cuda_state;
 
@@ -97,7 +99,7 @@ static size_t lay_out(cuda_state *s, char *base, size_t samples, size_t steps)
     size_t at = 0;
     s->plan.steps = take(base, &at, steps * sizeof(mot_step));
     s->plan.step_count = take(base, &at, samples * sizeof(int32_t));
-    s->plan.order = take(base, &at, samples * sizeof(int32_t));
+    s->plan.order = take(base, &at, samples * sizeof(mot_cuda_turn));
     s->plan.bucket = take(base, &at, samples * sizeof(int32_t));
     s->plan.rank = take(base, &at, samples * sizeof(int32_t));
     s->plan.filled = take(base, &at, MOT_BUCKETS * sizeof(int32_t));
@@ -223,6 +225,8 @@ static motley_status look_at_device(cuda_state *s, motley_error *error)
              "asking the device");
     CUDA_TRY(cudaDeviceGetAttribute(&per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, s->device),
              "asking the device");
+    CUDA_TRY(cudaDeviceGetAttribute(&s->chip.multiprocessors, cudaDevAttrMultiProcessorCount, s->device),
+             "asking the device");
     s->chip.clusters = major == 9 || major == 10 ? 16 : major > 10 ? 8 : 1;
     s->chip.shared_bytes = per_cta - MOT_STATIC_BYTES;
     s->chip.shared_per_sm = per_sm;
@@ -244,6 +248,7 @@ static motley_status create(const motley_context_params *params, void **state, m
     cuda_state *const s = calloc(1, sizeof *s);
     if (!s)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a CUDA context");
+    mot_cuda_places(s->place);
     s->device = params->device;
     s->params = *params;
     int before;
@@ -344,41 +349,46 @@ static motley_status send_batch(const motley_batch *batch, motley_image *images,
 static int64_t tile_bytes(int size, int width, int height, int blocks, int pixel_bytes)
 {
     int64_t most = 0;
+    const mot_cut cut = mot_cut_of(size, width, height, blocks);
     for (int rank = 0; rank < size; rank++) {
-        const mot_tile t = mot_tile_of(rank, size, width, height, blocks);
+        const mot_tile t = mot_tile_at(&cut, rank, width, height);
         if (t.x0 >= t.x1 || t.y0 >= t.y1)
             continue;
         const int64_t across = (t.x1 - t.x0 + 15) & ~15, down = t.y1 - t.y0;
         const int64_t bytes = across * down * pixel_bytes + 4 * (across + down) + 16;
         most = bytes > most ? bytes : most;
     }
-    return (most + 15) & ~(int64_t)15;
+    return (most + 31) & ~(int64_t)15; /* and what a tap may read past the end */
 }
 
-/* Chooses the smallest group whose parts of the image leave room for several CTAs on a multiprocessor. False: the image
- * is too large for any group. */
-static int choose_shape(const chip *chip, int width, int height, mot_cuda_format format, int channels, int output,
-                        mot_cuda_shape *shape)
+/* Chooses how an image is worked on: by one CTA where shared memory holds it and the batch fills the device, else by
+ * the smallest group that does and leaves room for what a warp reads beyond its tile. False: the image is too large for any group. */
+static int choose_shape(const chip *chip, size_t count, int width, int height, mot_cuda_format format, int channels,
+                        int output, mot_cuda_shape *shape)
 {
     const int64_t pixels = (int64_t)width * height;
     const int pixel_bytes = format == MOT_FORMAT_STRIDED ? 4 : channels;
     const int64_t image = tile_bytes(1, width, height, 0, pixel_bytes);
-    const int64_t lines = 8 * (height > width / 4 + 1 ? (int64_t)height : width / 4 + 1); /* a row or four columns to blur */
-    shape->threads = pixels <= 1024 ? 64 : pixels <= 4096 ? 128 : 256;
-    shape->stage_bytes = shape->threads / 32 * 384 > 3072 ? shape->threads / 32 * 384 : 3072;
-    const int beside = shape->stage_bytes + (output ? channels * 1024 : 0);
-    const int64_t most = chip->shared_bytes - beside;
-    const int64_t wanted = chip->shared_per_sm / MOT_CTAS_PER_SM - MOT_STATIC_BYTES - beside;
+    const int64_t lines = 32 * (height > width / 4 + 1 ? (int64_t)height : width / 4 + 1); /* a row or four columns to blur */
+    const int64_t whole = image > lines ? image : lines;
+    shape->early = chip->clusters > 1;
+    shape->threads = pixels <= 1024 ? 64 : pixels <= 4096 ? 128 : pixels <= 16384 ? 256 : MOT_MOST_THREADS;
     for (shape->clusters = 1; shape->clusters <= chip->clusters; shape->clusters *= 2) {
         const int64_t slab = tile_bytes(shape->clusters, width, height, 0, pixel_bytes);
         const int64_t block = tile_bytes(shape->clusters, width, height, 1, pixel_bytes);
-        const int64_t tile = slab > block ? slab : block, needed = tile > 4 * lines ? tile : 4 * lines;
+        const int64_t tile = slab > block ? slab : block, needed = tile > lines ? tile : lines;
         const int last = shape->clusters * 2 > chip->clusters;
-        if (needed > most || (!last && needed > wanted))
+        const int idle = pixels > 16384 && shape->clusters < 8 && count * (size_t)shape->clusters < (size_t)chip->multiprocessors;
+        if (shape->clusters > 1)
+            shape->threads = MOT_MOST_THREADS / 2;
+        shape->stage_bytes = shape->threads / 32 * 384 > 3072 ? shape->threads / 32 * 384 : 3072;
+        const int beside = shape->stage_bytes + (output ? channels * 1024 : 0);
+        const int64_t most = chip->shared_bytes - beside, half = chip->shared_per_sm / 2 - MOT_STATIC_BYTES - beside;
+        int64_t box = whole;
+        if (shape->clusters > 1) /* two CTAs on a multiprocessor, when that leaves a quarter more than the tile */
+            box = needed + needed / 4 <= half ? half : last && needed <= most ? most : INT64_MAX;
+        if (needed > most || box > most || (idle && !last))
             continue;
-        int64_t box = needed > wanted ? needed : wanted;
-        if (box > image && image >= needed) /* the whole image is all that a box can be */
-            box = image;
         shape->box_bytes = (int)(box & ~(int64_t)15);
         shape->shared_bytes = shape->box_bytes + beside;
         return 1;
@@ -404,12 +414,14 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     int width, height;
     largest_size(job->src, &width, &height);
     const mot_cuda_format format = format_of(job->src);
-    if (!choose_shape(&s->chip, width, height, format, job->channels, job->output != NULL, &shape))
+    if (!choose_shape(&s->chip, job->count, width, height, format, job->channels, job->output != NULL, &shape))
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "an image of %dx%d is too large for this backend", width,
                         height);
     image.max_steps = draw.max_steps = job->policy ? (int32_t)job->policy->tables.max_steps : 1;
     image.box_bytes = shape.box_bytes;
     image.stage_bytes = shape.stage_bytes;
+    image.cut[0] = mot_cut_of(shape.clusters, width, height, 0);
+    image.cut[1] = mot_cut_of(shape.clusters, width, height, 1);
 
     /* Where pixels come from and go: src -> work (every pass but the last) -> output. */
     motley_batch slots;
@@ -456,8 +468,8 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
                  "sending the values");
     }
     draw.src = image.src;
+    memcpy(draw.place, s->place, sizeof draw.place);
     image.steps = s->plan.steps;
-    image.step_count = s->plan.step_count;
     image.order = s->plan.order;
     if (!s->prepared[format]) {
         CUDA_TRY(mot_cuda_image_prepare(format, s->chip.shared_bytes), "preparing the image kernel");

@@ -6,10 +6,11 @@
 
 #include "motley/op.h"
 
-#define DRAW_THREADS 64
+#define DRAW_THREADS 256
+#define TABLE_BYTES 16384 /* of phases, branches and steps that are drawn from in shared memory */
 
 /* Costs by shape, in rough proportion to time; only their order matters. */
-__host__ __device__ static int cost_of(int op)
+static __host__ __device__ int cost_of(int op)
 {
 #define MOT_COST_STATS 4
 #define MOT_COST_POINT 2
@@ -34,19 +35,26 @@ static __device__ int is_spatial(int op)
     return cost == MOT_COST_WARP || cost == MOT_COST_STENCIL || cost == MOT_COST_BLUR;
 }
 
-/* Buckets: spatial ops 3 and more, 2, 1, 0; in each, ops from costly to cheap, and last the samples without steps. */
-__host__ __device__ static int bucket_of(int op, int spatial)
+/* An op's place among the ops ordered from costly to cheap; the place after the last is for none. */
+static int place_of(int op)
 {
-    int heavier = 0; /* ops before this one */
+    int heavier = 0;
     for (int other = 0; other < MOT_OP_COUNT; other++)
-        heavier += op < 0 || cost_of(other) > cost_of(op) || (cost_of(other) == cost_of(op) && other < op);
-    return (3 - (spatial < 3 ? spatial : 3)) * (MOT_OP_COUNT + 1) + heavier;
+        heavier += cost_of(other) > cost_of(op) || (cost_of(other) == cost_of(op) && other < op);
+    return heavier;
 }
 
+void mot_cuda_places(uint8_t place[MOT_OP_COUNT])
+{
+    for (int op = 0; op < MOT_OP_COUNT; op++)
+        place[op] = (uint8_t)place_of(op);
+}
+
+/* Buckets: spatial ops 3 and more, 2, 1, 0; in each, ops from costly to cheap, and last the samples without steps. */
 int mot_cuda_bucket_op(int i)
 {
     for (int op = 0; op < MOT_OP_COUNT; op++)
-        if (bucket_of(op, 3) == i % (MOT_OP_COUNT + 1))
+        if (place_of(op) == i % (MOT_OP_COUNT + 1))
             return op;
     return -1;
 }
@@ -56,44 +64,85 @@ int mot_cuda_bucket_spatial(int i)
     return 3 - i / (MOT_OP_COUNT + 1);
 }
 
-static __device__ int find_bucket(const mot_step *steps, int count)
+static __device__ int find_bucket(const mot_step *steps, int count, const uint8_t *places)
 {
-    int op = -1, spatial = 0;
+    int place = MOT_OP_COUNT, spatial = 0;
     for (int s = 0; s < count; s++) {
+        const int op = steps[s].op;
         if (steps[s].arg.flags & MOT_ARG_IDENTITY)
             continue;
-        spatial += is_spatial(steps[s].op);
-        if (op < 0 || cost_of(steps[s].op) > cost_of(op))
-            op = steps[s].op;
+        spatial += is_spatial(op);
+        place = min(place, (int)places[op]);
     }
-    return bucket_of(op, spatial);
+    return (3 - min(spatial, 3)) * (MOT_OP_COUNT + 1) + place;
 }
 
-/* The last CTA: where each bucket begins, and every sample to its place. */
-static __device__ void sort_samples(const mot_cuda_draw &d)
+/* Turns how many samples each bucket has into where it begins; a thread per bucket. Returns the thread's own. */
+static __device__ int begin_buckets(int *first, int own)
 {
-    __shared__ int first[MOT_BUCKETS + 1];
-    if (threadIdx.x == 0) {
-        int at = 0;
-        for (int b = 0; b < MOT_BUCKETS; b++) {
-            first[b] = at;
-            at += __ldcg(&d.plan.filled[b]);
-        }
-        first[MOT_BUCKETS] = at;
-        *d.plan.ticket = 0;
+    static_assert(MOT_BUCKETS < DRAW_THREADS, "a thread per bucket");
+    const int b = threadIdx.x, lane = b & 31;
+    int sum = own;
+    for (int step = 1; step < 32; step *= 2) {
+        const int other = __shfl_up_sync(0xFFFFFFFFu, sum, step);
+        sum += lane >= step ? other : 0;
     }
+    __shared__ int warps[DRAW_THREADS / 32];
+    if (lane == 31)
+        warps[b / 32] = sum;
     __syncthreads();
-    for (int b = threadIdx.x; b <= MOT_BUCKETS; b += blockDim.x) {
-        d.plan.first[b] = first[b];
-        if (b < MOT_BUCKETS)
-            d.plan.filled[b] = 0;
-    }
+    for (int w = 0; w < b / 32; w++)
+        sum += warps[w];
+    first[b] = sum - own;
+    __syncthreads();
+    return first[b];
+}
+
+/* The last CTA of several: every sample to its place. */
+static __device__ void sort_samples(const mot_cuda_draw &d, int *first)
+{
+    const int b = threadIdx.x, own = b < MOT_BUCKETS ? __ldcg(&d.plan.filled[b]) : 0;
+    const int begin = begin_buckets(first, own);
+    if (b <= MOT_BUCKETS)
+        d.plan.first[b] = begin;
+    if (b < MOT_BUCKETS)
+        d.plan.filled[b] = 0;
+    if (b == 0)
+        *d.plan.ticket = 0;
+#pragma unroll 4
     for (int i = threadIdx.x; i < d.count; i += blockDim.x)
-        d.plan.order[first[__ldcg(&d.plan.bucket[i])] + __ldcg(&d.plan.rank[i])] = i;
+        d.plan.order[first[__ldcg(&d.plan.bucket[i])] + __ldcg(&d.plan.rank[i])] =
+            mot_cuda_turn{ i, __ldcg(&d.plan.step_count[i]) };
+}
+
+/* Brings the small tables into shared memory, where a draw's searches are short; they lie one after the other. */
+static __device__ mot_tables near_tables(const mot_cuda_draw &d, uint32_t *memory)
+{
+    mot_tables t = d.tables;
+    const char *const from = (const char *)t.phase;
+    const int64_t bytes = (const char *)t.level - from;
+    if (bytes > TABLE_BYTES)
+        return t;
+    for (int i = threadIdx.x; i < bytes / 4; i += blockDim.x)
+        memory[i] = ((const uint32_t *)from)[i];
+    t.phase = (const mot_table_phase *)memory;
+    t.branch = (const mot_table_branch *)((char *)memory + ((const char *)t.branch - from));
+    t.step = (const mot_table_step *)((char *)memory + ((const char *)t.step - from));
+    return t;
 }
 
 static __global__ void __launch_bounds__(DRAW_THREADS) draw_kernel(const __grid_constant__ mot_cuda_draw d)
 {
+    __shared__ uint64_t memory[TABLE_BYTES / 8];
+    __shared__ int last, first[DRAW_THREADS];
+    const bool alone = gridDim.x == 1; /* the batch is one CTA: it sorts without the others' counters */
+    int bucket = 0, rank = 0, steps_here = 0;
+    first[threadIdx.x] = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+    const mot_tables tables = d.draws ? near_tables(d, (uint32_t *)memory) : d.tables;
+    __syncthreads();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < d.count) {
         mot_step *const steps = d.plan.steps + (int64_t)i * d.max_steps;
@@ -103,15 +152,28 @@ static __global__ void __launch_bounds__(DRAW_THREADS) draw_kernel(const __grid_
             const uint64_t first = d.counter ? d.counter[1] : d.sample;
             const int width = d.src.images ? d.src.images[i].width : d.src.width;
             const int height = d.src.images ? d.src.images[i].height : d.src.height;
-            count = mot_draw_sample(&d.tables, d.seed, epoch, d.ids ? d.ids[i] : first + i, width, height, d.channels,
+            count = mot_draw_sample(&tables, d.seed, epoch, d.ids ? d.ids[i] : first + i, width, height, d.channels,
                                     steps);
         }
-        const int bucket = find_bucket(steps, count);
-        d.plan.step_count[i] = count;
-        d.plan.bucket[i] = bucket;
-        d.plan.rank[i] = atomicAdd(&d.plan.filled[bucket], 1);
+        bucket = find_bucket(steps, count, d.place);
+        steps_here = count;
+        if (alone) {
+            rank = atomicAdd(&first[bucket], 1);
+        } else {
+            d.plan.step_count[i] = count;
+            d.plan.bucket[i] = bucket;
+            d.plan.rank[i] = atomicAdd(&d.plan.filled[bucket], 1);
+        }
     }
-    __shared__ int last;
+    if (alone) {
+        __syncthreads();
+        const int begin = begin_buckets(first, first[threadIdx.x]);
+        if (threadIdx.x <= MOT_BUCKETS)
+            d.plan.first[threadIdx.x] = begin;
+        if (i < d.count)
+            d.plan.order[first[bucket] + rank] = mot_cuda_turn{ i, steps_here };
+        return;
+    }
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0)
@@ -119,7 +181,7 @@ static __global__ void __launch_bounds__(DRAW_THREADS) draw_kernel(const __grid_
     __syncthreads();
     if (last) {
         __threadfence();
-        sort_samples(d);
+        sort_samples(d, first);
     }
 }
 

@@ -19,7 +19,7 @@ extern "C" {
 typedef struct mot_cuda_plan {
     mot_step *steps;     /* [count][max_steps] */
     int32_t *step_count;
-    int32_t *order;      /* samples, bucket by bucket */
+    mot_cuda_turn *order; /* samples, bucket by bucket */
     int32_t *bucket;     /* of each sample */
     int32_t *rank;       /* of each sample in its bucket */
     int32_t *filled;     /* [MOT_BUCKETS] counters, all 0 between calls */
@@ -37,7 +37,10 @@ typedef struct mot_cuda_draw {
     const uint64_t *counter; /* device memory {epoch, first}, or NULL */
     mot_cuda_batch src;      /* for sizes */
     mot_cuda_plan plan;
+    uint8_t place[MOT_OP_COUNT]; /* of each op among them from costly to cheap: mot_cuda_places */
 } mot_cuda_draw;
+
+void mot_cuda_places(uint8_t place[MOT_OP_COUNT]);
 
 cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream);
 

@@ -110,12 +110,20 @@ DEVICE void arrival_make(arrival &a)
     __syncthreads();
 }
 
-/* Between ordinary stores and bulk copies that read what they wrote. */
+/* Between ordinary stores to shared memory and bulk copies that read what they wrote. */
 DEVICE void bulk_fence()
 {
 #ifdef MOT_CLUSTERS
     asm volatile("fence.proxy.async;" ::: "memory");
 #endif
+}
+
+/* The same for stores to the image. A barrier of the CTA does not do: it orders them for this multiprocessor, and a
+ * bulk copy reads past its cache. */
+DEVICE void image_fence()
+{
+    __threadfence();
+    bulk_fence();
 }
 
 /* Whether rows of the box can come in bulk: 16-byte pieces at 16-byte addresses, nothing beyond the row. */
@@ -168,6 +176,39 @@ template <int FORMAT> DEVICE bool box_load(const box &b, const mot_view &src, bo
         box_write<FORMAT>(b, x, b.y0 + row, px);
     }
     return false;
+}
+
+/* Starts to write the box to dst in bulk; every thread calls it after a barrier. False: that cannot be. The box may be
+ * written to again after box_stored(). */
+template <int FORMAT> DEVICE bool box_store(const box &b, const mot_view &dst)
+{
+#ifdef MOT_CLUSTERS
+    const bool whole = b.pitch == dst.row;
+    const int rows = whole ? 1 : b.height, pieces = rows * planes_of(FORMAT);
+    const uint32_t bytes = (uint32_t)(whole ? b.plane : b.pitch);
+    for (int i = threadIdx.x; i < pieces; i += blockDim.x) {
+        const int plane = i / rows, row = i - plane * rows;
+        uint8_t *to = address(dst, b.x0, b.y0 + row) + plane * dst.channel;
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
+                     "r"(shared_address(b.data + plane * b.plane + row * b.pitch)), "r"(bytes)
+                     : "memory");
+    }
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    return true;
+#else
+    return false;
+#endif
+}
+
+/* Waits until the box has been read; with `seen`, until what was written can be seen. */
+DEVICE void box_stored(bool seen)
+{
+#ifdef MOT_CLUSTERS
+    if (seen)
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    else
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+#endif
 }
 
 /* Waits for what box_load() started; `turn` counts the waits of this CTA. Then every thread may read the box. */

@@ -16,31 +16,57 @@
 
 #define MOT_WINDOW 4 /* steps held in shared memory */
 
+/* One CTA's state, at the beginning of its dynamic shared memory, so that every function reaches it by a constant
+ * address. The box lies behind it, then what each warp gathers before it writes, then the output's table if any. */
 struct engine {
-    arrival load;
-    chain work;              /* what remains to be done to an evaluated pixel */
+    chain work; /* what remains to be done to an evaluated pixel */
     mot_step step[MOT_WINDOW];
     mot_warp_plan plan;
-    int box_x, box_y, box_width, box_height, blocks;
-    mot_stats stats[3];
-    uint32_t partial[3][256]; /* this CTA's histogram; or its lows, highs */
+    mot_view src, work_view, output; /* the pass reads src and writes one of the others */
+    box in;
+    mot_tile tile; /* what this CTA writes */
+    int box_x, box_y, box_width, box_height;
+    int source;      /* source_kind of a spatial op */
+    mot_cut cut[2];  /* the image into slabs, and into blocks */
+    int strided, strided_work; /* src, work are read as MOT_FORMAT_STRIDED */
+    int output_dtype;
+    int box_bytes, stage_bytes;
+    int premultiplied;
+    int spatial;   /* the spatial op's place in `step` */
+    uint32_t fill; /* of the spatial op */
+    arrival load;
     unsigned long long sum, total_sum;
+    mot_stats stats[3];
+    uint32_t partial[3][256]; /* this CTA's histogram; or its lows and highs */
 };
 
-/* What every thread knows about the pass; the same in all of them. */
-struct pass_state {
-    source_kind source;
-    mot_tile tile; /* what this CTA writes */
-    box in;
-    uint32_t fill;
-    const mot_step *spatial; /* the spatial op, in shared memory */
-    bool pending;            /* the box is still being loaded */
-    bool strided;            /* the image is read as MOT_FORMAT_STRIDED */
-    bool premultiplied;
-    bool arrived;            /* group_arrive() is still to be followed by group_wait() */
-    uint32_t turn;           /* of e.load */
-    chain_state chain;       /* of e.work */
-};
+extern __shared__ uint4 dynamic[];
+#define e (*(engine *)dynamic)
+#define MOT_ENGINE_BYTES ((int)(sizeof(engine) + 15) & ~15)
+
+DEVICE uint8_t *box_memory()
+{
+    return (uint8_t *)dynamic + MOT_ENGINE_BYTES;
+}
+
+/* The parts behind the box. The sums of a group's statistics share the first with the warps: never at the same time. */
+DEVICE uint32_t *stages()
+{
+    return (uint32_t *)(box_memory() + e.box_bytes);
+}
+
+DEVICE uint32_t (*totals())[256]
+{
+    return (uint32_t(*)[256])stages();
+}
+
+DEVICE uint32_t (*output_table())[256]
+{
+    return (uint32_t(*)[256])(box_memory() + e.box_bytes + e.stage_bytes);
+}
+
+/* What an evaluated pixel is made from: pixels of the box, through the spatial op if there is one. */
+enum source_kind { FROM_BOX, FROM_FIXED, FROM_BETWEEN, FROM_STENCIL };
 
 DEVICE int shape_of(int op)
 {
@@ -75,35 +101,6 @@ DEVICE uint32_t fill_word(const mot_step &step)
     return step.fill[0] | (uint32_t)step.fill[1] << 8 | (uint32_t)step.fill[2] << 16 | (uint32_t)step.fill[3] << 24;
 }
 
-/* Four pixels as the pass has them so far. */
-template <int FORMAT>
-DEVICE void evaluate(const engine &e, const pass_state &p, const mot_view &src, int x, int y, uint32_t px[4])
-{
-    const int channels = channels_of(FORMAT, src);
-    const box_taps<FORMAT> taps = { p.in };
-    switch (p.source) {
-    case FROM_BOX:
-        box_read<FORMAT>(p.in, x, y, px);
-        break;
-    case FROM_FIXED:
-        warp_fixed(e.plan, taps, p.fill, x, y, px);
-        break;
-    case FROM_BETWEEN:
-#pragma unroll 1
-        for (int i = 0; i < 4; i++) {
-            const uint32_t v = warp_between(e.plan, taps, channels, p.fill, x + i, y);
-            const uint32_t out = p.premultiplied ? unpremultiplied(v, channels) : v;
-            px[0] = i == 0 ? out : px[0], px[1] = i == 1 ? out : px[1]; /* no array in memory */
-            px[2] = i == 2 ? out : px[2], px[3] = i == 3 ? out : px[3];
-        }
-        break;
-    case FROM_STENCIL:
-        stencil_quad(taps, p.spatial->op, &p.spatial->arg, colors_of<FORMAT>(channels), src.width, src.height, x, y, px);
-        break;
-    }
-    apply_chain<FORMAT>(e.work, p.chain.items, channels, x, y, px);
-}
-
 /* Calls body(x, y) for the tile's groups of four pixels, a warp's 32 lanes side by side; whole warps take part, lanes
  * without pixels get x = -1. */
 template <class BODY> DEVICE void for_quads(const mot_tile &t, BODY body)
@@ -124,13 +121,258 @@ template <class BODY> DEVICE void for_quads(const mot_tile &t, BODY body)
     }
 }
 
-/* ---- statistics ---- */
+/* Any type, any strides: through the table of motley_output. */
+DEVICE void store_output(const mot_view &out, int x, int y, const uint32_t px[4])
+{
+    for (int c = 0; c < out.channels; c++) {
+        uint8_t *p = address(out, x, y) + c * out.channel;
+        uint32_t bits[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            bits[i] = output_table()[c][byte_of(px[i], c)];
+        if (e.output_dtype == MOTLEY_F32 && out.pixel == 4 && x + 4 <= out.width && aligned(p, 16)) {
+            *(uint4 *)p = make_uint4(bits[0], bits[1], bits[2], bits[3]);
+            continue;
+        }
+        if (out.pixel == 2 && e.output_dtype >= MOTLEY_F16 && x + 4 <= out.width && aligned(p, 8)) {
+            *(uint2 *)p = make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
+            continue;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++, p += out.pixel) {
+            if (x + i >= out.width)
+                break;
+            if (e.output_dtype == MOTLEY_F32)
+                *(uint32_t *)p = bits[i];
+            else if (e.output_dtype == MOTLEY_U8)
+                *p = (uint8_t)bits[i];
+            else
+                *(uint16_t *)p = (uint16_t)bits[i];
+        }
+    }
+}
+
+/* ---- loops over pixels: functions of their own, so that each has the registers to itself ---- */
+
+/* Four bytes through tables: byte i through that of channel (first + i) modulo 3, or of channel 0 when there is one. */
+DEVICE uint32_t table_word(const uint8_t (*table)[256], uint32_t w, int first, int channels)
+{
+    const uint32_t a = table[first % channels][w & 0xFF], b = table[(first + 1) % channels][w >> 8 & 0xFF];
+    const uint32_t c = table[(first + 2) % channels][w >> 16 & 0xFF], d = table[(first + 3) % channels][w >> 24];
+    return a + b * 256 + c * 65536 + d * 16777216;
+}
+
+/* A chain that is one table, on the bytes of the box as they lie. */
+template <int FORMAT> static __device__ __noinline__ void table_box()
+{
+    const uint8_t(*const table)[256] = e.work.table[0];
+    uint32_t *const w = (uint32_t *)box_memory();
+    const int words = planes_of(FORMAT) * e.in.plane / 4;
+    if (FORMAT == MOT_FORMAT_RGB) {
+#pragma unroll 2
+        for (int i = 3 * threadIdx.x; i < words; i += 3 * blockDim.x) {
+            const uint32_t a = w[i], b = w[i + 1], c = w[i + 2];
+            w[i] = table_word(table, a, 0, 3);
+            w[i + 1] = table_word(table, b, 1, 3);
+            w[i + 2] = table_word(table, c, 2, 3);
+        }
+    } else {
+        const int plane = e.in.plane / 4;
+        for (int c = 0; c < planes_of(FORMAT); c++)
+#pragma unroll 2
+            for (int i = threadIdx.x; i < plane; i += blockDim.x)
+                w[c * plane + i] = table_word(table + c, w[c * plane + i], 0, 1);
+    }
+}
+
+/* Does the chain to the box where it lies. */
+template <int FORMAT> static __device__ __noinline__ void chain_box(int items)
+{
+    if (FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED && items == 1 && e.work.item[0].kind == CHAIN_TABLE) {
+        table_box<FORMAT>();
+        return;
+    }
+    const box in = e.in;
+    const int channels = channels_of(FORMAT, e.src), across = in.width / 4, quads = across * in.height;
+    const int down = blockDim.x / across, right = (blockDim.x - down * across) * 4;
+    int row = threadIdx.x / across, x = (threadIdx.x - row * across) * 4;
+    for (int q = threadIdx.x; q < quads; q += blockDim.x) {
+        uint32_t px[4];
+        box_read<FORMAT>(in, in.x0 + x, in.y0 + row, px);
+        apply_chain<FORMAT>(e.work, items, channels, in.x0 + x, in.y0 + row, px);
+        box_write<FORMAT>(in, in.x0 + x, in.y0 + row, px);
+        row += down, x += right;
+        if (x >= in.width)
+            x -= in.width, row++;
+    }
+}
+
+/* Does the chain where the tile lies in shared memory and writes it from there in bulk. False: it cannot leave so. */
+template <int FORMAT> DEVICE bool write_box(int items, bool last)
+{
+    if (e.strided_work || !comes_in_bulk<FORMAT>(e.in, e.work_view))
+        return false;
+    if (items > 0)
+        chain_box<FORMAT>(items);
+    bulk_fence();
+    __syncthreads();
+    if (e.in.height > 0)
+        box_store<FORMAT>(e.in, e.work_view);
+    box_stored(!last); /* another pass reads it */
+    return true;
+}
+
+/* Alpha of an image to be interpolated. */
+template <int FORMAT> static __device__ __noinline__ void premultiply_box()
+{
+    const int across = e.in.width / 4, quads = across * e.in.height;
+    for (int q = threadIdx.x; q < quads; q += blockDim.x) {
+        const int row = q / across, x = e.in.x0 + (q - row * across) * 4;
+        uint32_t px[4];
+        box_read<FORMAT>(e.in, x, e.in.y0 + row, px);
+        for (int i = 0; i < 4; i++)
+            px[i] = premultiplied(px[i], e.src.channels);
+        box_write<FORMAT>(e.in, x, e.in.y0 + row, px);
+    }
+}
+
+/* Evaluates the tile and writes it: to the output of another type or layout, or to `work`. */
+template <int FORMAT, int SOURCE, bool OUTPUT> static __device__ __noinline__ void write_tile(int items)
+{
+    const box in = e.in;
+    const mot_view to = OUTPUT ? e.output : e.work_view;
+    const int channels = channels_of(FORMAT, e.src);
+    const box_taps<FORMAT> taps = { in };
+    const uint32_t fill = e.fill;
+    const bool strided = FORMAT != MOT_FORMAT_STRIDED && e.strided_work;
+    uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
+    const bool quick = !OUTPUT && !strided && leaves_in_pieces<FORMAT>(to, e.tile.x1);
+    for_quads(e.tile, [&](int x, int y) {
+        uint32_t px[4] = { 0, 0, 0, 0 };
+        if (x >= 0) {
+            if (SOURCE == FROM_BOX)
+                box_read<FORMAT>(in, x, y, px);
+            else if (SOURCE == FROM_FIXED)
+                warp_fixed(e.plan, taps, fill, x, y, px);
+            else if (SOURCE == FROM_STENCIL)
+                stencil_quad(taps, e.step[e.spatial].op, &e.step[e.spatial].arg, colors_of<FORMAT>(channels),
+                             e.src.width, e.src.height, x, y, px);
+            else
+#pragma unroll 1
+                for (int i = 0; i < 4; i++) {
+                    uint32_t v = warp_between(e.plan, taps, channels, fill, x + i, y);
+                    if (e.premultiplied)
+                        v = unpremultiplied(v, channels);
+                    px[0] = px[1], px[1] = px[2], px[2] = px[3], px[3] = v;
+                }
+            apply_chain<FORMAT>(e.work, items, channels, x, y, px);
+        }
+        if (OUTPUT) {
+            if (x >= 0)
+                store_output(to, x, y, px);
+        } else if (quick) {
+            flush_pieces(to, x, y, px, stage);
+        } else if (strided) {
+            flush<MOT_FORMAT_STRIDED>(to, x, y, px, stage);
+        } else {
+            flush<FORMAT>(to, x, y, px, stage);
+        }
+    });
+}
+
+/* Column and row tables of a SCALE warp for a tile: sums from the first pixel on, one after the other. */
+DEVICE void scale_tables(const mot_warp_plan &plan, const mot_tile &t, int *columns, int *rows)
+{
+    if (threadIdx.x == 0) {
+        double in = mot_warp_first_column(&plan);
+        for (int x = 0; x < t.x1; x++, in += plan.m[0])
+            if (x >= t.x0)
+                columns[x - t.x0] = mot_warp_index(in, plan.width);
+    }
+    if (threadIdx.x == blockDim.x - 1) {
+        double in = mot_warp_first_row(&plan);
+        for (int y = 0; y < t.y1; y++, in += plan.m[4])
+            if (y >= t.y0)
+                rows[y - t.y0] = mot_warp_index(in, plan.height);
+    }
+    __syncthreads();
+}
+
+/* Does the spatial op on the tile straight from the image, into the box, which then is the tile. For what cannot be
+ * boxed: slow, and right. */
+template <int FORMAT> static __device__ __noinline__ void fill_tile(int items)
+{
+    const int channels = channels_of(FORMAT, e.src), op = e.step[e.spatial].op;
+    const image_taps<FORMAT> taps = { e.src, e.work, items, e.premultiplied != 0, e.strided != 0 };
+    const mot_tile t = e.tile;
+    int *const columns = (int *)(e.in.data + planes_of(FORMAT) * e.in.plane), *const rows = columns + (t.x1 - t.x0);
+    const bool warp = shape_of(op) == MOTLEY_SHAPE_WARP, scale = warp && e.plan.path == MOT_WARP_SCALE;
+    if (scale && t.x0 < t.x1 && t.y0 < t.y1)
+        scale_tables(e.plan, t, columns, rows);
+    for_quads(t, [&](int x, int y) {
+        if (x < 0)
+            return;
+        uint32_t px[4];
+        if (!warp) {
+            stencil_quad(taps, op, &e.step[e.spatial].arg, colors_of<FORMAT>(channels), e.src.width, e.src.height, x, y,
+                         px);
+        } else if (e.plan.path == MOT_WARP_FIXED) {
+            warp_fixed(e.plan, taps, e.fill, x, y, px);
+        } else {
+            const bool sums = e.plan.path == MOT_WARP_DOUBLE; /* they begin anew for each group of four */
+            double in_x = 0, in_y = 0;
+            if (sums) {
+                mot_warp_double_start(&e.plan, &in_x, &in_y);
+                for (int row = 0; row < y; row++)
+                    in_x += e.plan.m[1], in_y += e.plan.m[4];
+                for (int column = 0; column < x; column++)
+                    in_x += e.plan.m[0], in_y += e.plan.m[3];
+            }
+            for (int i = 0; i < 4; i++, in_x += e.plan.m[0], in_y += e.plan.m[3]) {
+                px[i] = 0;
+                if (x + i >= t.x1)
+                    continue;
+                if (!scale && !sums) {
+                    px[i] = warp_between(e.plan, taps, channels, e.fill, x + i, y);
+                } else {
+                    const int column = scale ? columns[x + i - t.x0] : mot_warp_index(in_x, e.src.width);
+                    const int row = scale ? rows[y - t.y0] : mot_warp_index(in_y, e.src.height);
+                    px[i] = column >= 0 && row >= 0 ? taps(column, row) : e.fill;
+                }
+            }
+        }
+        if (e.premultiplied)
+            for (int i = 0; i < 4; i++)
+                px[i] = unpremultiplied(px[i], channels);
+        box_write<FORMAT>(e.in, x, y, px);
+    });
+}
+
+/* ---- statistics of the tile in the box, after the chain ---- */
 
 DEVICE uint32_t warp_min4(uint32_t v)
 {
     for (int step = 16; step; step /= 2)
         v = __vminu4(v, __shfl_xor_sync(0xFFFFFFFFu, v, step));
     return v;
+}
+
+DEVICE uint32_t group_min(uint32_t v)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(0xFFFFFFFFu, v);
+#else
+    return v; /* a group of one CTA */
+#endif
+}
+
+DEVICE uint32_t group_max(uint32_t v)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(0xFFFFFFFFu, v);
+#else
+    return v;
+#endif
 }
 
 DEVICE uint32_t warp_max4(uint32_t v)
@@ -141,25 +383,26 @@ DEVICE uint32_t warp_max4(uint32_t v)
 }
 
 /* This CTA's share, into e.partial and e.sum. partial[0]: lows, partial[1]: highs, by channel, for MOT_NEEDS_RANGE. */
-template <int FORMAT>
-DEVICE void count_tile(engine &e, const pass_state &p, const mot_view &src, int needs)
+template <int FORMAT> static __device__ __noinline__ void count_tile(int items, int needs)
 {
-    const int channels = channels_of(FORMAT, src), colors = colors_of<FORMAT>(channels);
-    __syncthreads();
+    const box in = e.in;
+    const mot_tile t = e.tile;
+    const int channels = channels_of(FORMAT, e.src), colors = colors_of<FORMAT>(channels);
     for (int i = threadIdx.x; i < 3 * 256; i += blockDim.x)
         e.partial[i >> 8][i & 255] = needs == MOT_NEEDS_RANGE && i < 256 ? 255 : 0;
     if (threadIdx.x == 0)
         e.sum = 0;
     __syncthreads();
     uint32_t low = 0xFFFFFFFFu, high = 0, sum = 0;
-    for_quads(p.tile, [&](int x, int y) {
+    for_quads(t, [&](int x, int y) {
         if (x < 0)
             return;
         uint32_t px[4];
-        evaluate<FORMAT>(e, p, src, x, y, px);
+        box_read<FORMAT>(in, x, y, px);
+        apply_chain<FORMAT>(e.work, items, channels, x, y, px);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            if (x + i >= p.tile.x1)
+            if (x + i >= t.x1)
                 break;
             if (needs == MOT_NEEDS_RANGE) {
                 low = __vminu4(low, px[i]);
@@ -191,40 +434,56 @@ DEVICE void count_tile(engine &e, const pass_state &p, const mot_view &src, int 
     __syncthreads();
 }
 
-/* Adds up the group's shares into total ([3][256]) and e.total_sum. */
-DEVICE void count_group(engine &e, uint32_t (*total)[256], int needs)
+/* Adds up the group's shares into the totals and e.total_sum. The loads of all CTAs' shares are under way together. */
+DEVICE void count_group(int needs)
 {
+    uint32_t(*const total)[256] = totals();
     const int size = group_size();
     group_sync();
-    const int entries = needs == MOT_NEEDS_HISTOGRAM ? 3 * 256 : 0;
-    for (int i = threadIdx.x; i < entries; i += blockDim.x) {
-        uint32_t n = 0;
-        for (int rank = 0; rank < size; rank++)
-            n += group_at(&e.partial[0][0], rank)[i];
-        total[i >> 8][i & 255] = n;
-    }
-    if (threadIdx.x < 3 && needs == MOT_NEEDS_RANGE) {
-        uint32_t low = 255, high = 0;
-        for (int rank = 0; rank < size; rank++) {
-            low = min(low, group_at(&e.partial[0][0], rank)[threadIdx.x]);
-            high = max(high, group_at(&e.partial[1][0], rank)[threadIdx.x]);
+    if (needs == MOT_NEEDS_HISTOGRAM) {
+        for (int i = threadIdx.x; i < 3 * 256; i += blockDim.x) {
+            uint32_t n = 0;
+#pragma unroll
+            for (int rank = 0; rank < 16; rank++)
+                if (rank < size)
+                    n += group_at(&e.partial[0][0], rank)[i];
+            total[i >> 8][i & 255] = n;
         }
-        total[0][threadIdx.x] = low;
-        total[1][threadIdx.x] = high;
-    }
-    if (threadIdx.x == 0 && needs == MOT_NEEDS_MEAN) {
-        e.total_sum = 0;
-        for (int rank = 0; rank < size; rank++)
-            e.total_sum += *group_at(&e.sum, rank);
+    } else if (threadIdx.x < 32) { /* a lane per CTA */
+        const int lane = threadIdx.x, rank = lane < size ? lane : 0;
+        if (needs == MOT_NEEDS_RANGE) {
+            uint32_t low[3], high[3];
+#pragma unroll
+            for (int c = 0; c < 3; c++) {
+                low[c] = group_at(&e.partial[0][0], rank)[c];
+                high[c] = group_at(&e.partial[1][0], rank)[c];
+            }
+#pragma unroll
+            for (int c = 0; c < 3; c++) {
+                low[c] = group_min(low[c]);
+                high[c] = group_max(high[c]);
+            }
+            if (lane < 3) {
+                total[0][lane] = lane == 0 ? low[0] : lane == 1 ? low[1] : low[2];
+                total[1][lane] = lane == 0 ? high[0] : lane == 1 ? high[1] : high[2];
+            }
+        } else {
+            unsigned long long sum = lane < size ? *group_at(&e.sum, rank) : 0;
+            for (int step = 16; step; step /= 2)
+                sum += __shfl_xor_sync(0xFFFFFFFFu, sum, step);
+            if (lane == 0)
+                e.total_sum = sum;
+        }
     }
     group_sync();
 }
 
 /* Turns the total into e.stats: a warp scans a channel, eight entries a lane. */
-DEVICE void finish_stats(engine &e, uint32_t (*total)[256], int needs, int width, int height)
+DEVICE void finish_stats(int needs)
 {
     const int lane = threadIdx.x & 31;
-    const uint32_t n = (uint32_t)width * (uint32_t)height;
+    uint32_t(*const total)[256] = totals();
+    const uint32_t n = (uint32_t)e.src.width * (uint32_t)e.src.height;
     for (int c = threadIdx.x / 32; c < 3 && needs == MOT_NEEDS_HISTOGRAM; c += blockDim.x / 32) {
         uint32_t count[8], own = 0, low = 256, high = 0, last = 0;
         for (int i = 0; i < 8; i++) {
@@ -261,7 +520,7 @@ DEVICE void finish_stats(engine &e, uint32_t (*total)[256], int needs, int width
     __syncthreads();
 }
 
-/* ---- the spatial op ---- */
+/* ---- what a pass reads ---- */
 
 /* A path of tables whose sums cannot round across a whole number is the fixed one. For one thread. */
 DEVICE void simplify_plan(mot_warp_plan &plan)
@@ -287,7 +546,7 @@ DEVICE void simplify_plan(mot_warp_plan &plan)
 }
 
 /* The part of the image that the tile's output may read, in e.box_*; width 0 when that is not known. For one thread. */
-DEVICE void find_box(engine &e, const mot_tile &t, int op, int width, int height)
+DEVICE void find_box(const mot_tile &t, int op, int width, int height)
 {
     int x0 = t.x0 - 1, y0 = t.y0 - 1, x1 = t.x1 + 1, y1 = t.y1 + 1; /* the stencil's */
     e.box_x = e.box_y = e.box_width = e.box_height = 0;
@@ -326,145 +585,85 @@ DEVICE void find_box(engine &e, const mot_tile &t, int op, int width, int height
     e.box_height = max(min(y1, height) - e.box_y, 1);
 }
 
-/* Column and row tables of a SCALE warp for a tile: sums from the first pixel on, one after the other. */
-DEVICE void scale_tables(const mot_warp_plan &plan, const mot_tile &t, int *columns, int *rows)
-{
-    if (threadIdx.x == 0) {
-        double in = mot_warp_first_column(&plan);
-        for (int x = 0; x < t.x1; x++, in += plan.m[0])
-            if (x >= t.x0)
-                columns[x - t.x0] = mot_warp_index(in, plan.width);
-    }
-    if (threadIdx.x == blockDim.x - 1) {
-        double in = mot_warp_first_row(&plan);
-        for (int y = 0; y < t.y1; y++, in += plan.m[4])
-            if (y >= t.y0)
-                rows[y - t.y0] = mot_warp_index(in, plan.height);
-    }
-    __syncthreads();
-}
-
-/* Does the spatial op on the tile straight from the image, into the box, which then is the tile. For what cannot be
- * boxed: slow, and right. */
-template <int FORMAT>
-static __device__ __noinline__ void fill_tile(const engine &e, const pass_state &p, const mot_view &src, int *tables)
-{
-    const int channels = channels_of(FORMAT, src), op = p.spatial->op;
-    const image_taps<FORMAT> taps = { src, e.work, p.chain.items, p.premultiplied, p.strided };
-    const mot_tile &t = p.tile;
-    const bool warp = shape_of(op) == MOTLEY_SHAPE_WARP, scale = warp && e.plan.path == MOT_WARP_SCALE;
-    int *const columns = tables, *const rows = tables + (t.x1 - t.x0);
-    if (scale && t.x0 < t.x1 && t.y0 < t.y1)
-        scale_tables(e.plan, t, columns, rows);
-    for_quads(t, [&](int x, int y) {
-        if (x < 0)
-            return;
-        uint32_t px[4];
-        if (!warp) {
-            stencil_quad(taps, op, &p.spatial->arg, colors_of<FORMAT>(channels), src.width, src.height, x, y, px);
-        } else if (e.plan.path == MOT_WARP_FIXED) {
-            warp_fixed(e.plan, taps, p.fill, x, y, px);
-        } else {
-            double in_x, in_y; /* DOUBLE: the sums begin anew for each group of four */
-            mot_warp_double_start(&e.plan, &in_x, &in_y);
-            for (int row = 0; row < y && e.plan.path == MOT_WARP_DOUBLE; row++)
-                in_x += e.plan.m[1], in_y += e.plan.m[4];
-            for (int column = 0; column < x && e.plan.path == MOT_WARP_DOUBLE; column++)
-                in_x += e.plan.m[0], in_y += e.plan.m[3];
-            for (int i = 0; i < 4; i++, in_x += e.plan.m[0], in_y += e.plan.m[3]) {
-                px[i] = 0;
-                if (x + i >= t.x1)
-                    continue;
-                if (!scale && e.plan.path != MOT_WARP_DOUBLE) {
-                    px[i] = warp_between(e.plan, taps, channels, p.fill, x + i, y);
-                } else {
-                    const int column = scale ? columns[x + i - t.x0] : mot_warp_index(in_x, src.width);
-                    const int row = scale ? rows[y - t.y0] : mot_warp_index(in_y, src.height);
-                    px[i] = column >= 0 && row >= 0 ? taps(column, row) : p.fill;
-                }
-            }
-        }
-        if (p.premultiplied)
-            for (int i = 0; i < 4; i++)
-                px[i] = unpremultiplied(px[i], channels);
-        box_write<FORMAT>(p.in, x, y, px);
-    });
-}
+/* What every thread knows about the pass; the same in all of them. */
+struct pass_state {
+    source_kind source;
+    bool pending;      /* the box is still being loaded */
+    bool arrived;      /* group_arrive() is still to be followed by group_wait() */
+    uint32_t turn;     /* of e.load */
+    chain_state chain; /* of e.work */
+};
 
 /* The tile that this CTA writes, and what it reads for it, without a spatial op: starts to load it. */
-template <int FORMAT> DEVICE void load_slab(engine &e, pass_state &p, const mot_view &src, uint8_t *memory)
+template <int FORMAT> DEVICE void load_slab(pass_state &p)
 {
-    p.tile = mot_tile_of(group_rank(), group_size(), src.width, src.height, 0);
+    const mot_tile t = mot_tile_at(&e.cut[0], group_rank(), e.src.width, e.src.height);
+    const bool any = t.x0 < t.x1 && t.y0 < t.y1;
+    box in;
+    in.data = box_memory();
+    box_place<FORMAT>(in, t.x0, t.y0, any ? (t.x1 - t.x0 + 15) & ~15 : 16, any ? t.y1 - t.y0 : 0);
+    if (threadIdx.x == 0) {
+        e.tile = t;
+        e.in = in;
+    }
     p.source = FROM_BOX;
-    p.in.data = memory;
-    const bool any = p.tile.x0 < p.tile.x1 && p.tile.y0 < p.tile.y1;
-    box_place<FORMAT>(p.in, p.tile.x0, p.tile.y0, any ? (p.tile.x1 - p.tile.x0 + 15) & ~15 : 0,
-                      any ? p.tile.y1 - p.tile.y0 : 0);
-    p.pending = any && box_load<FORMAT>(p.in, src, p.strided, e.load);
+    p.pending = any && box_load<FORMAT>(in, e.src, e.strided, e.load);
 }
 
-/* The first half of a spatial op, `step` in shared memory: what to read, on its way. Every thread is done with the box.
+/* The first half of a spatial op, step `at` of the window: what to read, on its way. Every thread is done with the box.
  * The chain so far will be applied to it by end_spatial(). */
-template <int FORMAT>
-DEVICE void begin_spatial(engine &e, pass_state &p, const mot_step *step, const mot_view &src, uint8_t *memory,
-                          int box_bytes_most)
+template <int FORMAT> DEVICE void begin_spatial(pass_state &p, int at)
 {
-    p.spatial = step;
-    p.fill = fill_word(*step);
-    const bool warp = shape_of(step->op) == MOTLEY_SHAPE_WARP;
+    const bool warp = shape_of(e.step[at].op) == MOTLEY_SHAPE_WARP;
     if (threadIdx.x == 0) {
-        e.blocks = 0;
+        const mot_step &step = e.step[at];
+        e.spatial = at;
+        e.fill = fill_word(step);
+        bool blocks = false;
         if (warp) {
-            mot_warp_make_plan(step->op, src.width, src.height, &step->arg, step->interpolation, &e.plan);
+            mot_warp_make_plan(step.op, e.src.width, e.src.height, &step.arg, step.interpolation, &e.plan);
             simplify_plan(e.plan);
-            e.blocks = e.plan.m[3] != 0; /* rows do not stay rows */
+            blocks = e.plan.m[3] != 0; /* rows do not stay rows */
         }
-        find_box(e, mot_tile_of(group_rank(), group_size(), src.width, src.height, e.blocks), step->op, src.width,
-                 src.height);
+        e.tile = mot_tile_at(&e.cut[blocks], group_rank(), e.src.width, e.src.height);
+        find_box(e.tile, step.op, e.src.width, e.src.height);
+        e.in.data = box_memory();
+        const bool between = warp && (e.plan.path == MOT_WARP_BILINEAR || e.plan.path == MOT_WARP_BICUBIC);
+        e.premultiplied = between && (e.src.channels == 2 || e.src.channels == 4);
+        e.source = FROM_BOX;
+        if (e.box_width > 0 && box_bytes<FORMAT>(1, 1) * (int64_t)e.box_width * e.box_height + 16 <= e.box_bytes) {
+            box_place<FORMAT>(e.in, e.box_x, e.box_y, e.box_width, e.box_height);
+            e.source = warp ? between ? FROM_BETWEEN : FROM_FIXED : FROM_STENCIL;
+        } else { /* fill_tile() will do it */
+            const bool any = e.tile.x0 < e.tile.x1 && e.tile.y0 < e.tile.y1;
+            box_place<FORMAT>(e.in, e.tile.x0, e.tile.y0, any ? (e.tile.x1 - e.tile.x0 + 15) & ~15 : 16,
+                              any ? e.tile.y1 - e.tile.y0 : 0);
+        }
     }
     __syncthreads();
-    p.tile = mot_tile_of(group_rank(), group_size(), src.width, src.height, e.blocks);
-    const bool between = warp && (e.plan.path == MOT_WARP_BILINEAR || e.plan.path == MOT_WARP_BICUBIC);
-    p.premultiplied = between && (src.channels == 2 || src.channels == 4);
-    p.in.data = memory;
-    if (e.box_width > 0 && box_bytes<FORMAT>(1, 1) * (int64_t)e.box_width * e.box_height <= box_bytes_most) {
-        box_place<FORMAT>(p.in, e.box_x, e.box_y, e.box_width, e.box_height);
-        p.pending = box_load<FORMAT>(p.in, src, p.strided, e.load);
-        p.source = warp ? between ? FROM_BETWEEN : FROM_FIXED : FROM_STENCIL;
-    } else {
-        p.pending = false;
-        p.source = FROM_BOX; /* fill_tile() will make it so */
-    }
+    p.source = (source_kind)e.source;
+    p.pending = p.source != FROM_BOX && box_load<FORMAT>(e.in, e.src, e.strided, e.load);
 }
 
-/* The second half: after it evaluate() gives the op's output and the chain is empty. No CTA of the group may write to
- * `src` before source_is_free(). */
-template <int FORMAT> DEVICE void end_spatial(engine &e, pass_state &p, const mot_view &src)
+/* The second half: after it the tile can be evaluated, and the chain is empty. No CTA of the group may write to the
+ * source before source_is_free(). */
+template <int FORMAT> DEVICE void end_spatial(pass_state &p)
 {
-    const int channels = channels_of(FORMAT, src);
     box_wait(p.pending, e.load, p.turn);
     p.pending = false;
     if (p.source == FROM_BOX) {
-        const mot_tile &t = p.tile;
-        const bool any = t.x0 < t.x1 && t.y0 < t.y1;
-        box_place<FORMAT>(p.in, t.x0, t.y0, any ? (t.x1 - t.x0 + 15) & ~15 : 0, any ? t.y1 - t.y0 : 0);
-        fill_tile<FORMAT>(e, p, src, (int *)(p.in.data + planes_of(FORMAT) * p.in.plane));
-    } else if (p.chain.items > 0 || p.premultiplied) {
-        const int across = p.in.width / 4, quads = across * p.in.height;
-        for (int q = threadIdx.x; q < quads; q += blockDim.x) {
-            const int row = q / across, x = p.in.x0 + (q - row * across) * 4, y = p.in.y0 + row;
-            uint32_t px[4];
-            box_read<FORMAT>(p.in, x, y, px);
-            apply_chain<FORMAT>(e.work, p.chain.items, channels, x, y, px);
-            if (p.premultiplied)
-                for (int i = 0; i < 4; i++)
-                    px[i] = premultiplied(px[i], channels);
-            box_write<FORMAT>(p.in, x, y, px);
+        fill_tile<FORMAT>(p.chain.items);
+    } else {
+        if (p.chain.items > 0)
+            chain_box<FORMAT>(p.chain.items);
+        if (e.premultiplied) {
+            __syncthreads();
+            premultiply_box<FORMAT>();
         }
     }
+    __syncthreads();
     group_arrive();
     p.arrived = true;
-    __syncthreads();
     p.chain = chain_state{};
 }
 
@@ -474,40 +673,6 @@ DEVICE void source_is_free(pass_state &p)
     if (p.arrived)
         group_wait();
     p.arrived = false;
-}
-
-/* ---- writing ---- */
-
-/* Any type, any strides: through the table of motley_output. */
-DEVICE void store_output(const uint32_t (*table)[256], const mot_cuda_job &job, const mot_view &out, int x, int y,
-                         const uint32_t px[4])
-{
-    for (int c = 0; c < out.channels; c++) {
-        uint8_t *p = address(out, x, y) + c * out.channel;
-        uint32_t bits[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            bits[i] = table[c][byte_of(px[i], c)];
-        if (job.output_dtype == MOTLEY_F32 && out.pixel == 4 && x + 4 <= out.width && aligned(p, 16)) {
-            *(uint4 *)p = make_uint4(bits[0], bits[1], bits[2], bits[3]);
-            continue;
-        }
-        if (out.pixel == 2 && job.output_dtype >= MOTLEY_F16 && x + 4 <= out.width && aligned(p, 8)) {
-            *(uint2 *)p = make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
-            continue;
-        }
-#pragma unroll
-        for (int i = 0; i < 4; i++, p += out.pixel) {
-            if (x + i >= out.width)
-                break;
-            if (job.output_dtype == MOTLEY_F32)
-                *(uint32_t *)p = bits[i];
-            else if (job.output_dtype == MOTLEY_U8)
-                *p = (uint8_t)bits[i];
-            else
-                *(uint16_t *)p = (uint16_t)bits[i];
-        }
-    }
 }
 
 /* ---- blur, a pass of its own ---- */
@@ -537,9 +702,13 @@ DEVICE uint32_t blur_one(const uint32_t *line, int stride, int n, int at, int op
 /* Blurs along one direction: `lines` lines at a time fit into half of the box. Lines do not touch each other, so the
  * pass may be in place. */
 template <int FORMAT>
-static __device__ __noinline__ void blur_lines(const mot_step &step, const mot_view &src, bool strided,
-                                               const mot_view &dst, uint32_t *box, int box_words, bool rows)
+static __device__ __noinline__ void blur_lines(int at, bool again, bool rows)
 {
+    const mot_step &step = e.step[at];
+    const mot_view src = again ? e.work_view : e.src, dst = e.work_view;
+    const bool strided = again ? e.strided_work : e.strided;
+    uint32_t *const box = (uint32_t *)box_memory();
+    const int box_words = e.box_bytes / 4;
     const int channels = channels_of(FORMAT, src);
     const int length = rows ? src.width : src.height, count = rows ? src.height : src.width;
     const int quads = rows ? (length + 3) / 4 : length; /* of one line of pixels, or of four columns */

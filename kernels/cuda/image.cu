@@ -2,11 +2,14 @@
 /* The image kernel: a group of CTAs takes one sample and runs its steps, pass by pass. */
 #include "kernels/cuda/engine.cuh"
 
+#define STEP_WORDS ((int)(sizeof(mot_step) / 4))
+
 /* Copies up to MOT_WINDOW steps from `at` on into shared memory; every thread calls it. */
-DEVICE int read_steps(engine &e, const mot_step *steps, int at, int count)
+DEVICE int read_steps(const mot_step *steps, int at, int count)
 {
-    const int here = min(count - at, MOT_WINDOW), words = here * (int)(sizeof(mot_step) / 4);
-    for (int i = threadIdx.x; i < words; i += blockDim.x)
+    const int here = min(count - at, MOT_WINDOW);
+    __syncthreads();
+    for (int i = threadIdx.x; i < here * STEP_WORDS; i += blockDim.x)
         ((uint32_t *)e.step)[i] = ((const uint32_t *)(steps + at))[i];
     __syncthreads();
     return here;
@@ -19,7 +22,7 @@ DEVICE bool is_spatial(int op)
 
 /* The step of the window that the pass can read the image for at once: its spatial op, unless statistics of the image
  * come first, or a blur. -1: the image's own part. */
-DEVICE int leading_spatial(const engine &e, int steps)
+DEVICE int leading_spatial(int steps)
 {
     for (int s = 0; s < steps; s++) {
         const int shape = shape_of(e.step[s].op);
@@ -31,60 +34,59 @@ DEVICE int leading_spatial(const engine &e, int steps)
     return -1;
 }
 
-/* One pass: takes steps of the window until one does not fit any more; returns how many. */
-template <int FORMAT>
-DEVICE int take_steps(engine &e, pass_state &p, int steps, const mot_view &src, uint8_t *memory, int bytes_most,
-                      uint32_t (*total)[256])
+/* Takes steps of the window until one does not fit into the pass any more; returns how many. A pass has one spatial op,
+ * and statistics only of what lies in the box. */
+template <int FORMAT> DEVICE int take_steps(pass_state &p, int steps)
 {
-    const int colors = colors_of<FORMAT>(src.channels), leading = leading_spatial(e, steps);
+    const int leading = leading_spatial(steps);
     bool spatial_taken = false;
     if (leading >= 0)
-        begin_spatial<FORMAT>(e, p, &e.step[leading], src, memory, bytes_most);
+        begin_spatial<FORMAT>(p, leading);
     else
-        load_slab<FORMAT>(e, p, src, memory);
+        load_slab<FORMAT>(p);
     int at = 0;
     for (; at < steps; at++) {
-        const mot_step *const step = &e.step[at];
-        if (step->arg.flags & MOT_ARG_IDENTITY)
+        const mot_step &step = e.step[at];
+        if (step.arg.flags & MOT_ARG_IDENTITY)
             continue;
-        const int shape = shape_of(step->op);
-        if (is_spatial(step->op)) {
+        const int shape = shape_of(step.op);
+        if (is_spatial(step.op)) {
             if (spatial_taken)
                 break;
             spatial_taken = true;
             if (at != leading) { /* statistics came first */
                 __syncthreads();
-                begin_spatial<FORMAT>(e, p, step, src, memory, bytes_most);
+                begin_spatial<FORMAT>(p, at);
             }
-            end_spatial<FORMAT>(e, p, src);
+            end_spatial<FORMAT>(p);
             continue;
         }
-        if (shape == MOTLEY_SHAPE_BLUR || !chain_takes(p.chain, shape == MOTLEY_SHAPE_COLOR   ? CHAIN_COLOR
-                                                                : shape == MOTLEY_SHAPE_ERASE ? CHAIN_ERASE
-                                                                                              : CHAIN_TABLE))
+        if (shape == MOTLEY_SHAPE_BLUR || (shape == MOTLEY_SHAPE_STATS && spatial_taken) ||
+            !chain_takes(p.chain, shape == MOTLEY_SHAPE_COLOR   ? CHAIN_COLOR
+                                  : shape == MOTLEY_SHAPE_ERASE ? CHAIN_ERASE
+                                                                : CHAIN_TABLE))
             break;
         if (shape == MOTLEY_SHAPE_POINT) {
-            chain_point(e.work, p.chain, step->op, &step->arg);
+            chain_point(e.work, p.chain, step.op, &step.arg);
         } else if (shape == MOTLEY_SHAPE_STATS) {
-            const int needs = needs_of(step->op);
+            const int needs = needs_of(step.op);
             box_wait(p.pending, e.load, p.turn);
             p.pending = false;
-            source_is_free(p);
-            count_tile<FORMAT>(e, p, src, needs);
-            count_group(e, total, needs);
-            finish_stats(e, total, needs, src.width, src.height);
-            chain_stats(e.work, p.chain, step->op, e.stats, colors, &step->arg);
-            __syncthreads(); /* e.stats and total may be made anew */
+            count_tile<FORMAT>(p.chain.items, needs);
+            count_group(needs);
+            finish_stats(needs);
+            chain_stats(e.work, p.chain, step.op, e.stats, colors_of<FORMAT>(e.src.channels), &step.arg);
+            __syncthreads(); /* the sums may be made anew */
         } else if (shape == MOTLEY_SHAPE_COLOR) {
-            chain_append(e.work, p.chain, CHAIN_COLOR, step, mot_rect{ 0, 0, 0, 0 }, 0);
+            chain_append(e.work, p.chain, CHAIN_COLOR, &step, mot_rect{ 0, 0, 0, 0 }, 0);
         } else {
-            chain_append(e.work, p.chain, CHAIN_ERASE, step, mot_erase_rect(step->op, src.width, src.height, &step->arg),
-                         fill_word(*step));
+            chain_append(e.work, p.chain, CHAIN_ERASE, &step,
+                         mot_erase_rect(step.op, e.src.width, e.src.height, &step.arg), fill_word(step));
         }
     }
     if (leading >= at) { /* the spatial op that the box was loaded for did not get its turn: the chain was full */
         box_wait(p.pending, e.load, p.turn);
-        load_slab<FORMAT>(e, p, src, memory);
+        load_slab<FORMAT>(p);
     }
     box_wait(p.pending, e.load, p.turn);
     p.pending = false;
@@ -92,69 +94,95 @@ DEVICE int take_steps(engine &e, pass_state &p, int steps, const mot_view &src, 
     return at;
 }
 
-template <int FORMAT> __global__ void __launch_bounds__(256, 4) image_kernel(const __grid_constant__ mot_cuda_job job)
+template <int FORMAT, bool OUTPUT> DEVICE void write_pass(const pass_state &p)
 {
-    extern __shared__ uint4 dynamic[]; /* the box; a part for each warp to gather what it writes; the output's table */
-    __shared__ engine e;
-    uint8_t *const memory = (uint8_t *)dynamic;
-    uint32_t *const stages = (uint32_t *)(memory + job.box_bytes);
-    uint32_t *const stage = stages + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
-    uint32_t(*const total)[256] = (uint32_t(*)[256])stages; /* never at the same time */
-    uint32_t(*const table)[256] = (uint32_t(*)[256])(memory + job.box_bytes + job.stage_bytes);
+    switch (p.source) {
+    case FROM_BOX:
+        write_tile<FORMAT, FROM_BOX, OUTPUT>(p.chain.items);
+        break;
+    case FROM_FIXED:
+        write_tile<FORMAT, FROM_FIXED, OUTPUT>(p.chain.items);
+        break;
+    case FROM_BETWEEN:
+        write_tile<FORMAT, FROM_BETWEEN, OUTPUT>(p.chain.items);
+        break;
+    case FROM_STENCIL:
+        write_tile<FORMAT, FROM_STENCIL, OUTPUT>(p.chain.items);
+        break;
+    }
+}
 
-    const int sample = job.order[blockIdx.x / group_size()];
-    const mot_step *const steps = job.steps + (int64_t)sample * job.max_steps;
-    mot_view src = view_of(job.src, job.channels, sample);
-    const mot_view work = view_of(job.work, job.channels, sample);
-    int count = job.step_count[sample], at = 0;
-    if (count == 0 && job.plain && src.data == work.data)
-        return;
-    arrival_make(e.load);
-    if (!job.plain)
-        for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
-            table[i >> 8][i & 255] =
-                mot_output_bits((uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
-
-    const bool strided_work = FORMAT != MOT_FORMAT_STRIDED && job.work_strided;
-    pass_state p = {};
-    bool last;
-    do {
-        const int here = read_steps(e, steps, at, count);
+/* Runs all steps of one sample; the first ones are in the window. */
+template <int FORMAT> DEVICE void run_sample(const mot_cuda_job &job, pass_state &p, mot_cuda_turn turn)
+{
+    const mot_step *const steps = job.steps + (int64_t)turn.sample * job.max_steps;
+    int at = 0, here = min(turn.steps, MOT_WINDOW);
+    while (true) {
         int skip = 0;
+        bool last;
         while (skip < here && (e.step[skip].arg.flags & MOT_ARG_IDENTITY))
             skip++;
+        p.chain = chain_state{};
         if (skip < here && shape_of(e.step[skip].op) == MOTLEY_SHAPE_BLUR) {
-            blur_lines<FORMAT>(e.step[skip], src, p.strided, work, (uint32_t *)memory, job.box_bytes / 4, true);
+            blur_lines<FORMAT>(skip, false, true);
             group_sync();
-            blur_lines<FORMAT>(e.step[skip], work, strided_work, work, (uint32_t *)memory, job.box_bytes / 4, false);
+            blur_lines<FORMAT>(skip, true, false);
             at += skip + 1;
-            last = at == count && job.plain;
+            last = at == turn.steps && job.plain;
         } else {
-            at += take_steps<FORMAT>(e, p, here, src, memory, job.box_bytes, total);
-            last = at == count;
-            const bool output = last && !job.plain;
-            for_quads(p.tile, [&](int x, int y) {
-                uint32_t px[4] = { 0, 0, 0, 0 };
-                if (x >= 0)
-                    evaluate<FORMAT>(e, p, src, x, y, px);
-                if (output) {
-                    if (x >= 0)
-                        store_output(table, job, view_of(job.output, job.channels, sample), x, y, px);
-                } else if (strided_work) {
-                    flush<MOT_FORMAT_STRIDED>(work, x, y, px, stage);
-                } else {
-                    flush<FORMAT>(work, x, y, px, stage);
-                }
-            });
+            at += take_steps<FORMAT>(p, here);
+            last = at == turn.steps;
+            if (last && !job.plain)
+                write_pass<FORMAT, true>(p);
+            else if (p.source != FROM_BOX || !write_box<FORMAT>(p.chain.items, last))
+                write_pass<FORMAT, false>(p);
         }
-        if (!last) { /* the next pass reads what this one wrote */
-            bulk_fence();
-            group_sync();
-            src = work;
-            p.strided = strided_work;
-            p.chain = chain_state{};
+        if (last)
+            return;
+        image_fence(); /* the next pass reads what this one wrote */
+        group_sync();
+        if (threadIdx.x == 0) {
+            e.src = e.work_view;
+            e.strided = e.strided_work;
         }
-    } while (!last);
+        here = read_steps(steps, at, turn.steps);
+    }
+}
+
+template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ mot_cuda_job job)
+{
+    arrival_make(e.load);
+#ifdef MOT_CLUSTERS
+    asm volatile("griddepcontrol.wait;" ::: "memory"); /* for the draw kernel, which this one may be queued behind early */
+#endif
+    const mot_cuda_turn turn = job.order[blockIdx.x / group_size()];
+    const uint32_t *const words = (const uint32_t *)(job.steps + (int64_t)turn.sample * job.max_steps);
+    for (int i = threadIdx.x; i < min(turn.steps, MOT_WINDOW) * STEP_WORDS; i += blockDim.x)
+        ((uint32_t *)e.step)[i] = words[i];
+    if (threadIdx.x == 0) {
+        e.src = view_of(job.src, job.channels, turn.sample);
+        e.work_view = view_of(job.work, job.channels, turn.sample);
+        e.output = view_of(job.output, job.channels, turn.sample);
+        e.output_dtype = job.output_dtype;
+        e.box_bytes = job.box_bytes;
+        e.stage_bytes = job.stage_bytes;
+        e.strided = 0;
+        e.strided_work = FORMAT != MOT_FORMAT_STRIDED && job.work_strided;
+        for (int blocks = 0; blocks < 2; blocks++) {
+            e.cut[blocks] = job.cut[blocks];
+            if (job.src.images)
+                e.cut[blocks] = mot_cut_of(group_size(), e.src.width, e.src.height, blocks);
+        }
+    }
+    __syncthreads();
+    if (turn.steps == 0 && job.plain && e.src.data == e.work_view.data)
+        return;
+    if (!job.plain)
+        for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
+            output_table()[i >> 8][i & 255] =
+                mot_output_bits((uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
+    pass_state p = {};
+    run_sample<FORMAT>(job, p, turn);
 }
 
 typedef void kernel_function(mot_cuda_job);
@@ -167,7 +195,8 @@ static kernel_function *const kernels[MOT_FORMATS] = {
 cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
 {
     cudaError_t error = cudaFuncSetAttribute((const void *)kernels[format],
-                                             cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_max);
+                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             shared_bytes_max + MOT_ENGINE_BYTES);
     if (error == cudaSuccess)
         error = cudaFuncSetAttribute((const void *)kernels[format], cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     return error;
@@ -176,16 +205,18 @@ cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
 cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format format, const mot_cuda_shape *shape,
                                   cudaStream_t stream)
 {
-    cudaLaunchAttribute attribute[1];
-    attribute[0].id = cudaLaunchAttributeClusterDimension;
-    attribute[0].val.clusterDim = { (unsigned)shape->clusters, 1, 1 };
+    cudaLaunchAttribute attribute[2];
+    attribute[0].id = cudaLaunchAttributeProgrammaticStreamSerialization; /* starts while the draw kernel ends */
+    attribute[0].val.programmaticStreamSerializationAllowed = 1;
+    attribute[1].id = cudaLaunchAttributeClusterDimension;
+    attribute[1].val.clusterDim = { (unsigned)shape->clusters, 1, 1 };
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)job->count * (unsigned)shape->clusters);
     config.blockDim = dim3((unsigned)shape->threads);
-    config.dynamicSmemBytes = (size_t)shape->shared_bytes;
+    config.dynamicSmemBytes = (size_t)(shape->shared_bytes + MOT_ENGINE_BYTES);
     config.stream = stream;
     config.attrs = attribute;
-    config.numAttrs = shape->clusters > 1 ? 1 : 0;
+    config.numAttrs = shape->early ? 2 : 0;
     mot_cuda_job copy = *job;
     void *arguments[] = { &copy };
     return cudaLaunchKernelExC(&config, (const void *)kernels[format], arguments);

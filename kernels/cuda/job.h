@@ -4,6 +4,7 @@
 #define MOT_CUDA_JOB_H
 
 #include "augmentations/step.h"
+#include "kernels/cuda/tile.h"
 #include "kernels/view.h"
 #include "motley/image.h"
 
@@ -31,13 +32,17 @@ typedef enum mot_cuda_format {
     MOT_FORMATS
 } mot_cuda_format;
 
+/* Whose turn it is: a sample, and how many steps it has. */
+typedef struct mot_cuda_turn {
+    int32_t sample, steps;
+} mot_cuda_turn;
+
 typedef struct mot_cuda_job {
     int32_t count, channels;
     int32_t max_steps;
     int32_t output_dtype; /* of `output` */
     const mot_step *steps;     /* [count][max_steps] */
-    const int32_t *step_count; /* [count] */
-    const int32_t *order;      /* [count]: samples, heavy ones first */
+    const mot_cuda_turn *order; /* [count]: heavy ones first */
     mot_cuda_batch src;
     mot_cuda_batch work;   /* u8; where all passes but the last write, and the next one reads */
     mot_cuda_batch output; /* where the last pass writes */
@@ -45,6 +50,7 @@ typedef struct mot_cuda_job {
     int32_t work_strided;  /* work has another format than src: it is read and written as MOT_FORMAT_STRIDED */
     int32_t box_bytes;     /* shared memory for an image's part, a multiple of 16 */
     int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, 3 KiB or more */
+    mot_cut cut[2];        /* slabs and blocks, of images of one size */
     float mean[4], std[4]; /* when output_dtype is not u8 */
 } mot_cuda_job;
 
@@ -54,6 +60,7 @@ typedef struct mot_cuda_shape {
     int threads;     /* of a CTA */
     int box_bytes, stage_bytes;
     int shared_bytes; /* dynamic, all of it */
+    int early;        /* the chip has clusters, and can start a kernel while the one before it ends */
 } mot_cuda_shape;
 
 /* Raises the limits of the kernel for `format` once; then launches it. */

@@ -191,4 +191,24 @@ template <int FORMAT> DEVICE void flush(const mot_view &v, int x, int y, const u
     }
 }
 
+/* Whether all of a tile's RGB leaves in 16-byte pieces at 32-bit offsets. */
+template <int FORMAT> DEVICE bool leaves_in_pieces(const mot_view &v, int tile_right)
+{
+    return FORMAT == MOT_FORMAT_RGB && aligned(v.data, 16) && (v.row & 15) == 0 && (tile_right & 15) == 0 &&
+           v.row * v.height < 0x7FFFFFFF && v.row > 0;
+}
+
+/* flush() for such a tile. */
+DEVICE void flush_pieces(const mot_view &v, int x, int y, const uint32_t px[4], uint32_t *stage)
+{
+    const int lane = threadIdx.x & 31;
+    pack_rgb(px, stage + 3 * lane);
+    __syncwarp();
+    const int piece = lane < 24 ? lane : 0, leader = piece / 3 * 4;
+    const int offset = __shfl_sync(0xFFFFFFFFu, x < 0 ? -1 : y * (int)v.row + 3 * x, leader);
+    if (lane < 24 && offset >= 0)
+        *(uint4 *)(v.data + offset + 16 * (piece - leader / 4 * 3)) = ((const uint4 *)stage)[piece];
+    __syncwarp();
+}
+
 #endif

@@ -8,14 +8,6 @@
 #include "kernels/stencil.h"
 #include "kernels/warp.h"
 
-/* What an evaluated pixel is made from: pixels of the box, through the spatial op if there is one. */
-enum source_kind {
-    FROM_BOX,     /* no spatial op is left to do */
-    FROM_FIXED,   /* nearest, 16.16 positions */
-    FROM_BETWEEN, /* bilinear or bicubic */
-    FROM_STENCIL  /* 3x3 */
-};
-
 template <int FORMAT> struct box_taps {
     const box &from;
     __device__ __forceinline__ uint32_t operator()(int x, int y) const

@@ -9,30 +9,36 @@ typedef struct mot_tile {
     int x0, y0, x1, y1; /* half-open; empty when x0 >= x1 or y0 >= y1 */
 } mot_tile;
 
-/* Tile `rank` of `size` (a power of two). Slabs are rows over the whole width, as long as there are enough of them;
- * blocks are cut to be about as high as wide. Left edges are multiples of 16 pixels. */
-MOT_FN mot_tile mot_tile_of(int rank, int size, int width, int height, int blocks)
+/* An image cut into 2^across columns of tiles. */
+typedef struct mot_cut {
+    int across;
+    int width, height; /* of a tile; the width is a multiple of 16 pixels */
+} mot_cut;
+
+/* Cuts an image for `size` CTAs, a power of two. Slabs are rows over the whole width, as long as there are enough of
+ * them; blocks are cut to be about as high as wide. */
+MOT_FN mot_cut mot_cut_of(int size, int width, int height, int blocks)
 {
-    int across = 1;
-    if (blocks)
-        while (across < size && (int64_t)width * size > (int64_t)2 * height * across * across)
-            across *= 2;
-    while (across < size && size / across > height)
-        across *= 2;
-    const int down = size / across;
-    const int tile_width = ((width + across - 1) / across + 15) & ~15, tile_height = (height + down - 1) / down;
-    mot_tile t;
-    t.x0 = rank % across * tile_width;
-    t.y0 = rank / across * tile_height;
-    t.x1 = t.x0 + tile_width < width ? t.x0 + tile_width : width;
-    t.y1 = t.y0 + tile_height < height ? t.y0 + tile_height : height;
-    return t;
+    mot_cut cut;
+    cut.across = 0;
+    while (1 << cut.across < size &&
+           ((size >> cut.across) > height ||
+            (blocks && (int64_t)width * size > (int64_t)2 * height * ((int64_t)1 << (2 * cut.across)))))
+        cut.across++;
+    const int down = size >> cut.across;
+    cut.width = (((width - 1) >> cut.across) + 16) & ~15;
+    cut.height = (height + down - 1) / down;
+    return cut;
 }
 
-/* Pixels from x0 to x1 in whole groups of four, as they lie in shared memory. */
-MOT_FN int mot_tile_pitch(int x0, int x1)
+MOT_FN mot_tile mot_tile_at(const mot_cut *cut, int rank, int width, int height)
 {
-    return x1 > x0 ? ((x1 + 3) & ~3) - (x0 & ~3) : 0;
+    mot_tile t;
+    t.x0 = (rank & ((1 << cut->across) - 1)) * cut->width;
+    t.y0 = (rank >> cut->across) * cut->height;
+    t.x1 = t.x0 + cut->width < width ? t.x0 + cut->width : width;
+    t.y1 = t.y0 + cut->height < height ? t.y0 + cut->height : height;
+    return t;
 }
 
 #endif
