@@ -156,10 +156,9 @@ DEVICE void chain_stats(chain &c, chain_state &n, int op, const mot_stats *stats
                         const mot_arg *arg)
 {
     uint8_t(*table)[256] = chain_table(c, n);
-    for (int v = threadIdx.x; v < 256 * colors; v += blockDim.x) {
-        uint8_t *entry = &table[v >> 8][v & 255];
-        *entry = mot_stats_value(op, *entry, &stats[v >> 8], arg);
-    }
+    for (int v = threadIdx.x; v < 256; v += blockDim.x)
+        for (int c = 0; c < colors; c++)
+            table[c][v] = mot_stats_value(op, table[c][v], &stats[c], arg);
 }
 
 DEVICE void chain_append(chain &c, chain_state &n, chain_kind kind, const mot_step *step, mot_rect rect, uint32_t fill)
