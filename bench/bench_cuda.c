@@ -3,6 +3,7 @@
  * JSON object a line.
  *
  *     bench_cuda [--set NAME] [--runs N]        sets: targets, ops, batches (default: all)
+ *     bench/cuda_results.py build               runs it and writes a dated file into bench/results/
  *
  * Each measurement: `buffers` copies of the batch, together several times the L2 cache, are refreshed from the
  * originals; then each is timed once between two events; this is repeated. Shown is the median. */
@@ -93,28 +94,20 @@ static void work_drop(work *w)
 
 typedef struct subject {
     const char *name;
-    const motley_policy *policy; /* or */
-    int op;
-    double *values;              /* [count] */
+    const motley_policy *policy; /* NULL: a copy */
 } subject;
 
 static void once(const work *w, const subject *s, int i, uint32_t epoch)
 {
+    if (!s->policy) {
+        need_cuda(cudaMemcpyAsync(w->buffer[i], w->original, w->bytes, cudaMemcpyDeviceToDevice, stream));
+        return;
+    }
     motley_error error;
     const motley_batch b = { .count = w->count, .channels = w->channels, .layout = w->layout, .data = w->buffer[i],
                              .width = w->side, .height = w->side };
-    motley_status status = MOTLEY_OK;
-    if (s->policy) {
-        const motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
-        status = motley_apply(context, s->policy, &b, &b, &params, &error);
-    } else if (s->op >= 0) {
-        const motley_op_info *info = motley_op_get(s->op);
-        const motley_op_params params = { .stream = stream };
-        status = motley_op_apply(context, s->op, s->values, info->values_max ? 1 : 0, &b, &b, &params, &error);
-    } else {
-        need_cuda(cudaMemcpyAsync(w->buffer[i], w->original, w->bytes, cudaMemcpyDeviceToDevice, stream));
-    }
-    need(status == MOTLEY_OK, error.message);
+    const motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
+    need(motley_apply(context, s->policy, &b, &b, &params, &error) == MOTLEY_OK, error.message);
 }
 
 static void measure(work *w, const subject *s)
@@ -148,7 +141,7 @@ static void measure(work *w, const subject *s)
         host[i] = (float)host_us[i];
     qsort(host, (size_t)n, sizeof host[0], by_value);
     const float median = us[n / 2];
-    if (!s->policy && s->op < 0)
+    if (!s->policy)
         w->copy_us = median;
     printf("{\"name\": \"%s\", \"count\": %zu, \"side\": %d, \"channels\": %d, \"layout\": \"%s\", \"us\": %.2f, "
            "\"us_p10\": %.2f, \"us_p90\": %.2f, \"copies\": %.3f, \"img_s\": %.0f, \"host_us\": %.2f, \"n\": %d}\n",
@@ -159,7 +152,7 @@ static void measure(work *w, const subject *s)
 
 static void copy(work *w)
 {
-    const subject s = { .name = "copy", .op = -1 };
+    const subject s = { .name = "copy" };
     measure(w, &s);
 }
 
@@ -173,20 +166,24 @@ static void policy(work *w, const char *name)
     motley_policy_destroy(p);
 }
 
+/* Every op with its example's value, as a policy of one step. */
 static void ops(work *w)
 {
-    double *values = malloc(w->count * sizeof *values);
-    need(values != NULL, "no memory");
     for (int op = 0; op < motley_op_count(); op++) {
         const motley_op_info *info = motley_op_get(op);
-        if (info->values_min > 1)
+        if (info->values_min > 1) /* no policy can hold it */
             continue;
-        for (size_t i = 0; i < w->count; i++) /* the op's example, or with the other sign */
-            values[i] = info->minimum < 0 && info->neutral == 0 && i % 2 ? -info->example : info->example;
-        const subject s = { .name = info->name, .op = op, .values = values };
+        char text[200];
+        motley_policy *p;
+        motley_error error;
+        snprintf(text, sizeof text, info->values_max ? "motley: 1\nname: one\nbranches: [{op: %s, value: %g}]\n"
+                                                     : "motley: 1\nname: one\nbranches: [%s]\n",
+                 info->name, info->example);
+        need(motley_policy_parse(text, strlen(text), NULL, &p, &error) == MOTLEY_OK, error.message);
+        const subject s = { .name = info->name, .policy = p };
         measure(w, &s);
+        motley_policy_destroy(p);
     }
-    free(values);
 }
 
 int main(int argc, char **argv)
@@ -202,6 +199,14 @@ int main(int argc, char **argv)
     }
     const int all = strcmp(set, "all") == 0;
     motley_error error;
+    struct cudaDeviceProp device;
+    int driver, runtime;
+    need_cuda(cudaGetDeviceProperties(&device, 0));
+    need_cuda(cudaDriverGetVersion(&driver));
+    need_cuda(cudaRuntimeGetVersion(&runtime));
+    printf("{\"device\": \"%s\", \"multiprocessors\": %d, \"cuda_driver\": %d, \"cuda_runtime\": %d, "
+           "\"motley\": \"%s\"}\n",
+           device.name, device.multiProcessorCount, driver, runtime, motley_version());
     const motley_context_params params = { .backend = MOTLEY_BACKEND_CUDA };
     need(motley_context_create(&params, &context, &error) == MOTLEY_OK, error.message);
     need_cuda(cudaStreamCreate(&stream));

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the CPU tables of README.md and doc/performance.md from the newest bench/results/*-cpu.json.
+"""Writes the tables of README.md and doc/performance.md from the newest bench/results/*-cpu.json and *-cuda.json.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
-A table stands between <!-- bench-cpu --> and <!-- /bench-cpu --> (the comparison) or <!-- bench-cpu-ops --> and
-<!-- /bench-cpu-ops --> (every op)."""
+A table stands between <!-- NAME --> and <!-- /NAME -->; the names are those of TABLES."""
 import json
 import pathlib
 import sys
@@ -38,40 +37,71 @@ def ops(result):
         yield f'| {name} | ' + ' | '.join(cells) + ' |'
 
 
-TABLES = {'bench-cpu': comparison, 'bench-cpu-ops': ops}
+def cuda(result):
+    yield '| images | layout | policy | time | copies of the same bytes | images per second | host time of a call |'
+    yield '|---|---|---|---:|---:|---:|---:|'
+    policies = ('rand_augment', 'trivial_augment_wide', 'auto_augment_imagenet', 'timm_rand_m9_mstd05_inc1')
+    seen = set()
+    for row in result['rows']:
+        key = row['count'], row['side'], row['layout'], row['name']
+        if row['name'] in policies and key not in seen:
+            seen.add(key)
+            yield (f'| {row["count"]} x {row["side"]}x{row["side"]} | {row["layout"]} | `{row["name"]}` | {row["us"]:.1f} us '
+                   f'| **{row["copies"]:.2f}** | {row["img_s"]:,.0f} | {row["host_us"]:.1f} us |')
+    yield ''
+    yield (f'RGB in place on one {result["device"]}; medians, buffers rotating through several times the L2 cache; commit '
+           f'{result["commit"]}{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by '
+           '`bench/cuda_results.py`.')
 
 
-def fill(text, result):
-    for name, make in TABLES.items():
+def cuda_ops(result):
+    first = next(i for i, row in enumerate(result['rows']) if row['name'] == 'identity')
+    rows = [row for row in result['rows'][first:] if row['side'] == 224 and row['count'] == 256 and row['name'] != 'copy']
+    yield '| op | HWC: us | of the copy rate | CHW: us | of the copy rate |'
+    yield '|---|---:|---:|---:|---:|'
+    for name in dict.fromkeys(row['name'] for row in rows):
+        cells = [next(r for r in rows if r['name'] == name and r['layout'] == layout) for layout in ('HWC', 'CHW')]
+        yield f'| {name} | ' + ' | '.join(f'{c["us"]:.1f} | {100 / c["copies"]:.0f} %' for c in cells) + ' |'
+
+
+# name of the table: (kind of result, what makes it)
+TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops), 'bench-cuda': ('cuda', cuda),
+          'bench-cuda-ops': ('cuda', cuda_ops)}
+
+
+def fill(text, results):
+    for name, (kind, make) in TABLES.items():
         begin, end = f'<!-- {name} -->', f'<!-- /{name} -->'
         if begin in text:
             before, rest = text.split(begin, 1)
             if end not in rest:
                 raise SystemExit(f'tables.py: {begin} has no {end} after it')
-            text = before + begin + '\n' + '\n'.join(make(result)) + '\n' + end + rest.split(end, 1)[1]
+            text = before + begin + '\n' + '\n'.join(make(results[kind])) + '\n' + end + rest.split(end, 1)[1]
     return text
+
+
+def newest(kind):
+    files = sorted((ROOT / 'bench/results').glob(f'*-{kind}.json'))
+    if not files:
+        raise SystemExit(f'tables.py: there is no bench/results/*-{kind}.json: run the script that measures it first')
+    return json.loads(files[-1].read_text())
 
 
 def main():
     check = sys.argv[1:] == ['--check']
     if sys.argv[1:] and not check:
         raise SystemExit(__doc__)
-    results = sorted((ROOT / 'bench/results').glob('*-cpu.json'))
-    if not results:
-        raise SystemExit('tables.py: there is no bench/results/*-cpu.json: run bench/compare_pillow.py first')
-    result = json.loads(results[-1].read_text())
+    results = {kind: newest(kind) for kind in ('cpu', 'cuda')}
     behind = []
     for path in (ROOT / 'README.md', ROOT / 'doc/performance.md'):
-        if not path.exists():
-            continue
         old = path.read_text()
-        new = fill(old, result)
+        new = fill(old, results)
         if new != old:
             behind.append(path.name)
             if not check:
                 path.write_text(new)
     if check and behind:
-        raise SystemExit(f'tables.py: behind {results[-1].name}: {", ".join(behind)}: run bench/tables.py')
+        raise SystemExit(f'tables.py: behind the results: {", ".join(behind)}: run bench/tables.py')
 
 
 if __name__ == '__main__':

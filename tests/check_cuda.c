@@ -261,6 +261,156 @@ static void check_policy(const char *name, size_t n, int32_t side, motley_layout
     free(back);
 }
 
+/* The fused last step: every type and both layouts, from both layouts, with and without a dst. */
+static void check_output(motley_dtype dtype, motley_layout from, motley_layout to, int with_dst)
+{
+    static const size_t sizes[] = { 1, 4, 2, 2 };
+    enum { N = 48, W = 70, H = 53, C = 3, SAMPLES = N * W * H * C };
+    motley_policy *policy;
+    motley_error error;
+    need(motley_policy_builtin("rand_augment", &policy, &error) == MOTLEY_OK, error.message);
+    const size_t bytes = SAMPLES * sizes[dtype];
+    uint8_t *host = malloc(SAMPLES), *wanted = calloc(1, bytes), *got = malloc(bytes), *work = malloc(SAMPLES);
+    uint8_t *device, *device_out, *device_work;
+    need(host && wanted && got && work, "no memory");
+    need_cuda(cudaMalloc((void **)&device, SAMPLES), "cudaMalloc");
+    need_cuda(cudaMalloc((void **)&device_out, bytes), "cudaMalloc");
+    need_cuda(cudaMalloc((void **)&device_work, SAMPLES), "cudaMalloc");
+    uint64_t state = SEED;
+    for (size_t i = 0; i < SAMPLES; i++)
+        host[i] = (uint8_t)input_random(&state);
+    need_cuda(cudaMemcpy(device, host, SAMPLES, cudaMemcpyHostToDevice), "cudaMemcpy");
+    motley_batch src = { .count = N, .channels = C, .layout = from, .data = host, .width = W, .height = H }, dst = src;
+    motley_apply_params params = { .samples = { .seed = 5 },
+                                   .output = { .batch = { .count = N, .channels = C, .dtype = dtype, .layout = to,
+                                                          .data = wanted, .width = W, .height = H },
+                                               .mean = { 0.485f, 0.456f, 0.406f }, .std = { 0.229f, 0.224f, 0 } } };
+    char what[100];
+    snprintf(what, sizeof what, "output of dtype %d, layout %d to %d%s", (int)dtype, (int)from, (int)to,
+             with_dst ? " with dst" : "");
+    dst.data = work;
+    need_status(motley_apply(cpu, policy, &src, with_dst ? &dst : NULL, &params, &error), &error, what);
+    src.data = device;
+    dst.data = device_work;
+    params.output.batch.data = device_out;
+    need_status(motley_apply(cuda, policy, &src, with_dst ? &dst : NULL, &params, &error), &error, what);
+    need_cuda(cudaMemcpy(got, device_out, bytes, cudaMemcpyDeviceToHost), what);
+    cases += N;
+    if (memcmp(got, wanted, bytes) != 0) {
+        size_t at = 0;
+        while (got[at] == wanted[at])
+            at++;
+        fprintf(stderr, "%s: first differing byte is %zu of %zu\n", what, at, bytes);
+        failures++;
+    }
+    need_cuda(cudaMemcpy(work, device, SAMPLES, cudaMemcpyDeviceToHost), what);
+    if (memcmp(work, host, SAMPLES) != 0) {
+        fprintf(stderr, "%s: src changed\n", what);
+        failures++;
+    }
+    cudaFree(device);
+    cudaFree(device_out);
+    cudaFree(device_work);
+    free(host);
+    free(wanted);
+    free(got);
+    free(work);
+    motley_policy_destroy(policy);
+}
+
+/* A captured call draws anew at each replay: {epoch, first} is read from device memory. */
+static void check_graph(void)
+{
+    enum { N = 40, SIDE = 64, BYTES = N * SIDE * SIDE * 3 };
+    motley_policy *policy;
+    motley_error error;
+    need(motley_policy_builtin("trivial_augment_wide", &policy, &error) == MOTLEY_OK, error.message);
+    uint8_t *host = malloc(BYTES), *wanted = malloc(BYTES), *got = malloc(BYTES), *device;
+    uint64_t *counter, state = SEED;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t replay;
+    need(host && wanted && got, "no memory");
+    for (size_t i = 0; i < BYTES; i++)
+        host[i] = (uint8_t)input_random(&state);
+    need_cuda(cudaMalloc((void **)&device, BYTES), "cudaMalloc");
+    need_cuda(cudaMalloc((void **)&counter, 2 * sizeof *counter), "cudaMalloc");
+    need_cuda(cudaStreamCreate(&stream), "cudaStreamCreate");
+    motley_batch b = { .count = N, .channels = 3, .data = device, .width = SIDE, .height = SIDE };
+    const motley_apply_params params = { .samples = { .seed = 3 }, .stream = stream, .counter = counter };
+    need_status(motley_apply(cuda, policy, &b, &b, &params, &error), &error, "before capture");
+    need_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
+    need_status(motley_apply(cuda, policy, &b, &b, &params, &error), &error, "capture");
+    need_cuda(cudaStreamEndCapture(stream, &graph), "capture");
+    need_cuda(cudaGraphInstantiate(&replay, graph, 0), "cudaGraphInstantiate");
+    for (uint32_t turn = 0; turn < 4; turn++) {
+        const uint64_t at[2] = { turn / 2, 1000 * turn };
+        need_cuda(cudaMemcpy(counter, at, sizeof at, cudaMemcpyHostToDevice), "cudaMemcpy");
+        need_cuda(cudaMemcpy(device, host, BYTES, cudaMemcpyHostToDevice), "cudaMemcpy");
+        need_cuda(cudaGraphLaunch(replay, stream), "cudaGraphLaunch");
+        need_cuda(cudaStreamSynchronize(stream), "replay");
+        need_cuda(cudaMemcpy(got, device, BYTES, cudaMemcpyDeviceToHost), "cudaMemcpy");
+        memcpy(wanted, host, BYTES);
+        motley_batch on_host = b;
+        on_host.data = wanted;
+        const motley_apply_params same = { .samples = { .seed = 3, .epoch = (uint32_t)at[0], .first = at[1] } };
+        need_status(motley_apply(cpu, policy, &on_host, &on_host, &same, &error), &error, "replay");
+        cases += N;
+        if (memcmp(got, wanted, BYTES) != 0) {
+            fprintf(stderr, "replay %u of a captured call differs from the CPU\n", turn);
+            failures++;
+        }
+    }
+    cudaGraphExecDestroy(replay);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(stream);
+    cudaFree(device);
+    cudaFree(counter);
+    free(host);
+    free(wanted);
+    free(got);
+    motley_policy_destroy(policy);
+}
+
+static void wants_error(motley_status got, motley_status wanted, const motley_error *error, const char *piece)
+{
+    cases++;
+    if (got != wanted || !strstr(error->message, piece)) {
+        fprintf(stderr, "wanted %s with \"%s\", found %s: %s\n", motley_status_name(wanted), piece,
+                motley_status_name(got), error->message);
+        failures++;
+    }
+}
+
+/* What must be refused before anything is launched. */
+static void check_refusals(void)
+{
+    uint8_t host[3 * 16 * 16], *device;
+    const double value = 3;
+    motley_error error = { 0 };
+    need_cuda(cudaMalloc((void **)&device, 4 * sizeof host), "cudaMalloc");
+    const int op = motley_op_find("posterize");
+    motley_batch b = { .count = 1, .channels = 3, .data = host, .width = 16, .height = 16 };
+    wants_error(motley_op_apply(cuda, op, &value, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "host memory");
+    b.data = device;
+    motley_batch other = b;
+    other.data = host;
+    wants_error(motley_op_apply(cuda, op, &value, 1, &b, &other, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
+                "dst image 0: data is host memory");
+    other.data = device + 5;
+    wants_error(motley_op_apply(cuda, op, &value, 1, &b, &other, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "overlaps");
+    b.row_stride = 10;
+    b.pixel_stride = 3;
+    b.channel_stride = 1;
+    b.image_stride = 768;
+    wants_error(motley_op_apply(cuda, op, &value, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "overlap");
+    const motley_context_params far = { .backend = MOTLEY_BACKEND_CUDA, .device = 4096 };
+    motley_context *none = NULL;
+    wants_error(motley_context_create(&far, &none, &error), MOTLEY_ERR_ARGUMENT, &error, "device is 4096");
+    cudaFree(device);
+    need_cuda(cudaGetLastError(), "left behind");
+}
+
 int main(int argc, char **argv)
 {
     const char *only_op = NULL, *only_policy = NULL;
@@ -308,6 +458,14 @@ int main(int argc, char **argv)
         check_policy(name, n / 16, 512, MOTLEY_HWC, 3, 6);
         printf("%s: %s\n", name, failures == before ? "equal" : "DIFFERS");
         fflush(stdout);
+    }
+    if (!only_op && !only_policy) {
+        for (int dtype = MOTLEY_U8; dtype <= MOTLEY_BF16; dtype++)
+            for (int layouts = 0; layouts < 8; layouts++)
+                check_output((motley_dtype)dtype, (motley_layout)(layouts & 1), (motley_layout)(layouts >> 1 & 1),
+                             layouts >> 2);
+        check_graph();
+        check_refusals();
     }
     printf("%ld images compared, %ld failures\n", cases, failures);
     motley_context_destroy(cuda);
