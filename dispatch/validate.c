@@ -160,6 +160,24 @@ static int overlap_partly(const mot_view *a, const mot_view *b)
     return a_low < b_high && b_low < a_high;
 }
 
+/* The same for two batches of one size and one set of strides: whether some image of one cuts into another of the other.
+ * They lie `shift` bytes apart, so it is enough to look at the images that this moves onto each other. */
+static int batches_overlap_partly(const motley_batch *src, const motley_batch *dst)
+{
+    const motley_batch a = with_strides(src), b = with_strides(dst);
+    const int64_t shift = (int64_t)((intptr_t)b.data - (intptr_t)a.data), step = llabs(a.image_stride);
+    if (a.row_stride != b.row_stride || a.pixel_stride != b.pixel_stride || a.channel_stride != b.channel_stride ||
+        a.image_stride != b.image_stride || shift == 0 || step == 0)
+        return 0;
+    const mot_view image = mot_batch_view(src, 0);
+    const uint8_t *low, *high;
+    extent(&image, &low, &high);
+    const int64_t images = llabs(shift) / step, rest = llabs(shift) % step, span = high - low;
+    if (step < span) /* images lie inside each other, row by row: not to be seen so */
+        return 0;
+    return (images < (int64_t)a.count && rest < span) || (images + 1 < (int64_t)a.count && step - rest < span);
+}
+
 motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, motley_error *error)
 {
     MOT_TRY(check_batch("src", src, error));
@@ -185,6 +203,11 @@ motley_status mot_validate_batches(const motley_batch *src, const motley_batch *
         if (!src->images && !dst->images)
             break; /* all images alike */
     }
+    if (!src->images && !dst->images)
+        MOT_REQUIRE(!batches_overlap_partly(src, dst), error,
+                    "dst: it lies %" PRId64 " bytes from src, so that images of one overlap others of src, want the same "
+                    "pixels or others",
+                    (int64_t)((intptr_t)dst->data - (intptr_t)src->data));
     return MOTLEY_OK;
 }
 

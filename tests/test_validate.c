@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What callers get wrong: each mistake gives its status and a sentence that names the thing, and nothing is written. */
+#include "motley.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 8, CHANNELS = 3, COUNT = 3, EACH = SIDE * SIDE * CHANNELS };
+
+static motley_context *context;
+static uint8_t pixels[4 * COUNT * EACH], before[sizeof pixels];
+
+static void begin(void)
+{
+    const motley_context_params params = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
+    cr_assert_eq(motley_context_create(&params, &context, NULL), MOTLEY_OK);
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (uint8_t)(i * 7);
+    memcpy(before, pixels, sizeof pixels);
+}
+
+static void end(void)
+{
+    motley_context_destroy(context);
+}
+
+static motley_batch good(void)
+{
+    return (motley_batch){ .count = COUNT, .channels = CHANNELS, .data = pixels, .width = SIDE, .height = SIDE };
+}
+
+static void wants(motley_status got, motley_status wanted, const motley_error *error, const char *piece)
+{
+    cr_expect_eq(got, wanted, "%s for \"%s\": %s", motley_status_name(got), piece, error->message);
+    cr_expect_eq(error->status, wanted);
+    cr_expect(strstr(error->message, piece), "\"%s\" is not in \"%s\"", piece, error->message);
+    cr_expect_eq(memcmp(before, pixels, sizeof pixels), 0, "pixels changed: %s", piece);
+}
+
+/* One op on src and dst. */
+static void refuses(const motley_batch *src, const motley_batch *dst, const char *piece)
+{
+    static const double values[COUNT] = { 3, 3, 3 };
+    motley_error error = { 0 };
+    const int op = motley_op_find("posterize");
+    wants(motley_op_apply(context, op, values, 1, src, dst, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, piece);
+    cr_expect_eq(motley_op_apply(context, op, values, 1, src, dst, NULL, NULL), MOTLEY_ERR_ARGUMENT); /* no error wanted */
+}
+
+TestSuite(validate, .init = begin, .fini = end);
+
+Test(validate, batches)
+{
+    static const struct {
+        size_t offset;
+        int64_t value;
+        size_t size;
+        const char *piece;
+    } mistakes[] = {
+#define MISTAKE(field, value, piece) { offsetof(motley_batch, field), value, sizeof(((motley_batch *)0)->field), piece }
+        MISTAKE(channels, 0, "channels is 0, want 1 to 4"),
+        MISTAKE(channels, 5, "channels is 5, want 1 to 4"),
+        MISTAKE(dtype, 9, "dtype is 9"),
+        MISTAKE(dtype, MOTLEY_F32, "want MOTLEY_U8"),
+        MISTAKE(layout, 7, "layout is 7"),
+        MISTAKE(width, 0, "image 0: width is 0, want 1 to 1048576"),
+        MISTAKE(height, -3, "image 0: height is -3"),
+        MISTAKE(width, 2000000, "width is 2000000"),
+        MISTAKE(data, 0, "data is NULL"),
+        MISTAKE(pixel_stride, 1, "overlap"),
+        MISTAKE(row_stride, 5, "overlap"),
+        MISTAKE(row_stride, (int64_t)1 << 41, "over 2^40"),
+        MISTAKE(image_stride, 10, "overlap"),
+    };
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        motley_batch b = good();
+        if (strstr(mistakes[i].piece, "overlap") || strstr(mistakes[i].piece, "2^40")) {
+            b.pixel_stride = CHANNELS;
+            b.row_stride = CHANNELS * SIDE;
+            b.channel_stride = 1;
+            b.image_stride = EACH;
+        }
+        memcpy((char *)&b + mistakes[i].offset, &mistakes[i].value, mistakes[i].size); /* little endian */
+        refuses(&b, &b, mistakes[i].piece);
+    }
+    const motley_batch b = good();
+    refuses(NULL, &b, "src is NULL");
+    refuses(&b, NULL, "dst is NULL");
+}
+
+Test(validate, pairs_of_batches)
+{
+    const motley_batch src = good();
+    motley_batch dst = src;
+    dst.count = COUNT - 1;
+    refuses(&src, &dst, "count is 2, want src's 3");
+    dst = src;
+    dst.channels = 1;
+    refuses(&src, &dst, "channels is 1, want src's 3");
+    dst = src;
+    dst.width = SIDE / 2;
+    refuses(&src, &dst, "size is 4x8, want src's 8x8");
+    dst = src;
+    dst.data = pixels + 5;
+    refuses(&src, &dst, "overlaps src image 0 in part");
+    dst.data = pixels + EACH + 5; /* image 0 lies across src's 1 and 2 */
+    refuses(&src, &dst, "images of one overlap others of src");
+    dst.data = pixels + EACH;
+    refuses(&src, &dst, "images of one overlap others of src");
+    dst.data = pixels + COUNT * EACH; /* beside it */
+    static const double values[COUNT] = { 8, 8, 8 };
+    cr_expect_eq(motley_op_apply(context, motley_op_find("posterize"), values, 1, &src, &dst, NULL, NULL), MOTLEY_OK);
+
+    const motley_image images[2] = { { pixels, SIDE, SIDE, 24, 3, 1 }, { NULL, SIDE, SIDE, 24, 3, 1 } };
+    const motley_batch many = { .count = 2, .channels = CHANNELS, .images = images };
+    memcpy(before, pixels, sizeof pixels);
+    refuses(&many, &many, "src image 1: data is NULL");
+}
+
+Test(validate, values)
+{
+    const motley_batch b = good();
+    motley_error error = { 0 };
+    double values[COUNT * 2] = { 3, 9, 3 };
+    const int posterize = motley_op_find("posterize"), rotate = motley_op_find("rotate");
+    wants(motley_op_apply(context, posterize, values, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "posterize, image 1: value is 9, want 0 to 8 (bits kept)");
+    values[1] = NAN;
+    wants(motley_op_apply(context, posterize, values, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "finite");
+    wants(motley_op_apply(context, posterize, values, 2, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "posterize takes 1 to 1 values");
+    wants(motley_op_apply(context, posterize, NULL, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "values is NULL");
+    wants(motley_op_apply(context, 1000, values, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "op is 1000");
+    wants(motley_op_apply(NULL, rotate, values, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "context is NULL");
+    const motley_op_params odd = { .interpolation = (motley_interpolation)5 };
+    values[1] = 3;
+    wants(motley_op_apply(context, rotate, values, 1, &b, &b, &odd, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "interpolation is 5");
+    const motley_op_params streamed = { .stream = pixels };
+    wants(motley_op_apply(context, rotate, values, 1, &b, &b, &streamed, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "the cpu backend has none");
+}
+
+Test(validate, apply)
+{
+    const motley_batch b = good();
+    motley_error error = { 0 };
+    motley_policy *policy;
+    int32_t counts[COUNT];
+    float out[COUNT * EACH];
+    cr_assert_eq(motley_policy_builtin("rand_augment", &policy, NULL), MOTLEY_OK);
+    wants(motley_apply(context, NULL, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "policy is NULL");
+    wants(motley_apply(context, policy, &b, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "nowhere to write");
+    motley_apply_params params = { .samples = { .epoch = 1u << 30 } };
+    wants(motley_apply(context, policy, &b, &b, &params, &error), MOTLEY_ERR_ARGUMENT, &error, "want under 2^30");
+    params = (motley_apply_params){ .step_counts = counts };
+    wants(motley_apply(context, policy, &b, &b, &params, &error), MOTLEY_ERR_ARGUMENT, &error, "want both or neither");
+    params = (motley_apply_params){ .counter = (const uint64_t *)pixels };
+    wants(motley_apply(context, policy, &b, &b, &params, &error), MOTLEY_ERR_ARGUMENT, &error, "has neither");
+    params = (motley_apply_params){ .output = { .batch = b } };
+    params.output.batch.data = out;
+    params.output.batch.dtype = MOTLEY_F32;
+    params.output.batch.count = 1;
+    wants(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error, "want src's 3");
+    params.output.batch.count = COUNT;
+    params.output.batch.height = SIDE + 1;
+    wants(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error, "want output's 8x9");
+    params.output.batch.height = SIDE;
+    params.output.std[1] = -1;
+    wants(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error, "std[1] is -1");
+    params.output.std[1] = 0;
+    params.output.batch.data = (char *)out + 1;
+    wants(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error, "not aligned");
+    wants(motley_rand_augment(context, 0, 9, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "num_ops is 0");
+    wants(motley_rand_augment(context, 2, 99, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "99");
+    wants(motley_auto_augment(context, "cifar", &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "'cifar'");
+    const motley_batch none = { 0 };
+    cr_expect_eq(motley_apply(context, policy, &none, &none, NULL, NULL), MOTLEY_OK, "an empty batch is fine");
+    motley_policy_destroy(policy);
+}
+
+Test(validate, contexts)
+{
+    motley_error error = { 0 };
+    motley_context *made = context;
+    motley_context_params params = { .backend = (motley_backend)9 };
+    wants(motley_context_create(&params, &made, &error), MOTLEY_ERR_ARGUMENT, &error, "backend is 9");
+    cr_expect_null(made);
+    params = (motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = -1 };
+    wants(motley_context_create(&params, &made, &error), MOTLEY_ERR_ARGUMENT, &error, "threads is -1");
+    params = (motley_context_params){ .device = -1 };
+    wants(motley_context_create(&params, &made, &error), MOTLEY_ERR_ARGUMENT, &error, "device is -1");
+    wants(motley_context_create(NULL, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "context is NULL");
+    motley_context_destroy(NULL);
+    motley_policy_destroy(NULL);
+}
