@@ -98,6 +98,12 @@ static __device__ int begin_buckets(int *first, int own)
     return first[b];
 }
 
+/* What the image kernel is told: a sample whose steps change nothing has none. */
+static __device__ mot_cuda_turn turn_of(int sample, int steps, int bucket)
+{
+    return mot_cuda_turn{ sample, bucket % (MOT_OP_COUNT + 1) == MOT_OP_COUNT ? 0 : steps };
+}
+
 /* The last CTA of several: every sample to its place. */
 static __device__ void sort_samples(const mot_cuda_draw &d, int *first)
 {
@@ -110,9 +116,10 @@ static __device__ void sort_samples(const mot_cuda_draw &d, int *first)
     if (b == 0)
         *d.plan.ticket = 0;
 #pragma unroll 4
-    for (int i = threadIdx.x; i < d.count; i += blockDim.x)
-        d.plan.order[first[__ldcg(&d.plan.bucket[i])] + __ldcg(&d.plan.rank[i])] =
-            mot_cuda_turn{ i, __ldcg(&d.plan.step_count[i]) };
+    for (int i = threadIdx.x; i < d.count; i += blockDim.x) {
+        const int bucket = __ldcg(&d.plan.bucket[i]), at = first[bucket] + __ldcg(&d.plan.rank[i]);
+        d.plan.order[at] = turn_of(i, __ldcg(&d.plan.step_count[i]), bucket);
+    }
 }
 
 /* Brings the small tables into shared memory, where a draw's searches are short; they lie one after the other. */
@@ -171,7 +178,7 @@ static __global__ void __launch_bounds__(DRAW_THREADS) draw_kernel(const __grid_
         if (threadIdx.x <= MOT_BUCKETS)
             d.plan.first[threadIdx.x] = begin;
         if (i < d.count)
-            d.plan.order[first[bucket] + rank] = mot_cuda_turn{ i, steps_here };
+            d.plan.order[first[bucket] + rank] = turn_of(i, steps_here, bucket);
         return;
     }
     __threadfence();
