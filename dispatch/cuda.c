@@ -140,8 +140,7 @@ static motley_status reserve(cuda_state *s, size_t samples, size_t max_steps, cu
     MOT_TRY(allocate(s, bytes, stream, &memory, error));
     s->memory = memory;
     lay_out(s, memory, samples, room);
-    CUDA_TRY(cudaMemsetAsync(s->plan.filled, 0, MOT_BUCKETS * sizeof(int32_t), stream), "clearing the workspace");
-    CUDA_TRY(cudaMemsetAsync(s->plan.ticket, 0, sizeof(int32_t), stream), "clearing the workspace");
+    CUDA_TRY(cudaMemsetAsync(memory, 0, bytes, stream), "clearing the workspace"); /* the counters begin at 0 */
     s->capacity = samples;
     s->steps_capacity = room;
     return MOTLEY_OK;
