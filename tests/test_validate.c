@@ -49,10 +49,10 @@ static void refuses(const motley_batch *src, const motley_batch *dst, const char
     cr_expect_eq(motley_op_apply(context, op, values, 1, src, dst, NULL, NULL), MOTLEY_ERR_ARGUMENT); /* no error wanted */
 }
 
-TestSuite(validate, .init = begin, .fini = end);
 
 Test(validate, batches)
 {
+    begin();
     static const struct {
         size_t offset;
         int64_t value;
@@ -88,10 +88,12 @@ Test(validate, batches)
     const motley_batch b = good();
     refuses(NULL, &b, "src is NULL");
     refuses(&b, NULL, "dst is NULL");
+    end();
 }
 
 Test(validate, pairs_of_batches)
 {
+    begin();
     const motley_batch src = good();
     motley_batch dst = src;
     dst.count = COUNT - 1;
@@ -117,10 +119,12 @@ Test(validate, pairs_of_batches)
     const motley_batch many = { .count = 2, .channels = CHANNELS, .images = images };
     memcpy(before, pixels, sizeof pixels);
     refuses(&many, &many, "src image 1: data is NULL");
+    end();
 }
 
 Test(validate, values)
 {
+    begin();
     const motley_batch b = good();
     motley_error error = { 0 };
     double values[COUNT * 2] = { 3, 9, 3 };
@@ -142,10 +146,12 @@ Test(validate, values)
     const motley_op_params streamed = { .stream = pixels };
     wants(motley_op_apply(context, rotate, values, 1, &b, &b, &streamed, &error), MOTLEY_ERR_ARGUMENT, &error,
           "the cpu backend has none");
+    end();
 }
 
 Test(validate, apply)
 {
+    begin();
     const motley_batch b = good();
     motley_error error = { 0 };
     motley_policy *policy;
@@ -180,10 +186,12 @@ Test(validate, apply)
     const motley_batch none = { 0 };
     cr_expect_eq(motley_apply(context, policy, &none, &none, NULL, NULL), MOTLEY_OK, "an empty batch is fine");
     motley_policy_destroy(policy);
+    end();
 }
 
 Test(validate, contexts)
 {
+    begin();
     motley_error error = { 0 };
     motley_context *made = context;
     motley_context_params params = { .backend = (motley_backend)9 };
@@ -196,4 +204,5 @@ Test(validate, contexts)
     wants(motley_context_create(NULL, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "context is NULL");
     motley_context_destroy(NULL);
     motley_policy_destroy(NULL);
+    end();
 }
