@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of README.md and doc/performance.md from the newest bench/results/*-cpu.json and *-cuda.json.
+"""Writes the tables of README.md and doc/performance.md from the newest bench/results/*-cpu.json,
+*-cuda.json and *-attempts.json.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
@@ -64,9 +65,21 @@ def cuda_ops(result):
         yield f'| {name} | ' + ' | '.join(f'{c["us"]:.1f} | {100 / c["copies"]:.0f} %' for c in cells) + ' |'
 
 
+def attempts(result):
+    counts = (1, 64, 256, 1024, 4096)
+    yield '| after attempt | ' + ' | '.join(f'{n} images: us (copies)' for n in counts) + ' |'
+    yield '|---|' + '---:|' * len(counts)
+    for attempt in result['attempts']:
+        rows = {row['count']: row for row in attempt['rows'] if row['name'] == 'rand_augment'}
+        yield f'| {attempt["attempt"]} | ' + ' | '.join(
+            f'{rows[n]["us"]:.0f} ({rows[n]["copies"]:.1f})' if n in rows else '' for n in counts) + ' |'
+    yield ''
+    yield f'RandAugment(2, 9), 224x224 HWC, {result["device"]}, {result["date"]}.'
+
+
 # name of the table: (kind of result, what makes it)
 TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops), 'bench-cuda': ('cuda', cuda),
-          'bench-cuda-ops': ('cuda', cuda_ops)}
+          'bench-cuda-ops': ('cuda', cuda_ops), 'bench-attempts': ('attempts', attempts)}
 
 
 def fill(text, results):
@@ -91,7 +104,7 @@ def main():
     check = sys.argv[1:] == ['--check']
     if sys.argv[1:] and not check:
         raise SystemExit(__doc__)
-    results = {kind: newest(kind) for kind in ('cpu', 'cuda')}
+    results = {kind: newest(kind) for kind in ('cpu', 'cuda', 'attempts')}
     behind = []
     for path in (ROOT / 'README.md', ROOT / 'doc/performance.md'):
         old = path.read_text()
