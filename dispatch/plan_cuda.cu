@@ -51,19 +51,6 @@ void mot_cuda_places(uint8_t place[MOT_OP_COUNT])
 }
 
 /* Buckets: spatial ops 3 and more, 2, 1, 0; in each, ops from costly to cheap, and last the samples without steps. */
-int mot_cuda_bucket_op(int i)
-{
-    for (int op = 0; op < MOT_OP_COUNT; op++)
-        if (place_of(op) == i % (MOT_OP_COUNT + 1))
-            return op;
-    return -1;
-}
-
-int mot_cuda_bucket_spatial(int i)
-{
-    return 3 - i / (MOT_OP_COUNT + 1);
-}
-
 static __device__ int find_bucket(const mot_step *steps, int count, const uint8_t *places)
 {
     int place = MOT_OP_COUNT, spatial = 0;

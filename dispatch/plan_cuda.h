@@ -47,10 +47,6 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream)
 /* Copies host bytes to device memory inside kernel arguments: no pinned memory, right under graph capture. */
 cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t stream);
 
-/* The op and the number of spatial ops that bucket `i` stands for; op -1: nothing to do. */
-int mot_cuda_bucket_op(int i);
-int mot_cuda_bucket_spatial(int i);
-
 #ifdef __cplusplus
 }
 #endif

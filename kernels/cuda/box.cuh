@@ -87,6 +87,20 @@ template <int FORMAT> DEVICE void box_write(const box &b, int x, int y, const ui
     }
 }
 
+/* Calls body(x, y) for each four pixels of the box, shared out among the threads. */
+template <class BODY> DEVICE void for_box(const box &b, BODY body)
+{
+    const int across = b.width / 4, quads = across * b.height;
+    const int down = blockDim.x / across, right = (blockDim.x - down * across) * 4; /* one turn of the CTA */
+    int row = threadIdx.x / across, x = (threadIdx.x - row * across) * 4;
+    for (int q = threadIdx.x; q < quads; q += blockDim.x) {
+        body(b.x0 + x, b.y0 + row);
+        row += down, x += right;
+        if (x >= b.width)
+            x -= b.width, row++;
+    }
+}
+
 /* ---- loading ---- */
 
 /* Counts the bytes that bulk copies bring. One per CTA. */
@@ -168,19 +182,17 @@ template <int FORMAT> DEVICE bool box_load(const box &b, const mot_view &src, bo
         return true;
 #endif
     }
-    const int across = b.width / 4, quads = across * b.height;
-    for (int q = threadIdx.x; q < quads; q += blockDim.x) {
-        const int row = q / across, x = b.x0 + (q - row * across) * 4;
+    for_box(b, [&](int x, int y) {
         uint32_t px[4];
-        fetch_from<FORMAT>(src, strided, x, b.y0 + row, px);
-        box_write<FORMAT>(b, x, b.y0 + row, px);
-    }
+        fetch_from<FORMAT>(src, strided, x, y, px);
+        box_write<FORMAT>(b, x, y, px);
+    });
     return false;
 }
 
-/* Starts to write the box to dst in bulk; every thread calls it after a barrier. False: that cannot be. The box may be
+/* Starts to write the box to dst, which comes_in_bulk() of; every thread calls it after a barrier. The box may be
  * written to again after box_stored(). */
-template <int FORMAT> DEVICE bool box_store(const box &b, const mot_view &dst)
+template <int FORMAT> DEVICE void box_store(const box &b, const mot_view &dst)
 {
 #ifdef MOT_CLUSTERS
     const bool whole = b.pitch == dst.row;
@@ -194,9 +206,6 @@ template <int FORMAT> DEVICE bool box_store(const box &b, const mot_view &dst)
                      : "memory");
     }
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-    return true;
-#else
-    return false;
 #endif
 }
 

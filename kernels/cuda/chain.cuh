@@ -10,8 +10,9 @@
 #include "kernels/point.h"
 #include "kernels/stats.h"
 
-#define MOT_CHAIN_ITEMS 6
-#define MOT_CHAIN_TABLES 2
+#define MOT_WINDOW 4                              /* steps that a pass chooses from */
+#define MOT_CHAIN_ITEMS MOT_WINDOW                /* the most that they can become ... */
+#define MOT_CHAIN_TABLES ((MOT_CHAIN_ITEMS + 1) / 2) /* ... as two tables in a row are one */
 
 enum chain_kind { CHAIN_TABLE, CHAIN_COLOR, CHAIN_ERASE };
 
@@ -114,13 +115,6 @@ DEVICE void apply_chain(const chain &c, int items, int channels, int x, int y, u
     }
 }
 
-/* Whether one more item of this kind fits. */
-DEVICE bool chain_takes(const chain_state &n, chain_kind kind)
-{
-    return (kind == CHAIN_TABLE && n.open) ||
-           (n.items < MOT_CHAIN_ITEMS && (kind != CHAIN_TABLE || n.tables < MOT_CHAIN_TABLES));
-}
-
 /* ---- appending: for all threads; a barrier must follow before the chain is applied. An entry of a table is always
  * written by the same thread, so that ops that go into one table need no barrier between them. ---- */
 
@@ -157,8 +151,8 @@ DEVICE void chain_stats(chain &c, chain_state &n, int op, const mot_stats *stats
 {
     uint8_t(*table)[256] = chain_table(c, n);
     for (int v = threadIdx.x; v < 256; v += blockDim.x)
-        for (int c = 0; c < colors; c++)
-            table[c][v] = mot_stats_value(op, table[c][v], &stats[c], arg);
+        for (int color = 0; color < colors; color++)
+            table[color][v] = mot_stats_value(op, table[color][v], &stats[color], arg);
 }
 
 DEVICE void chain_append(chain &c, chain_state &n, chain_kind kind, const mot_step *step, mot_rect rect, uint32_t fill)

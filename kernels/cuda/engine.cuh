@@ -9,12 +9,10 @@
 
 #include "kernels/blur.h"
 #include "kernels/cuda/group.cuh"
-#include "kernels/output.h"
 #include "kernels/cuda/spatial.cuh"
 #include "kernels/cuda/tile.h"
+#include "kernels/output.h"
 #include "motley/op.h"
-
-#define MOT_WINDOW 4 /* steps held in shared memory */
 
 /* One CTA's state, at the beginning of its dynamic shared memory, so that every function reaches it by a constant
  * address. The box lies behind it, then what each warp gathers before it writes, then the output's table if any. */
@@ -193,18 +191,13 @@ template <int FORMAT> static __device__ __noinline__ void chain_box(int items)
         return;
     }
     const box in = e.in;
-    const int channels = channels_of(FORMAT, e.src), across = in.width / 4, quads = across * in.height;
-    const int down = blockDim.x / across, right = (blockDim.x - down * across) * 4;
-    int row = threadIdx.x / across, x = (threadIdx.x - row * across) * 4;
-    for (int q = threadIdx.x; q < quads; q += blockDim.x) {
+    const int channels = channels_of(FORMAT, e.src);
+    for_box(in, [&](int x, int y) {
         uint32_t px[4];
-        box_read<FORMAT>(in, in.x0 + x, in.y0 + row, px);
-        apply_chain<FORMAT>(e.work, items, channels, in.x0 + x, in.y0 + row, px);
-        box_write<FORMAT>(in, in.x0 + x, in.y0 + row, px);
-        row += down, x += right;
-        if (x >= in.width)
-            x -= in.width, row++;
-    }
+        box_read<FORMAT>(in, x, y, px);
+        apply_chain<FORMAT>(e.work, items, channels, x, y, px);
+        box_write<FORMAT>(in, x, y, px);
+    });
 }
 
 /* Does the chain where the tile lies in shared memory and writes it from there in bulk. False: it cannot leave so. */
@@ -225,15 +218,14 @@ template <int FORMAT> DEVICE bool write_box(int items, bool last)
 /* Alpha of an image to be interpolated. */
 template <int FORMAT> static __device__ __noinline__ void premultiply_box()
 {
-    const int across = e.in.width / 4, quads = across * e.in.height;
-    for (int q = threadIdx.x; q < quads; q += blockDim.x) {
-        const int row = q / across, x = e.in.x0 + (q - row * across) * 4;
+    const box in = e.in;
+    for_box(in, [&](int x, int y) {
         uint32_t px[4];
-        box_read<FORMAT>(e.in, x, e.in.y0 + row, px);
+        box_read<FORMAT>(in, x, y, px);
         for (int i = 0; i < 4; i++)
             px[i] = premultiplied(px[i], e.src.channels);
-        box_write<FORMAT>(e.in, x, e.in.y0 + row, px);
-    }
+        box_write<FORMAT>(in, x, y, px);
+    });
 }
 
 /* Evaluates the tile and writes it: to the output of another type or layout, or to `work`. */

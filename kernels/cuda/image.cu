@@ -4,11 +4,11 @@
 
 #define STEP_WORDS ((int)(sizeof(mot_step) / 4))
 
-/* Copies up to MOT_WINDOW steps from `at` on into shared memory; every thread calls it. */
+/* Copies up to MOT_WINDOW steps from `at` on into shared memory, and returns how many; every thread calls it, after all
+ * have left the window. */
 DEVICE int read_steps(const mot_step *steps, int at, int count)
 {
     const int here = min(count - at, MOT_WINDOW);
-    __syncthreads();
     for (int i = threadIdx.x; i < here * STEP_WORDS; i += blockDim.x)
         ((uint32_t *)e.step)[i] = ((const uint32_t *)(steps + at))[i];
     __syncthreads();
@@ -61,10 +61,7 @@ template <int FORMAT> DEVICE int take_steps(pass_state &p, int steps)
             end_spatial<FORMAT>(p);
             continue;
         }
-        if (shape == MOTLEY_SHAPE_BLUR || (shape == MOTLEY_SHAPE_STATS && spatial_taken) ||
-            !chain_takes(p.chain, shape == MOTLEY_SHAPE_COLOR   ? CHAIN_COLOR
-                                  : shape == MOTLEY_SHAPE_ERASE ? CHAIN_ERASE
-                                                                : CHAIN_TABLE))
+        if (shape == MOTLEY_SHAPE_BLUR || (shape == MOTLEY_SHAPE_STATS && spatial_taken))
             break;
         if (shape == MOTLEY_SHAPE_POINT) {
             chain_point(e.work, p.chain, step.op, &step.arg);
@@ -83,10 +80,6 @@ template <int FORMAT> DEVICE int take_steps(pass_state &p, int steps)
             chain_append(e.work, p.chain, CHAIN_ERASE, &step,
                          mot_erase_rect(step.op, e.src.width, e.src.height, &step.arg), fill_word(step));
         }
-    }
-    if (leading >= at) { /* the spatial op that the box was loaded for did not get its turn: the chain was full */
-        box_wait(p.pending, e.load, p.turn);
-        load_slab<FORMAT>(p);
     }
     box_wait(p.pending, e.load, p.turn);
     p.pending = false;
@@ -112,11 +105,11 @@ template <int FORMAT, bool OUTPUT> DEVICE void write_pass(const pass_state &p)
     }
 }
 
-/* Runs all steps of one sample; the first ones are in the window. */
-template <int FORMAT> DEVICE void run_sample(const mot_cuda_job &job, pass_state &p, mot_cuda_turn turn)
+/* Runs all steps of one sample; the first `here` are in the window. */
+template <int FORMAT> DEVICE void run_sample(const mot_cuda_job &job, const mot_step *steps, int count, int here)
 {
-    const mot_step *const steps = job.steps + (int64_t)turn.sample * job.max_steps;
-    int at = 0, here = min(turn.steps, MOT_WINDOW);
+    pass_state p = {};
+    int at = 0;
     while (true) {
         int skip = 0;
         bool last;
@@ -128,10 +121,10 @@ template <int FORMAT> DEVICE void run_sample(const mot_cuda_job &job, pass_state
             group_sync();
             blur_lines<FORMAT>(skip, true, false);
             at += skip + 1;
-            last = at == turn.steps && job.plain;
+            last = at == count && job.plain;
         } else {
             at += take_steps<FORMAT>(p, here);
-            last = at == turn.steps;
+            last = at == count;
             if (last && !job.plain)
                 write_pass<FORMAT, true>(p);
             else if (p.source != FROM_BOX || !write_box<FORMAT>(p.chain.items, last))
@@ -145,7 +138,7 @@ template <int FORMAT> DEVICE void run_sample(const mot_cuda_job &job, pass_state
             e.src = e.work_view;
             e.strided = e.strided_work;
         }
-        here = read_steps(steps, at, turn.steps);
+        here = read_steps(steps, at, count);
     }
 }
 
@@ -156,9 +149,7 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
     asm volatile("griddepcontrol.wait;" ::: "memory"); /* for the draw kernel, which this one may be queued behind early */
 #endif
     const mot_cuda_turn turn = job.order[blockIdx.x / group_size()];
-    const uint32_t *const words = (const uint32_t *)(job.steps + (int64_t)turn.sample * job.max_steps);
-    for (int i = threadIdx.x; i < min(turn.steps, MOT_WINDOW) * STEP_WORDS; i += blockDim.x)
-        ((uint32_t *)e.step)[i] = words[i];
+    const mot_step *const steps = job.steps + (int64_t)turn.sample * job.max_steps;
     if (threadIdx.x == 0) {
         e.src = view_of(job.src, job.channels, turn.sample);
         e.work_view = view_of(job.work, job.channels, turn.sample);
@@ -174,15 +165,14 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
                 e.cut[blocks] = mot_cut_of(group_size(), e.src.width, e.src.height, blocks);
         }
     }
-    __syncthreads();
+    const int here = read_steps(steps, 0, turn.steps);
     if (turn.steps == 0 && job.plain && e.src.data == e.work_view.data)
         return;
     if (!job.plain)
         for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
             output_table()[i >> 8][i & 255] =
                 mot_output_bits((uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
-    pass_state p = {};
-    run_sample<FORMAT>(job, p, turn);
+    run_sample<FORMAT>(job, steps, turn.steps, here);
 }
 
 typedef void kernel_function(mot_cuda_job);
