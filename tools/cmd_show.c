@@ -16,17 +16,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &self->options;
         return 0;
-    case ARGP_KEY_ARG:
-        if (self->policy)
-            argp_error(state, "want one POLICY, found also '%s'", arg);
-        self->policy = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!self->policy)
-            argp_error(state, "want a POLICY: a name from 'motley policies', or a file");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return read_one_policy(key, arg, state, &self->policy);
     }
 }
 

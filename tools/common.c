@@ -91,6 +91,23 @@ int read_fill(struct argp_state *state, const char *text, uint8_t fill[4])
     return count;
 }
 
+error_t read_one_policy(int key, char *arg, struct argp_state *state, const char **policy)
+{
+    switch (key) {
+    case ARGP_KEY_ARG:
+        if (*policy)
+            argp_error(state, "want one POLICY, found also '%s'", arg);
+        *policy = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!*policy)
+            argp_error(state, "want a POLICY: a name from 'motley policies', or a file");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 void read_size(struct argp_state *state, const char *text, int32_t *width, int32_t *height)
 {
     int end = 0;

@@ -39,6 +39,8 @@ int read_list(struct argp_state *state, const char *what, const char *text, doub
 
 /* "red,green,blue" in bytes; fills all four and returns how many were given. */
 int read_fill(struct argp_state *state, const char *text, uint8_t fill[4]);
+/* The last cases of a command that takes one POLICY and nothing else. */
+error_t read_one_policy(int key, char *arg, struct argp_state *state, const char **policy);
 void read_size(struct argp_state *state, const char *text, int32_t *width, int32_t *height); /* "224x224" */
 motley_interpolation read_interpolation(struct argp_state *state, const char *text, size_t length);
 const char *interpolation_name(motley_interpolation interpolation);
