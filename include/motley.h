@@ -15,6 +15,7 @@
 
 #include "motley/apply.h"
 #include "motley/context.h"
+#include "motley/dlpack.h"
 #include "motley/image.h"
 #include "motley/op.h"
 #include "motley/policy.h"

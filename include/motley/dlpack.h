@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** DLPack in: batches out of the tensors of torch, CuPy, JAX, NumPy and their kin, without a copy.
+ *
+ *  The structs are DLPack's (https://dmlc.github.io/dlpack), legacy and versioned; they are declared here under names of
+ *  our own, so that a program may include dlpack.h as well and hand over its pointers as they are. */
+#ifndef MOTLEY_DLPACK_H
+#define MOTLEY_DLPACK_H
+
+#include "motley/context.h"
+#include "motley/image.h"
+#include "motley/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** DLManagedTensor, which a capsule called "dltensor" holds, or DLManagedTensorVersioned, of "dltensor_versioned". */
+typedef enum motley_dlpack_kind {
+    MOTLEY_DLPACK_LEGACY = 0,
+    MOTLEY_DLPACK_VERSIONED = 1 /* major version 1 */
+} motley_dlpack_kind;
+
+/** What a tensor's axes are. One axis more in front is the batch's. */
+typedef enum motley_dlpack_axes {
+    MOTLEY_AXES_HWC = 0,
+    MOTLEY_AXES_CHW = 1,
+    MOTLEY_AXES_HW = 2 /* grey, without an axis of channels */
+} motley_dlpack_axes;
+
+typedef struct motley_dlpack_params {
+    motley_dlpack_kind kind;
+    motley_dlpack_axes axes;
+    int writes; /* != 0: the batch will be written to, so that a tensor marked read-only is refused */
+} motley_dlpack_params;
+
+/** Where a tensor's memory is, as motley_context_params names it. */
+typedef struct motley_dlpack_place {
+    motley_backend backend; /* CPU (pinned host memory too) or CUDA (managed memory too) */
+    int device;             /* CUDA device number */
+} motley_dlpack_place;
+
+/** Describes a tensor as a batch; a tensor without a batch's axis becomes a batch of one image.
+ *
+ *  Types    uint8; float32, float16 and bfloat16, which are of use as motley_output only.
+ *  Memory   `managed` stays the caller's, who calls its deleter when the work is done, not before.
+ *  Stream   Whoever made the tensor may still be writing it: that is settled when it is exported (`stream` of Python's
+ *           __dlpack__), not here.
+ *  Errors   ARGUMENT: a type, device, shape or stride that no batch has, a read-only tensor to write to, NULL. UNSUPPORTED: a
+ *           major version or device that is not known. *batch is untouched. */
+MOTLEY_API motley_status motley_batch_from_dlpack(const void *managed, const motley_dlpack_params *params,
+                                                  motley_batch *batch, motley_dlpack_place *place,
+                                                  motley_error *error);
+
+/** Describes `count` tensors, one image each, as a batch of many sizes.
+ *
+ *  images: [count], filled in, and part of the batch from then on. All tensors have one type, device and number of channels.
+ *  Errors   As above, and ARGUMENT where tensors differ in what must be one. */
+MOTLEY_API motley_status motley_images_from_dlpack(const void *const *managed, size_t count,
+                                                   const motley_dlpack_params *params, motley_image *images,
+                                                   motley_batch *batch, motley_dlpack_place *place,
+                                                   motley_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
