@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library's contexts: one for each thread, device and number of threads, made when first used.
+
+A context serves one thread at a time, so every Python thread has its own, shared by all stages and operations. A forked
+child begins with none: the threads of its parent's CPU contexts do not exist there, and CUDA cannot be used there."""
+import multiprocessing
+import os
+import sys
+import threading
+
+from ._core import ffi, lib
+from .errors import UnsupportedError, check
+
+_local = threading.local()
+_cuda_used = False          # by Motley, in this process
+_cuda_before_fork = False   # by a parent of this process
+_default_threads = None     # of this process
+_process_name = None        # of this process, when it is one of many
+
+
+class Context:
+    """A motley_context with the structs that calls on it fill in."""
+    __slots__ = ("handle", "error", "src", "dst", "params", "op_params", "src_key", "dst_key", "process")
+
+    def __init__(self, device, threads):
+        self.error = ffi.new("motley_error *")
+        self.src, self.dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
+        self.params, self.op_params = ffi.new("motley_apply_params *"), ffi.new("motley_op_params *")
+        self.src_key = self.dst_key = None
+        self.process = None
+        params, handle = ffi.new("motley_context_params *"), ffi.new("motley_context **")
+        params.backend = lib.MOTLEY_BACKEND_CPU if device is None else lib.MOTLEY_BACKEND_CUDA
+        params.device = device or 0
+        params.threads = threads if device is None else 0
+        check(lib.motley_context_create(params, handle, self.error), self.error)
+        self.handle = handle[0]
+        self.process = os.getpid()
+
+    def __del__(self):
+        if self.process == os.getpid():  # a forked child must leave its parent's threads and device alone
+            lib.motley_context_destroy(self.handle)
+
+
+def default_threads():
+    """Every processor; but one thread in a worker of multiprocessing, which is one of many (a DataLoader's, say)."""
+    global _default_threads
+    if _default_threads is None:
+        _default_threads = 0 if multiprocessing.parent_process() is None else 1
+    return _default_threads
+
+
+def process_name():
+    """What sets this process apart from others that have copies of its stages; empty in one that is alone."""
+    global _process_name
+    if _process_name is None:
+        data = sys.modules.get("torch.utils.data")
+        worker = data.get_worker_info() if data is not None else None
+        if worker is not None:
+            _process_name = f"worker seed {worker.seed}"
+        else:
+            _process_name = "" if multiprocessing.parent_process() is None else multiprocessing.current_process().name
+    return _process_name
+
+
+def context_of(device, threads=None):
+    """This thread's context on CUDA device number `device`, or on the CPU (None)."""
+    try:
+        return _local.contexts[device, threads]
+    except AttributeError:
+        _local.contexts = {}
+    except KeyError:
+        pass
+    if device is not None:
+        _about_to_use_cuda()
+    made = Context(device, default_threads() if threads is None else threads)
+    _local.contexts[device, threads] = made
+    return made
+
+
+def _about_to_use_cuda():
+    global _cuda_used
+    torch = sys.modules.get("torch")
+    if _cuda_before_fork or (torch is not None and torch.cuda._is_in_bad_fork()):
+        raise UnsupportedError("CUDA was used before this process was forked, so that it cannot be used here: start "
+                               "the workers with the 'spawn' or 'forkserver' method, or augment on the CPU here")
+    _cuda_used = True
+
+
+def _after_fork():
+    global _local, _cuda_used, _cuda_before_fork, _default_threads, _process_name
+    _local = threading.local()
+    _cuda_before_fork = _cuda_before_fork or _cuda_used
+    _cuda_used = False
+    _default_threads = _process_name = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong: an exception for each status of the library, each also one of Python's own kinds."""
+from ._core import ffi, lib
+
+
+class Error(Exception):
+    """Base of everything that Motley raises on its own."""
+
+
+class ArgumentError(Error, ValueError):
+    """A value that was given: a size, stride, range, name."""
+
+
+class PolicyError(Error, ValueError):
+    """A policy's text is wrong. `problems` has (line, column, sentence) of every mistake that was found."""
+
+    def __init__(self, message, problems=()):
+        super().__init__(message)
+        self.problems = list(problems)
+
+    def __reduce__(self):
+        return type(self), (self.args[0], self.problems)
+
+
+class UnsupportedError(Error, RuntimeError):
+    """Right, but not what this build, machine or device can do."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """An allocation failed, on the host or the device."""
+
+
+class FileError(Error, OSError):
+    """A file could not be opened or read."""
+
+
+class CudaError(Error, RuntimeError):
+    """CUDA reported an error."""
+
+
+class InternalError(Error, RuntimeError):
+    """A mistake of Motley's; please report it."""
+
+
+KINDS = {lib.MOTLEY_ERR_ARGUMENT: ArgumentError, lib.MOTLEY_ERR_POLICY: PolicyError,
+         lib.MOTLEY_ERR_UNSUPPORTED: UnsupportedError, lib.MOTLEY_ERR_MEMORY: OutOfMemoryError,
+         lib.MOTLEY_ERR_IO: FileError, lib.MOTLEY_ERR_CUDA: CudaError, lib.MOTLEY_ERR_INTERNAL: InternalError}
+
+
+def text_of(c_string):
+    return ffi.string(c_string).decode("utf-8", "replace")
+
+
+def failure(status, error):
+    """The exception for a call that returned `status` and filled `error`."""
+    return KINDS.get(status, InternalError)(text_of(error.message))
+
+
+def check(status, error):
+    if status:
+        raise failure(status, error)

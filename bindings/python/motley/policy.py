@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies: how a sample's sequence of operations is drawn, as immutable data."""
+import os
+
+from ._core import ffi, lib
+from .errors import ArgumentError, FileError, PolicyError, check, failure, text_of
+
+INTERPOLATIONS = ("nearest", "bilinear", "bicubic")  # by motley_interpolation's numbers
+
+
+@ffi.def_extern()
+def on_problem(user, problem):
+    ffi.from_handle(user).append((problem.line, problem.column, text_of(problem.message)))
+
+
+def interpolation_number(name):
+    """motley_interpolation's number of "nearest", "bilinear" or "bicubic", or of an enum with such a name or value."""
+    text = str(getattr(name, "value", name)).lower()
+    if text not in INTERPOLATIONS:
+        raise ArgumentError(f"interpolation is {name!r}, want one of {', '.join(INTERPOLATIONS)}")
+    return INTERPOLATIONS.index(text)
+
+
+def fill_bytes(fill):
+    """Four bytes of a fill: of one number for every channel, or of 3 or 4 for RGB or RGBA."""
+    try:
+        numbers = [fill] * 4 if not hasattr(fill, "__len__") else list(fill)
+        if len(numbers) == 1:
+            numbers *= 4
+        if len(numbers) == 3:
+            numbers.append(255)
+        if len(numbers) != 4 or any(n != int(n) for n in numbers):
+            raise ValueError
+        return bytes(int(n) for n in numbers)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"fill is {fill!r}, want a whole number 0 to 255, or 3 or 4 of them") from None
+
+
+class Policy:
+    """How a sample's sequence of operations is drawn. Immutable; pickled and compared by its content.
+
+    Policy(text) is Policy.parse(text). The format is doc/policy-format.md's."""
+    __slots__ = ("_handle", "max_steps", "__weakref__")
+
+    def __init__(self, text):
+        data = text.encode()
+        self._take(_read(lib.motley_policy_parse, data, len(data)))
+
+    def _take(self, handle):
+        self._handle = ffi.gc(handle, lib.motley_policy_destroy)
+        self.max_steps = lib.motley_policy_max_steps(handle)
+
+    @classmethod
+    def _of(cls, handle):
+        policy = cls.__new__(cls)
+        policy._take(handle)
+        return policy
+
+    @classmethod
+    def parse(cls, text):
+        """Reads a policy from a text. PolicyError has every mistake with its line and column."""
+        return cls(text)
+
+    @classmethod
+    def load(cls, path):
+        """Reads a policy from a file."""
+        path = os.fspath(path)
+        return cls._of(_read(lib.motley_policy_load, os.fsencode(path), name=path))
+
+    @classmethod
+    def builtin(cls, name):
+        """The built-in policy of that name; Policy.names() lists them."""
+        policy, error = ffi.new("motley_policy **"), ffi.new("motley_error *")
+        check(lib.motley_policy_builtin(name.encode(), policy, error), error)
+        return cls._of(policy[0])
+
+    @classmethod
+    def of(cls, policy):
+        """A Policy of a Policy, a built-in's name, a path (ends in .yaml, .yml or .json) or a text of several lines."""
+        if isinstance(policy, cls):
+            return policy
+        if isinstance(policy, os.PathLike):
+            return cls.load(policy)
+        if isinstance(policy, str):
+            if "\n" in policy or policy.lstrip().startswith("{"):
+                return cls.parse(policy)
+            return cls.load(policy) if policy.endswith((".yaml", ".yml", ".json")) else cls.builtin(policy)
+        raise ArgumentError(f"policy is a {type(policy).__name__}, want a motley.Policy, a name, a path or a text")
+
+    @staticmethod
+    def names():
+        """The names of the built-in policies."""
+        return [text_of(lib.motley_policy_builtin_name(i)) for i in range(lib.motley_policy_builtin_count())]
+
+    def show(self):
+        """The policy as canonical text, which parses back to an equal policy."""
+        text, error = ffi.new("char **"), ffi.new("motley_error *")
+        check(lib.motley_policy_print(self._handle, text, error), error)
+        try:
+            return text_of(text[0])
+        finally:
+            lib.free(text[0])
+
+    def change(self, *, repeat=None, level=None, bins=None, interpolation=None, fill=None):
+        """A new policy with other ops per sample, level of every step, number of levels, interpolation (a name, or
+        several to draw from) or fill (a number, or one per channel)."""
+        changes, error = ffi.new("motley_policy_changes *"), ffi.new("motley_error *")
+        if repeat is not None:
+            if repeat < 1:
+                raise ArgumentError(f"repeat is {repeat}, want 1 or more")
+            changes.repeat = repeat
+        if level is not None:
+            changes.set_level, changes.level = 1, level
+        if bins is not None:
+            if bins < 2:
+                raise ArgumentError(f"bins is {bins}, want 2 or more")
+            changes.bins = bins
+        if interpolation is not None:
+            several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
+            for name in several:
+                changes.interpolations |= 1 << interpolation_number(name)
+        if fill is not None:
+            changes.set_fill = 1
+            changes.fill = list(fill_bytes(fill))
+        policy = ffi.new("motley_policy **")
+        check(lib.motley_policy_change(self._handle, changes, policy, error), error)
+        return Policy._of(policy[0])
+
+    name = property(lambda self: text_of(lib.motley_policy_name(self._handle)))
+    title = property(lambda self: text_of(lib.motley_policy_title(self._handle)))
+    profile = property(lambda self: text_of(lib.motley_policy_profile(self._handle)))
+    paper = property(lambda self: text_of(lib.motley_policy_paper(self._handle)))
+
+    def __eq__(self, other):
+        if not isinstance(other, Policy):
+            return NotImplemented
+        return bool(lib.motley_policy_equal(self._handle, other._handle))
+
+    def __hash__(self):
+        return hash(self.show())
+
+    def __reduce__(self):
+        return Policy, (self.show(),)
+
+    def __str__(self):
+        return self.show()
+
+    def __repr__(self):
+        return f"<motley.Policy {self.name}>"
+
+
+def _read(call, *arguments, name="<policy>"):
+    """A policy handle of `call`, or one exception that tells every problem."""
+    problems = []
+    handle = ffi.new_handle(problems)
+    params, policy, error = (ffi.new(kind) for kind in ("motley_parse_params *", "motley_policy **", "motley_error *"))
+    params.report, params.user = lib.on_problem, handle
+    status = call(*arguments, params, policy, error)
+    if status == lib.MOTLEY_ERR_POLICY:
+        problems = problems or [(error.line, error.column, text_of(error.message))]
+        raise PolicyError("\n".join(f"{name}:{line}:{column}: error: {text}" for line, column, text in problems),
+                          problems)
+    if status == lib.MOTLEY_ERR_IO:
+        raise FileError(text_of(error.message))
+    if status:
+        raise failure(status, error)
+    return policy[0]

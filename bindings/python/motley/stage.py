@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stages: a policy bound to a loader; images in, augmented images out."""
+import sys
+
+from . import contexts, draws, images
+from ._core import ffi, lib
+from .errors import ArgumentError, UnsupportedError, check
+from .policy import Policy
+
+cast = ffi.cast
+VOID = images.VOID
+NULL = ffi.NULL
+
+
+class Stage:
+    """Applies a policy to images, each with its own draws.
+
+    policy          a motley.Policy, a built-in's name, a path or a policy's text
+    seed, epoch     what the draws depend on, beside a sample's id; both can be given to a call instead
+    rank            sets apart the draws of samples without ids in processes that share a seed (see below)
+    layout          "chw", "hwc" or "hw": the axes of arrays. None: torch tensors are chw, other arrays hwc, arrays of
+                    two axes hw; a further axis in front is the batch's. torch's channels_last is chw: strides do not matter.
+    normalize       (mean, std), numbers or one per channel on the 0..1 scale: the result is (u8 / 255 - mean) / std
+    dtype           of that result: "float32" (default), "float16", "bfloat16", or "uint8" for the bytes as they are
+    output_layout   of that result: "chw", "hwc" or "channels_last" (chw with hwc in memory); None: as the images are
+    threads         of CPU work. None: every processor; in a process that multiprocessing started, such as a DataLoader's
+                    worker, one
+
+    Call it with a batch, a single image or a list of images; the result is of the same kind, newly made. CUDA tensors are
+    worked on in the current stream of torch (or CuPy), and nothing waits.
+
+    Sample ids. A draw depends on (policy, seed, epoch, sample id) and on nothing else. With `sample_ids` (a dataset's indices)
+    an image draws the same in any batch, worker, rank or resumed run. Without, samples are counted: a call takes the
+    next ids, and `state_dict` keeps the count. Processes that count alone must not draw alike, so without `sample_ids` the seed
+    is mixed with `rank`, and in a DataLoader's worker also with the worker's seed, which torch draws anew each epoch (torch.manual_seed
+    makes it repeat), and in another process of multiprocessing with its name.
+    """
+    rank = 0
+
+    def __init__(self, policy, *, seed=0, epoch=0, rank=0, layout=None, normalize=None, dtype=None, output_layout=None,
+                 threads=None):
+        self.policy = Policy.of(policy)
+        self.seed, self.epoch, self.rank = _seed(seed), epoch, rank
+        self.next_sample = 0
+        self.layout, self.threads = layout, threads
+        self.output_layout = _one_of("output_layout", output_layout, (None, "chw", "hwc", "channels_last"))
+        self.mean, self.std = (None, None) if normalize is None else (_per_channel("mean", normalize[0]),
+                                                                       _per_channel("std", normalize[1]))
+        self.dtype = None if dtype is None else images.dtype_name(dtype)
+
+    def __call__(self, batch, *, sample_ids=None, epoch=None, seed=None, out=None, layout=None, return_draws=False):
+        """The images, augmented.
+
+        batch           an array of images, one image, or a list of images of one kind
+        sample_ids      a whole number for each image (for one image: the number); None: the next ones
+        epoch, seed     in place of the stage's
+        out             where to write: an array like `batch`, or for a stage with `normalize` or `dtype` one of the output's
+                        dtype. `out=batch` works in place. It is what the call returns.
+        layout          in place of the stage's
+        return_draws    return (images, draws) instead: for each image the list of its steps, as `motley draw` prints them
+        """
+        return self._run(batch, out, layout or self.layout, sample_ids, epoch, seed, return_draws)
+
+    def apply_(self, batch, *, sample_ids=None, epoch=None, seed=None, layout=None, return_draws=False):
+        """The same in place: the batch is overwritten, and returned."""
+        return self._run(batch, batch, layout or self.layout, sample_ids, epoch, seed, return_draws)
+
+    def draw(self, count=1, *, size=(224, 224), channels=3, sample_ids=None, epoch=None, seed=None):
+        """The draws of `count` samples (or of `sample_ids`) without any pixels; `size` is (height, width). No sample is counted."""
+        if sample_ids is not None:
+            sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
+            count = len(sample_ids)
+        samples = ffi.new("motley_samples *")
+        keep = self._fill_samples(samples, count, sample_ids, epoch, seed)  # noqa: F841, ids live as long as this
+        return draws.of(self.policy, samples, [(size[1], size[0])] * count, channels)
+
+    def set_epoch(self, epoch):
+        """Begins an epoch: counts samples from 0 again. Samples draw anew in each epoch."""
+        self.epoch, self.next_sample = epoch, 0
+
+    def state_dict(self):
+        """What a checkpoint needs so that samples are counted on as if the run had never stopped."""
+        return {"seed": self.seed, "epoch": self.epoch, "next_sample": self.next_sample}
+
+    def load_state_dict(self, state):
+        if set(state) != {"seed", "epoch", "next_sample"}:
+            raise ArgumentError(f"the state has {', '.join(sorted(map(str, state)))}, want epoch, next_sample, seed")
+        self.seed, self.epoch, self.next_sample = _seed(state["seed"]), int(state["epoch"]), int(state["next_sample"])
+
+    def __repr__(self):
+        return f"{type(self).__name__}(policy={self.policy.name}, seed={self.seed})"
+
+    # ---- how a call goes ----
+
+    @property
+    def fused(self):
+        """Whether the result is another array than the augmented bytes: normalised, cast or laid out anew."""
+        return self.mean is not None or self.dtype is not None or self.output_layout is not None
+
+    def _run(self, batch, out, layout, sample_ids, epoch, seed, return_draws):
+        source = images.images_of(batch, layout)
+        count = source.count
+        fused = self.mean is not None or self.dtype is not None or self.output_layout is not None
+        if out is None:
+            target = self._output_of(source) if fused else source.out_like()
+        elif out is batch:
+            if fused:
+                raise ArgumentError("a stage with normalize, dtype or output_layout cannot work in place")
+            source.require_writable()
+            target = source
+        else:
+            target = images.images_of(out, layout)
+            target.require_writable()
+            if target.device != source.device:
+                raise ArgumentError(f"out is on {_place(target.device)}, the images on {_place(source.device)}: want one")
+        context = contexts.context_of(source.device, self.threads)
+        params = context.params
+        keep = self._fill_samples(params.samples, count, sample_ids, epoch, seed)
+        if count:
+            self._apply(context, source, target, fused)
+        if sample_ids is None:
+            self.next_sample += count
+        result = target.result(source) if out is None else out
+        if return_draws:
+            return result, draws.of(self.policy, cast("motley_samples *", params), source.sizes(),
+                                    source.channels if count else 1, single=source.single)
+        return result
+
+    def _apply(self, context, source, target, fused):
+        """Queues or does the work; a subclass that mixes images replaces this."""
+        src, dst, params = context.src, context.dst, context.params
+        context.src_key = source.describe(src, context.src_key)
+        if fused:
+            target.describe(params.output.batch, None)
+            params.output.mean = self._four(self.mean, source.channels, 0)
+            params.output.std = self._four(self.std, source.channels, 1)
+            dst = NULL
+        else:
+            params.output.batch.data = NULL
+            if target is source:
+                dst = src
+            else:
+                context.dst_key = target.describe(dst, context.dst_key)
+        params.stream = NULL if source.device is None else cast(VOID, source.stream())
+        status = lib.motley_apply(context.handle, self.policy._handle, src, dst, params, context.error)
+        if status:
+            check(status, context.error)
+
+    def _output_of(self, source):
+        return source.output(self.dtype or "float32" if self.mean is not None or self.dtype else "uint8", self.output_layout)
+
+    @staticmethod
+    def _four(numbers, channels, rest):
+        if numbers is None:
+            return [rest] * 4
+        if len(numbers) == 1:
+            return numbers * 4
+        if len(numbers) != channels:
+            raise ArgumentError(f"normalize has {len(numbers)} numbers, the images have {channels} channels")
+        return numbers + [rest] * (4 - channels)
+
+    def _fill_samples(self, samples, count, sample_ids, epoch, seed):
+        """Fills a motley_samples; returns what has to live until the call is done."""
+        samples.epoch = self.epoch if epoch is None else epoch
+        samples.seed = self.seed if seed is None else _seed(seed)
+        if sample_ids is None:
+            key = process_key(self.rank)
+            if key:
+                samples.seed ^= key
+            samples.first = self.next_sample
+            samples.ids = NULL
+            return None
+        if isinstance(sample_ids, int):
+            if count != 1:
+                raise ArgumentError(f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each")
+            samples.first, samples.ids = sample_ids, NULL
+            return None
+        ids = ids_of(sample_ids)
+        if len(ids) != count:
+            raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {count} images")
+        samples.ids = ids
+        return ids
+
+
+class RandAugment(Stage):
+    """RandAugment as torchvision has it: `num_ops` of 14 operations, each at level `magnitude` of `num_magnitude_bins`.
+
+    interpolation ("nearest", "bilinear", "bicubic") and fill (a number, or one per channel) are of rotations, shears and
+    translations. Other keywords: see Stage. Cubuk, Zoph, Shlens, Le 2019, arXiv:1909.13719."""
+
+    def __init__(self, num_ops=2, magnitude=9, num_magnitude_bins=31, interpolation=None, fill=None, **stage):
+        super().__init__(Policy.builtin("rand_augment").change(
+            repeat=num_ops, level=magnitude, bins=num_magnitude_bins, interpolation=interpolation, fill=fill), **stage)
+
+
+class TrivialAugmentWide(Stage):
+    """TrivialAugmentWide as torchvision has it: one of 14 operations at one of 31 levels.
+
+    Keywords: see RandAugment. Mueller, Hutter 2021, arXiv:2103.10158."""
+
+    def __init__(self, num_magnitude_bins=31, interpolation=None, fill=None, **stage):
+        super().__init__(Policy.builtin("trivial_augment_wide").change(
+            bins=num_magnitude_bins, interpolation=interpolation, fill=fill), **stage)
+
+
+class AutoAugment(Stage):
+    """AutoAugment as torchvision has it, of "imagenet", "cifar10" or "svhn".
+
+    Keywords: see RandAugment. Cubuk, Zoph, Mane, Vasudevan, Le 2018, arXiv:1805.09501."""
+
+    def __init__(self, policy="imagenet", interpolation=None, fill=None, **stage):
+        name = str(getattr(policy, "value", policy))  # torchvision's AutoAugmentPolicy has names as values
+        names = [n[len("auto_augment_"):] for n in Policy.names() if n.startswith("auto_augment_")]
+        if name not in names:
+            raise ArgumentError(f"policy is {policy!r}, want one of {', '.join(sorted(names))}")
+        super().__init__(Policy.builtin("auto_augment_" + name).change(interpolation=interpolation, fill=fill), **stage)
+
+
+# ---- numbers ----
+
+
+def _seed(seed):
+    if not isinstance(seed, int):
+        seed = seed.__index__()
+    return seed & 0xFFFFFFFFFFFFFFFF
+
+
+def _place(device):
+    return "the CPU" if device is None else f"CUDA device {device}"
+
+
+def _one_of(name, value, wanted):
+    if value not in wanted:
+        raise ArgumentError(f"{name} is {value!r}, want {', '.join(map(repr, wanted))}")
+    return value
+
+
+def _per_channel(name, numbers):
+    numbers = [float(n) for n in (numbers if hasattr(numbers, "__len__") else [numbers])]
+    if not 1 <= len(numbers) <= 4:
+        raise ArgumentError(f"normalize: {name} has {len(numbers)} numbers, want 1 to 4")
+    return numbers
+
+
+def ids_of(sample_ids):
+    """A uint64_t[] of a list, range, array or tensor of whole numbers."""
+    if hasattr(sample_ids, "tolist"):
+        sample_ids = sample_ids.tolist()
+    try:
+        return ffi.new("uint64_t[]", list(sample_ids))
+    except (OverflowError, TypeError) as wrong:
+        raise ArgumentError(f"sample_ids: {wrong}; want whole numbers from 0 to 2^64 - 1") from None
+
+
+# ---- processes ----
+
+
+def mixed(text):
+    """64 bits out of a text: FNV-1a, then scattered."""
+    h = 0xCBF29CE484222325
+    for byte in text.encode():
+        h = (h ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    h = (h ^ h >> 31) * 0x7FB5D329728EA185 & 0xFFFFFFFFFFFFFFFF
+    return h ^ h >> 27
+
+
+def process_key(rank):
+    """What the seed of samples without ids is mixed with; 0 in a process that is alone."""
+    name = contexts.process_name()
+    return mixed(f"{name} {rank}") if name or rank else 0
