@@ -1,35 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the C source of motley._core, the CFFI module that holds libmotley, out of the public headers.
+"""Writes the C source of motley._core, the CFFI module that holds or links libmotley, out of the public headers.
 
-    make_core.py OUT.c HEADER...        headers in the order in which motley.h includes them
+    make_core.py OUT.c CALL.h HEADER...        headers in the order in which they include each other
 
 The headers are the declarations: whatever they gain, Python can call. Only what CFFI does not read is taken out of them:
-preprocessor lines (but for plain numbers) and the C++ guards."""
+preprocessor lines (but for plain numbers), the C++ guards, and the bodies of CALL.h's functions."""
 import pathlib
 import re
 import sys
 
 import cffi
 
-CALLBACKS = """
+PYTHON_SIDE = """
 extern "Python" void on_problem(void *user, const motley_error *problem);
+void free(void *memory);
 """
 
 
-def declarations(header):
-    text = header.read_text(encoding="utf-8")
+def declarations(text):
     text = re.sub(r"#ifdef __cplusplus.*?#endif\n", "", text, flags=re.S)
-    text = re.sub(r"\\\n", "", text)
+    text = text.replace("\\\n", "")
     text = re.sub(r"^[ \t]*#(?![ \t]*define[ \t]+\w+[ \t]+\d+$).*\n", "", text, flags=re.M)
-    return re.sub(r"\bMOTLEY_API\b", "", text)
+    text = re.sub(r"^\{.*?^\}", ";", text, flags=re.S | re.M)
+    return text.replace("MOTLEY_API ", "")
 
 
 def main():
-    out, headers = sys.argv[1], [pathlib.Path(path) for path in sys.argv[2:]]
+    out, call = sys.argv[1], pathlib.Path(sys.argv[2]).read_text(encoding="utf-8")
+    headers = [pathlib.Path(path).read_text(encoding="utf-8") for path in sys.argv[3:]]
     ffi = cffi.FFI()
-    ffi.cdef("\n".join(declarations(header) for header in headers) + CALLBACKS)
-    ffi.cdef("void free(void *memory);")
-    ffi.set_source("motley._core", "#include <motley.h>\n#include <stdlib.h>\n")
+    ffi.cdef("".join(map(declarations, [*headers, call])) + PYTHON_SIDE)
+    ffi.set_source("motley._core", "#include <motley.h>\n#include <stdlib.h>\n" + call)
     ffi.emit_c_code(out)
 
 

@@ -11,7 +11,6 @@ import threading
 from ._core import ffi, lib
 from .errors import UnsupportedError, check
 
-_local = threading.local()
 _cuda_used = False          # by Motley, in this process
 _cuda_before_fork = False   # by a parent of this process
 _default_threads = None     # of this process
@@ -19,26 +18,33 @@ _process_name = None        # of this process, when it is one of many
 
 
 class Context:
-    """A motley_context with the structs that calls on it fill in."""
-    __slots__ = ("handle", "error", "src", "dst", "params", "op_params", "src_key", "dst_key", "process")
+    """A motley_context."""
+    __slots__ = ("handle", "process")
 
     def __init__(self, device, threads):
-        self.error = ffi.new("motley_error *")
-        self.src, self.dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
-        self.params, self.op_params = ffi.new("motley_apply_params *"), ffi.new("motley_op_params *")
-        self.src_key = self.dst_key = None
         self.process = None
-        params, handle = ffi.new("motley_context_params *"), ffi.new("motley_context **")
+        params, handle, error = (ffi.new(kind) for kind in ("motley_context_params *", "motley_context **", "motley_error *"))
         params.backend = lib.MOTLEY_BACKEND_CPU if device is None else lib.MOTLEY_BACKEND_CUDA
         params.device = device or 0
         params.threads = threads if device is None else 0
-        check(lib.motley_context_create(params, handle, self.error), self.error)
+        check(lib.motley_context_create(params, handle, error), error)
         self.handle = handle[0]
         self.process = os.getpid()
 
-    def __del__(self):
-        if self.process == os.getpid():  # a forked child must leave its parent's threads and device alone
-            lib.motley_context_destroy(self.handle)
+    def __del__(self, getpid=os.getpid, destroy=lib.motley_context_destroy):
+        if self.process == getpid():  # a forked child must leave its parent's threads and device alone
+            destroy(self.handle)
+
+
+class Local(threading.local):
+    """What a thread has of its own."""
+
+    def __init__(self):
+        self.contexts = {}  # (device, threads) -> Context
+        self.calls = {}     # what a call depends on, but for pixels and samples -> a call that is ready to be repeated
+
+
+local = Local()
 
 
 def default_threads():
@@ -64,17 +70,13 @@ def process_name():
 
 def context_of(device, threads=None):
     """This thread's context on CUDA device number `device`, or on the CPU (None)."""
-    try:
-        return _local.contexts[device, threads]
-    except AttributeError:
-        _local.contexts = {}
-    except KeyError:
-        pass
-    if device is not None:
-        _about_to_use_cuda()
-    made = Context(device, default_threads() if threads is None else threads)
-    _local.contexts[device, threads] = made
-    return made
+    found = local.contexts.get((device, threads))
+    if found is None:
+        if device is not None:
+            _about_to_use_cuda()
+        found = Context(device, default_threads() if threads is None else threads)
+        local.contexts[device, threads] = found
+    return found
 
 
 def _about_to_use_cuda():
@@ -87,8 +89,8 @@ def _about_to_use_cuda():
 
 
 def _after_fork():
-    global _local, _cuda_used, _cuda_before_fork, _default_threads, _process_name
-    _local = threading.local()
+    global local, _cuda_used, _cuda_before_fork, _default_threads, _process_name
+    local = Local()
     _cuda_before_fork = _cuda_before_fork or _cuda_used
     _cuda_used = False
     _default_threads = _process_name = None

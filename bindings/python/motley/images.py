@@ -31,6 +31,10 @@ AXES = {("chw", 3): (None, 0, 1, 2), ("chw", 4): (0, 1, 2, 3), ("hwc", 3): (None
         ("hw", 2): (None, None, 0, 1), ("hw", 3): (0, None, 1, 2)}
 
 
+def address(pointer):
+    return int(cast("uintptr_t", pointer))
+
+
 def dtype_name(dtype):
     """"float32" of torch.float32, numpy.float32, numpy.dtype("float32") or "float32"."""
     name = (getattr(dtype, "__name__", None) or str(dtype)).split(".")[-1]
@@ -63,20 +67,30 @@ class Torch:
     name, layout = "torch tensor", "chw"
     dtypes = {}  # torch's dtype -> DTYPES' entry
 
+    @staticmethod
+    def key(x, layout, flavour, in_place):
+        """What a call on x depends on, but for its pixels."""
+        return type(x), x.shape, x.stride(), x.dtype, x.device, layout, flavour, in_place
+
+    @staticmethod
+    def pointer(x):
+        return x.data_ptr()
+
     @classmethod
     def look(cls, x):
-        """pointer, shape, strides, bytes of a stride's unit, the library's dtype, CUDA device or None"""
+        """shape, strides, bytes of a stride's unit, the library's dtype, CUDA device or None"""
         found = cls.dtypes.get(x.dtype)
         if found is None:
             found = cls.dtypes[x.dtype] = DTYPES.get(str(x.dtype)[len("torch."):], (-1, 0))
         device = x.get_device() if x.is_cuda else None
         if device is None and x.device.type != "cpu":
             raise ArgumentError(f"the tensor is on '{x.device}', want the CPU or CUDA")
-        return x.data_ptr(), x.shape, x.stride(), found[1], found[0], device
+        return x.shape, x.stride(), found[1], found[0], device
 
     @staticmethod
-    def stream(device):
-        return sys.modules["torch"]._C._cuda_getCurrentRawStream(device)
+    def stream_of(device):
+        """What gives the current stream's handle."""
+        return functools.partial(sys.modules["torch"]._C._cuda_getCurrentRawStream, device)
 
     @staticmethod
     def like(x, dtype=None):
@@ -93,33 +107,33 @@ class Torch:
         return x.permute(axes)
 
     @staticmethod
-    def finished(out, x):
-        """`out` in the type of x: torchvision's tv_tensors stay such."""
-        return out if type(out) is type(x) else _wrapped(out, x)
+    def finish_for(cls):
+        """What gives a result the type of the images, torchvision's tv_tensors; None: nothing has to."""
+        tv_tensors = sys.modules.get("torchvision.tv_tensors")
+        if tv_tensors is not None and issubclass(cls, tv_tensors.TVTensor):
+            return lambda out, x: tv_tensors.wrap(out.as_subclass(sys.modules["torch"].Tensor), like=x)
+        return None
 
     @staticmethod
     def writable(x):
         return True
 
 
-def _wrapped(out, x):
-    tv_tensors = sys.modules.get("torchvision.tv_tensors")
-    if tv_tensors is not None and isinstance(x, tv_tensors.TVTensor):
-        return tv_tensors.wrap(out, like=x)
-    return out
-
-
 class NumPy:
     name, layout = "NumPy array", "hwc"
 
     @staticmethod
-    def look(x):
-        dtype, item = DTYPES.get(x.dtype.name, (-1, 0)) if x.dtype.isnative else (-1, 0)
-        return x.__array_interface__["data"][0], x.shape, x.strides, 1, dtype, None
+    def key(x, layout, flavour, in_place):
+        return type(x), x.shape, x.strides, x.dtype, x.flags.writeable, layout, flavour, in_place
 
     @staticmethod
-    def stream(device):
-        raise AssertionError("NumPy has no streams")
+    def pointer(x):
+        return x.__array_interface__["data"][0]
+
+    @staticmethod
+    def look(x):
+        dtype, item = DTYPES.get(x.dtype.name, (-1, 0)) if x.dtype.isnative else (-1, 0)
+        return x.shape, x.strides, 1, dtype, None
 
     @staticmethod
     def like(x, dtype=None):
@@ -135,8 +149,8 @@ class NumPy:
         return x.transpose(axes)
 
     @staticmethod
-    def finished(out, x):
-        return out
+    def finish_for(cls):
+        return None
 
     @staticmethod
     def writable(x):
@@ -155,16 +169,25 @@ def _numpy_dtype(name):
 
 class CuPy:
     name, layout = "CuPy array", "hwc"
-    transposed, finished = NumPy.transposed, NumPy.finished
+    transposed, finish_for = NumPy.transposed, NumPy.finish_for
+
+    @staticmethod
+    def key(x, layout, flavour, in_place):
+        return type(x), x.shape, x.strides, x.dtype, x.data.device_id, layout, flavour, in_place
+
+    @staticmethod
+    def pointer(x):
+        return x.data.ptr
 
     @staticmethod
     def look(x):
         dtype, item = DTYPES.get(x.dtype.name, (-1, 0))
-        return x.data.ptr, x.shape, x.strides, 1, dtype, x.device.id
+        return x.shape, x.strides, 1, dtype, x.data.device_id
 
     @staticmethod
-    def stream(device):
-        return sys.modules["cupy"].cuda.get_current_stream(device).ptr
+    def stream_of(device):
+        cuda = sys.modules["cupy"].cuda
+        return lambda: cuda.get_current_stream(device).ptr
 
     @staticmethod
     def like(x, dtype=None):
@@ -186,11 +209,12 @@ class CuPy:
 
 class Batch:
     """One array: a batch, or a single image."""
-    __slots__ = ("kind", "array", "pointer", "shape", "strides", "unit", "dtype", "device", "layout", "axes", "count")
+    __slots__ = ("kind", "array", "pointer", "shape", "strides", "unit", "dtype", "device", "layout", "axes", "count", "make")
 
     def __init__(self, kind, array, layout):
         self.kind, self.array = kind, array
-        self.pointer, self.shape, self.strides, self.unit, self.dtype, self.device = kind.look(array)
+        self.shape, self.strides, self.unit, self.dtype, self.device = kind.look(array)
+        self.pointer = kind.pointer(array)
         self.layout, self.axes = axes_of(self.shape, layout, kind.layout)
         self.count = 1 if self.axes[0] is None else self.shape[self.axes[0]]
 
@@ -205,55 +229,57 @@ class Batch:
     def sizes(self):
         return [(self.shape[self.axes[3]], self.shape[self.axes[2]])] * self.count
 
-    def describe(self, batch, known):
-        """Fills a motley_batch, given what it was filled from before; returns what it is filled from now."""
-        key = self.shape, self.strides, self.layout, self.dtype
-        if key != known:
-            if self.dtype < 0:
-                raise ArgumentError(f"the array's dtype is {self.array.dtype}, want uint8")
-            n, c, h, w = self.axes
-            shape, strides, unit = self.shape, self.strides, self.unit
-            batch.images = NULL
-            batch.count = self.count
-            batch.channels = self.channels
-            batch.dtype = self.dtype
-            batch.layout = lib.MOTLEY_HWC
-            batch.width, batch.height = shape[w], shape[h]
-            batch.image_stride = 0 if n is None else strides[n] * unit
-            batch.row_stride, batch.pixel_stride = strides[h] * unit, strides[w] * unit
-            batch.channel_stride = unit if c is None else strides[c] * unit
+    def describe(self, batch):
+        """Fills a motley_batch."""
+        if self.dtype < 0:
+            raise ArgumentError(f"the array's dtype is {self.array.dtype}, want uint8")
+        n, c, h, w = self.axes
+        shape, strides, unit = self.shape, self.strides, self.unit
         batch.data = cast(VOID, self.pointer)
-        return key
+        batch.images = NULL
+        batch.count, batch.channels, batch.dtype = self.count, self.channels, self.dtype
+        batch.width, batch.height = shape[w], shape[h]
+        batch.image_stride = 0 if n is None else strides[n] * unit
+        batch.row_stride, batch.pixel_stride = strides[h] * unit, strides[w] * unit
+        batch.channel_stride = unit if c is None else strides[c] * unit
 
-    def stream(self):
-        return self.kind.stream(self.device)
+    def stream_of(self):
+        return self.kind.stream_of(self.device)
 
     def require_writable(self):
         if not self.kind.writable(self.array):
             raise ArgumentError(f"the {self.kind.name} to write to is read-only")
 
-    def out_like(self):
-        """A new batch of the same shape and layout, as uint8."""
-        return Batch(self.kind, self.kind.like(self.array), self.layout)
-
-    def output(self, dtype, layout):
-        """A new batch for the fused last step."""
+    def output(self, dtype=None, layout=None):
+        """A new batch to write to, of the same shape: as it is, or of the fused last step's dtype and layout. `make` makes further
+        ones."""
+        kind, array = self.kind, self.array
         if layout is None or layout == self.layout:
-            return Batch(self.kind, self.kind.like(self.array, dtype), self.layout)
-        n, c, h, w = self.axes
-        lead = () if n is None else (self.shape[n],)
-        height, width = self.shape[h], self.shape[w]
-        if layout == "chw":
-            return Batch(self.kind, self.kind.new(self.array, lead + (self.channels, height, width), dtype), "chw")
-        made = self.kind.new(self.array, lead + (height, width, self.channels), dtype)
-        if layout == "hwc":
-            return Batch(self.kind, made, "hwc")
-        last = len(lead)  # channels_last: chw to look at, hwc in memory
-        return Batch(self.kind, self.kind.transposed(made, tuple(range(last)) + (last + 2, last, last + 1)), "chw")
+            layout = self.layout
+            make = kind.like if dtype is None else functools.partial(kind.like, dtype=dtype)
+        else:
+            n, _, h, w = self.axes
+            lead = () if n is None else (self.shape[n],)
+            height, width = self.shape[h], self.shape[w]
+            shape = lead + ((self.channels, height, width) if layout == "chw" else (height, width, self.channels))
+            make = functools.partial(kind.new, shape=shape, dtype=dtype)
+            if layout == "channels_last":  # chw to look at, hwc in memory
+                hwc, last, layout = make, len(lead), "chw"
+                axes = tuple(range(last)) + (last + 2, last, last + 1)
+
+                def make(x):
+                    return kind.transposed(hwc(x), axes)
+        made = Batch(kind, make(array), layout)
+        made.make = make
+        return made
 
     def result(self, source):
         """What the caller gets."""
-        return source.kind.finished(self.array, source.array)
+        finish = source.finish_for()
+        return self.array if finish is None else finish(self.array, source.array)
+
+    def finish_for(self):
+        return self.kind.finish_for(type(self.array))
 
 
 class Picture(Batch):
@@ -269,18 +295,17 @@ class Picture(Batch):
         width, height = image.size
         self.kind, self.array, self.layout, self.axes = Picture, image, "hwc", AXES["hwc", 3]
         self.buffer = bytearray(image.tobytes()) if buffer is None else buffer
-        self.pointer = ffi.from_buffer(self.buffer)
+        self.pointer = address(ffi.from_buffer(self.buffer))
         self.shape, self.strides = (height, width, channels), (width * channels, channels, 1)
         self.unit, self.dtype, self.device, self.count = 1, lib.MOTLEY_U8, None, 1
 
     def require_writable(self):
         raise ArgumentError("a PIL image cannot be written in place, and is no `out`: take what the call returns")
 
-    def out_like(self):
+    def output(self, dtype=None, layout=None):
+        if dtype is not None:
+            raise UnsupportedError("a PIL image holds bytes, and cannot be normalised, cast or laid out: give a NumPy array or tensor")
         return Picture(self.array, None, bytearray(len(self.buffer)))
-
-    def output(self, dtype, layout):
-        raise UnsupportedError("a PIL image holds bytes, and cannot be normalised, cast or laid out: give a NumPy array or tensor")
 
     def result(self, source):
         return sys.modules["PIL.Image"].frombytes(self.array.mode, self.array.size, bytes(self.buffer))
@@ -314,22 +339,22 @@ class Tensor(Batch):
         check(lib.motley_batch_from_dlpack(managed, params, batch, NULL, error), error)
         return batch
 
-    def describe(self, batch, known):
-        batch[0] = self.batch[0]
-        return None
+    @property
+    def pointer(self):
+        return address(self.batch.data)
 
-    def stream(self):
-        return 0
+    def describe(self, batch):
+        ffi.memmove(ffi.addressof(batch), self.batch, ffi.sizeof("motley_batch"))
+
+    def stream_of(self):
+        return lambda: 0
 
     def require_writable(self):
         if _root(type(self.array)).startswith("jax"):
             raise ArgumentError("JAX arrays never change: take what the call returns")
         self._batch(writes=True)
 
-    def out_like(self):
-        return self.output("uint8", None)
-
-    def output(self, dtype, layout):
+    def output(self, dtype=None, layout=None):
         """The result is made as NumPy's, CuPy's or torch's array, whichever is there, and handed over in the end."""
         if self.device is None:
             import numpy
@@ -344,18 +369,18 @@ class Tensor(Batch):
             raise UnsupportedError("output_layout 'channels_last' is torch's, NumPy's and CuPy's only")
         shape = {"hw": (height, width), "chw": (self.channels, height, width), "hwc": (height, width, self.channels)}[layout]
         kind = _array_kind(type(place))
-        return Batch(kind, kind.new(place, lead + shape, dtype), layout)
+        return Batch(kind, kind.new(place, lead + shape, dtype or "uint8"), layout)
 
-    @staticmethod
-    def finished(out, source):
-        """`out` as an array like `source`."""
-        root = _root(type(source))
-        if root.startswith("jax"):
-            return sys.modules["jax"].dlpack.from_dlpack(out)
-        space = getattr(source, "__array_namespace__", None)
-        if space is not None and hasattr(space(), "from_dlpack"):
-            return space().from_dlpack(out)
-        return out
+    def finish_for(self):
+        return _like_tensor
+
+
+def _like_tensor(out, source):
+    """`out` as an array like `source`."""
+    if _root(type(source)).startswith("jax"):
+        return sys.modules["jax"].dlpack.from_dlpack(out)
+    space = getattr(source, "__array_namespace__", None)
+    return space().from_dlpack(out) if space is not None and hasattr(space(), "from_dlpack") else out
 
 
 def _root(cls):
@@ -413,7 +438,7 @@ class Many:
             if part.channels != first.channels:
                 raise ArgumentError(f"image {i} of the list has {part.channels} channels, image 0 has {first.channels}: want "
                                     "one number of channels")
-    single = False
+    single, pointer = False, 0
 
     @property
     def kind(self):
@@ -430,18 +455,17 @@ class Many:
     def sizes(self):
         return [part.sizes()[0] for part in self.parts]
 
-    def describe(self, batch, known):
+    def describe(self, batch):
         self.images = ffi.new("motley_image[]", len(self.parts))
         for image, part in zip(self.images, self.parts):
-            part.describe(batch, None)
+            part.describe(batch)
             image.data, image.width, image.height = batch.data, batch.width, batch.height
             image.row_stride, image.pixel_stride = batch.row_stride, batch.pixel_stride
             image.channel_stride = batch.channel_stride
         batch.count, batch.images = len(self.parts), self.images
-        return None  # never the same again: `images` is this batch's own
 
-    def stream(self):
-        return self.parts[0].stream()
+    def stream_of(self):
+        return self.parts[0].stream_of()
 
     def require_writable(self):
         for part in self.parts:
@@ -452,11 +476,10 @@ class Many:
         made.cls, made.device, made.parts = self.cls, self.device, parts
         return made
 
-    def out_like(self):
-        return self._made([part.out_like() for part in self.parts])
-
-    def output(self, dtype, layout):
-        raise UnsupportedError("a list of images cannot be normalised or cast: the output is one array of one size")
+    def output(self, dtype=None, layout=None):
+        if dtype is not None:
+            raise UnsupportedError("a list of images cannot be normalised or cast: the output is one array of one size")
+        return self._made([part.output() for part in self.parts])
 
     def result(self, source):
         made = [part.result(from_) for part, from_ in zip(self.parts, source.parts)]
@@ -466,6 +489,7 @@ class Many:
 # ---- which is which ----
 
 MAKERS = {}  # type of images -> what makes a batch of them; filled as types are met
+ARRAYS = {}  # type of arrays -> Torch, NumPy or CuPy; likewise
 
 
 def images_of(images, layout):
@@ -488,6 +512,7 @@ def _array_kind(cls):
 def _maker_of(cls):
     kind = _array_kind(cls)
     if kind:
+        ARRAYS[cls] = kind
         return functools.partial(Batch, kind)
     if any(base.__module__ == "PIL.Image" and base.__name__ == "Image" for base in cls.__mro__):
         return Picture

@@ -36,29 +36,29 @@ def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, 
     if row is None:
         raise ArgumentError(f"there is no operation '{op}': motley.ops.table lists them")
     source = images.images_of(batch, layout)
-    if out is batch:
+    if out is None:
+        target = source.output()
+    elif out is batch:
         source.require_writable()
         target = source
-    elif out is None:
-        target = source.out_like()
     else:
         target = images.images_of(out, layout)
         target.require_writable()
-    context = contexts.context_of(source.device, threads)
     if source.count:
+        context = contexts.context_of(source.device, threads)
         each, numbers = _numbers(row, values, source.count)
-        src, dst, params = context.src, context.dst, context.op_params
-        context.src_key = source.describe(src, context.src_key)
+        src, dst, params, error = (ffi.new(kind) for kind in ("motley_batch *", "motley_batch *", "motley_op_params *",
+                                                              "motley_error *"))
+        source.describe(src)
         if target is source:
             dst = src
         else:
-            context.dst_key = target.describe(dst, context.dst_key)
-        params.interpolation = interpolation_number(interpolation)
+            target.describe(dst)
         color = ffi.new("uint8_t[]", fill_bytes(fill))
-        params.fill = color
-        params.stream = ffi.NULL if source.device is None else ffi.cast("void *", source.stream())
-        check(lib.motley_op_apply(context.handle, row.number, numbers, each, src, dst, params, context.error),
-              context.error)
+        params.interpolation, params.fill = interpolation_number(interpolation), color
+        if source.device is not None:
+            params.stream = ffi.cast("void *", source.stream_of()())
+        check(lib.motley_op_apply(context.handle, row.number, numbers, each, src, dst, params, error), error)
     return target.result(source) if out is None else out
 
 

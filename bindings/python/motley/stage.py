@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages: a policy bound to a loader; images in, augmented images out."""
-import sys
-
 from . import contexts, draws, images
 from ._core import ffi, lib
-from .errors import ArgumentError, UnsupportedError, check
+from .errors import ArgumentError, check
 from .policy import Policy
 
 cast = ffi.cast
-VOID = images.VOID
-NULL = ffi.NULL
 
 
 class Stage:
@@ -47,6 +43,9 @@ class Stage:
         self.mean, self.std = (None, None) if normalize is None else (_per_channel("mean", normalize[0]),
                                                                        _per_channel("std", normalize[1]))
         self.dtype = None if dtype is None else images.dtype_name(dtype)
+        # Whether the result is another array than the augmented bytes: normalised, cast or laid out anew.
+        self.fused = (self.mean, self.dtype, self.output_layout) != (None, None, None)
+        self._flavour = self.threads, self.mean, self.std, self.dtype, self.output_layout
 
     def __call__(self, batch, *, sample_ids=None, epoch=None, seed=None, out=None, layout=None, return_draws=False):
         """The images, augmented.
@@ -71,8 +70,11 @@ class Stage:
             sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
             count = len(sample_ids)
         samples = ffi.new("motley_samples *")
-        keep = self._fill_samples(samples, count, sample_ids, epoch, seed)  # noqa: F841, ids live as long as this
-        return draws.of(self.policy, samples, [(size[1], size[0])] * count, channels)
+        samples.seed, samples.epoch, samples.first, ids, keep = self._samples(count, sample_ids, epoch, seed)
+        samples.ids = cast("uint64_t *", ids)
+        drawn = draws.of(self.policy, samples, [(size[1], size[0])] * count, channels)
+        del keep  # the ids lived until here
+        return drawn
 
     def set_epoch(self, epoch):
         """Begins an epoch: counts samples from 0 again. Samples draw anew in each epoch."""
@@ -92,94 +94,138 @@ class Stage:
 
     # ---- how a call goes ----
 
-    @property
-    def fused(self):
-        """Whether the result is another array than the augmented bytes: normalised, cast or laid out anew."""
-        return self.mean is not None or self.dtype is not None or self.output_layout is not None
-
     def _run(self, batch, out, layout, sample_ids, epoch, seed, return_draws):
-        source = images.images_of(batch, layout)
-        count = source.count
-        fused = self.mean is not None or self.dtype is not None or self.output_layout is not None
-        if out is None:
-            target = self._output_of(source) if fused else source.out_like()
-        elif out is batch:
-            if fused:
-                raise ArgumentError("a stage with normalize, dtype or output_layout cannot work in place")
-            source.require_writable()
-            target = source
+        kind = images.ARRAYS.get(type(batch))
+        if kind is None or (out is not None and out is not batch):
+            call = None
+        else:  # the same call on other pixels costs a microsecond
+            key = kind.key(batch, layout, self._flavour, out is batch)
+            call = contexts.local.calls.get(key)
+        if call is not None:
+            source = target = None
+            pixels = kind.pointer(batch)
+            if out is None:
+                result = call.like(batch)
+                written = kind.pointer(result)
+            else:
+                result, written = out, pixels
         else:
-            target = images.images_of(out, layout)
-            target.require_writable()
-            if target.device != source.device:
-                raise ArgumentError(f"out is on {_place(target.device)}, the images on {_place(source.device)}: want one")
-        context = contexts.context_of(source.device, self.threads)
-        params = context.params
-        keep = self._fill_samples(params.samples, count, sample_ids, epoch, seed)
-        if count:
-            self._apply(context, source, target, fused)
+            source = images.images_of(batch, layout)
+            target = self._target(source, batch, out, layout)
+            call = Call(self, source, target)
+            kind = images.ARRAYS.get(type(batch))
+            if kind is not None and source.count and (out is None or out is batch):
+                call.keep_for(kind.key(batch, layout, self._flavour, out is batch))
+            pixels, written = source.pointer, target.pointer
+            result = None
+
+        count = call.count
+        seed, epoch, first, ids, keep = self._samples(count, sample_ids, epoch, seed)
+        status = lib.run_call(call.c, self.policy._handle, pixels, written, call.stream(), seed, epoch, first, ids)
+        if status:
+            check(status, call.c.error)
         if sample_ids is None:
             self.next_sample += count
-        result = target.result(source) if out is None else out
+        if result is None:
+            result = target.result(source) if out is None else out
+        elif call.finish is not None:
+            result = call.finish(result, batch)
         if return_draws:
-            return result, draws.of(self.policy, cast("motley_samples *", params), source.sizes(),
-                                    source.channels if count else 1, single=source.single)
+            return result, call.draws(self.policy)
         return result
 
-    def _apply(self, context, source, target, fused):
-        """Queues or does the work; a subclass that mixes images replaces this."""
-        src, dst, params = context.src, context.dst, context.params
-        context.src_key = source.describe(src, context.src_key)
-        if fused:
-            target.describe(params.output.batch, None)
-            params.output.mean = self._four(self.mean, source.channels, 0)
-            params.output.std = self._four(self.std, source.channels, 1)
-            dst = NULL
-        else:
-            params.output.batch.data = NULL
-            if target is source:
-                dst = src
-            else:
-                context.dst_key = target.describe(dst, context.dst_key)
-        params.stream = NULL if source.device is None else cast(VOID, source.stream())
-        status = lib.motley_apply(context.handle, self.policy._handle, src, dst, params, context.error)
-        if status:
-            check(status, context.error)
+    def _samples(self, count, sample_ids, epoch, seed):
+        """seed, epoch, first id, address of ids (0: counted from the first), and what holds these until the call is done"""
+        if seed is None:
+            seed = self.seed
+        elif not 0 <= seed < 1 << 64:
+            seed = _seed(seed)
+        if epoch is None:
+            epoch = self.epoch
+        if sample_ids is None:
+            return seed ^ process_key(self.rank), epoch, self.next_sample, 0, None
+        if isinstance(sample_ids, int):
+            if count != 1:
+                raise ArgumentError(f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each")
+            return seed, epoch, sample_ids, 0, None
+        keep, ids = ids_of(sample_ids, count)
+        return seed, epoch, 0, ids, keep
 
-    def _output_of(self, source):
-        return source.output(self.dtype or "float32" if self.mean is not None or self.dtype else "uint8", self.output_layout)
+    def _target(self, source, batch, out, layout):
+        """What to write to."""
+        if out is None:
+            if not self.fused:
+                return source.output()
+            return source.output(self.dtype or ("uint8" if self.mean is None else "float32"), self.output_layout)
+        if out is batch:
+            if self.fused:
+                raise ArgumentError("a stage with normalize, dtype or output_layout cannot work in place")
+            source.require_writable()
+            return source
+        target = images.images_of(out, layout)
+        target.require_writable()
+        if target.device != source.device:
+            raise ArgumentError(f"out is on {_place(target.device)}, the images on {_place(source.device)}: want one")
+        return target
 
     @staticmethod
     def _four(numbers, channels, rest):
         if numbers is None:
             return [rest] * 4
         if len(numbers) == 1:
-            return numbers * 4
+            return list(numbers) * 4
         if len(numbers) != channels:
             raise ArgumentError(f"normalize has {len(numbers)} numbers, the images have {channels} channels")
-        return numbers + [rest] * (4 - channels)
+        return list(numbers) + [rest] * (4 - channels)
 
-    def _fill_samples(self, samples, count, sample_ids, epoch, seed):
-        """Fills a motley_samples; returns what has to live until the call is done."""
-        samples.epoch = self.epoch if epoch is None else epoch
-        samples.seed = self.seed if seed is None else _seed(seed)
-        if sample_ids is None:
-            key = process_key(self.rank)
-            if key:
-                samples.seed ^= key
-            samples.first = self.next_sample
-            samples.ids = NULL
-            return None
-        if isinstance(sample_ids, int):
-            if count != 1:
-                raise ArgumentError(f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each")
-            samples.first, samples.ids = sample_ids, NULL
-            return None
-        ids = ids_of(sample_ids)
-        if len(ids) != count:
-            raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {count} images")
-        samples.ids = ids
-        return ids
+
+CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
+
+
+class Call:
+    """What a call needs beside pixels and samples, found out once for a shape of batches."""
+    __slots__ = ("c", "context", "count", "device", "stream", "like", "finish", "sizes", "channels", "single", "keep")
+
+    def __init__(self, stage, source, target):
+        self.context = contexts.context_of(source.device, stage.threads)
+        self.c = c = ffi.new("prepared_call *")
+        c.context = self.context.handle
+        self.count, self.single = source.count, source.single
+        self.keep = source, target
+        self.like = self.finish = None
+        self.stream = no_stream
+        self.sizes, self.channels = [], 1
+        if not self.count:
+            return
+        self.sizes, self.channels = source.sizes(), source.channels
+        if source.device is not None:
+            self.stream = source.stream_of()
+        source.describe(c.src)
+        c.in_place, c.fused = target is source, stage.fused
+        if c.fused:
+            target.describe(c.params.output.batch)
+            c.params.output.mean = stage._four(stage.mean, self.channels, 0)
+            c.params.output.std = stage._four(stage.std, self.channels, 1)
+        elif target is not source:
+            target.describe(c.dst)
+
+    def keep_for(self, key):
+        """Is taken again for a call with that key; from now on without these pixels."""
+        source, target = self.keep
+        self.finish = source.finish_for()
+        self.like = None if target is source else target.make
+        self.keep = None
+        calls = contexts.local.calls
+        if len(calls) >= CALLS_KEPT:
+            calls.clear()
+        calls[key] = self
+
+    def draws(self, policy):
+        return draws.of(policy, ffi.addressof(self.c.params, "samples"), self.sizes, self.channels, single=self.single)
+
+
+def no_stream():
+    return 0
 
 
 class RandAugment(Stage):
@@ -236,20 +282,28 @@ def _one_of(name, value, wanted):
 
 
 def _per_channel(name, numbers):
-    numbers = [float(n) for n in (numbers if hasattr(numbers, "__len__") else [numbers])]
+    numbers = tuple(float(n) for n in (numbers if hasattr(numbers, "__len__") else [numbers]))
     if not 1 <= len(numbers) <= 4:
         raise ArgumentError(f"normalize: {name} has {len(numbers)} numbers, want 1 to 4")
     return numbers
 
 
-def ids_of(sample_ids):
-    """A uint64_t[] of a list, range, array or tensor of whole numbers."""
+def ids_of(sample_ids, count):
+    """What holds `count` ids, and their address, of a list, range, array or tensor of whole numbers."""
+    kind = images.ARRAYS.get(type(sample_ids))
+    if kind is not None and str(sample_ids.dtype).endswith("int64"):
+        shape, strides, unit, _, device = kind.look(sample_ids)
+        if shape == (count,) and strides[0] * (unit or 8) == 8 and device is None:
+            return sample_ids, kind.pointer(sample_ids)
     if hasattr(sample_ids, "tolist"):
         sample_ids = sample_ids.tolist()
     try:
-        return ffi.new("uint64_t[]", list(sample_ids))
+        ids = ffi.new("uint64_t[]", list(sample_ids))
     except (OverflowError, TypeError) as wrong:
         raise ArgumentError(f"sample_ids: {wrong}; want whole numbers from 0 to 2^64 - 1") from None
+    if len(ids) != count:
+        raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {count} images")
+    return ids, images.address(ids)
 
 
 # ---- processes ----

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a call from Python costs beyond the C call, by the ways to make it; bindings/python/README.md has a run of it.
+
+    PYTHONPATH=BUILD/bindings/python python3 bench/python_call.py --library BUILD/libmotley.so
+
+The work is nothing: one 1x1 image, a policy of `identity`, one thread. `nanobind`'s row needs that package and g++, the plain
+module's a C compiler and Python's headers; what is missing is left out and said."""
+import argparse
+import importlib.util
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+
+import motley
+from motley import contexts
+from motley._core import ffi, lib
+
+HERE = pathlib.Path(__file__).resolve().parent.parent / "bindings" / "python"
+INCLUDE = HERE.parent.parent / "include"
+
+C_COMMON = '#include <Python.h>\n#include <motley.h>\n' + (HERE / "call.h").read_text()
+C_MODULE = C_COMMON + """
+static PyObject *run(PyObject *self, PyObject *const *a, Py_ssize_t n)
+{
+    (void)self; (void)n;
+    unsigned long long v[9];
+    for (int i = 0; i < 9; i++) {
+        v[i] = PyLong_AsUnsignedLongLong(a[i]);
+        if (v[i] == (unsigned long long)-1 && PyErr_Occurred())
+            return NULL;
+    }
+    int status;
+    Py_BEGIN_ALLOW_THREADS
+    status = run_call((prepared_call *)v[0], (const motley_policy *)v[1], v[2], v[3], v[4], v[5], (uint32_t)v[6], v[7], v[8]);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromLong(status);
+}
+static PyMethodDef methods[] = { { "run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL }, { NULL } };
+static PyModuleDef module = { PyModuleDef_HEAD_INIT, "plain", NULL, -1, methods };
+PyMODINIT_FUNC PyInit_plain(void) { return PyModule_Create(&module); }
+"""
+NANOBIND_MODULE = """
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+extern "C" {
+#include <motley.h>
+}
+""" + (HERE / "call.h").read_text() + """
+namespace nb = nanobind;
+NB_MODULE(nano, m)
+{
+    m.def("run", [](uintptr_t call, uintptr_t policy, uintptr_t src, uintptr_t dst, uintptr_t stream, uint64_t seed,
+                    uint32_t epoch, uint64_t first, uintptr_t ids) {
+        nb::gil_scoped_release release;
+        return (int)run_call((prepared_call *)call, (const motley_policy *)policy, src, dst, stream, seed, epoch, first, ids);
+    });
+    m.def("run_array", [](uintptr_t call, uintptr_t policy, nb::ndarray<uint8_t> a, uint64_t seed, uint32_t epoch,
+                          uint64_t first) {
+        nb::gil_scoped_release release;
+        return (int)run_call((prepared_call *)call, (const motley_policy *)policy, (uintptr_t)a.data(), 0, 0, seed, epoch,
+                             first, 0);
+    });
+}
+"""
+
+
+def compiled(folder, name, compiler, source, suffix, library, *more):
+    path = folder / (name + suffix)
+    path.write_text(source)
+    out = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
+    command = [compiler, "-O2", "-shared", "-fPIC", f"-I{INCLUDE}", f"-I{sysconfig.get_path('include')}", str(path), *more,
+               str(library), f"-Wl,-rpath,{library.parent}", "-o", str(out)]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as wrong:
+        print(f"{name}: left out: {(getattr(wrong, 'stderr', '') or str(wrong)).strip().splitlines()[-1]}")
+        return None
+    spec = importlib.util.spec_from_file_location(name, out)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def nanoseconds(function, batches, number=5000):
+    """Median over batches of the mean of a batch; the batches of all functions take turns."""
+    start = time.perf_counter_ns()
+    for _ in range(number):
+        function()
+    batches.append((time.perf_counter_ns() - start) / number)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", type=pathlib.Path, required=True, help="path of libmotley.so")
+    parser.add_argument("--rounds", type=int, default=31)
+    args = parser.parse_args()
+    library = args.library.resolve()
+    stage = motley.Stage("motley: 1\nname: nothing\nbranches: [identity]\n", threads=1)
+    rows = {}
+    try:
+        import torch
+        pixels = torch.zeros((1, 3, 1, 1), dtype=torch.uint8)
+        pointer, what = pixels.data_ptr(), f"torch {torch.__version__}"
+    except ImportError:
+        import numpy
+        pixels = numpy.zeros((1, 1, 1, 3), numpy.uint8)
+        pointer, what = pixels.ctypes.data, f"numpy {numpy.__version__}"
+    stage.apply_(pixels)
+    call = next(iter(contexts.local.calls.values())).c
+    policy = stage.policy._handle
+    address = [int(ffi.cast("uintptr_t", p)) for p in (call, policy)]
+
+    def fields():
+        samples = call.params.samples
+        samples.seed, samples.epoch, samples.first, samples.ids = 1, 2, 3, ffi.NULL
+        call.params.stream = ffi.NULL
+        call.src.data = ffi.cast("void *", pointer)
+        lib.motley_apply(call.context, policy, call_src, call_src, call_params, call_error)
+
+    call_src, call_params, call_error = (ffi.addressof(call, name) for name in ("src", "params", "error"))
+    rows["CFFI, fields set from Python"] = fields
+    rows["CFFI, run_call (ours)"] = lambda: lib.run_call(call, policy, pointer, 0, 0, 1, 2, 3, 0)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        plain = compiled(folder, "plain", "cc", C_MODULE, ".c", library)
+        if plain:
+            rows["plain C module, run_call"] = lambda: plain.run(*address, pointer, 0, 0, 1, 2, 3, 0)
+        try:
+            import nanobind
+            root = pathlib.Path(nanobind.__file__).parent
+            nano = compiled(folder, "nano", "g++", NANOBIND_MODULE, ".cpp", library, "-std=c++17", f"-I{root}/include",
+                            f"-I{root}/ext/robin_map/include", str(root / "src" / "nb_combined.cpp"))
+        except ImportError:
+            nano = print("nano: left out: no package nanobind")
+        if nano:
+            rows["nanobind, run_call"] = lambda: nano.run(*address, pointer, 0, 0, 1, 2, 3, 0)
+            rows["nanobind, given the array"] = lambda: nano.run_array(*address, pixels, 1, 2, 3)
+        rows["stage.apply_(array)"] = lambda: stage.apply_(pixels)
+        rows["stage(array)"] = lambda: stage(pixels)
+        rows["an empty function"] = lambda: None
+        times = {name: [] for name in rows}
+        for _ in range(args.rounds):
+            for name, function in rows.items():
+                nanoseconds(function, times[name])
+    print(f"Python {platform.python_version()}, {what}, CFFI {sys.modules['_cffi_backend'].__version__}, {platform.machine()}; "
+          f"median and least of {args.rounds} rounds, the C call included")
+    print("| way | median ns | least ns |\n|---|---|---|")
+    for name, batches in times.items():
+        print(f"| {name} | {statistics.median(batches):.0f} | {min(batches):.0f} |")
+
+
+if __name__ == "__main__":
+    main()
