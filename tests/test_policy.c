@@ -142,12 +142,25 @@ static void there_and_back(const motley_policy *policy)
 
 Test(policy, builtins_go_there_and_back)
 {
-    static const char *const expected[] = {
-        "auto_augment_cifar10", "auto_augment_imagenet",      "auto_augment_svhn",    "dali_auto_augment_image_net",
-        "dali_rand_augment",    "dali_trivial_augment_wide",  "rand_augment",         "tf_rand_augment",
-        "timm_3_augment",       "timm_auto_augment_original", "timm_auto_augment_v0", "timm_rand_m9_mstd05_inc1",
-        "trivial_augment_wide"
-    };
+    static const char *const expected[] = { "auto_augment_cifar10",
+                                            "auto_augment_imagenet",
+                                            "auto_augment_svhn",
+                                            "dali_auto_augment_image_net",
+                                            "dali_rand_augment",
+                                            "dali_trivial_augment_wide",
+                                            "rand_augment",
+                                            "tf_rand_augment",
+                                            "timm_3_augment",
+                                            "timm_auto_augment_original",
+                                            "timm_auto_augment_originalr",
+                                            "timm_auto_augment_v0",
+                                            "timm_auto_augment_v0r",
+                                            "timm_rand_augment",
+                                            "timm_rand_augment_3a",
+                                            "timm_rand_augment_3aw",
+                                            "timm_rand_augment_weights",
+                                            "timm_rand_m9_mstd05_inc1",
+                                            "trivial_augment_wide" };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         motley_policy_destroy(builtin(expected[i]));
     const size_t count = motley_policy_builtin_count();

@@ -181,7 +181,10 @@ class Timm:
     @staticmethod
     def of_builtin(name):
         configs = {"timm_auto_augment_v0": "v0", "timm_auto_augment_original": "original", "timm_3_augment": "3a",
-                   "timm_rand_m9_mstd05_inc1": "rand-m9-mstd0.5-inc1"}
+                   "timm_auto_augment_v0r": "v0r", "timm_auto_augment_originalr": "originalr",
+                   "timm_rand_m9_mstd05_inc1": "rand-m9-mstd0.5-inc1", "timm_rand_augment": "rand",
+                   "timm_rand_augment_weights": "rand-tweights", "timm_rand_augment_3a": "rand-t3a",
+                   "timm_rand_augment_3aw": "rand-t3aw"}
         if name not in configs:
             raise Wrong(f"built-in '{name}' of the timm profile: tests/pillow/replay.py knows no configuration for it")
         return Timm(configs[name])

@@ -1,9 +1,161 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's configuration strings, as policies."""
+"""timm's configuration strings as policies: built-in policies of timm's lists, with what a string changes of them.
+
+Strings are read as timm 1.0.31 reads them (timm/data/auto_augment.py). What the lists hold and how a level becomes a value
+stands in the policy files; only numbers are exchanged here, in a policy's canonical text."""
+import math
+import re
+
+from .errors import ArgumentError, UnsupportedError
+from .policy import Policy
+from .stage import Stage
+
+LEVELS = 10.0  # of timm's scale, past which levels are cut unless mmax says otherwise
+AUTO_AUGMENT = {"v0": "timm_auto_augment_v0", "v0r": "timm_auto_augment_v0r", "original": "timm_auto_augment_original",
+                "originalr": "timm_auto_augment_originalr", "3a": "timm_3_augment"}
+RAND_AUGMENT = {"weights": "timm_rand_augment_weights", "3a": "timm_rand_augment_3a", "3aw": "timm_rand_augment_3aw"}
+# What timm, or Pillow, cuts a value to where mmax lets levels pass 10: by timm's function for the level.
+LIMITS = {"posterize": "min: 0, max: 8", "solarize": "min: 0, max: 256", "solarize_add": "max: 128",
+          "desaturate": "min: 0.5, max: 1", "gaussian_blur": "min: 0.1, max: 2"}
+PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 
 
 def from_timm(config, hparams=None, **stage):
-    """A Stage of one of timm's strings, such as "rand-m9-mstd0.5-inc1", "original-mstd0.5", "v0r" or "3a".
+    """A Stage of one of timm's strings: "rand-m9-mstd0.5-inc1", "original-mstd0.5", "v0r", "3a", "rand-m7-n3-p0.6-tweights" ...
 
-    hparams: timm's dict: img_mean (the fill), translate_pct, interpolation, magnitude_std, magnitude_max. Keywords: see Stage."""
-    raise NotImplementedError
+    rand       then, in any order: m (magnitude, 10), n (ops per image, 2), p (probability of each, 0.5), mstd (deviation of the
+               magnitude; above 100: uniform from 0), mmax (what it is cut to, 10), inc (1: ops get stronger with the magnitude),
+               t (the list: weights, 3a, 3aw)
+    v0, v0r, original, originalr, 3a       then mstd
+    hparams    timm's dict: img_mean (the fill), translate_pct, interpolation, magnitude_std, magnitude_max; it goes before the
+               string's. Other keywords: see Stage."""
+    return Stage(policy_of(config, hparams), **stage)
+
+
+def policy_of(config, hparams=None):
+    """The Policy of one of timm's strings."""
+    hparams = dict(hparams or {})
+    first, *sections = config.split("-")
+    if first == "rand":
+        policy = _rand_augment(config, sections, hparams)
+    elif first in AUTO_AUGMENT:
+        policy = _auto_augment(config, first, sections, hparams)
+    elif first == "augmix":
+        raise UnsupportedError(f"'{config}': AugMix is not there yet")
+    else:
+        raise ArgumentError(f"'{config}': it begins with '{first}', want rand, {', '.join(AUTO_AUGMENT)}")
+    return policy.change(fill=hparams.get("img_mean"), interpolation=_interpolation(hparams.get("interpolation")))
+
+
+def _sections(config, sections, wanted):
+    """{key: text of the number}; a section without a digit is skipped, as timm does."""
+    found = {}
+    for section in sections:
+        match = re.match(r"([^\d]*)(\d.*)$", section)
+        if match is None:
+            continue
+        if match[1] not in wanted:
+            hint = " (timm dropped w; its list of weights is 'tweights')" if match[1] == "w" else ""
+            raise ArgumentError(f"'{config}': section '{section}' is not known, want {', '.join(wanted)}{hint}")
+        found[match[1]] = match[2]
+    return found
+
+
+def _number(config, key, text, kind):
+    try:
+        return kind(text)
+    except ValueError:
+        wanted = "a whole number" if kind is int else "a number"
+        raise ArgumentError(f"'{config}': {key} is '{text}', want {wanted}") from None
+
+
+def _rand_augment(config, sections, hparams):
+    lists = [section[1:] for section in sections if section.startswith("t")]
+    found = _sections(config, [s for s in sections if not s.startswith("t")], ("m", "n", "p", "mstd", "mmax", "inc"))
+    whole = {key: _number(config, key, found[key], int) for key in ("m", "n", "mmax", "inc") if key in found}
+    std = _number(config, "mstd", found.get("mstd", "0"), float)
+    std = hparams.get("magnitude_std", math.inf if std > 100 else std)
+    most = hparams.get("magnitude_max", whole.get("mmax")) or LEVELS
+    increasing = "timm_rand_m9_mstd05_inc1" if whole.get("inc") else "timm_rand_augment"
+    text = Policy.builtin(RAND_AUGMENT.get(lists[0], increasing) if lists else increasing).show()
+    magnitude, fixed = float(whole.get("m", LEVELS)), not std > 0
+    if fixed:
+        magnitude = min(magnitude, most)
+    # Where a fixed level passes timm's scale, it is the top of ours, so that its value comes out of the same operations.
+    top = (LEVELS if magnitude <= LEVELS else magnitude) if fixed else float(most)
+    text = _replaced(r"^level: .*$", f"level: {_level(config, magnitude, std, top)}", text)
+    text = _replaced(r"\bp: 0\.5\b", f"p: {_number(config, 'p', found.get('p', '0.5'), float):.17g}", text)
+    text = _scaled(text, top)
+    return Policy.parse(_named(_translated(text, hparams), config)).change(repeat=whole.get("n"))
+
+
+def _auto_augment(config, first, sections, hparams):
+    found = _sections(config, sections, ("mstd",))
+    std = hparams.get("magnitude_std", _number(config, "mstd", found.get("mstd", "0"), float))
+    most = hparams.get("magnitude_max") or LEVELS
+    text = Policy.builtin(AUTO_AUGMENT[first]).show()
+    fixed = not std > 0
+    if first == "3a" and (not fixed or most < LEVELS):
+        raise UnsupportedError(f"'{config}': timm draws the blur of 3a from a range that is drawn itself, which a policy cannot say")
+    top = LEVELS if fixed else float(most)
+    text = re.sub(r"\blevel: ([\d.]+)", lambda m: f"level: {_level(config, min(float(m[1]), most) if fixed else float(m[1]), std, top)}",
+                  text)
+    return Policy.parse(_named(_translated(_scaled(text, top), hparams), config))
+
+
+def _level(config, magnitude, std, top):
+    if not std > 0:
+        return f"{magnitude:.17g}"
+    if std != math.inf:
+        return f"{{normal: {magnitude:.17g}, std: {float(std):.17g}}}"
+    if magnitude > top:
+        raise UnsupportedError(f"'{config}': a uniform magnitude of 0 to {magnitude:g} that is cut at {top:g} is none that a policy can "
+                               "draw: raise mmax")
+    return f"{{uniform: [0, {magnitude:.17g}]}}" if magnitude else "0"
+
+
+def _scaled(text, top):
+    """The same values at the same levels, on a scale that ends at `top`."""
+    if top == LEVELS:
+        return text
+    factor = top / LEVELS
+
+    def line(match):
+        name, low, high, rest = match[1], *map(float, match.group(2, 3)), match[4]
+        limits = LIMITS.get(name)
+        return (f"  {name}: {{low: {low:.17g}, span: {factor * (high - low):.17g}{rest}"
+                f"{', ' + limits if limits and top > LEVELS else ''}}}")
+
+    text = re.sub(r"^  (\w+): \{low: ([\d.]+), span: ([\d.]+)(.*)\}$",
+                  lambda m: f"  {m[1]}: {{low: {m[2]}, span: {factor * float(m[3]):.17g}{m[4]}}}", text, flags=re.M)
+    text = re.sub(r"^  (\w+): \{range: \[([\d.]+), ([\d.]+)\](.*)\}$", line, text, flags=re.M)
+    return _replaced(r"^top: 10$", f"top: {top:.17g}", text)
+
+
+def _translated(text, hparams):
+    """translate_pct: the fraction of a side at level 10."""
+    if "translate_pct" not in hparams or "translate_" not in text:
+        return text
+    scale = float(re.search(r"^top: (.*)$", text, re.M)[1]) / LEVELS
+    return _replaced(r"^(  translate_[xy]: )\{(range: \[[^]]*\]|low: \S+ span: [^,]*)",
+                     rf"\g<1>{{low: 0, span: {scale * float(hparams['translate_pct']):.17g}", text)
+
+
+def _named(text, config):
+    name = re.sub(r"[^\w.-]", "_", f"timm_{config}")[:40]
+    text = _replaced(r"^name: .*$", f"name: {name}", text)
+    return _replaced(r"^title: .*$", f'title: "timm {config}"', text)
+
+
+def _replaced(pattern, with_, text):
+    text, count = re.subn(pattern, with_, text, flags=re.M)
+    assert count, pattern
+    return text
+
+
+def _interpolation(value):
+    """Names, of Pillow's numbers too."""
+    if value is None:
+        return None
+    several = value if isinstance(value, (list, tuple)) else [value]
+    return [PILLOW_FILTERS.get(int(each), each) if isinstance(each, int) else each for each in several]
