@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""motley.torchvision against torchvision itself: the same arguments, and for a given draw the same pixels."""
+import pathlib
+import pickle
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+torchvision = pytest.importorskip("torchvision")
+numpy = pytest.importorskip("numpy")
+from PIL import Image  # noqa: E402
+from torchvision import transforms  # noqa: E402
+
+import motley.torchvision as ours  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/pillow"))
+import replay  # noqa: E402
+
+v2 = ours._v2
+needs_v2 = pytest.mark.skipif(v2 is None, reason=f"torchvision {torchvision.__version__} has no transforms.v2")
+VERSIONS = [pytest.param("v1"), pytest.param("v2", marks=needs_v2)]
+MODES = {1: "L", 3: "RGB"}
+POLICIES = list(transforms.AutoAugmentPolicy)
+BILINEAR, BICUBIC = transforms.InterpolationMode.BILINEAR, transforms.InterpolationMode.BICUBIC
+# (class, arguments) that change everything an argument can change
+ASKED = [
+    ("RandAugment", {}),
+    ("RandAugment", {"num_ops": 3, "magnitude": 12, "interpolation": BILINEAR, "fill": 128}),
+    ("RandAugment", {"num_ops": 1, "magnitude": 4, "num_magnitude_bins": 10, "fill": 9.7}),
+    ("RandAugment", {"magnitude": -1, "num_magnitude_bins": 147}),
+    ("TrivialAugmentWide", {}),
+    ("TrivialAugmentWide", {"num_magnitude_bins": 12, "interpolation": BICUBIC, "fill": 300}),
+    ("TrivialAugmentWide", {"num_magnitude_bins": 147, "interpolation": BILINEAR}),
+    *[("AutoAugment", {"policy": policy}) for policy in POLICIES],
+    ("AutoAugment", {"policy": POLICIES[1], "interpolation": BILINEAR, "fill": 17}),
+]
+
+
+def name_of(part):
+    return part if isinstance(part, str) else "-".join(map(str, part.values()))
+
+
+def namespace(version):
+    if version == "v1":
+        return transforms, ours
+    from motley.torchvision.transforms import v2 as our_v2
+    return v2, our_v2
+
+
+def picture(channels, width=37, height=29, seed=1):
+    random = numpy.random.default_rng(seed)
+    y, x = numpy.mgrid[0:height, 0:width]
+    planes = [128 + 90 * numpy.sin(x / 5 + c) + 30 * numpy.cos(y / 3) + random.normal(0, 8, x.shape)
+              for c in range(channels)]
+    array = numpy.clip(numpy.stack(planes, -1), 0, 255).astype(numpy.uint8)
+    return Image.fromarray(array if channels > 1 else array[..., 0], MODES[channels])
+
+
+class Replay(replay.Torchvision):
+    """Runs drawn steps through torchvision's own code, with the magnitude of its own table that gives the value."""
+
+    def __init__(self, theirs, version):
+        self.theirs, self.version = theirs, version
+        super().__init__(theirs)
+
+    def entries(self, name, width, height):
+        if self.version == "v1":
+            return super().entries(name, width, height)
+        make, signed = self.theirs._AUGMENTATION_SPACE.get(name, (None, False))
+        magnitudes = make(getattr(self.theirs, "num_magnitude_bins", 10), height, width) if make else None
+        return [] if magnitudes is None else [(i, s * float(m), self.value(name, s * float(m)))
+                                              for i, m in enumerate(magnitudes) for s in ((1, -1) if signed else (1,))]
+
+    def value(self, name, m):
+        return 255.0 * m if name == "Solarize" and self.version == "v2" else super().value(name, m)
+
+    def run(self, image, steps):
+        for step in steps:
+            name = self.NAMES[step["op"]]
+            magnitude, _ = self.magnitude({"value": None, **step}, *image.size)
+            if magnitude is None:  # this CPU's torch rounds that entry of its table otherwise
+                fill = [float(v) for v in step.get("fill", [0] * len(image.getbands()))]
+                mode = self.modes[step.get("interpolation", "nearest")]
+                image = self.with_our_value(image, name, step["value"], mode, fill)
+            elif self.version == "v1":
+                image = self.autoaugment._apply_op(image, name, magnitude, interpolation=self.theirs.interpolation,
+                                                   fill=self.theirs.fill)
+            else:
+                image = self.theirs._apply_image_or_video_transform(
+                    image, name, magnitude, interpolation=self.theirs.interpolation, fill=self.theirs._fill)
+        return image
+
+
+def called(transform, image, seed):
+    """What the transform makes of the image, and the steps that it drew."""
+    torch.manual_seed(seed)
+    drawn_from = int(torch.randint(1 << 62, ()))
+    torch.manual_seed(seed)
+    out = transform(image)
+    stage = ours._stage_of(transform, transform.__module__.endswith("v2") or hasattr(transform, "_fill"), image,
+                           len(image.getbands()))
+    width, height = image.size
+    return out, stage.draw(seed=drawn_from, sample_ids=[0], size=(height, width), channels=len(image.getbands()))[0]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name,arguments", ASKED, ids=name_of)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pixels_are_torchvisions(version, name, arguments, channels):
+    theirs, mine = (getattr(module, name)(**arguments) for module in namespace(version))
+    own = Replay(theirs, version)
+    image = picture(channels)
+    for seed in range(20):
+        out, steps = called(mine, image, seed)
+        assert out.mode == image.mode and out.size == image.size
+        want = own.run(image, steps)
+        assert numpy.array_equal(numpy.asarray(out), numpy.asarray(want)), (seed, steps)
+        assert steps or name == "AutoAugment", "nothing was drawn"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name,arguments", ASKED, ids=name_of)
+def test_draws_are_torchvisions(version, name, arguments):
+    """Every op, bin and sign that torchvision can draw is drawn, as often, and nothing else."""
+    theirs, mine = (getattr(module, name)(**arguments) for module in namespace(version))
+    own, image = Replay(theirs, version), picture(3)
+    drawn = ours._stage_of(mine, version == "v2", image, 3).draw(2000, size=(29, 37), seed=5)
+    if name != "AutoAugment":
+        ops = theirs.num_ops if name == "RandAugment" else 1
+        assert {len(steps) for steps in drawn} == {ops}
+        counts = {}
+        for steps in drawn:
+            for step in steps:
+                counts[step["op"]] = counts.get(step["op"], 0) + 1
+        assert len(counts) == 14
+        expected = 2000 * ops / 14
+        assert all(abs(count - expected) < 5 * expected ** 0.5 for count in counts.values()), counts
+    bins = {}
+    for steps in drawn:
+        for step in steps:
+            _, found = own.magnitude({"value": None, **step}, 37, 29)  # raises where the value is no entry of the table
+            if found is not None and len(found) == 1:
+                bins.setdefault(step["op"], set()).update(found)
+    if name == "RandAugment":
+        level = theirs.magnitude % theirs.num_magnitude_bins
+        assert {b for found in bins.values() for b in found} <= {level}
+    elif name == "TrivialAugmentWide" and theirs.num_magnitude_bins <= 31:
+        assert bins["solarize"] == set(range(theirs.num_magnitude_bins))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_tensors_get_the_images_bytes(version):
+    """A CHW tensor, alone or in a batch, CHW or channels_last in memory, is what its PIL image becomes."""
+    mine = namespace(version)[1].RandAugment(2, 9, fill=(1, 2, 3))
+    images = [picture(3, seed=s) for s in range(6)]
+    batch = torch.stack([torch.from_numpy(numpy.array(image)).permute(2, 0, 1) for image in images])
+    torch.manual_seed(3)
+    seed = int(torch.randint(1 << 62, ()))
+    stage = ours._stage_of(mine, version == "v2", images[0], 3)
+    want = [numpy.asarray(stage(image, seed=seed, sample_ids=i)) for i, image in enumerate(images)]
+    for shape in (batch, batch.contiguous(memory_format=torch.channels_last), batch.reshape(2, 3, *batch.shape[1:])):
+        torch.manual_seed(3)
+        out = mine(shape)
+        assert out.shape == shape.shape
+        for got, wanted in zip(out.reshape(batch.shape), want):
+            assert numpy.array_equal(got.permute(1, 2, 0).numpy(), wanted)
+    assert any(not numpy.array_equal(w, numpy.asarray(i)) for w, i in zip(want, images))
+
+
+def test_manual_seed_repeats_and_calls_differ():
+    image, mine = picture(3), ours.TrivialAugmentWide()
+    torch.manual_seed(11)
+    first = [numpy.asarray(mine(image)) for _ in range(8)]
+    torch.manual_seed(11)
+    assert all(numpy.array_equal(a, numpy.asarray(mine(image))) for a in first)
+    assert len({a.tobytes() for a in first}) > 4
+
+
+@needs_v2
+def test_v2_samples():
+    """What stands beside the image in a sample passes through; a video's frames share a draw."""
+    from torchvision import tv_tensors
+    mine = namespace("v2")[1].RandAugment(2, 9)
+    image = tv_tensors.Image(torch.randint(256, (3, 16, 16), dtype=torch.uint8))
+    out = mine({"image": image, "label": 3, "rest": ["a"]})
+    assert type(out["image"]) is tv_tensors.Image and out["label"] == 3 and out["rest"] == ["a"]
+    assert mine(picture(3), 5)[1] == 5
+    video = tv_tensors.Video(image.expand(5, 3, 16, 16).contiguous())
+    for _ in range(5):
+        frames = mine(video)
+        assert type(frames) is tv_tensors.Video and all(torch.equal(frames[0], frame) for frame in frames)
+    with pytest.raises(TypeError):
+        mine({"image": image, "boxes": tv_tensors.Mask(torch.zeros(1, 16, 16))})
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_take_over_and_hand_back(version):
+    theirs = namespace(version)[0]
+    made_before = theirs.RandAugment(2, 9)
+    image = picture(3)
+
+    def result(transform):
+        torch.manual_seed(2)
+        return numpy.asarray(transform(image))
+    own = result(made_before)
+    expected = result(namespace(version)[1].RandAugment(2, 9))
+    assert not numpy.array_equal(own, expected)
+    ours.take_over()
+    try:
+        ours.take_over()  # twice is once
+        for transform in (made_before, theirs.RandAugment(2, 9), pickle.loads(pickle.dumps(made_before))):
+            assert numpy.array_equal(result(transform), expected)
+    finally:
+        ours.hand_back()
+    assert numpy.array_equal(result(made_before), own)
+
+
+def test_objects_are_torchvisions():
+    mine = ours.RandAugment(1, 5, fill=[1, 2, 3])
+    assert isinstance(mine, transforms.RandAugment) and repr(mine) == repr(transforms.RandAugment(1, 5, fill=[1, 2, 3]))
+    again = pickle.loads(pickle.dumps(mine))
+    assert again.fill == [1, 2, 3] and type(again) is ours.RandAugment
+    image = picture(3)
+    assert transforms.Compose([ours.RandAugment(), transforms.ToTensor()])(image).shape == (3, 29, 37)
+    assert numpy.array_equal(numpy.asarray(ours.RandAugment(num_ops=0)(image)), numpy.asarray(image))
+
+
+class OwnSpace(ours.TrivialAugmentWide):
+    def _augmentation_space(self, *arguments):
+        return {"Invert": (torch.tensor(0.0), False)}
+
+
+@pytest.mark.parametrize("transform,image,why", [
+    (OwnSpace(), picture(3), "_augmentation_space of its own"),
+    (ours.RandAugment(num_ops=17), picture(3), "num_ops is 17"),
+    (ours.TrivialAugmentWide(num_magnitude_bins=149), picture(3), "num_magnitude_bins is 149"),
+    (ours.TrivialAugmentWide(), picture(3).convert("P").convert("RGB").convert("1"), "mode 1"),
+])
+def test_what_is_torchvisions_runs_there(transform, image, why):
+    ours._say.cache_clear()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            try:
+                out = transform(image)
+            except Exception:  # torchvision has no pixels for it either
+                out = None
+    assert [why in str(warning.message) for warning in told] == [True], told
+    if isinstance(transform, OwnSpace):
+        assert numpy.array_equal(numpy.asarray(out), 255 - numpy.asarray(image))
+
+
+def test_mistakes():
+    with pytest.raises(ValueError, match="fill has 2 values, want 1 or 3"):
+        ours.RandAugment(fill=[1, 2])(picture(3))
+    with pytest.raises(IndexError, match="magnitude is 31, want 0..30"):
+        ours.RandAugment(magnitude=31)(picture(3))
+
+
+@pytest.mark.parametrize("change", ["", "import line", "two lines"])
+def test_a_training_script(tmp_path, change):
+    """One changed import line, or two lines at the top, move a script's augmentation here and back."""
+    text = (ROOT / "examples/python/torchvision_script.py").read_text()
+    line = "from torchvision import transforms\n"
+    assert text.count(line) == 1
+    if change == "import line":
+        text = text.replace(line, "from motley.torchvision import transforms\n")
+    elif change:
+        text = "import motley.torchvision\nmotley.torchvision.take_over()\n" + text
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    *losses, last = run.stdout.splitlines()
+    assert len(losses) == 4 and last.startswith(f'augmented by {"motley.torchvision" if change else "torchvision"}')
