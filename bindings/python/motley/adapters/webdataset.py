@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""WebDataset: a step of its pipeline, before samples are batched.
+
+    webdataset.WebDataset(urls).shuffle(1000).decode("pil").map(Augment("rand_augment")).to_tuple("jpg", "cls")
+"""
+import hashlib
+
+import motley
+from motley.adapters import fresh_seed, policy_of
+
+
+def id_of(key):
+    """A sample id made of a sample's __key__: the same in every shard layout, worker and process."""
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") >> 1
+
+
+class Augment:
+    """A callable for WebDataset.map: augments the decoded image of a sample.
+
+    image   the sample's key; the default is the first of jpg, jpeg, png, webp and ppm that it has
+    epoch   None: each call draws anew. A number, or a callable that gives one (in each worker): a sample's draw
+            depends on (seed, epoch, __key__) alone"""
+    IMAGES = ("jpg", "jpeg", "png", "webp", "ppm")
+
+    def __init__(self, policy, *, image=None, seed=0, epoch=None):
+        self.stage, self.image, self.epoch = motley.Stage(policy_of(policy), seed=seed), image, epoch
+
+    def __call__(self, sample):
+        key = self.image or next((name for name in self.IMAGES if name in sample), None)
+        if key not in sample:
+            raise KeyError(f"sample {sample.get('__key__')!r} has no {self.image or ' or '.join(self.IMAGES)}, "
+                           f"only {', '.join(k for k in sample if not k.startswith('__'))}")
+        if self.epoch is None:
+            image = self.stage(sample[key], seed=fresh_seed(), sample_ids=0)
+        else:
+            epoch = self.epoch() if callable(self.epoch) else self.epoch
+            image = self.stage(sample[key], epoch=epoch, sample_ids=id_of(sample["__key__"]))
+        return {**sample, key: image}

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""motley.torch: the stage, the prefetcher, and what runs in a DataLoader's workers."""
+import collections
+import copy
+import pickle
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+import motley  # noqa: E402
+import motley.torch  # noqa: E402
+from motley.torch import Augmented, Indexed, MotleyCollate, Prefetcher, Stage  # noqa: E402
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+needs_operators = pytest.mark.skipif(not hasattr(torch.library, "custom_op"),
+                                     reason=f"torch {torch.__version__} has no torch.library.custom_op")
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+DEVICES = ["cpu", pytest.param("cuda", marks=needs_cuda)]
+FORMATS = [torch.contiguous_format, torch.channels_last]
+
+
+def pictures(count=12, channels=3, height=20, width=24, seed=1):
+    random = torch.Generator().manual_seed(seed)
+    ramp = torch.arange(width).expand(count, channels, height, width) * 8
+    noise = torch.randint(60, (count, channels, height, width), generator=random)
+    return (ramp + noise).clamp(0, 255).to(torch.uint8)
+
+
+def augmented(images, ids, seed=7, epoch=0, policy="rand_augment"):
+    """The bytes that sample ids get, from the core package."""
+    return motley.Stage(policy, seed=seed, epoch=epoch)(images, sample_ids=ids)
+
+
+def normalised(u8, dtype, channels=3):
+    mean, std = (torch.tensor(v[:channels]).view(1, channels, 1, 1) for v in (MEAN, STD))
+    return ((u8.float() / 255 - mean) / std).to(dtype)
+
+
+# ---- the stage ----
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("source", FORMATS)
+@pytest.mark.parametrize("wanted", [*FORMATS, torch.preserve_format])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_stage_is_the_core_stage_then_normalised(device, dtype, source, wanted, channels):
+    images = pictures(channels=channels)
+    ids = torch.arange(100, 112)
+    u8 = augmented(images, ids, epoch=2)
+    assert not torch.equal(u8, images)
+    mean, std = (None, None) if dtype == torch.uint8 else (MEAN[:channels], STD[:channels])
+    stage = Stage("rand_augment", mean=mean, std=std, dtype=dtype, memory_format=wanted, seed=7).to(device)
+    stage.set_epoch(2)
+    batch = images.to(device, memory_format=source)
+    before = batch.clone()
+    out = stage(batch, ids)
+    assert torch.equal(batch, before)
+    assert out.device == batch.device and out.dtype == dtype
+    assert out.is_contiguous(memory_format=source if wanted == torch.preserve_format else wanted)
+    assert torch.equal(out.cpu(), u8 if dtype == torch.uint8 else normalised(u8, dtype, channels))
+    stage.eval()
+    assert torch.equal(stage(batch).cpu(), images if dtype == torch.uint8 else normalised(images, dtype, channels))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_stage_counts_as_the_core_stage(device):
+    images, core = pictures().to(device), motley.Stage("trivial_augment_wide", seed=5)
+    stage = Stage(core, seed=5).to(device)
+    for _ in range(3):
+        assert torch.equal(stage(images), core(images))
+    kept = stage.state_dict()
+    assert stage.epoch == 0 and kept["counter"].tolist() == [0, 36]
+    resumed = Stage(core, seed=5).to(device)
+    resumed.load_state_dict(copy.deepcopy(kept))
+    assert torch.equal(stage(images), resumed(images))
+    stage.set_epoch(4)
+    core.set_epoch(4)
+    assert torch.equal(stage(images), core(images)) and stage.epoch == 4
+    counted = stage.state_dict()["counter"].tolist()
+    stage(images, torch.arange(12))
+    stage.eval()(images)
+    assert stage.state_dict()["counter"].tolist() == counted == [4, 12]
+
+
+def test_stage_takes_nhwc_and_single_images():
+    images, ids = pictures(), torch.arange(12)
+    want = augmented(images, ids)
+    nhwc = Stage("rand_augment", layout="nhwc", seed=7)
+    assert torch.equal(nhwc(images.permute(0, 2, 3, 1).contiguous(), ids), want)
+    assert torch.equal(nhwc(images[3].permute(1, 2, 0).contiguous(), torch.tensor([3])), want[3])
+    assert torch.equal(Stage("rand_augment", seed=7)(images[3], torch.tensor([3])), want[3])
+
+
+def test_stage_copies_and_pickles():
+    images, ids = pictures(), torch.arange(12)
+    stage = Stage(motley.RandAugment(1, 5, fill=9), mean=MEAN, std=STD, dtype=torch.float16, seed=3)
+    stage.set_epoch(6)
+    for again in (copy.deepcopy(stage), pickle.loads(pickle.dumps(stage))):
+        assert torch.equal(again(images, ids), stage(images, ids)) and repr(again) == repr(stage)
+    assert "rand_augment" in repr(stage)
+
+
+@pytest.mark.parametrize("arguments,message", [
+    ({"layout": "chw"}, "layout is 'chw', want 'nchw' or 'nhwc'"),
+    ({"mean": MEAN}, "want both or neither"),
+    ({"mean": MEAN, "std": STD}, "dtype is torch.uint8"),
+    ({"dtype": torch.int32}, "dtype is torch.int32, want"),
+])
+def test_stage_says_what_is_wrong(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Stage("rand_augment", **arguments)
+
+
+def test_stage_refuses_float_images():
+    with pytest.raises(ValueError, match="images are torch.float32 of shape"):
+        Stage("rand_augment")(pictures().float())
+    with pytest.raises(ValueError, match="3 numbers, there are 12 images"):
+        Stage("rand_augment")(pictures(), torch.arange(3))
+
+
+# ---- torch.compile ----
+
+@needs_operators
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_compiles_as_one_graph(device, backend):
+    """fullgraph, equal to eager, and one compilation for all epochs and steps."""
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    images = pictures().to(device)
+    make = lambda: Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)  # noqa: E731
+    eager, staged = make(), make()
+    model = torch.nn.Conv2d(3, 4, 3).to(device)
+    compiled = torch.compile(lambda x, ids=None: model(staged(x, ids)), fullgraph=True, backend=backend)
+    runs = torch._dynamo.utils.counters["stats"]
+    for epoch in range(3):
+        for stage in (eager, staged):
+            stage.set_epoch(epoch)
+        for _ in range(2):
+            torch.testing.assert_close(compiled(images), model(eager(images)))
+        if epoch == 0:
+            graphs = runs["unique_graphs"]
+    assert runs["unique_graphs"] == graphs == 1
+    assert staged.state_dict()["counter"].tolist() == [2, 24]
+    ids = torch.arange(12)
+    torch.testing.assert_close(compiled(images, ids), model(eager(images, ids)))
+
+
+@needs_operators
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("ids", [None, torch.arange(12)], ids=["counted", "ids"])
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_operator_is_registered_right(device, ids, channels_last):
+    images = pictures().to(device)
+    counter = torch.zeros(2, dtype=torch.int64, device=device)
+    text = motley.Policy.of("rand_augment").show()
+    torch.library.opcheck(motley.torch._augment, (images, counter, ids, text, 7, 0, torch.float16, channels_last,
+                                                  list(MEAN), list(STD)))
+
+
+# ---- the prefetcher ----
+
+Named = collections.namedtuple("Named", "pixels label where")
+
+
+def batches(kind, count=5):
+    for i in range(count):
+        images, ids = pictures(seed=i), torch.arange(12 * i, 12 * i + 12)
+        yield {"tuple": (images, ids, "note"), "list": [images, ids, "note"], "named": Named(images, ids, "note"),
+               "dict": {"pixels": images, "label": ids, "where": "note"}}[kind]
+
+
+class Loader:
+    """Batches without anything else."""
+
+    def __init__(self, kind="tuple", count=5):
+        self.kind, self.count = kind, count
+
+    def __len__(self):
+        return self.count
+
+    def __iter__(self):
+        return batches(self.kind, self.count)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", ["tuple", "list", "named", "dict"])
+def test_prefetcher_gives_the_loaders_batches(device, kind):
+    stage = Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
+    keys = ("pixels", "label", "where") if kind == "dict" else (0, 1, 2)
+    prefetcher = Prefetcher(Loader(kind), stage, device, images=keys[0], ids=keys[1])
+    assert len(prefetcher) == 5
+    for epoch in (0, 1):  # each pass is an epoch
+        given = list(prefetcher)
+        assert len(given) == 5
+        for got, batch in zip(given, batches(kind)):
+            assert type(got) is type(batch) and got[keys[2]] == "note"
+            images, ids = batch[keys[0]], batch[keys[1]]
+            assert torch.equal(got[keys[1]], ids)
+            assert got[keys[0]].device.type == device
+            assert torch.equal(got[keys[0]].cpu(), normalised(augmented(images, ids, epoch=epoch), torch.float32))
+
+
+def test_prefetcher_epochs():
+    stage = Stage("rand_augment")
+    prefetcher = Prefetcher(Loader(), stage, "cpu")
+    stage.set_epoch(3)  # as a checkpoint does
+    for expected in (3, 4):
+        next(iter(prefetcher))
+        assert stage.epoch == expected
+    prefetcher.set_epoch(9)
+    for expected in (9, 10):
+        list(prefetcher)
+        assert stage.epoch == expected
+    sampler = torch.utils.data.DistributedSampler(range(8), num_replicas=1, rank=0)
+    Prefetcher(DataLoader(range(8), sampler=sampler), stage, "cpu").set_epoch(5)
+    assert sampler.epoch == 5
+
+
+def test_prefetcher_passes_errors_on():
+    class Broken(Loader):
+        def __iter__(self):
+            yield from batches("tuple", 1)
+            raise KeyError("the loader broke")
+    with pytest.raises(KeyError, match="the loader broke"):
+        list(Prefetcher(Broken(), Stage("rand_augment"), "cpu"))
+    assert list(Prefetcher([], Stage("rand_augment"), "cpu")) == []
+
+
+# ---- in workers ----
+
+def indexed():
+    return Indexed(TensorDataset(pictures(), torch.arange(12) + 50))
+
+
+def test_indexed():
+    image, label, i = indexed()[3]
+    assert (label, i) == (53, 3) and len(indexed()) == 12
+    assert Indexed([{"a": 1}])[0] == {"a": 1, "sample_id": 0}
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_augmented_and_collate_in_workers(start):
+    """Both give a sample the draws of its index, in workers that live on while epochs pass."""
+    dataset = Augmented(TensorDataset(pictures(), torch.arange(12)), "rand_augment", seed=7)
+    collate = MotleyCollate(Stage("rand_augment", seed=7), ids=2)
+    options = {"batch_size": 5, "num_workers": 2, "persistent_workers": True, "multiprocessing_context": start}
+    loaders = DataLoader(dataset, **options), DataLoader(indexed(), collate_fn=collate, **options)
+    for epoch in (0, 3):
+        want = augmented(pictures(), torch.arange(12), epoch=epoch)
+        for part, loader in zip((dataset, collate), loaders):
+            part.set_epoch(epoch)
+            assert torch.equal(torch.cat([batch[0] for batch in loader]), want)
+
+
+def test_collate_without_ids_draws_anew_and_repeats():
+    collate = MotleyCollate(Stage("trivial_augment_wide"))
+    loader = DataLoader(TensorDataset(pictures()[:1].repeat(64, 1, 1, 1)), batch_size=32, num_workers=2,
+                        collate_fn=collate)
+
+    def seen():
+        return torch.cat([images for images, in loader])
+    torch.manual_seed(3)
+    first, second = seen(), seen()
+    assert not torch.equal(first[:32], first[32:]) and not torch.equal(first, second)
+    torch.manual_seed(3)
+    assert torch.equal(seen(), first)
+
+
+def test_collate_takes_what_data_sets_give():
+    numpy = pytest.importorskip("numpy")
+    Image = pytest.importorskip("PIL.Image")
+    arrays = [image.permute(1, 2, 0).numpy() for image in pictures()]
+    want = augmented(pictures(), torch.arange(12))
+    stage = Stage("rand_augment", seed=7)
+    for convert in (Image.fromarray, lambda array: array, lambda array: torch.from_numpy(array).permute(2, 0, 1)):
+        samples = [{"image": convert(array), "label": 2 * i, "id": i} for i, array in enumerate(arrays)]
+        batch = MotleyCollate(stage, images="image", ids="id")(samples)
+        assert torch.equal(batch["image"], want) and batch["label"].tolist() == list(range(0, 24, 2))
+    grey = MotleyCollate(stage, ids=1)([(Image.fromarray(arrays[0][..., 0]), 0)])[0]
+    assert torch.equal(grey, augmented(pictures()[:1, :1], [0]))
+    with pytest.raises(ValueError, match="want one size"):
+        MotleyCollate(stage)([(numpy.zeros((4, 5, 3), "uint8"),), (numpy.zeros((4, 6, 3), "uint8"),)])
+
+
+# ---- CUDA ----
+
+@needs_cuda
+def test_prefetched_memory_is_not_reused_too_early():
+    """A slow consumer on the current stream, batches of one size, and nobody who waits: every batch must still be
+    what it was when it was handed over."""
+    stage = Stage("rand_augment", seed=7).cuda()
+    loader = [(pictures(64, 3, 64, 64, seed=i).pin_memory(), torch.arange(64 * i, 64 * i + 64)) for i in range(24)]
+    sums = []
+    for images, _ in Prefetcher(loader, stage, ids=1):
+        torch.cuda._sleep(20_000_000)  # about 10 ms
+        sums.append(images.double().sum(dim=(1, 2, 3)))
+        del images
+    for got, (images, ids) in zip(sums, loader):
+        assert torch.equal(got.cpu(), augmented(images, ids).double().sum(dim=(1, 2, 3)))
+
+
+@needs_cuda
+def test_prefetcher_waits_for_batches_that_are_on_the_device():
+    """A loader that fills CUDA batches on the current stream: the stage must not read them before they are written."""
+    stage = Stage("rand_augment", seed=7).cuda()
+    host = [(pictures(64, 3, 64, 64, seed=i), torch.arange(64)) for i in range(8)]
+
+    def loader():
+        for images, ids in host:
+            device = torch.zeros_like(images, device="cuda")
+            source = images.cuda()
+            torch.cuda._sleep(20_000_000)
+            device.copy_(source)
+            yield device, ids
+    for (images, _), (source, ids) in zip(Prefetcher(loader(), stage, ids=1), host):
+        assert torch.equal(images.cpu(), augmented(source, ids))
+
+
+@needs_cuda
+def test_prefetcher_overlaps():
+    """The stage's work runs while the consumer's stream is busy."""
+    stage = Stage("rand_augment").cuda()
+    loader = [(pictures(256, 3, 224, 224).pin_memory(),)] * 4
+    prefetcher = Prefetcher(loader, stage)
+    list(prefetcher)
+    torch.cuda.synchronize()
+    it = iter(prefetcher)
+    next(it)
+    torch.cuda._sleep(400_000_000)  # about 200 ms
+    busy = torch.cuda.Event()
+    busy.record()
+    next(it)
+    prefetcher.stream.synchronize()
+    assert not busy.query(), "the side stream waited for the consumer"
+    torch.cuda.synchronize()
+
+
+@needs_cuda
+def test_a_replayed_graph_draws_anew():
+    stage = Stage("trivial_augment_wide", seed=7).cuda()
+    images = pictures().cuda()
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        stage(images)  # what is made on first use
+    torch.cuda.current_stream().wait_stream(side)
+    stage.set_epoch(2)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = stage(images)
+    core = motley.Stage("trivial_augment_wide", seed=7, epoch=2)
+    for _ in range(4):
+        graph.replay()
+        assert torch.equal(out, core(images))
