@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""motley.timm against timm itself: the same strings and hparams, and for a given draw the same pixels."""
+import pathlib
+import pickle
+import random
+import sys
+
+import pytest
+
+numpy = pytest.importorskip("numpy")
+Image = pytest.importorskip("PIL.Image")
+
+import motley.timm  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/pillow"))
+import replay  # noqa: E402
+
+if replay.Timm.load() is None:
+    pytest.skip("timm is not installed", allow_module_level=True)
+
+AA_PARAMS = {"translate_const": 100, "img_mean": (124, 116, 104)}  # as timm.data.create_transform gives them
+CONFIGS = ["rand-m9-mstd0.5-inc1", "rand-m9-n3-mstd0.5", "rand-m5-p0.8", "rand-mstd101-inc1", "rand-m7-tweights-inc1",
+           "rand-m8-t3a", "rand-m15-mmax20-mstd1", "original-mstd0.5", "originalr", "v0", "v0r-mstd0.5", "3a"]
+
+
+def picture(width=37, height=29, seed=1):
+    draw = numpy.random.default_rng(seed)
+    y, x = numpy.mgrid[0:height, 0:width]
+    planes = [128 + 90 * numpy.sin(x / 5 + c) + 30 * numpy.cos(y / 3) + draw.normal(0, 8, x.shape) for c in range(3)]
+    return Image.fromarray(numpy.clip(numpy.stack(planes, -1), 0, 255).astype(numpy.uint8))
+
+
+def ours(config, hparams=None):
+    make = motley.timm.rand_augment_transform if config.startswith("rand") else motley.timm.auto_augment_transform
+    return make(config, hparams)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("hparams", [None, AA_PARAMS, {**AA_PARAMS, "interpolation": Image.BILINEAR}],
+                         ids=["plain", "mean", "bilinear"])
+def test_pixels_are_timms(config, hparams):
+    transform, theirs, image = ours(config, hparams), replay.Timm(config), picture()
+    fill = list((hparams or {}).get("img_mean", (128, 128, 128)))
+    filters = {"bilinear"} if "interpolation" in (hparams or {}) else {"bilinear", "bicubic"}
+    seen, changed = set(), 0
+    for seed in range(40):
+        random.seed(seed)
+        drawn_from = random.getrandbits(64)
+        random.seed(seed)
+        out = transform(image)
+        steps = transform.stage.draw(seed=drawn_from, sample_ids=[0], size=(29, 37))[0]
+        for step in steps:
+            if "fill" in step:
+                assert step["fill"] == fill
+                seen.add(step["interpolation"])
+        told = [{"value": None, "interpolation": "nearest", "fill": fill, **step} for step in steps]
+        if any(step["op"] == "posterize" and step["value"] == 0 for step in steps):
+            continue  # black, where Pillow allows it at all: from version 13 on it wants a bit at least
+        want = theirs.run(image, told)
+        assert numpy.array_equal(numpy.asarray(out), numpy.asarray(want)), (seed, steps)
+        changed += not numpy.array_equal(numpy.asarray(out), numpy.asarray(image))
+    assert seen <= filters and changed > 15
+
+
+def test_seeds_repeat_and_calls_differ():
+    transform, image = ours("rand-m9-mstd0.5-inc1"), picture()
+    random.seed(5)
+    first = [transform(image).tobytes() for _ in range(8)]
+    random.seed(5)
+    assert first == [transform(image).tobytes() for _ in range(8)] and len(set(first)) > 4
+    assert pickle.loads(pickle.dumps(transform)).config == transform.config and "rand-m9" in repr(transform)
+
+
+def test_transforms_names_the_set():
+    both = ours("rand-m9-inc1-t3a"), motley.timm.rand_augment_transform("rand-m9-inc1-tweights", None, "3a")
+    assert both[0].stage.draw(20) == both[1].stage.draw(20)
+
+
+@pytest.mark.parametrize("call,message", [
+    (lambda: motley.timm.rand_augment_transform("v0"), "want 'rand' and its settings"),
+    (lambda: motley.timm.auto_augment_transform("rand-m9"), "for rand_augment_transform"),
+    (lambda: motley.timm.rand_augment_transform("rand-q9"), "'q9' is not known"),
+    (lambda: motley.timm.rand_augment_transform("rand-m9", None, ["Rotate"]), "want the name of a set"),
+])
+def test_mistakes(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_take_over():
+    timm_data = pytest.importorskip("timm.data")
+    torch = pytest.importorskip("torch")
+
+    def transform():
+        return timm_data.create_transform(32, is_training=True, auto_augment="rand-m9-mstd0.5-inc1", scale=(1, 1),
+                                          ratio=(1, 1), hflip=0, re_prob=0)
+
+    def kinds():
+        return {type(step).__module__.split(".")[0] for step in transform().transforms}
+    assert "motley" not in kinds()
+    motley.timm.take_over()
+    try:
+        motley.timm.take_over()
+        assert "motley" in kinds()
+        assert transform()(picture(32, 32)).shape == torch.Size([3, 32, 32])
+        assert timm_data.rand_augment_transform is motley.timm.rand_augment_transform
+    finally:
+        motley.timm.hand_back()
+    assert "motley" not in kinds() and timm_data.rand_augment_transform is not motley.timm.rand_augment_transform
