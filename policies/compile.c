@@ -77,8 +77,7 @@ static bool level_fits(compiler *c, int where, const mot_level *level)
                 policy->top);
     else if (level->kind == MOT_LEVEL_RANGE && (level->a < 0 || level->b > policy->top))
         problem(c, where, "level is uniform in %g..%g, want it in 0..%g", level->a, level->b, policy->top);
-    else if ((level->kind == MOT_LEVEL_FIXED || level->kind == MOT_LEVEL_NORMAL) &&
-             (level->a < 0 || level->a > policy->top))
+    else if (level->kind == MOT_LEVEL_FIXED && (level->a < 0 || level->a > policy->top)) /* a normal one is cut */
         problem(c, where, "level is %g, want 0..%g", level->a, policy->top);
     else if (policy->arithmetic == MOT_ARITHMETIC_TORCH &&
              (policy->top_bins == 0 || continuous || (level->kind == MOT_LEVEL_FIXED && level->a != floor(level->a))))
