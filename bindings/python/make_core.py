@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the C source of motley._core, the CFFI module that holds or links libmotley, out of the public headers.
 
-    make_core.py OUT.c CALL.h HEADER...        headers in the order in which they include each other
+    make_core.py OUT.c CALL.h HEADER...
 
 The headers are the declarations: whatever they gain, Python can call. Only what CFFI does not read is taken out of them:
 preprocessor lines (but for plain numbers), the C++ guards, and the bodies of CALL.h's functions."""
@@ -25,11 +25,28 @@ def declarations(text):
     return text.replace("MOTLEY_API ", "")
 
 
+def in_order(paths):
+    """The texts of headers, each after those that it includes."""
+    texts = {f"{path.parent.name}/{path.name}": path.read_text(encoding="utf-8") for path in paths}
+    done = []
+
+    def add(name):
+        text = texts.pop(name, None)
+        if text is not None:
+            for included in re.findall(r'^#include "(.*)"', text, re.M):
+                add(included)
+            done.append(text)
+
+    while texts:
+        add(next(iter(texts)))
+    return done
+
+
 def main():
-    out, call = sys.argv[1], pathlib.Path(sys.argv[2]).read_text(encoding="utf-8")
-    headers = [pathlib.Path(path).read_text(encoding="utf-8") for path in sys.argv[3:]]
+    out, call, *headers = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
+    call = call.read_text(encoding="utf-8")
     ffi = cffi.FFI()
-    ffi.cdef("".join(map(declarations, [*headers, call])) + PYTHON_SIDE)
+    ffi.cdef("".join(map(declarations, [*in_order(headers), call])) + PYTHON_SIDE)
     ffi.set_source("motley._core", "#include <motley.h>\n#include <stdlib.h>\n" + call)
     ffi.emit_c_code(out)
 

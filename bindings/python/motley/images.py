@@ -232,7 +232,7 @@ class Batch:
     def describe(self, batch):
         """Fills a motley_batch."""
         if self.dtype < 0:
-            raise ArgumentError(f"the array's dtype is {self.array.dtype}, want uint8")
+            raise ArgumentError(f"the array's dtype is {self.array.dtype}, want {', '.join(DTYPES)}")
         n, c, h, w = self.axes
         shape, strides, unit = self.shape, self.strides, self.unit
         batch.data = cast(VOID, self.pointer)
@@ -245,6 +245,11 @@ class Batch:
 
     def stream_of(self):
         return self.kind.stream_of(self.device)
+
+    def require_bytes(self):
+        """Images are uint8; only the fused last step writes anything else."""
+        if self.dtype != lib.MOTLEY_U8:
+            raise ArgumentError(f"the images' dtype is {self.array.dtype}, want uint8")
 
     def require_writable(self):
         if not self.kind.writable(self.array):
@@ -342,6 +347,9 @@ class Tensor(Batch):
     @property
     def pointer(self):
         return address(self.batch.data)
+
+    def require_bytes(self):
+        pass  # the library says so
 
     def describe(self, batch):
         ffi.memmove(ffi.addressof(batch), self.batch, ffi.sizeof("motley_batch"))
@@ -454,6 +462,10 @@ class Many:
 
     def sizes(self):
         return [part.sizes()[0] for part in self.parts]
+
+    def require_bytes(self):
+        for part in self.parts:
+            part.require_bytes()
 
     def describe(self, batch):
         self.images = ffi.new("motley_image[]", len(self.parts))

@@ -49,6 +49,7 @@ def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, 
         each, numbers = _numbers(row, values, source.count)
         src, dst, params, error = (ffi.new(kind) for kind in ("motley_batch *", "motley_batch *", "motley_op_params *",
                                                               "motley_error *"))
+        source.require_bytes()
         source.describe(src)
         if target is source:
             dst = src
@@ -66,34 +67,32 @@ def _numbers(row, values, count):
     """How many values an image has, and a double[] of them all."""
     if hasattr(values, "tolist"):
         values = values.tolist()
-    if values is None:
-        if row.values_min:
-            raise ArgumentError(f"{row.name} takes {row.values_min} value{'s'[:row.values_min > 1]} ({row.unit}), none was given")
+    if values is None and not row.values_min:
         return 0, ffi.NULL
-    rows = values if isinstance(values, (list, tuple)) else [values]
-    one_row = row.values_max > 1 and not (rows and isinstance(rows[0], (list, tuple)))
-    if one_row and row.values_min == 1 and len(rows) == count:
-        one_row = False  # a number for each image, of an op that can take more
-    if one_row:
-        rows = [rows]
-    if row.values_max > 1 and row.values_max == 6 and rows and isinstance(rows[0], (list, tuple)) and len(rows) == 2 and \
-            len(rows[0]) == 3 and len(rows[1]) == 3:
-        rows = [rows]  # one 2x3 matrix
-    flat = [_flat(each) for each in rows]
-    if len(flat) == 1:
+    if values is None:
+        raise ArgumentError(f"{row.name} takes values ({row.unit}), none were given")
+    flat = _flat(values)
+    each = row.values_min
+    if row.values_max != row.values_min:  # how many are an image's shows in the rows, and without rows in their number
+        rows = values if isinstance(values, (list, tuple)) else [values]
+        if any(isinstance(r, (list, tuple)) for r in rows):
+            each = len(_flat(rows[0]))
+        elif len(flat) != count:
+            each = len(flat)
+    if len(flat) == each:
         flat *= count
-    if len(flat) != count:
-        raise ArgumentError(f"{row.name}: there are {len(flat)} values and {count} images, want one or as many")
-    lengths = {len(each) for each in flat}
-    if len(lengths) != 1:
-        raise ArgumentError(f"{row.name}: images have {sorted(lengths)} values each, want one number of values")
-    return lengths.pop(), ffi.new("double[]", [number for each in flat for number in each])
+    if len(flat) != each * count or not each:
+        raise ArgumentError(f"{row.name}: {len(flat)} values for {count} images, want {each}, or {each} for each ({row.unit})")
+    return each, ffi.new("double[]", flat)
 
 
-def _flat(value):
-    if isinstance(value, (list, tuple)):
-        return [number for part in value for number in _flat(part)]
-    return [float(value)]
+def _flat(values):
+    if isinstance(values, (list, tuple)):
+        return [number for part in values for number in _flat(part)]
+    try:
+        return [float(values)]
+    except TypeError:
+        raise ArgumentError(f"a value is a {type(values).__name__}, want a number") from None
 
 
 def _function(row):

@@ -200,6 +200,7 @@ class Call:
         self.sizes, self.channels = source.sizes(), source.channels
         if source.device is not None:
             self.stream = source.stream_of()
+        source.require_bytes()
         source.describe(c.src)
         c.in_place, c.fused = target is source, stage.fused
         if c.fused:

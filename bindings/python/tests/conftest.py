@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared by the tests of the Python package.
+
+    meson test -C BUILD --suite python              the package as built
+    python -m pytest bindings/python/tests          the package as installed
+    python -m pytest bindings/python/tests -m cuda  what needs a GPU"""
+import os
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests" / "pillow"))  # recipes, images, replay
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+cuda = pytest.mark.cuda
+DEVICES = ["cpu", pytest.param("cuda", marks=cuda)]
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "cuda: needs torch and a CUDA device")
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("cuda") and (torch is None or not torch.cuda.is_available()):
+        pytest.skip("needs torch with a CUDA device")
+
+
+@pytest.fixture
+def pixels():
+    """12 images, HWC, some flat and some heavy in 0 and 255."""
+    random = np.random.default_rng(3)
+    x = random.integers(0, 256, (12, 29, 37, 3), np.uint8)
+    x[1] = 77
+    x[2] = np.where(random.random((29, 37, 3)) < 0.5, 0, 255)
+    x[3] = np.arange(37)[None, :, None] * 6 + np.arange(29)[:, None, None]
+    return x
+
+
+@pytest.fixture(scope="session")
+def command():
+    """The motley program, to compare with."""
+    path = os.environ.get("MOTLEY")
+    if not path:
+        pytest.skip("MOTLEY does not say where the motley program is")
+    return path

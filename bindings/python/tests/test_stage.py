@@ -1,0 +1,586 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stages: what they draw and do, on every kind of images; Pillow and the motley program are the oracles."""
+import contextlib
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from conftest import DEVICES, cuda, torch
+from PIL import Image
+
+import motley
+import recipes
+from motley import contexts
+
+needs_torch = pytest.mark.skipif(torch is None, reason="no torch")
+STAGES = {"rand_augment": lambda **k: motley.RandAugment(**k), "trivial_augment_wide": lambda **k: motley.TrivialAugmentWide(**k),
+          "auto_augment_imagenet": lambda **k: motley.AutoAugment("imagenet", **k),
+          "auto_augment_svhn": lambda **k: motley.AutoAugment("svhn", **k)}
+
+
+def by_pillow(array, steps):
+    """What Pillow makes of an HWC array, given the steps of one sample."""
+    image = recipes.to_pil(array)
+    for step in steps:
+        values = tuple(np.atleast_1d(step.get("value", ()))) + tuple(step.get("center", ()))
+        resample = recipes.FILTERS[["nearest", "bilinear", "bicubic"].index(step.get("interpolation", "nearest"))]
+        fill = tuple(step.get("fill", (0,) * array.shape[2]))
+        image = recipes.RECIPES[step["op"]][0](image, values, resample, fill)
+    return recipes.to_array(image)
+
+
+@pytest.fixture
+def wanted(pixels):
+    """What RandAugment(seed=7) makes of `pixels` as samples 0, 1, ..."""
+    draws = motley.RandAugment(seed=7).draw(len(pixels), size=pixels.shape[1:3], sample_ids=range(len(pixels)))
+    return np.stack([by_pillow(*pair) for pair in zip(pixels, draws)])
+
+
+# ---- draws and pixels ----
+
+
+@pytest.mark.parametrize("name", sorted(STAGES))
+def test_draws_are_those_of_the_command(command, name):
+    lines = subprocess.run([command, "draw", name, "--samples", "200", "--seed", "9", "--epoch", "4", "--size", "96x64"],
+                           check=True, capture_output=True, text=True).stdout.splitlines()
+    assert len(lines) == 200
+    assert [json.loads(line)["steps"] for line in lines] == STAGES[name](seed=9).draw(200, size=(64, 96), epoch=4)
+
+
+@pytest.mark.parametrize("name", motley.Policy.names())
+def test_images_are_pillows(pixels, name):
+    out, draws = motley.Stage(name, seed=5)(pixels, return_draws=True)
+    assert len(draws) == len(pixels)
+    for image, got, steps in zip(pixels, out, draws):
+        np.testing.assert_array_equal(got, by_pillow(image, steps), err_msg=str(steps))
+
+
+def test_arguments_reach_the_policy():
+    policy = motley.RandAugment(3, 7, 11, interpolation="bilinear", fill=(1, 2, 3)).policy
+    text = policy.show()
+    for line in ("repeat: 3", "bins: 11", "level: 7", "interpolation: bilinear", "fill: [1, 2, 3"):
+        assert line in text
+    assert motley.TrivialAugmentWide(interpolation=["bilinear", "bicubic"]).policy != motley.TrivialAugmentWide().policy
+    with pytest.raises(motley.ArgumentError, match="policy is 'imagenett', want one of cifar10, imagenet, svhn"):
+        motley.AutoAugment("imagenett")
+    with pytest.raises(motley.ArgumentError, match="level"):
+        motley.RandAugment(magnitude=31)
+
+
+def test_a_stage_of_any_policy(tmp_path, pixels):
+    text = motley.Policy.builtin("rand_augment").show()
+    (tmp_path / "mine.yaml").write_text(text)
+    want = motley.Stage("rand_augment", seed=1)(pixels)
+    for policy in (motley.Policy.builtin("rand_augment"), text, tmp_path / "mine.yaml", str(tmp_path / "mine.yaml")):
+        np.testing.assert_array_equal(motley.Stage(policy, seed=1)(pixels), want)
+    with pytest.raises(motley.ArgumentError, match="policy is a int"):
+        motley.Stage(3)
+
+
+# ---- kinds of images ----
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@needs_torch
+def test_torch(pixels, wanted, device):
+    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
+    hwc = torch.from_numpy(pixels).to(device)
+    wanted = torch.from_numpy(wanted).to(device)
+    nchw, channels_last = hwc.permute(0, 3, 1, 2).contiguous(), hwc.permute(0, 3, 1, 2)
+    wide = torch.zeros(12, 3, 40, 50, dtype=torch.uint8, device=device)
+    window = wide[:, :, 5:34, 6:43]
+    window.copy_(nchw)
+    for source in (nchw, channels_last, window):
+        before = source.clone()
+        out = stage(source, sample_ids=ids)
+        assert torch.equal(out, wanted.permute(0, 3, 1, 2)) and torch.equal(source, before)
+        assert out.device == source.device and type(out) is torch.Tensor
+    assert stage(channels_last, sample_ids=ids).is_contiguous(memory_format=torch.channels_last)
+    assert stage(nchw, sample_ids=ids).is_contiguous()
+    assert torch.equal(stage(hwc, sample_ids=ids, layout="hwc"), wanted)
+    assert torch.equal(motley.RandAugment(seed=7, layout="hwc")(hwc, sample_ids=ids), wanted)
+    assert torch.equal(stage(nchw[4], sample_ids=4), wanted.permute(0, 3, 1, 2)[4])
+    assert torch.equal(stage(list(nchw), sample_ids=ids)[5], wanted.permute(0, 3, 1, 2)[5])
+    stage.apply_(window, sample_ids=ids)
+    assert torch.equal(window, wanted.permute(0, 3, 1, 2))
+    assert int(wide[:, :, :5].sum()) == 0 and int(wide[:, :, :, 43:].sum()) == 0
+    out = torch.empty_like(channels_last)
+    assert stage(nchw, sample_ids=ids, out=out) is out and torch.equal(out, wanted.permute(0, 3, 1, 2))
+
+
+@needs_torch
+def test_torch_and_other_kinds_mix_no_calls(pixels):
+    """Calls are kept by what they depend on: the same shape under another layout, type or stage is another call."""
+    x = np.random.default_rng(0).integers(0, 256, (3, 3, 3, 3), np.uint8)
+    t = torch.from_numpy(x)
+    stage = motley.RandAugment(seed=2)
+    for _ in range(2):
+        a = stage(t, sample_ids=range(3), layout="chw").numpy()
+        b = stage(t, sample_ids=range(3), layout="hwc").numpy()
+        c = motley.RandAugment(seed=2, dtype="float32")(t, sample_ids=range(3))
+        np.testing.assert_array_equal(b, stage(x, sample_ids=range(3)))
+        np.testing.assert_array_equal(a, stage(x, sample_ids=range(3), layout="chw"))
+        assert c.dtype == torch.float32 and not np.array_equal(a, b)
+    assert stage(torch.zeros(3, 3, 3, 3, dtype=torch.uint8), sample_ids=range(3)).dtype == torch.uint8
+    with pytest.raises(motley.ArgumentError, match="the images' dtype is torch.int32, want uint8"):
+        stage(torch.zeros(3, 3, 3, 3, dtype=torch.int32))
+
+
+def test_numpy(pixels, wanted):
+    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
+    wide = np.zeros((12, 40, 50, 3), np.uint8)
+    window = wide[:, 5:34, 6:43]
+    window[...] = pixels
+    mirrored = np.ascontiguousarray(pixels[:, :, ::-1])[:, :, ::-1]
+    for source in (pixels, window, mirrored, np.asfortranarray(pixels)):
+        np.testing.assert_array_equal(stage(source, sample_ids=ids), wanted)
+    np.testing.assert_array_equal(stage(pixels.transpose(0, 3, 1, 2), sample_ids=ids, layout="chw"), wanted.transpose(0, 3, 1, 2))
+    np.testing.assert_array_equal(stage(pixels[6], sample_ids=6), wanted[6])
+    assert stage.apply_(window, sample_ids=ids) is window
+    np.testing.assert_array_equal(window, wanted)
+    assert not wide[:, :5].any() and not wide[:, :, 43:].any()
+    out = np.empty_like(pixels)
+    assert stage(pixels, sample_ids=ids, out=out) is out
+    np.testing.assert_array_equal(out, wanted)
+
+
+def test_grey_and_alpha(pixels):
+    grey = motley.TrivialAugmentWide(seed=1)(pixels[..., 0], layout="hw", sample_ids=range(12))
+    assert grey.shape == (12, 29, 37)
+    np.testing.assert_array_equal(grey, motley.TrivialAugmentWide(seed=1)(pixels[..., :1], sample_ids=range(12))[..., 0])
+    one = motley.TrivialAugmentWide(seed=1)(pixels[5, ..., 0], sample_ids=5)
+    np.testing.assert_array_equal(one, grey[5])
+    four = np.concatenate([pixels, pixels[..., :1]], 3)
+    out, draws = motley.TrivialAugmentWide(seed=1)(four, return_draws=True)
+    for image, got, steps in zip(four, out, draws):
+        np.testing.assert_array_equal(got, by_pillow(image, steps), err_msg=str(steps))
+
+
+def test_pil(pixels, wanted):
+    stage = motley.RandAugment(seed=7)
+    for i in range(12):
+        image = Image.fromarray(pixels[i])
+        out = stage(image, sample_ids=i)
+        assert out.mode == "RGB" and np.array_equal(out, wanted[i]) and np.array_equal(image, pixels[i])
+    for mode in ("L", "LA", "RGBA"):
+        image = Image.fromarray(pixels[0]).convert(mode)
+        out, steps = motley.TrivialAugmentWide(seed=4)(image, return_draws=True)
+        assert out.mode == mode and out.size == image.size
+        np.testing.assert_array_equal(recipes.to_array(out), by_pillow(recipes.to_array(image), steps))
+    with pytest.raises(motley.ArgumentError, match="mode P, want L, LA, RGB or RGBA"):
+        stage(Image.new("P", (4, 4)))
+    with pytest.raises(motley.ArgumentError, match="in place"):
+        stage.apply_(Image.new("RGB", (4, 4)))
+
+
+def test_lists_of_different_sizes(pixels):
+    random = np.random.default_rng(1)
+    arrays = [random.integers(0, 256, (h, w, 3), np.uint8) for h, w in ((1, 1), (7, 40), (64, 9), (33, 33))]
+    stage = motley.RandAugment(seed=3)
+    want = [stage(a, sample_ids=10 + i) for i, a in enumerate(arrays)]
+    got, draws = stage(arrays, sample_ids=range(10, 14), return_draws=True)
+    assert isinstance(got, list) and len(draws) == 4
+    for a, b in zip(got, want):
+        np.testing.assert_array_equal(a, b)
+    got = stage(tuple(map(Image.fromarray, arrays)), sample_ids=range(10, 14))
+    assert isinstance(got, tuple) and all(np.array_equal(a, b) for a, b in zip(got, want))
+    assert stage([]) == []
+    work = [a.copy() for a in arrays]
+    assert stage.apply_(work, sample_ids=range(10, 14)) is work
+    assert all(np.array_equal(a, b) for a, b in zip(work, want))
+    with pytest.raises(motley.ArgumentError, match="image 1 of the list is a PIL image, image 0 a NumPy array"):
+        stage([arrays[0], Image.fromarray(arrays[1])])
+    with pytest.raises(motley.ArgumentError, match="image 1 of the list has 1 channels, image 0 has 3"):
+        stage([arrays[0], arrays[1][..., :1]])
+    with pytest.raises(motley.ArgumentError, match="image 0 of the list is itself a batch"):
+        stage([pixels])
+
+
+class OnlyDlpack:
+    """An array that shows nothing but DLPack; versioned where its maker can."""
+
+    def __init__(self, array, versions=True):
+        self.array, self.shape, self.versions = array, array.shape, versions
+
+    def __dlpack__(self, **keywords):
+        if not self.versions and "max_version" in keywords:
+            raise TypeError("made before versions")
+        try:
+            return self.array.__dlpack__(**keywords)
+        except TypeError:
+            keywords.pop("max_version", None)
+            return self.array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("versions", [True, False])
+def test_dlpack(pixels, wanted, versions):
+    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
+    np.testing.assert_array_equal(stage(OnlyDlpack(pixels, versions), sample_ids=ids), wanted)
+    chw = OnlyDlpack(pixels.transpose(0, 3, 1, 2), versions)
+    np.testing.assert_array_equal(stage(chw, sample_ids=ids, layout="chw"), wanted.transpose(0, 3, 1, 2))
+    work = pixels.copy()
+    stage.apply_(OnlyDlpack(work, versions), sample_ids=ids)
+    np.testing.assert_array_equal(work, wanted)
+    with pytest.raises(motley.ArgumentError, match="dtype is DLPack code 1 with 16 bits, want uint8"):
+        stage(OnlyDlpack(pixels.astype(np.uint16), versions))
+
+
+@cuda
+def test_dlpack_on_cuda(pixels, wanted):
+    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
+    work = torch.from_numpy(pixels).cuda()
+    out = torch.empty_like(work)
+    stage(OnlyDlpack(work), sample_ids=ids, out=OnlyDlpack(out))
+    np.testing.assert_array_equal(out.cpu(), wanted)
+    stage.apply_(OnlyDlpack(work), sample_ids=ids)
+    np.testing.assert_array_equal(work.cpu(), wanted)
+
+
+@cuda
+def test_cupy(pixels, wanted):
+    cupy = pytest.importorskip("cupy")
+    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
+    x = cupy.asarray(pixels)
+    for stream in (cupy.cuda.Stream.null, cupy.cuda.Stream(non_blocking=True)):
+        with stream:
+            y = x.copy()
+            out = stage(y, sample_ids=ids)
+            assert isinstance(out, cupy.ndarray)
+            np.testing.assert_array_equal(out.get(), wanted)
+            stage.apply_(y, sample_ids=ids)
+            np.testing.assert_array_equal(y.get(), wanted)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_jax(pixels, wanted, device):
+    jax = pytest.importorskip("jax")
+    place = jax.devices("gpu" if device == "cuda" else "cpu")[0]
+    x = jax.device_put(pixels, place)
+    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
+    out = stage(x, sample_ids=ids)
+    assert isinstance(out, jax.Array) and out.devices() == {place}
+    np.testing.assert_array_equal(np.asarray(out), wanted)
+    np.testing.assert_array_equal(np.asarray(x), pixels)
+    with pytest.raises(motley.ArgumentError, match="JAX arrays never change"):
+        stage.apply_(x)
+
+
+# ---- samples ----
+
+
+def test_sample_ids_in_every_form(pixels):
+    stage, ids = motley.RandAugment(seed=7), [5, 2**40, 0, 7, 11, 3, 2, 1, 2**63, 9, 8, 6]
+    want = np.stack([stage(image, sample_ids=i) for image, i in zip(pixels, ids)])
+    forms = [ids, tuple(ids), np.array(ids, np.uint64), np.array(ids, np.uint64)[::-1].copy()[::-1]]
+    if torch is not None:
+        forms.append(torch.from_numpy(np.array(ids, np.uint64).view(np.int64)))
+    for form in forms:
+        np.testing.assert_array_equal(stage(pixels, sample_ids=form), want)
+    np.testing.assert_array_equal(stage(pixels, sample_ids=range(12)), stage(pixels, sample_ids=np.arange(12, dtype=np.int32)))
+    for wrong, message in (([1, 2], "has 2 numbers, there are 12 images"), (np.arange(5), "has 5 numbers"),
+                           ([-1] * 12, "whole numbers"), ([0.5] * 12, "whole numbers"), (3, "the one number 3")):
+        with pytest.raises(motley.ArgumentError, match=message):
+            stage(pixels, sample_ids=wrong)
+    assert stage.next_sample == 0
+
+
+def test_samples_are_counted(pixels):
+    stage = motley.RandAugment(seed=7)
+    a, b = stage(pixels[:5]), stage(pixels[5:])
+    np.testing.assert_array_equal(np.concatenate([a, b]), stage(pixels, sample_ids=range(12)))
+    assert stage.state_dict() == {"seed": 7, "epoch": 0, "next_sample": 12}
+    with pytest.raises(motley.ArgumentError):
+        stage(pixels.astype(np.int32))
+    assert stage.next_sample == 12
+    stage.set_epoch(3)
+    np.testing.assert_array_equal(stage(pixels), motley.RandAugment(seed=7)(pixels, epoch=3, sample_ids=range(12)))
+    np.testing.assert_array_equal(stage(pixels, seed=2, sample_ids=range(12)), motley.RandAugment(seed=2, epoch=3)(pixels))
+    assert not np.array_equal(motley.RandAugment(seed=7)(pixels), motley.RandAugment(seed=8)(pixels))
+
+
+def test_state_and_copies_go_on(pixels):
+    stage = motley.RandAugment(seed=7, epoch=2, normalize=(0.5, 0.25), dtype="float16", output_layout="chw")
+    stage(pixels)
+    again = motley.RandAugment(normalize=(0.5, 0.25), dtype="float16", output_layout="chw")
+    again.load_state_dict(stage.state_dict())
+    others = [again, copy.deepcopy(stage), pickle.loads(pickle.dumps(stage))]
+    want = stage(pixels)
+    for other in others:
+        np.testing.assert_array_equal(other(pixels), want)
+    with pytest.raises(motley.ArgumentError, match="the state has seed, want epoch, next_sample, seed"):
+        again.load_state_dict({"seed": 1})
+
+
+class Dataset:
+    """What workers augment, with ids or by counting."""
+
+    def __init__(self, stage, with_ids):
+        self.stage, self.with_ids = stage, with_ids
+        self.image = np.random.default_rng(0).integers(0, 256, (24, 24, 3), np.uint8)
+
+    def __len__(self):
+        return 24
+
+    def __getitem__(self, i):
+        return i, self.stage(self.image, sample_ids=i if self.with_ids else None)
+
+
+@needs_torch
+def test_dataloader_workers_draw_apart_and_by_id_alike():
+    stage = motley.RandAugment(seed=7)
+    image = Dataset(stage, True).image
+
+    def epoch(workers, with_ids, seed=0):
+        torch.manual_seed(seed)
+        loader = torch.utils.data.DataLoader(Dataset(stage, with_ids), batch_size=4, num_workers=workers)
+        return [{int(i): bytes(x.numpy().tobytes()) for ids, xs in loader for i, x in zip(ids, xs)} for _ in range(2)]
+
+    want = {i: stage(image, sample_ids=i).tobytes() for i in range(24)}
+    for workers in (0, 1, 3):
+        first, second = epoch(workers, True)
+        assert first == want and second == want
+    first, second = epoch(3, False)
+    assert len(set(first.values())) > 12, "workers draw the same"
+    assert first != second, "epochs draw the same"
+    assert [first, second] == epoch(3, False) and [first, second] != epoch(3, False, seed=1)
+
+
+def test_ranks_draw_apart(pixels):
+    stages = [motley.RandAugment(seed=7, rank=rank) for rank in range(3)]
+    outs = [stage(pixels).tobytes() for stage in stages]
+    assert len(set(outs)) == 3 and outs[0] == motley.RandAugment(seed=7)(pixels).tobytes()
+    assert len({stage(pixels, sample_ids=range(12)).tobytes() for stage in stages}) == 1
+
+
+# ---- the fused output ----
+
+
+def normalised(u8, mean, std):
+    """The library's words: each operation rounded to binary32."""
+    one = np.float32
+    return (u8.astype(one) / one(255) - np.asarray(mean, one)) / np.asarray(std, one)
+
+
+@pytest.mark.parametrize("mean,std", [((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), (0.5, 0.25)])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_fused_numpy(pixels, wanted, dtype, mean, std):
+    stage = motley.RandAugment(seed=7, normalize=(mean, std), dtype=dtype)
+    want = normalised(wanted, mean, std).astype(dtype)
+    for _ in range(2):  # the second call is the first's, kept
+        out = stage(pixels, sample_ids=range(12))
+        assert out.dtype == np.dtype(dtype)
+        np.testing.assert_array_equal(out, want)
+    out = np.zeros(pixels.shape, dtype)
+    assert stage(pixels, sample_ids=range(12), out=out) is out
+    np.testing.assert_array_equal(out, want)
+    chw = motley.RandAugment(seed=7, normalize=(mean, std), dtype=dtype, output_layout="chw")(pixels, sample_ids=range(12))
+    assert chw.flags.c_contiguous
+    np.testing.assert_array_equal(chw, want.transpose(0, 3, 1, 2))
+    with pytest.raises(motley.ArgumentError, match="cannot work in place"):
+        stage.apply_(pixels)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8"])
+@pytest.mark.parametrize("layout", [None, "chw", "hwc", "channels_last"])
+@needs_torch
+def test_fused_torch(pixels, wanted, device, dtype, layout):
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    source = torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2).contiguous()
+    normalize = None if dtype == "uint8" else (mean, std)
+    stage = motley.RandAugment(seed=7, normalize=normalize, dtype=getattr(torch, dtype), output_layout=layout)
+    want = torch.from_numpy(wanted if normalize is None else normalised(wanted, mean, std)).to(getattr(torch, dtype))
+    for _ in range(2):
+        out = stage(source, sample_ids=range(12))
+        assert out.dtype == getattr(torch, dtype) and out.device == source.device
+        assert torch.equal(out.cpu() if layout == "hwc" else out.cpu().permute(0, 2, 3, 1), want)
+    assert out.is_contiguous(memory_format=torch.channels_last if layout == "channels_last" else torch.contiguous_format)
+    one = stage(source[3], sample_ids=3)
+    assert torch.equal(one, out[3])
+
+
+# ---- mistakes ----
+
+
+@pytest.mark.parametrize("shape,layout,message", [
+    ((2, 30, 20, 3), "chw", r"shape \(2, 30, 20, 3\), which in layout 'chw' is 30 channels, want 1 to 4; is it layout='hwc'"),
+    ((2, 3, 30, 20), None, r"in layout 'hwc' is 20 channels, want 1 to 4; is it layout='chw'"),
+    ((2, 2, 30, 20, 3), None, "want 3 axes, or one more in front"),
+    ((5,), None, "want 3 axes"),
+    ((2, 30, 20, 3), "nhwc", "layout is 'nhwc', want 'chw', 'hwc' or 'hw'"),
+])
+def test_wrong_shapes(shape, layout, message):
+    with pytest.raises(motley.ArgumentError, match=message):
+        motley.RandAugment()(np.zeros(shape, np.uint8), layout=layout)
+
+
+def test_other_mistakes(pixels):
+    stage = motley.RandAugment()
+    for wrong, message in ((pixels.astype(np.float32), "the images' dtype is float32, want uint8"), ("picture.png", "images are a builtins.str")):
+        with pytest.raises(motley.ArgumentError, match=message):
+            stage(wrong)
+    fixed = pixels.copy()
+    fixed.flags.writeable = False
+    assert stage(fixed).shape == pixels.shape
+    with pytest.raises(motley.ArgumentError, match="read-only"):
+        stage.apply_(fixed)
+    with pytest.raises(motley.ArgumentError, match="read-only"):
+        stage(pixels, out=fixed)
+    with pytest.raises(motley.ArgumentError, match="dst: count is 11, want src's 12"):
+        stage(pixels, out=np.empty_like(pixels[:11]))
+    with pytest.raises(motley.ArgumentError, match="overlaps|overlap"):
+        stage(pixels[:, :-1], out=pixels[:, 1:])
+    with pytest.raises(motley.ArgumentError, match="output_layout is 'nchw'"):
+        motley.RandAugment(output_layout="nchw")
+    with pytest.raises(motley.ArgumentError, match="dtype is 'int8', want uint8, float32, float16, bfloat16"):
+        motley.RandAugment(dtype="int8")
+    with pytest.raises(motley.ArgumentError, match="normalize has 2 numbers, the images have 3 channels"):
+        motley.RandAugment(normalize=((0, 0), (1, 1)))(pixels)
+    with pytest.raises(motley.ArgumentError, match=r"epoch is \d+, want under 2\^30"):
+        stage(pixels, epoch=2**30)
+
+
+def test_empty_batches():
+    stage = motley.RandAugment()
+    out, draws = stage(np.zeros((0, 8, 8, 3), np.uint8), return_draws=True)
+    assert out.shape == (0, 8, 8, 3) and draws == []
+
+
+# ---- threads, processes, streams ----
+
+
+def test_threads_share_a_stage(pixels, wanted):
+    stage, wrong = motley.RandAugment(seed=7), []
+
+    def work():
+        for _ in range(20):
+            if not np.array_equal(stage(pixels, sample_ids=range(12)), wanted):
+                wrong.append(threading.get_ident())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_other_threads_run_meanwhile():
+    """The interpreter's lock is not held while pixels are worked on."""
+    big = np.random.default_rng(0).integers(0, 256, (48, 512, 512, 3), np.uint8)
+    stage = motley.Stage("motley: 1\nname: slow\nbranches:\n  - {op: gaussian_blur, value: 3}\n", threads=1)
+    ticks, done = [0], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks[0] += 1
+            time.sleep(0.001)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    start = time.perf_counter()
+    stage.apply_(big)
+    seconds, counted = time.perf_counter() - start, ticks[0]
+    done.set()
+    ticker.join()
+    assert seconds > 0.05, "the batch is too small to tell"
+    assert counted > seconds * 100
+
+
+@contextlib.contextmanager
+def forked():
+    """The body runs in a forked child; its failure is the parent's."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child:
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        yield False
+        return
+    status = 1
+    try:
+        yield True
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def test_forked_children_work(pixels, wanted):
+    stage = motley.RandAugment(seed=7, threads=3)
+    np.testing.assert_array_equal(stage(pixels, sample_ids=range(12)), wanted)  # the parent has threads by now
+    with forked() as child:
+        if child:
+            assert np.array_equal(stage(pixels, sample_ids=range(12)), wanted)
+            assert not contexts.local.contexts.keys() - {(None, 3)}
+    np.testing.assert_array_equal(stage(pixels, sample_ids=range(12)), wanted)
+
+
+def test_cuda_in_a_forked_child_is_refused(monkeypatch):
+    monkeypatch.setattr(contexts, "_cuda_used", True)  # as after a call on a CUDA tensor
+    with forked() as child:
+        if child:
+            with pytest.raises(motley.UnsupportedError, match="before this process was forked.*'spawn' or 'forkserver'"):
+                contexts.context_of(0)
+
+
+def test_without_a_device_cuda_is_refused():
+    if torch is not None and torch.cuda.is_available():
+        pytest.skip("there is a device")
+    with pytest.raises(motley.UnsupportedError, match="CUDA"):
+        contexts.context_of(0)
+
+
+@cuda
+def test_work_goes_to_the_current_stream(pixels, wanted):
+    stage = motley.RandAugment(seed=7)
+    source = torch.from_numpy(pixels).cuda().permute(0, 3, 1, 2).contiguous()
+    stage(source, sample_ids=range(12))
+    torch.cuda.synchronize()
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        late = torch.zeros_like(source)
+        torch.cuda._sleep(2_000_000_000)  # about a second
+        late.copy_(source)
+        start = time.perf_counter()
+        out = stage(late, sample_ids=range(12))
+        queued = time.perf_counter() - start
+        assert not stream.query(), "the stream was not busy: nothing was shown"
+    assert queued < 0.3, "the call waited for the stream"
+    stream.synchronize()
+    assert torch.equal(out.cpu().permute(0, 2, 3, 1), torch.from_numpy(wanted))
+
+
+@cuda
+def test_many_devices(pixels, wanted):
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one device")
+    stage = motley.RandAugment(seed=7)
+    outs = [stage(torch.from_numpy(pixels).to(f"cuda:{i}"), sample_ids=range(12), layout="hwc") for i in range(2)]
+    for i, out in enumerate(outs):
+        assert out.device.index == i and np.array_equal(out.cpu(), wanted)
+    with pytest.raises(motley.ArgumentError, match="out is on CUDA device 1, the images on CUDA device 0"):
+        stage(outs[0], out=outs[1])
+
+
+@cuda
+def test_a_call_costs_little(pixels):
+    """Host time of a call in steady state; the bound is five times the aim, for a busy machine."""
+    stage = motley.RandAugment(seed=7)
+    batch = torch.from_numpy(pixels).cuda().permute(0, 3, 1, 2).contiguous()
+    times = []
+    for _ in range(300):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        stage.apply_(batch)
+        times.append(time.perf_counter() - start)
+    print(f"apply_: {sorted(times)[150] * 1e6:.1f} us")
+    assert sorted(times)[150] < 50e-6
