@@ -25,6 +25,20 @@ typedef struct mot_job {
     int32_t *drawn_counts;           /* [count], or NULL */
 } mot_job;
 
+/* What a run left behind, on the host; mot_last_clear frees the arrays. */
+typedef struct mot_last {
+    size_t count, max_steps;
+    mot_step *steps;      /* [count][max_steps], as drawn; on the CPU without those that change nothing */
+    int32_t *step_counts; /* [count] */
+    uint32_t *order;      /* [count] */
+    motley_subbatch *batches; /* [batches_count], as motley_subbatches has them; room for `count` */
+    size_t batches_count;
+} mot_last;
+
+/* Room for `count` images of `max_steps` steps. */
+motley_status mot_last_make(mot_last *last, size_t count, size_t max_steps, motley_error *error);
+void mot_last_clear(mot_last *last);
+
 typedef struct mot_backend {
     motley_backend id;
     const char *name;
@@ -34,6 +48,14 @@ typedef struct mot_backend {
     /* Checks that need the backend (is this pointer on my device?), before anything is touched. */
     motley_status (*validate)(void *state, const mot_job *job, motley_error *error);
     motley_status (*run)(void *state, const mot_job *job, motley_error *error);
+    /* How the last run() sorted its images: waits for it and copies it out. `last` is all zero before. */
+    motley_status (*look_back)(void *state, mot_last *last, motley_error *error);
+    /* The calls of motley/memory.h; all NULL where the device's memory is the host's. */
+    motley_status (*create_memory)(void *state, motley_memory_kind kind, size_t bytes, void **memory,
+                                   motley_error *error);
+    void (*destroy_memory)(void *state, void *memory);
+    motley_status (*copy)(void *state, void *to, const void *from, size_t bytes, void *stream, motley_error *error);
+    motley_status (*wait)(void *state, void *stream, motley_error *error);
 } mot_backend;
 
 extern const mot_backend mot_backend_cpu;

@@ -2,8 +2,7 @@
 /* The CPU backends: draws, sorts the images so that threads end together, and runs each image's passes.
  *
  * A batch is worked through in blocks. For a block, every image gets an `image_work` (what it drew, which kernels do
- * it, what that costs); these are put in order, heavy first, equal signatures together; then the workers take one
- * image after the other. The reference backend is the same code with the reference's rows. */
+ * it, what that costs); these are put in order, heavy first; then the workers take one image after the other. The reference backend is the same code with the reference's rows. */
 #include "kernels/cpu.h"
 #include "augmentations/table.h"
 #include "dispatch/backend.h"
@@ -39,15 +38,8 @@ void __tsan_release(void *address);
 /* What one image of the block has to go through. */
 typedef struct image_work {
     uint32_t first_step, steps; /* in the arena; those that change nothing are left out */
-    uint32_t signature;         /* of ops and interpolations: equal for images that take the same kernels */
     float cost;                 /* nanoseconds, roughly */
 } image_work;
-
-/* Images of equal signature that stand together in the order. */
-typedef struct sub_batch {
-    uint32_t first, count; /* in `order` */
-    uint32_t signature;
-} sub_batch;
 
 /* Memory of one worker. */
 typedef struct worker {
@@ -64,11 +56,10 @@ typedef struct cpu_state {
     /* Of the current block; grown as needed and kept. */
     mot_step *steps; /* [BLOCK][steps_per_image] */
     size_t steps_room;
-    image_work *work;   /* [work_room] */
-    uint32_t *order;    /* [work_room], and as many again to sort in */
-    sub_batch *batches; /* [work_room] */
+    image_work *work; /* [work_room] */
+    uint32_t *order;  /* [work_room], and as many again to sort in */
     size_t work_room;
-    size_t batches_count;
+    size_t last_count, last_steps_per_image; /* of the last batch that was run */
 } cpu_state;
 
 /* One call of run(), as the workers see it. */
@@ -120,12 +111,8 @@ static void note_costs(task *t, size_t i)
     const mot_view src = mot_batch_view(t->job->src, t->first + i), dst = work_view(t->job, t->first + i);
     const mot_step *steps = &t->state->steps[work->first_step];
     float cost = 100; /* an image that nothing happens to is copied */
-    uint32_t signature = work->steps;
-    for (uint32_t s = 0; s < work->steps; s++) {
+    for (uint32_t s = 0; s < work->steps; s++)
         cost += (float)mot_cpu_find(t->state->rows, &steps[s], &dst, &dst)->cost;
-        signature = (signature * 31u + (uint32_t)steps[s].op) * 4u + steps[s].interpolation;
-    }
-    work->signature = signature;
     work->cost = cost * 1e-3f * (float)src.width * (float)src.height;
 }
 
@@ -173,8 +160,7 @@ static uint32_t lightness(const image_work *work)
     return 0xFFFFu - (bits >> 15);
 }
 
-/* Puts the block's images in order, heavy first; images of one cost, and so those of one signature and size, stay
- * together. A radix sort: two passes over 8 bits, stable. Then names the sub-batches. */
+/* Puts the block's images in order, heavy first. A radix sort: two passes over 8 bits, stable. */
 static void sort_block(task *t)
 {
     cpu_state *state = t->state;
@@ -192,15 +178,6 @@ static void sort_block(task *t)
         uint32_t *swap = from;
         from = to;
         to = swap;
-    }
-    state->batches_count = 0;
-    for (uint32_t i = 0; i < t->count; i++) {
-        const uint32_t signature = state->work[state->order[i]].signature;
-        sub_batch *last = &state->batches[state->batches_count - (state->batches_count > 0)];
-        if (state->batches_count > 0 && last->signature == signature)
-            last->count++;
-        else
-            state->batches[state->batches_count++] = (sub_batch){ i, 1, signature };
     }
 }
 
@@ -381,12 +358,10 @@ static motley_status reserve(cpu_state *state, const mot_job *job, size_t steps_
     if (block > state->work_room) {
         free(state->work);
         free(state->order);
-        free(state->batches);
         state->work_room = 0;
         state->work = malloc(block * sizeof *state->work);
         state->order = malloc(2 * block * sizeof *state->order);
-        state->batches = malloc(block * sizeof *state->batches);
-        if (!state->work || !state->order || !state->batches)
+        if (!state->work || !state->order)
             return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the work list of %zu images", block);
         state->work_room = block;
     }
@@ -435,6 +410,7 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     cpu_state *state = opaque;
     task t = { .state = state, .job = job };
     t.steps_per_image = job->policy ? job->policy->tables.max_steps : 1;
+    state->last_count = 0;
     MOT_TRY(reserve(state, job, t.steps_per_image, error));
     if (job->drawn)
         MOT_TRY(write_draws(job, error));
@@ -452,6 +428,55 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
         sort_block(&t);
         on_all_workers(&t, image_part, 1, t.first + t.count == job->count);
     }
+    state->last_count = job->count;
+    state->last_steps_per_image = t.steps_per_image;
+    return MOTLEY_OK;
+}
+
+/* ---- looking back ---- */
+
+/* The sub-batch that an image of these steps belongs to: its most costly op, of equals the first of the table. */
+static motley_subbatch subbatch_of(const cpu_state *state, const mot_step *steps, uint32_t count)
+{
+    static const mot_view dense = { .width = 1, .height = 1, .channels = 3, .row = 3, .pixel = 3, .channel = 1 };
+    motley_subbatch own = { .op = -1 };
+    double most = -1;
+    for (uint32_t s = 0; s < count; s++) {
+        const motley_shape shape = mot_op_table[steps[s].op].info.shape;
+        mot_step plain = steps[s];
+        plain.interpolation = MOTLEY_NEAREST; /* an op has one place among the others */
+        const double cost = mot_cpu_find(state->rows, &plain, &dense, &dense)->cost;
+        if (cost > most || (cost == most && steps[s].op < own.op)) {
+            most = cost;
+            own.op = steps[s].op;
+        }
+        own.spatial += own.spatial < 3 && (shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_STENCIL ||
+                                           shape == MOTLEY_SHAPE_BLUR);
+    }
+    return own;
+}
+
+static motley_status look_back(void *opaque, mot_last *last, motley_error *error)
+{
+    const cpu_state *state = opaque;
+    MOT_REQUIRE(state->last_count > 0, error, "no batch was run yet that could be looked at");
+    if (state->last_count > BLOCK)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "the last batch had %zu images, but the steps of at most %d are kept", state->last_count, BLOCK);
+    MOT_TRY(mot_last_make(last, state->last_count, state->last_steps_per_image, error));
+    memcpy(last->steps, state->steps, last->count * last->max_steps * sizeof *last->steps);
+    memcpy(last->order, state->order, last->count * sizeof *last->order);
+    for (size_t at = 0; at < last->count; at++) {
+        const image_work *work = &state->work[last->order[at]];
+        motley_subbatch own = subbatch_of(state, &state->steps[work->first_step], work->steps);
+        motley_subbatch *before = last->batches_count ? &last->batches[last->batches_count - 1] : NULL;
+        last->step_counts[last->order[at]] = (int32_t)work->steps;
+        own.first = at;
+        if (before && before->op == own.op && before->spatial == own.spatial)
+            before->count++;
+        else
+            own.count = 1, last->batches[last->batches_count++] = own;
+    }
     return MOTLEY_OK;
 }
 
@@ -468,7 +493,6 @@ static void destroy(void *opaque)
     free(state->steps);
     free(state->work);
     free(state->order);
-    free(state->batches);
     free(state);
 }
 
@@ -510,8 +534,8 @@ static motley_status create_reference(const motley_context_params *params, void 
 }
 
 const mot_backend mot_backend_cpu = {
-    .id = MOTLEY_BACKEND_CPU, .name = "cpu", .create = create_cpu, .destroy = destroy, .run = run
+    .id = MOTLEY_BACKEND_CPU, .name = "cpu", .create = create_cpu, .destroy = destroy, .run = run, .look_back = look_back
 };
 const mot_backend mot_backend_reference = {
-    .id = MOTLEY_BACKEND_REFERENCE, .name = "reference", .create = create_reference, .destroy = destroy, .run = run
+    .id = MOTLEY_BACKEND_REFERENCE, .name = "reference", .create = create_reference, .destroy = destroy, .run = run, .look_back = look_back
 };

@@ -44,6 +44,7 @@ typedef struct cuda_state {
     sent_tables tables[TABLES_KEPT];
     unsigned tables_next;
     cudaStream_t last_stream;
+    size_t last_count, last_max_steps; /* of the last batch that was queued */
     cudaEvent_t done; /* recorded after each call, so that another stream waits for the workspace */
     int queued;
     uint8_t place[MOT_OP_COUNT];
@@ -488,7 +489,12 @@ static motley_status run_on_device(cuda_state *s, const mot_job *job, motley_err
     if (s->queued && s->last_stream != stream && !captured)
         CUDA_TRY(cudaStreamWaitEvent(stream, s->done, 0), "waiting for the workspace");
     MOT_TRY(reserve(s, job->count, job->policy ? job->policy->tables.max_steps : 1, stream, error));
+    s->last_count = 0;
     const motley_status status = queue_work(s, job, stream, error);
+    if (status == MOTLEY_OK) {
+        s->last_count = job->count;
+        s->last_max_steps = job->policy ? job->policy->tables.max_steps : 1;
+    }
     if (!captured) {
         CUDA_TRY(cudaEventRecord(s->done, stream), "recording an event");
         s->queued = 1;
@@ -507,9 +513,129 @@ static motley_status run(void *state, const mot_job *job, motley_error *error)
     return status;
 }
 
+/* ---- looking back ---- */
+
+/* The sub-batches from where each bucket begins: what plan_cuda.h says of buckets, turned round. */
+static void name_batches(const cuda_state *s, const int32_t *first, mot_last *last)
+{
+    int op_at[MOT_OP_COUNT + 1];
+    for (int op = 0; op < MOT_OP_COUNT; op++)
+        op_at[s->place[op]] = op;
+    op_at[MOT_OP_COUNT] = -1;
+    for (int b = 0; b < MOT_BUCKETS; b++)
+        if (first[b + 1] > first[b])
+            last->batches[last->batches_count++] =
+                (motley_subbatch){ .op = op_at[b % (MOT_OP_COUNT + 1)],
+                                   .spatial = 3 - b / (MOT_OP_COUNT + 1),
+                                   .first = (size_t)first[b],
+                                   .count = (size_t)(first[b + 1] - first[b]) };
+}
+
+static motley_status copy_back(const cuda_state *s, mot_last *last, mot_cuda_turn *turns, motley_error *error)
+{
+    int32_t first[MOT_BUCKETS + 1];
+    const size_t n = last->count;
+    CUDA_TRY(cudaDeviceSynchronize(), "waiting for the batch"); /* also for a graph's replay on some other stream */
+    CUDA_TRY(cudaMemcpy(last->steps, s->plan.steps, n * last->max_steps * sizeof(mot_step), cudaMemcpyDeviceToHost),
+             "copying the steps");
+    CUDA_TRY(cudaMemcpy(last->step_counts, s->plan.step_count, n * sizeof(int32_t), cudaMemcpyDeviceToHost),
+             "copying the numbers of steps");
+    CUDA_TRY(cudaMemcpy(turns, s->plan.order, n * sizeof *turns, cudaMemcpyDeviceToHost), "copying the order");
+    CUDA_TRY(cudaMemcpy(first, s->plan.first, sizeof first, cudaMemcpyDeviceToHost), "copying the sub-batches");
+    for (size_t i = 0; i < n; i++) {
+        if (last->step_counts[i] < 0 || (size_t)last->step_counts[i] > last->max_steps)
+            return mot_fail(error, MOTLEY_ERR_INTERNAL, "image %zu has %d steps, want at most %zu", i,
+                            (int)last->step_counts[i], last->max_steps);
+        last->order[i] = (uint32_t)turns[i].sample;
+    }
+    name_batches(s, first, last);
+    return MOTLEY_OK;
+}
+
+static motley_status look_back(void *state, mot_last *last, motley_error *error)
+{
+    cuda_state *const s = state;
+    int before;
+    MOT_REQUIRE(s->last_count > 0, error, "no batch was run yet that could be looked at");
+    mot_cuda_turn *const turns = malloc(s->last_count * sizeof *turns);
+    if (!turns)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the order of %zu images", s->last_count);
+    motley_status status = mot_last_make(last, s->last_count, s->last_max_steps, error);
+    if (status == MOTLEY_OK)
+        status = on_device(s, &before, error);
+    if (status == MOTLEY_OK) {
+        status = copy_back(s, last, turns, error);
+        back_to(s, before);
+    }
+    if (status != MOTLEY_OK)
+        mot_last_clear(last);
+    free(turns);
+    return status;
+}
+
+/* ---- memory for the caller ---- */
+
+static motley_status create_memory(void *state, motley_memory_kind kind, size_t bytes, void **memory,
+                                   motley_error *error)
+{
+    cuda_state *const s = state;
+    int before;
+    MOT_TRY(on_device(s, &before, error));
+    const cudaError_t code =
+        kind == MOTLEY_MEMORY_HOST ? cudaHostAlloc(memory, bytes, cudaHostAllocPortable) : cudaMalloc(memory, bytes);
+    back_to(s, before);
+    if (code == cudaSuccess)
+        return MOTLEY_OK;
+    cudaGetLastError();
+    *memory = NULL;
+    return cuda_fail(error, kind == MOTLEY_MEMORY_HOST ? "allocating pinned memory" : "allocating device memory", code);
+}
+
+static void destroy_memory(void *state, void *memory)
+{
+    cuda_state *const s = state;
+    struct cudaPointerAttributes attributes;
+    int before;
+    if (on_device(s, &before, NULL) != MOTLEY_OK)
+        return;
+    if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess && attributes.type == cudaMemoryTypeHost)
+        cudaFreeHost(memory);
+    else
+        cudaFree(memory);
+    cudaGetLastError();
+    back_to(s, before);
+}
+
+static motley_status copy(void *state, void *to, const void *from, size_t bytes, void *stream, motley_error *error)
+{
+    cuda_state *const s = state;
+    int before;
+    MOT_TRY(on_device(s, &before, error));
+    const cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+    back_to(s, before);
+    CUDA_TRY(code, "copying");
+    return MOTLEY_OK;
+}
+
+static motley_status wait(void *state, void *stream, motley_error *error)
+{
+    cuda_state *const s = state;
+    int before;
+    MOT_TRY(on_device(s, &before, error));
+    const cudaError_t code = cudaStreamSynchronize(stream);
+    back_to(s, before);
+    CUDA_TRY(code, "waiting for the stream");
+    return MOTLEY_OK;
+}
+
 const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,
                                        .name = "cuda",
                                        .create = create,
                                        .destroy = destroy,
                                        .validate = validate,
-                                       .run = run };
+                                       .run = run,
+                                       .look_back = look_back,
+                                       .create_memory = create_memory,
+                                       .destroy_memory = destroy_memory,
+                                       .copy = copy,
+                                       .wait = wait };

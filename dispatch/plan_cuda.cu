@@ -151,10 +151,10 @@ static __global__ void __launch_bounds__(DRAW_THREADS) draw_kernel(const __grid_
         }
         bucket = find_bucket(steps, count, d.place);
         steps_here = count;
+        d.plan.step_count[i] = count;
         if (alone) {
             rank = atomicAdd(&first[bucket], 1);
         } else {
-            d.plan.step_count[i] = count;
             d.plan.bucket[i] = bucket;
             d.plan.rank[i] = atomicAdd(&d.plan.filled[bucket], 1);
         }

@@ -17,9 +17,11 @@
 #include "motley/context.h"
 #include "motley/dlpack.h"
 #include "motley/image.h"
+#include "motley/memory.h"
 #include "motley/op.h"
 #include "motley/policy.h"
 #include "motley/status.h"
+#include "motley/subbatch.h"
 #include "motley/version.h"
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static motley_step told(const mot_step *step)
+motley_step mot_step_told(const mot_step *step)
 {
     const motley_op_info *info = &mot_op_table[step->op].info;
     motley_step out = { .op = step->op, .level = step->level };
@@ -54,7 +54,7 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
                                       channels, drawn);
         step_counts[i] = n;
         for (int s = 0; s < n; s++)
-            steps[i * room + (size_t)s] = told(&drawn[s]);
+            steps[i * room + (size_t)s] = mot_step_told(&drawn[s]);
     }
     return MOTLEY_OK;
 }

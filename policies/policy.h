@@ -3,7 +3,8 @@
 #ifndef MOT_POLICY_H
 #define MOT_POLICY_H
 
-#include "motley/policy.h"
+#include "augmentations/step.h"
+#include "motley/apply.h"
 #include "policies/tables.h"
 
 #include <stdbool.h>
@@ -114,6 +115,9 @@ extern const char *const mot_arithmetic_names[2],
                                                               *const mot_rounding_names[3],
                                                                   *const mot_interpolation_names[3],
                                                                       *const mot_profile_names[5];
+
+/* A step in the op's units, as motley_draw tells it. */
+motley_step mot_step_told(const mot_step *step);
 
 /* A deep copy without the compiled part, or NULL. */
 motley_policy *mot_policy_copy(const motley_policy *policy);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Memory of a context's device, for programs that bring none of their own: the same calls on the CPU and on CUDA. */
+#ifndef MOTLEY_MEMORY_H
+#define MOTLEY_MEMORY_H
+
+#include "motley/context.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum motley_memory_kind {
+    MOTLEY_MEMORY_DEVICE = 0, /* what a batch points to; CPU: host memory */
+    MOTLEY_MEMORY_HOST = 1    /* host memory that the device copies to and from without waiting (pinned) */
+} motley_memory_kind;
+
+/** Memory of `size_bytes`, aligned to 256 bytes, content unspecified. It may outlive neither its context nor its use.
+ *  Errors   MEMORY, CUDA. *memory is NULL then. */
+MOTLEY_API motley_status motley_memory_create(motley_context *context, motley_memory_kind kind, size_t size_bytes,
+                                              void **memory, motley_error *error);
+
+/** Frees what motley_memory_create made. CUDA: waits for the device. */
+MOTLEY_API void motley_memory_destroy(motley_context *context, void *memory);
+
+/** Copies bytes between host and device, either way, or within one of them; the places must not overlap.
+ *
+ *  Stream   CUDA: queued on `stream`. From or to host memory that is not MOTLEY_MEMORY_HOST, it may wait for the copy.
+ *           CPU: `stream` is NULL and the copy is done on return. */
+MOTLEY_API motley_status motley_memory_copy(motley_context *context, void *to, const void *from, size_t size_bytes,
+                                            void *stream, motley_error *error);
+
+/** Waits until all that was queued on `stream` is done; errors of that work surface here. CPU: nothing to wait for. */
+MOTLEY_API motley_status motley_context_wait(motley_context *context, void *stream, motley_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a backend drew, word for word, and how it sorted it: for every built-in policy the steps that the last call left
+ * behind equal the host's bit for bit, and the sub-batches partition the batch and fit what each image drew.
+ *
+ *     test_subbatches cpu|cuda [--require]
+ *
+ * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
+#include "augmentations/table.h"
+#include "dispatch/backend.h"
+#include "policies/draw.h"
+#include "tests/inputs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define SKIPPED 77
+#define IMAGES 1500 /* of several CTAs, the last of them not full */
+#define SIDE 40     /* most of a side */
+
+static long steps_compared, failures;
+
+static void need(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "test_subbatches: %s\n", what);
+        exit(2);
+    }
+}
+
+static void fail(const char *policy, size_t image, const char *what)
+{
+    fprintf(stderr, "%s, image %zu: %s\n", policy, image, what);
+    if (++failures >= 30)
+        exit(1);
+}
+
+/* A batch of mixed sizes, with ids that are not in order. */
+typedef struct set {
+    motley_context *context;
+    uint8_t *memory;
+    motley_image images[IMAGES];
+    uint64_t ids[IMAGES];
+    motley_batch batch;
+    motley_samples samples;
+} set;
+
+static void make_set(set *s, motley_context *context, size_t count)
+{
+    void *memory;
+    uint64_t state = 3;
+    const size_t bytes = IMAGES * SIDE * SIDE * 3;
+    uint8_t *const host = malloc(bytes);
+    need(host && motley_memory_create(context, MOTLEY_MEMORY_DEVICE, bytes, &memory, NULL) == MOTLEY_OK, "no memory");
+    for (size_t i = 0; i < bytes; i++)
+        host[i] = (uint8_t)input_random(&state);
+    need(motley_memory_copy(context, memory, host, bytes, NULL, NULL) == MOTLEY_OK, "copying the images failed");
+    free(host);
+    *s = (set){ .context = context, .memory = memory };
+    for (size_t i = 0; i < count; i++) {
+        const int32_t w = 1 + (int32_t)(input_random(&state) % SIDE), h = 1 + (int32_t)(input_random(&state) % SIDE);
+        s->images[i] = (motley_image){ s->memory + i * SIDE * SIDE * 3, w, h, 3 * w, 3, 1 };
+        s->ids[i] = i % 3 ? input_random(&state) : i;
+    }
+    s->batch = (motley_batch){ .count = count, .channels = 3, .images = s->images };
+}
+
+/* ---- the draws ---- */
+
+static int same_step(const mot_step *a, const mot_step *b)
+{
+    return memcmp(&a->arg, &b->arg, sizeof a->arg) == 0 && memcmp(&a->value, &b->value, sizeof a->value) == 0 &&
+           a->op == b->op && a->level == b->level && a->interpolation == b->interpolation &&
+           memcmp(a->fill, b->fill, sizeof a->fill) == 0;
+}
+
+/* The raw steps of image i against the host's; on the CPU those that change nothing are not kept. */
+static void compare_steps(const set *s, const motley_policy *policy, const mot_last *last, size_t i, int keeps_all)
+{
+    mot_step drawn[MOT_MAX_STEPS];
+    const uint64_t id = s->samples.ids ? s->samples.ids[i] : s->samples.first + i;
+    const int n = mot_draw_sample(&policy->tables, s->samples.seed, s->samples.epoch, id, s->images[i].width,
+                                  s->images[i].height, s->batch.channels, drawn);
+    const mot_step *found = &last->steps[i * last->max_steps];
+    int kept = 0;
+    for (int k = 0; k < n; k++) {
+        if (!keeps_all && drawn[k].arg.flags & MOT_ARG_IDENTITY)
+            continue;
+        if (kept < last->step_counts[i] && !same_step(&found[kept], &drawn[k])) {
+            char what[160];
+            snprintf(what, sizeof what, "step %d is %s(%.17g), want %s(%.17g), or differs in what is prepared", kept,
+                     mot_op_table[found[kept].op].info.name, found[kept].value, mot_op_table[drawn[k].op].info.name,
+                     drawn[k].value);
+            fail(motley_policy_name(policy), i, what);
+            return;
+        }
+        kept++;
+        steps_compared++;
+    }
+    if (kept != last->step_counts[i])
+        fail(motley_policy_name(policy), i, "it has another number of steps than the host draws");
+}
+
+static void check_draws(const set *s, const motley_policy *policy)
+{
+    mot_last last = { 0 };
+    motley_error error;
+    need(s->context->backend->look_back(s->context->state, &last, &error) == MOTLEY_OK, error.message);
+    need(last.count == s->batch.count && last.max_steps == motley_policy_max_steps(policy), "another batch was left");
+    for (size_t i = 0; i < last.count; i++)
+        compare_steps(s, policy, &last, i, s->context->backend->id == MOTLEY_BACKEND_CUDA);
+    mot_last_clear(&last);
+}
+
+/* ---- the sub-batches ---- */
+
+/* Whether `op` is among the steps of image i, and how many of them are spatial. */
+static int look_at_steps(const motley_subbatches *all, size_t i, int32_t op, int32_t *spatial)
+{
+    int found = op < 0 && all->step_counts[i] == 0;
+    *spatial = 0;
+    for (int32_t k = 0; k < all->step_counts[i]; k++) {
+        const motley_step *step = &all->steps[i * all->max_steps + (size_t)k];
+        const motley_shape shape = motley_op_get(step->op)->shape;
+        found |= step->op == op;
+        *spatial += shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_STENCIL || shape == MOTLEY_SHAPE_BLUR;
+    }
+    return found;
+}
+
+static void check_subbatches(const set *s, const char *name)
+{
+    static uint8_t lighter[MOT_OP_COUNT][MOT_OP_COUNT]; /* [a][b]: an image with a and b was sorted under a */
+    uint8_t seen[IMAGES] = { 0 };
+    motley_subbatches *all;
+    motley_error error;
+    size_t next = 0;
+    need(motley_context_subbatches(s->context, &all, &error) == MOTLEY_OK, error.message);
+    need(all->images_count == s->batch.count, "the sub-batches are of another batch");
+    for (size_t b = 0; b < all->count; b++) {
+        const motley_subbatch *sub = &all->subbatches[b];
+        if (sub->first != next || sub->count == 0 || next + sub->count > all->images_count)
+            fail(name, next, "the sub-batches do not lie one after the other");
+        next += sub->count;
+        for (size_t k = sub->first; k < next && k < all->images_count; k++) {
+            const size_t i = all->images[k];
+            int32_t spatial;
+            if (i >= all->images_count || seen[i]++)
+                fail(name, i, "it is in two sub-batches, or not of the batch");
+            if (i >= all->images_count)
+                continue;
+            if (!look_at_steps(all, i, sub->op, &spatial))
+                fail(name, i, "its sub-batch's op is not among its steps");
+            if (sub->spatial != (spatial < 3 ? spatial : 3))
+                fail(name, i, "its sub-batch has another number of spatial steps");
+            for (int32_t k2 = 0; sub->op >= 0 && k2 < all->step_counts[i]; k2++) {
+                const int32_t other = all->steps[i * all->max_steps + (size_t)k2].op;
+                lighter[sub->op][other] |= other != sub->op;
+                if (lighter[other][sub->op] && other != sub->op)
+                    fail(name, i, "of two ops, now the one and now the other is the more costly");
+            }
+        }
+    }
+    if (next != all->images_count)
+        fail(name, next, "the sub-batches leave images out");
+    if (s->context->backend->id == MOTLEY_BACKEND_CUDA) /* one bucket of each kind */
+        for (size_t b = 1; b < all->count; b++)
+            for (size_t a = 0; a < b; a++)
+                if (all->subbatches[a].op == all->subbatches[b].op &&
+                    all->subbatches[a].spatial == all->subbatches[b].spatial)
+                    fail(name, all->subbatches[b].first, "two sub-batches are of one kind");
+    motley_subbatches_destroy(all);
+}
+
+static void check_policy(set *s, const motley_policy *policy)
+{
+    motley_error error;
+    for (uint32_t epoch = 0; epoch < 3; epoch++) {
+        s->samples = (motley_samples){
+            .seed = 77 + epoch * UINT64_C(0x100000001), .epoch = epoch * 80, .first = epoch ? 1u << 31 : 0,
+            .ids = epoch == 2 ? s->ids : NULL
+        };
+        const motley_apply_params params = { .samples = s->samples };
+        need(motley_apply(s->context, policy, &s->batch, &s->batch, &params, &error) == MOTLEY_OK, error.message);
+        check_draws(s, policy);
+        check_subbatches(s, motley_policy_name(policy));
+    }
+}
+
+static void check_builtin(set *large, set *small, const char *name)
+{
+    const motley_policy_changes five = { .repeat = 5 };
+    motley_policy *policy, *longer;
+    motley_error error;
+    need(motley_policy_builtin(name, &policy, &error) == MOTLEY_OK, error.message);
+    check_policy(large, policy);
+    check_policy(small, policy);
+    if (strcmp(name, "rand_augment") == 0) { /* so that some images have more than three spatial steps */
+        need(motley_policy_change(policy, &five, &longer, &error) == MOTLEY_OK, error.message);
+        check_policy(large, longer);
+        motley_policy_destroy(longer);
+    }
+    motley_policy_destroy(policy);
+}
+
+static void check_op(set *s)
+{
+    const int op = motley_op_find("rotate");
+    double values[IMAGES];
+    motley_error error;
+    for (size_t i = 0; i < s->batch.count; i++)
+        values[i] = i % 4 ? (double)i : 0; /* every fourth changes nothing */
+    need(motley_op_apply(s->context, op, values, 1, &s->batch, &s->batch, NULL, &error) == MOTLEY_OK, error.message);
+    check_subbatches(s, "rotate");
+}
+
+int main(int argc, char **argv)
+{
+    const int cuda = argc > 1 && strcmp(argv[1], "cuda") == 0, require = argc > 2;
+    static set large, small;
+    motley_context *context;
+    motley_subbatches *none;
+    motley_error error;
+    need(cuda || (argc > 1 && strcmp(argv[1], "cpu") == 0), "usage: test_subbatches cpu|cuda [--require]");
+    const motley_context_params params = { .backend = cuda ? MOTLEY_BACKEND_CUDA : MOTLEY_BACKEND_CPU };
+    if (motley_context_create(&params, &context, &error) != MOTLEY_OK) {
+        printf("skipped: %s\n", error.message);
+        return require ? 1 : SKIPPED;
+    }
+    need(motley_context_subbatches(context, &none, &error) == MOTLEY_ERR_ARGUMENT && !none, "nothing was run yet");
+    make_set(&large, context, IMAGES);
+    make_set(&small, context, 100); /* of one CTA */
+    for (size_t i = 0; i < motley_policy_builtin_count(); i++)
+        check_builtin(&large, &small, motley_policy_builtin_name(i));
+    check_op(&large);
+    check_op(&small);
+    motley_memory_destroy(context, large.memory);
+    motley_memory_destroy(context, small.memory);
+    motley_context_destroy(context);
+    printf("%s: %ld steps of %zu policies compared, %ld failures\n", argv[1], steps_compared,
+           motley_policy_builtin_count(), failures);
+    return failures > 0 || steps_compared == 0;
+}
