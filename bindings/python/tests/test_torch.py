@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 torch = pytest.importorskip("torch")
+from conftest import DEVICES, cuda  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 import motley  # noqa: E402
@@ -16,8 +17,6 @@ from motley.torch import Augmented, Indexed, MotleyCollate, Prefetcher, Stage  #
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 needs_operators = pytest.mark.skipif(not hasattr(torch.library, "custom_op"),
                                      reason=f"torch {torch.__version__} has no torch.library.custom_op")
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-DEVICES = ["cpu", pytest.param("cuda", marks=needs_cuda)]
 FORMATS = [torch.contiguous_format, torch.channels_last]
 
 
@@ -287,7 +286,7 @@ def test_collate_takes_what_data_sets_give():
 
 # ---- CUDA ----
 
-@needs_cuda
+@cuda
 def test_prefetched_memory_is_not_reused_too_early():
     """A slow consumer on the current stream, batches of one size, and nobody who waits: every batch must still be
     what it was when it was handed over."""
@@ -302,7 +301,7 @@ def test_prefetched_memory_is_not_reused_too_early():
         assert torch.equal(got.cpu(), augmented(images, ids).double().sum(dim=(1, 2, 3)))
 
 
-@needs_cuda
+@cuda
 def test_prefetcher_waits_for_batches_that_are_on_the_device():
     """A loader that fills CUDA batches on the current stream: the stage must not read them before they are written."""
     stage = Stage("rand_augment", seed=7).cuda()
@@ -319,7 +318,7 @@ def test_prefetcher_waits_for_batches_that_are_on_the_device():
         assert torch.equal(images.cpu(), augmented(source, ids))
 
 
-@needs_cuda
+@cuda
 def test_prefetcher_overlaps():
     """The stage's work runs while the consumer's stream is busy."""
     stage = Stage("rand_augment").cuda()
@@ -338,7 +337,7 @@ def test_prefetcher_overlaps():
     torch.cuda.synchronize()
 
 
-@needs_cuda
+@cuda
 def test_a_replayed_graph_draws_anew():
     stage = Stage("trivial_augment_wide", seed=7).cuda()
     images = pictures().cuda()

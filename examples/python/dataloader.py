@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three places of a PyTorch DataLoader where Motley can stand. With sample ids, all give the same images."""
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+import motley.torch
+
+SEED, EPOCH = 7, 3
+
+
+def in_the_dataset(dataset, stage):
+    """Image by image, in the workers: what transforms do. Takes images of any sizes."""
+    augmented = motley.torch.Augmented(dataset, stage.policy, seed=SEED)
+    augmented.set_epoch(EPOCH)
+    return [images for images, _ in DataLoader(augmented, batch_size=16, num_workers=2)]
+
+
+def in_collate(dataset, stage):
+    """Batch by batch, in the workers: one call a batch, and the workers' cores do the work."""
+    collate = motley.torch.MotleyCollate(stage, ids=2)
+    collate.set_epoch(EPOCH)
+    loader = DataLoader(motley.torch.Indexed(dataset), batch_size=16, num_workers=2, collate_fn=collate)
+    return [images for images, _, _ in loader]
+
+
+def after_the_batch(dataset, stage, device):
+    """Batch by batch, on the GPU beside the model: the workers only read."""
+    loader = DataLoader(motley.torch.Indexed(dataset), batch_size=16, num_workers=2, pin_memory=device == "cuda")
+    batches = motley.torch.Prefetcher(loader, stage.to(device), device, ids=2)
+    batches.set_epoch(EPOCH)
+    return [images.cpu() for images, _, _ in batches]
+
+
+if __name__ == "__main__":
+    pictures = torch.randint(256, (64, 3, 32, 32), dtype=torch.uint8)
+    dataset = TensorDataset(pictures, torch.arange(64) % 10)
+    stage = motley.torch.Stage("rand_augment", seed=SEED)
+    first = in_the_dataset(dataset, stage)
+    second = in_collate(dataset, stage)
+    third = after_the_batch(dataset, stage, "cuda" if torch.cuda.is_available() else "cpu")
+    for a, b, c in zip(first, second, third):
+        assert torch.equal(a, b) and torch.equal(b, c)
+    print(f"{len(first)} batches, the same in all three places")

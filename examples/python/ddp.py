@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distributed training with torchrun: what a sample gets does not depend on how many ranks there are.
+
+    torchrun --nproc_per_node 2 examples/python/ddp.py
+    torchrun --nproc_per_node 2 examples/python/ddp.py --start-epoch 1 --start-batch 2     # as after a crash
+
+--digests FILE writes what every sample of every epoch looked like, one line each, to compare runs."""
+import argparse
+import hashlib
+import os
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDataset
+
+import motley.torch
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--start-epoch", type=int, default=0)
+    parser.add_argument("--start-batch", type=int, default=0, help="batches of the first epoch that are done already")
+    parser.add_argument("--digests")
+    args = parser.parse_args()
+    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
+    torch.set_num_threads(1)
+
+    pictures = torch.randint(256, (96, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+    dataset = motley.torch.Indexed(TensorDataset(pictures, torch.arange(96) % 10))
+    stage = motley.torch.Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
+    model = DistributedDataParallel(torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, 2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 15 * 15, 10)).to(device))
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.01)
+    sampler = DistributedSampler(dataset)
+    lines = []
+    for epoch in range(args.start_epoch, args.epochs):
+        sampler.set_epoch(epoch)
+        order = list(sampler)
+        if epoch == args.start_epoch:
+            order = order[args.start_batch * 8:]
+        batches = motley.torch.Prefetcher(DataLoader(Subset(dataset, order), batch_size=8), stage, device, ids=2)
+        batches.set_epoch(epoch)
+        for images, labels, ids in batches:
+            loss = torch.nn.functional.cross_entropy(model(images), labels)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            for image, i in zip(images.cpu(), ids.tolist()):
+                lines.append(f"{epoch} {i} {hashlib.sha256(image.numpy().tobytes()).hexdigest()}\n")
+    everyones = [None] * dist.get_world_size()
+    dist.all_gather_object(everyones, lines)
+    if dist.get_rank() == 0:
+        lines = sorted(line for part in everyones for line in part)
+        print(f"{len(lines)} samples on {len(everyones)} ranks, last loss {loss.item():.3f}")
+        if args.digests:
+            with open(args.digests, "w") as out:
+                out.writelines(lines)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

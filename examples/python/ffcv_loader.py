@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FFCV: its own decoders and threads, then Motley on the batch."""
+import os
+import tempfile
+
+import numpy
+import torch
+from ffcv.fields import IntField, RGBImageField
+from ffcv.fields.basics import IntDecoder
+from ffcv.fields.rgb_image import SimpleRGBImageDecoder
+from ffcv.loader import Loader, OrderOption
+from ffcv.transforms import Squeeze, ToTensor, ToTorchImage
+from ffcv.writer import DatasetWriter
+
+import motley.torch
+from motley.adapters.ffcv import Augment
+
+
+class Pictures:
+    def __init__(self):
+        self.pictures = numpy.random.default_rng(1).integers(0, 256, (64, 32, 32, 3), numpy.uint8)
+
+    def __len__(self):
+        return len(self.pictures)
+
+    def __getitem__(self, i):
+        return self.pictures[i], i % 10
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "pictures.beton")
+        writer = DatasetWriter(path, {"image": RGBImageField(), "label": IntField()}, num_workers=1)
+        writer.from_indexed_dataset(Pictures())
+        stage = motley.torch.Stage("rand_augment", mean=(0.5,) * 3, std=(0.5,) * 3, dtype=torch.float32, seed=7)
+        loader = Loader(path, batch_size=16, num_workers=1, order=OrderOption.SEQUENTIAL, pipelines={
+            "image": [SimpleRGBImageDecoder(), ToTensor(), ToTorchImage(), Augment(stage)],
+            "label": [IntDecoder(), ToTensor(), Squeeze()]})
+        for epoch in range(2):
+            stage.set_epoch(epoch)
+            means = [f"{images.mean().item():+.4f}" for images, labels in loader]
+            print(f"epoch {epoch}: means {', '.join(means)}")
