@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DLPack's tensors as batches. The layout of the structs is DLPack's ABI, written down anew. */
-#include "dispatch/error.h"
 #include "motley/dlpack.h"
+#include "dispatch/error.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -106,7 +106,8 @@ static motley_status place_of(const dl_tensor *t, motley_dlpack_place *place, mo
         return MOTLEY_OK;
     }
     return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                    "the tensor is on DLPack device type %" PRId32 ", want the CPU (1), CUDA (2), CUDA's host memory (3) or "
+                    "the tensor is on DLPack device type %" PRId32
+                    ", want the CPU (1), CUDA (2), CUDA's host memory (3) or "
                     "its managed memory (13)",
                     t->device.type);
 }
@@ -141,16 +142,16 @@ motley_status motley_batch_from_dlpack(const void *managed, const motley_dlpack_
     if (!params)
         params = &defaults;
     MOT_REQUIRE(batch, error, "batch is NULL, want a place to store it");
-    MOT_REQUIRE((unsigned)params->kind <= MOTLEY_DLPACK_VERSIONED, error, "kind is %d, want 0 (legacy) or 1 (versioned)",
-                (int)params->kind);
+    MOT_REQUIRE((unsigned)params->kind <= MOTLEY_DLPACK_VERSIONED, error,
+                "kind is %d, want 0 (legacy) or 1 (versioned)", (int)params->kind);
     MOT_REQUIRE((unsigned)params->axes <= MOTLEY_AXES_HW, error, "axes is %d, want 0 (hwc), 1 (chw) or 2 (hw)",
                 (int)params->axes);
     MOT_TRY(tensor_of(managed, params, &t, error));
     MOT_TRY(dtype_of(t, &made.dtype, &bytes, error));
     MOT_TRY(place_of(t, &at, error));
     const int own = axes_of[params->axes].count, lead = t->ndim - own;
-    MOT_REQUIRE(lead == 0 || lead == 1, error, "the tensor has %" PRId32 " axes, want %d (%s), or %d for a batch", t->ndim,
-                own, axes_of[params->axes].name, own + 1);
+    MOT_REQUIRE(lead == 0 || lead == 1, error, "the tensor has %" PRId32 " axes, want %d (%s), or %d for a batch",
+                t->ndim, own, axes_of[params->axes].name, own + 1);
     MOT_REQUIRE(t->shape, error, "the tensor's shape is NULL");
     MOT_TRY(strides_of(t, bytes, stride, error));
 
@@ -197,14 +198,14 @@ motley_status motley_images_from_dlpack(const void *const *managed, size_t count
             made.dtype = one.dtype;
             first = at;
         }
-        MOT_REQUIRE(one.channels == made.channels, error, "image %zu: channels is %" PRId32 ", want image 0's %" PRId32, i,
-                    one.channels, made.channels);
+        MOT_REQUIRE(one.channels == made.channels, error, "image %zu: channels is %" PRId32 ", want image 0's %" PRId32,
+                    i, one.channels, made.channels);
         MOT_REQUIRE(one.dtype == made.dtype, error, "image %zu: dtype is %d, want image 0's %d", i, (int)one.dtype,
                     (int)made.dtype);
         MOT_REQUIRE(at.backend == first.backend && at.device == first.device, error,
                     "image %zu: it is on another device than image 0", i);
-        images[i] = (motley_image){ one.data,       one.width,        one.height,
-                                    one.row_stride, one.pixel_stride, one.channel_stride };
+        images[i] =
+            (motley_image){ one.data, one.width, one.height, one.row_stride, one.pixel_stride, one.channel_stride };
     }
     *batch = made;
     if (place)
