@@ -10,18 +10,20 @@ cd "$(dirname "$0")/.."
 build_packages="gcc libc6-dev meson ninja-build pkg-config python3
     libfyaml-dev librandom123-dev libpthreadpool-dev
     libjson-c-dev libjpeg-dev libpng-dev libexif-dev libcairo2-dev fonts-dejavu-core scdoc"
-test_packages="libcriterion-dev g++ python3-venv python3-numpy python3-pil"
+test_packages="libcriterion-dev g++ python3-venv python3-numpy python3-pil python3-pytest python3-cffi python3-dev"
 # Tests that need these are skipped, and counted as skipped, where the archive has none of them.
 optional_packages="python3-torchvision"
 
 packages=$build_packages
 optional=
 tests=auto
+python=disabled # the package is built for its tests; otherwise pip builds it
 case "${1:-}" in
 tests | ci)
     packages="$packages $test_packages"
     optional=$optional_packages
     tests=enabled
+    python=enabled
     ;;
 esac
 if [ "${1:-}" = ci ]; then
@@ -73,7 +75,7 @@ if [ $tests = enabled ]; then
 fi
 
 # No CUDA here: it takes minutes to compile, and neither the demonstration nor the tests of the CPU use it.
-options="-Dtools=enabled -Dtests=$tests -Dexamples=auto -Dcuda=disabled"
+options="-Dtools=enabled -Dtests=$tests -Dpython=$python -Dexamples=auto -Dcuda=disabled"
 if [ -f build/build.ninja ]; then
     meson configure build $options
 else

@@ -346,13 +346,13 @@ def test_dataloader_workers_draw_apart_and_by_id_alike():
         return [{int(i): bytes(x.numpy().tobytes()) for ids, xs in loader for i, x in zip(ids, xs)} for _ in range(2)]
 
     want = {i: stage(image, sample_ids=i).tobytes() for i in range(24)}
-    for workers in (0, 1, 3):
+    for workers in (0, 1, 2):
         first, second = epoch(workers, True)
         assert first == want and second == want
-    first, second = epoch(3, False)
+    first, second = epoch(2, False)
     assert len(set(first.values())) > 12, "workers draw the same"
     assert first != second, "epochs draw the same"
-    assert [first, second] == epoch(3, False) and [first, second] != epoch(3, False, seed=1)
+    assert [first, second] == epoch(2, False) and [first, second] != epoch(2, False, seed=1)
 
 
 def test_ranks_draw_apart(pixels):
