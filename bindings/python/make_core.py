@@ -22,6 +22,7 @@ def declarations(text):
     text = text.replace("\\\n", "")
     text = re.sub(r"^[ \t]*#(?![ \t]*define[ \t]+\w+[ \t]+\d+$).*\n", "", text, flags=re.M)
     text = re.sub(r"^\{.*?^\}", ";", text, flags=re.S | re.M)
+    text = re.sub(r"\bconst (\w+ \(\*\w+\)\[)", r"\1", text)  # CFFI writes wrong C for a pointer to an array of const
     return text.replace("MOTLEY_API ", "")
 
 

@@ -76,6 +76,12 @@ class Torch:
     def pointer(x):
         return x.data_ptr()
 
+    @staticmethod
+    def holds_ids(x, count):
+        """Whether x is `count` dense 64-bit numbers in host memory."""
+        return (x.dtype is sys.modules["torch"].int64 and x.shape == (count,) and (count < 2 or x.stride() == (1,))
+                and not x.is_cuda)
+
     @classmethod
     def look(cls, x):
         """shape, strides, bytes of a stride's unit, the library's dtype, CUDA device or None"""
@@ -131,6 +137,11 @@ class NumPy:
         return x.__array_interface__["data"][0]
 
     @staticmethod
+    def holds_ids(x, count):
+        return x.dtype.kind in "iu" and x.dtype.itemsize == 8 and x.dtype.isnative and x.shape == (count,) and (
+            count < 2 or x.strides == (8,))
+
+    @staticmethod
     def look(x):
         dtype, item = DTYPES.get(x.dtype.name, (-1, 0)) if x.dtype.isnative else (-1, 0)
         return x.shape, x.strides, 1, dtype, None
@@ -178,6 +189,10 @@ class CuPy:
     @staticmethod
     def pointer(x):
         return x.data.ptr
+
+    @staticmethod
+    def holds_ids(x, count):
+        return False
 
     @staticmethod
     def look(x):
@@ -501,7 +516,7 @@ class Many:
 # ---- which is which ----
 
 MAKERS = {}  # type of images -> what makes a batch of them; filled as types are met
-ARRAYS = {}  # type of arrays -> Torch, NumPy or CuPy; likewise
+ARRAYS = {}  # type -> Torch, NumPy, CuPy, or None for what is no array of these; likewise
 
 
 def images_of(images, layout):
@@ -510,6 +525,12 @@ def images_of(images, layout):
     if make is None:
         make = MAKERS[type(images)] = _maker_of(type(images))
     return make(images, layout)
+
+
+def learned(cls):
+    """The kind of a class of arrays that may be met for the first time, or None."""
+    kind = ARRAYS[cls] = _array_kind(cls)
+    return kind
 
 
 def _array_kind(cls):
@@ -522,9 +543,8 @@ def _array_kind(cls):
 
 
 def _maker_of(cls):
-    kind = _array_kind(cls)
+    kind = learned(cls)
     if kind:
-        ARRAYS[cls] = kind
         return functools.partial(Batch, kind)
     if any(base.__module__ == "PIL.Image" and base.__name__ == "Image" for base in cls.__mro__):
         return Picture

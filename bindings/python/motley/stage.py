@@ -291,11 +291,9 @@ def _per_channel(name, numbers):
 
 def ids_of(sample_ids, count):
     """What holds `count` ids, and their address, of a list, range, array or tensor of whole numbers."""
-    kind = images.ARRAYS.get(type(sample_ids))
-    if kind is not None and str(sample_ids.dtype).endswith("int64"):
-        shape, strides, unit, _, device = kind.look(sample_ids)
-        if shape == (count,) and strides[0] * (unit or 8) == 8 and device is None:
-            return sample_ids, kind.pointer(sample_ids)
+    kind = images.ARRAYS.get(type(sample_ids)) or images.learned(type(sample_ids))
+    if kind is not None and kind.holds_ids(sample_ids, count):
+        return sample_ids, kind.pointer(sample_ids)
     if hasattr(sample_ids, "tolist"):
         sample_ids = sample_ids.tolist()
     try:
