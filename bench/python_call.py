@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call from Python costs beyond the C call, by the ways to make it; bindings/python/README.md has a run of it.
 
-    PYTHONPATH=BUILD/bindings/python python3 bench/python_call.py --library BUILD/libmotley.so
+    PYTHONPATH=BUILD/bindings/python python3 bench/python_call.py --library BUILD/libmotley.so [--write]
+    python3 bench/python_call.py --cuda            host time of calls on a CUDA batch, of the package as installed
 
 The work is nothing: one 1x1 image, a policy of `identity`, one thread. `nanobind`'s row needs that package and g++, the plain
 module's a C compiler and Python's headers; what is missing is left out and said."""
@@ -94,11 +95,44 @@ def nanoseconds(function, batches, number=5000):
     batches.append((time.perf_counter_ns() - start) / number)
 
 
+def processor():
+    found = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+    return found[0] if found else platform.machine()
+
+
+def on_cuda():
+    """Host time of calls that find the device idle: what a training loop pays for them."""
+    import torch
+    batch = torch.zeros((256, 3, 224, 224), dtype=torch.uint8, device="cuda")
+    ids = torch.arange(256)
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    plain, fused = motley.RandAugment(seed=1), motley.RandAugment(seed=1, normalize=(mean, std), dtype="float16")
+    rows = {"stage.apply_(batch)": lambda: plain.apply_(batch), "stage.apply_(batch, sample_ids=tensor)":
+            lambda: plain.apply_(batch, sample_ids=ids), "stage(batch)": lambda: plain(batch),
+            "stage(batch), fused float16 output": lambda: fused(batch), "torch.empty_like(batch)": lambda: torch.empty_like(batch)}
+    print(f"256 x 224x224, {torch.cuda.get_device_name()}, {processor()}, torch {torch.__version__}\n")
+    print("| call | median | least |\n|---|---|---|")
+    for name, function in rows.items():
+        times = []
+        for _ in range(1000):
+            torch.cuda.synchronize()
+            start = time.perf_counter_ns()
+            function()
+            times.append(time.perf_counter_ns() - start)
+        print(f"| {name} | {statistics.median(times) / 1000:.1f} us | {min(times) / 1000:.1f} us |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", type=pathlib.Path, required=True, help="path of libmotley.so")
+    parser.add_argument("--library", type=pathlib.Path, help="path of libmotley.so")
+    parser.add_argument("--cuda", action="store_true", help="calls on a CUDA batch")
+    parser.add_argument("--write", action="store_true", help="put the table into bindings/python/README.md")
     parser.add_argument("--rounds", type=int, default=31)
     args = parser.parse_args()
+    if args.cuda:
+        return on_cuda()
+    if not args.library:
+        parser.error("--library is missing: the path of libmotley.so, such as build/libmotley.so")
     library = args.library.resolve()
     stage = motley.Stage("motley: 1\nname: nothing\nbranches: [identity]\n", threads=1)
     rows = {}
@@ -147,11 +181,16 @@ def main():
         for _ in range(args.rounds):
             for name, function in rows.items():
                 nanoseconds(function, times[name])
-    print(f"Python {platform.python_version()}, {what}, CFFI {sys.modules['_cffi_backend'].__version__}, {platform.machine()}; "
-          f"median and least of {args.rounds} rounds, the C call included")
-    print("| way | median ns | least ns |\n|---|---|---|")
-    for name, batches in times.items():
-        print(f"| {name} | {statistics.median(batches):.0f} | {min(batches):.0f} |")
+    table = ["| way | median | least |", "|---|---|---|"]
+    table += [f"| {name} | {statistics.median(batches):.0f} ns | {min(batches):.0f} ns |" for name, batches in times.items()]
+    table += ["", f"{args.rounds} rounds in turns: {processor()}, Python {platform.python_version()}, {what}, CFFI "
+                  f"{sys.modules['_cffi_backend'].__version__}. Measured by `bench/python_call.py`."]
+    print("\n".join(table))
+    if args.write:
+        page = HERE / "README.md"
+        begin, rest = page.read_text().split("<!-- python-call -->\n")
+        page.write_text(begin + "\n".join(["<!-- python-call -->", *table, "<!-- /python-call -->"])
+                        + rest.split("<!-- /python-call -->")[1])
 
 
 if __name__ == "__main__":
