@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static motley_status run(motley_context *context, const mot_job *job, motley_error *error)
+motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error)
 {
     if (job->count == 0)
         return MOTLEY_OK;
@@ -42,12 +42,13 @@ motley_status motley_apply(motley_context *context, const motley_policy *policy,
                           .dst = dst,
                           .output = output,
                           .policy = policy,
+                          .max_steps = policy->tables.max_steps,
                           .samples = params->samples,
                           .counter = params->counter,
                           .stream = params->stream,
                           .drawn = params->steps,
                           .drawn_counts = params->step_counts };
-    return run(context, &job, error);
+    return policy->customs ? mot_custom_apply(context, &job, error) : mot_job_run(context, &job, error);
 }
 
 motley_status motley_op_apply(struct motley_context *context, int op, const double *values, int values_per_image,
@@ -92,8 +93,9 @@ motley_status motley_op_apply(struct motley_context *context, int op, const doub
                           .src = src,
                           .dst = dst,
                           .steps = steps,
+                          .max_steps = 1,
                           .stream = params->stream };
-    const motley_status status = run(context, &job, error);
+    const motley_status status = mot_job_run(context, &job, error);
     free(steps);
     return status;
 }

@@ -16,8 +16,9 @@ typedef struct mot_job {
     const motley_batch *src;
     const motley_batch *dst;         /* NULL when only `output` is wanted */
     const motley_output *output;     /* NULL: no fused last step */
-    const motley_policy *policy;     /* what to draw, or NULL: */
-    const mot_step *steps;           /* [count] one step per image, given by the caller (motley_op_apply) */
+    const motley_policy *policy;     /* what to draw, without custom ops, or NULL: */
+    const mot_step *steps;           /* [count][max_steps]: given; those past an image's own change nothing */
+    size_t max_steps;                /* of `policy`, or given */
     motley_samples samples;
     const uint64_t *counter;         /* CUDA: device memory, or NULL */
     void *stream;
@@ -72,7 +73,17 @@ struct motley_context {
         motley_policy *policy;
     } made[8];
     unsigned made_next;
+    /* Of policies with custom ops: memory of a call, kept for the next one, and whether a call is using it. */
+    void *custom_memory;
+    size_t custom_bytes;
+    int custom_busy;
 };
+
+/* Applies a policy that names custom ops: draws on the host, runs what lies between them on the backend. */
+motley_status mot_custom_apply(motley_context *context, const mot_job *job, motley_error *error);
+
+/* Checks that need the backend, then the work. */
+motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error);
 
 /* Image i of a batch, whichever way it is described. */
 mot_view mot_batch_view(const motley_batch *batch, size_t i);

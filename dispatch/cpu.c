@@ -133,12 +133,12 @@ static void draw_part(task *t, worker *self)
         for (size_t i = from; i < to; i++) {
             mot_step *steps = &t->state->steps[i * t->steps_per_image];
             const mot_view src = mot_batch_view(job->src, t->first + i);
-            int drawn = 1;
+            int drawn = (int)job->max_steps;
             if (job->policy)
                 drawn = mot_draw_sample(&job->policy->tables, job->samples.seed, job->samples.epoch,
                                         sample_id(job, t->first + i), src.width, src.height, src.channels, steps);
             else
-                steps[0] = job->steps[t->first + i];
+                memcpy(steps, &job->steps[(t->first + i) * job->max_steps], job->max_steps * sizeof *steps);
             uint32_t kept = 0;
             for (int s = 0; s < drawn; s++)
                 if (!(steps[s].arg.flags & MOT_ARG_IDENTITY))
@@ -409,7 +409,7 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
 {
     cpu_state *state = opaque;
     task t = { .state = state, .job = job };
-    t.steps_per_image = job->policy ? job->policy->tables.max_steps : 1;
+    t.steps_per_image = job->max_steps;
     state->last_count = 0;
     MOT_TRY(reserve(state, job, t.steps_per_image, error));
     if (job->drawn)

@@ -417,7 +417,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     if (!choose_shape(&s->chip, job->count, width, height, format, job->channels, job->output != NULL, &shape))
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "an image of %dx%d is too large for this backend", width,
                         height);
-    image.max_steps = draw.max_steps = job->policy ? (int32_t)job->policy->tables.max_steps : 1;
+    image.max_steps = draw.max_steps = (int32_t)job->max_steps;
     image.box_bytes = shape.box_bytes;
     image.stage_bytes = shape.stage_bytes;
     image.cut[0] = mot_cut_of(shape.clusters, width, height, 0);
@@ -464,7 +464,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
             draw.ids = s->ids;
         }
     } else {
-        CUDA_TRY(mot_cuda_send(s->plan.steps, job->steps, job->count * sizeof(mot_step), stream),
+        CUDA_TRY(mot_cuda_send(s->plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),
                  "sending the values");
     }
     draw.src = image.src;
@@ -488,12 +488,12 @@ static motley_status run_on_device(cuda_state *s, const mot_job *job, motley_err
     const int captured = capture != cudaStreamCaptureStatusNone;
     if (s->queued && s->last_stream != stream && !captured)
         CUDA_TRY(cudaStreamWaitEvent(stream, s->done, 0), "waiting for the workspace");
-    MOT_TRY(reserve(s, job->count, job->policy ? job->policy->tables.max_steps : 1, stream, error));
+    MOT_TRY(reserve(s, job->count, job->max_steps, stream, error));
     s->last_count = 0;
     const motley_status status = queue_work(s, job, stream, error);
     if (status == MOTLEY_OK) {
         s->last_count = job->count;
-        s->last_max_steps = job->policy ? job->policy->tables.max_steps : 1;
+        s->last_max_steps = job->max_steps;
     }
     if (!captured) {
         CUDA_TRY(cudaEventRecord(s->done, stream), "recording an event");

@@ -140,7 +140,7 @@ static __global__ void __launch_bounds__(DRAW_THREADS) draw_kernel(const __grid_
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < d.count) {
         mot_step *const steps = d.plan.steps + (int64_t)i * d.max_steps;
-        int count = 1;
+        int count = d.max_steps;
         if (d.draws) {
             const uint32_t epoch = d.counter ? (uint32_t)d.counter[0] : d.epoch;
             const uint64_t first = d.counter ? d.counter[1] : d.sample;

@@ -29,7 +29,7 @@ typedef struct mot_cuda_plan {
 
 typedef struct mot_cuda_draw {
     int32_t count, channels, max_steps;
-    int32_t draws;          /* 0: steps and step_count were given (one step per sample) */
+    int32_t draws;          /* 0: steps were given, max_steps for each sample */
     mot_tables tables;      /* pointing to device memory */
     uint64_t seed, sample;  /* sample: of image 0 */
     uint32_t epoch;

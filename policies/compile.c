@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A policy's model into the tables that draws are made from: every level's argument is prepared here, in double. */
-#include "augmentations/table.h"
+#include "augmentations/ops.h"
 #include "dispatch/error.h"
 #include "policies/draw.h"
 #include "policies/policy.h"
@@ -100,7 +100,7 @@ static bool check_level(compiler *c, int index)
     if (step->level.kind == MOT_LEVEL_VALUE)
         return true;
     if (!space->has_levels) {
-        if (mot_op_table[space->op].info.values_min > 0)
+        if (motley_policy_op(policy, space->op)->values_min > 0)
             problem(c, index, "op '%s' has no range to take a level from: want a 'range' in 'ops', or a 'value' here",
                     space->name);
         return c->problems == before;
@@ -127,7 +127,7 @@ static bool check_level(compiler *c, int index)
 static bool fraction_fits(compiler *c, int index, const mot_space *space, const mot_level_entry *entry)
 {
     const mot_table_step exact = { .arithmetic = (uint8_t)c->policy->arithmetic };
-    const double least = mot_op_table[space->op].info.minimum < 0 ? -MAX_SIDES : 0;
+    const double least = motley_policy_op(c->policy, space->op)->minimum < 0 ? -MAX_SIDES : 0;
     for (int minus = 0; minus < (space->sign == MOT_SIGN_RANDOM ? 2 : 1); minus++) {
         const double fraction = mot_relative(&exact, entry, minus, 1);
         if (fraction < least || fraction > MAX_SIDES) {
@@ -144,7 +144,7 @@ static void fill_levels(compiler *c, int index, mot_level_entry *entry)
     const motley_policy *policy = c->policy;
     const mot_policy_step *step = &policy->step[index];
     const mot_space *space = &policy->space[step->space];
-    const motley_op_info *info = &mot_op_table[space->op].info;
+    const motley_op_info *info = motley_policy_op(policy, space->op);
     const bool valued = step->level.kind == MOT_LEVEL_VALUE, relative = !valued && space->side != MOT_SIDE_NONE;
     for (uint32_t k = 0; k < c->step[index].levels; k++, entry++) {
         if (relative) {
@@ -164,7 +164,7 @@ static void fill_levels(compiler *c, int index, mot_level_entry *entry)
                 return;
             }
             if (drawn)
-                mot_op_prepare(space->op, &value, info->values_max > 0 ? 1 : 0, &entry->arg[minus]);
+                mot_policy_prepare(space->op, &value, info->values_max > 0 ? 1 : 0, &entry->arg[minus]);
             else {
                 entry->arg[minus] = entry->arg[0];
                 entry->value[minus] = entry->value[0];
@@ -203,7 +203,7 @@ static void fill_step(compiler *c, uint32_t index)
     const motley_policy *policy = c->policy;
     const mot_policy_step *step = &policy->step[index];
     const mot_space *space = &policy->space[step->space];
-    const motley_shape shape = mot_op_table[space->op].info.shape;
+    const motley_shape shape = motley_policy_op(policy, space->op)->shape;
     const bool levelled = space->has_levels && step->level.kind != MOT_LEVEL_VALUE;
     mot_table_step *out = &c->step[index];
     out->threshold = (uint64_t)rint(ldexp(step->probability, 32));
@@ -212,7 +212,10 @@ static void fill_step(compiler *c, uint32_t index)
     out->side = (uint8_t)(levelled ? space->side : MOT_SIDE_NONE);
     out->rounding = (uint8_t)space->rounding;
     out->arithmetic = (uint8_t)policy->arithmetic;
-    out->centred = space->op == MOT_OP_CUTOUT ? 1 : space->op == MOT_OP_CUTOUT_TF ? 2 : 0;
+    out->centred = space->op == MOT_OP_CUTOUT      ? 1
+                   : space->op == MOT_OP_CUTOUT_TF ? 2
+                   : shape == MOTLEY_SHAPE_CUSTOM  ? 3
+                                                   : 0;
     out->warps = shape == MOTLEY_SHAPE_WARP;
     out->fills = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_ERASE;
 }

@@ -2,16 +2,14 @@
 /* motley_draw: what each sample draws, told in the ops' units. */
 #include "policies/draw.h"
 
-#include "augmentations/table.h"
 #include "dispatch/error.h"
 #include "motley/apply.h"
 #include "policies/policy.h"
 
 #include <string.h>
 
-motley_step mot_step_told(const mot_step *step)
+motley_step mot_step_told(const motley_op_info *info, const mot_step *step)
 {
-    const motley_op_info *info = &mot_op_table[step->op].info;
     motley_step out = { .op = step->op, .level = step->level };
     out.interpolation = (motley_interpolation)step->interpolation;
     memcpy(out.fill, step->fill, sizeof out.fill);
@@ -19,7 +17,7 @@ motley_step mot_step_told(const mot_step *step)
         out.values[0] = step->value;
         out.values_count = 1;
     }
-    if (info->shape == MOTLEY_SHAPE_ERASE) { /* the centre was drawn, too */
+    if (info->shape == MOTLEY_SHAPE_ERASE || info->shape == MOTLEY_SHAPE_CUSTOM) { /* two more were drawn */
         out.values[1] = step->arg.d[1];
         out.values[2] = step->arg.d[2];
         out.values_count = 3;
@@ -54,7 +52,7 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
                                       channels, drawn);
         step_counts[i] = n;
         for (int s = 0; s < n; s++)
-            steps[i * room + (size_t)s] = mot_step_told(&drawn[s]);
+            steps[i * room + (size_t)s] = mot_step_told(motley_policy_op(policy, drawn[s].op), &drawn[s]);
     }
     return MOTLEY_OK;
 }

@@ -6,7 +6,7 @@
  *   block 0                               word 0: how many repetitions
  *   block 1 + 64 r                        word 0: the branch of repetition r
  *   block 1 + 64 r + 1 + 2 s, step s of it  word 0: applied, 1: level, 2: sign, 3: interpolation
- *   block 1 + 64 r + 2 + 2 s              word 0, 1: centre x, y */
+ *   block 1 + 64 r + 2 + 2 s              word 0, 1: centre x, y; a custom op's two numbers */
 #ifndef MOT_DRAW_H
 #define MOT_DRAW_H
 
@@ -94,8 +94,13 @@ MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, uint64_t s
     if (step->centred) {
         const mot_words centre = mot_random(seed, epoch, sample, block + 1);
         const double unit = 1.0 / 4294967296.0;
-        out->arg.d[1] = step->centred == 1 ? centre.w[0] * unit * width : mot_choose(centre.w[0], (uint32_t)width);
-        out->arg.d[2] = step->centred == 1 ? centre.w[1] * unit * height : mot_choose(centre.w[1], (uint32_t)height);
+        if (step->centred == 2) {
+            out->arg.d[1] = mot_choose(centre.w[0], (uint32_t)width);
+            out->arg.d[2] = mot_choose(centre.w[1], (uint32_t)height);
+        } else {
+            out->arg.d[1] = centre.w[0] * unit * (step->centred == 1 ? width : 1);
+            out->arg.d[2] = centre.w[1] * unit * (step->centred == 1 ? height : 1);
+        }
     }
 }
 

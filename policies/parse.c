@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A policy's text into its model. doc/policy-format.md describes the text; every problem is kept with its place. */
-#include "augmentations/table.h"
+#include "augmentations/ops.h"
 #include "dispatch/error.h"
 #include "policies/number.h"
 #include "policies/policy.h"
@@ -148,10 +148,8 @@ static bool is_name(reader *r, const mot_yaml *node, const char *what)
         PROBLEM(r, node, "%s is %s, want a name", what, kind_of(node));
         return false;
     }
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    static const char others[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
     const char *text = text_of(r, node);
-    if (strspn(text, letters) == 0 || strspn(text, others) != node->length || node->length > MOT_MAX_NAME) {
+    if (!mot_is_name(text, node->length)) {
         PROBLEM(r, node, "%s is '%.60s', want at most %d letters, digits, '_', '.' and '-', a letter first", what, text,
                 MOT_MAX_NAME);
         return false;
@@ -348,13 +346,13 @@ static bool read_head(reader *r, const mot_yaml *map)
 static int find_op(reader *r, const mot_yaml *node, bool spaces_too)
 {
     const char *name = text_of(r, node);
-    const int op = motley_op_find(name);
+    const int op = mot_policy_find_op(r->policy, name);
     if (op >= 0)
         return op;
-    const char *names[MOT_OP_COUNT + MOT_MAX_SPACES];
+    const char *names[MOT_OP_COUNT + MOT_MAX_CUSTOMS + MOT_MAX_SPACES];
     size_t count = 0;
-    for (int i = 0; i < MOT_OP_COUNT; i++)
-        names[count++] = mot_op_table[i].info.name;
+    for (int i = 0; i < MOT_OP_COUNT + (int)r->policy->customs; i++)
+        names[count++] = motley_policy_op(r->policy, i)->name;
     for (uint32_t i = 0; spaces_too && i < r->policy->spaces; i++)
         names[count++] = r->policy->space[i].name;
     const char *near = mot_nearest_name(name, names, count);
@@ -369,9 +367,10 @@ static int find_op(reader *r, const mot_yaml *node, bool spaces_too)
 static bool add_space(reader *r, const mot_yaml *node, const char *name, int op, uint32_t *index)
 {
     motley_policy *policy = r->policy;
-    if (op >= 0 && mot_op_table[op].info.values_min > 1) {
+    const motley_op_info *info = op >= 0 ? motley_policy_op(policy, op) : NULL;
+    if (info && info->values_min > 1) {
         PROBLEM(r, node, "operation '%s' takes %d values, want one that takes at most one", name,
-                mot_op_table[op].info.values_min);
+                info->values_min);
         op = -1;
     }
     *index = policy->spaces;
@@ -411,17 +410,17 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
 {
     const mot_yaml *of = get(r, map, "of"), *via = get(r, map, "via");
     const mot_yaml *base = get(r, map, "base"), *min = get(r, map, "min"), *max = get(r, map, "max");
-    const char *name = mot_op_table[space->op].info.name;
-    if (of && space->op != MOT_OP_TRANSLATE_X && space->op != MOT_OP_TRANSLATE_Y && space->op != MOT_OP_CUTOUT &&
+    const motley_op_info *info = motley_policy_op(r->policy, space->op);
+    if (of && info->shape != MOTLEY_SHAPE_CUSTOM && space->op != MOT_OP_TRANSLATE_X && space->op != MOT_OP_TRANSLATE_Y && space->op != MOT_OP_CUTOUT &&
         space->op != MOT_OP_CUTOUT_TF)
         PROBLEM(r, of,
                 "'of' is given for '%s', but only pixels can be relative to a side: want translate_x, "
                 "translate_y, cutout or cutout_tf",
-                name);
+                info->name);
     if (of && (base || min || max))
         PROBLEM(r, base ? base : min ? min : max, "'%s' cannot stand beside 'of'", base ? "base" : min ? "min" : "max");
     if (via && space->op != MOT_OP_SHEAR_X && space->op != MOT_OP_SHEAR_Y)
-        PROBLEM(r, via, "'via' is given for '%s', want shear_x or shear_y", name);
+        PROBLEM(r, via, "'via' is given for '%s', want shear_x or shear_y", info->name);
     if (space->minimum > space->maximum)
         PROBLEM(r, min, "'min' is %g and 'max' is %g, want 'min' not above 'max'", space->minimum, space->maximum);
 }
@@ -451,7 +450,8 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
         return true;
     }
     const int op = find_op(r, named ? named : key, false);
-    if (named && op >= 0 && motley_op_find(text_of(r, key)) >= 0 && motley_op_find(text_of(r, key)) != op)
+    const int other = mot_policy_find_op(r->policy, text_of(r, key));
+    if (named && op >= 0 && other >= 0 && other != op)
         PROBLEM(r, named, "%s is the name of another operation than '%s', want a name of its own", what,
                 text_of(r, named));
     if (!add_space(r, key, text_of(r, key), op, &index))
@@ -461,7 +461,7 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
         return true;
     const mot_yaml *range = get(r, map, "range"), *node;
     if (range || get(r, map, "low") || get(r, map, "span")) {
-        if (mot_op_table[op].info.values_max == 0)
+        if (motley_policy_op(r->policy, op)->values_max == 0)
             PROBLEM(r, range ? range : map, "%s has a range, but the operation takes no value", what);
         else
             read_range(r, map, range, space);
@@ -561,11 +561,11 @@ static bool read_step(reader *r, const mot_yaml *node)
     } else if (value) {
         step.level = (mot_level){ .kind = MOT_LEVEL_VALUE };
         number(r, value, "'value'", -1e9, 1e9, &step.level.a);
-        if (op >= 0 && mot_op_table[op].info.values_max == 0)
+        if (op >= 0 && motley_policy_op(policy, op)->values_max == 0)
             PROBLEM(r, value, "operation '%s' takes no value", text_of(r, name));
     } else if (level) {
         read_level(r, level, &step.level);
-        if (op >= 0 && mot_op_table[op].info.values_max == 0)
+        if (op >= 0 && motley_policy_op(policy, op)->values_max == 0)
             PROBLEM(r, level, "operation '%s' takes no level", text_of(r, name));
     }
     if (op < 0)
@@ -738,10 +738,15 @@ motley_status motley_policy_parse(const char *text, size_t length, const motley_
     MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
     *policy = NULL;
     MOT_REQUIRE(text || length == 0, error, "text is NULL, want %zu bytes", length);
+    const motley_custom_op *customs = params ? params->custom_ops : NULL;
+    const size_t customs_count = params ? params->custom_ops_count : 0;
+    MOT_TRY(mot_customs_check(customs, customs_count, error));
     reader r = { 0 };
     motley_status status = mot_yaml_read(&r.tree, text ? text : "", length);
     if (status == MOTLEY_OK && r.tree.problems == 0)
-        status = make_room(&r) && read_policy(&r, &r.tree.node[0]) ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
+        status = make_room(&r) && mot_customs_copy(r.policy, customs, customs_count) && read_policy(&r, &r.tree.node[0])
+                     ? MOTLEY_OK
+                     : MOTLEY_ERR_MEMORY;
     if (status == MOTLEY_OK && r.policy && r.policy->steps > 0) { /* also after a problem, to find the others */
         fit(r.policy);
         status = mot_policy_compile(r.policy, compile_problem, &r, NULL);

@@ -54,6 +54,7 @@ void motley_policy_destroy(motley_policy *policy)
         return;
     for (uint32_t i = 0; policy->space && i < policy->spaces; i++)
         free(policy->space[i].name);
+    mot_customs_destroy(policy);
     free(policy->name);
     free(policy->title);
     free(policy->profile);
@@ -85,6 +86,14 @@ static bool own_text(char **text)
     return !*text || (*text = strdup(*text));
 }
 
+static bool copy_customs(motley_policy *copy, const motley_policy *policy)
+{
+    motley_custom_op ops[MOT_MAX_CUSTOMS];
+    for (uint32_t i = 0; i < policy->customs; i++)
+        ops[i] = policy->custom[i].op;
+    return mot_customs_copy(copy, ops, policy->customs);
+}
+
 motley_policy *mot_policy_copy(const motley_policy *policy)
 {
     motley_policy *copy = malloc(sizeof *copy);
@@ -95,7 +104,8 @@ motley_policy *mot_policy_copy(const motley_policy *policy)
     copy->compiled_bytes = 0;
     memset(&copy->tables, 0, sizeof copy->tables);
     /* Every pointer is replaced, also after a failure, so that destroy frees nothing of the other policy's. */
-    bool whole = own_text(&copy->name);
+    bool whole = copy_customs(copy, policy);
+    whole = own_text(&copy->name) && whole;
     whole = own_text(&copy->title) && whole;
     whole = own_text(&copy->profile) && whole;
     whole = own_text(&copy->paper) && whole;
@@ -150,7 +160,7 @@ int motley_policy_equal(const motley_policy *a, const motley_policy *b)
 {
     if (!a || !b)
         return a == b;
-    bool same = same_head(a, b);
+    bool same = same_head(a, b) && mot_customs_equal(a, b);
     for (uint32_t i = 0; same && i < a->spaces; i++)
         same = same_space(&a->space[i], &b->space[i]);
     for (uint32_t i = 0; same && i < a->steps; i++)

@@ -11,6 +11,7 @@
 
 /* Limits of the model beside those of tables.h. They keep a canonical text under MOT_MAX_TEXT_BYTES. */
 #define MOT_MAX_SPACES 64
+#define MOT_MAX_CUSTOMS 32
 #define MOT_MAX_ALL_STEPS 5120 /* over all branches */
 #define MOT_MAX_NAME 40        /* characters of a name */
 #define MOT_MAX_WORDS 500      /* bytes of a title or citation */
@@ -62,6 +63,12 @@ typedef struct mot_policy_phase {
     uint32_t first_branch, branches;
 } mot_policy_phase;
 
+/* An operation of the caller's. */
+typedef struct mot_custom {
+    motley_custom_op op; /* with a name and unit of our own */
+    motley_op_info info; /* which point to them */
+} mot_custom;
+
 struct motley_policy {
     char *name; /* these are NULL where the text gave none, but for the name */
     char *title, *profile;
@@ -79,6 +86,8 @@ struct motley_policy {
     uint32_t fills;           /* 1, 3 or 4 numbers in `fill` */
     uint8_t fill[4];
 
+    uint32_t customs;
+    mot_custom *custom; /* [customs]: their ids follow the table's */
     uint32_t spaces, steps, branches, phases;
     mot_space *space;          /* [spaces] */
     mot_policy_step *step;     /* [steps] */
@@ -116,8 +125,21 @@ extern const char *const mot_arithmetic_names[2],
                                                                   *const mot_interpolation_names[3],
                                                                       *const mot_profile_names[5];
 
-/* A step in the op's units, as motley_draw tells it. */
-motley_step mot_step_told(const mot_step *step);
+/* A step in the units of its op, as motley_draw tells it. */
+motley_step mot_step_told(const motley_op_info *info, const mot_step *step);
+
+/* The caller's operations: checked, copied into the policy (false: no memory), compared. */
+motley_status mot_customs_check(const motley_custom_op *ops, size_t count, motley_error *error);
+bool mot_customs_copy(motley_policy *policy, const motley_custom_op *ops, size_t count);
+void mot_customs_destroy(motley_policy *policy);
+bool mot_customs_equal(const motley_policy *a, const motley_policy *b);
+
+/* The id of the op called `name`, of the caller's or the table's, or -1; and its argument for a value. */
+int mot_policy_find_op(const motley_policy *policy, const char *name);
+void mot_policy_prepare(int op, const double *value, int count, mot_arg *arg);
+
+/* Whether a text is a name: a letter, then letters, digits, '_', '.' and '-', not too many. */
+bool mot_is_name(const char *text, size_t length);
 
 /* A deep copy without the compiled part, or NULL. */
 motley_policy *mot_policy_copy(const motley_policy *policy);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A policy as canonical text: keys in one order, defaults left out, numbers as short as they can be. */
-#include "augmentations/table.h"
 #include "dispatch/error.h"
 #include "policies/number.h"
 #include "policies/policy.h"
@@ -150,9 +149,9 @@ static void print_head(writer *w, const motley_policy *policy)
     }
 }
 
-static void print_space(writer *w, const mot_space *space)
+static void print_space(writer *w, const motley_policy *policy, const mot_space *space)
 {
-    const char *op = mot_op_table[space->op].info.name;
+    const char *op = motley_policy_op(policy, space->op)->name;
     const bool renamed = strcmp(op, space->name) != 0;
     say(w, "  %s: {", space->name);
     if (renamed)
@@ -230,7 +229,7 @@ motley_status motley_policy_print(const motley_policy *policy, char **text, motl
     print_head(&w, policy);
     say(&w, "ops:\n");
     for (uint32_t i = 0; i < policy->spaces; i++)
-        print_space(&w, &policy->space[i]);
+        print_space(&w, policy, &policy->space[i]);
     if (policy->phases > 1)
         say(&w, "phases:\n");
     for (uint32_t i = 0; i < policy->phases; i++) {

@@ -907,12 +907,13 @@ static void fail_each(motley_status (*work)(void), const char *what, bool shrugs
 
 static const motley_policy *base_policy;
 static const char *base_text;
+static motley_parse_params base_params; /* with custom ops, or none */
 
 static motley_status parse_once(void)
 {
     motley_policy *policy = (motley_policy *)&policy;
     motley_error error = { 0 };
-    const motley_status status = motley_policy_parse(base_text, strlen(base_text), NULL, &policy, &error);
+    const motley_status status = motley_policy_parse(base_text, strlen(base_text), &base_params, &policy, &error);
     cr_assert_eq(status, error.status);
     cr_assert_eq(policy == NULL, status != MOTLEY_OK);
     motley_policy_destroy(policy);
@@ -958,6 +959,27 @@ static motley_status unknown_once(void)
     const motley_status status = motley_policy_builtin("rand", &policy, NULL);
     cr_assert_null(policy);
     return status == MOTLEY_ERR_ARGUMENT ? MOTLEY_OK : status;
+}
+
+static motley_status do_nothing(void *user, const motley_custom_batch *batch, motley_error *error)
+{
+    (void)user, (void)batch, (void)error;
+    return MOTLEY_OK;
+}
+
+Test(policy, allocations_that_fail_with_custom_ops)
+{
+    static const motley_custom_op ops[] = { { .name = "one", .unit = "px", .maximum = 9, .run = do_nothing },
+                                            { .name = "two", .run = do_nothing } };
+    motley_policy *policy;
+    base_params = (motley_parse_params){ .custom_ops = ops, .custom_ops_count = 2 };
+    base_text = HEAD "branches: [{op: one, value: 3}, two, invert]\n";
+    cr_assert_eq(motley_policy_parse(base_text, strlen(base_text), &base_params, &policy, NULL), MOTLEY_OK);
+    base_policy = policy;
+    fail_each(parse_once, "parse", true);
+    fail_each(change_once, "change", false);
+    motley_policy_destroy(policy);
+    cr_expect_eq(live, 0);
 }
 
 Test(policy, allocations_that_fail)

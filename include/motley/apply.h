@@ -27,7 +27,7 @@ typedef struct motley_samples {
 
 /** One op that one sample drew. */
 typedef struct motley_step {
-    int32_t op;                         /* id in the op table */
+    int32_t op;                         /* id in the op table, or of a custom op: motley_policy_op has its row */
     int32_t level;                      /* 0-based bin of the policy's level table; 0 for an op without levels */
     double values[MOTLEY_MAX_VALUES];   /* in the op's unit; see values_count */
     int32_t values_count;
@@ -70,6 +70,7 @@ typedef struct motley_apply_params {
  *  Stream   CUDA: queued on `stream`; returns before the work is done and never synchronises.
  *           CPU: the work is done on return.
  *  Threads  One thread per context at a time.
+ *  Custom   A policy with custom ops is drawn on the host, so `counter` cannot be used; its functions run on this thread.
  *  Random   See motley_samples: not on batch size, order, backend or threads.
  *  Errors   ARGUMENT, UNSUPPORTED, MEMORY: dst is untouched. CUDA: dst is unspecified.
  *  Paper    motley_policy_paper(policy). */

@@ -20,7 +20,8 @@ typedef enum motley_shape {
     MOTLEY_SHAPE_WARP,    /* maps an output position to an input position */
     MOTLEY_SHAPE_STENCIL, /* a 3x3 neighbourhood */
     MOTLEY_SHAPE_BLUR,    /* running box sums along rows, then along columns */
-    MOTLEY_SHAPE_ERASE    /* a rectangle is filled */
+    MOTLEY_SHAPE_ERASE,   /* a rectangle is filled */
+    MOTLEY_SHAPE_CUSTOM   /* an operation of the caller's (motley/custom.h), never one of the table */
 } motley_shape;
 
 #define MOTLEY_MAX_VALUES 6

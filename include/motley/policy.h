@@ -3,7 +3,8 @@
 #ifndef MOTLEY_POLICY_H
 #define MOTLEY_POLICY_H
 
-#include "motley/image.h"
+#include "motley/custom.h"
+#include "motley/op.h"
 #include "motley/status.h"
 
 #ifdef __cplusplus
@@ -18,6 +19,8 @@ typedef void motley_report(void *user, const motley_error *problem);
 typedef struct motley_parse_params {
     motley_report *report; /* NULL: only the first problem is told, in the call's error */
     void *user;            /* handed to `report` */
+    const motley_custom_op *custom_ops; /* [custom_ops_count]: what the text may name besides the table's; copied */
+    size_t custom_ops_count;            /* at most 32 */
 } motley_parse_params;
 
 /** Reads a policy from a text in the format of doc/policy-format.md (YAML; JSON is YAML).
@@ -55,7 +58,8 @@ typedef struct motley_policy_changes {
 MOTLEY_API motley_status motley_policy_change(const motley_policy *base, const motley_policy_changes *changes,
                                               motley_policy **policy, motley_error *error);
 
-/** The policy as canonical text, which parses back to an equal policy. *text is malloc'd: free() it. */
+/** The policy as canonical text, which parses back (with the same custom_ops) to an equal policy. *text is malloc'd:
+ *  free() it. */
 MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, char **text, motley_error *error);
 
 /** True when both policies have the same content, name and citations included. */
@@ -65,6 +69,10 @@ MOTLEY_API const char *motley_policy_name(const motley_policy *policy);
 MOTLEY_API const char *motley_policy_title(const motley_policy *policy);
 MOTLEY_API const char *motley_policy_profile(const motley_policy *policy);
 MOTLEY_API const char *motley_policy_paper(const motley_policy *policy);
+
+/** The row of an op that the policy's samples draw: one of the table, or, from motley_op_count() on, one of the
+ *  custom_ops that it was parsed with. NULL when there is none. */
+MOTLEY_API const motley_op_info *motley_policy_op(const motley_policy *policy, int op);
 
 /** The most steps that one sample can draw: the second dimension of motley_draw's output. */
 MOTLEY_API size_t motley_policy_max_steps(const motley_policy *policy);
