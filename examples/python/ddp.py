@@ -60,6 +60,7 @@ def main():
         if args.digests:
             with open(args.digests, "w") as out:
                 out.writelines(lines)
+    del model  # holds on to the process group
     dist.destroy_process_group()
 
 

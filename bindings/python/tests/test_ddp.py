@@ -3,6 +3,7 @@
 goes on in the middle of an epoch."""
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 
@@ -19,18 +20,30 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "examples/python/ddp.py"
 def run(tmp_path_factory):
     folder, made = tmp_path_factory.mktemp("ddp"), {}
 
-    def run(ranks, *options):
+    def run(ranks, *options, torchrun=False):
         """The example's lines: an epoch, a sample id and the digest of its pixels."""
-        if (ranks, *options) not in made:
+        key = ranks, *options, torchrun
+        if key not in made:
             out = folder / f"{len(made)}"
-            command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(ranks),
-                       SCRIPT, "--digests", out, *options]
-            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120,
-                                  env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"})
-            assert done.returncode == 0, done.stderr[-4000:]
-            assert f"samples on {ranks} ranks" in done.stdout
-            made[ranks, *options] = [tuple(line.split()) for line in out.read_text().splitlines()]
-        return made[ranks, *options]
+            script = [str(SCRIPT), "--digests", str(out), *options]
+            env = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+            if torchrun:
+                launch = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(ranks)]
+                commands = [([sys.executable, *launch, *script], env)]
+            else:
+                with socket.socket() as free:
+                    free.bind(("127.0.0.1", 0))
+                    port = free.getsockname()[1]
+                env.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE=str(ranks))
+                commands = [([sys.executable, *script], {**env, "RANK": str(r), "LOCAL_RANK": str(r)})
+                            for r in range(ranks)]
+            processes = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                         for command, env in commands]
+            said = [process.communicate(timeout=120) for process in processes]
+            assert [process.returncode for process in processes] == [0] * len(processes), said
+            assert any(f"samples on {ranks} ranks" in printed for printed, _ in said)
+            made[key] = [tuple(line.split()) for line in out.read_text().splitlines()]
+        return made[key]
     return run
 
 
@@ -50,3 +63,9 @@ def test_resumed_in_the_middle_of_an_epoch(run):
     """Two ranks that had done two batches of eight each before epoch 1 broke off: what is left comes out as it would."""
     left = run(2, "--start-epoch", "1", "--start-batch", "2")
     assert len(left) == 96 - 2 * 2 * 8 and set(left) < set(run(1))
+
+
+@pytest.mark.skipif(torch.__version__.startswith("1.") and sys.version_info >= (3, 11),
+                    reason=f"torchrun of torch {torch.__version__} does not start on Python 3.11")
+def test_torchrun(run):
+    assert run(2, torchrun=True) == run(1)
