@@ -13,6 +13,7 @@ import cffi
 
 PYTHON_SIDE = """
 extern "Python" void on_problem(void *user, const motley_error *problem);
+extern "Python" motley_status run_custom_op(void *user, const motley_custom_batch *batch, motley_error *error);
 void free(void *memory);
 """
 

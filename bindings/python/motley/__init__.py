@@ -10,6 +10,7 @@
     motley.Policy.load("mine.yaml").show()
 """
 from ._core import ffi as _ffi, lib as _lib
+from .custom import CustomOp, custom_op
 from .errors import (ArgumentError, CudaError, Error, FileError, InternalError, OutOfMemoryError, PolicyError,
                      UnsupportedError)
 from .policy import Policy
@@ -18,5 +19,6 @@ from .timm_config import from_timm
 from . import ops
 
 __version__ = _ffi.string(_lib.motley_version()).decode()
-__all__ = ["ArgumentError", "AutoAugment", "CudaError", "Error", "FileError", "InternalError", "OutOfMemoryError",
-           "Policy", "PolicyError", "RandAugment", "Stage", "TrivialAugmentWide", "UnsupportedError", "from_timm", "ops"]
+__all__ = ["ArgumentError", "AutoAugment", "CudaError", "CustomOp", "Error", "FileError", "InternalError", "OutOfMemoryError",
+           "Policy", "PolicyError", "RandAugment", "Stage", "TrivialAugmentWide", "UnsupportedError", "custom_op", "from_timm",
+           "ops"]

@@ -42,6 +42,7 @@ class Local(threading.local):
     def __init__(self):
         self.contexts = {}  # (device, threads) -> Context
         self.calls = {}     # what a call depends on, but for pixels and samples -> a call that is ready to be repeated
+        self.caller = self.raised = None  # of custom operations: (library of the arrays, CUDA device), exception
 
 
 local = Local()

@@ -12,15 +12,17 @@ def of(policy, samples, sizes, channels, single=False):
     error = ffi.new("motley_error *")
     check(lib.motley_draw(policy._handle, samples, count, [w for w, _ in sizes], [h for _, h in sizes], channels, steps, counts,
                           error), error)
-    drawn = [[_step(steps[i * most + k], channels) for k in range(counts[i])] for i in range(count)]
+    drawn = [[_step(policy, steps[i * most + k], channels) for k in range(counts[i])] for i in range(count)]
     return drawn[0] if single else drawn
 
 
-def _step(step, channels):
-    op = lib.motley_op_get(step.op)
+def _step(policy, step, channels):
+    op = lib.motley_policy_op(policy._handle, step.op)
     erases, warps = op.shape == lib.MOTLEY_SHAPE_ERASE, op.shape == lib.MOTLEY_SHAPE_WARP
     values = list(step.values[0:step.values_count])
     plain = {"op": text_of(op.name)}
+    if op.shape == lib.MOTLEY_SHAPE_CUSTOM:
+        return {**plain, "value": values[0], "random": values[1:]} if op.values_max else {**plain, "random": values[1:]}
     if values:
         plain["value"] = values[0] if erases or len(values) == 1 else values
     if erases and len(values) == 3:

@@ -527,6 +527,15 @@ def images_of(images, layout):
     return make(images, layout)
 
 
+def library_of(batch):
+    """The library whose arrays a custom operation is given: that of the batch's own, or one that reads its memory."""
+    if isinstance(batch, Many):
+        return library_of(batch.parts[0]) if batch.parts else "numpy"
+    if batch.device is not None and isinstance(batch, Tensor):
+        return _root(type(_empty_on(batch.device)))
+    return {Torch: "torch", CuPy: "cupy"}.get(batch.kind, "numpy")
+
+
 def learned(cls):
     """The kind of a class of arrays that may be met for the first time, or None."""
     kind = ARRAYS[cls] = _array_kind(cls)

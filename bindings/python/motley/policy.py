@@ -2,6 +2,7 @@
 """Policies: how a sample's sequence of operations is drawn, as immutable data."""
 import os
 
+from . import custom
 from ._core import ffi, lib
 from .errors import ArgumentError, FileError, PolicyError, check, failure, text_of
 
@@ -40,20 +41,21 @@ class Policy:
     """How a sample's sequence of operations is drawn. Immutable; pickled and compared by its content.
 
     Policy(text) is Policy.parse(text). The format is doc/policy-format.md's."""
-    __slots__ = ("_handle", "max_steps", "__weakref__")
+    __slots__ = ("_handle", "max_steps", "custom_ops", "__weakref__")
 
     def __init__(self, text):
         data = text.encode()
-        self._take(_read(lib.motley_policy_parse, data, len(data)))
+        self._take(*_read(data, lib.motley_policy_parse, data, len(data)))
 
-    def _take(self, handle):
+    def _take(self, handle, custom_ops=()):
         self._handle = ffi.gc(handle, lib.motley_policy_destroy)
         self.max_steps = lib.motley_policy_max_steps(handle)
+        self.custom_ops = custom_ops  # which the policy calls, and so have to live as long
 
     @classmethod
-    def _of(cls, handle):
+    def _of(cls, handle, custom_ops=()):
         policy = cls.__new__(cls)
-        policy._take(handle)
+        policy._take(handle, custom_ops)
         return policy
 
     @classmethod
@@ -65,7 +67,12 @@ class Policy:
     def load(cls, path):
         """Reads a policy from a file."""
         path = os.fspath(path)
-        return cls._of(_read(lib.motley_policy_load, os.fsencode(path), name=path))
+        try:
+            with open(path, "rb") as file:
+                text = file.read()
+        except OSError:
+            text = b""  # the library says what is wrong
+        return cls._of(*_read(text, lib.motley_policy_load, os.fsencode(path), name=path))
 
     @classmethod
     def builtin(cls, name):
@@ -124,7 +131,7 @@ class Policy:
             changes.fill = list(fill_bytes(fill))
         policy = ffi.new("motley_policy **")
         check(lib.motley_policy_change(self._handle, changes, policy, error), error)
-        return Policy._of(policy[0])
+        return Policy._of(policy[0], self.custom_ops)
 
     name = property(lambda self: text_of(lib.motley_policy_name(self._handle)))
     title = property(lambda self: text_of(lib.motley_policy_title(self._handle)))
@@ -149,12 +156,17 @@ class Policy:
         return f"<motley.Policy {self.name}>"
 
 
-def _read(call, *arguments, name="<policy>"):
-    """A policy handle of `call`, or one exception that tells every problem."""
+def _read(text, call, *arguments, name="<policy>"):
+    """A policy handle of `call` and the custom operations in its text, or one exception that tells every problem."""
     problems = []
+    named = custom.named_in(text)
+    ops = ffi.new("motley_custom_op[]", len(named))
+    for op, made in zip(ops, named):
+        made.fill(op)
     handle = ffi.new_handle(problems)
     params, policy, error = (ffi.new(kind) for kind in ("motley_parse_params *", "motley_policy **", "motley_error *"))
     params.report, params.user = lib.on_problem, handle
+    params.custom_ops, params.custom_ops_count = ops, len(named)
     status = call(*arguments, params, policy, error)
     if status == lib.MOTLEY_ERR_POLICY:
         problems = problems or [(error.line, error.column, text_of(error.message))]
@@ -164,4 +176,4 @@ def _read(call, *arguments, name="<policy>"):
         raise FileError(text_of(error.message))
     if status:
         raise failure(status, error)
-    return policy[0]
+    return policy[0], named

@@ -121,8 +121,13 @@ class Stage:
 
         count = call.count
         seed, epoch, first, ids, keep = self._samples(count, sample_ids, epoch, seed)
+        if self.policy.custom_ops:
+            contexts.local.caller = call.caller
         status = lib.run_call(call.c, self.policy._handle, pixels, written, call.stream(), seed, epoch, first, ids)
         if status:
+            raised, contexts.local.raised = contexts.local.raised, None
+            if raised is not None:
+                raise raised
             check(status, call.c.error)
         if sample_ids is None:
             self.next_sample += count
@@ -184,7 +189,7 @@ CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
 
 class Call:
     """What a call needs beside pixels and samples, found out once for a shape of batches."""
-    __slots__ = ("c", "context", "count", "device", "stream", "like", "finish", "sizes", "channels", "single", "keep")
+    __slots__ = ("c", "context", "count", "device", "stream", "like", "finish", "sizes", "channels", "single", "keep", "caller")
 
     def __init__(self, stage, source, target):
         self.context = contexts.context_of(source.device, stage.threads)
@@ -194,6 +199,7 @@ class Call:
         self.keep = source, target
         self.like = self.finish = None
         self.stream = no_stream
+        self.caller = images.library_of(source), source.device
         self.sizes, self.channels = [], 1
         if not self.count:
             return

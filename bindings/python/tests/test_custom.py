@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations of one's own, in policies beside the library's."""
+import gc
+import pathlib
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import DEVICES, cuda, torch
+from PIL import Image
+
+import motley
+from motley import ops
+
+EXAMPLE = pathlib.Path(__file__).resolve().parents[3] / "examples" / "python" / "custom_cutout.py"
+POLICY = """
+motley: 1
+name: with_mine
+repeat: 2
+fill: 0
+branches:
+  - {op: hole_of_mine, value: 12}
+  - {op: cutout, value: 9}
+  - {op: rotate, value: 20}
+"""
+IDS = range(40, 52)
+
+
+@motley.custom_op("hole_of_mine", unit="side, pixels", minimum=0, maximum=100)
+def hole_of_mine(indices, images, values):
+    """The library's cutout, by the library: what is drawn for it is what a cutout draws."""
+    for image, (side, u, v) in zip(images, values):
+        chw = torch is not None and isinstance(image, torch.Tensor)
+        height, width = image.shape[1:] if chw else image.shape[:2]
+        ops.cutout(image, [side, u * width, v * height], out=image)
+
+
+def with_cutout(text=POLICY):
+    return motley.Policy(text.replace("hole_of_mine", "cutout"))
+
+
+@pytest.fixture
+def wanted(pixels):
+    """The same policy with the library's own cutout in place of ours."""
+    return motley.Stage(with_cutout(), seed=7)(pixels, sample_ids=IDS)
+
+
+def test_a_cutout_of_ones_own_is_the_librarys(pixels, wanted):
+    stage = motley.Stage(POLICY, seed=7)
+    out, draws = stage(pixels, sample_ids=IDS, return_draws=True)
+    mine = [step for steps in draws for step in steps if step["op"] == "hole_of_mine"]
+    assert mine and all(step["value"] == 12 and len(step["random"]) == 2 for step in mine)
+    assert not np.array_equal(out, pixels)
+    np.testing.assert_array_equal(out, wanted)
+    for i, sample in enumerate(IDS):  # alone as in the batch
+        np.testing.assert_array_equal(stage(pixels[i], sample_ids=sample), wanted[i])
+    work = pixels.copy()
+    np.testing.assert_array_equal(stage.apply_(work, sample_ids=IDS), wanted)
+    assert stage.draw(sample_ids=IDS, size=pixels.shape[1:3]) == draws
+
+
+def test_every_kind_of_images(pixels, wanted):
+    stage = motley.Stage(POLICY, seed=7)
+    got = stage([Image.fromarray(x) for x in pixels], sample_ids=IDS)
+    np.testing.assert_array_equal(np.stack(got), wanted)
+    np.testing.assert_array_equal(np.stack(stage(list(pixels), sample_ids=IDS)), wanted)
+    fused = motley.Stage(POLICY, seed=7, normalize=(0.5, 0.25), output_layout="chw")(pixels, sample_ids=IDS)
+    np.testing.assert_array_equal(fused, motley.Stage(with_cutout(), seed=7, normalize=(0.5, 0.25), output_layout="chw")(
+        pixels, sample_ids=IDS))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.skipif(torch is None, reason="no torch")
+def test_torch(pixels, wanted, device):
+    seen = []
+
+    @motley.custom_op("seen", unit="anything", minimum=-5, maximum=5)
+    def look(indices, images, values):
+        seen.extend((i, image.device.type, tuple(image.shape), value) for i, image, (value, _, _) in zip(indices, images, values))
+
+    batch = torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2).contiguous()
+    out = motley.Stage(POLICY, seed=7)(batch, sample_ids=IDS)
+    np.testing.assert_array_equal(out.cpu().permute(0, 2, 3, 1), wanted)
+    motley.Stage("motley: 1\nname: a\nbranches:\n  - {op: seen, value: -2.5}\n")(batch)
+    assert seen == [(i, device, (3, 29, 37), -2.5) for i in range(12)]
+
+
+@cuda
+def test_cupy(pixels, wanted):
+    cupy = pytest.importorskip("cupy")
+    np.testing.assert_array_equal(motley.Stage(POLICY, seed=7)(cupy.asarray(pixels), sample_ids=IDS).get(), wanted)
+
+
+def test_an_op_without_a_value(pixels):
+    calls = []
+
+    @motley.custom_op("count_me")
+    def count(indices, images, values):
+        calls.append((indices, [value for value, _, _ in values]))
+        for image in images:
+            image[...] = 255 - image
+
+    stage = motley.Stage("motley: 1\nname: a\nbranches: [count_me]\n")
+    out, draws = stage(pixels, return_draws=True)
+    np.testing.assert_array_equal(out, 255 - pixels)
+    assert calls == [(list(range(12)), [0.0] * 12)]
+    assert all(steps[0].keys() == {"op", "random"} for steps in draws)
+
+
+def test_what_is_raised_comes_through(pixels):
+    @motley.custom_op("fails_at_times")
+    def fail(indices, images, values):
+        if images[0][0, 0, 0] == 1:
+            raise ZeroDivisionError("as it happens")
+
+    stage = motley.Stage("motley: 1\nname: a\nbranches: [fails_at_times]\n")
+    good, bad = np.zeros((2, 4, 4, 3), np.uint8), np.ones((2, 4, 4, 3), np.uint8)
+    stage(good)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError, match="as it happens"):
+            stage(bad)
+    assert stage.next_sample == 2
+    stage(good)
+    with pytest.raises(motley.ArgumentError, match="epoch"):  # a later mistake is told as what it is
+        stage(good, epoch=2**30)
+
+
+def test_policies_keep_their_ops(pixels, wanted):
+    stage = motley.Stage(POLICY, seed=7)
+    changed = stage.policy.change(repeat=1)
+    for again in (pickle.loads(pickle.dumps(stage)), motley.Stage(motley.Policy(stage.policy.show()), seed=7)):
+        np.testing.assert_array_equal(again(pixels, sample_ids=IDS), wanted)
+
+    @motley.custom_op("short_lived")
+    def first(indices, images, values):
+        for image in images:
+            image[...] = 1
+
+    old = motley.Stage("motley: 1\nname: a\nbranches: [short_lived]\n").policy.change(repeat=2)
+
+    @motley.custom_op("short_lived")
+    def second(indices, images, values):
+        for image in images:
+            image[...] = 2
+
+    del first
+    gc.collect()
+    assert (motley.Stage(old)(pixels) == 1).all()
+    assert (motley.Stage("motley: 1\nname: a\nbranches: [short_lived]\n")(pixels) == 2).all()
+    assert motley.Stage(changed, seed=7)(pixels).shape == pixels.shape
+
+
+def test_mistakes(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(POLICY.replace("value: 12", "value: 101"))
+    with pytest.raises(motley.PolicyError, match=r"mine.yaml:7:\d+: error: .*101"):
+        motley.Policy.load(path)
+    path.write_text(POLICY)
+    assert motley.Policy.load(path) == motley.Policy(POLICY)
+    with pytest.raises(motley.PolicyError, match="nobodys_op"):
+        motley.Policy("motley: 1\nname: a\nbranches: [nobodys_op]\n")
+    with pytest.raises(motley.ArgumentError, match="want a text: @motley.custom_op"):
+        motley.custom_op(test_mistakes)
+    for name in ("rotate", "no name"):
+        motley.custom_op(name)(lambda *_: None)
+        with pytest.raises(motley.Error, match=name):
+            motley.Policy(f"motley: 1\nname: a\nbranches: [{name}]\n")
+        del motley.custom.registered[name]
+
+
+def test_the_example():
+    lines = subprocess.run([sys.executable, EXAMPLE], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert len(lines) == 8 and any("rotate 15, grey_square" in line for line in lines)
+    for line in lines:
+        side = float(line.rsplit(" ", 1)[1]) if "grey_square" in line else 0
+        assert int(line.split(": ")[1].split()[0]) <= (side + 1) ** 2
