@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timing of policies and ops on the CPU: the same buffers are first checked against the reference backend. */
+/* Timing of policies and ops: the same buffers are first checked against the reference backend. */
 #include "bench/bench.h"
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define DEFAULT_RUNS 15
+#define BUFFERS_BYTES ((size_t)300 << 20) /* of all buffers of one side on a device: several times its L2 cache */
+#define MAX_BUFFERS 64
 
 static motley_status fail(motley_error *error, motley_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -63,6 +66,10 @@ typedef struct bench {
     uint8_t *input, *output, *wanted;
     double *values; /* [batch][values_count] */
     motley_context *context, *reference;
+    /* On a device: the originals, and pairs of buffers that are used one after the other. */
+    bool on_device;
+    int buffers;
+    void *original, *from[MAX_BUFFERS], *to[MAX_BUFFERS];
 } bench;
 
 static motley_status apply(const bench *b, motley_context *context, int op, int values_count, uint8_t *from,
@@ -84,71 +91,133 @@ static motley_status apply(const bench *b, motley_context *context, int op, int 
                            &(motley_op_params){ .interpolation = p->interpolation }, error);
 }
 
+/* The sorted times of the runs, summed up. */
+typedef struct times {
+    double seconds[BENCH_MAX_RUNS], copies[BENCH_MAX_RUNS], calls[BENCH_MAX_RUNS];
+} times;
+
 static int ascending(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
+/* Runs it once in `context`, from the input into b->output on the host. */
+static motley_status apply_once(const bench *b, int op, int values_count, motley_error *error)
+{
+    if (!b->on_device)
+        return apply(b, b->context, op, values_count, b->input, b->output, error);
+    motley_status status = motley_memory_copy(b->context, b->original, b->input, b->bytes, NULL, error);
+    if (status == MOTLEY_OK)
+        status = apply(b, b->context, op, values_count, b->original, b->to[0], error);
+    if (status == MOTLEY_OK)
+        status = motley_memory_copy(b->context, b->output, b->to[0], b->bytes, NULL, error);
+    return status == MOTLEY_OK ? motley_context_wait(b->context, NULL, error) : status;
+}
+
+static motley_status time_on_host(const bench *b, int op, int values_count, times *t, motley_error *error)
+{
+    const bench_params *p = b->params;
+    motley_status status = MOTLEY_OK;
+    for (int r = 0; r < p->runs && status == MOTLEY_OK; r++) {
+        double start = now();
+        memcpy(b->wanted, b->input, b->bytes);
+        t->copies[r] = now() - start;
+        uint8_t *const from = p->in_place ? b->wanted : b->input;
+        start = now();
+        status = apply(b, b->context, op, values_count, from, p->in_place ? from : b->output, error);
+        t->seconds[r] = now() - start;
+    }
+    return status;
+}
+
+/* All buffers are refreshed, which is the copy that is timed; then each is worked on once. */
+static motley_status time_on_device(const bench *b, int op, int values_count, times *t, motley_error *error)
+{
+    const bench_params *p = b->params;
+    motley_status status = MOTLEY_OK;
+    for (int r = -1; r < p->runs && status == MOTLEY_OK; r++) { /* the first only warms up */
+        const int at = r < 0 ? 0 : r;
+        double start = now();
+        for (int i = 0; i < b->buffers && status == MOTLEY_OK; i++)
+            status = motley_memory_copy(b->context, b->from[i], b->original, b->bytes, NULL, error);
+        if (status == MOTLEY_OK)
+            status = motley_context_wait(b->context, NULL, error);
+        t->copies[at] = (now() - start) / b->buffers;
+        start = now();
+        for (int i = 0; i < b->buffers && status == MOTLEY_OK; i++)
+            status = apply(b, b->context, op, values_count, b->from[i], p->in_place ? b->from[i] : b->to[i], error);
+        t->calls[at] = (now() - start) / b->buffers;
+        if (status == MOTLEY_OK)
+            status = motley_context_wait(b->context, NULL, error);
+        t->seconds[at] = (now() - start) / b->buffers;
+    }
+    return status;
+}
+
 static motley_status measure(const bench *b, int op, int values_count, bench_result *result, motley_error *error)
 {
     const bench_params *p = b->params;
-    double seconds[BENCH_MAX_RUNS], copies[BENCH_MAX_RUNS];
+    times t = { 0 };
     motley_status status = apply(b, b->reference, op, values_count, b->input, b->wanted, error);
     if (status == MOTLEY_OK)
-        status = apply(b, b->context, op, values_count, b->input, b->output, error);
+        status = apply_once(b, op, values_count, error);
     if (status != MOTLEY_OK)
         return status;
     for (size_t i = 0; i < b->bytes; i++)
         if (b->output[i] != b->wanted[i])
             return fail(error, MOTLEY_ERR_INTERNAL, "%s: byte %zu is %d, the reference has %d: not timed", result->name,
                         i, b->output[i], b->wanted[i]);
-    for (int r = 0; r < p->runs; r++) {
-        double start = now();
-        memcpy(b->wanted, b->input, b->bytes);
-        copies[r] = now() - start;
-        uint8_t *const from = p->in_place ? b->wanted : b->input;
-        start = now();
-        status = apply(b, b->context, op, values_count, from, p->in_place ? from : b->output, error);
-        seconds[r] = now() - start;
-        if (status != MOTLEY_OK)
-            return status;
-    }
-    qsort(seconds, (size_t)p->runs, sizeof seconds[0], ascending);
-    qsort(copies, (size_t)p->runs, sizeof copies[0], ascending);
-    result->median_s = seconds[p->runs / 2];
-    result->low_s = seconds[p->runs / 4];
-    result->high_s = seconds[p->runs - 1 - p->runs / 4];
-    result->copy_s = copies[p->runs / 2];
+    status = (b->on_device ? time_on_device : time_on_host)(b, op, values_count, &t, error);
+    if (status != MOTLEY_OK)
+        return status;
+    qsort(t.seconds, (size_t)p->runs, sizeof t.seconds[0], ascending);
+    qsort(t.copies, (size_t)p->runs, sizeof t.copies[0], ascending);
+    qsort(t.calls, (size_t)p->runs, sizeof t.calls[0], ascending);
+    result->median_s = t.seconds[p->runs / 2];
+    result->low_s = t.seconds[p->runs / 4];
+    result->high_s = t.seconds[p->runs - 1 - p->runs / 4];
+    result->copy_s = t.copies[p->runs / 2];
+    result->call_s = t.calls[p->runs / 2];
     result->images_per_s = (double)p->batch / result->median_s;
     result->gigabytes_per_s = 2e-9 * (double)b->bytes / result->median_s;
     result->share_of_copy = result->copy_s / result->median_s;
     return MOTLEY_OK;
 }
 
-static void print_head(const bench_params *p, FILE *out)
+static void print_head(const bench *b, FILE *out)
 {
+    const bench_params *p = b->params;
+    char where[40];
     if (p->json)
         return;
-    fprintf(out, "%zu images of %dx%dx%d, %s, %s, threads %d, median of %d runs (and quartiles)\n", p->batch,
-            (int)p->width, (int)p->height, (int)p->channels, p->layout == MOTLEY_HWC ? "hwc" : "chw",
-            p->in_place ? "in place" : "src to dst", p->threads, p->runs);
-    fprintf(out, "%-28s %10s %19s %12s %8s %10s\n", "", "us/image", "", "images/s", "GB/s", "of memcpy");
+    snprintf(where, sizeof where, b->on_device ? "CUDA device %d" : "threads %d",
+             b->on_device ? p->context.device : p->context.threads);
+    fprintf(out, "%zu images of %dx%dx%d, %s, %s, %s, median of %d runs (and quartiles)\n", p->batch, (int)p->width,
+            (int)p->height, (int)p->channels, p->layout == MOTLEY_HWC ? "hwc" : "chw",
+            p->in_place ? "in place" : "src to dst", where, p->runs);
+    fprintf(out, "%-28s %10s %19s %12s %8s %10s\n", "", "us/image", "", "images/s", "GB/s",
+            b->on_device ? "of a copy" : "of memcpy");
 }
 
-static void print_result(const bench_params *p, const bench_result *r, FILE *out)
+static void print_result(const bench *b, const bench_result *r, FILE *out)
 {
+    const bench_params *p = b->params;
     const double us = 1e6 / (double)p->batch;
+    char call[48] = "";
+    if (b->on_device)
+        snprintf(call, sizeof call, ", \"host_us_per_call\": %.3f", 1e6 * r->call_s);
     if (p->json)
         fprintf(
             out,
-            "{\"name\": \"%s\", \"version\": \"%s\", \"device\": \"cpu\", \"width\": %d, \"height\": %d, "
+            "{\"name\": \"%s\", \"version\": \"%s\", \"device\": \"%s\", \"width\": %d, \"height\": %d, "
             "\"channels\": %d, \"batch\": %zu, \"threads\": %d, \"layout\": \"%s\", \"in_place\": %s, \"runs\": %d, "
             "\"us_per_image\": %.4f, \"us_low\": %.4f, \"us_high\": %.4f, \"images_per_s\": %.1f, "
-            "\"gb_per_s\": %.4f, \"share_of_copy\": %.4f}\n",
-            r->name, motley_version(), (int)p->width, (int)p->height, (int)p->channels, p->batch, p->threads,
+            "\"gb_per_s\": %.4f, \"share_of_copy\": %.4f%s}\n",
+            r->name, motley_version(), b->on_device ? "cuda" : "cpu", (int)p->width, (int)p->height, (int)p->channels,
+            p->batch, p->context.threads,
             p->layout == MOTLEY_HWC ? "hwc" : "chw", p->in_place ? "true" : "false", p->runs, r->median_s * us,
-            r->low_s * us, r->high_s * us, r->images_per_s, r->gigabytes_per_s, r->share_of_copy);
+            r->low_s * us, r->high_s * us, r->images_per_s, r->gigabytes_per_s, r->share_of_copy, call);
     else
         fprintf(out, "%-28s %10.2f (%8.2f %8.2f) %12.0f %8.2f %9.0f%%\n", r->name, r->median_s * us, r->low_s * us,
                 r->high_s * us, r->images_per_s, r->gigabytes_per_s, 100 * r->share_of_copy);
@@ -175,12 +244,12 @@ static motley_status run_all(const bench *b, FILE *out, motley_error *error)
     const bench_params *p = b->params;
     bench_result result = { 0 };
     motley_status status = MOTLEY_OK;
-    print_head(p, out);
+    print_head(b, out);
     if (p->policy) {
         result.name = motley_policy_name(p->policy);
         status = measure(b, -1, 0, &result, error);
         if (status == MOTLEY_OK)
-            print_result(p, &result, out);
+            print_result(b, &result, out);
         return status;
     }
     for (int op = 0; op < motley_op_count() && status == MOTLEY_OK; op++) {
@@ -189,9 +258,32 @@ static motley_status run_all(const bench *b, FILE *out, motley_error *error)
         result.name = motley_op_get(op)->name;
         status = measure(b, op, spread_values(b, op), &result, error);
         if (status == MOTLEY_OK)
-            print_result(p, &result, out);
+            print_result(b, &result, out);
     }
     return status;
+}
+
+/* The buffers on the device, as many as its caches ask for. */
+static motley_status make_buffers(bench *b, motley_error *error)
+{
+    const size_t wanted = BUFFERS_BYTES / b->bytes;
+    b->buffers = wanted < 3 ? 3 : wanted > MAX_BUFFERS ? MAX_BUFFERS : (int)wanted;
+    motley_status status = motley_memory_create(b->context, MOTLEY_MEMORY_DEVICE, b->bytes, &b->original, error);
+    for (int i = 0; i < b->buffers && status == MOTLEY_OK; i++) {
+        status = motley_memory_create(b->context, MOTLEY_MEMORY_DEVICE, b->bytes, &b->from[i], error);
+        if (status == MOTLEY_OK)
+            status = motley_memory_create(b->context, MOTLEY_MEMORY_DEVICE, b->bytes, &b->to[i], error);
+    }
+    return status;
+}
+
+static void destroy_buffers(bench *b)
+{
+    motley_memory_destroy(b->context, b->original);
+    for (int i = 0; i < b->buffers; i++) {
+        motley_memory_destroy(b->context, b->from[i]);
+        motley_memory_destroy(b->context, b->to[i]);
+    }
 }
 
 motley_status bench_run(const bench_params *params, FILE *out, motley_error *error)
@@ -220,15 +312,20 @@ motley_status bench_run(const bench_params *params, FILE *out, motley_error *err
     if (!b.input || !b.output || !b.wanted || !b.values)
         status = fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu images of %zu bytes", p.batch, b.bytes / p.batch);
     if (status == MOTLEY_OK)
-        status = motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = p.threads },
-                                       &b.context, error);
-    if (status == MOTLEY_OK)
-        status = motley_context_create(
-            &(motley_context_params){ .backend = MOTLEY_BACKEND_REFERENCE, .threads = p.threads }, &b.reference, error);
+        status = motley_context_create(&p.context, &b.context, error);
+    if (status == MOTLEY_OK) {
+        const motley_context_params reference = { .backend = MOTLEY_BACKEND_REFERENCE, .threads = p.context.threads };
+        status = motley_context_create(&reference, &b.reference, error);
+        b.on_device = motley_context_backend(b.context) == MOTLEY_BACKEND_CUDA;
+    }
+    if (status == MOTLEY_OK && b.on_device)
+        status = make_buffers(&b, error);
     if (status == MOTLEY_OK) {
         paint(b.input, &p);
         status = run_all(&b, out, error);
     }
+    if (b.on_device)
+        destroy_buffers(&b);
     motley_context_destroy(b.reference);
     motley_context_destroy(b.context);
     free(b.values);

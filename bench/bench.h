@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures the library through its public calls: check the result, then time it. `motley bench` is this. */
+/* Measures the library through its public calls, on the CPU and on CUDA: check the result, then time it. `motley bench`
+ * is this. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -17,7 +18,7 @@ typedef struct bench_params {
     motley_interpolation interpolation; /* of an op that is a warp */
     int32_t width, height, channels;    /* 0: 224, 224, 3 */
     size_t batch;                       /* 0: 64 */
-    int threads;                        /* 0: one per processor */
+    motley_context_params context;      /* where: the CPU, or CUDA */
     motley_layout layout;
     int in_place;
     int runs; /* 0: 15; the median counts */
@@ -25,11 +26,14 @@ typedef struct bench_params {
     int json; /* one object a line in place of a table */
 } bench_params;
 
-/* What one measurement found. Times are of the whole batch. */
+/* What one measurement found. Times are of the whole batch; on CUDA of one of several batches in a row, each with buffers
+ * of its own, from the first call to the end of the last. */
 typedef struct bench_result {
     const char *name;
     double median_s, low_s, high_s; /* of the runs: the middle one and the quartiles */
-    double copy_s;                  /* median of memcpy of the same bytes on one thread, between the same runs */
+    double copy_s;                  /* median of copies of the same bytes, between the same runs: memcpy on one
+                                       thread, or the device's */
+    double call_s;                  /* CUDA: median of the host's time for a call, which does not wait */
     double images_per_s;
     double gigabytes_per_s; /* read and written */
     double share_of_copy;   /* copy_s / median_s */

@@ -319,6 +319,68 @@ class Op(Case):
         self.assertFalse(os.path.exists(out))
 
 
+class Gpu(Case):
+    """--device cuda gives the files that --device cpu gives; where there is no GPU, it says so and writes nothing."""
+
+    def setUp(self):
+        super().setUp()
+        self.a = self.image("a.png", 300, 200)
+        done = subprocess.run([MOTLEY, "op", "invert", self.a, self.path("probe.png"), "--device", "cuda"],
+                              capture_output=True, text=True, timeout=60)
+        self.why = done.stderr if done.returncode else ""
+
+    def need_gpu(self):
+        if self.why and os.environ.get("REQUIRE_CUDA"):
+            self.fail(self.why)
+        if self.why:
+            self.skipTest(self.why.strip())
+
+    def test_without_one(self):
+        if not self.why:
+            self.skipTest("there is a GPU here")
+        self.assertRegex(self.why, r"^motley: .*CUDA")
+        for args in (["apply", "rand_augment", self.a, "--out", self.path("out")], ["bench", "--runs", "1"]):
+            self.assertIn(self.why.removeprefix("motley: ").strip(), self.bad(*args, "--device", "cuda"))
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["a.png"])
+        self.good("op", "invert", self.a, self.path("auto.png"), "--device", "auto")  # takes the CPU
+        self.assertTrue((self.dir / "auto.png").exists())
+
+    def test_same_files(self):
+        self.need_gpu()
+        images = [self.image(f"{i}.png", 30 + 70 * i, 20 + i, channels) for i, channels in enumerate((3, 1, 3, 4, 2))]
+        for policy in ("rand_augment", "trivial_augment_wide", "auto_augment_imagenet"):
+            found = {}
+            for device in ("cpu", "cuda", "auto"):
+                out = self.dir / policy / device
+                out.parent.mkdir(exist_ok=True)
+                self.good("apply", policy, *images, self.a, "-k", "20", "--out", out, "--draws", f"{out}.jsonl",
+                          "--device", device)
+                draws = [json.loads(line) for line in pathlib.Path(f"{out}.jsonl").read_text().splitlines()]
+                found[device] = ({p.name: p.read_bytes() for p in out.iterdir()}, [row["steps"] for row in draws])
+            self.assertEqual(len(found["cpu"][0]), 120)
+            self.assertEqual(found["cpu"], found["cuda"])
+            self.assertEqual(found["cpu"], found["auto"])
+
+    def test_same_ops(self):
+        self.need_gpu()
+        for op in json.loads(self.good("ops", "--json")):
+            if op["values_max"] > 1 and op["values_min"] > 1:
+                continue
+            value = [str(op["example"])] if op["values_max"] else []
+            for device in ("cpu", "cuda"):
+                self.good("op", op["name"], *value, self.a, self.path(f"{device}.png"), "--device", device)
+            self.assertEqual(self.read("cpu.png"), self.read("cuda.png"), op["name"])
+
+    def test_bench(self):
+        self.need_gpu()
+        for more in ([], ["--op", "all"], ["--in-place", "--layout", "chw"]):
+            text = self.good("bench", "--runs", "3", "--batch", "8", "--json", "--device", "cuda", *more)
+            for row in map(json.loads, text.splitlines()):
+                self.assertEqual(row["device"], "cuda")
+                self.assertGreater(row["us_per_image"], 0)
+                self.assertGreater(row["host_us_per_call"], 0)
+
+
 class Bench(Case):
     few = ["--threads", "1", "--runs", "3", "--batch", "4", "--size", "20x10", "--json"]
 

@@ -119,6 +119,19 @@ static uint64_t sample_id(const job *self, const item *at)
     return (uint64_t)at->input * self->arguments->variants + at->variant;
 }
 
+/* What is applied to a batch; `user` is the request. */
+typedef struct request {
+    motley_context *context;
+    const motley_policy *policy;
+    motley_apply_params params;
+} request;
+
+static motley_status apply_policy(void *user, const motley_batch *batch, motley_error *error)
+{
+    const request *r = user;
+    return motley_apply(r->context, r->policy, batch, batch, &r->params, error);
+}
+
 /* Augments the waiting images that have `channels`, in place. */
 static bool apply_to(job *self, int32_t channels, motley_image *images, uint64_t *ids)
 {
@@ -130,11 +143,10 @@ static bool apply_to(job *self, int32_t channels, motley_image *images, uint64_t
         images[count] = (motley_image){ p->pixels, p->width, p->height, (int64_t)p->width * channels, channels, 1 };
         ids[count++] = sample_id(self, &self->items[i]);
     }
-    const motley_batch batch = { .count = count, .channels = channels, .images = images };
-    motley_apply_params params = { .samples = self->arguments->options.samples };
-    params.samples.ids = ids;
+    request r = { self->context, self->policy, { .samples = self->arguments->options.samples } };
+    r.params.samples.ids = ids;
     motley_error error;
-    if (count == 0 || motley_apply(self->context, self->policy, &batch, &batch, &params, &error) == MOTLEY_OK)
+    if (count == 0 || work_on_device(self->context, channels, images, count, apply_policy, &r, &error) == MOTLEY_OK)
         return true;
     complain("%s: %s", self->arguments->policy, error.message);
     return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley bench: speed on the CPU, each measurement checked against the reference and beside a copy of the bytes. */
+/* motley bench: speed, each measurement checked against the reference and beside a copy of the bytes. */
 #include "bench/bench.h"
 #include "tools/tool.h"
 
@@ -35,6 +35,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &self->options;
+        state->child_inputs[1] = &bench->context;
         return 0;
     case KEY_OP:
         read_op(state, arg, self);
@@ -47,9 +48,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'B':
         bench->batch = (size_t)read_integer(state, "--batch", arg, 1, 1000000);
-        return 0;
-    case 't':
-        bench->threads = (int)read_integer(state, "--threads", arg, 0, 1024);
         return 0;
     case KEY_RUNS:
         bench->runs = (int)read_integer(state, "--runs", arg, 1, BENCH_MAX_RUNS);
@@ -88,17 +86,16 @@ static const struct argp argp = {
             { "batch", 'B', "COUNT", 0, "Images of a batch (64)", 0 },
             { "layout", KEY_LAYOUT, "NAME", 0, "hwc (default) or chw", 0 },
             { "in-place", KEY_IN_PLACE, NULL, 0, "Write over the images", 0 },
-            { "threads", 't', "N", 0, "Threads; 0, the default, is one per processor", 0 },
             { "runs", KEY_RUNS, "COUNT", 0, "How often each is timed; the median counts (15)", 0 },
             { "json", 'j', NULL, 0, "A JSON object a line in place of a table", 0 },
             { 0 } },
     .args_doc = "[POLICY...]",
     .doc =
-        "Measures the speed of policies, rand_augment and trivial_augment_wide when none is named, or of operations, "
-        "on "
-        "the CPU.\vNothing is timed that differs from the reference in one byte. Beside each stands the time of a copy "
-        "of the same bytes on one thread.",
-    .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { 0 } },
+        "Measures the speed of policies, rand_augment and trivial_augment_wide when none is named, or of operations.\v"
+        "Nothing is timed that differs from the reference in one byte. Beside each stands the time of a copy of the same "
+        "bytes, on one thread or by the GPU. There, several batches are queued one after the other, each with buffers of "
+        "its own, and timed from the first call to the end of the last.",
+    .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &device_argp, 0, NULL, 0 }, { 0 } },
 };
 
 static bool run(const bench_params *bench, const char *name)
@@ -140,7 +137,7 @@ static bool run_policies(arguments *self)
 
 int cmd_bench(int argc, char **argv)
 {
-    arguments self = { .bench.op = -1 };
+    arguments self = { .bench = { .op = -1, .context.backend = MOTLEY_BACKEND_CPU } };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
     return (self.op ? run_op(&self) : run_policies(&self)) ? 0 : EXIT_INPUT;
 }

@@ -72,21 +72,36 @@ static const struct argp argp = {
     .children = (const struct argp_child[]){ { &device_argp, 0, NULL, 0 }, { 0 } },
 };
 
+/* What is applied to the image; `user` is the request. */
+typedef struct request {
+    motley_context *context;
+    int op;
+    const arguments *arguments;
+    motley_op_params params;
+} request;
+
+static motley_status apply_op(void *user, const motley_batch *batch, motley_error *error)
+{
+    const request *r = user;
+    return motley_op_apply(r->context, r->op, r->arguments->values, r->arguments->values_count, batch, batch, &r->params,
+                           error);
+}
+
 static bool apply(const arguments *self, int op, picture *image)
 {
     motley_context *context = NULL;
     motley_error error;
-    const motley_batch batch = {
-        .count = 1, .channels = image->channels, .data = image->pixels, .width = image->width, .height = image->height
+    const motley_image pixels = {
+        image->pixels, image->width, image->height, (int64_t)image->width * image->channels, image->channels, 1
     };
     uint8_t fill[4];
     memcpy(fill, self->fill, sizeof fill);
     if (image->channels == 2) /* a grey and an alpha */
         fill[1] = fill[3];
-    const motley_op_params params = { .interpolation = self->interpolation, .fill = fill };
     motley_status status = motley_context_create(&self->context, &context, &error);
+    request r = { context, op, self, { .interpolation = self->interpolation, .fill = fill } };
     if (status == MOTLEY_OK)
-        status = motley_op_apply(context, op, self->values, self->values_count, &batch, &batch, &params, &error);
+        status = work_on_device(context, image->channels, &pixels, 1, apply_op, &r, &error);
     if (status != MOTLEY_OK)
         complain("%s", error.message);
     motley_context_destroy(context);

@@ -68,6 +68,12 @@ motley_policy *open_policy_file(const char *path);
 /* Where to work: --device, --threads. */
 extern const struct argp device_argp;
 
+/* Calls `work` with dense images of host memory brought to the context's device, in place there, and brings them back
+ * when it succeeded. */
+typedef motley_status device_work(void *user, const motley_batch *batch, motley_error *error);
+motley_status work_on_device(motley_context *context, int32_t channels, const motley_image *images, size_t count,
+                             device_work *work, void *user, motley_error *error);
+
 /* Draws of one sample as the JSON object that `motley draw` writes; see doc/motley.1.scd. */
 struct json_object;
 struct json_object *draw_json(uint64_t sample, const motley_step *steps, int count, int channels);
