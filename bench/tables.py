@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of README.md and doc/performance.md from the newest bench/results/*-cpu.json,
-*-cuda.json and *-attempts.json.
+"""Writes the tables of README.md, doc/performance.md and doc/python.md from the newest bench/results/*-cpu.json,
+*-cuda.json, *-attempts.json and *-train.json, and doc/train.svg from the last.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
@@ -77,9 +77,70 @@ def attempts(result):
     yield f'RandAugment(2, 9), 224x224 HWC, {result["device"]}, {result["date"]}.'
 
 
+# What stands before the model, by the names of bench/train.py's cases.
+FEEDS = {
+    'fixed': 'one batch, already on the GPU, over and over',
+    'plain': 'u8 batches in pinned memory, not augmented',
+    'motley_gpu': '**u8 batches, Motley on the GPU**',
+    'torchvision_gpu': 'u8 batches, torchvision v2 on the GPU (one draw for the whole batch)',
+    'motley_workers': '**arrays, Motley on the CPU in the workers**',
+    'torchvision_pil': 'arrays, torchvision on Pillow images in the workers',
+    'jpeg_motley': '**JPEG files decoded in the workers, Motley on the GPU**',
+    'jpeg_torchvision': 'JPEG files decoded, then torchvision on Pillow images, in the workers',
+}
+MODELS = {'resnet50': 'ResNet-50', 'efficientnet_b0': 'EfficientNet-b0'}
+
+
+def train(result):
+    yield ('| model | what feeds it | images per second | of the fixed batch | GPU busy | worker time an image '
+           '| cores for the full rate |')
+    yield '|---|---|---:|---:|---:|---:|---:|'
+    for model in dict.fromkeys(row['model'] for row in result['rows']):
+        rows = {row['case']: row for row in result['rows'] if row['model'] == model}
+        for case in (case for case in FEEDS if case in rows):
+            row = rows[case]
+            busy = '' if row['gpu_busy'] is None else f'{row["gpu_busy"]:.0f} %'
+            workers = f'{row["worker_ms"]:.2f} ms | {row["cores_needed"]:.1f}' if row['worker_ms'] else '|'
+            yield (f'| {MODELS.get(model, model)} | {FEEDS[case]} | {row["img_s"]:,.0f} | {100 * row["share"]:.1f} % '
+                   f'| {busy} | {workers} |')
+    yield ''
+    yield (f'RandAugment(2, 9), {result["batch"]} images of {result["side"]}x{result["side"]} (JPEG files: '
+           f'{result["jpeg"]}, cropped), AMP in {result["dtype"]}, channels_last, SGD; one {result["device"]}, '
+           f'{result["workers"]} workers on {result["cores"]} cores, torch {result["torch"]}, torchvision '
+           f'{result["torchvision"]}, Pillow {result["pillow"]}; medians of {result["rounds"]} turns; commit '
+           f'{result["commit"]}{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by '
+           '`bench/train.py`.')
+    yield ''
+    yield '![Images per second of a training step, by what feeds it](train.svg)'
+
+
+def train_svg(result):
+    """Bars: each case's share of the fixed batch's rate."""
+    width, left, bar = 920, 450, 18
+    models = list(dict.fromkeys(row['model'] for row in result['rows']))
+    parts, y = [], 0
+    for model in models:
+        rows = {row['case']: row for row in result['rows'] if row['model'] == model}
+        y += 30
+        parts.append(f'<text x="8" y="{y}" font-weight="bold">{MODELS.get(model, model)}</text>')
+        for case in (case for case in FEEDS if case in rows):
+            row, y = rows[case], y + bar + 6
+            long = round((width - left - 130) * min(row['share'], 1.0))
+            fill = '#d1495b' if 'motley' in case else '#8d99ae'
+            parts += [f'<text x="{left - 8}" y="{y}" text-anchor="end">{FEEDS[case].strip("*")}</text>',
+                      f'<rect x="{left}" y="{y - 13}" width="{long}" height="{bar}" fill="{fill}"/>',
+                      f'<text x="{left + 6 + long}" y="{y}">{row["img_s"]:,.0f}/s, {100 * row["share"]:.0f} %</text>']
+        y += 12
+    size = f'width="{width}" height="{y}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">'
+    return '\n'.join([head, f'<rect {size} fill="white"/>', *parts, '</svg>', ''])
+
+
 # name of the table: (kind of result, what makes it)
 TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops), 'bench-cuda': ('cuda', cuda),
-          'bench-cuda-ops': ('cuda', cuda_ops), 'bench-attempts': ('attempts', attempts)}
+          'bench-cuda-ops': ('cuda', cuda_ops), 'bench-attempts': ('attempts', attempts),
+          'bench-train': ('train', train)}
+PLOTS = {'doc/train.svg': ('train', train_svg)}
 
 
 def fill(text, results):
@@ -89,27 +150,29 @@ def fill(text, results):
             before, rest = text.split(begin, 1)
             if end not in rest:
                 raise SystemExit(f'tables.py: {begin} has no {end} after it')
-            text = before + begin + '\n' + '\n'.join(make(results[kind])) + '\n' + end + rest.split(end, 1)[1]
+            missing = [f'Not measured yet: there is no bench/results/*-{kind}.json.']
+            rows = make(results[kind]) if results[kind] else missing
+            text = before + begin + '\n' + '\n'.join(rows) + '\n' + end + rest.split(end, 1)[1]
     return text
 
 
 def newest(kind):
     files = sorted((ROOT / 'bench/results').glob(f'*-{kind}.json'))
-    if not files:
-        raise SystemExit(f'tables.py: there is no bench/results/*-{kind}.json: run the script that measures it first')
-    return json.loads(files[-1].read_text())
+    return json.loads(files[-1].read_text()) if files else None
 
 
 def main():
     check = sys.argv[1:] == ['--check']
     if sys.argv[1:] and not check:
         raise SystemExit(__doc__)
-    results = {kind: newest(kind) for kind in ('cpu', 'cuda', 'attempts')}
+    results = {kind: newest(kind) for kind, _ in TABLES.values()}
+    wanted = {path: fill((ROOT / path).read_text(), results)
+              for path in ('README.md', 'doc/performance.md', 'doc/python.md')}
+    wanted.update({path: make(results[kind]) for path, (kind, make) in PLOTS.items() if results[kind]})
     behind = []
-    for path in (ROOT / 'README.md', ROOT / 'doc/performance.md'):
-        old = path.read_text()
-        new = fill(old, results)
-        if new != old:
+    for path, new in wanted.items():
+        path = ROOT / path
+        if not path.exists() or path.read_text() != new:
             behind.append(path.name)
             if not check:
                 path.write_text(new)

@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times whole training steps: images per second of a model that is fed in different ways, in turns, in one run.
+
+    bench/train.py [--out FILE.json]                   # on a GPU; about four minutes with 16 cores
+    bench/train.py --quick --out FILE.json             # on anything, with numbers that mean nothing: does it run?
+
+Every case trains the same model on the same random labels; a case is what stands before the model:
+
+  fixed             one batch that is on the GPU already: what the model alone can do
+  plain             u8 batches in pinned memory, copied and normalised, not augmented
+  torchvision_pil   torchvision's RandAugment on Pillow images in the loader's workers, from arrays
+  torchvision_gpu   u8 batches, torchvision's v2.RandAugment on the GPU: one draw for the whole batch
+  motley_workers    Motley's RandAugment on the CPU in the loader's workers, from arrays
+  motley_gpu        u8 batches, Motley as the stage on the GPU
+  jpeg_torchvision  workers decode JPEG files, crop, flip, and run torchvision's RandAugment
+  jpeg_motley       workers decode JPEG files, crop and flip; Motley as the stage on the GPU
+
+All feed the model through motley.torch.Prefetcher, so that copy and normalisation hide behind the model for everyone.
+bench/tables.py turns the result into the table and the plot of doc/python.md."""
+import argparse
+import contextlib
+import datetime
+import io
+import itertools
+import json
+import multiprocessing
+import os
+import pathlib
+import statistics
+import subprocess
+import threading
+import time
+
+import numpy
+import PIL
+import torch
+import torchvision
+from PIL import Image
+from torchvision import transforms
+from torchvision.transforms import v2
+
+import motley
+import motley.torch
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+ENDLESS = 1 << 40  # samples of a loader that is never asked for its last one
+PICTURES = 512  # different ones; enough that no cache of a worker's holds them decoded
+WITH_WORKERS = ('torchvision_pil', 'motley_workers', 'jpeg_torchvision', 'jpeg_motley')
+JPEG_SIDE = (500, 375)  # pixels: ImageNet's usual size
+
+
+def paint(width, height, count):
+    """Smooth shapes with noise, so that statistics, tables and the JPEG decoder meet what photographs give them."""
+    random = numpy.random.default_rng(7)
+    y, x = numpy.mgrid[0:height, 0:width].astype(numpy.float32) / max(width, height)
+    noise = random.normal(0, 6, (height, width, 1)).astype(numpy.float32)
+    images = numpy.empty((count, height, width, 3), numpy.uint8)
+    for image in images:
+        a, b, shift = random.uniform(2, 9, 3)
+        planes = [120 + 55 * (numpy.sin(a * x + shift + c) + numpy.cos(b * y - c)) for c in range(3)]
+        image[...] = numpy.clip(numpy.stack(planes, -1) + noise, 0, 255)
+    return images
+
+
+class Pictures(torch.utils.data.Dataset):
+    """Endless (u8 tensor, label): picture i modulo their number, through `transform`."""
+
+    def __init__(self, pictures, transform):
+        self.pictures, self.transform = pictures, transform
+
+    def __len__(self):
+        return ENDLESS
+
+    def __getitem__(self, i):
+        return self.transform(self.pictures[i % len(self.pictures)]), i % 1000
+
+
+def to_picture(array):
+    return Image.fromarray(array)
+
+
+def decode(data):
+    return Image.open(io.BytesIO(data)).convert('RGB')
+
+
+def to_tensor(picture):
+    """A u8 CHW view of the picture's bytes; the batch is made float on the GPU, in every case."""
+    return torch.from_numpy(numpy.array(picture)).permute(2, 0, 1)
+
+
+class Pinned:
+    """A source that costs the CPU nothing: u8 batches that lie in pinned memory, over and over."""
+
+    def __init__(self, arrays, batch, pin):
+        images = torch.from_numpy(arrays).permute(0, 3, 1, 2)
+        self.batches = []
+        for first in range(0, len(arrays), batch):
+            pair = images[first:first + batch], torch.arange(first, first + batch) % 1000
+            self.batches.append(tuple(t.pin_memory() if pin else t for t in pair))
+
+    def __iter__(self):
+        return itertools.cycle(self.batches)
+
+
+class Normalise(torch.nn.Module):
+    """What Motley's stage does besides augmenting, in torch's own operations."""
+
+    def __init__(self, device, dtype, augment=None):
+        super().__init__()
+        self.dtype, self.augment = dtype, augment
+        self.scale = (1 / (255 * torch.tensor(STD, device=device))).to(dtype).view(1, 3, 1, 1)
+        self.shift = (-torch.tensor(MEAN, device=device) / torch.tensor(STD, device=device)).to(dtype).view(1, 3, 1, 1)
+
+    def forward(self, images):
+        if self.augment:
+            images = self.augment(images)
+        return torch.addcmul(self.shift, images.to(self.dtype), self.scale).contiguous(
+            memory_format=torch.channels_last)
+
+
+class Cases:
+    """The cases by name: each an iterator over (images, labels) on the device, and the processes that work for it."""
+
+    def __init__(self, args, device, dtype):
+        self.args, self.device = args, device
+        arrays = paint(args.side, args.side, PICTURES if not args.quick else 2 * args.batch)
+        width, height = JPEG_SIDE
+        jpegs = []
+        for picture in paint(width, height, 64 if not args.quick else 4):
+            data = io.BytesIO()
+            Image.fromarray(picture).save(data, 'JPEG', quality=90)
+            jpegs.append(data.getvalue())
+        normalise = Normalise(device, dtype)
+        motley_stage = motley.torch.Stage(motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=dtype,
+                                          memory_format=torch.channels_last).to(device)
+        on_cpu = motley.RandAugment(2, 9)
+        crop = [decode, transforms.RandomResizedCrop(args.side), transforms.RandomHorizontalFlip()]
+        pinned = Pinned(arrays, args.batch, device.type == 'cuda')
+        rand_augment = transforms.RandAugment(2, 9)
+        self.make = {
+            'fixed': lambda: itertools.repeat(next(iter(self.prefetch(pinned, normalise)))),
+            'plain': lambda: self.prefetch(pinned, normalise),
+            'torchvision_pil': lambda: self.workers(arrays, normalise, to_picture, rand_augment, to_tensor),
+            'torchvision_gpu': lambda: self.prefetch(pinned, Normalise(device, dtype, v2.RandAugment(2, 9))),
+            'motley_workers': lambda: self.workers(arrays, normalise, to_picture, on_cpu, to_tensor),
+            'motley_gpu': lambda: self.prefetch(pinned, motley_stage),
+            'jpeg_torchvision': lambda: self.workers(jpegs, normalise, *crop, rand_augment, to_tensor),
+            'jpeg_motley': lambda: self.workers(jpegs, motley_stage, *crop, to_tensor),
+        }
+
+    def prefetch(self, loader, stage):
+        return iter(motley.torch.Prefetcher(loader, stage, self.device))
+
+    def workers(self, pictures, stage, *steps):
+        loader = torch.utils.data.DataLoader(
+            Pictures(pictures, transforms.Compose(steps)), self.args.batch, num_workers=self.args.workers,
+            pin_memory=self.device.type == 'cuda', prefetch_factor=2 if self.args.workers else None)
+        return self.prefetch(loader, stage)
+
+
+class Meter:
+    """CPU time of the workers, and how busy the GPU says it is, from entering to leaving. (This process waits for the
+    GPU in a loop, so its own CPU time says nothing.)"""
+
+    def __init__(self, device):
+        self.utilisation = []
+        self.sample = None
+        if device.type == 'cuda':
+            with contextlib.suppress(Exception):  # a missing or refusing NVML costs us the column, not the run
+                import pynvml
+                pynvml.nvmlInit()
+                chip = pynvml.nvmlDeviceGetHandleByIndex(device.index or 0)
+                pynvml.nvmlDeviceGetUtilizationRates(chip)
+                self.sample = lambda: pynvml.nvmlDeviceGetUtilizationRates(chip).gpu
+
+    @staticmethod
+    def cpu_seconds():
+        ticks = 0
+        for child in multiprocessing.active_children():
+            fields = pathlib.Path(f'/proc/{child.pid}/stat').read_text().rpartition(')')[2].split()
+            ticks += int(fields[11]) + int(fields[12])  # utime, stime
+        return ticks / os.sysconf('SC_CLK_TCK')
+
+    def __enter__(self):
+        self.utilisation.clear()
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self.watch) if self.sample else None
+        if self.thread:
+            self.thread.start()
+        self.cpu = -self.cpu_seconds()
+        return self
+
+    def watch(self):
+        while not self.done.wait(0.2):
+            self.utilisation.append(self.sample())
+
+    def __exit__(self, *_):
+        self.cpu += self.cpu_seconds()
+        self.done.set()
+        if self.thread:
+            self.thread.join()
+
+
+class Training:
+    """One model, its optimiser, and a step on a batch."""
+
+    def __init__(self, name, device, dtype):
+        self.device, self.dtype = device, dtype
+        self.model = getattr(torchvision.models, name)().to(device, memory_format=torch.channels_last).train()
+        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=1e-3, momentum=0.9)
+
+    def step(self, images, labels):
+        with torch.autocast(self.device.type, self.dtype, enabled=self.device.type == 'cuda'):
+            loss = torch.nn.functional.cross_entropy(self.model(images), labels)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimiser.step()
+
+    def finish(self):
+        if self.device.type == 'cuda':
+            torch.cuda.synchronize(self.device)
+
+    def measure(self, batches, batch, seconds, warm, meter):
+        """(images per second, workers' CPU seconds per image, percent of the time that the GPU was busy or None)"""
+        for _ in range(warm):
+            self.step(*next(batches))
+        self.finish()
+        steps, start = 0, time.perf_counter()
+        with meter:
+            while steps < 2 or time.perf_counter() - start < seconds:
+                self.step(*next(batches))
+                steps += 1
+            self.finish()
+            wall = time.perf_counter() - start
+        busy = statistics.mean(meter.utilisation) if meter.utilisation else None
+        return steps * batch / wall, meter.cpu / (steps * batch), busy
+
+
+def first_line(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split('\n')[0]
+
+
+def describe(args, device, dtype):
+    def git(*words):
+        try:
+            return first_line('git', *words)
+        except (OSError, subprocess.CalledProcessError):
+            return ''  # a copy of the tree without its history
+    cuda = device.type == 'cuda'
+    return {'date': datetime.date.today().isoformat(), 'commit': git('rev-parse', '--short=12', 'HEAD'),
+            'changed': bool(git('status', '--porcelain', '--untracked-files=no')),
+            'device': torch.cuda.get_device_name(device) if cuda else 'CPU', 'cores': len(os.sched_getaffinity(0)),
+            'motley': motley.__version__, 'torch': torch.__version__, 'torchvision': torchvision.__version__,
+            'pillow': PIL.__version__, 'dtype': str(dtype).removeprefix('torch.'), 'batch': args.batch,
+            'side': args.side, 'workers': args.workers, 'rounds': args.rounds, 'seconds': args.seconds,
+            'jpeg': f'{JPEG_SIDE[0]}x{JPEG_SIDE[1]}'}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--models', default='resnet50,efficientnet_b0', help='names in torchvision.models')
+    parser.add_argument('--cases', help='comma-separated; all when left out')
+    parser.add_argument('--batch', type=int, default=256)
+    parser.add_argument('--side', type=int, default=224)
+    parser.add_argument('--workers', type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--seconds', type=float, default=2.5, help='of each case in each round')
+    parser.add_argument('--warm', type=int, default=20, help='steps before the first round')
+    parser.add_argument('--quick', action='store_true', help='tiny: shows that everything runs, measures nothing')
+    parser.add_argument('--device', default='cuda' if torch.cuda.is_available() else 'cpu')
+    parser.add_argument('--out', type=pathlib.Path)
+    args = parser.parse_args()
+    if args.quick:
+        args.models, args.batch, args.side, args.workers, args.rounds, args.seconds = 'resnet18', 4, 32, 1, 1, 0.0
+        args.warm = 0
+    device = torch.device(args.device)
+    dtype = torch.bfloat16 if device.type == 'cuda' else torch.float32
+    torch.backends.cudnn.benchmark = True
+    result = describe(args, device, dtype)
+    cases = Cases(args, device, dtype)
+    names = args.cases.split(',') if args.cases else list(cases.make)
+    meter = Meter(device)
+    rows = []
+    for model in args.models.split(','):
+        training = Training(model, device, dtype)
+        taken = {name: [] for name in names}
+        # Cases without workers take turns; those with workers run one at a time, or they would take each other's cores.
+        alone = [[name] for name in names if name in WITH_WORKERS]
+        for group in [[name for name in names if name not in WITH_WORKERS]] + alone:
+            feeds = {name: cases.make[name]() for name in group}
+            for r in range(args.rounds):
+                for name in group:
+                    taken[name].append(training.measure(feeds[name], args.batch, args.seconds,
+                                                        args.warm if r == 0 else 5, meter))
+            del feeds  # ends the workers
+        rates = {name: statistics.median(rate for rate, _, _ in turns) for name, turns in taken.items()}
+        for name, turns in taken.items():
+            cpu = statistics.median(c for _, c, _ in turns)
+            busy = [b for _, _, b in turns if b is not None]
+            rows.append({
+                'model': model, 'case': name, 'img_s': round(rates[name], 1),
+                'img_s_range': [round(f(rate for rate, _, _ in turns), 1) for f in (min, max)],
+                'share': round(rates[name] / rates['fixed'], 4) if 'fixed' in rates else None,
+                'worker_ms': round(1e3 * cpu, 4),
+                'cores_needed': round(cpu * rates['fixed'], 1) if 'fixed' in rates else None,
+                'gpu_busy': round(statistics.mean(busy), 1) if busy else None})
+            print('{model} {case}: {img_s:.0f} images/s, share {share}, {worker_ms} ms of a worker an image, '
+                  'GPU busy {gpu_busy} %'.format(**rows[-1]), flush=True)
+    out = args.out or ROOT / 'bench/results' / f'{result["date"]}-train.json'
+    out.write_text(json.dumps({**result, 'rows': rows}, indent=1) + '\n')
+    print(f'wrote {out}')
+
+
+if __name__ == '__main__':
+    main()
