@@ -51,6 +51,27 @@ motley_status motley_apply(motley_context *context, const motley_policy *policy,
     return policy->customs ? mot_custom_apply(context, &job, error) : mot_job_run(context, &job, error);
 }
 
+motley_status motley_context_workspace(motley_context *context, const motley_policy *policy, const motley_batch *batch,
+                                       size_t *size_bytes, motley_error *error)
+{
+    static uint8_t somewhere;
+    MOT_REQUIRE(size_bytes, error, "size_bytes is NULL, want a place for the result");
+    *size_bytes = 0;
+    MOT_REQUIRE(context, error, "context is NULL");
+    if (!batch || batch->count == 0)
+        return context->backend->workspace(context->state, NULL, size_bytes, error);
+    MOT_TRY(mot_validate_sizes(batch, error));
+    motley_batch sized = *batch;
+    sized.data = &somewhere; /* views are made of it, and only their sizes looked at */
+    const mot_job job = { .count = sized.count,
+                          .channels = sized.channels,
+                          .src = &sized,
+                          .dst = &sized,
+                          .policy = policy,
+                          .max_steps = policy ? policy->tables.max_steps : 1 };
+    return context->backend->workspace(context->state, &job, size_bytes, error);
+}
+
 motley_status motley_op_apply(struct motley_context *context, int op, const double *values, int values_per_image,
                               const motley_batch *src, const motley_batch *dst, const motley_op_params *params,
                               motley_error *error)

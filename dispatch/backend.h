@@ -51,6 +51,8 @@ typedef struct mot_backend {
     motley_status (*run)(void *state, const mot_job *job, motley_error *error);
     /* How the last run() sorted its images: waits for it and copies it out. `last` is all zero before. */
     motley_status (*look_back)(void *state, mot_last *last, motley_error *error);
+    /* Bytes that the state holds, or would hold after `job`, if that is not NULL. */
+    motley_status (*workspace)(void *state, const mot_job *job, size_t *bytes, motley_error *error);
     /* The calls of motley/memory.h; all NULL where the device's memory is the host's. */
     motley_status (*create_memory)(void *state, motley_memory_kind kind, size_t bytes, void **memory,
                                    motley_error *error);
@@ -90,6 +92,7 @@ mot_view mot_batch_view(const motley_batch *batch, size_t i);
 
 /* Checks a whole request and fills `job`. */
 motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, motley_error *error);
+motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* of a batch without data */
 motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error);
 motley_status mot_validate_values(int op, const double *values, int count, size_t image, motley_error *error);
 

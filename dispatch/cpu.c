@@ -343,49 +343,78 @@ static void *aligned(size_t bytes)
     return aligned_alloc(MOT_CPU_ALIGN, (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN);
 }
 
-/* Makes room for everything that `job` needs, before any of it begins. */
-static motley_status reserve(cpu_state *state, const mot_job *job, size_t steps_per_image, motley_error *error)
+/* What a state has room for, or a job needs. */
+typedef struct room {
+    size_t steps, images; /* of a block */
+    size_t scratch_bytes; /* of each worker */
+} room;
+
+static room room_for(const mot_job *job)
 {
     const size_t block = job->count < BLOCK ? job->count : BLOCK;
-    if (block * steps_per_image > state->steps_room) {
-        free(state->steps);
-        state->steps_room = 0;
-        state->steps = malloc(block * steps_per_image * sizeof *state->steps);
-        if (!state->steps)
-            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draws of %zu images", block);
-        state->steps_room = block * steps_per_image;
-    }
-    if (block > state->work_room) {
-        free(state->work);
-        free(state->order);
-        state->work_room = 0;
-        state->work = malloc(block * sizeof *state->work);
-        state->order = malloc(2 * block * sizeof *state->order);
-        if (!state->work || !state->order)
-            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the work list of %zu images", block);
-        state->work_room = block;
-    }
-    size_t most = 0;
+    room needed = { .steps = block * job->max_steps, .images = block };
     for (size_t i = 0; i < job->count; i++) {
         const mot_view v = mot_batch_view(job->src, i);
         const size_t images = job->dst ? 1 : 2;
         const size_t bytes =
             images * image_bytes(v.width, v.height, v.channels) + mot_cpu_scratch_bytes(v.width, v.height, v.channels);
-        most = bytes > most ? bytes : most;
+        needed.scratch_bytes = bytes > needed.scratch_bytes ? bytes : needed.scratch_bytes;
         if (!job->src->images)
             break;
     }
+    return needed;
+}
+
+/* Makes room for everything that `job` needs, before any of it begins. */
+static motley_status reserve(cpu_state *state, const mot_job *job, motley_error *error)
+{
+    const room needed = room_for(job);
+    if (needed.steps > state->steps_room) {
+        free(state->steps);
+        state->steps_room = 0;
+        state->steps = malloc(needed.steps * sizeof *state->steps);
+        if (!state->steps)
+            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draws of %zu images", needed.images);
+        state->steps_room = needed.steps;
+    }
+    if (needed.images > state->work_room) {
+        free(state->work);
+        free(state->order);
+        state->work_room = 0;
+        state->work = malloc(needed.images * sizeof *state->work);
+        state->order = malloc(2 * needed.images * sizeof *state->order);
+        if (!state->work || !state->order)
+            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the work list of %zu images", needed.images);
+        state->work_room = needed.images;
+    }
     for (size_t w = 0; w < state->workers_count; w++) {
         worker *self = &state->workers[w];
-        if (most <= self->bytes)
+        if (needed.scratch_bytes <= self->bytes)
             continue;
         free(self->memory);
         self->bytes = 0;
-        self->memory = aligned(most);
+        self->memory = aligned(needed.scratch_bytes);
         if (!self->memory)
-            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu bytes of scratch", most);
-        self->bytes = most;
+            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu bytes of scratch", needed.scratch_bytes);
+        self->bytes = needed.scratch_bytes;
     }
+    return MOTLEY_OK;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static motley_status workspace(void *opaque, const mot_job *job, size_t *bytes, motley_error *error)
+{
+    (void)error;
+    const cpu_state *state = opaque;
+    const room needed = job ? room_for(job) : (room){ 0 };
+    *bytes = larger(state->steps_room, needed.steps) * sizeof *state->steps +
+             larger(state->work_room, needed.images) * (sizeof *state->work + 2 * sizeof *state->order);
+    for (size_t w = 0; w < state->workers_count; w++)
+        *bytes += larger(state->workers[w].bytes, needed.scratch_bytes);
     return MOTLEY_OK;
 }
 
@@ -411,7 +440,7 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     task t = { .state = state, .job = job };
     t.steps_per_image = job->max_steps;
     state->last_count = 0;
-    MOT_TRY(reserve(state, job, t.steps_per_image, error));
+    MOT_TRY(reserve(state, job, error));
     if (job->drawn)
         MOT_TRY(write_draws(job, error));
     uint32_t output[4][256];
@@ -534,8 +563,10 @@ static motley_status create_reference(const motley_context_params *params, void 
 }
 
 const mot_backend mot_backend_cpu = {
-    .id = MOTLEY_BACKEND_CPU, .name = "cpu", .create = create_cpu, .destroy = destroy, .run = run, .look_back = look_back
+    .id = MOTLEY_BACKEND_CPU, .name = "cpu", .create = create_cpu, .destroy = destroy, .run = run, .look_back = look_back,
+    .workspace = workspace
 };
 const mot_backend mot_backend_reference = {
-    .id = MOTLEY_BACKEND_REFERENCE, .name = "reference", .create = create_reference, .destroy = destroy, .run = run, .look_back = look_back
+    .id = MOTLEY_BACKEND_REFERENCE, .name = "reference", .create = create_reference, .destroy = destroy, .run = run, .look_back = look_back,
+    .workspace = workspace
 };

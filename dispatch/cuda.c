@@ -147,15 +147,20 @@ static motley_status reserve(cuda_state *s, size_t samples, size_t max_steps, cu
     return MOTLEY_OK;
 }
 
+static sent_tables *find_tables(cuda_state *s, const motley_policy *policy)
+{
+    for (unsigned i = 0; i < TABLES_KEPT; i++)
+        if (s->tables[i].memory && s->tables[i].fingerprint == policy->fingerprint &&
+            s->tables[i].bytes == policy->compiled_bytes)
+            return &s->tables[i];
+    return NULL;
+}
+
 /* The policy's tables with device pointers; sent when this context sees the policy first. */
 static motley_status send_tables(cuda_state *s, const motley_policy *policy, cudaStream_t stream, mot_tables *tables,
                                  motley_error *error)
 {
-    sent_tables *found = NULL;
-    for (unsigned i = 0; i < TABLES_KEPT && !found; i++)
-        if (s->tables[i].memory && s->tables[i].fingerprint == policy->fingerprint &&
-            s->tables[i].bytes == policy->compiled_bytes)
-            found = &s->tables[i];
+    sent_tables *found = find_tables(s, policy);
     if (!found) {
         MOT_TRY(refuse_capture(stream, "a policy's first use", error));
         found = &s->tables[s->tables_next++ % TABLES_KEPT];
@@ -513,7 +518,28 @@ static motley_status run(void *state, const mot_job *job, motley_error *error)
     return status;
 }
 
-/* ---- looking back ---- */
+/* ---- looking ahead and back ---- */
+
+static motley_status workspace(void *state, const mot_job *job, size_t *bytes, motley_error *error)
+{
+    (void)error;
+    cuda_state *const s = state;
+    cuda_state counted = *s; /* to lay out without moving anything */
+    size_t samples = s->capacity, steps = s->steps_capacity;
+    *bytes = 0;
+    for (unsigned i = 0; i < TABLES_KEPT; i++)
+        *bytes += s->tables[i].bytes;
+    if (job) {
+        const size_t needed = job->count * job->max_steps;
+        samples = job->count > samples ? job->count : samples;
+        steps = needed > steps ? needed : steps;
+        if (job->policy && !job->policy->customs && !find_tables(s, job->policy))
+            *bytes += job->policy->compiled_bytes - s->tables[s->tables_next % TABLES_KEPT].bytes; /* in its place */
+    }
+    if (samples > 0)
+        *bytes += lay_out(&counted, NULL, samples, steps);
+    return MOTLEY_OK;
+}
 
 /* The sub-batches from where each bucket begins: what plan_cuda.h says of buckets, turned round. */
 static void name_batches(const cuda_state *s, const int32_t *first, mot_last *last)
@@ -635,6 +661,7 @@ const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,
                                        .validate = validate,
                                        .run = run,
                                        .look_back = look_back,
+                                       .workspace = workspace,
                                        .create_memory = create_memory,
                                        .destroy_memory = destroy_memory,
                                        .copy = copy,

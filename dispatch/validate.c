@@ -211,6 +211,19 @@ motley_status mot_validate_batches(const motley_batch *src, const motley_batch *
     return MOTLEY_OK;
 }
 
+motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error)
+{
+    static uint8_t somewhere;
+    motley_batch b = *batch;
+    b.data = &somewhere;
+    if (!b.images)
+        return check_batch("batch", &b, error);
+    for (size_t i = 0; i < b.count; i++)
+        MOT_TRY(check_size("batch", i, b.images[i].width, b.images[i].height, error));
+    b.count = 0; /* the rest is about data and strides */
+    return check_batch("batch", &b, error);
+}
+
 motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error)
 {
     const motley_batch *out = &output->batch;

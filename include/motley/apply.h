@@ -78,6 +78,16 @@ MOTLEY_API motley_status motley_apply(motley_context *context, const motley_poli
                                       const motley_batch *dst, const motley_apply_params *params,
                                       motley_error *error);
 
+/** How much memory a context takes beside the pixels: of its device, or on the CPU of the host.
+ *
+ *  Now      `batch` is NULL: what it holds.
+ *  Before   What it would hold after motley_apply of `policy` (NULL: motley_op_apply) to such a batch, in place or into a
+ *           dst; a context that holds it allocates no more. Sizes and strides count, data is not looked at. CUDA: what
+ *           `allocate` of motley_context_params is asked for, in bytes. With custom ops it may turn out to be less.
+ *  Errors   ARGUMENT, UNSUPPORTED. */
+MOTLEY_API motley_status motley_context_workspace(motley_context *context, const motley_policy *policy,
+                                                  const motley_batch *batch, size_t *size_bytes, motley_error *error);
+
 /** RandAugment as torchvision has it: `num_ops` ops, each at level `magnitude` of 31.
  *  Paper    Cubuk, Zoph, Shlens, Le 2019, arXiv:1909.13719. */
 MOTLEY_API motley_status motley_rand_augment(motley_context *context, int num_ops, int magnitude,

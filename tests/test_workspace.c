@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A context's own memory: what it says it will hold is what it then holds and what the caller's allocator was asked for;
+ * it grows with the images' number and not with their sizes; an allocator that fails at any call leaves all whole.
+ *
+ *     test_workspace cpu|cuda [--require]
+ *
+ * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
+#include "tests/inputs.h"
+
+#include <stdio.h>
+
+#define SKIPPED 77
+#define SIDE 32
+#define MOST 700
+#define BYTES ((size_t)MOST * SIDE * SIDE * 3)
+
+static int failures;
+
+static void check(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "test_workspace: %s\n", what);
+        failures++;
+    }
+}
+
+static void need(int ok, const char *what)
+{
+    check(ok, what);
+    if (!ok)
+        exit(1);
+}
+
+/* ---- the caller's allocator: a context's calls served by another context's memory ---- */
+
+typedef struct ledger {
+    motley_context *from;
+    size_t live_bytes, sizes[64];
+    void *blocks[64];
+    long live, until_failure; /* 1: the next call fails; 0: none does */
+} ledger;
+
+static void *allocate(void *user, size_t bytes, void *stream)
+{
+    ledger *const l = user;
+    void *memory;
+    (void)stream;
+    if ((l->until_failure > 0 && --l->until_failure == 0) ||
+        motley_memory_create(l->from, MOTLEY_MEMORY_DEVICE, bytes, &memory, NULL) != MOTLEY_OK)
+        return NULL;
+    for (int i = 0; i < 64; i++)
+        if (!l->blocks[i]) {
+            l->blocks[i] = memory;
+            l->sizes[i] = bytes;
+            l->live_bytes += bytes;
+            l->live++;
+            return memory;
+        }
+    need(0, "more than 64 blocks are held");
+    return NULL;
+}
+
+static void release(void *user, void *memory, void *stream)
+{
+    ledger *const l = user;
+    (void)stream;
+    for (int i = 0; i < 64; i++)
+        if (l->blocks[i] == memory) {
+            l->blocks[i] = NULL;
+            l->live_bytes -= l->sizes[i];
+            l->live--;
+            motley_memory_destroy(l->from, memory);
+            return;
+        }
+    need(0, "a block is released that was not allocated");
+}
+
+static motley_backend backend;
+static motley_context *plain; /* without an allocator */
+static uint8_t *pixels;
+
+static motley_context *open_context(ledger *l)
+{
+    motley_context *context;
+    motley_error error;
+    motley_context_params params = { .backend = backend };
+    if (l) {
+        *l = (ledger){ .from = plain };
+        params.allocate = allocate, params.release = release, params.allocator_user = l;
+    }
+    need(motley_context_create(&params, &context, &error) == MOTLEY_OK, error.message);
+    return context;
+}
+
+static motley_batch batch_of(size_t count, int32_t side)
+{
+    return (motley_batch){ .count = count, .channels = 3, .data = pixels, .width = side, .height = side };
+}
+
+static motley_policy *open_policy(const char *name)
+{
+    motley_policy *policy;
+    motley_error error;
+    need(motley_policy_builtin(name, &policy, &error) == MOTLEY_OK, error.message);
+    return policy;
+}
+
+static size_t workspace(motley_context *context, const motley_policy *policy, const motley_batch *batch)
+{
+    size_t bytes;
+    motley_error error;
+    need(motley_context_workspace(context, policy, batch, &bytes, &error) == MOTLEY_OK, error.message);
+    return bytes;
+}
+
+static motley_status apply(motley_context *context, const motley_policy *policy, const motley_batch *batch,
+                           motley_error *error)
+{
+    double values[MOST] = { 0 };
+    return policy ? motley_apply(context, policy, batch, batch, NULL, error)
+                  : motley_op_apply(context, motley_op_find("solarize"), values, 1, batch, batch, NULL, error);
+}
+
+/* ---- what must hold ---- */
+
+/* More policies than a context keeps tables of, one after the other, with batches that grow and shrink. */
+static void check_forecast(void)
+{
+    static const size_t counts[] = { 3, 700, 1, 256, 257, 40 };
+    ledger l;
+    motley_context *context = open_context(&l);
+    motley_error error;
+    check(workspace(context, NULL, NULL) == 0 || backend != MOTLEY_BACKEND_CUDA, "a new context holds memory");
+    for (size_t i = 0; i < 60; i++) {
+        motley_policy *policy = NULL, *base = open_policy(motley_policy_builtin_name(i % motley_policy_builtin_count()));
+        const motley_policy_changes changes = { .repeat = 1 + (int)(i / 20) };
+        need(motley_policy_change(base, &changes, &policy, &error) == MOTLEY_OK, error.message);
+        motley_batch batch = batch_of(counts[i % 6], 1 + (int32_t)(i * 7 % SIDE));
+        const size_t before = workspace(context, i % 9 ? policy : NULL, &batch);
+        need(apply(context, i % 9 ? policy : NULL, &batch, &error) == MOTLEY_OK, error.message);
+        const size_t after = workspace(context, NULL, NULL);
+        check(before == after, "it holds another number of bytes than it said");
+        check(workspace(context, i % 9 ? policy : NULL, &batch) == after, "the same call again would take more");
+        check(backend != MOTLEY_BACKEND_CUDA || after == l.live_bytes, "the allocator gave another number of bytes");
+        motley_policy_destroy(policy);
+        motley_policy_destroy(base);
+    }
+    motley_context_destroy(context);
+    check(l.live == 0, "a destroyed context left memory behind");
+}
+
+/* 1 MiB and some bytes for each sample, whatever its size up to what shared memory holds; on the CPU, whose images lie in
+ * blocks, the same for any large number of them. */
+static void check_growth(void)
+{
+    motley_context *context = open_context(NULL);
+    motley_policy *policy = open_policy("rand_augment");
+    const size_t each = 1024 * motley_policy_max_steps(policy), mib = (size_t)1 << 20;
+    for (size_t count = 1; count <= 65536; count *= 4) {
+        const motley_batch small = batch_of(count, 8), medium = batch_of(count, 224);
+        const size_t bytes = workspace(context, policy, &small);
+        if (backend == MOTLEY_BACKEND_CUDA)
+            check(workspace(context, policy, &medium) == bytes, "larger images take more workspace");
+        check(bytes <= mib + count * each, "it is more than 1 MiB and a kilobyte per step that a sample can draw");
+    }
+    const motley_batch many = batch_of(10000, 8), more = batch_of(1000000, 8);
+    if (backend == MOTLEY_BACKEND_CPU)
+        check(workspace(context, policy, &many) == workspace(context, policy, &more), "the CPU's blocks grow");
+    motley_image sizes[2] = { { .width = 3, .height = 5 }, { .width = 0, .height = 5 } };
+    const motley_batch mixed = { .count = 2, .channels = 3, .images = sizes };
+    size_t bytes;
+    motley_error error;
+    check(motley_context_workspace(context, policy, &mixed, &bytes, &error) == MOTLEY_ERR_ARGUMENT &&
+              strstr(error.message, "batch image 1: width is 0"),
+          "a wrong size is not refused");
+    sizes[1].width = 2;
+    check(workspace(context, policy, &mixed) > 0, "mixed sizes take nothing");
+    motley_policy_destroy(policy);
+    motley_context_destroy(context);
+}
+
+/* The k-th call of the allocator fails, for every k: MEMORY, pixels as they were, nothing lost, and then it works. */
+static void check_failing_allocator(void)
+{
+    motley_policy *policies[2] = { open_policy("rand_augment"), open_policy("trivial_augment_wide") };
+    uint8_t *const before = malloc(BYTES), *const now = malloc(BYTES);
+    long refused = 0, wanted = 1;
+    need(before && now, "no memory");
+    for (long k = 1; k <= wanted; k++) {
+        ledger l;
+        motley_error error;
+        motley_context *context = open_context(&l);
+        l.until_failure = k;
+        for (int i = 0; i < 3; i++) { /* grows twice, and then has another policy's tables */
+            const motley_batch batch = batch_of(i == 0 ? 5 : MOST, SIDE);
+            for (int turn = 0; turn < 2; turn++) {
+                need(motley_memory_copy(plain, before, pixels, BYTES, NULL, NULL) == MOTLEY_OK, "copying failed");
+                const motley_status status = apply(context, policies[i == 2], &batch, &error);
+                if (status == MOTLEY_OK)
+                    break;
+                refused++;
+                check(turn == 0, "it fails again, with memory there");
+                check(status == MOTLEY_ERR_MEMORY && strstr(error.message, "allocator"), error.message);
+                need(motley_memory_copy(plain, now, pixels, BYTES, NULL, NULL) == MOTLEY_OK &&
+                         motley_context_wait(plain, NULL, NULL) == MOTLEY_OK,
+                     "copying failed");
+                check(memcmp(before, now, BYTES) == 0, "pixels changed though memory was missing");
+                check(workspace(context, NULL, NULL) == l.live_bytes, "after a failure it holds other bytes");
+            }
+        }
+        if (l.until_failure == 0)
+            wanted = k + 1;
+        motley_context_destroy(context);
+        check(l.live == 0, "memory was lost");
+    }
+    check(refused == wanted - 1 && refused >= 4, "the allocator was hardly called");
+    motley_policy_destroy(policies[0]);
+    motley_policy_destroy(policies[1]);
+    free(before);
+    free(now);
+}
+
+int main(int argc, char **argv)
+{
+    motley_error error;
+    void *memory;
+    need(argc > 1, "usage: test_workspace cpu|cuda [--require]");
+    backend = strcmp(argv[1], "cuda") == 0 ? MOTLEY_BACKEND_CUDA : MOTLEY_BACKEND_CPU;
+    if (motley_context_create(&(motley_context_params){ .backend = backend }, &plain, &error) != MOTLEY_OK) {
+        printf("skipped: %s\n", error.message);
+        return argc > 2 ? 1 : SKIPPED;
+    }
+    need(motley_memory_create(plain, MOTLEY_MEMORY_DEVICE, BYTES, &memory, &error) == MOTLEY_OK, error.message);
+    pixels = memory;
+    uint8_t *const host = malloc(BYTES);
+    need(host != NULL, "no memory");
+    uint64_t state = 1;
+    for (size_t i = 0; i < BYTES; i++)
+        host[i] = (uint8_t)input_random(&state);
+    need( motley_memory_copy(plain, pixels, host, BYTES, NULL, NULL) == MOTLEY_OK, "copying failed");
+    free(host);
+    check_forecast();
+    check_growth();
+    if (backend == MOTLEY_BACKEND_CUDA)
+        check_failing_allocator();
+    motley_memory_destroy(plain, memory);
+    motley_context_destroy(plain);
+    printf("%s: %d failures\n", argv[1], failures);
+    return failures > 0;
+}
