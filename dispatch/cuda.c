@@ -4,6 +4,7 @@
  * A call queues the draw kernel (samples -> steps -> sub-batches) and then the image kernel (steps -> pixels). In steady
  * state it allocates nothing, waits for nothing and reads nothing back. */
 #include "dispatch/backend.h"
+#include "dispatch/cuda_large.h"
 #include "dispatch/plan_cuda.h"
 #include "kernels/cuda/tile.h"
 
@@ -41,6 +42,9 @@ typedef struct cuda_state {
     size_t capacity;        /* samples */
     size_t steps_capacity;  /* samples x steps */
     void *memory;           /* all of the above */
+    void *large;            /* what images need that shared memory does not hold */
+    size_t large_bytes;
+    int always_large;
     sent_tables tables[TABLES_KEPT];
     unsigned tables_next;
     cudaStream_t last_stream;
@@ -147,6 +151,24 @@ static motley_status reserve(cuda_state *s, size_t samples, size_t max_steps, cu
     return MOTLEY_OK;
 }
 
+/* Room for a batch whose images shared memory does not hold. */
+static motley_status reserve_large(cuda_state *s, const mot_job *job, mot_cuda_format format, cudaStream_t stream,
+                                   motley_error *error)
+{
+    const size_t bytes = mot_cuda_large_bytes(job, format);
+    if (bytes <= s->large_bytes)
+        return MOTLEY_OK;
+    MOT_TRY(refuse_capture(stream, "a larger batch", error));
+    if (s->queued)
+        CUDA_TRY(cudaEventSynchronize(s->done), "waiting for earlier work");
+    release(s, s->large, stream);
+    s->large = NULL;
+    s->large_bytes = 0;
+    MOT_TRY(allocate(s, bytes, stream, &s->large, error));
+    s->large_bytes = bytes;
+    return MOTLEY_OK;
+}
+
 static sent_tables *find_tables(cuda_state *s, const motley_policy *policy)
 {
     for (unsigned i = 0; i < TABLES_KEPT; i++)
@@ -213,6 +235,7 @@ static void destroy(void *state)
         if (s->queued)
             cudaEventSynchronize(s->done);
         release(s, s->memory, NULL);
+        release(s, s->large, NULL);
         for (unsigned i = 0; i < TABLES_KEPT; i++)
             release(s, s->tables[i].memory, NULL);
         if (s->done)
@@ -415,13 +438,14 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
 {
     mot_cuda_draw draw = { .count = (int32_t)job->count, .channels = job->channels, .plan = s->plan };
     mot_cuda_job image = { .count = draw.count, .channels = job->channels };
-    mot_cuda_shape shape;
+    mot_cuda_shape shape = { .clusters = 1 };
     int width, height;
     largest_size(job->src, &width, &height);
     const mot_cuda_format format = format_of(job->src);
-    if (!choose_shape(&s->chip, job->count, width, height, format, job->channels, job->output != NULL, &shape))
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "an image of %dx%d is too large for this backend", width,
-                        height);
+    const int large = s->always_large || !choose_shape(&s->chip, job->count, width, height, format, job->channels,
+                                                       job->output != NULL, &shape);
+    if (large)
+        MOT_TRY(reserve_large(s, job, format, stream, error));
     image.max_steps = draw.max_steps = (int32_t)job->max_steps;
     image.box_bytes = shape.box_bytes;
     image.stage_bytes = shape.stage_bytes;
@@ -476,6 +500,12 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     memcpy(draw.place, s->place, sizeof draw.place);
     image.steps = s->plan.steps;
     image.order = s->plan.order;
+    if (large) {
+        CUDA_TRY(mot_cuda_draw_launch(&draw, stream), "launching the draw kernel");
+        CUDA_TRY(mot_cuda_large_queue(job, &image, s->plan.step_count, format, s->chip.multiprocessors, s->large, stream),
+                 "launching the kernels for large images");
+        return MOTLEY_OK;
+    }
     if (!s->prepared[format]) {
         CUDA_TRY(mot_cuda_image_prepare(format, s->chip.shared_bytes), "preparing the image kernel");
         s->prepared[format] = 1;
@@ -652,6 +682,11 @@ static motley_status wait(void *state, void *stream, motley_error *error)
     back_to(s, before);
     CUDA_TRY(code, "waiting for the stream");
     return MOTLEY_OK;
+}
+
+void mot_cuda_large_always(motley_context *context, int always)
+{
+    ((cuda_state *)context->state)->always_large = always;
 }
 
 const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,
