@@ -54,6 +54,21 @@ def test_draws_are_those_of_the_command(command, name):
     assert [json.loads(line)["steps"] for line in lines] == STAGES[name](seed=9).draw(200, size=(64, 96), epoch=4)
 
 
+def test_draws_of_every_op_are_those_of_the_command(command, tmp_path):
+    branches = []
+    for name, row in motley.ops.table.items():
+        values = recipes.RECIPES[name][1][-1]
+        if row.values_max <= 1 or row.shape == "erase":
+            branches.append(f"  - {{op: {name}{f', value: {values[0]}' if values else ''}}}\n")
+    (tmp_path / "all.yaml").write_text("motley: 1\nname: all\nfill: [1, 2, 3]\nbranches:\n" + "".join(branches))
+    for channels in 1, 2, 3, 4:
+        lines = subprocess.run([command, "draw", tmp_path / "all.yaml", "--samples", "300", "--channels", str(channels)], check=True,
+                               capture_output=True, text=True).stdout.splitlines()
+        drawn = motley.Stage(tmp_path / "all.yaml").draw(300, channels=channels)
+        assert [json.loads(line)["steps"] for line in lines] == drawn
+        assert {step["op"] for steps in drawn for step in steps} > {"cutout", "cutout_tf", "rotate", "solarize_add"}
+
+
 @pytest.mark.parametrize("name", motley.Policy.names())
 def test_images_are_pillows(pixels, name):
     out, draws = motley.Stage(name, seed=5)(pixels, return_draws=True)
@@ -65,7 +80,7 @@ def test_images_are_pillows(pixels, name):
 def test_arguments_reach_the_policy():
     policy = motley.RandAugment(3, 7, 11, interpolation="bilinear", fill=(1, 2, 3)).policy
     text = policy.show()
-    for line in ("repeat: 3", "bins: 11", "level: 7", "interpolation: bilinear", "fill: [1, 2, 3"):
+    for line in ("repeat: 3\n", "bins: 11\n", "level: 7\n", "interpolation: bilinear\n", "fill: [1, 2, 3, 255]\n"):
         assert line in text
     assert motley.TrivialAugmentWide(interpolation=["bilinear", "bicubic"]).policy != motley.TrivialAugmentWide().policy
     with pytest.raises(motley.ArgumentError, match="policy is 'imagenett', want one of cifar10, imagenet, svhn"):
@@ -235,6 +250,47 @@ def test_dlpack(pixels, wanted, versions):
         stage(OnlyDlpack(pixels.astype(np.uint16), versions))
 
 
+class Versioned:
+    """A capsule as DLPack 1.0 has it, out of a NumPy array; older NumPy and torch make none."""
+
+    def __init__(self, array, read_only=False):
+        import ctypes
+        self.array, self.shape = array, array.shape
+        numbers = ctypes.c_int64 * array.ndim
+        self.keep = numbers(*array.shape), numbers(*array.strides)
+
+        class Managed(ctypes.Structure):
+            _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
+                        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("data", ctypes.c_void_p), ("device", ctypes.c_int32),
+                        ("number", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                        ("lanes", ctypes.c_uint16), ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("offset", ctypes.c_uint64)]
+
+        self.managed = Managed(1, 0, None, None, int(read_only), array.ctypes.data, 1, 0, array.ndim, 1, 8, 1,
+                               *map(ctypes.addressof, self.keep), 0)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        self.capsule = new(ctypes.addressof(self.managed), b"dltensor_versioned", None)
+
+    def __dlpack__(self, max_version=None):
+        assert max_version >= (1, 0)
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def test_versioned_dlpack(pixels, wanted):
+    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
+    mirrored = np.ascontiguousarray(pixels[:, :, ::-1])[:, :, ::-1]
+    np.testing.assert_array_equal(stage(Versioned(mirrored), sample_ids=ids), wanted)
+    np.testing.assert_array_equal(stage(Versioned(pixels, read_only=True), sample_ids=ids), wanted)
+    with pytest.raises(motley.ArgumentError, match="read-only, want one to write to"):
+        stage.apply_(Versioned(pixels, read_only=True))
+    work = pixels.copy()
+    stage.apply_(Versioned(work), sample_ids=ids)
+    np.testing.assert_array_equal(work, wanted)
+
+
 @cuda
 def test_dlpack_on_cuda(pixels, wanted):
     stage, ids = motley.RandAugment(seed=7), range(len(pixels))
@@ -283,10 +339,17 @@ def test_sample_ids_in_every_form(pixels):
     want = np.stack([stage(image, sample_ids=i) for image, i in zip(pixels, ids)])
     forms = [ids, tuple(ids), np.array(ids, np.uint64), np.array(ids, np.uint64)[::-1].copy()[::-1]]
     if torch is not None:
-        forms.append(torch.from_numpy(np.array(ids, np.uint64).view(np.int64)))
+        numbers = torch.from_numpy(np.array(ids, np.uint64).view(np.int64))
+        forms.append(numbers)
     for form in forms:
         np.testing.assert_array_equal(stage(pixels, sample_ids=form), want)
-    np.testing.assert_array_equal(stage(pixels, sample_ids=range(12)), stage(pixels, sample_ids=np.arange(12, dtype=np.int32)))
+    want = stage(pixels, sample_ids=range(12))
+    forms = [np.arange(12, dtype=np.int32), np.arange(36)[::3] // 3]
+    if torch is not None:
+        forms += [torch.arange(12), torch.arange(36)[::3] // 3, torch.arange(24).view(12, 2)[:, 0] // 2]
+        forms.append(torch.stack([torch.arange(12), torch.zeros(12, dtype=torch.int64)], 1)[:, 0])
+    for form in forms:
+        np.testing.assert_array_equal(stage(pixels, sample_ids=form), want)
     for wrong, message in (([1, 2], "has 2 numbers, there are 12 images"), (np.arange(5), "has 5 numbers"), (np.arange(24)[::2][:11], "has 11 numbers"),
                            ([-1] * 12, "whole numbers"), ([0.5] * 12, "whole numbers"), (3, "the one number 3")):
         with pytest.raises(motley.ArgumentError, match=message):
