@@ -434,6 +434,15 @@ static void largest_size(const motley_batch *batch, int *width, int *height)
     }
 }
 
+/* Whether some image is more than shared memory holds; if none is, how they are worked on. */
+static int is_large(const cuda_state *s, const mot_job *job, mot_cuda_format format, mot_cuda_shape *shape)
+{
+    int width, height;
+    largest_size(job->src, &width, &height);
+    return s->always_large || !choose_shape(&s->chip, job->count, width, height, format, job->channels,
+                                            job->output != NULL, shape);
+}
+
 static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t stream, motley_error *error)
 {
     mot_cuda_draw draw = { .count = (int32_t)job->count, .channels = job->channels, .plan = s->plan };
@@ -442,8 +451,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     int width, height;
     largest_size(job->src, &width, &height);
     const mot_cuda_format format = format_of(job->src);
-    const int large = s->always_large || !choose_shape(&s->chip, job->count, width, height, format, job->channels,
-                                                       job->output != NULL, &shape);
+    const int large = is_large(s, job, format, &shape);
     if (large)
         MOT_TRY(reserve_large(s, job, format, stream, error));
     image.max_steps = draw.max_steps = (int32_t)job->max_steps;
@@ -555,7 +563,7 @@ static motley_status workspace(void *state, const mot_job *job, size_t *bytes, m
     (void)error;
     cuda_state *const s = state;
     cuda_state counted = *s; /* to lay out without moving anything */
-    size_t samples = s->capacity, steps = s->steps_capacity;
+    size_t samples = s->capacity, steps = s->steps_capacity, large = s->large_bytes;
     *bytes = 0;
     for (unsigned i = 0; i < TABLES_KEPT; i++)
         *bytes += s->tables[i].bytes;
@@ -565,7 +573,12 @@ static motley_status workspace(void *state, const mot_job *job, size_t *bytes, m
         steps = needed > steps ? needed : steps;
         if (job->policy && !job->policy->customs && !find_tables(s, job->policy))
             *bytes += job->policy->compiled_bytes - s->tables[s->tables_next % TABLES_KEPT].bytes; /* in its place */
+        const mot_cuda_format format = format_of(job->src);
+        mot_cuda_shape shape;
+        const size_t own = is_large(s, job, format, &shape) ? mot_cuda_large_bytes(job, format) : 0;
+        large = own > large ? own : large;
     }
+    *bytes += large;
     if (samples > 0)
         *bytes += lay_out(&counted, NULL, samples, steps);
     return MOTLEY_OK;

@@ -18,7 +18,9 @@ typedef struct needs {
 
 static void add_needs(int op, needs *n)
 {
-    const motley_shape shape = motley_op_get(op)->shape;
+    const motley_op_info *const info =
+        motley_op_get(op); /* NULL: custom; what lies between those is run as given steps */
+    const motley_shape shape = info ? info->shape : MOTLEY_SHAPE_WARP;
     const int blur = shape == MOTLEY_SHAPE_BLUR, stats = shape == MOTLEY_SHAPE_STATS;
     n->kernel[MOT_LARGE_COUNT] |= stats;
     n->kernel[MOT_LARGE_ROWS] |= blur;
@@ -29,10 +31,12 @@ static void add_needs(int op, needs *n)
 static needs needs_of(const mot_job *job)
 {
     needs n = { .kernel[MOT_LARGE_PLAN] = 1, .kernel[MOT_LARGE_PASS] = 1 };
-    for (size_t i = 0; !job->policy && i < job->count * job->max_steps; i++)
+    for (size_t i = 0; job->steps && i < job->count * job->max_steps; i++)
         add_needs(job->steps[i].op, &n);
-    if (!job->policy)
+    if (!job->policy) {
+        n.scratch = 1; /* so that every op takes the same */
         return n;
+    }
     const mot_tables *const t = &job->policy->tables;
     for (uint32_t b = 0; b < job->policy->branches; b++)
         for (uint32_t s = 0; s < t->branch[b].steps; s++)
