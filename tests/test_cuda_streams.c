@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CUDA backend in company: contexts on threads and streams of their own, one context on several streams, streams that
+ * are being captured, and several GPUs. Every result has the CPU's bytes.
+ *
+ *     test_cuda_streams streams|devices [--require]
+ *
+ * Exits with 77, a skip, without a GPU (with --require that is a failure), or for `devices` without two of them. */
+#include "tests/inputs.h"
+
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#define SKIPPED 77
+#define SIDE 96
+#define COUNT 300
+#define BYTES ((size_t)COUNT * SIDE * SIDE * 3)
+#define THREADS 4
+#define ROUNDS 12
+
+static atomic_int failures, compared;
+
+static void check(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "test_cuda_streams: %s\n", what);
+        failures++;
+    }
+}
+
+static void need(int ok, const char *what)
+{
+    check(ok, what);
+    if (!ok)
+        exit(1);
+}
+
+static void need_cuda(cudaError_t code)
+{
+    need(code == cudaSuccess, cudaGetErrorString(code));
+}
+
+static motley_context *open_context(motley_backend backend, int device)
+{
+    motley_context *context;
+    motley_error error;
+    const motley_context_params params = { .backend = backend, .device = device, .threads = 1 };
+    need(motley_context_create(&params, &context, &error) == MOTLEY_OK, error.message);
+    return context;
+}
+
+static motley_policy *open_policy(size_t i)
+{
+    motley_policy *policy;
+    motley_error error;
+    need(motley_policy_builtin(motley_policy_builtin_name(i % motley_policy_builtin_count()), &policy, &error) == MOTLEY_OK,
+         error.message);
+    return policy;
+}
+
+static motley_batch batch_of(void *data, size_t count)
+{
+    return (motley_batch){ .count = count, .channels = 3, .data = data, .width = SIDE, .height = SIDE };
+}
+
+static void fill(uint8_t *bytes, uint64_t state)
+{
+    for (size_t i = 0; i < BYTES; i++)
+        bytes[i] = (uint8_t)input_random(&state);
+}
+
+/* A batch on the device, its bytes on the host, and what the CPU makes of them. */
+typedef struct load {
+    uint8_t *device, *pinned, *wanted;
+} load;
+
+static void make_load(load *l, uint64_t seed)
+{
+    need_cuda(cudaMalloc((void **)&l->device, BYTES));
+    need_cuda(cudaMallocHost((void **)&l->pinned, BYTES));
+    l->wanted = malloc(BYTES);
+    need(l->wanted != NULL, "no memory");
+    fill(l->pinned, seed);
+    memcpy(l->wanted, l->pinned, BYTES);
+}
+
+static void destroy_load(load *l)
+{
+    cudaFree(l->device);
+    cudaFreeHost(l->pinned);
+    free(l->wanted);
+}
+
+/* Queues copy, policy and copy back; nothing waits. */
+static void queue(motley_context *context, const motley_policy *policy, load *l, size_t count, uint32_t epoch,
+                  cudaStream_t stream)
+{
+    motley_error error;
+    const motley_batch batch = batch_of(l->device, count);
+    const motley_apply_params params = { .samples = { .seed = 9, .epoch = epoch }, .stream = stream };
+    need_cuda(cudaMemcpyAsync(l->device, l->pinned, BYTES, cudaMemcpyHostToDevice, stream));
+    need(motley_apply(context, policy, &batch, &batch, &params, &error) == MOTLEY_OK, error.message);
+    need_cuda(cudaMemcpyAsync(l->pinned, l->device, BYTES, cudaMemcpyDeviceToHost, stream));
+}
+
+static void queue_on_cpu(motley_context *cpu, const motley_policy *policy, load *l, size_t count, uint32_t epoch)
+{
+    motley_error error;
+    const motley_batch batch = batch_of(l->wanted, count);
+    const motley_apply_params params = { .samples = { .seed = 9, .epoch = epoch } };
+    need(motley_apply(cpu, policy, &batch, &batch, &params, &error) == MOTLEY_OK, error.message);
+}
+
+/* ---- threads, each with a context, and two streams for one context ---- */
+
+typedef struct thread {
+    int device, number;
+} thread;
+
+/* Each round queues a batch on either stream, with other policies and counts, before it waits for any. */
+static void *work(void *opaque)
+{
+    const thread *self = opaque;
+    int device;
+    need_cuda(cudaSetDevice(0));
+    motley_context *cuda = open_context(MOTLEY_BACKEND_CUDA, self->device);
+    motley_context *cpu = open_context(MOTLEY_BACKEND_CPU, 0);
+    need_cuda(cudaGetDevice(&device));
+    check(device == 0, "making a context changed the current device");
+    cudaStream_t streams[2];
+    load loads[2];
+    need_cuda(cudaSetDevice(self->device));
+    for (int i = 0; i < 2; i++) {
+        need_cuda(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
+        make_load(&loads[i], (uint64_t)self->number * 10 + (uint64_t)i);
+    }
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        motley_policy *policies[2] = { open_policy(round + (size_t)self->number), open_policy(2 * round) };
+        const size_t counts[2] = { 20 + 280 * (round % 2), COUNT - 7 * round };
+        for (int i = 0; i < 2; i++)
+            queue(cuda, policies[i], &loads[i], counts[i], round, streams[i]);
+        for (int i = 0; i < 2; i++) {
+            queue_on_cpu(cpu, policies[i], &loads[i], counts[i], round);
+            need_cuda(cudaStreamSynchronize(streams[i]));
+            check(memcmp(loads[i].wanted, loads[i].pinned, BYTES) == 0, "a thread's batch differs from the CPU's");
+            compared++;
+            motley_policy_destroy(policies[i]);
+        }
+    }
+    need_cuda(cudaGetDevice(&device));
+    check(device == self->device, "the current device was changed");
+    motley_context_destroy(cuda);
+    motley_context_destroy(cpu);
+    for (int i = 0; i < 2; i++) {
+        need_cuda(cudaStreamDestroy(streams[i]));
+        destroy_load(&loads[i]);
+    }
+    return NULL;
+}
+
+static void check_threads(int devices)
+{
+    pthread_t threads[THREADS];
+    thread told[THREADS];
+    for (int t = 0; t < THREADS; t++) {
+        told[t] = (thread){ t % devices, t };
+        need(pthread_create(&threads[t], NULL, work, &told[t]) == 0, "no thread");
+    }
+    for (int t = 0; t < THREADS; t++)
+        need(pthread_join(threads[t], NULL) == 0, "a thread was lost");
+}
+
+/* ---- capture ---- */
+
+static void wants(motley_status got, motley_status wanted, const motley_error *error, const char *piece)
+{
+    if (got != wanted || !strstr(error->message, piece)) {
+        fprintf(stderr, "test_cuda_streams: wanted %s with \"%s\", found %s: %s\n", motley_status_name(wanted), piece,
+                motley_status_name(got), error->message);
+        failures++;
+    }
+}
+
+/* Captures one call; returns its status. The capture itself must stay whole, whatever the call says. */
+static motley_status capture(motley_context *context, const motley_policy *policy, const motley_batch *batch,
+                             const motley_apply_params *params, cudaGraph_t *graph, motley_error *error)
+{
+    need_cuda(cudaStreamBeginCapture(params->stream, cudaStreamCaptureModeGlobal));
+    const motley_status status = motley_apply(context, policy, batch, batch, params, error);
+    need_cuda(cudaStreamEndCapture(params->stream, graph));
+    return status;
+}
+
+static void replay(cudaGraph_t graph, cudaStream_t stream)
+{
+    cudaGraphExec_t ready;
+    need_cuda(cudaGraphInstantiate(&ready, graph, 0));
+    need_cuda(cudaGraphLaunch(ready, stream));
+    need_cuda(cudaStreamSynchronize(stream));
+    need_cuda(cudaGraphExecDestroy(ready));
+    need_cuda(cudaGraphDestroy(graph));
+}
+
+static motley_status invert(void *user, const motley_custom_batch *batch, motley_error *error)
+{
+    (void)user;
+    return motley_op_apply(batch->context, motley_op_find("invert"), NULL, 0, &batch->images, &batch->images,
+                           &(motley_op_params){ .stream = batch->stream }, error);
+}
+
+/* What a replayed graph leaves is what the CPU makes of the same samples. */
+static void check_replay(const motley_policy *policy, cudaGraph_t graph, load *l, motley_context *cpu,
+                         cudaStream_t stream)
+{
+    fill(l->pinned, 77);
+    memcpy(l->wanted, l->pinned, BYTES);
+    need_cuda(cudaMemcpy(l->device, l->pinned, BYTES, cudaMemcpyHostToDevice));
+    replay(graph, stream);
+    need_cuda(cudaMemcpy(l->pinned, l->device, BYTES, cudaMemcpyDeviceToHost));
+    queue_on_cpu(cpu, policy, l, COUNT, 4);
+    check(memcmp(l->wanted, l->pinned, BYTES) == 0, "a replay differs from the CPU");
+    compared++;
+}
+
+static void check_capture(void)
+{
+    static const char text[] = "{motley: 1, name: mine, repeat: 2, branches: [mine, {op: rotate, value: 9}, equalize]}";
+    const motley_custom_op op = { .name = "mine", .run = invert };
+    const motley_parse_params with = { .custom_ops = &op, .custom_ops_count = 1 };
+    motley_context *cuda = open_context(MOTLEY_BACKEND_CUDA, 0), *cpu = open_context(MOTLEY_BACKEND_CPU, 0);
+    motley_policy *one = open_policy(0), *other = open_policy(1), *custom;
+    motley_error error;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    uint64_t *counter;
+    load l;
+    make_load(&l, 1);
+    need(motley_policy_parse(text, strlen(text), &with, &custom, &error) == MOTLEY_OK, error.message);
+    need_cuda(cudaMalloc((void **)&counter, 2 * sizeof *counter));
+    need_cuda(cudaMemset(counter, 0, 2 * sizeof *counter));
+    need_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    const motley_batch few = batch_of(l.device, 10), all = batch_of(l.device, COUNT);
+    motley_apply_params params = { .samples = { .seed = 9, .epoch = 4 }, .stream = stream };
+
+    wants(capture(cuda, one, &few, &params, &graph, &error), MOTLEY_ERR_UNSUPPORTED, &error,
+          "a larger batch needs memory while the stream is being captured");
+    need_cuda(cudaGraphDestroy(graph));
+    need(motley_apply(cuda, one, &few, &few, &params, &error) == MOTLEY_OK, error.message);
+    wants(capture(cuda, one, &all, &params, &graph, &error), MOTLEY_ERR_UNSUPPORTED, &error, "a larger batch");
+    need_cuda(cudaGraphDestroy(graph));
+    wants(capture(cuda, other, &few, &params, &graph, &error), MOTLEY_ERR_UNSUPPORTED, &error, "a policy's first use");
+    need_cuda(cudaGraphDestroy(graph));
+    need(motley_apply(cuda, one, &all, &all, &params, &error) == MOTLEY_OK, error.message);
+    need_cuda(cudaStreamSynchronize(stream));
+    need(capture(cuda, one, &all, &params, &graph, &error) == MOTLEY_OK, error.message);
+    check_replay(one, graph, &l, cpu, stream);
+
+    need(motley_apply(cuda, custom, &all, &all, &params, &error) == MOTLEY_OK, error.message);
+    need_cuda(cudaStreamSynchronize(stream));
+    need(capture(cuda, custom, &all, &params, &graph, &error) == MOTLEY_OK, error.message);
+    check_replay(custom, graph, &l, cpu, stream);
+    params.counter = counter;
+    wants(motley_apply(cuda, custom, &all, &all, &params, &error), MOTLEY_ERR_UNSUPPORTED, &error,
+          "counter is set, but policy 'mine' has custom ops");
+    need_cuda(cudaGetLastError()); /* nothing is left behind */
+
+    destroy_load(&l);
+    need_cuda(cudaFree(counter));
+    need_cuda(cudaStreamDestroy(stream));
+    motley_policy_destroy(one);
+    motley_policy_destroy(other);
+    motley_policy_destroy(custom);
+    motley_context_destroy(cuda);
+    motley_context_destroy(cpu);
+}
+
+/* ---- several GPUs ---- */
+
+/* Memory of another GPU than the context's is refused. */
+static void check_mismatch(void)
+{
+    motley_context *first = open_context(MOTLEY_BACKEND_CUDA, 0);
+    motley_policy *policy = open_policy(0);
+    motley_error error;
+    void *far;
+    need_cuda(cudaSetDevice(1));
+    need_cuda(cudaMalloc(&far, BYTES));
+    const motley_batch batch = batch_of(far, COUNT);
+    wants(motley_apply(first, policy, &batch, &batch, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "data is on CUDA device 1, want device 0");
+    int device;
+    need_cuda(cudaGetDevice(&device));
+    check(device == 1, "a refused call changed the current device");
+    need_cuda(cudaFree(far));
+    need_cuda(cudaSetDevice(0));
+    motley_policy_destroy(policy);
+    motley_context_destroy(first);
+}
+
+int main(int argc, char **argv)
+{
+    int devices = 0;
+    need(argc > 1, "usage: test_cuda_streams streams|devices [--require]");
+    const int several = strcmp(argv[1], "devices") == 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+        printf("skipped: no CUDA device can be used\n");
+        return argc > 2 ? 1 : SKIPPED;
+    }
+    if (several && devices < 2) {
+        printf("skipped: there is one GPU only\n");
+        return SKIPPED;
+    }
+    check_threads(several ? devices : 1);
+    if (several)
+        check_mismatch();
+    else
+        check_capture();
+    printf("%s: %d batches compared, %d failures\n", argv[1], (int)compared, (int)failures);
+    return failures > 0;
+}
