@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transform stage of a loader: images of many sizes arrive shuffled, and each carries its sample id, so that
+/* The transform stage of a loader on the CPU: images of many sizes arrive shuffled, and each carries its sample id, so that
  * what it gets depends neither on the batch it came in nor on its place there. */
 #include <motley.h>
 
@@ -36,7 +36,8 @@ int main(void)
     motley_error error;
     motley_context *context = NULL;
     motley_policy *policy = NULL;
-    motley_status status = motley_context_create(NULL, &context, &error);
+    const motley_context_params on_cpu = { .backend = MOTLEY_BACKEND_CPU }; /* where these pixels are */
+    motley_status status = motley_context_create(&on_cpu, &context, &error);
     if (status == MOTLEY_OK)
         status = motley_policy_builtin("trivial_augment_wide", &policy, &error);
     for (uint32_t epoch = 0; status == MOTLEY_OK && epoch < 2; epoch++)

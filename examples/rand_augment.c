@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RandAugment on a batch in place, in one call, and what each image got. */
+/* RandAugment on a batch of host memory in place, in one call, and what each image got. */
 #include <motley.h>
 
 #include <stdio.h>
@@ -27,7 +27,8 @@ int main(void)
 
     motley_error error;
     motley_context *context;
-    if (motley_context_create(NULL, &context, &error) != MOTLEY_OK) {
+    const motley_context_params on_cpu = { .backend = MOTLEY_BACKEND_CPU };
+    if (motley_context_create(&on_cpu, &context, &error) != MOTLEY_OK) {
         fprintf(stderr, "%s\n", error.message);
         return EXIT_FAILURE;
     }
