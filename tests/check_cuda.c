@@ -2,10 +2,14 @@
 /* The CUDA backend against the CPU's, through the public calls: every op x layout x channels x interpolation x size x
  * value, every built-in policy, canaries around every buffer. One differing byte fails.
  *
- *     check_cuda [--require] [--op NAME] [--policy NAME] [--quick]
+ *     check_cuda [--require] [--op NAME] [--policy NAME] [--quick] [--large] [--huge]
+ *
+ * --large: only what is for images that shared memory does not hold, and the rest by way of the same kernels. --huge: only
+ * batches beyond 2^31 bytes.
  *
  * Without a CUDA device it prints that it skips and exits 77, which `meson test` counts; with --require that is a
  * failure. */
+#include "dispatch/cuda_large.h"
 #include "motley.h"
 #include "tests/inputs.h"
 
@@ -132,9 +136,9 @@ static const struct {
 };
 #define PAIRS (sizeof pairs / sizeof pairs[0])
 
-/* One batch: sizes first .. last - 1, each with `each` values. */
-static void check_op_batch(int op, int channels, motley_interpolation interpolation, size_t pair, size_t first,
-                           size_t last, int each)
+/* One batch of these sizes, each with `each` values. */
+static void check_op_batch(int op, int channels, motley_interpolation interpolation, size_t pair, const input_size *sizes,
+                           size_t sizes_count, int each)
 {
     static const uint8_t fill[4] = { 125, 123, 114, 200 };
     const motley_op_info *info = motley_op_get(op);
@@ -144,20 +148,20 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
     need(src && dst && values, "no memory");
     const int tried = input_values(info, SEED + (uint64_t)op, each, some);
     const int in_place = pairs[pair].in_place;
-    for (size_t size = first; size < last; size++)
+    for (size_t size = 0; size < sizes_count; size++)
         for (int v = 0; v < tried; v++) {
-            if (info->shape == MOTLEY_SHAPE_BLUR && some[v][0] > 40 && input_sizes[size].width > 40)
+            if (info->shape == MOTLEY_SHAPE_BLUR && some[v][0] > 40 && sizes[size].width > 40 && sizes_count > 1)
                 continue;
-            add_image(src, pairs[pair].src, input_sizes[size], channels);
+            add_image(src, pairs[pair].src, sizes[size], channels);
             const size_t i = src->count - 1, bytes = src->buffer[i].size;
             uint8_t *dense = malloc(bytes);
             need(dense != NULL, "no memory");
-            input_fill((input_kind)((size_t)v % INPUT_KINDS), SEED + i, input_sizes[size], channels, dense);
+            input_fill((input_kind)((size_t)v % INPUT_KINDS), SEED + i, sizes[size], channels, dense);
             input_buffer_set(&src->buffer[i], dense);
             free(dense);
             memcpy(values + i * (size_t)info->values_max, some[v], (size_t)info->values_max * sizeof(double));
             if (!in_place)
-                add_image(dst, pairs[pair].dst, input_sizes[size], channels);
+                add_image(dst, pairs[pair].dst, sizes[size], channels);
         }
     send(src);
     if (!in_place)
@@ -169,9 +173,9 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
     const motley_batch device_src = { .count = src->count, .channels = channels, .images = src->device };
     const motley_batch device_dst = { .count = src->count, .channels = channels, .images = to->device };
     char what[160];
-    snprintf(what, sizeof what, "%s, %s to %s%s, interpolation %d, sizes %zu..%zu", info->name,
+    snprintf(what, sizeof what, "%s, %s to %s%s, interpolation %d, %zu sizes from %" PRId32 "x%" PRId32, info->name,
              input_layout_names[pairs[pair].src], input_layout_names[pairs[pair].dst], in_place ? " in place" : "",
-             (int)interpolation, first, last - 1);
+             (int)interpolation, sizes_count, sizes[0].width, sizes[0].height);
     motley_error error = { 0 };
     need_status(motley_op_apply(cpu, op, values, info->values_max, &host_src, &host_dst, &params, &error), &error, what);
     need_status(motley_op_apply(cuda, op, values, info->values_max, &device_src, &device_dst, &params, &error), &error,
@@ -199,25 +203,50 @@ static void check_op(int op)
         for (int interpolation = 0; interpolation < interpolations; interpolation++)
             for (size_t pair = 0; pair < (quick ? 4 : PAIRS); pair++) {
                 const motley_interpolation how = (motley_interpolation)interpolation;
-                check_op_batch(op, channels, how, pair, 0, INPUT_SMALL_SIZES, MAX_VALUES);
+                check_op_batch(op, channels, how, pair, input_sizes, INPUT_SMALL_SIZES, MAX_VALUES);
                 if (pair < 4 && (channels != 2 || !quick)) {
-                    check_op_batch(op, channels, how, pair, INPUT_SIZES - 2, INPUT_SIZES - 1, MAX_VALUES);
-                    check_op_batch(op, channels, how, pair, 4, INPUT_SIZES - 1, 4); /* small and large in one batch */
+                    check_op_batch(op, channels, how, pair, &input_sizes[INPUT_SIZES - 2], 1, MAX_VALUES);
+                    check_op_batch(op, channels, how, pair, &input_sizes[4], INPUT_SIZES - 5, 4); /* small and large */
                 }
                 if (pair < 2 && channels == 3)
-                    check_op_batch(op, channels, how, pair, INPUT_SIZES - 1, INPUT_SIZES, quick ? 4 : 8);
+                    check_op_batch(op, channels, how, pair, &input_sizes[INPUT_SIZES - 1], 1, quick ? 4 : 8);
             }
 }
 
+/* Images that no group of CTAs can hold, alone and among others. */
+static void check_op_large(int op)
+{
+    static const input_size large[] = { { 1500, 1100 } }, huge[] = { { 4000, 3000 } };
+    static const input_size thin[] = { { 1, 5000 }, { 5000, 1 }, { 3, 20001 } };
+    static const input_size wide[] = { { 40000, 41 }, { 70, 33000 } }; /* beyond 16.16 */
+    static const input_size mixed[] = { { 33, 31 }, { 1500, 1100 }, { 1, 1 }, { 224, 224 }, { 1, 5000 }, { 1200, 1025 } };
+    const int interpolations = motley_op_get(op)->shape == MOTLEY_SHAPE_WARP ? 3 : 1;
+    for (int channels = 1; channels <= 4; channels++)
+        for (int interpolation = 0; interpolation < interpolations; interpolation++)
+            for (size_t pair = 0; pair < PAIRS; pair++) {
+                const motley_interpolation how = (motley_interpolation)interpolation;
+                if (channels == 3)
+                    check_op_batch(op, channels, how, pair, large, 1, quick ? 3 : 6);
+                if (channels == 3 ? pair < 5 : pair == (size_t)channels)
+                    check_op_batch(op, channels, how, pair, mixed, 6, 3);
+                if (pair < 4)
+                    check_op_batch(op, channels, how, pair, thin, 3, 8);
+                if (pair < 2 && channels == 3)
+                    check_op_batch(op, channels, how, pair, wide, 2, 12);
+            }
+    check_op_batch(op, 3, MOTLEY_NEAREST, 0, huge, 1, 3);
+}
+
 /* A policy on n images of one size, in place, packed or planar. */
-static void check_policy(const char *name, size_t n, int32_t side, motley_layout layout, int channels, uint32_t epoch)
+static void check_policy(const char *name, size_t n, int32_t width, int32_t height, motley_layout layout, int channels,
+                         uint32_t epoch)
 {
     motley_policy *policy = NULL;
     motley_error error = { 0 };
     need_status(motley_policy_builtin(name, &policy, &error), &error, name);
     if (!policy)
         return;
-    const size_t each = (size_t)side * (size_t)side * (size_t)channels, bytes = n * each;
+    const size_t each = (size_t)width * (size_t)height * (size_t)channels, bytes = n * each;
     uint8_t *host = malloc(bytes), *back = malloc(bytes), *device;
     need(host && back, "no memory");
     need_cuda(cudaMalloc((void **)&device, bytes), "cudaMalloc");
@@ -225,10 +254,10 @@ static void check_policy(const char *name, size_t n, int32_t side, motley_layout
     for (size_t i = 0; i < n; i++) /* smooth pictures with noise, and plain noise */
         for (size_t k = 0; k < each; k++)
             host[i * each + k] = (uint8_t)(i % 8 == 0 ? input_random(&state)
-                                                      : k / (size_t)channels / (size_t)side + k % 61 * (i % 3) +
+                                                      : k / (size_t)channels / (size_t)width + k % 61 * (i % 3) +
                                                             input_random(&state) % 23);
     need_cuda(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-    motley_batch b = { .count = n, .channels = channels, .layout = layout, .width = side, .height = side };
+    motley_batch b = { .count = n, .channels = channels, .layout = layout, .width = width, .height = height };
     motley_batch on_device = b;
     b.data = host;
     on_device.data = device;
@@ -238,17 +267,16 @@ static void check_policy(const char *name, size_t n, int32_t side, motley_layout
     need_cuda(cudaMemcpy(back, device, bytes, cudaMemcpyDeviceToHost), name);
     for (size_t i = 0; i < n; i++, cases++)
         if (memcmp(host + i * each, back + i * each, each) != 0) {
-            const int32_t size = side;
             motley_step steps[64];
             int32_t count = 0;
             const motley_samples sample = { .seed = 7, .epoch = epoch, .first = 1000 + i };
-            motley_draw(policy, &sample, 1, &size, &size, channels, steps, &count, &error);
+            motley_draw(policy, &sample, 1, &width, &height, channels, steps, &count, &error);
             size_t at = 0, differing = 0;
             for (size_t k = each; k-- > 0;)
                 if (host[i * each + k] != back[i * each + k])
                     at = k, differing++;
             fprintf(stderr, "%s, image %zu of %zu %" PRId32 "x%" PRId32 "x%d layout %d: %zu bytes differ, first %zu:",
-                    name, i, n, side, side, channels, (int)layout, differing, at);
+                    name, i, n, width, height, channels, (int)layout, differing, at);
             for (int32_t s = 0; s < count; s++)
                 fprintf(stderr, " %s(%.9g)", motley_op_get(steps[s].op)->name, steps[s].values[0]);
             fprintf(stderr, "\n");
@@ -262,10 +290,12 @@ static void check_policy(const char *name, size_t n, int32_t side, motley_layout
 }
 
 /* The fused last step: every type and both layouts, from both layouts, with and without a dst. */
-static void check_output(motley_dtype dtype, motley_layout from, motley_layout to, int with_dst)
+static void check_output(motley_dtype dtype, motley_layout from, motley_layout to, int with_dst, size_t N, int32_t W,
+                         int32_t H)
 {
     static const size_t sizes[] = { 1, 4, 2, 2 };
-    enum { N = 48, W = 70, H = 53, C = 3, SAMPLES = N * W * H * C };
+    enum { C = 3 };
+    const size_t SAMPLES = N * (size_t)W * (size_t)H * C;
     motley_policy *policy;
     motley_error error;
     need(motley_policy_builtin("rand_augment", &policy, &error) == MOTLEY_OK, error.message);
@@ -295,7 +325,7 @@ static void check_output(motley_dtype dtype, motley_layout from, motley_layout t
     params.output.batch.data = device_out;
     need_status(motley_apply(cuda, policy, &src, with_dst ? &dst : NULL, &params, &error), &error, what);
     need_cuda(cudaMemcpy(got, device_out, bytes, cudaMemcpyDeviceToHost), what);
-    cases += N;
+    cases += (long)N;
     if (memcmp(got, wanted, bytes) != 0) {
         size_t at = 0;
         while (got[at] == wanted[at])
@@ -319,9 +349,9 @@ static void check_output(motley_dtype dtype, motley_layout from, motley_layout t
 }
 
 /* A captured call draws anew at each replay: {epoch, first} is read from device memory. */
-static void check_graph(void)
+static void check_graph(size_t N, int32_t SIDE)
 {
-    enum { N = 40, SIDE = 64, BYTES = N * SIDE * SIDE * 3 };
+    const size_t BYTES = N * (size_t)SIDE * (size_t)SIDE * 3;
     motley_policy *policy;
     motley_error error;
     need(motley_policy_builtin("trivial_augment_wide", &policy, &error) == MOTLEY_OK, error.message);
@@ -355,7 +385,7 @@ static void check_graph(void)
         on_host.data = wanted;
         const motley_apply_params same = { .samples = { .seed = 3, .epoch = (uint32_t)at[0], .first = at[1] } };
         need_status(motley_apply(cpu, policy, &on_host, &on_host, &same, &error), &error, "replay");
-        cases += N;
+        cases += (long)N;
         if (memcmp(got, wanted, BYTES) != 0) {
             fprintf(stderr, "replay %u of a captured call differs from the CPU\n", turn);
             failures++;
@@ -411,21 +441,130 @@ static void check_refusals(void)
     need_cuda(cudaGetLastError(), "left behind");
 }
 
+/* A policy on images of many sizes and any layout, in place or from src to dst. */
+static void check_policy_mixed(const char *name, size_t pair, int channels, uint32_t epoch)
+{
+    static const input_size some[] = { { 1500, 1100 }, { 33, 31 }, { 224, 224 }, { 1, 5000 }, { 5000, 1 }, { 1300, 1201 } };
+    motley_policy *policy;
+    motley_error error = { 0 };
+    batch *src = calloc(1, sizeof *src), *dst = calloc(1, sizeof *dst);
+    need(src && dst && motley_policy_builtin(name, &policy, &error) == MOTLEY_OK, error.message);
+    const int in_place = pairs[pair].in_place;
+    for (size_t i = 0; i < 24; i++) {
+        const input_size size = some[i % 6];
+        add_image(src, pairs[pair].src, size, channels);
+        uint8_t *dense = malloc(src->buffer[i].size);
+        need(dense != NULL, "no memory");
+        input_fill((input_kind)(i % INPUT_KINDS), SEED + i, size, channels, dense);
+        input_buffer_set(&src->buffer[i], dense);
+        free(dense);
+        if (!in_place)
+            add_image(dst, pairs[pair].dst, size, channels);
+    }
+    send(src);
+    if (!in_place)
+        send(dst);
+    batch *to = in_place ? src : dst;
+    const motley_batch host_src = { .count = src->count, .channels = channels, .images = src->host };
+    const motley_batch host_dst = { .count = src->count, .channels = channels, .images = to->host };
+    const motley_batch device_src = { .count = src->count, .channels = channels, .images = src->device };
+    const motley_batch device_dst = { .count = src->count, .channels = channels, .images = to->device };
+    const motley_apply_params params = { .samples = { .seed = 11, .epoch = epoch } };
+    char what[160];
+    snprintf(what, sizeof what, "%s, mixed sizes, %s to %s%s, epoch %u", name, input_layout_names[pairs[pair].src],
+             input_layout_names[pairs[pair].dst], in_place ? " in place" : "", (unsigned)epoch);
+    need_status(motley_apply(cpu, policy, &host_src, &host_dst, &params, &error), &error, what);
+    need_status(motley_apply(cuda, policy, &device_src, &device_dst, &params, &error), &error, what);
+    need_cuda(cudaDeviceSynchronize(), what);
+    same(to, what);
+    if (!in_place)
+        same(src, "src");
+    drop(src);
+    drop(dst);
+    free(src);
+    free(dst);
+    motley_policy_destroy(policy);
+}
+
+static void report(const char *what, long failures_before)
+{
+    printf("%s: %s\n", what, failures == failures_before ? "equal" : "DIFFERS");
+    fflush(stdout);
+}
+
+/* Of images that shared memory does not hold: every op, some policies, the fused last step, capture. */
+static void check_large(const char *only_op, const char *only_policy)
+{
+    static const char *const policies[] = { "rand_augment", "trivial_augment_wide", "auto_augment_imagenet" };
+    char what[100];
+    for (int op = 0; op < motley_op_count() && !only_policy; op++)
+        if (!only_op || motley_op_find(only_op) == op) {
+            const long before = failures;
+            check_op_large(op);
+            snprintf(what, sizeof what, "%s, large images", motley_op_get(op)->name);
+            report(what, before);
+        }
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0] && !only_op; i++) {
+        if (only_policy && strcmp(only_policy, policies[i]) != 0)
+            continue;
+        const long before = failures;
+        check_policy(policies[i], quick ? 8 : 24, 1500, 1100, MOTLEY_HWC, 3, 0);
+        check_policy(policies[i], quick ? 8 : 24, 1500, 1100, MOTLEY_CHW, 3, 1);
+        check_policy(policies[i], 8, 1301, 1003, MOTLEY_HWC, 4, 2);
+        check_policy(policies[i], 4, 4000, 3000, MOTLEY_HWC, 3, 3);
+        check_policy(policies[i], 40, 1, 5000, MOTLEY_HWC, 3, 4);
+        for (size_t pair = 0; pair < PAIRS; pair++)
+            check_policy_mixed(policies[i], pair, pair == 7 ? 2 : 3, (uint32_t)pair);
+        snprintf(what, sizeof what, "%s, large images", policies[i]);
+        report(what, before);
+    }
+    if (only_op || only_policy)
+        return;
+    const long before = failures;
+    for (int dtype = MOTLEY_U8; dtype <= MOTLEY_BF16; dtype++)
+        for (int layouts = 0; layouts < 8; layouts++)
+            check_output((motley_dtype)dtype, (motley_layout)(layouts & 1), (motley_layout)(layouts >> 1 & 1), layouts >> 2,
+                         6, 1303, 1201);
+    check_graph(3, 1300);
+    report("output and capture, large images", before);
+}
+
+/* Batches of more bytes than 31 bits can count, of small images and of large ones. */
+static void check_huge(void)
+{
+    static const struct {
+        size_t count;
+        int32_t width, height;
+    } batches[] = { { 15000, 224, 224 }, { 2200000, 32, 32 }, { 62, 4000, 3000 } };
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
+        char what[100];
+        const long before = failures;
+        check_policy("rand_augment", batches[i].count, batches[i].width, batches[i].height, MOTLEY_HWC, 3, (uint32_t)i);
+        snprintf(what, sizeof what, "%zu images of %" PRId32 "x%" PRId32, batches[i].count, batches[i].width,
+                 batches[i].height);
+        report(what, before);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *only_op = NULL, *only_policy = NULL;
-    int require = 0;
+    int require = 0, large = 0, huge = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--require") == 0)
             require = 1;
         else if (strcmp(argv[i], "--quick") == 0)
             quick = 1;
+        else if (strcmp(argv[i], "--large") == 0)
+            large = 1;
+        else if (strcmp(argv[i], "--huge") == 0)
+            huge = 1;
         else if (i + 1 < argc && strcmp(argv[i], "--op") == 0)
             only_op = argv[++i];
         else if (i + 1 < argc && strcmp(argv[i], "--policy") == 0)
             only_policy = argv[++i];
         else
-            need(0, "usage: check_cuda [--require] [--op NAME] [--policy NAME] [--quick]");
+            need(0, "usage: check_cuda [--require] [--op NAME] [--policy NAME] [--quick] [--large] [--huge]");
     }
     motley_error error = { 0 };
     const motley_context_params cpu_params = { .backend = MOTLEY_BACKEND_CPU };
@@ -436,35 +575,39 @@ int main(int argc, char **argv)
         motley_context_destroy(cpu);
         return require ? 1 : SKIPPED;
     }
-    for (int op = 0; op < motley_op_count() && !only_policy; op++)
+    if (large) {
+        check_large(only_op, only_policy);
+        mot_cuda_large_always(cuda, 1); /* and now what is small, by the same kernels */
+    }
+    if (huge)
+        check_huge();
+    for (int op = 0; op < motley_op_count() && !only_policy && !huge; op++)
         if (!only_op || motley_op_find(only_op) == op) {
             const long before = failures;
             check_op(op);
-            printf("%s: %s\n", motley_op_get(op)->name, failures == before ? "equal" : "DIFFERS");
-            fflush(stdout);
+            report(motley_op_get(op)->name, before);
         }
-    for (size_t i = 0; i < motley_policy_builtin_count() && !only_op; i++) {
+    for (size_t i = 0; i < motley_policy_builtin_count() && !only_op && !huge; i++) {
         const char *name = motley_policy_builtin_name(i);
         if (only_policy && strcmp(only_policy, name) != 0)
             continue;
         const long before = failures;
         const size_t n = quick ? 64 : 512;
-        check_policy(name, n, 224, MOTLEY_HWC, 3, 0);
-        check_policy(name, n, 224, MOTLEY_CHW, 3, 1);
-        check_policy(name, 2 * n, 32, MOTLEY_HWC, 3, 2);
-        check_policy(name, n / 4, 224, MOTLEY_HWC, 4, 3);
-        check_policy(name, n / 4, 225, MOTLEY_HWC, 3, 4);
-        check_policy(name, n / 4, 28, MOTLEY_HWC, 1, 5);
-        check_policy(name, n / 16, 512, MOTLEY_HWC, 3, 6);
-        printf("%s: %s\n", name, failures == before ? "equal" : "DIFFERS");
-        fflush(stdout);
+        check_policy(name, n, 224, 224, MOTLEY_HWC, 3, 0);
+        check_policy(name, n, 224, 224, MOTLEY_CHW, 3, 1);
+        check_policy(name, 2 * n, 32, 32, MOTLEY_HWC, 3, 2);
+        check_policy(name, n / 4, 224, 224, MOTLEY_HWC, 4, 3);
+        check_policy(name, n / 4, 225, 225, MOTLEY_HWC, 3, 4);
+        check_policy(name, n / 4, 28, 28, MOTLEY_HWC, 1, 5);
+        check_policy(name, n / 16, 512, 512, MOTLEY_HWC, 3, 6);
+        report(name, before);
     }
-    if (!only_op && !only_policy) {
+    if (!only_op && !only_policy && !huge) {
         for (int dtype = MOTLEY_U8; dtype <= MOTLEY_BF16; dtype++)
             for (int layouts = 0; layouts < 8; layouts++)
                 check_output((motley_dtype)dtype, (motley_layout)(layouts & 1), (motley_layout)(layouts >> 1 & 1),
-                             layouts >> 2);
-        check_graph();
+                             layouts >> 2, 48, 70, 53);
+        check_graph(40, 64);
         check_refusals();
     }
     printf("%ld images compared, %ld failures\n", cases, failures);

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The path for large images (kernels/cuda/large.cu) against the CPU backend, with its kernels run by tests/emulate:
+ * every op, and sequences of random ops, on every layout. One differing byte fails, canaries and scratch memory
+ * included.
+ *
+ *     check_large [--op NAME] [--turns N] [--first TURN] */
+#include "augmentations/table.h"
+#include "dispatch/cuda_large.h"
+#include "kernels/cuda/large.h"
+#include "tests/inputs.h"
+
+#include <stdio.h>
+
+#define SEED 20181002u
+#define MOST_IMAGES 24
+#define MOST_STEPS 14
+
+extern int emulate_backwards;
+
+static motley_context *cpu;
+static long cases, failures;
+
+static void need(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "check_large: %s\n", what);
+        exit(2);
+    }
+}
+
+/* As dispatch/cuda.c sees a batch. */
+static int format_of(const motley_batch *batch)
+{
+    int format = -1;
+    for (size_t i = 0; i < batch->count; i++) {
+        const mot_view v = mot_batch_view(batch, i);
+        const int own = v.channels == 1 && v.pixel == 1                     ? MOT_FORMAT_GREY
+                        : v.channels == 3 && v.pixel == 3 && v.channel == 1 ? MOT_FORMAT_RGB
+                        : v.channels == 3 && v.pixel == 1                   ? MOT_FORMAT_PLANES
+                        : v.channels == 4 && v.pixel == 4 && v.channel == 1 ? MOT_FORMAT_RGBA
+                                                                            : MOT_FORMAT_STRIDED;
+        format = format >= 0 && own != format ? MOT_FORMAT_STRIDED : own;
+        if (format == MOT_FORMAT_STRIDED)
+            break;
+    }
+    return format;
+}
+
+static mot_cuda_batch device_batch(const motley_batch *batch)
+{
+    const mot_view v = mot_batch_view(batch, 0);
+    return (mot_cuda_batch){ .data = v.data,
+                             .image = batch->count > 1 ? mot_batch_view(batch, 1).data - v.data : 0,
+                             .row = v.row,
+                             .pixel = v.pixel,
+                             .channel = v.channel,
+                             .width = v.width,
+                             .height = v.height,
+                             .images = batch->images };
+}
+
+/* What dispatch/cuda.c does with a batch of large images, after the draw kernel. */
+static void run_large(const motley_batch *src, const motley_batch *dst, const motley_output *output,
+                      const mot_step *steps, int32_t *step_count, int max_steps)
+{
+    motley_batch slots;
+    const motley_batch *work = dst;
+    if (!dst) {
+        slots = output->batch;
+        const mot_view v = mot_batch_view(&slots, 0);
+        if (slots.count > 1)
+            slots.image_stride = mot_batch_view(&slots, 1).data - v.data;
+        slots.row_stride = v.row, slots.pixel_stride = v.pixel, slots.channel_stride = v.channel;
+        slots.dtype = MOTLEY_U8;
+        work = &slots;
+    }
+    const mot_cuda_format format = (mot_cuda_format)format_of(src);
+    const mot_job job = { .count = src->count,
+                          .channels = src->channels,
+                          .src = src,
+                          .dst = dst,
+                          .output = output,
+                          .steps = steps,
+                          .max_steps = (size_t)max_steps };
+    mot_cuda_job image = { .count = (int32_t)src->count,
+                           .channels = src->channels,
+                           .max_steps = max_steps,
+                           .steps = steps,
+                           .src = device_batch(src),
+                           .work = device_batch(work),
+                           .output = device_batch(output ? &output->batch : work),
+                           .plain = !output,
+                           .work_strided = format_of(work) != (int)format };
+    if (output) {
+        image.output_dtype = output->batch.dtype;
+        memcpy(image.mean, output->mean, sizeof image.mean);
+        memcpy(image.std, output->std, sizeof image.std);
+    }
+    const size_t bytes = mot_cuda_large_bytes(&job, format), guard = 256;
+    uint8_t *memory = aligned_alloc(256, bytes + guard);
+    need(memory != NULL, "no memory");
+    memset(memory, 0xCD, bytes + guard);
+    need(mot_cuda_large_queue(&job, &image, step_count, format, 2, memory, NULL) == cudaSuccess, "launching");
+    for (size_t i = 0; i < guard; i++)
+        if (memory[bytes + i] != 0xCD) {
+            fprintf(stderr, "wrote past the end of the workspace of %zu bytes\n", bytes);
+            failures++;
+            break;
+        }
+    free(memory);
+}
+
+/* Images of some sizes in one layout. */
+typedef struct images {
+    size_t count;
+    input_buffer buffer[MOST_IMAGES];
+    motley_image image[MOST_IMAGES];
+} images;
+
+static motley_batch batch_of(const images *b, int channels)
+{
+    return (motley_batch){ .count = b->count, .channels = channels, .images = b->image };
+}
+
+static void add_image(images *b, input_layout layout, input_size size, int channels, uint64_t seed)
+{
+    need(b->count < MOST_IMAGES, "too many images");
+    input_buffer *const buffer = &b->buffer[b->count];
+    need(input_buffer_make(buffer, layout, size, channels), "no memory");
+    uint8_t *dense = malloc((size_t)size.width * (size_t)size.height * (size_t)channels);
+    need(dense != NULL, "no memory");
+    input_fill((input_kind)(seed % INPUT_KINDS), seed, size, channels, dense);
+    input_buffer_set(buffer, dense);
+    free(dense);
+    b->image[b->count++] = buffer->image;
+}
+
+static images *copy_images(const images *from)
+{
+    images *const to = calloc(1, sizeof *to);
+    need(to != NULL, "no memory");
+    *to = *from;
+    for (size_t i = 0; i < to->count; i++) {
+        to->buffer[i].bytes = malloc(from->buffer[i].size);
+        need(to->buffer[i].bytes != NULL, "no memory");
+        memcpy(to->buffer[i].bytes, from->buffer[i].bytes, from->buffer[i].size);
+        to->image[i].data = to->buffer[i].bytes + ((uint8_t *)from->image[i].data - from->buffer[i].bytes);
+    }
+    return to;
+}
+
+static void drop(images *b)
+{
+    for (size_t i = 0; b && i < b->count; i++)
+        free(b->buffer[i].bytes);
+    free(b);
+}
+
+static void same(const images *got, const images *wanted, const char *what, const mot_step *steps, int max_steps)
+{
+    for (size_t i = 0; i < got->count; i++) {
+        cases++;
+        const input_buffer *const g = &got->buffer[i], *const w = &wanted->buffer[i];
+        if (memcmp(g->bytes, w->bytes, g->size) == 0)
+            continue;
+        size_t at = 0, differing = 0;
+        for (size_t k = g->size; k-- > 0;)
+            if (g->bytes[k] != w->bytes[k])
+                at = k, differing++;
+        fprintf(stderr, "%s: image %zu (%dx%d): %zu bytes differ, first %zu is %d, want %d:", what, i,
+                (int)g->image.width, (int)g->image.height, differing, at, g->bytes[at], w->bytes[at]);
+        for (int s = 0; steps && s < max_steps; s++) {
+            const mot_step *const step = &steps[i * (size_t)max_steps + (size_t)s];
+            fprintf(stderr, " %s(%.9g)%s", motley_op_get(step->op)->name, step->value,
+                    step->interpolation == 1   ? " bilinear"
+                    : step->interpolation == 2 ? " bicubic"
+                                               : "");
+        }
+        fprintf(stderr, "\n");
+        if (++failures >= 20)
+            exit(1);
+    }
+}
+
+static const uint8_t fill[4] = { 125, 123, 114, 200 };
+
+static mot_step make_step(int op, const double *values, int interpolation)
+{
+    const motley_op_info *const info = motley_op_get(op);
+    mot_step step = { .op = op, .value = values[0] };
+    mot_op_prepare(op, values, info->values_max, &step.arg);
+    if (info->shape == MOTLEY_SHAPE_WARP)
+        step.interpolation = (uint8_t)interpolation;
+    memcpy(step.fill, fill, sizeof fill);
+    return step;
+}
+
+static const struct {
+    input_layout src, dst;
+} pairs[] = {
+    { INPUT_PACKED, INPUT_PACKED },   { INPUT_PLANAR, INPUT_PLANAR },
+    { INPUT_PACKED, INPUT_PLANAR },   { INPUT_PLANAR_PADDED, INPUT_UNALIGNED },
+    { INPUT_UPWARDS, INPUT_UPWARDS }, { INPUT_REVERSED, INPUT_TRANSPOSED },
+    { INPUT_PADDED, INPUT_WIDE },     { INPUT_UNALIGNED, INPUT_PACKED },
+};
+#define PAIRS (sizeof pairs / sizeof pairs[0])
+
+static const input_size sizes[] = { { 1, 1 },   { 1, 5 },   { 2, 3 },   { 3, 3 },   { 131, 2 },
+                                    { 33, 35 }, { 257, 3 }, { 65, 66 }, { 16, 16 }, { 128, 7 } };
+#define SIZES (sizeof sizes / sizeof sizes[0])
+
+/* A batch in which image i has steps[i]: in place, or from src to dst when the layouts differ. The CPU does one step
+ * after the other, each as a call of its own. */
+static void check_batch(const images *src, const images *dst, int channels, const mot_step *steps, int32_t *counts,
+                        int max_steps, double (*values)[MOTLEY_MAX_VALUES], const char *what)
+{
+    images *const wanted = copy_images(dst ? dst : src), *const from = copy_images(src),
+                  *const got = copy_images(dst ? dst : src);
+    for (size_t i = 0; i < src->count; i++) {
+        const motley_batch to = { .count = 1, .channels = channels, .images = &wanted->image[i] };
+        motley_batch in = { .count = 1, .channels = channels, .images = dst ? &from->image[i] : &wanted->image[i] };
+        const int n = counts[i];
+        for (int s = 0; s < n || (s == 0 && dst); s++) {
+            const size_t at = i * (size_t)max_steps + (size_t)s;
+            const int op = s < n ? steps[at].op : motley_op_find("identity");
+            motley_error error;
+            const motley_op_params params = { .interpolation = s < n ? steps[at].interpolation : 0, .fill = fill };
+            if (motley_op_apply(cpu, op, values[at], motley_op_get(op)->values_max, &in, &to, &params, &error))
+                need(0, error.message);
+            in = to;
+        }
+    }
+    motley_batch in = batch_of(dst ? from : got, channels), to = batch_of(got, channels);
+    run_large(&in, &to, NULL, steps, counts, max_steps);
+    same(got, wanted, what, steps, max_steps);
+    if (dst)
+        same(from, src, "src", NULL, 0);
+    drop(wanted);
+    drop(from);
+    drop(got);
+}
+
+static void check_op(int op)
+{
+    const motley_op_info *const info = motley_op_get(op);
+    enum { EACH = 9 };
+    double some[EACH][MOTLEY_MAX_VALUES] = { { 0 } };
+    const int tried = input_values(info, SEED + (uint64_t)op, EACH, some);
+    const int interpolations = info->shape == MOTLEY_SHAPE_WARP ? 3 : 1;
+    for (int channels = 1; channels <= 4; channels++)
+        for (size_t pair = 0; pair < PAIRS; pair++)
+            for (int how = 0; how < interpolations; how++) {
+                const int in_place = pairs[pair].src == pairs[pair].dst;
+                images *const src = calloc(1, sizeof *src), *const dst = calloc(1, sizeof *dst);
+                mot_step steps[MOST_IMAGES];
+                int32_t counts[MOST_IMAGES];
+                double values[MOST_IMAGES][MOTLEY_MAX_VALUES] = { { 0 } };
+                need(src && dst, "no memory");
+                for (int v = 0; v < tried || v < 5; v++) {
+                    const input_size size = sizes[(size_t)(v + 3 * how + channels + (int)pair) % SIZES];
+                    add_image(src, pairs[pair].src, size, channels, SEED + (uint64_t)v);
+                    if (!in_place)
+                        add_image(dst, pairs[pair].dst, size, channels, 0);
+                    memcpy(values[v], some[v % tried], sizeof values[v]);
+                    steps[v] = make_step(op, values[v], how);
+                    counts[v] = 1;
+                }
+                char what[100];
+                snprintf(what, sizeof what, "%s, %d channels, %s to %s", info->name, channels,
+                         input_layout_names[pairs[pair].src], input_layout_names[pairs[pair].dst]);
+                emulate_backwards = (int)((pair + (size_t)how) & 1);
+                check_batch(src, in_place ? NULL : dst, channels, steps, counts, 1, values, what);
+                drop(src);
+                drop(dst);
+            }
+}
+
+/* Sequences: up to MOST_STEPS random ops, so that chains overflow, statistics follow each other, and so on. */
+static void check_sequences(uint64_t turn)
+{
+    uint64_t random = SEED + turn;
+    const int channels = 1 + (int)(input_random(&random) % 4);
+    const size_t pair = input_random(&random) % PAIRS;
+    const int in_place = pairs[pair].src == pairs[pair].dst;
+    const int max_steps = 1 + (int)(input_random(&random) % MOST_STEPS);
+    images *const src = calloc(1, sizeof *src), *const dst = calloc(1, sizeof *dst);
+    mot_step *const steps = calloc((size_t)MOST_IMAGES * MOST_STEPS, sizeof *steps);
+    double(*const values)[MOTLEY_MAX_VALUES] = calloc((size_t)MOST_IMAGES * MOST_STEPS, sizeof *values);
+    int32_t counts[MOST_IMAGES];
+    need(src && dst && steps && values, "no memory");
+    const int n = 1 + (int)(input_random(&random) % 6);
+    for (int i = 0; i < n; i++) {
+        const input_size size = sizes[input_random(&random) % SIZES];
+        add_image(src, pairs[pair].src, size, channels, input_random(&random));
+        if (!in_place)
+            add_image(dst, pairs[pair].dst, size, channels, 0);
+        counts[i] = i == 0 ? max_steps : (int32_t)(input_random(&random) % ((uint64_t)max_steps + 1));
+        const int favoured = (int)(input_random(&random) % 3); /* among them many ops of few shapes */
+        for (int s = 0; s < max_steps; s++) {
+            int op;
+            do
+                op = (int)(input_random(&random) % (uint64_t)motley_op_count());
+            while ((favoured == 1 && motley_op_get(op)->shape == MOTLEY_SHAPE_WARP) ||
+                   (favoured == 2 && motley_op_get(op)->shape >= MOTLEY_SHAPE_WARP &&
+                    motley_op_get(op)->shape != MOTLEY_SHAPE_ERASE));
+            double some[12][MOTLEY_MAX_VALUES];
+            const int tried = input_values(motley_op_get(op), input_random(&random), 12, some);
+            const size_t at = (size_t)(i * max_steps + s);
+            memcpy(values[at], some[input_random(&random) % (uint64_t)tried], sizeof values[at]);
+            steps[at] = make_step(op, values[at], (int)(input_random(&random) % 3));
+        }
+    }
+    char what[100];
+    snprintf(what, sizeof what, "turn %d, %d channels, %s to %s", (int)turn, channels,
+             input_layout_names[pairs[pair].src], input_layout_names[pairs[pair].dst]);
+    emulate_backwards = (int)(turn & 1);
+    check_batch(src, in_place ? NULL : dst, channels, steps, counts, max_steps, values, what);
+    drop(src);
+    drop(dst);
+    free(steps);
+    free(values);
+}
+
+/* The fused last step after sequences, with and without a dst to work in. */
+static void check_output(motley_dtype dtype, uint64_t turn)
+{
+    static const size_t bytes_of[] = { 1, 4, 2, 2 };
+    uint64_t random = SEED + 77 * turn;
+    enum { N = 4, STEPS = 3 };
+    const int channels = 1 + (int)(input_random(&random) % 4);
+    const input_size size = sizes[input_random(&random) % SIZES];
+    const size_t samples = (size_t)size.width * (size_t)size.height * (size_t)channels;
+    uint8_t *const src = malloc(N * samples), *const work = malloc(N * samples), *const work2 = malloc(N * samples);
+    uint8_t *const wanted = calloc(N * samples, bytes_of[dtype]), *const got = calloc(N * samples, bytes_of[dtype]);
+    need(src && work && work2 && wanted && got, "no memory");
+    mot_step steps[N * STEPS];
+    int32_t counts[N];
+    for (size_t i = 0; i < N * samples; i++)
+        src[i] = (uint8_t)input_random(&random);
+    const motley_layout from = input_random(&random) & 1, to = input_random(&random) & 1;
+    const int with_dst = input_random(&random) & 1;
+    motley_batch in = {
+        .count = N, .channels = channels, .layout = from, .data = src, .width = size.width, .height = size.height
+    };
+    memcpy(work, src, N * samples);
+    for (int i = 0; i < N; i++) {
+        counts[i] = (int32_t)(input_random(&random) % (STEPS + 1));
+        for (int s = 0; s < STEPS; s++) {
+            const int op = (int)(input_random(&random) % (uint64_t)motley_op_count());
+            double some[12][MOTLEY_MAX_VALUES];
+            const int tried = input_values(motley_op_get(op), input_random(&random), 12, some);
+            const double *const chosen = some[input_random(&random) % (uint64_t)tried];
+            const int how = (int)(input_random(&random) % 3);
+            steps[i * STEPS + s] = make_step(op, chosen, how);
+            motley_batch one = in;
+            one.count = 1;
+            one.data = work + (size_t)i * samples;
+            motley_error error;
+            const motley_op_params params = { .interpolation = (motley_interpolation)how, .fill = fill };
+            if (s < counts[i] &&
+                motley_op_apply(cpu, op, chosen, motley_op_get(op)->values_max, &one, &one, &params, &error))
+                need(0, error.message);
+        }
+    }
+    motley_policy *nothing;
+    motley_error error;
+    static const char text[] = "motley: 1\nname: nothing\nops:\n  identity: {}\nbranches: [identity]\n";
+    if (motley_policy_parse(text, sizeof text - 1, NULL, &nothing, &error))
+        need(0, error.message);
+    motley_apply_params params = { .output = { .batch = { .count = N,
+                                                          .channels = channels,
+                                                          .dtype = dtype,
+                                                          .layout = to,
+                                                          .data = wanted,
+                                                          .width = size.width,
+                                                          .height = size.height },
+                                               .mean = { 0.485f, 0.456f, 0.406f, 0.5f },
+                                               .std = { 0.229f, 0.224f, 0, 1 } } };
+    motley_batch done = in;
+    done.data = work;
+    if (motley_apply(cpu, nothing, &done, NULL, &params, &error))
+        need(0, error.message);
+    motley_policy_destroy(nothing);
+    params.output.batch.data = got;
+    motley_batch dst = in;
+    dst.data = work2;
+    emulate_backwards = (int)(turn & 1);
+    run_large(&in, with_dst ? &dst : NULL, &params.output, steps, counts, STEPS);
+    cases += N;
+    for (size_t i = 0; i < N * samples * bytes_of[dtype]; i++)
+        if (got[i] != wanted[i]) {
+            fprintf(stderr,
+                    "output, dtype %d, turn %d, %d channels, %dx%d, layout %d to %d%s: byte %zu is %d, want %d\n",
+                    (int)dtype, (int)turn, channels, (int)size.width, (int)size.height, (int)from, (int)to,
+                    with_dst ? " with dst" : "", i, got[i], wanted[i]);
+            failures++;
+            break;
+        }
+    free(src);
+    free(work);
+    free(work2);
+    free(wanted);
+    free(got);
+}
+
+int main(int argc, char **argv)
+{
+    const char *only = NULL;
+    uint64_t turns = 120, first = 0;
+    for (int i = 1; i < argc; i += 2) {
+        need(i + 1 < argc, "usage: check_large [--op NAME] [--turns N] [--first TURN]");
+        if (strcmp(argv[i], "--op") == 0)
+            only = argv[i + 1];
+        else if (strcmp(argv[i], "--turns") == 0)
+            turns = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--first") == 0)
+            first = strtoull(argv[i + 1], NULL, 10);
+        else
+            need(0, "usage: check_large [--op NAME] [--turns N] [--first TURN]");
+    }
+    motley_error error;
+    const motley_context_params params = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
+    need(motley_context_create(&params, &cpu, &error) == MOTLEY_OK, "no context");
+    for (int op = 0; op < motley_op_count() && first == 0; op++)
+        if (!only || motley_op_find(only) == op)
+            check_op(op);
+    for (uint64_t turn = first; turn < first + turns && !only; turn++) {
+        check_sequences(turn);
+        check_output((motley_dtype)(turn % 4), turn);
+    }
+    printf("%ld images compared, %ld failures\n", cases, failures);
+    motley_context_destroy(cpu);
+    return failures > 0;
+}

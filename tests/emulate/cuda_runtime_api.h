@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels need of CUDA, for a C++ compiler without it: the names here, the threads in emulate.cpp. */
+#ifndef MOT_EMULATE_CUDA_H
+#define MOT_EMULATE_CUDA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum cudaError_t { cudaSuccess } cudaError_t;
+typedef void *cudaStream_t;
+
+#ifdef __cplusplus
+#include <math.h>
+#include <string.h>
+
+#define __CUDA_ARCH__ 750 /* the oldest: nothing of clusters */
+#define __host__
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __noinline__
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __shared__ static
+
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_)
+    {
+    }
+};
+struct uint2 {
+    uint32_t x, y;
+};
+struct alignas(16) uint4 {
+    uint32_t x, y, z, w;
+};
+
+/* Of the thread that runs. */
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+void __syncthreads();
+void __syncwarp();
+unsigned __ballot_sync(unsigned mask, int vote);
+uint64_t emulate_shuffle(uint64_t value, int from_lane);
+
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                             cudaStream_t s);
+
+template <class T> static inline T __shfl_sync(unsigned, T value, int lane)
+{
+    return (T)emulate_shuffle((uint64_t)value, lane);
+}
+
+template <class T> static inline T __shfl_xor_sync(unsigned, T value, int bits)
+{
+    return (T)emulate_shuffle((uint64_t)value, (int)(threadIdx.x % 32) ^ bits);
+}
+
+template <class T> static inline T atomicAdd(T *to, T v)
+{
+    const T old = *to;
+    *to = old + v;
+    return old;
+}
+
+static inline void atomicMin(uint32_t *to, uint32_t v)
+{
+    *to = v < *to ? v : *to;
+}
+
+static inline void atomicMax(uint32_t *to, uint32_t v)
+{
+    *to = v > *to ? v : *to;
+}
+
+static inline int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static inline int max(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static inline uint2 make_uint2(uint32_t x, uint32_t y)
+{
+    return uint2{ x, y };
+}
+
+static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+    return uint4{ x, y, z, w };
+}
+
+static inline uint32_t __byte_perm(uint32_t low, uint32_t high, uint32_t chosen)
+{
+    const uint64_t both = low | (uint64_t)high << 32;
+    uint32_t out = 0;
+    for (int i = 0; i < 4; i++)
+        out |= (uint32_t)(both >> 8 * (chosen >> 4 * i & 7) & 0xFF) << 8 * i;
+    return out;
+}
+
+static inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t by)
+{
+    return (uint32_t)((low | (uint64_t)high << 32) >> (by & 31));
+}
+
+static inline uint32_t __vminu4(uint32_t a, uint32_t b)
+{
+    uint32_t out = 0;
+    for (int i = 0; i < 32; i += 8)
+        out |= ((a >> i & 0xFF) < (b >> i & 0xFF) ? a : b) & 0xFFu << i;
+    return out;
+}
+
+static inline uint32_t __vmaxu4(uint32_t a, uint32_t b)
+{
+    uint32_t out = 0;
+    for (int i = 0; i < 32; i += 8)
+        out |= ((a >> i & 0xFF) > (b >> i & 0xFF) ? a : b) & 0xFFu << i;
+    return out;
+}
+
+static inline float __uint_as_float(uint32_t bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static inline uint32_t __float_as_uint(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+/* The sum towards zero, of positive numbers: exact in double, then cut off. */
+static inline float __fadd_rz(float a, float b)
+{
+    const double sum = (double)a + (double)b;
+    float near = (float)sum;
+    return (double)near > sum ? __uint_as_float(__float_as_uint(near) - 1) : near;
+}
+
+static inline void __threadfence()
+{
+}
+
+static inline uint64_t __cvta_generic_to_shared(const void *p)
+{
+    return (uint64_t)p;
+}
+
+#endif
+#endif
