@@ -121,14 +121,7 @@ class Stage:
 
         count = call.count
         seed, epoch, first, ids, keep = self._samples(count, sample_ids, epoch, seed)
-        if self.policy.custom_ops:
-            contexts.local.caller = call.caller
-        status = lib.run_call(call.c, self.policy._handle, pixels, written, call.stream(), seed, epoch, first, ids)
-        if status:
-            raised, contexts.local.raised = contexts.local.raised, None
-            if raised is not None:
-                raise raised
-            check(status, call.c.error)
+        call.run(self.policy, pixels, written, seed, epoch, first, ids)
         if sample_ids is None:
             self.next_sample += count
         if result is None:
@@ -226,6 +219,17 @@ class Call:
         if len(calls) >= CALLS_KEPT:
             calls.clear()
         calls[key] = self
+
+    def run(self, policy, pixels, written, seed, epoch, first, ids):
+        """Does or queues the work: pixels, written and ids are addresses; seed, epoch, first and ids as `_samples` gives them."""
+        if policy.custom_ops:
+            contexts.local.caller = self.caller
+        status = lib.run_call(self.c, policy._handle, pixels, written, self.stream(), seed, epoch, first, ids)
+        if status:
+            raised, contexts.local.raised = contexts.local.raised, None
+            if raised is not None:
+                raise raised
+            check(status, self.c.error)
 
     def draws(self, policy):
         return draws.of(policy, ffi.addressof(self.c.params, "samples"), self.sizes, self.channels, single=self.single)

@@ -17,9 +17,8 @@ import torch
 
 import motley
 from motley import contexts
-from motley._core import ffi, lib
+from motley._core import ffi
 from motley.adapters import policy_of
-from motley.errors import check
 from motley.images import images_of
 from motley.stage import Call, ids_of, process_key
 
@@ -59,8 +58,7 @@ def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Te
         keep, address, seed = None, 0, seed ^ process_key(rank)
     else:
         keep, address = ids_of(ids, len(images))
-    check(lib.run_call(call.c, _policy(policy)._handle, images.data_ptr(), out.data_ptr(), call.stream(),
-                       seed & 0xFFFFFFFFFFFFFFFF, epoch, first, address), call.c.error)
+    call.run(_policy(policy), images.data_ptr(), out.data_ptr(), seed & 0xFFFFFFFFFFFFFFFF, epoch, first, address)
     del keep  # the ids lived until here
     return out
 

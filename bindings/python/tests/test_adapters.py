@@ -254,7 +254,7 @@ NEEDS = {"dali_pipeline.py": ["nvidia.dali", "torch"], "dataloader.py": ["torch"
          "ffcv_loader.py": ["ffcv", "torch"], "huggingface.py": ["datasets"], "lightning_module.py": ["lightning"],
          "torchvision_script.py": ["torchvision"],
          "webdataset_shards.py": ["webdataset", "torchvision"]}
-ELSEWHERE = {"ddp.py": "test_ddp.py", "ray_data.py": "test_ray_data"}
+ELSEWHERE = {"custom_cutout.py": "test_custom.py", "ddp.py": "test_ddp.py", "ray_data.py": "test_ray_data"}
 PRINTS = {"dali_pipeline.py": "7: (31, 32, 3) mean", "dataloader.py": "4 batches, the same in all three places",
           "ffcv_loader.py": "epoch 1: means", "huggingface.py": "epoch 1: 32x24 mean", "lightning_module.py": "loss ",
           "torchvision_script.py": "augmented by torchvision",
