@@ -215,6 +215,7 @@ static void check_equal(motley_context *context, const motley_policy *mine, cons
     check(same_bytes(context, wanted.memory, in_place.memory, ROOM), "in place: other bytes than the table's ops");
     begin(&from, &params);
     need(motley_apply(context, mine, &from.batch, &to.batch, &params, &error) == MOTLEY_OK, error.message);
+    destroy_set(context, &wanted), destroy_set(context, &in_place);
     make_set(&wanted, context, 2); /* what lies between the images stays */
     make_set(&in_place, context, 1);
     need(motley_apply(context, plain, &in_place.batch, &wanted.batch, &params, &error) == MOTLEY_OK, error.message);

@@ -12,7 +12,8 @@
 #define SKIPPED 77
 #define SIDE 32
 #define MOST 700
-#define BYTES ((size_t)MOST * SIDE * SIDE * 3)
+#define LARGE 1400 /* side of an image that no shared memory holds */
+#define BYTES ((size_t)LARGE * LARGE * 3)
 
 static int failures;
 
@@ -123,7 +124,8 @@ static motley_status apply(motley_context *context, const motley_policy *policy,
 
 /* ---- what must hold ---- */
 
-/* More policies than a context keeps tables of, one after the other, with batches that grow and shrink. */
+/* More policies than a context keeps tables of, one after the other, with batches that grow and shrink, and now and then
+ * a large image. */
 static void check_forecast(void)
 {
     static const size_t counts[] = { 3, 700, 1, 256, 257, 40 };
@@ -135,7 +137,8 @@ static void check_forecast(void)
         motley_policy *policy = NULL, *base = open_policy(motley_policy_builtin_name(i % motley_policy_builtin_count()));
         const motley_policy_changes changes = { .repeat = 1 + (int)(i / 20) };
         need(motley_policy_change(base, &changes, &policy, &error) == MOTLEY_OK, error.message);
-        motley_batch batch = batch_of(counts[i % 6], 1 + (int32_t)(i * 7 % SIDE));
+        const motley_batch batch =
+            i % 25 == 24 ? batch_of(1, LARGE) : batch_of(counts[i % 6], 1 + (int32_t)(i * 7 % SIDE));
         const size_t before = workspace(context, i % 9 ? policy : NULL, &batch);
         need(apply(context, i % 9 ? policy : NULL, &batch, &error) == MOTLEY_OK, error.message);
         const size_t after = workspace(context, NULL, NULL);
