@@ -3,7 +3,7 @@
 # Installs what is missing (Debian 12, Ubuntu 24.04 and their relatives) and builds Motley in build/. Asks nothing.
 #   scripts/setup.sh          the library and the motley command
 #   scripts/setup.sh tests    also what the tests need, and the tests
-#   scripts/setup.sh ci       also what fuzzing needs
+#   scripts/setup.sh ci       also what fuzzing needs, and in .venv-torch a newer torch and other loaders (gigabytes)
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -72,6 +72,17 @@ if [ $tests = enabled ]; then
         .venv/bin/python3 -m pip install -q --disable-pip-version-check --no-deps timm==1.0.31 ||
         echo "setup: timm could not be installed; the tests that need it will be skipped" >&2
     PATH="$PWD/.venv/bin:$PATH"
+fi
+
+# What motley.torch and the adapters plug into; the versions are those that the tests were last seen to pass with.
+if [ "${1:-}" = ci ] && [ ! -x .venv-torch/bin/python3 ]; then
+    { /usr/bin/python3 -m venv .venv-torch &&
+        .venv-torch/bin/python3 -m pip install -q --disable-pip-version-check cffi pytest torch==2.15.0 \
+            torchvision==0.29.2 timm==1.0.31 webdataset==1.0.2 'ray[data]==2.60.0' lightning==2.6.6 datasets==5.2.0 \
+            nvidia-dali-cuda130==2.4.0; } || {
+        echo "setup: no newer torch to be had here; the tests that need it will be skipped" >&2
+        rm -rf .venv-torch
+    }
 fi
 
 # No CUDA here: it takes minutes to compile, and neither the demonstration nor the tests of the CPU use it.
