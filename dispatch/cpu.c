@@ -2,7 +2,8 @@
 /* The CPU backends: draws, sorts the images so that threads end together, and runs each image's passes.
  *
  * A batch is worked through in blocks. For a block, every image gets an `image_work` (what it drew, which kernels do
- * it, what that costs); these are put in order, heavy first; then the workers take one image after the other. The reference backend is the same code with the reference's rows. */
+ * it, what that costs); these are put in order, heavy first; then the workers take one image after the other. The
+ * reference backend is the same code with the reference's rows. */
 #include "kernels/cpu.h"
 #include "augmentations/table.h"
 #include "dispatch/backend.h"
@@ -491,7 +492,8 @@ static motley_status look_back(void *opaque, mot_last *last, motley_error *error
     MOT_REQUIRE(state->last_count > 0, error, "no batch was run yet that could be looked at");
     if (state->last_count > BLOCK)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "the last batch had %zu images, but the steps of at most %d are kept", state->last_count, BLOCK);
+                        "the last batch had %zu images, but the steps of at most %d are kept", state->last_count,
+                        BLOCK);
     MOT_TRY(mot_last_make(last, state->last_count, state->last_steps_per_image, error));
     memcpy(last->steps, state->steps, last->count * last->max_steps * sizeof *last->steps);
     memcpy(last->order, state->order, last->count * sizeof *last->order);
@@ -562,11 +564,17 @@ static motley_status create_reference(const motley_context_params *params, void 
     return create(params, state, &mot_rows_reference, error);
 }
 
-const mot_backend mot_backend_cpu = {
-    .id = MOTLEY_BACKEND_CPU, .name = "cpu", .create = create_cpu, .destroy = destroy, .run = run, .look_back = look_back,
-    .workspace = workspace
-};
-const mot_backend mot_backend_reference = {
-    .id = MOTLEY_BACKEND_REFERENCE, .name = "reference", .create = create_reference, .destroy = destroy, .run = run, .look_back = look_back,
-    .workspace = workspace
-};
+const mot_backend mot_backend_cpu = { .id = MOTLEY_BACKEND_CPU,
+                                      .name = "cpu",
+                                      .create = create_cpu,
+                                      .destroy = destroy,
+                                      .run = run,
+                                      .look_back = look_back,
+                                      .workspace = workspace };
+const mot_backend mot_backend_reference = { .id = MOTLEY_BACKEND_REFERENCE,
+                                            .name = "reference",
+                                            .create = create_reference,
+                                            .destroy = destroy,
+                                            .run = run,
+                                            .look_back = look_back,
+                                            .workspace = workspace };

@@ -187,7 +187,8 @@ motley_status mot_custom_apply(motley_context *context, const mot_job *job, motl
         return MOTLEY_OK;
     if (job->counter)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "counter is set, but policy '%s' has custom ops, and so is drawn on the host", job->policy->name);
+                        "counter is set, but policy '%s' has custom ops, and so is drawn on the host",
+                        job->policy->name);
     MOT_REQUIRE(!context->custom_busy, error,
                 "a custom op's function applies policy '%s', which has custom ops, on the context that called it",
                 job->policy->name);

@@ -32,8 +32,8 @@ static motley_status tell(const mot_last *last, motley_subbatches **told, motley
 {
     const size_t steps_bytes = last->count * last->max_steps * sizeof(motley_step);
     const size_t batches_bytes = last->batches_count * sizeof(motley_subbatch);
-    motley_subbatches *const out = calloc(
-        1, sizeof *out + steps_bytes + batches_bytes + last->count * (sizeof(size_t) + sizeof(int32_t)));
+    motley_subbatches *const out =
+        calloc(1, sizeof *out + steps_bytes + batches_bytes + last->count * (sizeof(size_t) + sizeof(int32_t)));
     if (!out)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the sub-batches of %zu images", last->count);
     motley_step *const steps = (motley_step *)(void *)(out + 1);

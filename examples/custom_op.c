@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An operation of one's own in a policy: a cutout that leaves noise instead of a flat colour. Its place comes from the
- * numbers drawn for the step, so that each sample gets the same in every run; one of three branches is chosen per image. */
+ * numbers drawn for the step, so that each sample gets the same in every run; one of three branches is chosen per
+ * image. */
 #include <motley.h>
 
 #include <stdio.h>
@@ -32,11 +33,13 @@ static motley_status noise_cutout(void *user, const motley_custom_batch *batch, 
         uint64_t noise = batch->ids[k] * 6364136223846793005u + 1;
         for (int32_t y = 0; y < image->height; y++)
             for (int32_t x = 0; x < image->width; x++)
-                for (int32_t c = 0; x > cx - half && x < cx + half && y > cy - half && y < cy + half &&
-                                    c < batch->images.channels; c++) {
+                for (int32_t c = 0;
+                     x > cx - half && x < cx + half && y > cy - half && y < cy + half && c < batch->images.channels;
+                     c++) {
                     noise = noise * 6364136223846793005u + 1442695040888963407u;
-                    ((uint8_t *)image->data)[y * image->row_stride + x * image->pixel_stride +
-                                             c * image->channel_stride] = (uint8_t)(noise >> 56);
+                    ((uint8_t *)
+                         image->data)[y * image->row_stride + x * image->pixel_stride + c * image->channel_stride] =
+                        (uint8_t)(noise >> 56);
                 }
     }
     *(size_t *)user += batch->count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small loader with Motley as its transform stage: threads decode batch k + 1 into pinned memory while the device copies,
- * augments and normalises batch k on its stream; then the consumer gets it. On the CPU the same calls do the same. */
+/* A small loader with Motley as its transform stage: threads decode batch k + 1 into pinned memory while the device
+ * copies, augments and normalises batch k on its stream; then the consumer gets it. On the CPU the same calls do the
+ * same. */
 #include <motley.h>
 
 #include <pthread.h>

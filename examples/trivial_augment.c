@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TrivialAugment on the first GPU, or on the CPU where there is none: pixels go to the context's memory and come back. */
+/* TrivialAugment on the first GPU, or on the CPU where there is none: pixels go to the context's memory and come back.
+ */
 #include <motley.h>
 
 #include <stdio.h>
@@ -36,8 +37,7 @@ int main(void)
     if (status == MOTLEY_OK)
         status = augment(context, pixels, &error);
     if (status == MOTLEY_OK)
-        printf("%d images on the %s\n", COUNT,
-               motley_context_backend(context) == MOTLEY_BACKEND_CUDA ? "GPU" : "CPU");
+        printf("%d images on the %s\n", COUNT, motley_context_backend(context) == MOTLEY_BACKEND_CUDA ? "GPU" : "CPU");
     else
         fprintf(stderr, "%s\n", error.message);
     motley_context_destroy(context);

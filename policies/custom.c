@@ -22,11 +22,12 @@ motley_status mot_customs_check(const motley_custom_op *ops, size_t count, motle
     for (size_t i = 0; i < count; i++) {
         const motley_custom_op *op = &ops[i];
         MOT_REQUIRE(op->name, error, "custom op %zu: its name is NULL", i);
-        MOT_REQUIRE(mot_is_name(op->name, strlen(op->name)), error,
-                    "custom op %zu: its name is '%.60s', want at most %d letters, digits, '_', '.' and '-', a letter first",
-                    i, op->name, MOT_MAX_NAME);
-        MOT_REQUIRE(motley_op_find(op->name) < 0, error, "custom op %zu: '%s' is the name of an operation of the table", i,
-                    op->name);
+        MOT_REQUIRE(
+            mot_is_name(op->name, strlen(op->name)), error,
+            "custom op %zu: its name is '%.60s', want at most %d letters, digits, '_', '.' and '-', a letter first", i,
+            op->name, MOT_MAX_NAME);
+        MOT_REQUIRE(motley_op_find(op->name) < 0, error, "custom op %zu: '%s' is the name of an operation of the table",
+                    i, op->name);
         for (size_t j = 0; j < i; j++)
             MOT_REQUIRE(strcmp(op->name, ops[j].name) != 0, error, "custom ops %zu and %zu are both called '%s'", j, i,
                         op->name);

@@ -411,8 +411,8 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
     const mot_yaml *of = get(r, map, "of"), *via = get(r, map, "via");
     const mot_yaml *base = get(r, map, "base"), *min = get(r, map, "min"), *max = get(r, map, "max");
     const motley_op_info *info = motley_policy_op(r->policy, space->op);
-    if (of && info->shape != MOTLEY_SHAPE_CUSTOM && space->op != MOT_OP_TRANSLATE_X && space->op != MOT_OP_TRANSLATE_Y && space->op != MOT_OP_CUTOUT &&
-        space->op != MOT_OP_CUTOUT_TF)
+    if (of && info->shape != MOTLEY_SHAPE_CUSTOM && space->op != MOT_OP_TRANSLATE_X &&
+        space->op != MOT_OP_TRANSLATE_Y && space->op != MOT_OP_CUTOUT && space->op != MOT_OP_CUTOUT_TF)
         PROBLEM(r, of,
                 "'of' is given for '%s', but only pixels can be relative to a side: want translate_x, "
                 "translate_y, cutout or cutout_tf",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA backend in company: contexts on threads and streams of their own, one context on several streams, streams that
- * are being captured, and several GPUs. Every result has the CPU's bytes.
+/* The CUDA backend in company: contexts on threads and streams of their own, one context on several streams, streams
+ * that are being captured, and several GPUs. Every result has the CPU's bytes.
  *
  *     test_cuda_streams streams|devices [--require]
  *
@@ -54,7 +54,8 @@ static motley_policy *open_policy(size_t i)
 {
     motley_policy *policy;
     motley_error error;
-    need(motley_policy_builtin(motley_policy_builtin_name(i % motley_policy_builtin_count()), &policy, &error) == MOTLEY_OK,
+    need(motley_policy_builtin(motley_policy_builtin_name(i % motley_policy_builtin_count()), &policy, &error) ==
+             MOTLEY_OK,
          error.message);
     return policy;
 }

@@ -185,8 +185,8 @@ static void check_visits(const motley_policy *policy, const set *s, const motley
             if (step->op < motley_op_count())
                 continue;
             drawn[step->op - motley_op_count()]++;
-            check(step->values_count == 3 && strcmp(motley_policy_op(policy, step->op)->name,
-                                                    ops[step->op - motley_op_count()].name) == 0,
+            check(step->values_count == 3 &&
+                      strcmp(motley_policy_op(policy, step->op)->name, ops[step->op - motley_op_count()].name) == 0,
                   "a custom step is told wrong");
         }
     for (int i = 0; i < 3; i++)
@@ -240,12 +240,16 @@ static void check_output(motley_context *context, const motley_policy *mine, con
         from.images[i] = (motley_image){ from.memory + i * SIDE * SIDE * 3, SIDE, SIDE, 3 * SIDE, 3, 1 };
     for (int i = 0; i < 2; i++) {
         need(motley_memory_create(context, MOTLEY_MEMORY_DEVICE, bytes, &outputs[i], NULL) == MOTLEY_OK, "no memory");
-        const motley_apply_params params = {
-            .samples = { .seed = 8 },
-            .output = { .batch = { .count = IMAGES, .channels = 3, .dtype = dtype, .layout = layout, .data = outputs[i],
-                                   .width = SIDE, .height = SIDE },
-                        .mean = { 0.5f, 0.4f, 0.3f }, .std = { 0.2f, 0.3f, 0.4f } }
-        };
+        const motley_apply_params params = { .samples = { .seed = 8 },
+                                             .output = { .batch = { .count = IMAGES,
+                                                                    .channels = 3,
+                                                                    .dtype = dtype,
+                                                                    .layout = layout,
+                                                                    .data = outputs[i],
+                                                                    .width = SIDE,
+                                                                    .height = SIDE },
+                                                         .mean = { 0.5f, 0.4f, 0.3f },
+                                                         .std = { 0.2f, 0.3f, 0.4f } } };
         begin(&from, &params);
         need(motley_apply(context, i ? mine : plain, &from.batch, NULL, &params, &error) == MOTLEY_OK, error.message);
     }
@@ -315,7 +319,8 @@ static void check_table(void)
     const motley_custom_op twice[2] = { ops[2], ops[2] };
     refused(&(motley_custom_op){ .run = run }, 1, "custom op 0: its name is NULL");
     refused(&(motley_custom_op){ .name = "9th", .run = run }, 1, "its name is '9th', want at most");
-    refused(&(motley_custom_op){ .name = "invert", .run = run }, 1, "'invert' is the name of an operation of the table");
+    refused(&(motley_custom_op){ .name = "invert", .run = run }, 1,
+            "'invert' is the name of an operation of the table");
     refused(&(motley_custom_op){ .name = "mine" }, 1, "custom op 'mine': its function is NULL");
     refused(&(motley_custom_op){ .name = "mine", .unit = "px", .minimum = 3, .maximum = 2, .run = run }, 1,
             "its range is 3..2");

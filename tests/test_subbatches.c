@@ -175,10 +175,10 @@ static void check_policy(set *s, const motley_policy *policy)
 {
     motley_error error;
     for (uint32_t epoch = 0; epoch < 3; epoch++) {
-        s->samples = (motley_samples){
-            .seed = 77 + epoch * UINT64_C(0x100000001), .epoch = epoch * 80, .first = epoch ? 1u << 31 : 0,
-            .ids = epoch == 2 ? s->ids : NULL
-        };
+        s->samples = (motley_samples){ .seed = 77 + epoch * UINT64_C(0x100000001),
+                                       .epoch = epoch * 80,
+                                       .first = epoch ? 1u << 31 : 0,
+                                       .ids = epoch == 2 ? s->ids : NULL };
         const motley_apply_params params = { .samples = s->samples };
         need(motley_apply(s->context, policy, &s->batch, &s->batch, &params, &error) == MOTLEY_OK, error.message);
         check_draws(s, policy);

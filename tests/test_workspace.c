@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A context's own memory: what it says it will hold is what it then holds and what the caller's allocator was asked for;
- * it grows with the images' number and not with their sizes; an allocator that fails at any call leaves all whole.
+/* A context's own memory: what it says it will hold is what it then holds and what the caller's allocator was asked
+ * for; it grows with the images' number and not with their sizes; an allocator that fails at any call leaves all whole.
  *
  *     test_workspace cpu|cuda [--require]
  *
@@ -124,8 +124,8 @@ static motley_status apply(motley_context *context, const motley_policy *policy,
 
 /* ---- what must hold ---- */
 
-/* More policies than a context keeps tables of, one after the other, with batches that grow and shrink, and now and then
- * a large image. */
+/* More policies than a context keeps tables of, one after the other, with batches that grow and shrink, and now and
+ * then a large image. */
 static void check_forecast(void)
 {
     static const size_t counts[] = { 3, 700, 1, 256, 257, 40 };
@@ -134,7 +134,8 @@ static void check_forecast(void)
     motley_error error;
     check(workspace(context, NULL, NULL) == 0 || backend != MOTLEY_BACKEND_CUDA, "a new context holds memory");
     for (size_t i = 0; i < 60; i++) {
-        motley_policy *policy = NULL, *base = open_policy(motley_policy_builtin_name(i % motley_policy_builtin_count()));
+        motley_policy *policy = NULL,
+                      *base = open_policy(motley_policy_builtin_name(i % motley_policy_builtin_count()));
         const motley_policy_changes changes = { .repeat = 1 + (int)(i / 20) };
         need(motley_policy_change(base, &changes, &policy, &error) == MOTLEY_OK, error.message);
         const motley_batch batch =
@@ -152,8 +153,8 @@ static void check_forecast(void)
     check(l.live == 0, "a destroyed context left memory behind");
 }
 
-/* 1 MiB and some bytes for each sample, whatever its size up to what shared memory holds; on the CPU, whose images lie in
- * blocks, the same for any large number of them. */
+/* 1 MiB and some bytes for each sample, whatever its size up to what shared memory holds; on the CPU, whose images lie
+ * in blocks, the same for any large number of them. */
 static void check_growth(void)
 {
     motley_context *context = open_context(NULL);
@@ -240,7 +241,7 @@ int main(int argc, char **argv)
     uint64_t state = 1;
     for (size_t i = 0; i < BYTES; i++)
         host[i] = (uint8_t)input_random(&state);
-    need( motley_memory_copy(plain, pixels, host, BYTES, NULL, NULL) == MOTLEY_OK, "copying failed");
+    need(motley_memory_copy(plain, pixels, host, BYTES, NULL, NULL) == MOTLEY_OK, "copying failed");
     free(host);
     check_forecast();
     check_growth();

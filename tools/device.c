@@ -18,8 +18,8 @@ static motley_status carry(motley_context *context, const motley_image *host, co
     motley_status status = MOTLEY_OK;
     for (size_t i = 0; i < count && status == MOTLEY_OK; i++) {
         const motley_image *to = there ? &device[i] : &host[i], *from = there ? &host[i] : &device[i];
-        status = motley_memory_copy(context, to->data, from->data, (size_t)to->height * (size_t)to->row_stride, NULL,
-                                    error);
+        status =
+            motley_memory_copy(context, to->data, from->data, (size_t)to->height * (size_t)to->row_stride, NULL, error);
     }
     return status;
 }

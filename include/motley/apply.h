@@ -70,7 +70,8 @@ typedef struct motley_apply_params {
  *  Stream   CUDA: queued on `stream`; returns before the work is done and never synchronises.
  *           CPU: the work is done on return.
  *  Threads  One thread per context at a time.
- *  Custom   A policy with custom ops is drawn on the host, so `counter` cannot be used; its functions run on this thread.
+ *  Custom   A policy with custom ops is drawn on the host, so `counter` cannot be used; their functions run on this
+ *           thread.
  *  Random   See motley_samples: not on batch size, order, backend or threads.
  *  Errors   ARGUMENT, UNSUPPORTED, MEMORY: dst is untouched. CUDA: dst is unspecified.
  *  Paper    motley_policy_paper(policy). */

@@ -19,13 +19,13 @@ extern "C" {
  *  Images   To be changed in place. Every one has its own pointer and strides; when motley_apply has no dst but an
  *           output, the pixels wait in the output's memory, so a pixel may be wider than its channels. */
 typedef struct motley_custom_batch {
-    motley_context *context;       /* may be used: motley_op_apply on `images` runs an op of the table on them */
+    motley_context *context; /* may be used: motley_op_apply on `images` runs an op of the table on them */
     size_t count;
-    const size_t *indices;         /* [count], ascending: which images of the batch */
-    const uint64_t *ids;           /* [count]: their sample ids */
-    const double (*values)[3];     /* [count] */
-    motley_batch images;           /* `count` images, on the context's device */
-    void *stream;                  /* CUDA: where to queue the work; earlier steps are queued there. CPU: NULL */
+    const size_t *indices;     /* [count], ascending: which images of the batch */
+    const uint64_t *ids;       /* [count]: their sample ids */
+    const double (*values)[3]; /* [count] */
+    motley_batch images;       /* `count` images, on the context's device */
+    void *stream;              /* CUDA: where to queue the work; earlier steps are queued there. CPU: NULL */
 } motley_custom_batch;
 
 /** Does the work, or queues it on the stream. Another status than MOTLEY_OK ends the call of motley_apply, which then
@@ -39,7 +39,7 @@ typedef motley_status motley_custom_run(void *user, const motley_custom_batch *b
 typedef struct motley_custom_op {
     const char *name;        /* what policies call it: letters, digits, '_', '.' and '-', a letter first */
     const char *unit;        /* of its value; NULL: it takes none, and the next two are not read */
-    double minimum, maximum; /* of its value, inclusive */
+    double minimum, maximum; /* of its value, inclusive; a value relative to a side is not held to them */
     motley_custom_run *run;
     void *user; /* handed to `run`; the policy, and those changed from it, keep both */
 } motley_custom_op;
