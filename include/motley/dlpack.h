@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** DLPack in: batches out of the tensors of torch, CuPy, JAX, NumPy and their kin, without a copy.
  *
- *  The structs are DLPack's (https://dmlc.github.io/dlpack), legacy and versioned; they are declared here under names of
- *  our own, so that a program may include dlpack.h as well and hand over its pointers as they are. */
+ *  The structs are those of DLPack (https://dmlc.github.io/dlpack), legacy and versioned. They are not declared here: a
+ *  program hands over pointers to what its own dlpack.h declares. */
 #ifndef MOTLEY_DLPACK_H
 #define MOTLEY_DLPACK_H
 
@@ -45,15 +45,16 @@ typedef struct motley_dlpack_place {
  *  Memory   `managed` stays the caller's, who calls its deleter when the work is done, not before.
  *  Stream   Whoever made the tensor may still be writing it: that is settled when it is exported (`stream` of Python's
  *           __dlpack__), not here.
- *  Errors   ARGUMENT: a type, device, shape or stride that no batch has, a read-only tensor to write to, NULL. UNSUPPORTED: a
- *           major version or device that is not known. *batch is untouched. */
+ *  Errors   ARGUMENT: a type, shape or stride that no batch has, a read-only tensor to write to, NULL. UNSUPPORTED: a
+ *           major version or a kind of device that is not known. *batch is untouched. */
 MOTLEY_API motley_status motley_batch_from_dlpack(const void *managed, const motley_dlpack_params *params,
                                                   motley_batch *batch, motley_dlpack_place *place,
                                                   motley_error *error);
 
 /** Describes `count` tensors, one image each, as a batch of many sizes.
  *
- *  images: [count], filled in, and part of the batch from then on. All tensors have one type, device and number of channels.
+ *  images: [count], filled in, and part of the batch from then on. All tensors have one type, device and number of
+ *  channels.
  *  Errors   As above, and ARGUMENT where tensors differ in what must be one. */
 MOTLEY_API motley_status motley_images_from_dlpack(const void *const *managed, size_t count,
                                                    const motley_dlpack_params *params, motley_image *images,
