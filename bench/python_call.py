@@ -4,8 +4,9 @@
     PYTHONPATH=BUILD/bindings/python python3 bench/python_call.py --library BUILD/libmotley.so [--write]
     python3 bench/python_call.py --cuda            host time of calls on a CUDA batch, of the package as installed
 
-The work is nothing: one 1x1 image, a policy of `identity`, one thread. `nanobind`'s row needs that package and g++, the plain
-module's a C compiler and Python's headers; what is missing is left out and said."""
+The work is nothing: one 1x1 image, a policy of `identity`, one thread. `nanobind`'s row needs that package and g++, the
+plain module's a C compiler and Python's headers; what is missing is left out and said."""
+
 import argparse
 import importlib.util
 import pathlib
@@ -24,7 +25,7 @@ from motley._core import ffi, lib
 HERE = pathlib.Path(__file__).resolve().parent.parent / "bindings" / "python"
 INCLUDE = HERE.parent.parent / "include"
 
-C_COMMON = '#include <Python.h>\n#include <motley.h>\n' + (HERE / "call.h").read_text()
+C_COMMON = "#include <Python.h>\n#include <motley.h>\n" + (HERE / "call.h").read_text()
 C_MODULE = C_COMMON + """
 static PyObject *run(PyObject *self, PyObject *const *a, Py_ssize_t n)
 {
@@ -37,7 +38,8 @@ static PyObject *run(PyObject *self, PyObject *const *a, Py_ssize_t n)
     }
     int status;
     Py_BEGIN_ALLOW_THREADS
-    status = run_call((prepared_call *)v[0], (const motley_policy *)v[1], v[2], v[3], v[4], v[5], (uint32_t)v[6], v[7], v[8]);
+    status = run_call((prepared_call *)v[0], (const motley_policy *)v[1], v[2], v[3], v[4], v[5], (uint32_t)v[6], v[7],
+                      v[8]);
     Py_END_ALLOW_THREADS
     return PyLong_FromLong(status);
 }
@@ -45,37 +47,54 @@ static PyMethodDef methods[] = { { "run", (PyCFunction)(void (*)(void))run, METH
 static PyModuleDef module = { PyModuleDef_HEAD_INIT, "plain", NULL, -1, methods };
 PyMODINIT_FUNC PyInit_plain(void) { return PyModule_Create(&module); }
 """
-NANOBIND_MODULE = """
+NANOBIND_MODULE = (
+    """
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 extern "C" {
 #include <motley.h>
 }
-""" + (HERE / "call.h").read_text() + """
+"""
+    + (HERE / "call.h").read_text()
+    + """
 namespace nb = nanobind;
 NB_MODULE(nano, m)
 {
     m.def("run", [](uintptr_t call, uintptr_t policy, uintptr_t src, uintptr_t dst, uintptr_t stream, uint64_t seed,
                     uint32_t epoch, uint64_t first, uintptr_t ids) {
         nb::gil_scoped_release release;
-        return (int)run_call((prepared_call *)call, (const motley_policy *)policy, src, dst, stream, seed, epoch, first, ids);
+        return (int)run_call((prepared_call *)call, (const motley_policy *)policy, src, dst, stream, seed, epoch, first,
+                             ids);
     });
     m.def("run_array", [](uintptr_t call, uintptr_t policy, nb::ndarray<uint8_t> a, uint64_t seed, uint32_t epoch,
                           uint64_t first) {
         nb::gil_scoped_release release;
-        return (int)run_call((prepared_call *)call, (const motley_policy *)policy, (uintptr_t)a.data(), 0, 0, seed, epoch,
-                             first, 0);
+        return (int)run_call((prepared_call *)call, (const motley_policy *)policy, (uintptr_t)a.data(), 0, 0, seed,
+                             epoch, first, 0);
     });
 }
 """
+)
 
 
 def compiled(folder, name, compiler, source, suffix, library, *more):
     path = folder / (name + suffix)
     path.write_text(source)
     out = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
-    command = [compiler, "-O2", "-shared", "-fPIC", f"-I{INCLUDE}", f"-I{sysconfig.get_path('include')}", str(path), *more,
-               str(library), f"-Wl,-rpath,{library.parent}", "-o", str(out)]
+    command = [
+        compiler,
+        "-O2",
+        "-shared",
+        "-fPIC",
+        f"-I{INCLUDE}",
+        f"-I{sysconfig.get_path('include')}",
+        str(path),
+        *more,
+        str(library),
+        f"-Wl,-rpath,{library.parent}",
+        "-o",
+        str(out),
+    ]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as wrong:
@@ -103,13 +122,18 @@ def processor():
 def on_cuda():
     """Host time of calls that find the device idle: what a training loop pays for them."""
     import torch
+
     batch = torch.zeros((256, 3, 224, 224), dtype=torch.uint8, device="cuda")
     ids = torch.arange(256)
     mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
     plain, fused = motley.RandAugment(seed=1), motley.RandAugment(seed=1, normalize=(mean, std), dtype="float16")
-    rows = {"stage.apply_(batch)": lambda: plain.apply_(batch), "stage.apply_(batch, sample_ids=tensor)":
-            lambda: plain.apply_(batch, sample_ids=ids), "stage(batch)": lambda: plain(batch),
-            "stage(batch), fused float16 output": lambda: fused(batch), "torch.empty_like(batch)": lambda: torch.empty_like(batch)}
+    rows = {
+        "stage.apply_(batch)": lambda: plain.apply_(batch),
+        "stage.apply_(batch, sample_ids=tensor)": lambda: plain.apply_(batch, sample_ids=ids),
+        "stage(batch)": lambda: plain(batch),
+        "stage(batch), fused float16 output": lambda: fused(batch),
+        "torch.empty_like(batch)": lambda: torch.empty_like(batch),
+    }
     print(f"256 x 224x224, {torch.cuda.get_device_name()}, {processor()}, torch {torch.__version__}\n")
     print("| call | median | least |\n|---|---|---|")
     for name, function in rows.items():
@@ -138,10 +162,12 @@ def main():
     rows = {}
     try:
         import torch
+
         pixels = torch.zeros((1, 3, 1, 1), dtype=torch.uint8)
         pointer, what = pixels.data_ptr(), f"torch {torch.__version__}"
     except ImportError:
         import numpy
+
         pixels = numpy.zeros((1, 1, 1, 3), numpy.uint8)
         pointer, what = pixels.ctypes.data, f"numpy {numpy.__version__}"
     stage.apply_(pixels)
@@ -166,9 +192,20 @@ def main():
             rows["plain C module, run_call"] = lambda: plain.run(*address, pointer, 0, 0, 1, 2, 3, 0)
         try:
             import nanobind
+
             root = pathlib.Path(nanobind.__file__).parent
-            nano = compiled(folder, "nano", "g++", NANOBIND_MODULE, ".cpp", library, "-std=c++17", f"-I{root}/include",
-                            f"-I{root}/ext/robin_map/include", str(root / "src" / "nb_combined.cpp"))
+            nano = compiled(
+                folder,
+                "nano",
+                "g++",
+                NANOBIND_MODULE,
+                ".cpp",
+                library,
+                "-std=c++17",
+                f"-I{root}/include",
+                f"-I{root}/ext/robin_map/include",
+                str(root / "src" / "nb_combined.cpp"),
+            )
         except ImportError:
             nano = print("nano: left out: no package nanobind")
         if nano:
@@ -182,15 +219,23 @@ def main():
             for name, function in rows.items():
                 nanoseconds(function, times[name])
     table = ["| way | median | least |", "|---|---|---|"]
-    table += [f"| {name} | {statistics.median(batches):.0f} ns | {min(batches):.0f} ns |" for name, batches in times.items()]
-    table += ["", f"{args.rounds} rounds in turns: {processor()}, Python {platform.python_version()}, {what}, CFFI "
-                  f"{sys.modules['_cffi_backend'].__version__}. Measured by `bench/python_call.py`."]
+    table += [
+        f"| {name} | {statistics.median(batches):.0f} ns | {min(batches):.0f} ns |" for name, batches in times.items()
+    ]
+    table += [
+        "",
+        f"{args.rounds} rounds in turns: {processor()}, Python {platform.python_version()}, {what}, CFFI "
+        f"{sys.modules['_cffi_backend'].__version__}. Measured by `bench/python_call.py`.",
+    ]
     print("\n".join(table))
     if args.write:
         page = HERE / "README.md"
         begin, rest = page.read_text().split("<!-- python-call -->\n")
-        page.write_text(begin + "\n".join(["<!-- python-call -->", *table, "<!-- /python-call -->"])
-                        + rest.split("<!-- /python-call -->")[1])
+        page.write_text(
+            begin
+            + "\n".join(["<!-- python-call -->", *table, "<!-- /python-call -->"])
+            + rest.split("<!-- /python-call -->")[1]
+        )
 
 
 if __name__ == "__main__":

@@ -20,6 +20,6 @@ static motley_status run_call(prepared_call *call, const motley_policy *policy, 
         call->params.output.batch.data = (void *)dst;
     else
         call->dst.data = (void *)dst;
-    return motley_apply(call->context, policy, &call->src, call->fused ? NULL : call->in_place ? &call->src : &call->dst,
-                        &call->params, &call->error);
+    const motley_batch *const to = call->fused ? NULL : call->in_place ? &call->src : &call->dst;
+    return motley_apply(call->context, policy, &call->src, to, &call->params, &call->error);
 }

@@ -3,8 +3,9 @@
 
     make_core.py OUT.c CALL.h HEADER...
 
-The headers are the declarations: whatever they gain, Python can call. Only what CFFI does not read is taken out of them:
-preprocessor lines (but for plain numbers), the C++ guards, and the bodies of CALL.h's functions."""
+The headers are the declarations: whatever they gain, Python can call. Only what CFFI does not read is taken out of
+them: preprocessor lines (but for plain numbers), the C++ guards, and the bodies of CALL.h's functions."""
+
 import pathlib
 import re
 import sys

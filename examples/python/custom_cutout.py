@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An operation of one's own, named in a policy beside the library's: a cutout whose square is grey.
 
-    python examples/python/custom_cutout.py
+python examples/python/custom_cutout.py
 """
+
 import numpy as np
 
 import motley
@@ -25,7 +26,7 @@ def grey_square(indices, images, values):
     for image, (side, u, v) in zip(images, values):  # height x width x channels: NumPy's order
         height, width, _ = image.shape
         x, y, half = u * width, v * height, side / 2
-        image[max(0, round(y - half)):round(y + half), max(0, round(x - half)):round(x + half)] = 128
+        image[max(0, round(y - half)) : round(y + half), max(0, round(x - half)) : round(x + half)] = 128
 
 
 def main():

@@ -1,24 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motley: a different augmentation for every image of a batch, from policy files, with Pillow's bits on CPU and GPU.
 
-    import motley
-    augment = motley.RandAugment(num_ops=2, magnitude=9, seed=7)
-    batch = augment(batch)                          # torch, CuPy, NumPy, JAX; CPU or CUDA; or a PIL image, or a list
-    batch = augment(batch, sample_ids=indices, epoch=3)    # a sample draws the same in whatever batch it comes
+import motley
+augment = motley.RandAugment(num_ops=2, magnitude=9, seed=7)
+batch = augment(batch)                          # torch, CuPy, NumPy, JAX; CPU or CUDA; or a PIL image, or a list
+batch = augment(batch, sample_ids=indices, epoch=3)    # a sample draws the same in whatever batch it comes
 
-    motley.ops.rotate(batch, degrees)               # every operation as a function, one value per image
-    motley.Policy.load("mine.yaml").show()
+motley.ops.rotate(batch, degrees)               # every operation as a function, one value per image
+motley.Policy.load("mine.yaml").show()
 """
+
 from ._core import ffi as _ffi, lib as _lib
 from .custom import CustomOp, custom_op
-from .errors import (ArgumentError, CudaError, Error, FileError, InternalError, OutOfMemoryError, PolicyError,
-                     UnsupportedError)
+from .errors import (
+    ArgumentError,
+    CudaError,
+    Error,
+    FileError,
+    InternalError,
+    OutOfMemoryError,
+    PolicyError,
+    UnsupportedError,
+)
 from .policy import Policy
 from .stage import AutoAugment, RandAugment, Stage, TrivialAugmentWide
 from .timm_config import from_timm
 from . import ops
 
 __version__ = _ffi.string(_lib.motley_version()).decode()
-__all__ = ["ArgumentError", "AutoAugment", "CudaError", "CustomOp", "Error", "FileError", "InternalError", "OutOfMemoryError",
-           "Policy", "PolicyError", "RandAugment", "Stage", "TrivialAugmentWide", "UnsupportedError", "custom_op", "from_timm",
-           "ops"]
+__all__ = [
+    "ArgumentError",
+    "AutoAugment",
+    "CudaError",
+    "CustomOp",
+    "Error",
+    "FileError",
+    "InternalError",
+    "OutOfMemoryError",
+    "Policy",
+    "PolicyError",
+    "RandAugment",
+    "Stage",
+    "TrivialAugmentWide",
+    "UnsupportedError",
+    "custom_op",
+    "from_timm",
+    "ops",
+]

@@ -3,6 +3,7 @@
 
 A context serves one thread at a time, so every Python thread has its own, shared by all stages and operations. A forked
 child begins with none: the threads of its parent's CPU contexts do not exist there, and CUDA cannot be used there."""
+
 import multiprocessing
 import os
 import sys
@@ -11,19 +12,22 @@ import threading
 from ._core import ffi, lib
 from .errors import UnsupportedError, check
 
-_cuda_used = False          # by Motley, in this process
-_cuda_before_fork = False   # by a parent of this process
-_default_threads = None     # of this process
-_process_name = None        # of this process, when it is one of many
+_cuda_used = False  # by Motley, in this process
+_cuda_before_fork = False  # by a parent of this process
+_default_threads = None  # of this process
+_process_name = None  # of this process, when it is one of many
 
 
 class Context:
     """A motley_context."""
+
     __slots__ = ("handle", "process")
 
     def __init__(self, device, threads):
         self.process = None
-        params, handle, error = (ffi.new(kind) for kind in ("motley_context_params *", "motley_context **", "motley_error *"))
+        params, handle, error = (
+            ffi.new(kind) for kind in ("motley_context_params *", "motley_context **", "motley_error *")
+        )
         params.backend = lib.MOTLEY_BACKEND_CPU if device is None else lib.MOTLEY_BACKEND_CUDA
         params.device = device or 0
         params.threads = threads if device is None else 0
@@ -41,7 +45,7 @@ class Local(threading.local):
 
     def __init__(self):
         self.contexts = {}  # (device, threads) -> Context
-        self.calls = {}     # what a call depends on, but for pixels and samples -> a call that is ready to be repeated
+        self.calls = {}  # what a call depends on, but for pixels and samples -> a call that is ready to be repeated
         self.caller = self.raised = None  # of custom operations: (library of the arrays, CUDA device), exception
 
 
@@ -84,8 +88,10 @@ def _about_to_use_cuda():
     global _cuda_used
     torch = sys.modules.get("torch")
     if _cuda_before_fork or (torch is not None and torch.cuda._is_in_bad_fork()):
-        raise UnsupportedError("CUDA was used before this process was forked, so that it cannot be used here: start "
-                               "the workers with the 'spawn' or 'forkserver' method, or augment on the CPU here")
+        raise UnsupportedError(
+            "CUDA was used before this process was forked, so that it cannot be used here: start "
+            "the workers with the 'spawn' or 'forkserver' method, or augment on the CPU here"
+        )
     _cuda_used = True
 
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations of one's own: a Python function that policies name as they name those of the library.
 
-    @motley.custom_op("spot", unit="radius, pixels", minimum=0, maximum=100)
-    def spot(indices, images, values):
-        for image, (radius, u, v) in zip(images, values):
-            ...change image in place...
+@motley.custom_op("spot", unit="radius, pixels", minimum=0, maximum=100)
+def spot(indices, images, values):
+    for image, (radius, u, v) in zip(images, values):
+        ...change image in place...
 
-    motley.Stage("motley: 1\\nname: mine\\nbranches:\\n  - {op: spot, value: 20}\\n")
+motley.Stage("motley: 1\\nname: mine\\nbranches:\\n  - {op: spot, value: 20}\\n")
 """
+
 import sys
 
 from . import contexts
@@ -39,20 +40,22 @@ class CustomOp:
 
 
 def custom_op(name, unit=None, minimum=0.0, maximum=1.0):
-    """Makes a function the operation `name` of every policy that is read from then on (its process's own: workers import it).
+    """Makes a function the operation `name` of every policy that is read from then on, in its process.
 
     unit     of the value that policies give it, minimum to maximum; None: it takes no value
     function(indices, images, values)
              is called with the images whose turn it is, often several times for one batch, and changes them in place:
     indices  which of the batch they are
-    images   their pixels, each an array in memory of the batch's: torch tensors (chw) where the batch is one, else NumPy or
-             CuPy arrays (hwc); work on CUDA goes to the current stream
-    values   for each (value, u, v): what the policy drew, and two numbers uniform in 0..1 that belong to this step of this sample, for
-             whatever has to be random
+    images   their pixels, each an array in memory of the batch's: torch tensors (chw) where the batch is one, else
+             NumPy or CuPy arrays (hwc); work on CUDA goes to the current stream
+    values   for each (value, u, v): what the policy drew, and two numbers uniform in 0..1 that belong to this step of
+             this sample, for whatever has to be random
     """
+
     def register(function):
         registered[name] = CustomOp(name, function, unit, minimum, maximum)
         return registered[name]
+
     if not isinstance(name, str):
         raise ArgumentError(f"name is {name!r}, want a text: @motley.custom_op('name')")
     return register
@@ -68,8 +71,9 @@ def run_custom_op(user, batch, error):
     try:
         count = batch.count
         images = [_array(batch.images.images[i], batch.images.channels, *contexts.local.caller) for i in range(count)]
-        ffi.from_handle(user)([batch.indices[i] for i in range(count)], images,
-                              [tuple(batch.values[i][0:3]) for i in range(count)])
+        ffi.from_handle(user)(
+            [batch.indices[i] for i in range(count)], images, [tuple(batch.values[i][0:3]) for i in range(count)]
+        )
         return lib.MOTLEY_OK
     except BaseException as raised:  # the call that is under way raises it again
         contexts.local.raised = raised
@@ -83,9 +87,13 @@ class _Memory:
     """Pixels by their address, for the libraries that read these two attributes."""
 
     def __init__(self, image, channels, on_cuda):
-        interface = {"data": (int(ffi.cast("uintptr_t", image.data)), False), "typestr": "|u1", "version": 3,
-                     "shape": (image.height, image.width, channels),
-                     "strides": (image.row_stride, image.pixel_stride, image.channel_stride)}
+        interface = {
+            "data": (int(ffi.cast("uintptr_t", image.data)), False),
+            "typestr": "|u1",
+            "version": 3,
+            "shape": (image.height, image.width, channels),
+            "strides": (image.row_stride, image.pixel_stride, image.channel_stride),
+        }
         setattr(self, "__cuda_array_interface__" if on_cuda else "__array_interface__", interface)
 
 
@@ -95,9 +103,11 @@ def _array(image, channels, module, device):
         torch = sys.modules["torch"]
         if device is None:
             import numpy
+
             return torch.from_numpy(numpy.asarray(memory)).permute(2, 0, 1)
         return torch.as_tensor(memory, device=f"cuda:{device}").permute(2, 0, 1)
     if module == "cupy":
         return sys.modules["cupy"].asarray(memory)
     import numpy
+
     return numpy.asarray(memory)

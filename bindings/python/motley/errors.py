@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes wrong: an exception for each status of the library, each also one of Python's own kinds."""
+
 from ._core import ffi, lib
 
 
@@ -42,9 +43,15 @@ class InternalError(Error, RuntimeError):
     """A mistake of Motley's; please report it."""
 
 
-KINDS = {lib.MOTLEY_ERR_ARGUMENT: ArgumentError, lib.MOTLEY_ERR_POLICY: PolicyError,
-         lib.MOTLEY_ERR_UNSUPPORTED: UnsupportedError, lib.MOTLEY_ERR_MEMORY: OutOfMemoryError,
-         lib.MOTLEY_ERR_IO: FileError, lib.MOTLEY_ERR_CUDA: CudaError, lib.MOTLEY_ERR_INTERNAL: InternalError}
+KINDS = {
+    lib.MOTLEY_ERR_ARGUMENT: ArgumentError,
+    lib.MOTLEY_ERR_POLICY: PolicyError,
+    lib.MOTLEY_ERR_UNSUPPORTED: UnsupportedError,
+    lib.MOTLEY_ERR_MEMORY: OutOfMemoryError,
+    lib.MOTLEY_ERR_IO: FileError,
+    lib.MOTLEY_ERR_CUDA: CudaError,
+    lib.MOTLEY_ERR_INTERNAL: InternalError,
+}
 
 
 def text_of(c_string):

@@ -6,41 +6,37 @@
     JAX, others   whatever has __dlpack__; what comes back is made by its own from_dlpack
     PIL           L, LA, RGB and RGBA images
 
-Layouts. An array's axes are named by `layout`: "chw", "hwc" or "hw" (grey, no axis of channels); one axis more in front is
-the batch's. Unless told, torch tensors are taken as chw (as torchvision has them, whatever their memory format), all
-other arrays as hwc, and arrays of two axes as hw. Nothing is guessed from sizes: an axis of channels with more than
-four entries is an error that names the layout.
+Layouts. An array's axes are named by `layout`: "chw", "hwc" or "hw" (grey, no axis of channels); one axis more in
+front is the batch's. Unless told, torch tensors are taken as chw (as torchvision has them, whatever their memory
+format), all other arrays as hwc, and arrays of two axes as hw. Nothing is guessed from sizes: an axis of channels with
+more than four entries is an error that names the layout.
 """
+
 import ctypes
 import functools
 import sys
 
 from ._core import ffi, lib
+from .arrays import DTYPES, CuPy, Torch, kind_of
 from .errors import ArgumentError, UnsupportedError, check
 
 VOID = ffi.typeof("void *")
 cast = ffi.cast
 NULL = ffi.NULL
 
-# dtype name -> the library's number, bytes of a sample
-DTYPES = {"uint8": (lib.MOTLEY_U8, 1), "float32": (lib.MOTLEY_F32, 4), "float16": (lib.MOTLEY_F16, 2),
-          "bfloat16": (lib.MOTLEY_BF16, 2)}
-
 # layout, number of axes -> the axes of batch, channel, height, width
-AXES = {("chw", 3): (None, 0, 1, 2), ("chw", 4): (0, 1, 2, 3), ("hwc", 3): (None, 2, 0, 1), ("hwc", 4): (0, 3, 1, 2),
-        ("hw", 2): (None, None, 0, 1), ("hw", 3): (0, None, 1, 2)}
+AXES = {
+    ("chw", 3): (None, 0, 1, 2),
+    ("chw", 4): (0, 1, 2, 3),
+    ("hwc", 3): (None, 2, 0, 1),
+    ("hwc", 4): (0, 3, 1, 2),
+    ("hw", 2): (None, None, 0, 1),
+    ("hw", 3): (0, None, 1, 2),
+}
 
 
 def address(pointer):
     return int(cast("uintptr_t", pointer))
-
-
-def dtype_name(dtype):
-    """"float32" of torch.float32, numpy.float32, numpy.dtype("float32") or "float32"."""
-    name = (getattr(dtype, "__name__", None) or str(dtype)).split(".")[-1]
-    if name not in DTYPES:
-        raise ArgumentError(f"dtype is {dtype!r}, want {', '.join(DTYPES)}")
-    return name
 
 
 def axes_of(shape, layout, default):
@@ -50,173 +46,18 @@ def axes_of(shape, layout, default):
     if axes is None:
         if chosen not in ("chw", "hwc", "hw"):
             raise ArgumentError(f"layout is {chosen!r}, want 'chw', 'hwc' or 'hw'")
-        raise ArgumentError(f"the array has shape {tuple(shape)}; with layout '{chosen}' want {len(chosen)} axes, or one "
-                            "more in front for a batch")
+        raise ArgumentError(
+            f"the array has shape {tuple(shape)}; with layout '{chosen}' want {len(chosen)} axes, or one "
+            "more in front for a batch"
+        )
     channel = axes[1]
     if channel is not None and not 1 <= shape[channel] <= 4:
         other = "hwc" if chosen == "chw" else "chw"
-        raise ArgumentError(f"the array has shape {tuple(shape)}, which in layout '{chosen}' is {shape[channel]} "
-                            f"channels, want 1 to 4; is it layout='{other}'?")
+        raise ArgumentError(
+            f"the array has shape {tuple(shape)}, which in layout '{chosen}' is {shape[channel]} "
+            f"channels, want 1 to 4; is it layout='{other}'?"
+        )
     return chosen, axes
-
-
-# ---- kinds ----
-
-
-class Torch:
-    name, layout = "torch tensor", "chw"
-    dtypes = {}  # torch's dtype -> DTYPES' entry
-
-    @staticmethod
-    def key(x, layout, flavour, in_place):
-        """What a call on x depends on, but for its pixels."""
-        return type(x), x.shape, x.stride(), x.dtype, x.device, layout, flavour, in_place
-
-    @staticmethod
-    def pointer(x):
-        return x.data_ptr()
-
-    @staticmethod
-    def holds_ids(x, count):
-        """Whether x is `count` dense 64-bit numbers in host memory."""
-        return (x.dtype is sys.modules["torch"].int64 and x.shape == (count,) and (count < 2 or x.stride() == (1,))
-                and not x.is_cuda)
-
-    @classmethod
-    def look(cls, x):
-        """shape, strides, bytes of a stride's unit, the library's dtype, CUDA device or None"""
-        found = cls.dtypes.get(x.dtype)
-        if found is None:
-            found = cls.dtypes[x.dtype] = DTYPES.get(str(x.dtype)[len("torch."):], (-1, 0))
-        device = x.get_device() if x.is_cuda else None
-        if device is None and x.device.type != "cpu":
-            raise ArgumentError(f"the tensor is on '{x.device}', want the CPU or CUDA")
-        return x.shape, x.stride(), found[1], found[0], device
-
-    @staticmethod
-    def stream_of(device):
-        """What gives the current stream's handle."""
-        return functools.partial(sys.modules["torch"]._C._cuda_getCurrentRawStream, device)
-
-    @staticmethod
-    def like(x, dtype=None):
-        torch = sys.modules["torch"]
-        return torch.empty_like(x) if dtype is None else torch.empty_like(x, dtype=getattr(torch, dtype))
-
-    @staticmethod
-    def new(x, shape, dtype):
-        torch = sys.modules["torch"]
-        return torch.empty(shape, dtype=getattr(torch, dtype), device=x.device)
-
-    @staticmethod
-    def transposed(x, axes):
-        return x.permute(axes)
-
-    @staticmethod
-    def finish_for(cls):
-        """What gives a result the type of the images, torchvision's tv_tensors; None: nothing has to."""
-        tv_tensors = sys.modules.get("torchvision.tv_tensors")
-        if tv_tensors is not None and issubclass(cls, tv_tensors.TVTensor):
-            return lambda out, x: tv_tensors.wrap(out.as_subclass(sys.modules["torch"].Tensor), like=x)
-        return None
-
-    @staticmethod
-    def writable(x):
-        return True
-
-
-class NumPy:
-    name, layout = "NumPy array", "hwc"
-
-    @staticmethod
-    def key(x, layout, flavour, in_place):
-        return type(x), x.shape, x.strides, x.dtype, x.flags.writeable, layout, flavour, in_place
-
-    @staticmethod
-    def pointer(x):
-        return x.__array_interface__["data"][0]
-
-    @staticmethod
-    def holds_ids(x, count):
-        return x.dtype.kind in "iu" and x.dtype.itemsize == 8 and x.dtype.isnative and x.shape == (count,) and (
-            count < 2 or x.strides == (8,))
-
-    @staticmethod
-    def look(x):
-        dtype, item = DTYPES.get(x.dtype.name, (-1, 0)) if x.dtype.isnative else (-1, 0)
-        return x.shape, x.strides, 1, dtype, None
-
-    @staticmethod
-    def like(x, dtype=None):
-        numpy = sys.modules["numpy"]
-        return numpy.empty_like(x, dtype=_numpy_dtype(dtype), subok=False)
-
-    @staticmethod
-    def new(x, shape, dtype):
-        return sys.modules["numpy"].empty(shape, _numpy_dtype(dtype))
-
-    @staticmethod
-    def transposed(x, axes):
-        return x.transpose(axes)
-
-    @staticmethod
-    def finish_for(cls):
-        return None
-
-    @staticmethod
-    def writable(x):
-        return x.flags.writeable
-
-
-def _numpy_dtype(name):
-    if name != "bfloat16":
-        return name
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise UnsupportedError("NumPy has no bfloat16 of its own: install ml_dtypes, or take dtype='float16'") from None
-    return ml_dtypes.bfloat16
-
-
-class CuPy:
-    name, layout = "CuPy array", "hwc"
-    transposed, finish_for = NumPy.transposed, NumPy.finish_for
-
-    @staticmethod
-    def key(x, layout, flavour, in_place):
-        return type(x), x.shape, x.strides, x.dtype, x.data.device_id, layout, flavour, in_place
-
-    @staticmethod
-    def pointer(x):
-        return x.data.ptr
-
-    @staticmethod
-    def holds_ids(x, count):
-        return False
-
-    @staticmethod
-    def look(x):
-        dtype, item = DTYPES.get(x.dtype.name, (-1, 0))
-        return x.shape, x.strides, 1, dtype, x.data.device_id
-
-    @staticmethod
-    def stream_of(device):
-        cuda = sys.modules["cupy"].cuda
-        return lambda: cuda.get_current_stream(device).ptr
-
-    @staticmethod
-    def like(x, dtype=None):
-        with x.device:
-            return sys.modules["cupy"].empty_like(x, dtype=_numpy_dtype(dtype))
-
-    @staticmethod
-    def new(x, shape, dtype):
-        with x.device:
-            return sys.modules["cupy"].empty(shape, _numpy_dtype(dtype))
-
-    @staticmethod
-    def writable(x):
-        return True
 
 
 # ---- batches ----
@@ -224,7 +65,21 @@ class CuPy:
 
 class Batch:
     """One array: a batch, or a single image."""
-    __slots__ = ("kind", "array", "pointer", "shape", "strides", "unit", "dtype", "device", "layout", "axes", "count", "make")
+
+    __slots__ = (
+        "kind",
+        "array",
+        "pointer",
+        "shape",
+        "strides",
+        "unit",
+        "dtype",
+        "device",
+        "layout",
+        "axes",
+        "count",
+        "make",
+    )
 
     def __init__(self, kind, array, layout):
         self.kind, self.array = kind, array
@@ -271,8 +126,9 @@ class Batch:
             raise ArgumentError(f"the {self.kind.name} to write to is read-only")
 
     def output(self, dtype=None, layout=None):
-        """A new batch to write to, of the same shape: as it is, or of the fused last step's dtype and layout. `make` makes further
-        ones."""
+        """A new batch to write to: of the same shape and dtype, or of the fused last step's dtype and layout.
+
+        Its `make` makes further ones."""
         kind, array = self.kind, self.array
         if layout is None or layout == self.layout:
             layout = self.layout
@@ -289,6 +145,7 @@ class Batch:
 
                 def make(x):
                     return kind.transposed(hwc(x), axes)
+
         made = Batch(kind, make(array), layout)
         made.make = make
         return made
@@ -304,6 +161,7 @@ class Batch:
 
 class Picture(Batch):
     """One PIL image; its bytes are worked on in a buffer."""
+
     __slots__ = ("buffer",)
     name = "PIL image"
     channels_of = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
@@ -324,7 +182,9 @@ class Picture(Batch):
 
     def output(self, dtype=None, layout=None):
         if dtype is not None:
-            raise UnsupportedError("a PIL image holds bytes, and cannot be normalised, cast or laid out: give a NumPy array or tensor")
+            raise UnsupportedError(
+                "a PIL image holds bytes, and cannot be normalised, cast or laid out: give a NumPy array or tensor"
+            )
         return Picture(self.array, None, bytearray(len(self.buffer)))
 
     def result(self, source):
@@ -333,6 +193,7 @@ class Picture(Batch):
 
 class Tensor(Batch):
     """An array that is known by its __dlpack__ alone, JAX's among them. Results come from its own from_dlpack."""
+
     __slots__ = ("capsule", "batch")
     name, layout_default = "DLPack array", "hwc"
     axes_numbers = {"hwc": lib.MOTLEY_AXES_HWC, "chw": lib.MOTLEY_AXES_CHW, "hw": lib.MOTLEY_AXES_HW}
@@ -350,7 +211,9 @@ class Tensor(Batch):
         self.batch = self._batch(writes=False)
 
     def _batch(self, writes):
-        params, batch, error = (ffi.new(kind) for kind in ("motley_dlpack_params *", "motley_batch *", "motley_error *"))
+        params, batch, error = (
+            ffi.new(kind) for kind in ("motley_dlpack_params *", "motley_batch *", "motley_error *")
+        )
         params.axes, params.writes = self.axes_numbers[self.layout], writes
         name = b"dltensor"
         if _is_valid(self.capsule, b"dltensor_versioned"):
@@ -381,6 +244,7 @@ class Tensor(Batch):
         """The result is made as NumPy's, CuPy's or torch's array, whichever is there, and handed over in the end."""
         if self.device is None:
             import numpy
+
             place = numpy.empty(0, numpy.uint8)
         else:
             place = _empty_on(self.device)
@@ -390,8 +254,10 @@ class Tensor(Batch):
             layout = self.layout
         if layout == "channels_last":
             raise UnsupportedError("output_layout 'channels_last' is torch's, NumPy's and CuPy's only")
-        shape = {"hw": (height, width), "chw": (self.channels, height, width), "hwc": (height, width, self.channels)}[layout]
-        kind = _array_kind(type(place))
+        shape = {"hw": (height, width), "chw": (self.channels, height, width), "hwc": (height, width, self.channels)}[
+            layout
+        ]
+        kind = kind_of(type(place))
         return Batch(kind, kind.new(place, lead + shape, dtype or "uint8"), layout)
 
     def finish_for(self):
@@ -428,7 +294,9 @@ def _empty_on(device):
             with module.cuda.Device(device):
                 return module.empty(0, "uint8")
         return module.empty(0, dtype=module.uint8, device=f"cuda:{device}")
-    raise UnsupportedError("a result on CUDA for this kind of array is made by CuPy or torch, and neither is installed: give out=")
+    raise UnsupportedError(
+        "a result on CUDA for this kind of array is made by CuPy or torch, and neither is installed: give out="
+    )
 
 
 def _capsules():
@@ -444,6 +312,7 @@ _get_pointer, _is_valid = _capsules()
 
 class Many:
     """A list of images, of one kind but perhaps of many sizes."""
+
     __slots__ = ("parts", "wanted", "cls", "device", "images")
 
     def __init__(self, images, layout):
@@ -455,12 +324,19 @@ class Many:
             if isinstance(part, Many) or not part.single:
                 raise ArgumentError(f"image {i} of the list is itself a batch, want single images")
             if part.kind is not first.kind:
-                raise ArgumentError(f"image {i} of the list is a {part.kind.name}, image 0 a {first.kind.name}: want one kind")
+                raise ArgumentError(
+                    f"image {i} of the list is a {part.kind.name}, image 0 a {first.kind.name}: want one kind"
+                )
             if part.device != self.device:
-                raise ArgumentError(f"image {i} of the list is on device {part.device}, image 0 on {self.device}: want one")
+                raise ArgumentError(
+                    f"image {i} of the list is on device {part.device}, image 0 on {self.device}: want one"
+                )
             if part.channels != first.channels:
-                raise ArgumentError(f"image {i} of the list has {part.channels} channels, image 0 has {first.channels}: want "
-                                    "one number of channels")
+                raise ArgumentError(
+                    f"image {i} of the list has {part.channels} channels, image 0 has {first.channels}: want "
+                    "one number of channels"
+                )
+
     single, pointer = False, 0
 
     @property
@@ -516,7 +392,6 @@ class Many:
 # ---- which is which ----
 
 MAKERS = {}  # type of images -> what makes a batch of them; filled as types are met
-ARRAYS = {}  # type -> Torch, NumPy, CuPy, or None for what is no array of these; likewise
 
 
 def images_of(images, layout):
@@ -536,23 +411,8 @@ def library_of(batch):
     return {Torch: "torch", CuPy: "cupy"}.get(batch.kind, "numpy")
 
 
-def learned(cls):
-    """The kind of a class of arrays that may be met for the first time, or None."""
-    kind = ARRAYS[cls] = _array_kind(cls)
-    return kind
-
-
-def _array_kind(cls):
-    for base in cls.__mro__:
-        kind = {("torch", "Tensor"): Torch, ("numpy", "ndarray"): NumPy, ("cupy", "ndarray"): CuPy}.get(
-            (_root(base), base.__name__))
-        if kind:
-            return kind
-    return None
-
-
 def _maker_of(cls):
-    kind = learned(cls)
+    kind = kind_of(cls)
     if kind:
         return functools.partial(Batch, kind)
     if any(base.__module__ == "PIL.Image" and base.__name__ == "Image" for base in cls.__mro__):
@@ -561,5 +421,7 @@ def _maker_of(cls):
         return Many
     if hasattr(cls, "__dlpack__"):
         return Tensor
-    raise ArgumentError(f"images are a {cls.__module__}.{cls.__qualname__}, want a torch, NumPy, CuPy, JAX or other DLPack "
-                        "array, a PIL image, or a list of these")
+    raise ArgumentError(
+        f"images are a {cls.__module__}.{cls.__qualname__}, want a torch, NumPy, CuPy, JAX or other DLPack "
+        "array, a PIL image, or a list of these"
+    )

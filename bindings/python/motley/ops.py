@@ -9,6 +9,7 @@ layout   as of motley.Stage; arrays on CUDA are worked on in the current stream 
 
 `table` has the rows: name, summary, unit, matches, paper, shape, minimum, maximum, neutral, example.
 """
+
 import math
 import types
 
@@ -17,16 +18,27 @@ from ._core import ffi, lib
 from .errors import ArgumentError, check, text_of
 from .policy import fill_bytes, interpolation_number
 
-SHAPES = {lib.MOTLEY_SHAPE_POINT: "point", lib.MOTLEY_SHAPE_STATS: "stats", lib.MOTLEY_SHAPE_COLOR: "color",
-          lib.MOTLEY_SHAPE_WARP: "warp", lib.MOTLEY_SHAPE_STENCIL: "stencil", lib.MOTLEY_SHAPE_BLUR: "blur",
-          lib.MOTLEY_SHAPE_ERASE: "erase"}
+SHAPES = {
+    lib.MOTLEY_SHAPE_POINT: "point",
+    lib.MOTLEY_SHAPE_STATS: "stats",
+    lib.MOTLEY_SHAPE_COLOR: "color",
+    lib.MOTLEY_SHAPE_WARP: "warp",
+    lib.MOTLEY_SHAPE_STENCIL: "stencil",
+    lib.MOTLEY_SHAPE_BLUR: "blur",
+    lib.MOTLEY_SHAPE_ERASE: "erase",
+}
 
 
 def _row(number):
     info = lib.motley_op_get(number)
-    texts = {key: text_of(getattr(info, key)) for key in ("name", "summary", "unit", "matches", "paper") if
-             getattr(info, key) != ffi.NULL}
-    numbers = {key: getattr(info, key) for key in ("values_min", "values_max", "minimum", "maximum", "neutral", "example")}
+    texts = {
+        key: text_of(getattr(info, key))
+        for key in ("name", "summary", "unit", "matches", "paper")
+        if getattr(info, key) != ffi.NULL
+    }
+    numbers = {
+        key: getattr(info, key) for key in ("values_min", "values_max", "minimum", "maximum", "neutral", "example")
+    }
     return types.SimpleNamespace(**{"paper": "", **texts}, **numbers, shape=SHAPES[info.shape], number=number)
 
 
@@ -47,8 +59,9 @@ def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, 
     if source.count:
         context = contexts.context_of(source.device, threads)
         each, numbers = _numbers(row, values, source.count)
-        src, dst, params, error = (ffi.new(kind) for kind in ("motley_batch *", "motley_batch *", "motley_op_params *",
-                                                              "motley_error *"))
+        src, dst, params, error = (
+            ffi.new(kind) for kind in ("motley_batch *", "motley_batch *", "motley_op_params *", "motley_error *")
+        )
         source.require_bytes()
         source.describe(src)
         if target is source:
@@ -82,7 +95,9 @@ def _numbers(row, values, count):
     if len(flat) == each:
         flat *= count
     if len(flat) != each * count or not each:
-        raise ArgumentError(f"{row.name}: {len(flat)} values for {count} images, want {each}, or {each} for each ({row.unit})")
+        raise ArgumentError(
+            f"{row.name}: {len(flat)} values for {count} images, want {each}, or {each} for each ({row.unit})"
+        )
     return each, ffi.new("double[]", flat)
 
 
@@ -97,12 +112,17 @@ def _flat(values):
 
 def _function(row):
     def op(batch, values=None, *, interpolation="nearest", fill=0, out=None, layout=None, threads=None):
-        return apply(row.name, batch, values, interpolation=interpolation, fill=fill, out=out, layout=layout, threads=threads)
+        return apply(
+            row.name, batch, values, interpolation=interpolation, fill=fill, out=out, layout=layout, threads=threads
+        )
+
     op.__name__ = op.__qualname__ = row.name
     lines = [row.summary]
     if row.values_max:
-        lines.append(f"values   {row.unit}; {row.minimum:g} to {row.maximum:g}"
-                     + ("" if math.isnan(row.neutral) else f", {row.neutral:g} changes nothing"))
+        lines.append(
+            f"values   {row.unit}; {row.minimum:g} to {row.maximum:g}"
+            + ("" if math.isnan(row.neutral) else f", {row.neutral:g} changes nothing")
+        )
     lines.append(f"Equals   {row.matches}")
     if row.paper:
         lines.append(f"Paper    {row.paper}")

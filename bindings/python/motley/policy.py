@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policies: how a sample's sequence of operations is drawn, as immutable data."""
+
 import os
 
 from . import custom
@@ -41,6 +42,7 @@ class Policy:
     """How a sample's sequence of operations is drawn. Immutable; pickled and compared by its content.
 
     Policy(text) is Policy.parse(text). The format is doc/policy-format.md's."""
+
     __slots__ = ("_handle", "max_steps", "custom_ops", "__weakref__")
 
     def __init__(self, text):
@@ -170,8 +172,9 @@ def _read(text, call, *arguments, name="<policy>"):
     status = call(*arguments, params, policy, error)
     if status == lib.MOTLEY_ERR_POLICY:
         problems = problems or [(error.line, error.column, text_of(error.message))]
-        raise PolicyError("\n".join(f"{name}:{line}:{column}: error: {text}" for line, column, text in problems),
-                          problems)
+        raise PolicyError(
+            "\n".join(f"{name}:{line}:{column}: error: {text}" for line, column, text in problems), problems
+        )
     if status == lib.MOTLEY_ERR_IO:
         raise FileError(text_of(error.message))
     if status:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages: a policy bound to a loader; images in, augmented images out."""
-from . import contexts, draws, images
+
+from . import arrays, contexts, draws, images
 from ._core import ffi, lib
 from .errors import ArgumentError, check
 from .policy import Policy
@@ -15,34 +16,50 @@ class Stage:
     seed, epoch     what the draws depend on, beside a sample's id; both can be given to a call instead
     rank            sets apart the draws of samples without ids in processes that share a seed (see below)
     layout          "chw", "hwc" or "hw": the axes of arrays. None: torch tensors are chw, other arrays hwc, arrays of
-                    two axes hw; a further axis in front is the batch's. torch's channels_last is chw: strides do not matter.
+                    two axes hw; a further axis in front is the batch's. Strides do not matter: torch's channels_last
+                    is chw
     normalize       (mean, std), numbers or one per channel on the 0..1 scale: the result is (u8 / 255 - mean) / std
     dtype           of that result: "float32" (default), "float16", "bfloat16", or "uint8" for the bytes as they are
-    output_layout   of that result: "chw", "hwc" or "channels_last" (chw with hwc in memory); None: as the images are
-    threads         of CPU work. None: every processor; in a process that multiprocessing started, such as a DataLoader's
-                    worker, one
+    output_layout   of that result: "chw", "hwc" or "channels_last" (chw, with hwc in memory); None: as the images are
+    threads         of CPU work. None: every processor; in a process that multiprocessing started, such as a
+                    DataLoader's worker, one
 
-    Call it with a batch, a single image or a list of images; the result is of the same kind, newly made. CUDA tensors are
-    worked on in the current stream of torch (or CuPy), and nothing waits.
+    Call it with a batch, a single image or a list of images; the result is of the same kind, newly made. CUDA tensors
+    are worked on in the current stream of torch (or CuPy), and nothing waits.
 
-    Sample ids. A draw depends on (policy, seed, epoch, sample id) and on nothing else. With `sample_ids` (a dataset's indices)
-    an image draws the same in any batch, worker, rank or resumed run. Without, samples are counted: a call takes the
-    next ids, and `state_dict` keeps the count. Processes that count alone must not draw alike, so without `sample_ids` the seed
-    is mixed with `rank`, and in a DataLoader's worker also with the worker's seed, which torch draws anew each epoch (torch.manual_seed
-    makes it repeat), and in another process of multiprocessing with its name.
+    Sample ids. A draw depends on (policy, seed, epoch, sample id) and on nothing else. With `sample_ids` (a dataset's
+    indices) an image draws the same in any batch, worker, rank or resumed run. Without, samples are counted: a call
+    takes the next ids, and `state_dict` keeps the count. Processes that count alone must not draw alike, so without
+    `sample_ids` the seed is mixed with `rank`; in a DataLoader's worker also with the worker's seed, which torch draws
+    anew each epoch (torch.manual_seed makes it repeat); and in another process of multiprocessing with its name.
     """
+
     rank = 0
 
-    def __init__(self, policy, *, seed=0, epoch=0, rank=0, layout=None, normalize=None, dtype=None, output_layout=None,
-                 threads=None):
+    def __init__(
+        self,
+        policy,
+        *,
+        seed=0,
+        epoch=0,
+        rank=0,
+        layout=None,
+        normalize=None,
+        dtype=None,
+        output_layout=None,
+        threads=None,
+    ):
         self.policy = Policy.of(policy)
         self.seed, self.epoch, self.rank = _seed(seed), epoch, rank
         self.next_sample = 0
         self.layout, self.threads = layout, threads
         self.output_layout = _one_of("output_layout", output_layout, (None, "chw", "hwc", "channels_last"))
-        self.mean, self.std = (None, None) if normalize is None else (_per_channel("mean", normalize[0]),
-                                                                       _per_channel("std", normalize[1]))
-        self.dtype = None if dtype is None else images.dtype_name(dtype)
+        self.mean, self.std = (
+            (None, None)
+            if normalize is None
+            else (_per_channel("mean", normalize[0]), _per_channel("std", normalize[1]))
+        )
+        self.dtype = None if dtype is None else arrays.dtype_name(dtype)
         # Whether the result is another array than the augmented bytes: normalised, cast or laid out anew.
         self.fused = (self.mean, self.dtype, self.output_layout) != (None, None, None)
         self._flavour = self.threads, self.mean, self.std, self.dtype, self.output_layout
@@ -53,10 +70,11 @@ class Stage:
         batch           an array of images, one image, or a list of images of one kind
         sample_ids      a whole number for each image (for one image: the number); None: the next ones
         epoch, seed     in place of the stage's
-        out             where to write: an array like `batch`, or for a stage with `normalize` or `dtype` one of the output's
-                        dtype. `out=batch` works in place. It is what the call returns.
+        out             where to write, and what the call returns: an array like `batch`, or one of the output's dtype
+                        for a stage with `normalize` or `dtype`. `out=batch` works in place
         layout          in place of the stage's
-        return_draws    return (images, draws) instead: for each image the list of its steps, as `motley draw` prints them
+        return_draws    return (images, draws) instead: for each image the list of its steps, as `motley draw` prints
+                        them
         """
         return self._run(batch, out, layout or self.layout, sample_ids, epoch, seed, return_draws)
 
@@ -65,7 +83,9 @@ class Stage:
         return self._run(batch, batch, layout or self.layout, sample_ids, epoch, seed, return_draws)
 
     def draw(self, count=1, *, size=(224, 224), channels=3, sample_ids=None, epoch=None, seed=None):
-        """The draws of `count` samples (or of `sample_ids`) without any pixels; `size` is (height, width). No sample is counted."""
+        """The draws of the next `count` samples (or of `sample_ids`) without any pixels; none of them is counted.
+
+        size is (height, width); it matters to values that are relative to it, channels to fills."""
         if sample_ids is not None:
             sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
             count = len(sample_ids)
@@ -95,7 +115,7 @@ class Stage:
     # ---- how a call goes ----
 
     def _run(self, batch, out, layout, sample_ids, epoch, seed, return_draws):
-        kind = images.ARRAYS.get(type(batch))
+        kind = arrays.KINDS.get(type(batch))
         if kind is None or (out is not None and out is not batch):
             call = None
         else:  # the same call on other pixels costs a microsecond
@@ -113,7 +133,7 @@ class Stage:
             source = images.images_of(batch, layout)
             target = self._target(source, batch, out, layout)
             call = Call(self, source, target)
-            kind = images.ARRAYS.get(type(batch))
+            kind = arrays.KINDS.get(type(batch))
             if kind is not None and source.count and (out is None or out is batch):
                 call.keep_for(kind.key(batch, layout, self._flavour, out is batch))
             pixels, written = source.pointer, target.pointer
@@ -133,7 +153,7 @@ class Stage:
         return result
 
     def _samples(self, count, sample_ids, epoch, seed):
-        """seed, epoch, first id, address of ids (0: counted from the first), and what holds these until the call is done"""
+        """seed, epoch, first id, address of ids (0: counted from the first), what holds these until the call is done"""
         if seed is None:
             seed = self.seed
         elif not 0 <= seed < 1 << 64:
@@ -144,7 +164,9 @@ class Stage:
             return seed ^ process_key(self.rank), epoch, self.next_sample, 0, None
         if isinstance(sample_ids, int):
             if count != 1:
-                raise ArgumentError(f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each")
+                raise ArgumentError(
+                    f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each"
+                )
             return seed, epoch, sample_ids, 0, None
         keep, ids = ids_of(sample_ids, count)
         return seed, epoch, 0, ids, keep
@@ -182,7 +204,21 @@ CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
 
 class Call:
     """What a call needs beside pixels and samples, found out once for a shape of batches."""
-    __slots__ = ("c", "context", "count", "device", "stream", "like", "finish", "sizes", "channels", "single", "keep", "caller")
+
+    __slots__ = (
+        "c",
+        "context",
+        "count",
+        "device",
+        "stream",
+        "like",
+        "finish",
+        "sizes",
+        "channels",
+        "single",
+        "keep",
+        "caller",
+    )
 
     def __init__(self, stage, source, target):
         self.context = contexts.context_of(source.device, stage.threads)
@@ -221,7 +257,7 @@ class Call:
         calls[key] = self
 
     def run(self, policy, pixels, written, seed, epoch, first, ids):
-        """Does or queues the work: pixels, written and ids are addresses; seed, epoch, first and ids as `_samples` gives them."""
+        """Does or queues the work. pixels, written: addresses. seed, epoch, first, ids: as `_samples` gives them."""
         if policy.custom_ops:
             contexts.local.caller = self.caller
         status = lib.run_call(self.c, policy._handle, pixels, written, self.stream(), seed, epoch, first, ids)
@@ -242,12 +278,16 @@ def no_stream():
 class RandAugment(Stage):
     """RandAugment as torchvision has it: `num_ops` of 14 operations, each at level `magnitude` of `num_magnitude_bins`.
 
-    interpolation ("nearest", "bilinear", "bicubic") and fill (a number, or one per channel) are of rotations, shears and
-    translations. Other keywords: see Stage. Cubuk, Zoph, Shlens, Le 2019, arXiv:1909.13719."""
+    interpolation ("nearest", "bilinear", "bicubic") and fill (a number, or one per channel) are of rotations, shears
+    and translations. Other keywords: see Stage. Cubuk, Zoph, Shlens, Le 2019, arXiv:1909.13719."""
 
     def __init__(self, num_ops=2, magnitude=9, num_magnitude_bins=31, interpolation=None, fill=None, **stage):
-        super().__init__(Policy.builtin("rand_augment").change(
-            repeat=num_ops, level=magnitude, bins=num_magnitude_bins, interpolation=interpolation, fill=fill), **stage)
+        super().__init__(
+            Policy.builtin("rand_augment").change(
+                repeat=num_ops, level=magnitude, bins=num_magnitude_bins, interpolation=interpolation, fill=fill
+            ),
+            **stage,
+        )
 
 
 class TrivialAugmentWide(Stage):
@@ -256,8 +296,12 @@ class TrivialAugmentWide(Stage):
     Keywords: see RandAugment. Mueller, Hutter 2021, arXiv:2103.10158."""
 
     def __init__(self, num_magnitude_bins=31, interpolation=None, fill=None, **stage):
-        super().__init__(Policy.builtin("trivial_augment_wide").change(
-            bins=num_magnitude_bins, interpolation=interpolation, fill=fill), **stage)
+        super().__init__(
+            Policy.builtin("trivial_augment_wide").change(
+                bins=num_magnitude_bins, interpolation=interpolation, fill=fill
+            ),
+            **stage,
+        )
 
 
 class AutoAugment(Stage):
@@ -267,7 +311,7 @@ class AutoAugment(Stage):
 
     def __init__(self, policy="imagenet", interpolation=None, fill=None, **stage):
         name = str(getattr(policy, "value", policy))  # torchvision's AutoAugmentPolicy has names as values
-        names = [n[len("auto_augment_"):] for n in Policy.names() if n.startswith("auto_augment_")]
+        names = [n[len("auto_augment_") :] for n in Policy.names() if n.startswith("auto_augment_")]
         if name not in names:
             raise ArgumentError(f"policy is {policy!r}, want one of {', '.join(sorted(names))}")
         super().__init__(Policy.builtin("auto_augment_" + name).change(interpolation=interpolation, fill=fill), **stage)
@@ -301,7 +345,7 @@ def _per_channel(name, numbers):
 
 def ids_of(sample_ids, count):
     """What holds `count` ids, and their address, of a list, range, array or tensor of whole numbers."""
-    kind = images.ARRAYS.get(type(sample_ids)) or images.learned(type(sample_ids))
+    kind = arrays.kind_of(type(sample_ids))
     if kind is not None and kind.holds_ids(sample_ids, count):
         return sample_ids, kind.pointer(sample_ids)
     if hasattr(sample_ids, "tolist"):

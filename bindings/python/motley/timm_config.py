@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """timm's configuration strings as policies: built-in policies of timm's lists, with what a string changes of them.
 
-Strings are read as timm 1.0.31 reads them (timm/data/auto_augment.py). What the lists hold and how a level becomes a value
-stands in the policy files; only numbers are exchanged here, in a policy's canonical text."""
+Strings are read as timm 1.0.31 reads them (timm/data/auto_augment.py). What the lists hold and how a level becomes a
+value stands in the policy files; only numbers are exchanged here, in a policy's canonical text."""
+
 import math
 import re
 
@@ -11,24 +12,34 @@ from .policy import Policy
 from .stage import Stage
 
 LEVELS = 10.0  # of timm's scale, past which levels are cut unless mmax says otherwise
-AUTO_AUGMENT = {"v0": "timm_auto_augment_v0", "v0r": "timm_auto_augment_v0r", "original": "timm_auto_augment_original",
-                "originalr": "timm_auto_augment_originalr", "3a": "timm_3_augment"}
+AUTO_AUGMENT = {
+    "v0": "timm_auto_augment_v0",
+    "v0r": "timm_auto_augment_v0r",
+    "original": "timm_auto_augment_original",
+    "originalr": "timm_auto_augment_originalr",
+    "3a": "timm_3_augment",
+}
 RAND_AUGMENT = {"weights": "timm_rand_augment_weights", "3a": "timm_rand_augment_3a", "3aw": "timm_rand_augment_3aw"}
 # What timm, or Pillow, cuts a value to where mmax lets levels pass 10: by timm's function for the level.
-LIMITS = {"posterize": "min: 0, max: 8", "solarize": "min: 0, max: 256", "solarize_add": "max: 128",
-          "desaturate": "min: 0.5, max: 1", "gaussian_blur": "min: 0.1, max: 2"}
+LIMITS = {
+    "posterize": "min: 0, max: 8",
+    "solarize": "min: 0, max: 256",
+    "solarize_add": "max: 128",
+    "desaturate": "min: 0.5, max: 1",
+    "gaussian_blur": "min: 0.1, max: 2",
+}
 PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 
 
 def from_timm(config, hparams=None, **stage):
-    """A Stage of one of timm's strings: "rand-m9-mstd0.5-inc1", "original-mstd0.5", "v0r", "3a", "rand-m7-n3-p0.6-tweights" ...
+    """A Stage of one of timm's strings: "rand-m9-mstd0.5-inc1", "rand-m7-n3-p0.6-tweights", "original-mstd0.5", "v0r"
 
-    rand       then, in any order: m (magnitude, 10), n (ops per image, 2), p (probability of each, 0.5), mstd (deviation of the
-               magnitude; above 100: uniform from 0), mmax (what it is cut to, 10), inc (1: ops get stronger with the magnitude),
-               t (the list: weights, 3a, 3aw)
+    rand       then, in any order: m (magnitude, 10), n (ops per image, 2), p (probability of each, 0.5), mstd (the
+               magnitude's deviation; above 100: uniform from 0), mmax (what it is cut to, 10), inc (1: ops get stronger
+               with the magnitude), t (the list: weights, 3a, 3aw)
     v0, v0r, original, originalr, 3a       then mstd
-    hparams    timm's dict: img_mean (the fill), translate_pct, interpolation, magnitude_std, magnitude_max; it goes before the
-               string's. Other keywords: see Stage."""
+    hparams    timm's dict: img_mean (the fill), translate_pct, interpolation, magnitude_std, magnitude_max; it goes
+               before what the string says. Other keywords: see Stage."""
     return Stage(policy_of(config, hparams), **stage)
 
 
@@ -81,7 +92,7 @@ def _rand_augment(config, sections, hparams):
     magnitude, fixed = float(whole.get("m", LEVELS)), not std > 0
     if fixed:
         magnitude = min(magnitude, most)
-    # Where a fixed level passes timm's scale, it is the top of ours, so that its value comes out of the same operations.
+    # A fixed level past timm's scale is the top of ours, so that its value comes out of the same operations.
     top = (LEVELS if magnitude <= LEVELS else magnitude) if fixed else float(most)
     text = _replaced(r"^level: .*$", f"level: {_level(config, magnitude, std, top)}", text)
     text = _replaced(r"\bp: 0\.5\b", f"p: {_number(config, 'p', found.get('p', '0.5'), float):.17g}", text)
@@ -96,10 +107,15 @@ def _auto_augment(config, first, sections, hparams):
     text = Policy.builtin(AUTO_AUGMENT[first]).show()
     fixed = not std > 0
     if first == "3a" and (not fixed or most < LEVELS):
-        raise UnsupportedError(f"'{config}': timm draws the blur of 3a from a range that is drawn itself, which a policy cannot say")
+        raise UnsupportedError(
+            f"'{config}': timm draws the blur of 3a from a range that is drawn itself, which a policy cannot say"
+        )
     top = LEVELS if fixed else float(most)
-    text = re.sub(r"\blevel: ([\d.]+)", lambda m: f"level: {_level(config, min(float(m[1]), most) if fixed else float(m[1]), std, top)}",
-                  text)
+    text = re.sub(
+        r"\blevel: ([\d.]+)",
+        lambda m: f"level: {_level(config, min(float(m[1]), most) if fixed else float(m[1]), std, top)}",
+        text,
+    )
     return Policy.parse(_named(_translated(_scaled(text, top), hparams), config))
 
 
@@ -109,8 +125,10 @@ def _level(config, magnitude, std, top):
     if std != math.inf:
         return f"{{normal: {magnitude:.17g}, std: {float(std):.17g}}}"
     if magnitude > top:
-        raise UnsupportedError(f"'{config}': a uniform magnitude of 0 to {magnitude:g} that is cut at {top:g} is none that a policy can "
-                               "draw: raise mmax")
+        raise UnsupportedError(
+            f"'{config}': a uniform magnitude of 0 to {magnitude:g} that is cut at {top:g} is none that a policy can "
+            "draw: raise mmax"
+        )
     return f"{{uniform: [0, {magnitude:.17g}]}}" if magnitude else "0"
 
 
@@ -123,11 +141,17 @@ def _scaled(text, top):
     def line(match):
         name, low, high, rest = match[1], *map(float, match.group(2, 3)), match[4]
         limits = LIMITS.get(name)
-        return (f"  {name}: {{low: {low:.17g}, span: {factor * (high - low):.17g}{rest}"
-                f"{', ' + limits if limits and top > LEVELS else ''}}}")
+        return (
+            f"  {name}: {{low: {low:.17g}, span: {factor * (high - low):.17g}{rest}"
+            f"{', ' + limits if limits and top > LEVELS else ''}}}"
+        )
 
-    text = re.sub(r"^  (\w+): \{low: ([\d.]+), span: ([\d.]+)(.*)\}$",
-                  lambda m: f"  {m[1]}: {{low: {m[2]}, span: {factor * float(m[3]):.17g}{m[4]}}}", text, flags=re.M)
+    text = re.sub(
+        r"^  (\w+): \{low: ([\d.]+), span: ([\d.]+)(.*)\}$",
+        lambda m: f"  {m[1]}: {{low: {m[2]}, span: {factor * float(m[3]):.17g}{m[4]}}}",
+        text,
+        flags=re.M,
+    )
     text = re.sub(r"^  (\w+): \{range: \[([\d.]+), ([\d.]+)\](.*)\}$", line, text, flags=re.M)
     return _replaced(r"^top: 10$", f"top: {top:.17g}", text)
 
@@ -137,8 +161,11 @@ def _translated(text, hparams):
     if "translate_pct" not in hparams or "translate_" not in text:
         return text
     scale = float(re.search(r"^top: (.*)$", text, re.M)[1]) / LEVELS
-    return _replaced(r"^(  translate_[xy]: )\{(range: \[[^]]*\]|low: \S+ span: [^,]*)",
-                     rf"\g<1>{{low: 0, span: {scale * float(hparams['translate_pct']):.17g}", text)
+    return _replaced(
+        r"^(  translate_[xy]: )\{(range: \[[^]]*\]|low: \S+ span: [^,]*)",
+        rf"\g<1>{{low: 0, span: {scale * float(hparams['translate_pct']):.17g}",
+        text,
+    )
 
 
 def _named(text, config):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of the Python package.
 
-    meson test -C BUILD --suite python              the package as built
-    python -m pytest bindings/python/tests          the package as installed
-    python -m pytest bindings/python/tests -m cuda  what needs a GPU"""
+meson test -C BUILD --suite python              the package as built
+python -m pytest bindings/python/tests          the package as installed
+python -m pytest bindings/python/tests -m cuda  what needs a GPU"""
+
 import os
 import pathlib
 import sys

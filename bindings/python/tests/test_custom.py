@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations of one's own, in policies beside the library's."""
+
 import gc
 import pathlib
 import pickle
@@ -67,8 +68,9 @@ def test_every_kind_of_images(pixels, wanted):
     np.testing.assert_array_equal(np.stack(got), wanted)
     np.testing.assert_array_equal(np.stack(stage(list(pixels), sample_ids=IDS)), wanted)
     fused = motley.Stage(POLICY, seed=7, normalize=(0.5, 0.25), output_layout="chw")(pixels, sample_ids=IDS)
-    np.testing.assert_array_equal(fused, motley.Stage(with_cutout(), seed=7, normalize=(0.5, 0.25), output_layout="chw")(
-        pixels, sample_ids=IDS))
+    np.testing.assert_array_equal(
+        fused, motley.Stage(with_cutout(), seed=7, normalize=(0.5, 0.25), output_layout="chw")(pixels, sample_ids=IDS)
+    )
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -78,7 +80,10 @@ def test_torch(pixels, wanted, device):
 
     @motley.custom_op("seen", unit="anything", minimum=-5, maximum=5)
     def look(indices, images, values):
-        seen.extend((i, image.device.type, tuple(image.shape), value) for i, image, (value, _, _) in zip(indices, images, values))
+        seen.extend(
+            (i, image.device.type, tuple(image.shape), value)
+            for i, image, (value, _, _) in zip(indices, images, values)
+        )
 
     batch = torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2).contiguous()
     out = motley.Stage(POLICY, seed=7)(batch, sample_ids=IDS)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every operation of the table as a function, against Pillow."""
+
 import numpy as np
 import pytest
 from conftest import DEVICES, torch
@@ -19,7 +20,12 @@ def values_of(name, count):
 
 def wanted(name, pixels, values, resample=0, fill=(0, 0, 0)):
     recipe = recipes.RECIPES[name][0]
-    return np.stack([recipes.to_array(recipe(recipes.to_pil(x), v, recipes.FILTERS[resample], fill)) for x, v in zip(pixels, values)])
+    return np.stack(
+        [
+            recipes.to_array(recipe(recipes.to_pil(x), v, recipes.FILTERS[resample], fill))
+            for x, v in zip(pixels, values)
+        ]
+    )
 
 
 def as_arguments(values):
@@ -48,7 +54,7 @@ def test_equals_pillow(pixels, name, device):
         return array if device == "numpy" else array.cpu().permute(0, 2, 3, 1).numpy()
 
     warps = ops.table[name].shape == "warp"
-    for resample, filter in enumerate(("nearest", "bilinear", "bicubic")[:3 if warps else 1]):
+    for resample, filter in enumerate(("nearest", "bilinear", "bicubic")[: 3 if warps else 1]):
         want = wanted(name, pixels, values, resample, (9, 80, 200))
         call = dict(interpolation=filter, fill=(9, 80, 200))
         out = getattr(ops, name)(x, *as_arguments(values), **call)
@@ -73,12 +79,22 @@ def test_values_in_every_form(pixels):
     np.testing.assert_array_equal(ops.apply("rotate", pixels, 30), ops.rotate(pixels, 30))
     matrix = [[1.1, 0.2, -3], [-0.1, 0.9, 4]]
     want = wanted("affine", pixels, [(1.1, 0.2, -3.0, -0.1, 0.9, 4.0)] * 12)
-    for form in (matrix, np.array(matrix), np.array(matrix).ravel(), [matrix] * 12, np.stack([matrix] * 12),
-                 np.stack([np.ravel(matrix)] * 12)):
+    for form in (
+        matrix,
+        np.array(matrix),
+        np.array(matrix).ravel(),
+        [matrix] * 12,
+        np.stack([matrix] * 12),
+        np.stack([np.ravel(matrix)] * 12),
+    ):
         np.testing.assert_array_equal(ops.affine(pixels, form), want)
-    np.testing.assert_array_equal(ops.affine(pixels[:6], np.ravel(matrix)), want[:6])  # as many images as an affine has numbers
+    np.testing.assert_array_equal(
+        ops.affine(pixels[:6], np.ravel(matrix)), want[:6]
+    )  # as many images as an affine has numbers
     two = np.arange(2) + 1.0  # two images, a number for each, of an op that can take more
-    np.testing.assert_array_equal(ops.solarize_add(pixels[:2], two * 60), wanted("solarize_add", pixels[:2], [(60.0,), (120.0,)]))
+    np.testing.assert_array_equal(
+        ops.solarize_add(pixels[:2], two * 60), wanted("solarize_add", pixels[:2], [(60.0,), (120.0,)])
+    )
     np.testing.assert_array_equal(ops.cutout(pixels, [8, 10, 12]), wanted("cutout", pixels, [(8.0, 10.0, 12.0)] * 12))
 
 
@@ -91,24 +107,30 @@ def test_lists_and_pictures(pixels):
     assert np.array_equal(ops.invert(picture), 255 - pixels[0])
 
 
-@pytest.mark.parametrize("call,message", [
-    (lambda x: ops.rotate(x), r"rotate takes values \(degrees, counter-clockwise\), none were given"),
-    (lambda x: ops.rotate(x, [1, 2]), r"rotate: 2 values for 12 images, want 1, or 1 for each \(degrees"),
-    (lambda x: ops.rotate(x, [[1, 2]] * 12), "rotate: 24 values for 12 images"),
-    (lambda x: ops.rotate(x, []), "rotate: 0 values for 12 images"),
-    (lambda x: ops.invert(x, 3), "invert: 1 values for 12 images"),
-    (lambda x: ops.affine(x, [[1.0] * 6] * 11 + [[1.0] * 5]), "affine: 71 values for 12 images, want 6, or 6 for each"),
-    (lambda x: ops.cutout(x, [[3, 1, 1]] * 11 + [[3]]), "cutout: 34 values for 12 images, want 3, or 3 for each"),
-    (lambda x: ops.cutout(x, [1, 2, 3, 4, 5]), "cutout takes 1 to 3 values .*, 5 were given"),
-    (lambda x: ops.posterize(x, 9), "posterize, image 0: value is 9, want 0 to 8"),
-    (lambda x: ops.rotate(x, float("nan")), "value 0 is nan"),
-    (lambda x: ops.rotate(x, "much"), "could not convert"),
-    (lambda x: ops.rotate(x, {}), "a value is a dict, want a number"),
-    (lambda x: ops.rotate(x, 3, interpolation="cubic"), "interpolation is 'cubic'"),
-    (lambda x: ops.apply("turn", x), "there is no operation 'turn'"),
-    (lambda x: ops.rotate(x.astype(np.float32), 3), "dtype is float32, want uint8"),
-    (lambda x: ops.rotate(x, 3, out=x[:5]), "dst: count is 5, want src's 12"),
-])
+@pytest.mark.parametrize(
+    "call,message",
+    [
+        (lambda x: ops.rotate(x), r"rotate takes values \(degrees, counter-clockwise\), none were given"),
+        (lambda x: ops.rotate(x, [1, 2]), r"rotate: 2 values for 12 images, want 1, or 1 for each \(degrees"),
+        (lambda x: ops.rotate(x, [[1, 2]] * 12), "rotate: 24 values for 12 images"),
+        (lambda x: ops.rotate(x, []), "rotate: 0 values for 12 images"),
+        (lambda x: ops.invert(x, 3), "invert: 1 values for 12 images"),
+        (
+            lambda x: ops.affine(x, [[1.0] * 6] * 11 + [[1.0] * 5]),
+            "affine: 71 values for 12 images, want 6, or 6 for each",
+        ),
+        (lambda x: ops.cutout(x, [[3, 1, 1]] * 11 + [[3]]), "cutout: 34 values for 12 images, want 3, or 3 for each"),
+        (lambda x: ops.cutout(x, [1, 2, 3, 4, 5]), "cutout takes 1 to 3 values .*, 5 were given"),
+        (lambda x: ops.posterize(x, 9), "posterize, image 0: value is 9, want 0 to 8"),
+        (lambda x: ops.rotate(x, float("nan")), "value 0 is nan"),
+        (lambda x: ops.rotate(x, "much"), "could not convert"),
+        (lambda x: ops.rotate(x, {}), "a value is a dict, want a number"),
+        (lambda x: ops.rotate(x, 3, interpolation="cubic"), "interpolation is 'cubic'"),
+        (lambda x: ops.apply("turn", x), "there is no operation 'turn'"),
+        (lambda x: ops.rotate(x.astype(np.float32), 3), "dtype is float32, want uint8"),
+        (lambda x: ops.rotate(x, 3, out=x[:5]), "dst: count is 5, want src's 12"),
+    ],
+)
 def test_mistakes(pixels, call, message):
     with pytest.raises(ValueError, match=message):
         call(pixels)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages: what they draw and do, on every kind of images; Pillow and the motley program are the oracles."""
+
 import contextlib
 import copy
 import json
@@ -20,9 +21,12 @@ import recipes
 from motley import contexts
 
 needs_torch = pytest.mark.skipif(torch is None, reason="no torch")
-STAGES = {"rand_augment": lambda **k: motley.RandAugment(**k), "trivial_augment_wide": lambda **k: motley.TrivialAugmentWide(**k),
-          "auto_augment_imagenet": lambda **k: motley.AutoAugment("imagenet", **k),
-          "auto_augment_svhn": lambda **k: motley.AutoAugment("svhn", **k)}
+STAGES = {
+    "rand_augment": lambda **k: motley.RandAugment(**k),
+    "trivial_augment_wide": lambda **k: motley.TrivialAugmentWide(**k),
+    "auto_augment_imagenet": lambda **k: motley.AutoAugment("imagenet", **k),
+    "auto_augment_svhn": lambda **k: motley.AutoAugment("svhn", **k),
+}
 
 
 def by_pillow(array, steps):
@@ -48,8 +52,12 @@ def wanted(pixels):
 
 @pytest.mark.parametrize("name", sorted(STAGES))
 def test_draws_are_those_of_the_command(command, name):
-    lines = subprocess.run([command, "draw", name, "--samples", "200", "--seed", "9", "--epoch", "4", "--size", "96x64"],
-                           check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = subprocess.run(
+        [command, "draw", name, "--samples", "200", "--seed", "9", "--epoch", "4", "--size", "96x64"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
     assert len(lines) == 200
     assert [json.loads(line)["steps"] for line in lines] == STAGES[name](seed=9).draw(200, size=(64, 96), epoch=4)
 
@@ -62,8 +70,12 @@ def test_draws_of_every_op_are_those_of_the_command(command, tmp_path):
             branches.append(f"  - {{op: {name}{f', value: {values[0]}' if values else ''}}}\n")
     (tmp_path / "all.yaml").write_text("motley: 1\nname: all\nfill: [1, 2, 3]\nbranches:\n" + "".join(branches))
     for channels in 1, 2, 3, 4:
-        lines = subprocess.run([command, "draw", tmp_path / "all.yaml", "--samples", "300", "--channels", str(channels)], check=True,
-                               capture_output=True, text=True).stdout.splitlines()
+        lines = subprocess.run(
+            [command, "draw", tmp_path / "all.yaml", "--samples", "300", "--channels", str(channels)],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.splitlines()
         drawn = motley.Stage(tmp_path / "all.yaml").draw(300, channels=channels)
         assert [json.loads(line)["steps"] for line in lines] == drawn
         assert {step["op"] for steps in drawn for step in steps} > {"cutout", "cutout_tf", "rotate", "solarize_add"}
@@ -156,7 +168,9 @@ def test_numpy(pixels, wanted):
     mirrored = np.ascontiguousarray(pixels[:, :, ::-1])[:, :, ::-1]
     for source in (pixels, window, mirrored, np.asfortranarray(pixels)):
         np.testing.assert_array_equal(stage(source, sample_ids=ids), wanted)
-    np.testing.assert_array_equal(stage(pixels.transpose(0, 3, 1, 2), sample_ids=ids, layout="chw"), wanted.transpose(0, 3, 1, 2))
+    np.testing.assert_array_equal(
+        stage(pixels.transpose(0, 3, 1, 2), sample_ids=ids, layout="chw"), wanted.transpose(0, 3, 1, 2)
+    )
     np.testing.assert_array_equal(stage(pixels[6], sample_ids=6), wanted[6])
     assert stage.apply_(window, sample_ids=ids) is window
     np.testing.assert_array_equal(window, wanted)
@@ -169,7 +183,9 @@ def test_numpy(pixels, wanted):
 def test_grey_and_alpha(pixels):
     grey = motley.TrivialAugmentWide(seed=1)(pixels[..., 0], layout="hw", sample_ids=range(12))
     assert grey.shape == (12, 29, 37)
-    np.testing.assert_array_equal(grey, motley.TrivialAugmentWide(seed=1)(pixels[..., :1], sample_ids=range(12))[..., 0])
+    np.testing.assert_array_equal(
+        grey, motley.TrivialAugmentWide(seed=1)(pixels[..., :1], sample_ids=range(12))[..., 0]
+    )
     one = motley.TrivialAugmentWide(seed=1)(pixels[5, ..., 0], sample_ids=5)
     np.testing.assert_array_equal(one, grey[5])
     four = np.concatenate([pixels, pixels[..., :1]], 3)
@@ -255,18 +271,46 @@ class Versioned:
 
     def __init__(self, array, read_only=False):
         import ctypes
+
         self.array, self.shape = array, array.shape
         numbers = ctypes.c_int64 * array.ndim
         self.keep = numbers(*array.shape), numbers(*array.strides)
 
         class Managed(ctypes.Structure):
-            _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
-                        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("data", ctypes.c_void_p), ("device", ctypes.c_int32),
-                        ("number", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-                        ("lanes", ctypes.c_uint16), ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("offset", ctypes.c_uint64)]
+            _fields_ = [
+                ("major", ctypes.c_uint32),
+                ("minor", ctypes.c_uint32),
+                ("context", ctypes.c_void_p),
+                ("deleter", ctypes.c_void_p),
+                ("flags", ctypes.c_uint64),
+                ("data", ctypes.c_void_p),
+                ("device", ctypes.c_int32),
+                ("number", ctypes.c_int32),
+                ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8),
+                ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.c_void_p),
+                ("strides", ctypes.c_void_p),
+                ("offset", ctypes.c_uint64),
+            ]
 
-        self.managed = Managed(1, 0, None, None, int(read_only), array.ctypes.data, 1, 0, array.ndim, 1, 8, 1,
-                               *map(ctypes.addressof, self.keep), 0)
+        self.managed = Managed(
+            1,
+            0,
+            None,
+            None,
+            int(read_only),
+            array.ctypes.data,
+            1,
+            0,
+            array.ndim,
+            1,
+            8,
+            1,
+            *map(ctypes.addressof, self.keep),
+            0,
+        )
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         self.capsule = new(ctypes.addressof(self.managed), b"dltensor_versioned", None)
@@ -350,8 +394,14 @@ def test_sample_ids_in_every_form(pixels):
         forms.append(torch.stack([torch.arange(12), torch.zeros(12, dtype=torch.int64)], 1)[:, 0])
     for form in forms:
         np.testing.assert_array_equal(stage(pixels, sample_ids=form), want)
-    for wrong, message in (([1, 2], "has 2 numbers, there are 12 images"), (np.arange(5), "has 5 numbers"), (np.arange(24)[::2][:11], "has 11 numbers"),
-                           ([-1] * 12, "whole numbers"), ([0.5] * 12, "whole numbers"), (3, "the one number 3")):
+    for wrong, message in (
+        ([1, 2], "has 2 numbers, there are 12 images"),
+        (np.arange(5), "has 5 numbers"),
+        (np.arange(24)[::2][:11], "has 11 numbers"),
+        ([-1] * 12, "whole numbers"),
+        ([0.5] * 12, "whole numbers"),
+        (3, "the one number 3"),
+    ):
         with pytest.raises(motley.ArgumentError, match=message):
             stage(pixels, sample_ids=wrong)
     assert stage.next_sample == 0
@@ -367,7 +417,9 @@ def test_samples_are_counted(pixels):
     assert stage.next_sample == 12
     stage.set_epoch(3)
     np.testing.assert_array_equal(stage(pixels), motley.RandAugment(seed=7)(pixels, epoch=3, sample_ids=range(12)))
-    np.testing.assert_array_equal(stage(pixels, seed=2, sample_ids=range(12)), motley.RandAugment(seed=2, epoch=3)(pixels))
+    np.testing.assert_array_equal(
+        stage(pixels, seed=2, sample_ids=range(12)), motley.RandAugment(seed=2, epoch=3)(pixels)
+    )
     assert not np.array_equal(motley.RandAugment(seed=7)(pixels), motley.RandAugment(seed=8)(pixels))
 
 
@@ -446,7 +498,9 @@ def test_fused_numpy(pixels, wanted, dtype, mean, std):
     out = np.zeros(pixels.shape, dtype)
     assert stage(pixels, sample_ids=range(12), out=out) is out
     np.testing.assert_array_equal(out, want)
-    chw = motley.RandAugment(seed=7, normalize=(mean, std), dtype=dtype, output_layout="chw")(pixels, sample_ids=range(12))
+    chw = motley.RandAugment(seed=7, normalize=(mean, std), dtype=dtype, output_layout="chw")(
+        pixels, sample_ids=range(12)
+    )
     assert chw.flags.c_contiguous
     np.testing.assert_array_equal(chw, want.transpose(0, 3, 1, 2))
     with pytest.raises(motley.ArgumentError, match="cannot work in place"):
@@ -467,7 +521,9 @@ def test_fused_torch(pixels, wanted, device, dtype, layout):
         out = stage(source, sample_ids=range(12))
         assert out.dtype == getattr(torch, dtype) and out.device == source.device
         assert torch.equal(out.cpu() if layout == "hwc" else out.cpu().permute(0, 2, 3, 1), want)
-    assert out.is_contiguous(memory_format=torch.channels_last if layout == "channels_last" else torch.contiguous_format)
+    assert out.is_contiguous(
+        memory_format=torch.channels_last if layout == "channels_last" else torch.contiguous_format
+    )
     one = stage(source[3], sample_ids=3)
     assert torch.equal(one, out[3])
 
@@ -475,13 +531,20 @@ def test_fused_torch(pixels, wanted, device, dtype, layout):
 # ---- mistakes ----
 
 
-@pytest.mark.parametrize("shape,layout,message", [
-    ((2, 30, 20, 3), "chw", r"shape \(2, 30, 20, 3\), which in layout 'chw' is 30 channels, want 1 to 4; is it layout='hwc'"),
-    ((2, 3, 30, 20), None, r"in layout 'hwc' is 20 channels, want 1 to 4; is it layout='chw'"),
-    ((2, 2, 30, 20, 3), None, "want 3 axes, or one more in front"),
-    ((5,), None, "want 3 axes"),
-    ((2, 30, 20, 3), "nhwc", "layout is 'nhwc', want 'chw', 'hwc' or 'hw'"),
-])
+@pytest.mark.parametrize(
+    "shape,layout,message",
+    [
+        (
+            (2, 30, 20, 3),
+            "chw",
+            r"shape \(2, 30, 20, 3\), which in layout 'chw' is 30 channels, want 1 to 4; is it layout='hwc'",
+        ),
+        ((2, 3, 30, 20), None, r"in layout 'hwc' is 20 channels, want 1 to 4; is it layout='chw'"),
+        ((2, 2, 30, 20, 3), None, "want 3 axes, or one more in front"),
+        ((5,), None, "want 3 axes"),
+        ((2, 30, 20, 3), "nhwc", "layout is 'nhwc', want 'chw', 'hwc' or 'hw'"),
+    ],
+)
 def test_wrong_shapes(shape, layout, message):
     with pytest.raises(motley.ArgumentError, match=message):
         motley.RandAugment()(np.zeros(shape, np.uint8), layout=layout)
@@ -489,7 +552,10 @@ def test_wrong_shapes(shape, layout, message):
 
 def test_other_mistakes(pixels):
     stage = motley.RandAugment()
-    for wrong, message in ((pixels.astype(np.float32), "the images' dtype is float32, want uint8"), ("picture.png", "images are a builtins.str")):
+    for wrong, message in (
+        (pixels.astype(np.float32), "the images' dtype is float32, want uint8"),
+        ("picture.png", "images are a builtins.str"),
+    ):
         with pytest.raises(motley.ArgumentError, match=message):
             stage(wrong)
     fixed = pixels.copy()
@@ -591,7 +657,9 @@ def test_cuda_in_a_forked_child_is_refused(monkeypatch):
     monkeypatch.setattr(contexts, "_cuda_used", True)  # as after a call on a CUDA tensor
     with forked() as child:
         if child:
-            with pytest.raises(motley.UnsupportedError, match="before this process was forked.*'spawn' or 'forkserver'"):
+            with pytest.raises(
+                motley.UnsupportedError, match="before this process was forked.*'spawn' or 'forkserver'"
+            ):
                 contexts.context_of(0)
 
 

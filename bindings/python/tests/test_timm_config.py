@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """timm's strings: what from_timm's policies draw beside what timm's own objects hand to their functions."""
+
 import collections
 import inspect
 import math
@@ -15,14 +16,31 @@ timm = Timm.load()
 pytestmark = pytest.mark.skipif(timm is None, reason="timm is missing: scripts/setup.sh tests installs it in .venv")
 WIDTH, HEIGHT = 640, 400
 DRAWS = 6000
-NAMES = {"AutoContrast": "auto_contrast", "Equalize": "equalize", "Invert": "invert", "Rotate": "rotate", "Posterize": "posterize",
-         "Solarize": "solarize", "SolarizeAdd": "solarize_add", "Color": "color", "Contrast": "contrast", "Brightness": "brightness",
-         "Sharpness": "sharpness", "ShearX": "shear_x", "ShearY": "shear_y", "TranslateXRel": "translate_x",
-         "TranslateYRel": "translate_y", "Desaturate": "desaturate", "GaussianBlur": "gaussian_blur", "GaussianBlurRand": "gaussian_blur"}
+NAMES = {
+    "AutoContrast": "auto_contrast",
+    "Equalize": "equalize",
+    "Invert": "invert",
+    "Rotate": "rotate",
+    "Posterize": "posterize",
+    "Solarize": "solarize",
+    "SolarizeAdd": "solarize_add",
+    "Color": "color",
+    "Contrast": "contrast",
+    "Brightness": "brightness",
+    "Sharpness": "sharpness",
+    "ShearX": "shear_x",
+    "ShearY": "shear_y",
+    "TranslateXRel": "translate_x",
+    "TranslateYRel": "translate_y",
+    "Desaturate": "desaturate",
+    "GaussianBlur": "gaussian_blur",
+    "GaussianBlurRand": "gaussian_blur",
+}
 
 
 class Picture:
     """Passes through timm's policy as an image would, and writes down what is done to it."""
+
     size = WIDTH, HEIGHT
 
     def __init__(self):
@@ -51,7 +69,9 @@ def timms(config, hparams, count):
     """What timm's policy does to `count` pictures: a list of steps each."""
     make = timm.rand_augment_transform if config.startswith("rand") else timm.auto_augment_transform
     policy = make(config, dict(hparams))
-    for op in (op for branch in getattr(policy, "policy", [policy.ops] if hasattr(policy, "ops") else []) for op in branch):
+    for op in (
+        op for branch in getattr(policy, "policy", [policy.ops] if hasattr(policy, "ops") else []) for op in branch
+    ):
         op.aug_fn = recorder(op)
     random.seed(1)
     np.random.seed(1)
@@ -68,11 +88,39 @@ def ours(config, hparams, count):
     return [[(step["op"], step.get("value")) for step in steps] for steps in draws]
 
 
-CONFIGS = ["rand-m9-mstd0.5-inc1", "rand-m9-mstd0.5", "rand", "rand-m5-n3-p0.7", "rand-m7-inc1", "rand-m3-n1-p1.0-inc1", "rand-inc0-m4",
-           "rand-m15", "rand-m15-mmax20-inc1", "rand-m12-mmax15-n1-p1", "rand-m15-mmax20-mstd2-inc1", "rand-m6-mmax8-mstd3", "rand-m9-mstd101",
-           "rand-m9-mstd101-inc1", "rand-m13-mstd1", "rand-tweights", "rand-m9-mstd0.5-tweights", "rand-m7-n3-t3a", "rand-m8-mstd1-n4-t3aw",
-           "rand-m15-mmax20-n1-p1-t3aw", "rand-m9-tnone-inc1", "rand-inc-m9", "v0", "v0r", "original", "originalr", "3a", "v0-mstd0.5",
-           "v0r-mstd1", "original-mstd0.5", "originalr-mstd0.3"]
+CONFIGS = [
+    "rand-m9-mstd0.5-inc1",
+    "rand-m9-mstd0.5",
+    "rand",
+    "rand-m5-n3-p0.7",
+    "rand-m7-inc1",
+    "rand-m3-n1-p1.0-inc1",
+    "rand-inc0-m4",
+    "rand-m15",
+    "rand-m15-mmax20-inc1",
+    "rand-m12-mmax15-n1-p1",
+    "rand-m15-mmax20-mstd2-inc1",
+    "rand-m6-mmax8-mstd3",
+    "rand-m9-mstd101",
+    "rand-m9-mstd101-inc1",
+    "rand-m13-mstd1",
+    "rand-tweights",
+    "rand-m9-mstd0.5-tweights",
+    "rand-m7-n3-t3a",
+    "rand-m8-mstd1-n4-t3aw",
+    "rand-m15-mmax20-n1-p1-t3aw",
+    "rand-m9-tnone-inc1",
+    "rand-inc-m9",
+    "v0",
+    "v0r",
+    "original",
+    "originalr",
+    "3a",
+    "v0-mstd0.5",
+    "v0r-mstd1",
+    "original-mstd0.5",
+    "originalr-mstd0.3",
+]
 
 
 def near(got, want, sd, what):
@@ -85,7 +133,12 @@ def compare(config, hparams):
         mine, theirs = (collections.Counter(map(key, x)) for x in (a, b))
         for each in mine.keys() | theirs.keys():
             rate = (mine[each] + theirs[each]) / (2 * DRAWS)
-            near(mine[each], theirs[each], math.sqrt(2 * DRAWS * rate * (1 - rate)) + 1, f"{config}: how often {what} {each}")
+            near(
+                mine[each],
+                theirs[each],
+                math.sqrt(2 * DRAWS * rate * (1 - rate)) + 1,
+                f"{config}: how often {what} {each}",
+            )
     values = [collections.defaultdict(list), collections.defaultdict(list)]
     for steps, found in zip((a, b), values):
         for op, value in (step for sample in steps for step in sample):
@@ -99,13 +152,21 @@ def compare(config, hparams):
             counts, others = collections.Counter(mine), collections.Counter(theirs)
             for value in counts.keys() | others.keys():
                 rate = (counts[value] + others[value]) / (len(mine) + len(theirs))
-                assert (counts[value] and others[value]) or rate * min(len(mine), len(theirs)) < 12, f"{config}: {op} {value!r}"
-                near(counts[value] / len(mine), others[value] / len(theirs),
-                     math.sqrt(rate * (1 - rate) * (1 / len(mine) + 1 / len(theirs))), f"{config}: share of {op} {value}")
+                assert (counts[value] and others[value]) or rate * min(
+                    len(mine), len(theirs)
+                ) < 12, f"{config}: {op} {value!r}"
+                near(
+                    counts[value] / len(mine),
+                    others[value] / len(theirs),
+                    math.sqrt(rate * (1 - rate) * (1 / len(mine) + 1 / len(theirs))),
+                    f"{config}: share of {op} {value}",
+                )
         else:  # the largest distance of the distributions, by Kolmogorov and Smirnov
             grid = np.sort(np.concatenate([mine, theirs]))
-            distance = np.abs(np.searchsorted(np.sort(mine), grid, "right") / len(mine)
-                              - np.searchsorted(np.sort(theirs), grid, "right") / len(theirs)).max()
+            distance = np.abs(
+                np.searchsorted(np.sort(mine), grid, "right") / len(mine)
+                - np.searchsorted(np.sort(theirs), grid, "right") / len(theirs)
+            ).max()
             assert distance < 2.4 * math.sqrt((len(mine) + len(theirs)) / (len(mine) * len(theirs))), f"{config}: {op}"
             value, count = collections.Counter(theirs).most_common(1)[0]
             if count > 20:  # timm cuts there, and so do we, at the same bits but for a scale that is no power of two
@@ -117,18 +178,29 @@ def test_draws_as_timm(config):
     compare(config, {})
 
 
-@pytest.mark.parametrize("config,hparams", [
-    ("rand-m9-inc1", {"translate_pct": 0.3}), ("v0", {"translate_pct": 0.2, "translate_const": 99}),
-    ("rand-m9-mstd0.5", {"magnitude_std": 2.0}), ("rand-m12", {"magnitude_max": 13}), ("original", {"magnitude_std": 0.7}),
-    ("rand-m15-mmax20-mstd1-inc1", {"translate_pct": 0.3}), ("v0", {"magnitude_std": float("inf")}),
-])
+@pytest.mark.parametrize(
+    "config,hparams",
+    [
+        ("rand-m9-inc1", {"translate_pct": 0.3}),
+        ("v0", {"translate_pct": 0.2, "translate_const": 99}),
+        ("rand-m9-mstd0.5", {"magnitude_std": 2.0}),
+        ("rand-m12", {"magnitude_max": 13}),
+        ("original", {"magnitude_std": 0.7}),
+        ("rand-m15-mmax20-mstd1-inc1", {"translate_pct": 0.3}),
+        ("v0", {"magnitude_std": float("inf")}),
+    ],
+)
 def test_hparams_as_timm(config, hparams):
     compare(config, hparams)
 
 
 def test_fill_and_interpolation():
-    steps = [step for steps in motley.from_timm("rand-m9-inc1", {"img_mean": (124, 116, 104), "interpolation": 3}).draw(300)
-             for step in steps if "fill" in step]
+    steps = [
+        step
+        for steps in motley.from_timm("rand-m9-inc1", {"img_mean": (124, 116, 104), "interpolation": 3}).draw(300)
+        for step in steps
+        if "fill" in step
+    ]
     assert steps and all(s["fill"] == [124, 116, 104] and s["interpolation"] == "bicubic" for s in steps)
     steps = [step for steps in motley.from_timm("rand-m9-inc1").draw(300) for step in steps if "fill" in step]
     assert {s["interpolation"] for s in steps} == {"bilinear", "bicubic"} and all(s["fill"] == [128] * 3 for s in steps)
@@ -145,12 +217,22 @@ def test_a_policy_names_its_string():
     assert motley.Policy(policy.show()) == policy
 
 
-@pytest.mark.parametrize("config,message", [
-    ("augmix-m5", "AugMix is not there yet"), ("rnd-m9", "begins with 'rnd', want rand, v0"), ("rand-m9-w0", "section 'w0'.*tweights"),
-    ("rand-x9", "section 'x9' is not known, want m, n, p"), ("v0-m9", "section 'm9' is not known, want mstd"),
-    ("rand-m9.5", "m is '9.5', want a whole number"), ("rand-mstd1.2.3", "mstd is '1.2.3', want a number"), ("rand-p1.5", "1.5"),
-    ("rand-n0", "repeat is 0"), ("3a-mstd0.5", "blur of 3a"), ("rand-m15-mstd101", "raise mmax"),
-])
+@pytest.mark.parametrize(
+    "config,message",
+    [
+        ("augmix-m5", "AugMix is not there yet"),
+        ("rnd-m9", "begins with 'rnd', want rand, v0"),
+        ("rand-m9-w0", "section 'w0'.*tweights"),
+        ("rand-x9", "section 'x9' is not known, want m, n, p"),
+        ("v0-m9", "section 'm9' is not known, want mstd"),
+        ("rand-m9.5", "m is '9.5', want a whole number"),
+        ("rand-mstd1.2.3", "mstd is '1.2.3', want a number"),
+        ("rand-p1.5", "1.5"),
+        ("rand-n0", "repeat is 0"),
+        ("3a-mstd0.5", "blur of 3a"),
+        ("rand-m15-mstd101", "raise mmax"),
+    ],
+)
 def test_mistakes(config, message):
     with pytest.raises(motley.Error, match=message):
         motley.from_timm(config)
@@ -159,6 +241,7 @@ def test_mistakes(config, message):
 def test_the_list_is_timms():
     """Every policy and list of timm's source has its own here."""
     from motley import timm_config
+
     source = inspect.getsource(timm.auto_augment_policy) + inspect.getsource(timm.rand_augment_choices)
     for name in {*timm_config.AUTO_AUGMENT, *timm_config.RAND_AUGMENT}:
         assert f"'{name}'" in source

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arrays that are read through their own attributes: torch's, NumPy's and CuPy's.
+
+None of the three is imported here: who hands over an array of theirs has done so. A kind says of its arrays
+
+    layout                what their axes are unless the caller says so
+    look(x)               shape, strides, bytes of a stride's unit, the library's dtype (-1: none), CUDA device or None
+    pointer(x)            the address of the first sample
+    key(x, ...)           what a call on x depends on, but for its pixels
+    holds_ids(x, count)   whether x is `count` dense 64-bit numbers in host memory
+    stream_of(device)     what gives the current stream's handle
+    like, new, transposed make further arrays
+    finish_for(cls)       what gives a result the type of the images; None: nothing has to
+    writable(x)           whether it may be written to
+"""
+
+import functools
+import sys
+
+from ._core import lib
+from .errors import ArgumentError, UnsupportedError
+
+# dtype name -> the library's number, bytes of a sample
+DTYPES = {
+    "uint8": (lib.MOTLEY_U8, 1),
+    "float32": (lib.MOTLEY_F32, 4),
+    "float16": (lib.MOTLEY_F16, 2),
+    "bfloat16": (lib.MOTLEY_BF16, 2),
+}
+
+KINDS = {}  # type -> Torch, NumPy, CuPy, or None for what is no array of theirs; filled as types are met
+
+
+def dtype_name(dtype):
+    """ "float32" of torch.float32, numpy.float32, numpy.dtype("float32") or "float32"."""
+    name = (getattr(dtype, "__name__", None) or str(dtype)).split(".")[-1]
+    if name not in DTYPES:
+        raise ArgumentError(f"dtype is {dtype!r}, want {', '.join(DTYPES)}")
+    return name
+
+
+def kind_of(cls):
+    """The kind of a class of arrays, or None."""
+    if cls not in KINDS:
+        roots = [(base.__module__.split(".")[0], base.__name__) for base in cls.__mro__]
+        KINDS[cls] = next((kind for kind in (Torch, NumPy, CuPy) if kind.base in roots), None)
+    return KINDS[cls]
+
+
+class Torch:
+    base, name, layout = ("torch", "Tensor"), "torch tensor", "chw"
+    dtypes = {}  # torch's dtype -> DTYPES' entry
+
+    @staticmethod
+    def key(x, layout, flavour, in_place):
+        return type(x), x.shape, x.stride(), x.dtype, x.device, layout, flavour, in_place
+
+    @staticmethod
+    def pointer(x):
+        return x.data_ptr()
+
+    @staticmethod
+    def holds_ids(x, count):
+        return (
+            x.dtype is sys.modules["torch"].int64
+            and x.shape == (count,)
+            and (count < 2 or x.stride() == (1,))
+            and not x.is_cuda
+        )
+
+    @classmethod
+    def look(cls, x):
+        found = cls.dtypes.get(x.dtype)
+        if found is None:
+            found = cls.dtypes[x.dtype] = DTYPES.get(str(x.dtype)[len("torch.") :], (-1, 0))
+        device = x.get_device() if x.is_cuda else None
+        if device is None and x.device.type != "cpu":
+            raise ArgumentError(f"the tensor is on '{x.device}', want the CPU or CUDA")
+        return x.shape, x.stride(), found[1], found[0], device
+
+    @staticmethod
+    def stream_of(device):
+        return functools.partial(sys.modules["torch"]._C._cuda_getCurrentRawStream, device)
+
+    @staticmethod
+    def like(x, dtype=None):
+        torch = sys.modules["torch"]
+        return torch.empty_like(x) if dtype is None else torch.empty_like(x, dtype=getattr(torch, dtype))
+
+    @staticmethod
+    def new(x, shape, dtype):
+        torch = sys.modules["torch"]
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=x.device)
+
+    @staticmethod
+    def transposed(x, axes):
+        return x.permute(axes)
+
+    @staticmethod
+    def finish_for(cls):
+        tv_tensors = sys.modules.get("torchvision.tv_tensors")
+        if tv_tensors is not None and issubclass(cls, tv_tensors.TVTensor):
+            return lambda out, x: tv_tensors.wrap(out.as_subclass(sys.modules["torch"].Tensor), like=x)
+        return None
+
+    @staticmethod
+    def writable(x):
+        return True
+
+
+class NumPy:
+    base, name, layout = ("numpy", "ndarray"), "NumPy array", "hwc"
+
+    @staticmethod
+    def key(x, layout, flavour, in_place):
+        return type(x), x.shape, x.strides, x.dtype, x.flags.writeable, layout, flavour, in_place
+
+    @staticmethod
+    def pointer(x):
+        return x.__array_interface__["data"][0]
+
+    @staticmethod
+    def holds_ids(x, count):
+        return (
+            x.dtype.kind in "iu"
+            and x.dtype.itemsize == 8
+            and x.dtype.isnative
+            and x.shape == (count,)
+            and (count < 2 or x.strides == (8,))
+        )
+
+    @staticmethod
+    def look(x):
+        dtype, item = DTYPES.get(x.dtype.name, (-1, 0)) if x.dtype.isnative else (-1, 0)
+        return x.shape, x.strides, 1, dtype, None
+
+    @staticmethod
+    def like(x, dtype=None):
+        numpy = sys.modules["numpy"]
+        return numpy.empty_like(x, dtype=_numpy_dtype(dtype), subok=False)
+
+    @staticmethod
+    def new(x, shape, dtype):
+        return sys.modules["numpy"].empty(shape, _numpy_dtype(dtype))
+
+    @staticmethod
+    def transposed(x, axes):
+        return x.transpose(axes)
+
+    @staticmethod
+    def finish_for(cls):
+        return None
+
+    @staticmethod
+    def writable(x):
+        return x.flags.writeable
+
+
+def _numpy_dtype(name):
+    if name != "bfloat16":
+        return name
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise UnsupportedError("NumPy has no bfloat16 of its own: install ml_dtypes, or take dtype='float16'") from None
+    return ml_dtypes.bfloat16
+
+
+class CuPy:
+    base, name, layout = ("cupy", "ndarray"), "CuPy array", "hwc"
+    transposed, finish_for = NumPy.transposed, NumPy.finish_for
+
+    @staticmethod
+    def key(x, layout, flavour, in_place):
+        return type(x), x.shape, x.strides, x.dtype, x.data.device_id, layout, flavour, in_place
+
+    @staticmethod
+    def pointer(x):
+        return x.data.ptr
+
+    @staticmethod
+    def holds_ids(x, count):
+        return False
+
+    @staticmethod
+    def look(x):
+        dtype, item = DTYPES.get(x.dtype.name, (-1, 0))
+        return x.shape, x.strides, 1, dtype, x.data.device_id
+
+    @staticmethod
+    def stream_of(device):
+        cuda = sys.modules["cupy"].cuda
+        return lambda: cuda.get_current_stream(device).ptr
+
+    @staticmethod
+    def like(x, dtype=None):
+        with x.device:
+            return sys.modules["cupy"].empty_like(x, dtype=_numpy_dtype(dtype))
+
+    @staticmethod
+    def new(x, shape, dtype):
+        with x.device:
+            return sys.modules["cupy"].empty(shape, _numpy_dtype(dtype))
+
+    @staticmethod
+    def writable(x):
+        return True
