@@ -243,9 +243,9 @@ static void check_batch(const images *src, const images *dst, int channels, cons
 static void check_op(int op)
 {
     const motley_op_info *const info = motley_op_get(op);
-    enum { EACH = 9 };
-    double some[EACH][MOTLEY_MAX_VALUES] = { { 0 } };
-    const int tried = input_values(info, SEED + (uint64_t)op, EACH, some);
+    enum { EACH = 9, MATRICES = 14 };
+    double some[MATRICES][MOTLEY_MAX_VALUES] = { { 0 } };
+    const int tried = input_values(info, SEED + (uint64_t)op, info->values_min == 6 ? MATRICES : EACH, some);
     const int interpolations = info->shape == MOTLEY_SHAPE_WARP ? 3 : 1;
     for (int channels = 1; channels <= 4; channels++)
         for (size_t pair = 0; pair < PAIRS; pair++)
@@ -273,6 +273,63 @@ static void check_op(int op)
                 drop(src);
                 drop(dst);
             }
+}
+
+/* Lines longer than a CTA holds, so that it blurs them in segments; and one whose positions are sums along it. */
+static void check_long_lines(void)
+{
+    static const input_size size = { 17001, 2 };
+    static const double tried[][MOTLEY_MAX_VALUES] = { { 0.7 }, { 40 }, { 1000 }, { 0.7, 40000, -20000, 1e-5, 1, 0 } };
+    const int blur = motley_op_find("gaussian_blur"), affine = motley_op_find("affine");
+    images *const src = calloc(1, sizeof *src);
+    double values[4][MOTLEY_MAX_VALUES];
+    mot_step steps[4];
+    int32_t counts[4] = { 1, 1, 1, 1 };
+    need(src != NULL, "no memory");
+    memcpy(values, tried, sizeof values);
+    for (size_t i = 0; i < 4; i++) {
+        add_image(src, INPUT_PACKED, size, 3, INPUT_KINDS * i);
+        steps[i] = make_step(i < 3 ? blur : affine, tried[i], 0);
+    }
+    check_batch(src, NULL, 3, steps, counts, 1, values, "long lines");
+    drop(src);
+}
+
+/* More images than are worked on at a time. */
+static void check_many(void)
+{
+    enum { N = 2 * MOT_LARGE_IMAGES + 3, BYTES = 5 * 4 * 3 };
+    uint8_t *const pixels = malloc(N * BYTES), *const wanted = malloc(N * BYTES);
+    mot_step *const steps = calloc(N, sizeof *steps);
+    int32_t *const counts = calloc(N, sizeof *counts);
+    double *const values = calloc(N, sizeof *values);
+    uint64_t random = SEED;
+    const int op = motley_op_find("rotate");
+    need(pixels && wanted && steps && counts && values, "no memory");
+    for (size_t i = 0; i < N * BYTES; i++)
+        pixels[i] = wanted[i] = (uint8_t)input_random(&random);
+    for (size_t i = 0; i < N; i++) {
+        values[i] = (double)i;
+        steps[i] = make_step(op, &values[i], 0);
+        counts[i] = 1;
+    }
+    motley_batch batch = { .count = N, .channels = 3, .data = wanted, .width = 5, .height = 4 };
+    motley_error error;
+    const motley_op_params params = { .fill = fill };
+    if (motley_op_apply(cpu, op, values, 1, &batch, &batch, &params, &error))
+        need(0, error.message);
+    batch.data = pixels;
+    run_large(&batch, &batch, NULL, steps, counts, 1);
+    cases += N;
+    if (memcmp(pixels, wanted, N * BYTES) != 0) {
+        fprintf(stderr, "%d images differ\n", N);
+        failures++;
+    }
+    free(pixels);
+    free(wanted);
+    free(steps);
+    free(counts);
+    free(values);
 }
 
 /* Sequences: up to MOST_STEPS random ops, so that chains overflow, statistics follow each other, and so on. */
@@ -424,6 +481,10 @@ int main(int argc, char **argv)
     for (int op = 0; op < motley_op_count() && first == 0; op++)
         if (!only || motley_op_find(only) == op)
             check_op(op);
+    if (!only && first == 0) {
+        check_long_lines();
+        check_many();
+    }
     for (uint64_t turn = first; turn < first + turns && !only; turn++) {
         check_sequences(turn);
         check_output((motley_dtype)(turn % 4), turn);
