@@ -243,7 +243,7 @@ static void check_batch(const images *src, const images *dst, int channels, cons
 static void check_op(int op)
 {
     const motley_op_info *const info = motley_op_get(op);
-    enum { EACH = 9, MATRICES = 14 };
+    enum { EACH = 7, MATRICES = 14 };
     double some[MATRICES][MOTLEY_MAX_VALUES] = { { 0 } };
     const int tried = input_values(info, SEED + (uint64_t)op, info->values_min == 6 ? MATRICES : EACH, some);
     const int interpolations = info->shape == MOTLEY_SHAPE_WARP ? 3 : 1;
@@ -463,7 +463,7 @@ static void check_output(motley_dtype dtype, uint64_t turn)
 int main(int argc, char **argv)
 {
     const char *only = NULL;
-    uint64_t turns = 120, first = 0;
+    uint64_t turns = 90, first = 0;
     for (int i = 1; i < argc; i += 2) {
         need(i + 1 < argc, "usage: check_large [--op NAME] [--turns N] [--first TURN]");
         if (strcmp(argv[i], "--op") == 0)
