@@ -209,6 +209,7 @@ class Tensor(Batch):
         # 1 is CUDA's legacy default stream, on which the work is then queued
         self.capsule = _export(array, 1 if on_cuda else None)
         self.batch = self._batch(writes=False)
+        self.dtype = self.batch.dtype
 
     def _batch(self, writes):
         params, batch, error = (
@@ -313,7 +314,7 @@ _get_pointer, _is_valid = _capsules()
 class Many:
     """A list of images, of one kind but perhaps of many sizes."""
 
-    __slots__ = ("parts", "wanted", "cls", "device", "images")
+    __slots__ = ("parts", "cls", "device", "images")
 
     def __init__(self, images, layout):
         self.cls = type(images)
@@ -338,6 +339,7 @@ class Many:
                 )
 
     single, pointer = False, 0
+    dtype = property(lambda self: self.parts[0].dtype if self.parts else lib.MOTLEY_U8)
 
     @property
     def kind(self):

@@ -60,6 +60,8 @@ class Stage:
             else (_per_channel("mean", normalize[0]), _per_channel("std", normalize[1]))
         )
         self.dtype = None if dtype is None else arrays.dtype_name(dtype)
+        if self.mean is not None and self.dtype == "uint8":
+            raise ArgumentError("normalize is given, but dtype is uint8: want float32, float16 or bfloat16")
         # Whether the result is another array than the augmented bytes: normalised, cast or laid out anew.
         self.fused = (self.mean, self.dtype, self.output_layout) != (None, None, None)
         self._flavour = self.threads, self.mean, self.std, self.dtype, self.output_layout
@@ -162,6 +164,8 @@ class Stage:
             epoch = self.epoch
         if sample_ids is None:
             return seed ^ process_key(self.rank), epoch, self.next_sample, 0, None
+        if hasattr(sample_ids, "ndim") and sample_ids.ndim == 0:
+            sample_ids = int(sample_ids)
         if isinstance(sample_ids, int):
             if count != 1:
                 raise ArgumentError(
@@ -174,9 +178,7 @@ class Stage:
     def _target(self, source, batch, out, layout):
         """What to write to."""
         if out is None:
-            if not self.fused:
-                return source.output()
-            return source.output(self.dtype or ("uint8" if self.mean is None else "float32"), self.output_layout)
+            return source.output(self._dtype_out, self.output_layout) if self.fused else source.output()
         if out is batch:
             if self.fused:
                 raise ArgumentError("a stage with normalize, dtype or output_layout cannot work in place")
@@ -186,7 +188,13 @@ class Stage:
         target.require_writable()
         if target.device != source.device:
             raise ArgumentError(f"out is on {_place(target.device)}, the images on {_place(source.device)}: want one")
+        if target.dtype != arrays.DTYPES[self._dtype_out][0]:
+            raise ArgumentError(f"out has another dtype than {self._dtype_out}, which this stage writes")
         return target
+
+    @property
+    def _dtype_out(self):
+        return self.dtype or ("uint8" if self.mean is None else "float32")
 
     @staticmethod
     def _four(numbers, channels, rest):
@@ -209,7 +217,6 @@ class Call:
         "c",
         "context",
         "count",
-        "device",
         "stream",
         "like",
         "finish",
@@ -260,7 +267,12 @@ class Call:
         """Does or queues the work. pixels, written: addresses. seed, epoch, first, ids: as `_samples` gives them."""
         if policy.custom_ops:
             contexts.local.caller = self.caller
-        status = lib.run_call(self.c, policy._handle, pixels, written, self.stream(), seed, epoch, first, ids)
+        try:
+            status = lib.run_call(self.c, policy._handle, pixels, written, self.stream(), seed, epoch, first, ids)
+        except OverflowError:
+            raise ArgumentError(
+                f"epoch is {epoch} and the first sample {first}, want 0 to 2^30 - 1 and 0 to 2^64 - 1"
+            ) from None
         if status:
             raised, contexts.local.raised = contexts.local.raised, None
             if raised is not None:

@@ -171,7 +171,8 @@ def test_numpy(pixels, wanted):
     np.testing.assert_array_equal(
         stage(pixels.transpose(0, 3, 1, 2), sample_ids=ids, layout="chw"), wanted.transpose(0, 3, 1, 2)
     )
-    np.testing.assert_array_equal(stage(pixels[6], sample_ids=6), wanted[6])
+    for one in (6, np.int64(6), np.array(6), [6], np.array([6])):
+        np.testing.assert_array_equal(stage(pixels[6], sample_ids=one), wanted[6])
     assert stage.apply_(window, sample_ids=ids) is window
     np.testing.assert_array_equal(window, wanted)
     assert not wide[:, :5].any() and not wide[:, :, 43:].any()
@@ -505,6 +506,9 @@ def test_fused_numpy(pixels, wanted, dtype, mean, std):
     np.testing.assert_array_equal(chw, want.transpose(0, 3, 1, 2))
     with pytest.raises(motley.ArgumentError, match="cannot work in place"):
         stage.apply_(pixels)
+    for other in ("uint8", "float16" if dtype == "float32" else "float32"):
+        with pytest.raises(motley.ArgumentError, match=f"another dtype than {dtype}"):
+            stage(pixels, out=np.empty(pixels.shape, other))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -575,8 +579,14 @@ def test_other_mistakes(pixels):
         motley.RandAugment(dtype="int8")
     with pytest.raises(motley.ArgumentError, match="normalize has 2 numbers, the images have 3 channels"):
         motley.RandAugment(normalize=((0, 0), (1, 1)))(pixels)
+    with pytest.raises(motley.ArgumentError, match="normalize is given, but dtype is uint8"):
+        motley.RandAugment(normalize=(0.5, 0.5), dtype="uint8")
     with pytest.raises(motley.ArgumentError, match=r"epoch is \d+, want under 2\^30"):
         stage(pixels, epoch=2**30)
+    with pytest.raises(motley.ArgumentError, match=r"epoch is -1 and the first sample \d+, want 0 to"):
+        stage(pixels, epoch=-1)
+    with pytest.raises(motley.ArgumentError, match="the first sample -3, want 0 to"):
+        stage(pixels[0], sample_ids=-3)
 
 
 def test_empty_batches():
