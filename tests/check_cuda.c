@@ -220,21 +220,23 @@ static void check_op_large(int op)
     static const input_size thin[] = { { 1, 5000 }, { 5000, 1 }, { 3, 20001 } };
     static const input_size wide[] = { { 40000, 41 }, { 70, 33000 } }; /* beyond 16.16 */
     static const input_size mixed[] = { { 33, 31 }, { 1500, 1100 }, { 1, 1 }, { 224, 224 }, { 1, 5000 }, { 1200, 1025 } };
-    const int interpolations = motley_op_get(op)->shape == MOTLEY_SHAPE_WARP ? 3 : 1;
+    const motley_shape shape = motley_op_get(op)->shape;
+    const int interpolations = shape == MOTLEY_SHAPE_WARP ? 3 : 1;
+    const int far = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_BLUR;
     for (int channels = 1; channels <= 4; channels++)
         for (int interpolation = 0; interpolation < interpolations; interpolation++)
-            for (size_t pair = 0; pair < PAIRS; pair++) {
+            for (size_t pair = 0; pair < (quick ? 4 : PAIRS); pair++) {
                 const motley_interpolation how = (motley_interpolation)interpolation;
                 if (channels == 3)
-                    check_op_batch(op, channels, how, pair, large, 1, quick ? 3 : 6);
-                if (channels == 3 ? pair < 5 : pair == (size_t)channels)
-                    check_op_batch(op, channels, how, pair, mixed, 6, 3);
+                    check_op_batch(op, channels, how, pair, large, 1, quick ? 2 : 6);
+                if (channels == 3 ? pair < 5 : pair == (size_t)channels % 4)
+                    check_op_batch(op, channels, how, pair, mixed, 6, quick ? 1 : 3);
                 if (pair < 4)
-                    check_op_batch(op, channels, how, pair, thin, 3, 8);
-                if (pair < 2 && channels == 3)
-                    check_op_batch(op, channels, how, pair, wide, 2, 12);
+                    check_op_batch(op, channels, how, pair, thin, 3, quick ? 4 : 8);
+                if (far && channels == 3 && pair < (quick ? 1 : 2))
+                    check_op_batch(op, channels, how, pair, wide, 2, op == motley_op_find("affine") ? 14 : 4);
             }
-    check_op_batch(op, 3, MOTLEY_NEAREST, 0, huge, 1, 3);
+    check_op_batch(op, 3, MOTLEY_NEAREST, 0, huge, 1, quick ? 1 : 3);
 }
 
 /* A policy on n images of one size, in place, packed or planar. */
