@@ -11,7 +11,7 @@ Every case trains the same model on the same random labels; a case is what stand
   plain             u8 batches in pinned memory, copied and normalised, not augmented
   torchvision_pil   torchvision's RandAugment on Pillow images in the loader's workers, from arrays
   torchvision_gpu   u8 batches, torchvision's v2.RandAugment on the GPU: one draw for the whole batch
-  motley_workers    Motley's RandAugment on the CPU in the loader's workers, from arrays
+  motley_workers    Motley's RandAugment on the CPU in the loader's workers, on the arrays themselves
   motley_gpu        u8 batches, Motley as the stage on the GPU
   jpeg_torchvision  workers decode JPEG files, crop, flip, and run torchvision's RandAugment
   jpeg_motley       workers decode JPEG files, crop and flip; Motley as the stage on the GPU
@@ -86,15 +86,15 @@ def decode(data):
 
 
 def to_tensor(picture):
-    """A u8 CHW view of the picture's bytes; the batch is made float on the GPU, in every case."""
-    return torch.from_numpy(numpy.array(picture)).permute(2, 0, 1)
+    """The picture's bytes; in every case the batch is turned to CHW and made float on the GPU."""
+    return torch.from_numpy(numpy.array(picture))
 
 
 class Pinned:
     """A source that costs the CPU nothing: u8 batches that lie in pinned memory, over and over."""
 
     def __init__(self, arrays, batch, pin):
-        images = torch.from_numpy(arrays).permute(0, 3, 1, 2)
+        images = torch.from_numpy(arrays)
         self.batches = []
         for first in range(0, len(arrays), batch):
             pair = images[first:first + batch], torch.arange(first, first + batch) % 1000
@@ -114,6 +114,7 @@ class Normalise(torch.nn.Module):
         self.shift = (-torch.tensor(MEAN, device=device) / torch.tensor(STD, device=device)).to(dtype).view(1, 3, 1, 1)
 
     def forward(self, images):
+        images = images.permute(0, 3, 1, 2)
         if self.augment:
             images = self.augment(images)
         return torch.addcmul(self.shift, images.to(self.dtype), self.scale).contiguous(
@@ -134,7 +135,7 @@ class Cases:
             jpegs.append(data.getvalue())
         normalise = Normalise(device, dtype)
         motley_stage = motley.torch.Stage(motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=dtype,
-                                          memory_format=torch.channels_last).to(device)
+                                          memory_format=torch.channels_last, layout='nhwc').to(device)
         on_cpu = motley.RandAugment(2, 9)
         crop = [decode, transforms.RandomResizedCrop(args.side), transforms.RandomHorizontalFlip()]
         pinned = Pinned(arrays, args.batch, device.type == 'cuda')
@@ -144,7 +145,7 @@ class Cases:
             'plain': lambda: self.prefetch(pinned, normalise),
             'torchvision_pil': lambda: self.workers(arrays, normalise, to_picture, rand_augment, to_tensor),
             'torchvision_gpu': lambda: self.prefetch(pinned, Normalise(device, dtype, v2.RandAugment(2, 9))),
-            'motley_workers': lambda: self.workers(arrays, normalise, to_picture, on_cpu, to_tensor),
+            'motley_workers': lambda: self.workers(arrays, normalise, on_cpu, torch.from_numpy),
             'motley_gpu': lambda: self.prefetch(pinned, motley_stage),
             'jpeg_torchvision': lambda: self.workers(jpegs, normalise, *crop, rand_augment, to_tensor),
             'jpeg_motley': lambda: self.workers(jpegs, motley_stage, *crop, to_tensor),

@@ -26,8 +26,10 @@ def main():
     parser.add_argument("--start-batch", type=int, default=0, help="batches of the first epoch that are done already")
     parser.add_argument("--digests")
     args = parser.parse_args()
-    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     torch.set_num_threads(1)
 
     pictures = torch.randint(256, (96, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))

@@ -184,14 +184,21 @@ class Prefetcher:
 
     def set_epoch(self, epoch):
         """The epoch of the next pass, for the draws and for the loader's sampler."""
-        for part in (self.stage, getattr(self.loader, "sampler", None)):
-            if hasattr(part, "set_epoch"):
-                part.set_epoch(epoch)
+        self._set_stage_epoch(epoch)
+        sampler = getattr(self.loader, "sampler", None)
+        if hasattr(sampler, "set_epoch"):
+            sampler.set_epoch(epoch)
         self.begun = False
 
+    def _set_stage_epoch(self, epoch):
+        if self.stream:  # a pass that was broken off may have left work behind, which reads the epoch
+            torch.cuda.current_stream(self.device).wait_stream(self.stream)
+        if hasattr(self.stage, "set_epoch"):
+            self.stage.set_epoch(epoch)
+
     def __iter__(self):
-        if self.begun and hasattr(self.stage, "set_epoch"):
-            self.stage.set_epoch(int(self.stage.epoch) + 1)
+        if self.begun and hasattr(self.stage, "epoch"):
+            self._set_stage_epoch(self.stage.epoch + 1)
         self.begun = True
         if not self.stream:
             for batch in self.loader:

@@ -77,6 +77,9 @@ def test_stage_counts_as_the_core_stage(device):
     stage.set_epoch(4)
     core.set_epoch(4)
     assert torch.equal(stage(images), core(images)) and stage.epoch == 4
+    other = Stage(core, seed=5, rank=1).to(device)(images)
+    assert torch.equal(other, motley.Stage(core.policy, seed=5, rank=1)(images))
+    assert not torch.equal(other, Stage(core, seed=5).to(device)(images))
     counted = stage.state_dict()["counter"].tolist()
     stage(images, torch.arange(12))
     stage.eval()(images)
@@ -214,8 +217,12 @@ def test_prefetcher_epochs():
         list(prefetcher)
         assert stage.epoch == expected
     sampler = torch.utils.data.DistributedSampler(range(8), num_replicas=1, rank=0)
-    Prefetcher(DataLoader(range(8), sampler=sampler), stage, "cpu").set_epoch(5)
+    prefetcher = Prefetcher(DataLoader(TensorDataset(pictures(8)), sampler=sampler), stage, "cpu")
+    prefetcher.set_epoch(5)
     assert sampler.epoch == 5
+    for expected in (5, 6):
+        list(prefetcher)
+        assert stage.epoch == expected and sampler.epoch == 5  # whose shuffling is the script's own business
 
 
 def test_prefetcher_passes_errors_on():
@@ -334,6 +341,20 @@ def test_prefetcher_overlaps():
     next(it)
     prefetcher.stream.synchronize()
     assert not busy.query(), "the side stream waited for the consumer"
+    torch.cuda.synchronize()
+
+
+@cuda
+def test_epochs_after_a_pass_that_was_broken_off():
+    stage = Stage("rand_augment", seed=7).cuda()
+    loader = [(pictures(64, 3, 64, 64, seed=i).pin_memory(),) for i in range(3)]
+    prefetcher = Prefetcher(loader, stage)
+    for epoch in (3, 4):
+        prefetcher.set_epoch(epoch)
+        for images, in prefetcher:  # the second batch is on its way when we leave
+            break
+        core = motley.Stage("rand_augment", seed=7, epoch=epoch)
+        assert torch.equal(images.cpu(), core(loader[0][0]))
     torch.cuda.synchronize()
 
 
