@@ -3,8 +3,8 @@
  * hundred of these lines. Read by CFFI as it stands. */
 typedef struct prepared_call {
     motley_context *context;
-    motley_batch src, dst;       /* data is set by each call */
-    motley_apply_params params;  /* samples and stream likewise, and output.batch.data when `fused` */
+    motley_batch src, dst;      /* data is set by each call */
+    motley_apply_params params; /* samples and stream likewise, and output.batch.data when `fused` */
     int in_place, fused;
     motley_error error;
 } prepared_call;

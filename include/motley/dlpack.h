@@ -48,8 +48,7 @@ typedef struct motley_dlpack_place {
  *  Errors   ARGUMENT: a type, shape or stride that no batch has, a read-only tensor to write to, NULL. UNSUPPORTED: a
  *           major version or a kind of device that is not known. *batch is untouched. */
 MOTLEY_API motley_status motley_batch_from_dlpack(const void *managed, const motley_dlpack_params *params,
-                                                  motley_batch *batch, motley_dlpack_place *place,
-                                                  motley_error *error);
+                                                  motley_batch *batch, motley_dlpack_place *place, motley_error *error);
 
 /** Describes `count` tensors, one image each, as a batch of many sizes.
  *

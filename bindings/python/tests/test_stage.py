@@ -263,6 +263,8 @@ def test_dlpack(pixels, wanted, versions):
     work = pixels.copy()
     stage.apply_(OnlyDlpack(work, versions), sample_ids=ids)
     np.testing.assert_array_equal(work, wanted)
+    for got, want in zip(stage([OnlyDlpack(x, versions) for x in pixels], sample_ids=ids), wanted):
+        np.testing.assert_array_equal(got, want)
     with pytest.raises(motley.ArgumentError, match="dtype is DLPack code 1 with 16 bits, want uint8"):
         stage(OnlyDlpack(pixels.astype(np.uint16), versions))
 
