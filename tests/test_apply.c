@@ -429,6 +429,54 @@ Test(apply, recovers_from_a_failure)
     motley_context_destroy(reference);
 }
 
+static motley_status count_images(void *user, const motley_custom_batch *batch, motley_error *error)
+{
+    (void)error;
+    *(size_t *)user += batch->count;
+    return MOTLEY_OK;
+}
+
+/* A policy with a custom op between others, which only counts the images it gets. */
+static motley_policy *open_custom_policy(size_t *seen)
+{
+    static const char text[] = "{motley: 1, name: counted, branches: [[invert, count, {op: rotate, value: 9}]]}";
+    const motley_custom_op op = { .name = "count", .run = count_images, .user = seen };
+    const motley_parse_params params = { .custom_ops = &op, .custom_ops_count = 1 };
+    motley_policy *policy;
+    motley_error error = { 0 };
+    cr_assert(motley_policy_parse(text, strlen(text), &params, &policy, &error) == MOTLEY_OK, "%s", error.message);
+    return policy;
+}
+
+/* Once a call has been made, the same again allocates nothing; a first one fails whole at whatever allocation. */
+Test(apply, steady_state_allocates_nothing)
+{
+    size_t seen = 0;
+    motley_policy *const policies[] = { open_policy(0), open_custom_policy(&seen) };
+    for (int p = 0; p < 2; p++) {
+        motley_context *context = open_context(MOTLEY_BACKEND_CPU, 2);
+        images set;
+        make_images(&set, 3, MOTLEY_HWC, 1);
+        long refused = 0;
+        for (motley_status status = MOTLEY_ERR_MEMORY; status != MOTLEY_OK; refused += status != MOTLEY_OK) {
+            until_failure = refused + 1;
+            status = motley_apply(context, policies[p], &set.batch, &set.batch, NULL, NULL);
+            until_failure = 0;
+            cr_assert(status == MOTLEY_OK || status == MOTLEY_ERR_MEMORY);
+        }
+        cr_expect(refused >= 3 + p, "only %ld allocations were seen", refused);
+        until_failure = 1;
+        const motley_status status = motley_apply(context, policies[p], &set.batch, &set.batch, NULL, NULL);
+        const long left = until_failure;
+        until_failure = 0;
+        cr_expect(status == MOTLEY_OK && left == 1, "policy %d: the second call allocates", p);
+        free_images(&set);
+        motley_context_destroy(context);
+        motley_policy_destroy(policies[p]);
+    }
+    cr_expect(seen >= 2 * IMAGES);
+}
+
 /* A context of one thread, used before and after a fork, in parent and child. */
 Test(apply, one_thread_survives_a_fork)
 {
