@@ -99,7 +99,7 @@ class Stage(torch.nn.Module):
                                        "or bfloat16")
         self.policy = policy_of(policy)
         self._text = {True: self.policy.show(), False: _NO_AUGMENTATION}
-        self.mean, self.std = [float(v) for v in mean or ()], [float(v) for v in std or ()]
+        self.mean, self.std = ([] if v is None else [float(x) for x in v] for v in (mean, std))
         self.dtype, self.memory_format, self.layout = dtype, memory_format, layout
         self.seed, self.rank = (seed + (1 << 63)) % (1 << 64) - (1 << 63), rank  # an operator takes signed numbers
         # [epoch, next sample], in shared memory so that a loader's workers see the epoch change, persistent ones too.
