@@ -109,6 +109,8 @@ def main():
     print("\n".join(table))
     if args.write:
         mark = "python-ops-cuda" if args.cuda else "python-ops"
+        if f"<!-- {mark} -->" not in PAGE.read_text():
+            parser.error(f"{PAGE} has no <!-- {mark} -->, where the table would go")
         begin, rest = PAGE.read_text().split(f"<!-- {mark} -->\n")
         PAGE.write_text(begin + "\n".join([f"<!-- {mark} -->", *table, f"<!-- /{mark} -->"])
                         + rest.split(f"<!-- /{mark} -->")[1])
