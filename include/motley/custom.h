@@ -32,7 +32,7 @@ typedef struct motley_custom_batch {
  *  returns that status and what stands in `error`; dst is unspecified then.
  *
  *  Threads  Called on the thread that called motley_apply, one sub-batch after the other. Contexts on several threads
- *           that share the policy call it at the same time. */
+ *           that share the policy call it at the same time. CUDA: the current device is the caller's. */
 typedef motley_status motley_custom_run(void *user, const motley_custom_batch *batch, motley_error *error);
 
 /** One operation of the caller's. */

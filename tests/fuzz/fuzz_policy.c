@@ -30,12 +30,23 @@ static void check_problem(void *user, const motley_error *problem)
     MUST(problem->status == MOTLEY_ERR_POLICY && problem->line > 0 && problem->column > 0 && problem->message[0]);
 }
 
+static motley_status do_nothing(void *user, const motley_custom_batch *batch, motley_error *error)
+{
+    (void)user, (void)batch, (void)error;
+    return MOTLEY_OK;
+}
+
+/* What texts may name besides the table's ops. */
+static const motley_custom_op ops[] = { { .name = "mine", .unit = "px", .maximum = 9, .run = do_nothing },
+                                        { .name = "own", .run = do_nothing } };
+
 static void there_and_back(const motley_policy *policy)
 {
     char *text;
     motley_policy *back;
+    const motley_parse_params params = { .custom_ops = ops, .custom_ops_count = 2 };
     MUST(motley_policy_print(policy, &text, NULL) == MOTLEY_OK);
-    MUST(motley_policy_parse(text, strlen(text), NULL, &back, NULL) == MOTLEY_OK);
+    MUST(motley_policy_parse(text, strlen(text), &params, &back, NULL) == MOTLEY_OK);
     MUST(motley_policy_equal(policy, back));
     MUST(policy->compiled_bytes == back->compiled_bytes);
     free(text);
@@ -54,6 +65,9 @@ static void draw(const motley_policy *policy)
         MUST(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, steps, counts, NULL) == MOTLEY_OK);
         for (int i = 0; i < SAMPLES; i++)
             MUST(counts[i] >= 0 && (size_t)counts[i] <= most);
+        for (int i = 0; i < SAMPLES; i++)
+            for (int k = 0; k < counts[i]; k++)
+                MUST(motley_policy_op(policy, steps[(size_t)i * most + (size_t)k].op));
     }
     free(steps);
 }
@@ -63,7 +77,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     motley_policy *policy;
     motley_error error = { 0 };
     int problems = 0;
-    const motley_parse_params params = { .report = check_problem, .user = &problems };
+    const motley_parse_params params = {
+        .report = check_problem, .user = &problems, .custom_ops = ops, .custom_ops_count = 2
+    };
     const motley_status status = motley_policy_parse((const char *)data, size, &params, &policy, &error);
     MUST(status == MOTLEY_OK || status == MOTLEY_ERR_POLICY);
     MUST((status == MOTLEY_OK) == (policy != NULL));
