@@ -4,6 +4,7 @@
 A context serves one thread at a time, so every Python thread has its own, shared by all stages and operations. A forked
 child begins with none: the threads of its parent's CPU contexts do not exist there, and CUDA cannot be used there."""
 
+import collections
 import multiprocessing
 import os
 import sys
@@ -46,6 +47,7 @@ class Local(threading.local):
     def __init__(self):
         self.contexts = {}  # (device, threads) -> Context
         self.calls = {}  # what a call depends on, but for pixels and samples -> a call that is ready to be repeated
+        self.held = collections.deque()  # (whether it is done, a call) of work whose arrays have to live until then
         self.caller = self.raised = None  # of custom operations: (library of the arrays, CUDA device), exception
 
 

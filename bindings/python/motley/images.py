@@ -12,10 +12,12 @@ format), all other arrays as hwc, and arrays of two axes as hw. Nothing is guess
 more than four entries is an error that names the layout.
 """
 
+import contextlib
 import ctypes
 import functools
 import sys
 
+from . import contexts
 from ._core import ffi, lib
 from .arrays import DTYPES, CuPy, Torch, kind_of
 from .errors import ArgumentError, UnsupportedError, check
@@ -33,6 +35,9 @@ AXES = {
     ("hw", 2): (None, None, 0, 1),
     ("hw", 3): (0, None, 1, 2),
 }
+
+
+ON_CUDA = 2, 13  # DLPack's device types: memory of a CUDA device, managed memory
 
 
 def address(pointer):
@@ -204,7 +209,7 @@ class Tensor(Batch):
         self.layout, self.axes = axes_of(self.shape, layout, self.layout_default)
         self.count = 1 if self.axes[0] is None else self.shape[self.axes[0]]
         type_, number = array.__dlpack_device__()
-        on_cuda = int(type_) in (2, 13)
+        on_cuda = int(type_) in ON_CUDA
         self.device = number if on_cuda else None
         # 1 is CUDA's legacy default stream, on which the work is then queued
         self.capsule = _export(array, 1 if on_cuda else None)
@@ -248,7 +253,7 @@ class Tensor(Batch):
 
             place = numpy.empty(0, numpy.uint8)
         else:
-            place = _empty_on(self.device)
+            place = LegacyStream(self.device).empty()
         n, c, h, w = self.axes
         lead, height, width = () if n is None else (self.shape[n],), self.shape[h], self.shape[w]
         if layout in (None, self.layout):
@@ -267,10 +272,14 @@ class Tensor(Batch):
 
 def _like_tensor(out, source):
     """`out` as an array like `source`."""
-    if _root(type(source)).startswith("jax"):
-        return sys.modules["jax"].dlpack.from_dlpack(out)
-    space = getattr(source, "__array_namespace__", None)
-    return space().from_dlpack(out) if space is not None and hasattr(space(), "from_dlpack") else out
+    kind, number = source.__dlpack_device__()
+    on_cuda = int(kind) in ON_CUDA
+    with LegacyStream(number).current() if on_cuda else contextlib.nullcontext():
+        if _root(type(source)).startswith("jax"):
+            jax = sys.modules["jax"]
+            return jax.dlpack.from_dlpack(out) if on_cuda else jax.device_put(out, next(iter(source.devices())))
+        space = getattr(source, "__array_namespace__", None)
+        return space().from_dlpack(out) if space is not None and hasattr(space(), "from_dlpack") else out
 
 
 def _root(cls):
@@ -285,19 +294,57 @@ def _export(array, stream):
         return array.__dlpack__(**keywords)
 
 
-def _empty_on(device):
-    for name in ("cupy", "torch"):
-        try:
-            module = __import__(name)
-        except ImportError:
-            continue
-        if name == "cupy":
-            with module.cuda.Device(device):
-                return module.empty(0, "uint8")
-        return module.empty(0, dtype=module.uint8, device=f"cuda:{device}")
-    raise UnsupportedError(
-        "a result on CUDA for this kind of array is made by CuPy or torch, and neither is installed: give out="
-    )
+class LegacyStream:
+    """CUDA's legacy default stream, by way of CuPy or torch: where work on arrays goes whose own stream is not known."""
+
+    def __init__(self, device):
+        for name in sorted(("cupy", "torch"), key=lambda name: name not in sys.modules):
+            try:
+                self.module, self.name, self.device = __import__(name), name, device
+                return
+            except ImportError:
+                continue
+        raise UnsupportedError("arrays of this kind on CUDA are handled with CuPy or torch, and neither is installed")
+
+    def empty(self):
+        if self.name == "cupy":
+            with self.module.cuda.Device(self.device):
+                return self.module.empty(0, "uint8")
+        return self.module.empty(0, dtype=self.module.uint8, device=f"cuda:{self.device}")
+
+    @contextlib.contextmanager
+    def current(self):
+        """In its body this is CuPy's or torch's current stream."""
+        cuda = self.module.cuda
+        if self.name == "torch":
+            with cuda.stream(cuda.default_stream(self.device)):
+                yield
+        else:
+            with cuda.Device(self.device), cuda.Stream.null:
+                yield
+
+    def mark(self):
+        """What tells whether all work that is queued by now is done."""
+        cuda = self.module.cuda
+        if self.name == "torch":
+            event = cuda.Event()
+            event.record(cuda.default_stream(self.device))
+            return event.query
+        with cuda.Device(self.device):
+            event = cuda.Event(disable_timing=True)
+            event.record(cuda.Stream.null)
+        return lambda: event.done
+
+
+def hold_until_done(call, *batches):
+    """Keeps the arrays of a call alive while the device works on them: a library whose stream is another one could give
+    their memory to someone else."""
+    device = next((b.device for b in batches if b.device is not None and b.count and b.kind is Tensor), None)
+    if device is not None:
+        held = contexts.local.held
+        held.append((LegacyStream(device).mark(), call))
+        while held and held[0][0]():
+            held.popleft()
 
 
 def _capsules():
@@ -409,7 +456,7 @@ def library_of(batch):
     if isinstance(batch, Many):
         return library_of(batch.parts[0]) if batch.parts else "numpy"
     if batch.device is not None and isinstance(batch, Tensor):
-        return _root(type(_empty_on(batch.device)))
+        return LegacyStream(batch.device).name
     return {Torch: "torch", CuPy: "cupy"}.get(batch.kind, "numpy")
 
 

@@ -73,6 +73,8 @@ def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, 
         if source.device is not None:
             params.stream = ffi.cast("void *", source.stream_of()())
         check(lib.motley_op_apply(context.handle, row.number, numbers, each, src, dst, params, error), error)
+        if source.device is not None:
+            images.hold_until_done((source, target), source, target)
     return target.result(source) if out is None else out
 
 

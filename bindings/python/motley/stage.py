@@ -144,6 +144,8 @@ class Stage:
         count = call.count
         seed, epoch, first, ids, keep = self._samples(count, sample_ids, epoch, seed)
         call.run(self.policy, pixels, written, seed, epoch, first, ids)
+        if source is not None and source.device is not None:
+            images.hold_until_done(call, source, target)
         if sample_ids is None:
             self.next_sample += count
         if result is None:

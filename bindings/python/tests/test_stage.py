@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages: what they draw and do, on every kind of images; Pillow and the motley program are the oracles."""
 
+import collections
 import contextlib
 import copy
 import json
@@ -18,7 +19,7 @@ from PIL import Image
 
 import motley
 import recipes
-from motley import contexts
+from motley import contexts, images
 
 needs_torch = pytest.mark.skipif(torch is None, reason="no torch")
 STAGES = {
@@ -727,3 +728,34 @@ def test_a_call_costs_little(pixels):
         times.append(time.perf_counter() - start)
     print(f"apply_: {sorted(times)[150] * 1e6:.1f} us")
     assert sorted(times)[150] < 50e-6
+
+
+def test_arrays_are_held_until_the_device_is_done(monkeypatch):
+    """The book-keeping, with a device that only says that it is done; the rest is test_jax's and test_dlpack_on_cuda's."""
+    done = [False, False, False]
+
+    class Marks:
+        made = 0
+
+        def __init__(self, device):
+            assert device == 3
+
+        def mark(self):
+            Marks.made += 1
+            return lambda i=Marks.made - 1: done[i]
+
+    class OnDevice:
+        device, count, kind = 3, 1, images.Tensor
+
+    monkeypatch.setattr(images, "LegacyStream", Marks)
+    monkeypatch.setattr(contexts.local, "held", collections.deque())
+    images.hold_until_done("first", OnDevice, OnDevice)
+    images.hold_until_done("second", OnDevice)
+    assert [call for _, call in contexts.local.held] == ["first", "second"]
+    done[0] = True
+    images.hold_until_done("third", OnDevice)
+    assert [call for _, call in contexts.local.held] == ["second", "third"]
+    done[1:] = True, True
+    OnDevice.kind = None  # an array that its own library keeps
+    images.hold_until_done("fourth", OnDevice)
+    assert [call for _, call in contexts.local.held] == ["second", "third"]
