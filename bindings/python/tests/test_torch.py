@@ -125,8 +125,7 @@ def test_stage_refuses_float_images():
 # ---- torch.compile ----
 
 @needs_operators
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("device,backend", [("cpu", "aot_eager"), pytest.param("cuda", "inductor", marks=cuda)])
 def test_compiles_as_one_graph(device, backend):
     """fullgraph, equal to eager, and one compilation for all epochs and steps."""
     torch._dynamo.reset()
@@ -134,20 +133,19 @@ def test_compiles_as_one_graph(device, backend):
     images = pictures().to(device)
     make = lambda: Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)  # noqa: E731
     eager, staged = make(), make()
-    model = torch.nn.Conv2d(3, 4, 3).to(device)
-    compiled = torch.compile(lambda x, ids=None: model(staged(x, ids)), fullgraph=True, backend=backend)
+    compiled = torch.compile(lambda x, ids=None: 2 * staged(x, ids) + 1, fullgraph=True, backend=backend)
     runs = torch._dynamo.utils.counters["stats"]
     for epoch in range(3):
         for stage in (eager, staged):
             stage.set_epoch(epoch)
         for _ in range(2):
-            torch.testing.assert_close(compiled(images), model(eager(images)))
+            assert torch.equal(compiled(images), 2 * eager(images) + 1)
         if epoch == 0:
             graphs = runs["unique_graphs"]
     assert runs["unique_graphs"] == graphs == 1
     assert staged.state_dict()["counter"].tolist() == [2, 24]
     ids = torch.arange(12)
-    torch.testing.assert_close(compiled(images, ids), model(eager(images, ids)))
+    assert torch.equal(compiled(images, ids), 2 * eager(images, ids) + 1)
 
 
 @needs_operators
