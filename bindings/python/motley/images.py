@@ -295,7 +295,7 @@ def _export(array, stream):
 
 
 class LegacyStream:
-    """CUDA's legacy default stream, by way of CuPy or torch: where work on arrays goes whose own stream is not known."""
+    """CUDA's legacy default stream, by CuPy or torch: where work on arrays goes whose own stream is not known."""
 
     def __init__(self, device):
         for name in sorted(("cupy", "torch"), key=lambda name: name not in sys.modules):
