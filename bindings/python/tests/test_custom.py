@@ -157,6 +157,14 @@ def test_policies_keep_their_ops(pixels, wanted):
     assert motley.Stage(changed, seed=7)(pixels).shape == pixels.shape
 
 
+def test_many_ops_are_registered(pixels, wanted, monkeypatch):
+    """A policy takes 32, and is given those that its text names."""
+    monkeypatch.setattr(motley.custom, "registered", dict(motley.custom.registered))
+    for i in range(40):
+        motley.custom_op(f"one_of_many_{i}")(lambda *_: None)
+    np.testing.assert_array_equal(motley.Stage(POLICY, seed=7)(pixels, sample_ids=IDS), wanted)
+
+
 def test_mistakes(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(POLICY.replace("value: 12", "value: 101"))
