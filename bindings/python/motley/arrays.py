@@ -7,7 +7,7 @@ None of the three is imported here: who hands over an array of theirs has done s
     look(x)               shape, strides, bytes of a stride's unit, the library's dtype (-1: none), CUDA device or None
     pointer(x)            the address of the first sample
     key(x, ...)           what a call on x depends on, but for its pixels
-    holds_ids(x, count)   whether x is `count` dense 64-bit numbers in host memory
+    holds(x, n, dtype)    whether x is n dense numbers of that dtype in host memory
     stream_of(device)     what gives the current stream's handle
     like, new, transposed make further arrays
     finish_for(cls)       what gives a result the type of the images; None: nothing has to
@@ -60,11 +60,11 @@ class Torch:
         return x.data_ptr()
 
     @staticmethod
-    def holds_ids(x, count):
+    def holds(x, count, dtype):
         return (
-            x.dtype is sys.modules["torch"].int64
-            and x.shape == (count,)
-            and (count < 2 or x.stride() == (1,))
+            x.dtype is getattr(sys.modules["torch"], dtype, None)  # older ones have no uint64
+            and x.numel() == count
+            and x.is_contiguous()
             and not x.is_cuda
         )
 
@@ -120,14 +120,8 @@ class NumPy:
         return x.__array_interface__["data"][0]
 
     @staticmethod
-    def holds_ids(x, count):
-        return (
-            x.dtype.kind in "iu"
-            and x.dtype.itemsize == 8
-            and x.dtype.isnative
-            and x.shape == (count,)
-            and (count < 2 or x.strides == (8,))
-        )
+    def holds(x, count, dtype):
+        return x.dtype == dtype and x.size == count and x.flags.c_contiguous
 
     @staticmethod
     def look(x):
@@ -179,7 +173,7 @@ class CuPy:
         return x.data.ptr
 
     @staticmethod
-    def holds_ids(x, count):
+    def holds(x, count, dtype):
         return False
 
     @staticmethod

@@ -3,7 +3,8 @@
 
     op(batch, values, *, interpolation="nearest", fill=0, out=None, layout=None, threads=None)
 
-values   one number for all images, or one for each; ops that take several (affine) a row, or a row for each image
+values   one number for all images, or one for each; ops that take several (affine) a row, or a row for each image. They
+         are read on the host: float64 arrays there as they are, a CUDA tensor by waiting for it
 out      where to write; out=batch works in place. None: a new batch of the same kind
 layout   as of motley.Stage; arrays on CUDA are worked on in the current stream of torch (or CuPy)
 
@@ -13,7 +14,7 @@ layout   as of motley.Stage; arrays on CUDA are worked on in the current stream 
 import math
 import types
 
-from . import contexts, images
+from . import arrays, contexts, images
 from ._core import ffi, lib
 from .errors import ArgumentError, check, text_of
 from .policy import fill_bytes, interpolation_number
@@ -79,28 +80,32 @@ def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, 
 
 
 def _numbers(row, values, count):
-    """How many values an image has, and a double[] of them all."""
-    if hasattr(values, "tolist"):
-        values = values.tolist()
-    if values is None and not row.values_min:
-        return 0, ffi.NULL
+    """How many values an image has, and the double[] of them all: an array's own memory where it is one."""
     if values is None:
-        raise ArgumentError(f"{row.name} takes values ({row.unit}), none were given")
-    flat = _flat(values)
+        if row.values_min:
+            raise ArgumentError(f"{row.name} takes values ({row.unit}), none were given")
+        return 0, ffi.NULL
+    shape = getattr(values, "shape", None)
+    if shape is not None:
+        flat, total = None, math.prod(shape)
+        first = total // shape[0] if len(shape) > 1 and shape[0] else None
+    else:
+        flat = _flat(values)
+        total, rows = len(flat), values if isinstance(values, (list, tuple)) else [values]
+        first = len(_flat(rows[0])) if any(isinstance(r, (list, tuple)) for r in rows) else None
     each = row.values_min
     if row.values_max != row.values_min:  # how many are an image's shows in the rows, and without rows in their number
-        rows = values if isinstance(values, (list, tuple)) else [values]
-        if any(isinstance(r, (list, tuple)) for r in rows):
-            each = len(_flat(rows[0]))
-        elif len(flat) != count:
-            each = len(flat)
-    if len(flat) == each:
-        flat *= count
-    if len(flat) != each * count or not each:
+        each = first or (each if total == count else total)
+    if total not in (each, each * count) or not each:
         raise ArgumentError(
-            f"{row.name}: {len(flat)} values for {count} images, want {each}, or {each} for each ({row.unit})"
+            f"{row.name}: {total} values for {count} images, want {each}, or {each} for each ({row.unit})"
         )
-    return each, ffi.new("double[]", flat)
+    if flat is None:
+        kind = arrays.kind_of(type(values))
+        if total == each * count and kind and kind.holds(values, total, "float64"):
+            return each, ffi.cast("double *", kind.pointer(values))
+        flat = values.reshape(-1).tolist()
+    return each, ffi.new("double[]", flat if total == each * count else flat * count)
 
 
 def _flat(values):

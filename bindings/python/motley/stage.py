@@ -360,7 +360,7 @@ def _per_channel(name, numbers):
 def ids_of(sample_ids, count):
     """What holds `count` ids, and their address, of a list, range, array or tensor of whole numbers."""
     kind = arrays.kind_of(type(sample_ids))
-    if kind is not None and kind.holds_ids(sample_ids, count):
+    if kind is not None and (kind.holds(sample_ids, count, "int64") or kind.holds(sample_ids, count, "uint64")):
         return sample_ids, kind.pointer(sample_ids)
     if hasattr(sample_ids, "tolist"):
         sample_ids = sample_ids.tolist()

@@ -69,8 +69,9 @@ def test_values_in_every_form(pixels):
     degrees = np.linspace(-40, 40, len(pixels))
     want = wanted("rotate", pixels, [(d,) for d in degrees])
     forms = [degrees, list(degrees), tuple(degrees), degrees.reshape(-1, 1)]
+    forms += [np.stack([degrees, degrees], 1)[:, 1], degrees[::-1].copy()[::-1]]
     if torch is not None:
-        forms.append(torch.from_numpy(degrees))
+        forms += [torch.from_numpy(degrees), torch.from_numpy(np.stack([degrees, degrees], 1))[:, 0]]
     for form in forms:
         np.testing.assert_array_equal(ops.rotate(pixels, form), want)
     for same in (30, 30.0, [30], np.float64(30)):
