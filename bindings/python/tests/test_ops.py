@@ -96,7 +96,9 @@ def test_values_in_every_form(pixels):
     np.testing.assert_array_equal(
         ops.solarize_add(pixels[:2], two * 60), wanted("solarize_add", pixels[:2], [(60.0,), (120.0,)])
     )
-    np.testing.assert_array_equal(ops.cutout(pixels, [8, 10, 12]), wanted("cutout", pixels, [(8.0, 10.0, 12.0)] * 12))
+    want = wanted("cutout", pixels, [(8.0, 10.0, 12.0)] * 12)
+    for form in ([8, 10, 12], [[8, 10, 12]] * 12, np.array([[8.0, 10, 12]] * 12), np.array([8, 10, 12])):
+        np.testing.assert_array_equal(ops.cutout(pixels, form), want)
 
 
 def test_lists_and_pictures(pixels):
