@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """motley.torch: the stage, the prefetcher, and what runs in a DataLoader's workers."""
 import collections
+import contextlib
 import copy
 import pickle
 
@@ -221,6 +222,37 @@ def test_prefetcher_epochs():
     for expected in (5, 6):
         list(prefetcher)
         assert stage.epoch == expected and sampler.epoch == 5  # whose shuffling is the script's own business
+
+
+def test_prefetcher_orders_its_streams(monkeypatch):
+    """Without a GPU: who waits for whom, told by stand-ins for streams."""
+    told = []
+
+    class Stream:
+        def __init__(self, name):
+            self.name, self.events = name, 0
+
+        def wait_stream(self, other):
+            told.append(f"{self.name} waits for {other.name}")
+
+        def wait_event(self, event):
+            told.append(f"{self.name} waits for {event}")
+
+        def record_event(self):
+            self.events += 1
+            return f"batch {self.events}"
+    main = Stream("main")
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: main)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
+    prefetcher = Prefetcher(Loader(count=3), Stage("rand_augment"), "cpu")
+    prefetcher.stream = Stream("side")
+    for _ in prefetcher:
+        told.append(f"step, {prefetcher.stream.events} prepared")
+    assert told == ["side waits for main", "main waits for batch 1", "step, 2 prepared", "main waits for batch 2",
+                    "step, 3 prepared", "main waits for batch 3", "step, 3 prepared"]
+    told.clear()
+    next(iter(prefetcher))
+    assert told[:2] == ["main waits for side", "side waits for main"]  # the epoch is set between the two
 
 
 def test_prefetcher_passes_errors_on():
