@@ -76,8 +76,14 @@ MOT_FN uint8_t mot_byte(float v)
 /* Pillow's ImagingBlend for one byte: two roundings in binary32, then truncation. Factors 0 and 1 come out exact. */
 MOT_FN uint8_t mot_blend(uint8_t from, uint8_t to, float factor)
 {
+#ifdef __CUDA_ARCH__
+    const float base = __uint_as_float(0x4B000000u | from); /* 2^23 more; the difference is exact all the same */
+    const float product = factor * (__uint_as_float(0x4B000000u | to) - base);
+    return mot_byte((base - 8388608.0f) + product);
+#else
     const float product = factor * (mot_float(to) - mot_float(from));
     return mot_byte(mot_float(from) + product);
+#endif
 }
 
 /* ITU-R 601 luma as Pillow's convert("L") computes it. */

@@ -28,8 +28,15 @@ static inline void mot_sharpness_prepare(const double *values, int count, mot_ar
  * numbers up to 13 * 255 + 6 it errs by less than 0.04, while a quotient lies 1/13 or more below the next whole one. */
 MOT_FN uint8_t mot_sharpness(uint8_t centre, uint32_t sum, const mot_arg *arg)
 {
-    const uint8_t smooth = (uint8_t)(((sum + 4u * centre + 6u) * 5042u) >> 16);
-    return mot_blend(smooth, centre, arg->factor);
+    const uint32_t weighted = sum + 4u * centre + 6u;
+#ifdef __CUDA_ARCH__
+    /* 2^23 + the quotient: 1290556 / 2^24 is 1/13 and 0.92 / 2^24, the product is exact, and rounding down cuts it off. */
+    const float smooth = __fmaf_rd(__uint_as_float(0x4B000000u | weighted), 1290556.0f / 16777216.0f, 7743330.0f);
+    const float product = arg->factor * (__uint_as_float(0x4B000000u | centre) - smooth);
+    return mot_byte((smooth - 8388608.0f) + product);
+#else
+    return mot_blend((uint8_t)((weighted * 5042u) >> 16), centre, arg->factor);
+#endif
 }
 
 #endif

@@ -272,6 +272,33 @@ template <int FORMAT, int SOURCE, bool OUTPUT> static __device__ __noinline__ vo
     });
 }
 
+/* Whether write_stencil() can do it: whole rows in the box and nothing left to do to them, which leave in 16-byte pieces. */
+template <int FORMAT> DEVICE bool stencil_by_rows(int items)
+{
+    return (FORMAT == MOT_FORMAT_RGB || FORMAT == MOT_FORMAT_PLANES || FORMAT == MOT_FORMAT_GREY) && items == 0 &&
+           !e.strided_work && e.in.width == e.src.width && e.src.width >= 16 && comes_in_bulk<FORMAT>(e.in, e.work_view);
+}
+
+template <int FORMAT> static __device__ __noinline__ void write_stencil()
+{
+    const box in = e.in;
+    const mot_tile t = e.tile;
+    const mot_step &step = e.step[e.spatial];
+    const int op = step.op, height = e.src.height, across = in.pitch / 16;
+    const int pieces = t.y1 > t.y0 ? across * (t.y1 - t.y0) : 0;
+    for (int c = 0; c < planes_of(FORMAT); c++)
+        for (int i = threadIdx.x; i < pieces; i += blockDim.x) {
+            const int down = i / across, at = (i - down * across) * 16, y = t.y0 + down;
+            const uint8_t *const row = in.data + c * in.plane + (y - in.y0) * in.pitch;
+            uint4 out;
+            if (y == 0 || y == height - 1)
+                out = *(const uint4 *)(row + at);
+            else
+                out = stencil_bytes<FORMAT == MOT_FORMAT_RGB ? 3 : 1>(op, &step.arg, row, in.pitch, at);
+            *(uint4 *)(address(e.work_view, 0, y) + c * e.work_view.channel + at) = out;
+        }
+}
+
 /* Column and row tables of a SCALE warp for a tile: sums from the first pixel on, one after the other. */
 DEVICE void scale_tables(const mot_warp_plan &plan, const mot_tile &t, int *columns, int *rows)
 {

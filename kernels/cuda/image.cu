@@ -100,6 +100,10 @@ template <int FORMAT, bool OUTPUT> DEVICE void write_pass(const pass_state &p)
         write_tile<FORMAT, FROM_BETWEEN, OUTPUT>(p.chain.items);
         break;
     case FROM_STENCIL:
+        if (!OUTPUT && stencil_by_rows<FORMAT>(p.chain.items)) {
+            write_stencil<FORMAT>();
+            break;
+        }
         write_tile<FORMAT, FROM_STENCIL, OUTPUT>(p.chain.items);
         break;
     }
