@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of README.md, doc/performance.md and doc/python.md from the newest bench/results/*-cpu.json,
-*-cuda.json, *-attempts.json and *-train.json, and doc/train.svg from the last.
+*-cuda.json, *-attempts.json, *-peers.json and *-train.json, and doc/train.svg from the last.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
@@ -77,6 +77,26 @@ def attempts(result):
     yield f'RandAugment(2, 9), 224x224 HWC, {result["device"]}, {result["date"]}.'
 
 
+def peers(result):
+    yield '| images | policy | library | draws for | images per second | Motley is |'
+    yield '|---|---|---|---|---:|---:|'
+    ours = {(row['count'], row['side'], row['policy']): row['img_s'] for row in result['rows']
+            if row['name'].startswith('Motley') and 'img_s' in row}
+    for row in result['rows']:
+        if row['policy']:
+            size = f'| {row["count"]} x {row["side"]}x{row["side"]} | {row["policy"]} | {row["name"]} | {row["draws"]} |'
+            if 'error' in row:
+                yield f'{size} error: {row["error"]} | |'
+            else:
+                faster = ours.get((row['count'], row['side'], row['policy']), 0) / row['img_s']
+                yield f'{size} {row["img_s"]:,} | {"" if row["name"].startswith("Motley") else f"{faster:,.0f} times"} |'
+    yield ''
+    versions = ', '.join(f'{name} {version}' for name, version in result['versions'].items())
+    yield (f'u8 RGB tensors on one {result["device"]}, NCHW, wall clock over queued calls; a library that is called for '
+           f'each image was called for {result["per_sample"]}. {versions}, {result["date"]}. '
+           'Measured by `bench/compare_gpu.py`.')
+
+
 # What stands before the model, by the names of bench/train.py's cases.
 FEEDS = {
     'fixed': 'one batch, already on the GPU, over and over',
@@ -139,7 +159,7 @@ def train_svg(result):
 # name of the table: (kind of result, what makes it)
 TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops), 'bench-cuda': ('cuda', cuda),
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-attempts': ('attempts', attempts),
-          'bench-train': ('train', train)}
+          'bench-peers': ('peers', peers), 'bench-train': ('train', train)}
 PLOTS = {'doc/train.svg': ('train', train_svg)}
 
 
