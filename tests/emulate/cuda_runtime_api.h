@@ -146,6 +146,14 @@ static inline float __fadd_rz(float a, float b)
     return (double)near > sum ? __uint_as_float(__float_as_uint(near) - 1) : near;
 }
 
+/* Exact in double wherever a kernel uses it; then down. */
+static inline float __fmaf_rd(float a, float b, float c)
+{
+    const double exact = (double)a * (double)b + (double)c;
+    const float near = (float)exact;
+    return (double)near > exact ? nextafterf(near, -INFINITY) : near;
+}
+
 static inline void __threadfence()
 {
 }
