@@ -367,6 +367,8 @@ static void check_graph(size_t N, int32_t SIDE)
         host[i] = (uint8_t)input_random(&state);
     need_cuda(cudaMalloc((void **)&device, BYTES), "cudaMalloc");
     need_cuda(cudaMalloc((void **)&counter, 2 * sizeof *counter), "cudaMalloc");
+    need_cuda(cudaMemset(device, 0, BYTES), "cudaMemset"); /* for the call before the capture */
+    need_cuda(cudaMemset(counter, 0, 2 * sizeof *counter), "cudaMemset");
     need_cuda(cudaStreamCreate(&stream), "cudaStreamCreate");
     motley_batch b = { .count = N, .channels = 3, .data = device, .width = SIDE, .height = SIDE };
     const motley_apply_params params = { .samples = { .seed = 3 }, .stream = stream, .counter = counter };
