@@ -2,7 +2,7 @@
 """What a call from Python costs beyond the C call, by the ways to make it; bindings/python/README.md has a run of it.
 
     PYTHONPATH=BUILD/bindings/python python3 bench/python_call.py --library BUILD/libmotley.so [--write]
-    python3 bench/python_call.py --cuda            host time of calls on a CUDA batch, of the package as installed
+    python3 bench/python_call.py --cuda [--write]  host time of calls on a CUDA batch, of the package as installed
 
 The work is nothing: one 1x1 image, a policy of `identity`, one thread. `nanobind`'s row needs that package and g++, the
 plain module's a C compiler and Python's headers; what is missing is left out and said."""
@@ -134,8 +134,7 @@ def on_cuda():
         "stage(batch), fused float16 output": lambda: fused(batch),
         "torch.empty_like(batch)": lambda: torch.empty_like(batch),
     }
-    print(f"256 x 224x224, {torch.cuda.get_device_name()}, {processor()}, torch {torch.__version__}\n")
-    print("| call | median | least |\n|---|---|---|")
+    table = ["| call | median | least |", "|---|---|---|"]
     for name, function in rows.items():
         times = []
         for _ in range(1000):
@@ -143,7 +142,21 @@ def on_cuda():
             start = time.perf_counter_ns()
             function()
             times.append(time.perf_counter_ns() - start)
-        print(f"| {name} | {statistics.median(times) / 1000:.1f} us | {min(times) / 1000:.1f} us |")
+        table.append(f"| {name} | {statistics.median(times) / 1000:.1f} us | {min(times) / 1000:.1f} us |")
+    table += [
+        "",
+        f"256 images of 224x224, {torch.cuda.get_device_name()}, {processor()}, torch {torch.__version__}. "
+        "Measured by `bench/python_call.py --cuda`.",
+    ]
+    return table
+
+
+def write_table(mark, table):
+    """Puts the table between its marks in bindings/python/README.md."""
+    page = HERE / "README.md"
+    begin, rest = page.read_text().split(f"<!-- {mark} -->\n")
+    end = f"<!-- /{mark} -->"
+    page.write_text(begin + "\n".join([f"<!-- {mark} -->", *table, end]) + rest.split(end)[1])
 
 
 def main():
@@ -154,7 +167,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=31)
     args = parser.parse_args()
     if args.cuda:
-        return on_cuda()
+        table = on_cuda()
+        print("\n".join(table))
+        if args.write:
+            write_table("python-call-cuda", table)
+        return
     if not args.library:
         parser.error("--library is missing: the path of libmotley.so, such as build/libmotley.so")
     library = args.library.resolve()
@@ -229,13 +246,7 @@ def main():
     ]
     print("\n".join(table))
     if args.write:
-        page = HERE / "README.md"
-        begin, rest = page.read_text().split("<!-- python-call -->\n")
-        page.write_text(
-            begin
-            + "\n".join(["<!-- python-call -->", *table, "<!-- /python-call -->"])
-            + rest.split("<!-- /python-call -->")[1]
-        )
+        write_table("python-call", table)
 
 
 if __name__ == "__main__":
