@@ -90,6 +90,10 @@ motley_status mot_job_run(motley_context *context, const mot_job *job, motley_er
 /* Image i of a batch, whichever way it is described. */
 mot_view mot_batch_view(const motley_batch *batch, size_t i);
 
+/* The first byte of each of an output's samples as a batch of u8: where pixels wait between passes when there is no
+ * dst. */
+motley_batch mot_output_slots(const motley_batch *output);
+
 /* Checks a whole request and fills `job`. */
 motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, motley_error *error);
 motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* of a batch without data */

@@ -464,12 +464,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     motley_batch slots;
     const motley_batch *work = job->dst;
     if (!work) { /* bytes between passes lie in the first byte of each output sample */
-        slots = job->output->batch;
-        const mot_view v = mot_batch_view(&slots, 0);
-        if (slots.count > 1)
-            slots.image_stride = mot_batch_view(&slots, 1).data - v.data;
-        slots.row_stride = v.row, slots.pixel_stride = v.pixel, slots.channel_stride = v.channel;
-        slots.dtype = MOTLEY_U8;
+        slots = mot_output_slots(&job->output->batch);
         work = &slots;
     }
     const motley_batch *output = job->output ? &job->output->batch : work;

@@ -169,17 +169,6 @@ static motley_status run_all(custom_call *call, motley_error *error)
     return run_part(call, from, job->dst, job->output, error);
 }
 
-/* The bytes of an output's samples as a batch of u8: where pixels wait when there is no dst. */
-static motley_batch slots_of(const motley_batch *output)
-{
-    motley_batch slots = *output;
-    const mot_view v = mot_batch_view(output, 0);
-    slots.image_stride = output->count > 1 ? mot_batch_view(output, 1).data - v.data : 0;
-    slots.row_stride = v.row, slots.pixel_stride = v.pixel, slots.channel_stride = v.channel;
-    slots.dtype = MOTLEY_U8;
-    return slots;
-}
-
 motley_status mot_custom_apply(motley_context *context, const mot_job *job, motley_error *error)
 {
     custom_call call = { .context = context, .job = job, .work = job->dst };
@@ -194,7 +183,7 @@ motley_status mot_custom_apply(motley_context *context, const mot_job *job, motl
                 job->policy->name);
     motley_batch slots;
     if (!job->dst) {
-        slots = slots_of(&job->output->batch);
+        slots = mot_output_slots(&job->output->batch);
         call.work = &slots;
     }
     if (context->backend->validate)

@@ -43,6 +43,13 @@ mot_view mot_batch_view(const motley_batch *batch, size_t i)
                        b.pixel_stride, b.channel_stride };
 }
 
+motley_batch mot_output_slots(const motley_batch *output)
+{
+    motley_batch slots = with_strides(output);
+    slots.dtype = MOTLEY_U8;
+    return slots;
+}
+
 typedef struct axis {
     int64_t count, stride;
 } axis;

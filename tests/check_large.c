@@ -66,12 +66,7 @@ static void run_large(const motley_batch *src, const motley_batch *dst, const mo
     motley_batch slots;
     const motley_batch *work = dst;
     if (!dst) {
-        slots = output->batch;
-        const mot_view v = mot_batch_view(&slots, 0);
-        if (slots.count > 1)
-            slots.image_stride = mot_batch_view(&slots, 1).data - v.data;
-        slots.row_stride = v.row, slots.pixel_stride = v.pixel, slots.channel_stride = v.channel;
-        slots.dtype = MOTLEY_U8;
+        slots = mot_output_slots(&output->batch);
         work = &slots;
     }
     const mot_cuda_format format = (mot_cuda_format)format_of(src);
