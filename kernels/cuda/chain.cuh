@@ -9,6 +9,7 @@
 #include "kernels/cuda/pixels.cuh"
 #include "kernels/point.h"
 #include "kernels/stats.h"
+#include "motley/op.h"
 
 #define MOT_WINDOW 4                              /* steps that a pass chooses from */
 #define MOT_CHAIN_ITEMS MOT_WINDOW                /* the most that they can become ... */
@@ -36,15 +37,45 @@ struct chain_state {
     bool open; /* the last item is a table, which further tables go into */
 };
 
+/* ---- what the table says of an op ---- */
+
+DEVICE int shape_of(int op)
+{
+#define MOT_SHAPE_OF(shape, ID, stem) \
+    case MOT_OP_##ID: \
+        return MOTLEY_SHAPE_##shape;
+    switch (op) {
+        MOT_OPS(MOT_SHAPE_OF)
+    default:
+        return MOTLEY_SHAPE_POINT;
+    }
+#undef MOT_SHAPE_OF
+}
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_STATS
+#define MOT_IF_STATS(ID, stem) \
+    case MOT_OP_##ID: \
+        return MOT_##ID##_NEEDS;
+DEVICE int needs_of(int op)
+{
+    switch (op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        return 0;
+    }
+}
+#include "kernels/shapes_off.h"
+
+DEVICE uint32_t fill_word(const mot_step &step)
+{
+    return step.fill[0] | (uint32_t)step.fill[1] << 8 | (uint32_t)step.fill[2] << 16 | (uint32_t)step.fill[3] << 24;
+}
+
 /* How many channels hold colour. */
 template <int FORMAT> DEVICE int colors_of(int channels)
 {
     return FORMAT == MOT_FORMAT_GREY ? 1 : FORMAT == MOT_FORMAT_STRIDED ? mot_color_channels(channels) : 3;
-}
-
-DEVICE uint32_t byte_of(uint32_t word, int c)
-{
-    return word >> (8 * c) & 0xFF;
 }
 
 template <int FORMAT> DEVICE uint8_t luma_of(uint32_t word, int channels)

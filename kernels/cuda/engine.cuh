@@ -66,39 +66,6 @@ DEVICE uint32_t (*output_table())[256]
 /* What an evaluated pixel is made from: pixels of the box, through the spatial op if there is one. */
 enum source_kind { FROM_BOX, FROM_FIXED, FROM_BETWEEN, FROM_STENCIL };
 
-DEVICE int shape_of(int op)
-{
-#define MOT_SHAPE_OF(shape, ID, stem) \
-    case MOT_OP_##ID: \
-        return MOTLEY_SHAPE_##shape;
-    switch (op) {
-        MOT_OPS(MOT_SHAPE_OF)
-    default:
-        return MOTLEY_SHAPE_POINT;
-    }
-#undef MOT_SHAPE_OF
-}
-
-#include "kernels/shapes_off.h"
-#undef MOT_IF_STATS
-#define MOT_IF_STATS(ID, stem) \
-    case MOT_OP_##ID: \
-        return MOT_##ID##_NEEDS;
-DEVICE int needs_of(int op)
-{
-    switch (op) {
-        MOT_OPS(MOT_BY_SHAPE)
-    default:
-        return 0;
-    }
-}
-#include "kernels/shapes_off.h"
-
-DEVICE uint32_t fill_word(const mot_step &step)
-{
-    return step.fill[0] | (uint32_t)step.fill[1] << 8 | (uint32_t)step.fill[2] << 16 | (uint32_t)step.fill[3] << 24;
-}
-
 /* Calls body(x, y) for the tile's groups of four pixels, a warp's 32 lanes side by side; whole warps take part, lanes
  * without pixels get x = -1. */
 template <class BODY> DEVICE void for_quads(const mot_tile &t, BODY body)
@@ -116,37 +83,6 @@ template <class BODY> DEVICE void for_quads(const mot_tile &t, BODY body)
         y += down, column += right;
         if (column >= across)
             column -= across, y++;
-    }
-}
-
-/* Any type, any strides: through the table of motley_output. */
-DEVICE void store_output(const mot_view &out, int x, int y, const uint32_t px[4])
-{
-    for (int c = 0; c < out.channels; c++) {
-        uint8_t *p = address(out, x, y) + c * out.channel;
-        uint32_t bits[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            bits[i] = output_table()[c][byte_of(px[i], c)];
-        if (e.output_dtype == MOTLEY_F32 && out.pixel == 4 && x + 4 <= out.width && aligned(p, 16)) {
-            *(uint4 *)p = make_uint4(bits[0], bits[1], bits[2], bits[3]);
-            continue;
-        }
-        if (out.pixel == 2 && e.output_dtype >= MOTLEY_F16 && x + 4 <= out.width && aligned(p, 8)) {
-            *(uint2 *)p = make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
-            continue;
-        }
-#pragma unroll
-        for (int i = 0; i < 4; i++, p += out.pixel) {
-            if (x + i >= out.width)
-                break;
-            if (e.output_dtype == MOTLEY_F32)
-                *(uint32_t *)p = bits[i];
-            else if (e.output_dtype == MOTLEY_U8)
-                *p = (uint8_t)bits[i];
-            else
-                *(uint16_t *)p = (uint16_t)bits[i];
-        }
     }
 }
 
@@ -250,18 +186,12 @@ template <int FORMAT, int SOURCE, bool OUTPUT> static __device__ __noinline__ vo
                 stencil_quad(taps, e.step[e.spatial].op, &e.step[e.spatial].arg, colors_of<FORMAT>(channels),
                              e.src.width, e.src.height, x, y, px);
             else
-#pragma unroll 1
-                for (int i = 0; i < 4; i++) {
-                    uint32_t v = warp_between(e.plan, taps, channels, fill, x + i, y);
-                    if (e.premultiplied)
-                        v = unpremultiplied(v, channels);
-                    px[0] = px[1], px[1] = px[2], px[2] = px[3], px[3] = v;
-                }
+                warp_between_quad(e.plan, taps, channels, fill, e.premultiplied, x, y, px);
             apply_chain<FORMAT>(e.work, items, channels, x, y, px);
         }
         if (OUTPUT) {
             if (x >= 0)
-                store_output(to, x, y, px);
+                store_output(to, e.output_dtype, output_table(), x, y, px);
         } else if (quick) {
             flush_pieces(to, x, y, px, stage);
         } else if (strided) {
@@ -272,11 +202,13 @@ template <int FORMAT, int SOURCE, bool OUTPUT> static __device__ __noinline__ vo
     });
 }
 
-/* Whether write_stencil() can do it: whole rows in the box and nothing left to do to them, which leave in 16-byte pieces. */
+/* Whether write_stencil() can do it: whole rows in the box, nothing left to do to them, and they leave in 16-byte
+ * pieces. */
 template <int FORMAT> DEVICE bool stencil_by_rows(int items)
 {
     return (FORMAT == MOT_FORMAT_RGB || FORMAT == MOT_FORMAT_PLANES || FORMAT == MOT_FORMAT_GREY) && items == 0 &&
-           !e.strided_work && e.in.width == e.src.width && e.src.width >= 16 && comes_in_bulk<FORMAT>(e.in, e.work_view);
+           !e.strided_work && e.in.width == e.src.width && e.src.width >= 16 &&
+           comes_in_bulk<FORMAT>(e.in, e.work_view);
 }
 
 template <int FORMAT> static __device__ __noinline__ void write_stencil()

@@ -45,34 +45,6 @@ struct state {
     unsigned long long luma;
 };
 
-DEVICE int shape_of(int op)
-{
-#define MOT_SHAPE_OF(shape, ID, stem) \
-    case MOT_OP_##ID: \
-        return MOTLEY_SHAPE_##shape;
-    switch (op) {
-        MOT_OPS(MOT_SHAPE_OF)
-    default:
-        return MOTLEY_SHAPE_POINT;
-    }
-#undef MOT_SHAPE_OF
-}
-
-#include "kernels/shapes_off.h"
-#undef MOT_IF_STATS
-#define MOT_IF_STATS(ID, stem) \
-    case MOT_OP_##ID: \
-        return MOT_##ID##_NEEDS;
-DEVICE int needs_of(int op)
-{
-    switch (op) {
-        MOT_OPS(MOT_BY_SHAPE)
-    default:
-        return 0;
-    }
-}
-#include "kernels/shapes_off.h"
-
 DEVICE state &state_of(const mot_large_job &job)
 {
     return ((state *)job.states)[blockIdx.y];
@@ -152,9 +124,7 @@ DEVICE bool append(chain &c, chain_state &n, const mot_step &step, int shape, in
     else if (shape == MOTLEY_SHAPE_COLOR)
         chain_append(c, n, CHAIN_COLOR, &step, none, 0);
     else
-        chain_append(c, n, CHAIN_ERASE, &step, mot_erase_rect(step.op, width, height, &step.arg),
-                     step.fill[0] | (uint32_t)step.fill[1] << 8 | (uint32_t)step.fill[2] << 16 |
-                         (uint32_t)step.fill[3] << 24);
+        chain_append(c, n, CHAIN_ERASE, &step, mot_erase_rect(step.op, width, height, &step.arg), fill_word(step));
     return true;
 }
 
@@ -193,8 +163,7 @@ DEVICE void plan_spatial(state &s, const mot_step &step, int width, int height, 
     const bool warp = shape_of(step.op) == MOTLEY_SHAPE_WARP;
     if (threadIdx.x == 0) {
         s.source = FROM_STENCIL;
-        s.fill =
-            step.fill[0] | (uint32_t)step.fill[1] << 8 | (uint32_t)step.fill[2] << 16 | (uint32_t)step.fill[3] << 24;
+        s.fill = fill_word(step);
         if (warp) {
             mot_warp_make_plan(step.op, width, height, &step.arg, step.interpolation, &s.plan);
             s.source = s.plan.path == MOT_WARP_FIXED    ? FROM_FIXED
@@ -433,43 +402,12 @@ struct writer {
     uint32_t *stage;
 };
 
-DEVICE void write_output(const writer &w, int x, int y, const uint32_t px[4])
-{
-    for (int c = 0; c < w.to.channels; c++) {
-        uint8_t *p = address(w.to, x, y) + c * w.to.channel;
-        uint32_t bits[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            bits[i] = w.table[c][byte_of(px[i], c)];
-        const bool whole = x + 4 <= w.to.width;
-        if (w.dtype == MOTLEY_F32 && w.to.pixel == 4 && whole && aligned(p, 16)) {
-            *(uint4 *)p = make_uint4(bits[0], bits[1], bits[2], bits[3]);
-            continue;
-        }
-        if (w.dtype >= MOTLEY_F16 && w.to.pixel == 2 && whole && aligned(p, 8)) {
-            *(uint2 *)p = make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
-            continue;
-        }
-#pragma unroll
-        for (int i = 0; i < 4; i++, p += w.to.pixel) {
-            if (x + i >= w.to.width)
-                break;
-            if (w.dtype == MOTLEY_F32)
-                *(uint32_t *)p = bits[i];
-            else if (w.dtype == MOTLEY_U8)
-                *p = (uint8_t)bits[i];
-            else
-                *(uint16_t *)p = (uint16_t)bits[i];
-        }
-    }
-}
-
 template <int FORMAT> DEVICE void write_quad(const writer &w, int x, int y, const uint32_t px[4])
 {
     if (w.dtype < 0)
         put<FORMAT>(w.to, w.strided, x, y, px, w.stage);
     else if (x >= 0)
-        write_output(w, x, y, px);
+        store_output(w.to, w.dtype, w.table, x, y, px);
 }
 
 /* Rows whose positions are sums along them: a thread does SPAN pixels, after it has summed up to the first of them. */
@@ -492,7 +430,7 @@ static __device__ __noinline__ void double_rows(const state &s, const TAPS &taps
             }
             apply_chain<FORMAT>(after, s.after_items, channels, x, y, px);
             if (w.dtype >= 0) {
-                write_output(w, x, y, px);
+                store_output(w.to, w.dtype, w.table, x, y, px);
                 continue;
             }
             for (int k = 0; k < 4 && x + k < end; k++)
@@ -527,13 +465,7 @@ static __device__ __noinline__ void write_tiles(const state &s, const mot_step *
             } else if (SOURCE == FROM_STENCIL) {
                 stencil_quad(taps, step->op, &step->arg, colors_of<FORMAT>(channels), width, height, x, y, px);
             } else {
-#pragma unroll 1
-                for (int i = 0; i < 4; i++) {
-                    uint32_t v = warp_between(s.plan, taps, channels, fill, x + i, y);
-                    if (taps.premultiply)
-                        v = unpremultiplied(v, channels);
-                    px[0] = px[1], px[1] = px[2], px[2] = px[3], px[3] = v;
-                }
+                warp_between_quad(s.plan, taps, channels, fill, taps.premultiply, x, y, px);
             }
             apply_chain<FORMAT>(after, after_items, channels, x, y, px);
         }

@@ -58,6 +58,11 @@ DEVICE bool aligned(const void *p, uintptr_t to)
     return ((uintptr_t)p & (to - 1)) == 0;
 }
 
+DEVICE uint32_t byte_of(uint32_t word, int c)
+{
+    return word >> (8 * c) & 0xFF;
+}
+
 /* Four pixels from the words of a format, and back. */
 DEVICE void unpack_rgb(uint32_t a, uint32_t b, uint32_t c, uint32_t px[4])
 {
@@ -209,6 +214,39 @@ DEVICE void flush_pieces(const mot_view &v, int x, int y, const uint32_t px[4], 
     if (lane < 24 && offset >= 0)
         *(uint4 *)(v.data + offset + 16 * (piece - leader / 4 * 3)) = ((const uint4 *)stage)[piece];
     __syncwarp();
+}
+
+/* Writes a motley_output of any type and any strides: each byte as what `table` [channels][256] has for it. */
+DEVICE void store_output(const mot_view &out, int dtype, const uint32_t (*table)[256], int x, int y,
+                         const uint32_t px[4])
+{
+    for (int c = 0; c < out.channels; c++) {
+        uint8_t *p = address(out, x, y) + c * out.channel;
+        uint32_t bits[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            bits[i] = table[c][byte_of(px[i], c)];
+        const bool whole = x + 4 <= out.width;
+        if (dtype == MOTLEY_F32 && out.pixel == 4 && whole && aligned(p, 16)) {
+            *(uint4 *)p = make_uint4(bits[0], bits[1], bits[2], bits[3]);
+            continue;
+        }
+        if (dtype >= MOTLEY_F16 && out.pixel == 2 && whole && aligned(p, 8)) {
+            *(uint2 *)p = make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
+            continue;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++, p += out.pixel) {
+            if (x + i >= out.width)
+                break;
+            if (dtype == MOTLEY_F32)
+                *(uint32_t *)p = bits[i];
+            else if (dtype == MOTLEY_U8)
+                *p = (uint8_t)bits[i];
+            else
+                *(uint16_t *)p = (uint16_t)bits[i];
+        }
+    }
 }
 
 #endif

@@ -105,6 +105,20 @@ DEVICE uint32_t warp_between(const mot_warp_plan &plan, const TAPS &taps, int ch
     return out;
 }
 
+/* Four neighbouring outputs, one after the other: together they would need too many registers. */
+template <class TAPS>
+DEVICE void warp_between_quad(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill,
+                              bool premultiplied, int x, int y, uint32_t px[4])
+{
+#pragma unroll 1
+    for (int i = 0; i < 4; i++) {
+        uint32_t v = warp_between(plan, taps, channels, fill, x + i, y);
+        if (premultiplied)
+            v = unpremultiplied(v, channels);
+        px[0] = px[1], px[1] = px[2], px[2] = px[3], px[3] = v;
+    }
+}
+
 /* Sums of bytes 0 and 2, and of bytes 1 and 3, side by side in 16 bits each. */
 struct word_sum {
     uint32_t even, odd;
@@ -123,8 +137,9 @@ DEVICE word_sum sum_of_three(const uint8_t *middle, int pitch, int at)
     return add_word(s, *(const uint32_t *)(middle + at + pitch));
 }
 
-/* Sixteen bytes of a row that lies in shared memory, neighbours `STEP` bytes (1 or 3) apart: in place of unpacking pixels,
- * the sums of columns are moved by STEP bytes and added. Bytes without a left or right neighbour come out as they are. */
+/* Sixteen bytes of a row that lies in shared memory, neighbours `STEP` bytes (1 or 3) apart: in place of unpacking
+ * pixels, the sums of columns are moved by STEP bytes and added. Bytes without a left or right neighbour come out as
+ * they are. */
 template <int STEP>
 DEVICE uint4 stencil_bytes(int op, const mot_arg *arg, const uint8_t *row, int pitch, int at)
 {
