@@ -2,11 +2,14 @@
 /* Times policies and ops on the GPU against a device-to-device copy of the same bytes in the same run, and prints one
  * JSON object a line.
  *
- *     bench_cuda [--set NAME] [--runs N]        sets: targets, ops, batches (default: all)
- *     bench/cuda_results.py build               runs it and writes a dated file into bench/results/
+ *     bench_cuda [--set NAME] [--runs N]        sets: targets, ops, batches, sizes, mixed, graph, fused, large, all
+ *     bench/cuda_results.py build               runs all and writes a dated file into bench/results/
  *
- * Each measurement: `buffers` copies of the batch, together several times the L2 cache, are refreshed from the
- * originals; then each is timed once between two events; this is repeated. Shown is the median. */
+ * Each measurement has a context of its own. `buffers` copies of the batch, together several times the L2 cache, are
+ * refreshed from the originals; then each is timed once between two events; this is repeated. Shown is the median.
+ * `launches` are what a call queues, counted in a graph captured from one: kernels, copies and fills. `workspace` is
+ * what the context holds afterwards, in bytes. */
+#include "bench/convert.h"
 #include "motley.h"
 #include "tests/inputs.h"
 
@@ -16,8 +19,13 @@
 
 #define MAX_BUFFERS 64
 #define MAX_TIMES 512
+#define MAX_NODES 4096
+#define DISTINCT 256 /* pictures that are made; a larger batch repeats them */
+#define CHANNELS 3
 
+static const float mean[3] = { 0.485f, 0.456f, 0.406f }, std[3] = { 0.229f, 0.224f, 0.225f }; /* ImageNet's */
 static int runs = 12;
+static const char *set; /* that is measured now */
 static motley_context *context;
 static cudaStream_t stream;
 
@@ -34,52 +42,113 @@ static void need_cuda(cudaError_t code)
     need(code == cudaSuccess, cudaGetErrorString(code));
 }
 
+static void *allocate(size_t bytes)
+{
+    void *const memory = malloc(bytes);
+    need(memory != NULL, "no memory");
+    return memory;
+}
+
 static int by_value(const void *a, const void *b)
 {
     const float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
 }
 
+/* ---- the images ---- */
+
 /* The images of a batch, and buffers to work on. */
 typedef struct work {
-    size_t count, bytes;
-    int side, channels, buffers;
-    motley_layout layout;
+    motley_batch batch;   /* data and images differ between buffers: batch_of */
+    motley_image *images; /* [buffers][count]; NULL: one size */
+    char size[24];        /* of an image, for the reader */
+    size_t bytes;
+    int buffers;
     uint8_t *original, *buffer[MAX_BUFFERS];
+    uint16_t *output[MAX_BUFFERS]; /* the fused last step's, where it is measured */
     cudaEvent_t begin[MAX_BUFFERS], end[MAX_BUFFERS];
     float copy_us;
 } work;
 
-static void work_make(work *w, size_t count, int side, int channels, motley_layout layout)
+/* A smooth picture with some noise, as photographs are. */
+static void paint(uint8_t *out, int width, int height, motley_layout layout, uint64_t *state)
 {
-    *w = (work){ .count = count, .side = side, .channels = channels, .layout = layout };
-    const size_t each = (size_t)side * (size_t)side * (size_t)channels;
-    w->bytes = count * each;
-    w->buffers = (int)((size_t)300000000 / w->bytes);
-    w->buffers = w->buffers < 3 ? 3 : w->buffers > MAX_BUFFERS ? MAX_BUFFERS : w->buffers;
-    uint8_t *host = malloc(w->bytes);
-    need(host != NULL, "no memory");
-    uint64_t state = 1;
-    for (size_t i = 0; i < count; i++) { /* a smooth picture with some noise, as photographs are */
-        const int a = (int)(input_random(&state) % 200), b = (int)(input_random(&state) % 7) - 3;
-        for (int y = 0; y < side; y++)
-            for (int x = 0; x < side; x++)
-                for (int c = 0; c < channels; c++) {
-                    const int wave = (x * (c + 1) / 3 + y * b / 2) & 127;
-                    const int v = a + (wave < 64 ? wave : 127 - wave) + (int)(input_random(&state) % 12);
-                    const size_t at = layout == MOTLEY_CHW ? ((size_t)c * (size_t)side + (size_t)y) * (size_t)side + (size_t)x
-                                                           : ((size_t)y * (size_t)side + (size_t)x) * (size_t)channels + (size_t)c;
-                    host[i * each + at] = (uint8_t)(v > 255 ? 255 : v);
-                }
-    }
-    need_cuda(cudaMalloc((void **)&w->original, w->bytes));
-    need_cuda(cudaMemcpy(w->original, host, w->bytes, cudaMemcpyHostToDevice));
-    free(host);
+    const int a = (int)(input_random(state) % 200), b = (int)(input_random(state) % 7) - 3;
+    const size_t pixel = layout == MOTLEY_CHW ? 1 : CHANNELS;
+    const size_t channel = layout == MOTLEY_CHW ? (size_t)width * (size_t)height : 1;
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            for (int c = 0; c < CHANNELS; c++) {
+                const int wave = (x * (c + 1) / 3 + y * b / 2) & 127;
+                const int v = a + (wave < 64 ? wave : 127 - wave) + (int)(input_random(state) % 12);
+                out[((size_t)y * (size_t)width + (size_t)x) * pixel + (size_t)c * channel] =
+                    (uint8_t)(v > 255 ? 255 : v);
+            }
+}
+
+static void make_buffers(work *w, size_t bytes)
+{
+    const size_t enough = (size_t)300000000 / bytes;
+    w->bytes = bytes;
+    w->buffers = enough < 3 ? 3 : enough > MAX_BUFFERS ? MAX_BUFFERS : (int)enough;
+    need_cuda(cudaMalloc((void **)&w->original, bytes));
     for (int i = 0; i < w->buffers; i++) {
-        need_cuda(cudaMalloc((void **)&w->buffer[i], w->bytes));
+        need_cuda(cudaMalloc((void **)&w->buffer[i], bytes));
         need_cuda(cudaEventCreate(&w->begin[i]));
         need_cuda(cudaEventCreate(&w->end[i]));
     }
+}
+
+static void work_make(work *w, size_t count, int width, int height, motley_layout layout)
+{
+    *w = (work){ .batch = { .count = count, .channels = CHANNELS, .layout = layout } };
+    w->batch.width = width;
+    w->batch.height = height;
+    snprintf(w->size, sizeof w->size, "%dx%d", width, height);
+    const size_t each = (size_t)width * (size_t)height * CHANNELS, made = count < DISTINCT ? count : DISTINCT;
+    make_buffers(w, count * each);
+    uint8_t *const host = allocate(made * each);
+    uint64_t state = 1;
+    for (size_t i = 0; i < made; i++)
+        paint(host + i * each, width, height, layout, &state);
+    for (size_t i = 0; i < count; i += made) {
+        const size_t here = count - i < made ? count - i : made;
+        need_cuda(cudaMemcpy(w->original + i * each, host, here * each, cudaMemcpyHostToDevice));
+    }
+    free(host);
+}
+
+/* Images of many sizes, HWC, each at a multiple of 256 bytes as allocators place them. */
+static void work_make_mixed(work *w, size_t count, int low, int high)
+{
+    *w = (work){ .batch = { .count = count, .channels = CHANNELS } };
+    snprintf(w->size, sizeof w->size, "%d..%d a side", low, high);
+    motley_image *const image = allocate(count * sizeof *image);
+    size_t *const at = allocate(count * sizeof *at), bytes = 0;
+    uint64_t state = 1;
+    for (size_t i = 0; i < count; i++) {
+        const int width = low + (int)(input_random(&state) % (uint64_t)(high - low + 1));
+        const int height = low + (int)(input_random(&state) % (uint64_t)(high - low + 1));
+        image[i] = (motley_image){ .width = width, .height = height, .row_stride = CHANNELS * width,
+                                   .pixel_stride = CHANNELS, .channel_stride = 1 };
+        at[i] = bytes;
+        bytes += ((size_t)width * (size_t)height * CHANNELS + 255) & ~(size_t)255;
+    }
+    make_buffers(w, bytes);
+    uint8_t *const host = calloc(1, bytes);
+    need(host != NULL, "no memory");
+    w->images = allocate((size_t)w->buffers * count * sizeof *w->images);
+    for (size_t i = 0; i < count; i++) {
+        paint(host + at[i], image[i].width, image[i].height, MOTLEY_HWC, &state);
+        for (int b = 0; b < w->buffers; b++) {
+            image[i].data = w->buffer[b] + at[i];
+            w->images[(size_t)b * count + i] = image[i];
+        }
+    }
+    need_cuda(cudaMemcpy(w->original, host, bytes, cudaMemcpyHostToDevice));
+    free(host);
+    free(image);
+    free(at);
 }
 
 static void work_drop(work *w)
@@ -87,47 +156,165 @@ static void work_drop(work *w)
     cudaFree(w->original);
     for (int i = 0; i < w->buffers; i++) {
         cudaFree(w->buffer[i]);
+        cudaFree(w->output[i]);
         cudaEventDestroy(w->begin[i]);
         cudaEventDestroy(w->end[i]);
     }
+    free(w->images);
 }
 
+static motley_batch batch_of(const work *w, int i)
+{
+    motley_batch b = w->batch;
+    b.data = w->images ? NULL : w->buffer[i];
+    b.images = w->images ? w->images + (size_t)i * b.count : NULL;
+    return b;
+}
+
+static void refresh(const work *w, int i)
+{
+    need_cuda(cudaMemcpyAsync(w->buffer[i], w->original, w->bytes, cudaMemcpyDeviceToDevice, stream));
+}
+
+/* ---- what is timed ---- */
+
+typedef enum how {
+    COPY,     /* the batch's bytes, device to device */
+    CALL,     /* motley_apply in place */
+    REPLAY,   /* a CUDA graph of that, which draws anew from a counter in device memory */
+    FUSED,    /* motley_apply to normalised f16 CHW */
+    SEPARATE, /* motley_apply in place, then a plain kernel that converts (bench/convert.cu) */
+    CONVERT   /* that kernel */
+} how;
+static const char *const how_names[] = { "copy", "call", "replay", "fused", "separate", "convert" };
+
 typedef struct subject {
-    const char *name;
-    const motley_policy *policy; /* NULL: a copy */
+    how how;
+    const char *name;            /* of the policy or op */
+    const motley_policy *policy; /* NULL: none is applied */
+    cudaGraphExec_t replay[MAX_BUFFERS];
+    uint64_t *counters; /* device memory [MAX_BUFFERS][2]: {epoch, first} of each buffer's replay, or NULL */
 } subject;
+
+static void apply(const work *w, const subject *s, int i, uint32_t epoch)
+{
+    motley_error error;
+    const motley_batch b = batch_of(w, i);
+    motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
+    if (s->counters)
+        params.counter = s->counters + 2 * i;
+    if (s->how == FUSED) {
+        params.output.batch = w->batch;
+        params.output.batch.data = w->output[i];
+        params.output.batch.dtype = MOTLEY_F16;
+        params.output.batch.layout = MOTLEY_CHW;
+        memcpy(params.output.mean, mean, sizeof mean);
+        memcpy(params.output.std, std, sizeof std);
+    }
+    need(motley_apply(context, s->policy, &b, s->how == FUSED ? NULL : &b, &params, &error) == MOTLEY_OK,
+         error.message);
+}
 
 static void once(const work *w, const subject *s, int i, uint32_t epoch)
 {
-    if (!s->policy) {
-        need_cuda(cudaMemcpyAsync(w->buffer[i], w->original, w->bytes, cudaMemcpyDeviceToDevice, stream));
-        return;
-    }
-    motley_error error;
-    const motley_batch b = { .count = w->count, .channels = w->channels, .layout = w->layout, .data = w->buffer[i],
-                             .width = w->side, .height = w->side };
-    const motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
-    need(motley_apply(context, s->policy, &b, &b, &params, &error) == MOTLEY_OK, error.message);
+    if (s->how == COPY)
+        refresh(w, i);
+    else if (s->how == REPLAY)
+        need_cuda(cudaGraphLaunch(s->replay[i], stream));
+    else if (s->how != CONVERT)
+        apply(w, s, i, epoch);
+    if (s->how == SEPARATE || s->how == CONVERT)
+        need_cuda(bench_convert(w->buffer[i], w->output[i], w->batch.count,
+                                (size_t)w->batch.width * (size_t)w->batch.height, mean, std, stream));
 }
 
-static void measure(work *w, const subject *s)
+/* A graph of what is done with buffer i; not of a replay. */
+static cudaGraph_t capture(const work *w, const subject *s, int i)
 {
-    float us[MAX_TIMES];
-    double host_us[MAX_TIMES];
+    cudaGraph_t graph;
+    need_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    once(w, s, i, 0);
+    need_cuda(cudaStreamEndCapture(stream, &graph));
+    return graph;
+}
+
+static void make_replays(const work *w, subject *s)
+{
+    subject call = *s;
+    call.how = CALL;
+    once(w, &call, 0, 0); /* a capture allocates nothing */
+    for (int i = 0; i < w->buffers; i++) {
+        cudaGraph_t graph = capture(w, &call, i);
+        need_cuda(cudaGraphInstantiate(&s->replay[i], graph, 0));
+        need_cuda(cudaGraphDestroy(graph));
+    }
+}
+
+/* How many kernels, copies and fills are queued. */
+static int launches(const work *w, const subject *s)
+{
+    subject queued = *s;
+    queued.how = s->how == REPLAY ? CALL : s->how;
+    cudaGraph_t graph = capture(w, &queued, 0);
+    static cudaGraphNode_t node[MAX_NODES];
+    size_t nodes = MAX_NODES;
+    int found = 0;
+    need_cuda(cudaGraphGetNodes(graph, node, &nodes));
+    need(nodes < MAX_NODES, "a call queues more than can be counted");
+    for (size_t i = 0; i < nodes; i++) {
+        enum cudaGraphNodeType type;
+        need_cuda(cudaGraphNodeGetType(node[i], &type));
+        found += type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeMemcpy || type == cudaGraphNodeTypeMemset;
+    }
+    need_cuda(cudaGraphDestroy(graph));
+    return found;
+}
+
+static void open_context(void)
+{
+    motley_error error;
+    const motley_context_params params = { .backend = MOTLEY_BACKEND_CUDA };
+    need(motley_context_create(&params, &context, &error) == MOTLEY_OK, error.message);
+}
+
+static void set_counters(const subject *s, uint32_t epoch)
+{
+    uint64_t counters[MAX_BUFFERS][2];
+    for (uint32_t i = 0; i < MAX_BUFFERS; i++) {
+        counters[i][0] = epoch + i;
+        counters[i][1] = 0;
+    }
+    need_cuda(cudaMemcpy(s->counters, counters, sizeof counters, cudaMemcpyHostToDevice));
+}
+
+static void measure(work *w, subject *s)
+{
+    float us[MAX_TIMES], host_us[MAX_TIMES];
     int n = 0;
-    for (int run = -1; run < runs && n + w->buffers <= MAX_TIMES; run++) {
+    motley_error error;
+    size_t workspace;
+    open_context();
+    if (s->how == REPLAY) {
+        need_cuda(cudaMalloc((void **)&s->counters, 2 * MAX_BUFFERS * sizeof *s->counters));
+        set_counters(s, 0);
+        make_replays(w, s);
+    }
+    for (int run = -1; run < runs && n + w->buffers <= MAX_TIMES; run++) { /* the first to warm up */
+        const uint32_t epoch = (uint32_t)((run + 1) * MAX_BUFFERS);
         for (int i = 0; i < w->buffers; i++)
-            need_cuda(cudaMemcpyAsync(w->buffer[i], w->original, w->bytes, cudaMemcpyDeviceToDevice, stream));
+            refresh(w, i);
         need_cuda(cudaStreamSynchronize(stream));
+        if (s->counters)
+            set_counters(s, epoch);
         const int before = n;
         for (int i = 0; i < w->buffers; i++) {
             struct timespec a, b;
             need_cuda(cudaEventRecord(w->begin[i], stream));
             clock_gettime(CLOCK_MONOTONIC, &a);
-            once(w, s, i, (uint32_t)(run * MAX_BUFFERS + i + MAX_BUFFERS));
+            once(w, s, i, epoch + (uint32_t)i);
             clock_gettime(CLOCK_MONOTONIC, &b);
             need_cuda(cudaEventRecord(w->end[i], stream));
-            host_us[before + i] = 1e6 * (double)(b.tv_sec - a.tv_sec) + 1e-3 * (double)(b.tv_nsec - a.tv_nsec);
+            host_us[before + i] = (float)(1e6 * (double)(b.tv_sec - a.tv_sec) + 1e-3 * (double)(b.tv_nsec - a.tv_nsec));
         }
         need_cuda(cudaStreamSynchronize(stream));
         for (int i = 0; i < w->buffers && run >= 0; i++) {
@@ -135,39 +322,57 @@ static void measure(work *w, const subject *s)
             us[n++] *= 1000;
         }
     }
+    need(n > 0, "no run was measured: --runs wants at least 1");
     qsort(us, (size_t)n, sizeof us[0], by_value);
-    float host[MAX_TIMES];
-    for (int i = 0; i < n; i++)
-        host[i] = (float)host_us[i];
-    qsort(host, (size_t)n, sizeof host[0], by_value);
-    const float median = us[n / 2];
-    if (!s->policy)
-        w->copy_us = median;
-    printf("{\"name\": \"%s\", \"count\": %zu, \"side\": %d, \"channels\": %d, \"layout\": \"%s\", \"us\": %.2f, "
-           "\"us_p10\": %.2f, \"us_p90\": %.2f, \"copies\": %.3f, \"img_s\": %.0f, \"host_us\": %.2f, \"n\": %d}\n",
-           s->name, w->count, w->side, w->channels, w->layout == MOTLEY_CHW ? "CHW" : "HWC", median, us[n / 10],
-           us[n - 1 - n / 10], median / w->copy_us, 1e6 * (double)w->count / median, host[n / 2], n);
+    qsort(host_us, (size_t)n, sizeof host_us[0], by_value);
+    if (s->how == COPY)
+        w->copy_us = us[n / 2];
+    const int queued = launches(w, s);
+    need(motley_context_workspace(context, NULL, NULL, &workspace, &error) == MOTLEY_OK, error.message);
+    printf("{\"set\": \"%s\", \"name\": \"%s\", \"how\": \"%s\", \"count\": %zu, \"size\": \"%s\", \"channels\": %d, "
+           "\"layout\": \"%s\", \"bytes\": %zu, \"us\": %.2f, \"us_p10\": %.2f, \"us_p90\": %.2f, \"copies\": %.3f, "
+           "\"img_s\": %.0f, \"host_us\": %.2f, \"launches\": %d, \"workspace\": %zu, \"n\": %d}\n",
+           set, s->name, how_names[s->how], w->batch.count, w->size, CHANNELS,
+           w->batch.layout == MOTLEY_CHW ? "CHW" : "HWC", w->bytes, us[n / 2], us[n / 10], us[n - 1 - n / 10],
+           us[n / 2] / w->copy_us, 1e6 * (double)w->batch.count / us[n / 2], host_us[n / 2], queued, workspace, n);
     fflush(stdout);
+    if (s->how == REPLAY) {
+        for (int i = 0; i < w->buffers; i++)
+            need_cuda(cudaGraphExecDestroy(s->replay[i]));
+        need_cuda(cudaFree(s->counters));
+    }
+    motley_context_destroy(context);
 }
 
 static void copy(work *w)
 {
-    const subject s = { .name = "copy" };
+    subject s = { .how = COPY, .name = "copy" };
     measure(w, &s);
 }
 
-static void policy(work *w, const char *name)
+static motley_policy *builtin(const char *name)
 {
     motley_policy *p;
     motley_error error;
     need(motley_policy_builtin(name, &p, &error) == MOTLEY_OK, error.message);
-    const subject s = { .name = name, .policy = p };
+    return p;
+}
+
+static void policy_by(work *w, const char *name, how how)
+{
+    motley_policy *const p = builtin(name);
+    subject s = { .how = how, .name = name, .policy = p };
     measure(w, &s);
     motley_policy_destroy(p);
 }
 
+static void policy(work *w, const char *name)
+{
+    policy_by(w, name, CALL);
+}
+
 /* Every op with its example's value, as a policy of one step. */
-static void ops(work *w)
+static void every_op(work *w)
 {
     for (int op = 0; op < motley_op_count(); op++) {
         const motley_op_info *info = motley_op_get(op);
@@ -176,48 +381,52 @@ static void ops(work *w)
         char text[200];
         motley_policy *p;
         motley_error error;
-        snprintf(text, sizeof text, info->values_max ? "motley: 1\nname: one\nbranches: [{op: %s, value: %g}]\n"
-                                                     : "motley: 1\nname: one\nbranches: [%s]\n",
+        snprintf(text, sizeof text,
+                 info->values_max ? "motley: 1\nname: one\nbranches: [{op: %s, value: %g}]\n"
+                                  : "motley: 1\nname: one\nbranches: [%s]\n",
                  info->name, info->example);
         need(motley_policy_parse(text, strlen(text), NULL, &p, &error) == MOTLEY_OK, error.message);
-        const subject s = { .name = info->name, .policy = p };
+        subject s = { .how = CALL, .name = info->name, .policy = p };
         measure(w, &s);
         motley_policy_destroy(p);
     }
 }
 
-int main(int argc, char **argv)
+/* The fused output and the separate steps give the same bytes, or neither is timed. */
+static void same_output(const work *w, const char *name)
 {
-    const char *set = "all";
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--set") == 0)
-            set = argv[i + 1];
-        else if (strcmp(argv[i], "--runs") == 0)
-            runs = atoi(argv[i + 1]);
-        else
-            need(0, "usage: bench_cuda [--set targets|ops|batches|all] [--runs N]");
+    const size_t bytes = w->bytes * sizeof(uint16_t);
+    uint8_t *const fused = allocate(bytes), *const separate = allocate(bytes);
+    motley_policy *const p = builtin(name);
+    subject s = { .name = name, .policy = p };
+    open_context();
+    for (int i = 0; i < 2; i++) {
+        s.how = i == 0 ? FUSED : SEPARATE;
+        refresh(w, 0);
+        need_cuda(cudaMemsetAsync(w->output[0], 0xFF, bytes, stream));
+        once(w, &s, 0, 1);
+        need_cuda(cudaStreamSynchronize(stream));
+        need_cuda(cudaMemcpy(i == 0 ? fused : separate, w->output[0], bytes, cudaMemcpyDeviceToHost));
     }
-    const int all = strcmp(set, "all") == 0;
-    motley_error error;
-    struct cudaDeviceProp device;
-    int driver, runtime;
-    need_cuda(cudaGetDeviceProperties(&device, 0));
-    need_cuda(cudaDriverGetVersion(&driver));
-    need_cuda(cudaRuntimeGetVersion(&runtime));
-    printf("{\"device\": \"%s\", \"multiprocessors\": %d, \"cuda_driver\": %d, \"cuda_runtime\": %d, "
-           "\"motley\": \"%s\"}\n",
-           device.name, device.multiProcessorCount, driver, runtime, motley_version());
-    const motley_context_params params = { .backend = MOTLEY_BACKEND_CUDA };
-    need(motley_context_create(&params, &context, &error) == MOTLEY_OK, error.message);
-    need_cuda(cudaStreamCreate(&stream));
+    need(memcmp(fused, separate, bytes) == 0, "the fused output differs from the separate steps'");
+    motley_context_destroy(context);
+    motley_policy_destroy(p);
+    free(fused);
+    free(separate);
+}
+
+/* ---- the sets ---- */
+
+static void targets(void)
+{
     static const struct {
         size_t count;
         int side;
-    } targets[] = { { 256, 224 }, { 1024, 224 }, { 1024, 32 }, { 64, 512 } };
-    for (size_t t = 0; (all || strcmp(set, "targets") == 0) && t < 4; t++)
+    } batches[] = { { 256, 224 }, { 1024, 224 }, { 1024, 32 }, { 64, 512 } };
+    for (size_t t = 0; t < sizeof batches / sizeof batches[0]; t++)
         for (int layout = MOTLEY_HWC; layout <= MOTLEY_CHW; layout++) {
             work w;
-            work_make(&w, targets[t].count, targets[t].side, 3, (motley_layout)layout);
+            work_make(&w, batches[t].count, batches[t].side, batches[t].side, (motley_layout)layout);
             copy(&w);
             policy(&w, "rand_augment");
             policy(&w, "trivial_augment_wide");
@@ -226,21 +435,147 @@ int main(int argc, char **argv)
                 policy(&w, "timm_rand_m9_mstd05_inc1");
             work_drop(&w);
         }
-    for (int layout = MOTLEY_HWC; (all || strcmp(set, "ops") == 0) && layout <= MOTLEY_CHW; layout++) {
+}
+
+static void ops(void)
+{
+    for (int layout = MOTLEY_HWC; layout <= MOTLEY_CHW; layout++) {
         work w;
-        work_make(&w, 256, 224, 3, (motley_layout)layout);
+        work_make(&w, 256, 224, 224, (motley_layout)layout);
         copy(&w);
-        ops(&w);
+        every_op(&w);
         work_drop(&w);
     }
-    if (all || strcmp(set, "batches") == 0)
-        for (size_t n = 1; n <= 4096; n *= 8) {
+}
+
+static void batches(void)
+{
+    for (size_t n = 1; n <= 4096; n *= 8) {
+        work w;
+        work_make(&w, n, 224, 224, MOTLEY_HWC);
+        copy(&w);
+        policy(&w, "rand_augment");
+        work_drop(&w);
+    }
+}
+
+/* As many bytes of each size as 256 images of 224x224 have, but at most 4096 images. */
+static void sizes(void)
+{
+    static const int sides[] = { 32, 64, 96, 128, 224, 384, 512, 768, 1024 };
+    for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++)
+        for (int layout = MOTLEY_HWC; layout <= MOTLEY_CHW; layout++) {
+            const size_t count = (size_t)(256 * 224 * 224 / (sides[i] * sides[i]));
             work w;
-            work_make(&w, n, 224, 3, MOTLEY_HWC);
+            work_make(&w, count < 4096 ? count : 4096, sides[i], sides[i], (motley_layout)layout);
             copy(&w);
             policy(&w, "rand_augment");
+            policy(&w, "trivial_augment_wide");
             work_drop(&w);
         }
-    motley_context_destroy(context);
+}
+
+static void mixed(void)
+{
+    work w;
+    work_make_mixed(&w, 256, 96, 384);
+    copy(&w);
+    policy(&w, "rand_augment");
+    policy(&w, "trivial_augment_wide");
+    work_drop(&w);
+}
+
+static void graph(void)
+{
+    static const struct {
+        size_t count;
+        int side;
+    } batches[] = { { 1, 224 }, { 8, 224 }, { 64, 224 }, { 256, 224 }, { 1024, 224 }, { 4096, 224 }, { 1024, 32 } };
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
+        work w;
+        work_make(&w, batches[i].count, batches[i].side, batches[i].side, MOTLEY_HWC);
+        copy(&w);
+        policy(&w, "rand_augment");
+        policy_by(&w, "rand_augment", REPLAY);
+        work_drop(&w);
+    }
+}
+
+static void fused(void)
+{
+    static const char *const policies[] = { "rand_augment", "trivial_augment_wide" };
+    work w;
+    work_make(&w, 256, 224, 224, MOTLEY_HWC);
+    for (int i = 0; i < w.buffers; i++)
+        need_cuda(cudaMalloc((void **)&w.output[i], w.bytes * sizeof(uint16_t)));
+    copy(&w);
+    subject convert = { .how = CONVERT, .name = "convert" };
+    measure(&w, &convert);
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        same_output(&w, policies[i]);
+        policy_by(&w, policies[i], FUSED);
+        policy_by(&w, policies[i], SEPARATE);
+    }
+    work_drop(&w);
+}
+
+/* Images that shared memory does not hold. */
+static void large(void)
+{
+    static const struct {
+        size_t count;
+        int width, height;
+    } batches[] = { { 4, 2048, 2048 }, { 1, 4000, 3000 } };
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++)
+        for (int layout = MOTLEY_HWC; layout <= MOTLEY_CHW; layout++) {
+            work w;
+            work_make(&w, batches[i].count, batches[i].width, batches[i].height, (motley_layout)layout);
+            copy(&w);
+            policy(&w, "rand_augment");
+            policy(&w, "trivial_augment_wide");
+            work_drop(&w);
+        }
+}
+
+static const struct {
+    const char *name;
+    void (*measure)(void);
+} sets[] = { { "targets", targets }, { "ops", ops },     { "batches", batches }, { "sizes", sizes },
+             { "mixed", mixed },     { "graph", graph }, { "fused", fused },     { "large", large } };
+
+int main(int argc, char **argv)
+{
+    static const char usage[] =
+        "usage: bench_cuda [--set targets|ops|batches|sizes|mixed|graph|fused|large|all] [--runs N]";
+    const char *wanted = "all";
+    for (int i = 1; i < argc; i += 2) {
+        need(i + 1 < argc, usage);
+        if (strcmp(argv[i], "--set") == 0)
+            wanted = argv[i + 1];
+        else if (strcmp(argv[i], "--runs") == 0)
+            runs = atoi(argv[i + 1]);
+        else
+            need(0, usage);
+    }
+    const int all = strcmp(wanted, "all") == 0;
+    int known = all;
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+        known |= strcmp(wanted, sets[i].name) == 0;
+    need(known, usage);
+    struct cudaDeviceProp device;
+    int driver, runtime;
+    need_cuda(cudaGetDeviceProperties(&device, 0));
+    need_cuda(cudaDriverGetVersion(&driver));
+    need_cuda(cudaRuntimeGetVersion(&runtime));
+    printf("{\"device\": \"%s\", \"multiprocessors\": %d, \"cuda_driver\": %d, \"cuda_runtime\": %d, "
+           "\"motley\": \"%s\"}\n",
+           device.name, device.multiProcessorCount, driver, runtime, motley_version());
+    need_cuda(cudaStreamCreate(&stream));
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+        set = sets[i].name;
+        if (all || strcmp(wanted, set) == 0)
+            sets[i].measure();
+    }
+    need_cuda(cudaStreamDestroy(stream));
     return 0;
 }
