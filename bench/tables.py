@@ -38,16 +38,29 @@ def ops(result):
         yield f'| {name} | ' + ' | '.join(cells) + ' |'
 
 
+def cuda_rows(result, *sets):
+    """Rows of these sets of bench_cuda, copies aside. Older results do not name sets: theirs are in 'unnamed'."""
+    return [row for row in result['rows'] if row.get('set', 'unnamed') in sets and row['name'] != 'copy']
+
+
+def images(row):
+    return f'{row["count"]} x {row["size"] if "size" in row else "{0}x{0}".format(row["side"])}'
+
+
+def kib(row):
+    return f'{row["workspace"] / 1024:,.0f} KiB'
+
+
 def cuda(result):
     yield '| images | layout | policy | time | copies of the same bytes | images per second | host time of a call |'
     yield '|---|---|---|---:|---:|---:|---:|'
     policies = ('rand_augment', 'trivial_augment_wide', 'auto_augment_imagenet', 'timm_rand_m9_mstd05_inc1')
     seen = set()
-    for row in result['rows']:
-        key = row['count'], row['side'], row['layout'], row['name']
+    for row in cuda_rows(result, 'targets', 'batches', 'unnamed'):
+        key = images(row), row['layout'], row['name']
         if row['name'] in policies and key not in seen:
             seen.add(key)
-            yield (f'| {row["count"]} x {row["side"]}x{row["side"]} | {row["layout"]} | `{row["name"]}` | {row["us"]:.1f} us '
+            yield (f'| {images(row)} | {row["layout"]} | `{row["name"]}` | {row["us"]:.1f} us '
                    f'| **{row["copies"]:.2f}** | {row["img_s"]:,.0f} | {row["host_us"]:.1f} us |')
     yield ''
     yield (f'RGB in place on one {result["device"]}; medians, buffers rotating through several times the L2 cache; commit '
@@ -56,13 +69,68 @@ def cuda(result):
 
 
 def cuda_ops(result):
-    first = next(i for i, row in enumerate(result['rows']) if row['name'] == 'identity')
-    rows = [row for row in result['rows'][first:] if row['side'] == 224 and row['count'] == 256 and row['name'] != 'copy']
+    rows = cuda_rows(result, 'ops', 'unnamed')
+    first = next((i for i, row in enumerate(rows) if row['name'] == 'identity'), len(rows))
+    rows = [row for row in rows[first:] if images(row) == '256 x 224x224']
     yield '| op | HWC: us | of the copy rate | CHW: us | of the copy rate |'
     yield '|---|---:|---:|---:|---:|'
     for name in dict.fromkeys(row['name'] for row in rows):
         cells = [next(r for r in rows if r['name'] == name and r['layout'] == layout) for layout in ('HWC', 'CHW')]
         yield f'| {name} | ' + ' | '.join(f'{c["us"]:.1f} | {100 / c["copies"]:.0f} %' for c in cells) + ' |'
+
+
+def both_layouts(result, name):
+    """A row for each batch and policy of a set, HWC beside CHW."""
+    rows = cuda_rows(result, name)
+    if rows:
+        yield '| images | policy | HWC: us | copies (share) | CHW: us | copies (share) | launches | workspace |'
+        yield '|---|---|' + '---:|' * 6
+    for key in dict.fromkeys((images(row), row['name']) for row in rows):
+        cells = {row['layout']: row for row in rows if (images(row), row['name']) == key}
+        times = ' | '.join(f'{c["us"]:.1f} | **{c["copies"]:.2f}** ({100 / c["copies"]:.0f} %)'
+                           for c in (cells['HWC'], cells['CHW']))
+        yield f'| {key[0]} | `{key[1]}` | {times} | {cells["HWC"]["launches"]} | {kib(cells["HWC"])} |'
+
+
+def cuda_sizes(result):
+    return both_layouts(result, 'sizes')
+
+
+def cuda_large(result):
+    return both_layouts(result, 'large')
+
+
+def cuda_mixed(result):
+    rows = cuda_rows(result, 'mixed')
+    if rows:
+        yield '| images | policy | time | copies | images per second | host time of a call | launches | workspace |'
+        yield '|---|---|' + '---:|' * 6
+    for row in rows:
+        yield (f'| {images(row)} | `{row["name"]}` | {row["us"]:.1f} us | **{row["copies"]:.2f}** '
+               f'| {row["img_s"]:,.0f} | {row["host_us"]:.1f} us | {row["launches"]} | {kib(row)} |')
+
+
+def cuda_graph(result):
+    rows = cuda_rows(result, 'graph')
+    if rows:
+        yield '| images | launches | workspace | of the batch | call: us | host time | replay: us | host time |'
+        yield '|---|' + '---:|' * 7
+    for batch in dict.fromkeys(images(row) for row in rows):
+        call, replay = (next(row for row in rows if images(row) == batch and row['how'] == how)
+                        for how in ('call', 'replay'))
+        yield (f'| {batch} | {call["launches"]} | {kib(call)} | {100 * call["workspace"] / call["bytes"]:.1f} % '
+               + ''.join(f'| {row["us"]:.1f} | {row["host_us"]:.1f} us ' for row in (call, replay)) + '|')
+
+
+def cuda_fused(result):
+    rows = {(row['name'], row['how']): row for row in cuda_rows(result, 'fused')}
+    if rows:
+        yield '| images | policy | fused: us | copies | separate: us | copies | the conversion alone: us | fused is |'
+        yield '|---|---|' + '---:|' * 6
+    for name, fused in ((name, row) for (name, how), row in rows.items() if how == 'fused'):
+        separate, convert = rows[name, 'separate'], rows['convert', 'convert']
+        yield (f'| {images(fused)} | `{name}` | {fused["us"]:.1f} | **{fused["copies"]:.2f}** | {separate["us"]:.1f} '
+               f'| {separate["copies"]:.2f} | {convert["us"]:.1f} | {separate["us"] / fused["us"]:.2f} times faster |')
 
 
 def attempts(result):
@@ -158,8 +226,10 @@ def train_svg(result):
 
 # name of the table: (kind of result, what makes it)
 TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops), 'bench-cuda': ('cuda', cuda),
-          'bench-cuda-ops': ('cuda', cuda_ops), 'bench-attempts': ('attempts', attempts),
-          'bench-peers': ('peers', peers), 'bench-train': ('train', train)}
+          'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
+          'bench-cuda-mixed': ('cuda', cuda_mixed), 'bench-cuda-graph': ('cuda', cuda_graph),
+          'bench-cuda-fused': ('cuda', cuda_fused), 'bench-cuda-large': ('cuda', cuda_large),
+          'bench-attempts': ('attempts', attempts), 'bench-peers': ('peers', peers), 'bench-train': ('train', train)}
 PLOTS = {'doc/train.svg': ('train', train_svg)}
 
 
