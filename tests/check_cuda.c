@@ -2,10 +2,12 @@
 /* The CUDA backend against the CPU's, through the public calls: every op x layout x channels x interpolation x size x
  * value, every built-in policy, canaries around every buffer. One differing byte fails.
  *
- *     check_cuda [--require] [--op NAME] [--policy NAME] [--quick] [--large] [--huge]
+ *     check_cuda [--require] [--op NAME] [--policy NAME] [--quick] [--brief] [--large] [--huge]
  *
- * --large: only what is for images that shared memory does not hold, and the rest by way of the same kernels. --huge: only
- * batches beyond 2^31 bytes.
+ * --quick: fewer layouts, values and images. --brief: a handful of images for each op and policy that still reach every
+ * kind of group of threads, for compute-sanitizer's racecheck, which is slow.
+ * --large: only what is for images that shared memory does not hold, and the rest by way of the same kernels; with
+ * --brief, only the latter. --huge: only batches beyond 2^31 bytes.
  *
  * Without a CUDA device it prints that it skips and exits 77, which `meson test` counts; with --require that is a
  * failure. */
@@ -24,7 +26,8 @@
 
 static motley_context *cuda, *cpu;
 static long cases, failures;
-static int quick;
+static int quick, brief;
+static size_t multiprocessors;
 
 static void need(int ok, const char *what)
 {
@@ -136,7 +139,7 @@ static const struct {
 };
 #define PAIRS (sizeof pairs / sizeof pairs[0])
 
-/* One batch of these sizes, each with `each` values. */
+/* One batch of these sizes, each with `each` values; --brief: each with another one of them. */
 static void check_op_batch(int op, int channels, motley_interpolation interpolation, size_t pair, const input_size *sizes,
                            size_t sizes_count, int each)
 {
@@ -147,9 +150,13 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
     double some[MAX_VALUES][MOTLEY_MAX_VALUES];
     need(src && dst && values, "no memory");
     const int tried = input_values(info, SEED + (uint64_t)op, each, some);
+    /* the first image of --brief has a value that does something: the example, or a matrix with all of its parts */
+    const size_t from = info->values_min == 6 ? 7 : isnan(info->neutral) ? 0 : 1;
     const int in_place = pairs[pair].in_place;
     for (size_t size = 0; size < sizes_count; size++)
         for (int v = 0; v < tried; v++) {
+            if (brief && (size_t)v != (from + size) % (size_t)tried)
+                continue;
             if (info->shape == MOTLEY_SHAPE_BLUR && some[v][0] > 40 && sizes[size].width > 40 && sizes_count > 1)
                 continue;
             add_image(src, pairs[pair].src, sizes[size], channels);
@@ -211,6 +218,37 @@ static void check_op(int op)
                 if (pair < 2 && channels == 3)
                     check_op_batch(op, channels, how, pair, &input_sizes[INPUT_SIZES - 1], 1, quick ? 4 : 8);
             }
+}
+
+/* Few images of each size at which the image kernel takes another number of threads (choose_shape in dispatch/cuda.c),
+ * and of each kind of layout. The largest get a group of CTAs each, or one CTA in a batch that fills the device. */
+static void check_op_brief(int op)
+{
+    static const struct {
+        size_t pair;
+        int channels;
+        input_size size;
+        size_t count;
+        int filled; /* up with small images */
+    } batches[] = {
+        { 0, 3, { 31, 33 }, 4, 0 },   { 0, 3, { 63, 61 }, 1, 0 },   { 0, 3, { 120, 100 }, 1, 0 },
+        { 0, 3, { 160, 130 }, 1, 0 }, { 0, 3, { 160, 130 }, 1, 1 }, { 1, 3, { 33, 31 }, 2, 0 },
+        { 1, 3, { 130, 140 }, 1, 0 }, { 1, 3, { 130, 140 }, 1, 1 }, { 2, 3, { 33, 31 }, 1, 0 },
+        { 3, 3, { 33, 31 }, 1, 0 },   { 0, 1, { 17, 5 }, 2, 0 },    { 0, 2, { 17, 5 }, 1, 0 },
+        { 0, 4, { 33, 31 }, 2, 0 },
+    };
+    static const input_size small[] = { { 1, 1 }, { 5, 3 }, { 3, 17 } };
+    const int interpolations = motley_op_get(op)->shape == MOTLEY_SHAPE_WARP ? 3 : 1;
+    for (int interpolation = 0; interpolation < interpolations; interpolation++)
+        for (size_t b = 0; b < sizeof batches / sizeof batches[0]; b++) {
+            input_size sizes[MAX_IMAGES];
+            size_t n = 0;
+            while (n < batches[b].count)
+                sizes[n++] = batches[b].size;
+            for (; batches[b].filled && n < multiprocessors && n < MAX_IMAGES; n++)
+                sizes[n] = small[n % 3];
+            check_op_batch(op, batches[b].channels, (motley_interpolation)interpolation, batches[b].pair, sizes, n, 8);
+        }
 }
 
 /* Images that no group of CTAs can hold, alone and among others. */
@@ -289,6 +327,24 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
     cudaFree(device);
     free(host);
     free(back);
+}
+
+/* A policy at a few sizes and layouts. */
+static void check_policy_sizes(const char *name)
+{
+    if (brief) {
+        check_policy(name, 2, 160, 130, MOTLEY_HWC, 3, 0);
+        check_policy(name, 2, 33, 31, MOTLEY_CHW, 3, 1);
+        return;
+    }
+    const size_t n = quick ? 64 : 512;
+    check_policy(name, n, 224, 224, MOTLEY_HWC, 3, 0);
+    check_policy(name, n, 224, 224, MOTLEY_CHW, 3, 1);
+    check_policy(name, 2 * n, 32, 32, MOTLEY_HWC, 3, 2);
+    check_policy(name, n / 4, 224, 224, MOTLEY_HWC, 4, 3);
+    check_policy(name, n / 4, 225, 225, MOTLEY_HWC, 3, 4);
+    check_policy(name, n / 4, 28, 28, MOTLEY_HWC, 1, 5);
+    check_policy(name, n / 16, 512, 512, MOTLEY_HWC, 3, 6);
 }
 
 /* The fused last step: every type and both layouts, from both layouts, with and without a dst. */
@@ -559,6 +615,8 @@ int main(int argc, char **argv)
             require = 1;
         else if (strcmp(argv[i], "--quick") == 0)
             quick = 1;
+        else if (strcmp(argv[i], "--brief") == 0)
+            brief = 1;
         else if (strcmp(argv[i], "--large") == 0)
             large = 1;
         else if (strcmp(argv[i], "--huge") == 0)
@@ -568,7 +626,7 @@ int main(int argc, char **argv)
         else if (i + 1 < argc && strcmp(argv[i], "--policy") == 0)
             only_policy = argv[++i];
         else
-            need(0, "usage: check_cuda [--require] [--op NAME] [--policy NAME] [--quick] [--large] [--huge]");
+            need(0, "usage: check_cuda [--require] [--op NAME] [--policy NAME] [--quick] [--brief] [--large] [--huge]");
     }
     motley_error error = { 0 };
     const motley_context_params cpu_params = { .backend = MOTLEY_BACKEND_CPU };
@@ -579,8 +637,12 @@ int main(int argc, char **argv)
         motley_context_destroy(cpu);
         return require ? 1 : SKIPPED;
     }
+    int count;
+    need_cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0), "asking the device");
+    multiprocessors = (size_t)count;
     if (large) {
-        check_large(only_op, only_policy);
+        if (!brief)
+            check_large(only_op, only_policy);
         mot_cuda_large_always(cuda, 1); /* and now what is small, by the same kernels */
     }
     if (huge)
@@ -588,7 +650,10 @@ int main(int argc, char **argv)
     for (int op = 0; op < motley_op_count() && !only_policy && !huge; op++)
         if (!only_op || motley_op_find(only_op) == op) {
             const long before = failures;
-            check_op(op);
+            if (brief)
+                check_op_brief(op);
+            else
+                check_op(op);
             report(motley_op_get(op)->name, before);
         }
     for (size_t i = 0; i < motley_policy_builtin_count() && !only_op && !huge; i++) {
@@ -596,22 +661,17 @@ int main(int argc, char **argv)
         if (only_policy && strcmp(only_policy, name) != 0)
             continue;
         const long before = failures;
-        const size_t n = quick ? 64 : 512;
-        check_policy(name, n, 224, 224, MOTLEY_HWC, 3, 0);
-        check_policy(name, n, 224, 224, MOTLEY_CHW, 3, 1);
-        check_policy(name, 2 * n, 32, 32, MOTLEY_HWC, 3, 2);
-        check_policy(name, n / 4, 224, 224, MOTLEY_HWC, 4, 3);
-        check_policy(name, n / 4, 225, 225, MOTLEY_HWC, 3, 4);
-        check_policy(name, n / 4, 28, 28, MOTLEY_HWC, 1, 5);
-        check_policy(name, n / 16, 512, 512, MOTLEY_HWC, 3, 6);
+        check_policy_sizes(name);
         report(name, before);
     }
     if (!only_op && !only_policy && !huge) {
-        for (int dtype = MOTLEY_U8; dtype <= MOTLEY_BF16; dtype++)
+        for (int dtype = MOTLEY_U8; dtype <= MOTLEY_BF16 && !brief; dtype++)
             for (int layouts = 0; layouts < 8; layouts++)
                 check_output((motley_dtype)dtype, (motley_layout)(layouts & 1), (motley_layout)(layouts >> 1 & 1),
                              layouts >> 2, 48, 70, 53);
-        check_graph(40, 64);
+        if (brief)
+            check_output(MOTLEY_F16, MOTLEY_HWC, MOTLEY_CHW, 0, 2, 160, 130);
+        check_graph(brief ? 4 : 40, brief ? 32 : 64);
         check_refusals();
     }
     printf("%ld images compared, %ld failures\n", cases, failures);
