@@ -17,4 +17,4 @@ for option in "$@"; do
     settings="$settings --config-settings=setup-args=$option"
 done
 python3 -m pip wheel -q --disable-pip-version-check --no-deps -w "$scratch" $settings "$root"
-auditwheel repair -w "$out" "$scratch"/motley-*.whl
+auditwheel repair --exclude libdali.so --exclude libdali_core.so -w "$out" "$scratch"/motley-*.whl

@@ -213,39 +213,193 @@ def test_ffcv(tmp_path, order, device):
         assert torch.equal(torch.stack([rows[i] for i in range(16)]), (u8.float() / 255 - mean) / std)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("with_ids", [True, False])
-def test_dali(device, with_ids):
-    dali, torch = pytest.importorskip("nvidia.dali"), pytest.importorskip("torch")
+# ---- DALI ----
+
+def dali_operator(operator):
+    """Skips where DALI, or this one of its operators, is not there."""
+    pytest.importorskip("nvidia.dali")
+    from motley.adapters import dali
+    if operator == "python":
+        pytest.importorskip("torch")
+    elif dali.why_not_native():
+        pytest.skip(dali.why_not_native())
+    return dali
+
+
+def dali_pipe(operator, device, make, count=16, batch_size=8, **options):
+    """A pipeline over pictures of different sizes, their ids and their numbers again, as `make(nodes)` has it."""
+    dali_operator(operator)
     from nvidia.dali import fn, pipeline_def
+    pictures = [a[:5 + i] for i, a in enumerate(arrays(count))]
 
-    from motley.adapters.dali import augment
-    pictures, epoch = [a[:5 + i] for i, a in enumerate(arrays())], [0]
+    def sample(info):
+        i = info.idx_in_epoch % count
+        return pictures[i], np.int64(i), np.array([i // 5], np.uint8)
 
-    @pipeline_def(batch_size=8, num_threads=2, device_id=0 if device == "cuda" else None, prefetch_queue_depth=1)
+    @pipeline_def(batch_size=batch_size, num_threads=2, device_id=0 if device == "cuda" else None,
+                  prefetch_queue_depth=1, **options)
     def pipeline():
-        images, ids = fn.external_source(
-            lambda sample: (pictures[sample.idx_in_epoch % 16], np.int64(sample.idx_in_epoch % 16)), num_outputs=2,
-            batch=False)
-        return augment(images.gpu() if device == "cuda" else images, ids if with_ids else None,
-                       policy="rand_augment", seed=7, epoch=lambda: epoch[0]), ids
+        images, ids, fifths = fn.external_source(sample, num_outputs=3, batch=False)
+        return make(images.gpu() if device == "cuda" else images, ids, fifths), ids, fifths
     pipe = pipeline()
     pipe.build()
-    passes = []
-    torch.manual_seed(1)
-    for _ in range(2):
-        got = {}
-        for _ in range(2):
-            images, ids = pipe.run()
-            images = images.as_cpu() if device == "cuda" else images
-            got.update({int(ids.at(i)): np.array(images.at(i)) for i in range(8)})
-        passes.append([got[i] for i in range(16)])
-    assert dali.__version__
-    if with_ids:
-        assert same(passes[0], wanted(pictures, range(16))) and same(passes[1], passes[0])
-    else:
-        assert not same(passes[0], passes[1])
-        assert [a.shape for a in passes[0]] == [a.shape for a in pictures]
+    return pipe, pictures
+
+
+def dali_run(pipe, device, batches=2):
+    """The next images of a pipeline, by their ids."""
+    got = {}
+    for _ in range(batches):
+        images, ids, _ = pipe.run()
+        images = images.as_cpu() if device == "cuda" else images
+        got.update({int(ids.at(i)): np.array(images.at(i)) for i in range(len(ids))})
+    return [got[i] for i in sorted(got)]
+
+
+def plain_policy(**options):
+    return dict(policy="rand_augment", seed=7, **options)
+
+
+OPERATORS = ["native", "python"]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_dali(device, operator):
+    dali, epoch = dali_operator(operator), [0]
+    pipe, pictures = dali_pipe(operator, device, lambda images, ids, _: dali.augment(
+        images, ids, epoch=lambda: epoch[0], operator=operator, **plain_policy()))
+    first, again = dali_run(pipe, device), dali_run(pipe, device)
+    assert same(first, wanted(pictures, range(16))) and same(again, first)
+    epoch[0] = 3
+    dali_run(pipe, device)  # a batch may have been asked for before
+    assert same(dali_run(pipe, device), wanted(pictures, range(16), 3))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_dali_batch_of_many_epochs(device, operator):
+    dali = dali_operator(operator)
+    pipe, pictures = dali_pipe(operator, device, lambda images, ids, fifths: dali.augment(
+        images, ids, epoch=fifths, operator=operator, **plain_policy()))
+    want = [wanted(pictures[i:i + 1], [i], i // 5)[0] for i in range(16)]
+    assert same(dali_run(pipe, device), want) and not same(want, wanted(pictures, range(16)))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_dali_without_ids(device, operator):
+    import random
+    dali, torch = dali_operator(operator), pytest.importorskip("torch")
+
+    def passes():
+        random.seed(1)
+        torch.manual_seed(1)
+        pipe, pictures = dali_pipe(operator, device, lambda images, *_: dali.augment(
+            images, policy="rand_augment", operator=operator))
+        return [dali_run(pipe, device) for _ in range(2)], [a.shape for a in pictures]
+    (first, second), shapes = passes()
+    assert not same(first, second) and [a.shape for a in first] == shapes
+    assert same(passes()[0][0], first)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_dali_native_operator_by_its_own_name(device):
+    """Without the adapter: a built-in's name, the pipeline's seed, samples counted, a checkpoint in between."""
+    dali_operator("native")
+    from nvidia.dali import fn
+    policy, options = "trivial_augment_wide", dict(seed=5, enable_checkpointing=True)
+
+    def make(images, *_):
+        return fn.motley.augment(images, policy=policy, seed=9)
+    pipe, pictures = dali_pipe("native", device, make, **options)
+    first, state, second = dali_run(pipe, device), pipe.checkpoint(), dali_run(pipe, device)
+    assert same(first, wanted(pictures, range(16), policy=policy, seed=9))
+    assert same(second, wanted(pictures, range(16, 32), policy=policy, seed=9))
+    resumed, _ = dali_pipe("native", device, make, checkpoint=state, **options)
+    assert same(dali_run(resumed, device), second)
+
+    def of_pipeline(seed):
+        return dali_run(dali_pipe("native", device, lambda images, *_: fn.motley.augment(images, policy=policy),
+                                  seed=seed)[0], device)
+    assert same(of_pipeline(5), of_pipeline(5)) and not same(of_pipeline(5), of_pipeline(6))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("number", ["INT32", "UINT8", "UINT64", "INT16"])
+def test_dali_native_ids_of_any_type(device, number):
+    dali = dali_operator("native")
+    from nvidia.dali import fn, types
+    pipe, pictures = dali_pipe("native", device, lambda images, ids, _: dali.augment(
+        images, fn.cast(ids, dtype=getattr(types, number)), **plain_policy()))
+    assert same(dali_run(pipe, device), wanted(pictures, range(16)))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("case, kind, sentence", [
+    ("policy", ValueError, "no policy 'rand_augmen' is built in"),
+    ("text", ValueError, r"<policy>:\d+:\d+: error: "),
+    ("epoch", ValueError, "epoch is 1073741824, want under 2\\^30"),
+    ("negative", ValueError, "epoch is -1, want 0 to 2\\^30 - 1"),
+    ("ids", TypeError, "ids is of type float, want whole numbers"),
+    ("several", ValueError, "ids of sample 0 has 2 numbers, want one"),
+    ("images", TypeError, "the images are of type float, want uint8"),
+    ("channels", ValueError, "channels is 15, want 1 to 4"),
+    ("empty", ValueError, "sample 0 is 24x0 pixels, want at least one each way")])
+def test_dali_native_says_what_is_wrong(device, case, kind, sentence):
+    dali_operator("native")
+    from nvidia.dali import fn, types
+
+    def make(images, ids, _):
+        if case == "images":
+            images = fn.cast(images, dtype=types.FLOAT)
+        if case == "channels":
+            images = fn.cat(images, images, images, images, images, axis=2)
+        if case == "empty":
+            images = images[:0]
+        if case == "ids":
+            ids = fn.cast(ids, dtype=types.FLOAT)
+        if case == "several":
+            ids = fn.stack(ids, ids)
+        return fn.motley.augment(
+            images, ids, policy={"policy": "rand_augmen", "text": "name: a\nsteps: 1\n"}.get(case, "rand_augment"),
+            epoch={"epoch": 1 << 30, "negative": -1}.get(case, 0))
+    with pytest.raises(kind, match=sentence):
+        dali_run(dali_pipe("native", device, make)[0], device)
+
+
+def test_dali_chooses_its_operator(monkeypatch, tmp_path):
+    dali = dali_operator("native")
+    from nvidia.dali import fn, pipeline_def
+    chosen = []
+    for name in OPERATORS:
+        monkeypatch.setattr(dali, name, lambda stage, images, ids, epoch, name=name: chosen.append(name) or images)
+
+    def choose(**options):
+        @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+        def pipeline():
+            return dali.augment(fn.constant(idata=0), **options)
+        pipeline()
+        return chosen.pop()
+
+    motley.custom_op("nothing_in_dali")(lambda indices, images, values: None)
+    custom = "motley: 1\nname: custom\nfill: 0\nbranches:\n  - {op: nothing_in_dali}\n"
+    assert choose(policy=custom) == "python"
+    assert choose(**plain_policy()) == "native" and choose(operator="python", **plain_policy()) == "python"
+    with pytest.raises(ValueError, match="operator is 'c', want 'native', 'python' or None"):
+        choose(operator="c", **plain_policy())
+    dali.why_not_native.cache_clear()
+    monkeypatch.setattr(dali, "LIBRARY", tmp_path / "libdali_motley.so")
+    try:
+        assert choose(**plain_policy()) == "python"
+        with pytest.raises(RuntimeError, match="was not built: its build option `dali` was not set"):
+            choose(operator="native", **plain_policy())
+        dali.why_not_native.cache_clear()
+        dali.LIBRARY.write_text("not a library")
+        with pytest.warns(RuntimeWarning, match="for another DALI.*; the Python operator is used"):
+            assert choose(**plain_policy()) == "python"
+    finally:
+        dali.why_not_native.cache_clear()
 
 
 # ---- the examples ----

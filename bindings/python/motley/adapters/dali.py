@@ -1,36 +1,91 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVIDIA DALI: a Python operator of its pipelines, on the CPU or the GPU.
+"""NVIDIA DALI: an operator of its pipelines, on the CPU or the GPU.
 
     @pipeline_def(batch_size=256, num_threads=8, device_id=0)
     def pipeline():
         files, labels = fn.readers.file(file_root=...)
         images = fn.decoders.image_random_crop(files, device="mixed", output_type=types.RGB)
-        return augment(fn.resize(images, size=(224, 224)), policy="rand_augment"), labels"""
-import torch
-from nvidia.dali import fn
-from torch.utils.dlpack import from_dlpack, to_dlpack
+        return augment(fn.resize(images, size=(224, 224)), policy="rand_augment"), labels
+
+There are two operators, which give a sample id the same bytes. The native one, `fn.motley.augment`, is C++ and works on
+DALI's own threads and CUDA stream; doc/python.md says how it is built. Where it was not, or for a policy with custom
+operations, Motley is called through DALI's Python operator."""
+import functools
+import pathlib
+import warnings
+
+import numpy
+from nvidia.dali import Pipeline, fn, plugin_manager
+from nvidia.dali.data_node import DataNode
 
 import motley
 from motley.adapters import fresh_seed, policy_of
 
+LIBRARY = pathlib.Path(__file__).with_name("libdali_motley.so")
 
-def augment(images, ids=None, *, policy, seed=0, epoch=0):
+
+@functools.cache
+def why_not_native():
+    """None when `fn.motley.augment` is there, which this loads; else what is missing, as a sentence."""
+    if not LIBRARY.exists():
+        return "Motley's native DALI operator was not built: its build option `dali` was not set"
+    try:
+        plugin_manager.load_library(str(LIBRARY))
+    except RuntimeError as error:
+        return f"Motley's native DALI operator was built for another DALI than this one: {error}"
+    return None
+
+
+def augment(images, ids=None, *, policy, seed=0, epoch=0, operator=None):
     """A DALI node that gives `images` (HWC, uint8, any sizes) augmented, each with a draw of its own.
 
-    ids      a node of the sample ids, one whole number a sample, or None: each batch draws anew
-    epoch    of the draws that ids make: a number, or a callable that gives one, asked once a batch"""
+    ids       a node of the sample ids, one whole number a sample, or None: each batch draws anew
+    epoch     of the draws that ids make: a number; a node of one for each sample; or a callable that gives one, asked
+              once for a batch, which has to be of the pipeline's batch size
+    operator  "native", "python", or None: native where that is possible"""
     stage = motley.Stage(policy_of(policy), seed=seed, layout="hwc")
+    if operator not in (None, "native", "python"):
+        raise motley.ArgumentError(f"operator is {operator!r}, want 'native', 'python' or None")
+    missing = why_not_native()
+    if operator == "native" and missing:
+        raise motley.UnsupportedError(missing)
+    if operator is None:
+        if missing and LIBRARY.exists():
+            warnings.warn(f"{missing}; the Python operator is used", RuntimeWarning, stacklevel=2)
+        operator = "python" if missing or stage.policy.custom_ops else "native"
+    return (native if operator == "native" else python)(stage, images, ids, epoch)
 
-    def run(batch, numbers=None):
-        if numbers is None:
+
+def native(stage, images, ids, epoch):
+    seed = fresh_seed() if ids is None else stage.seed  # without ids the operator counts the samples
+    inputs = [images] if ids is None else [images, ids.cpu() if ids.device == "gpu" else ids]
+    if callable(epoch):
+        size = Pipeline.current().max_batch_size
+        given = fn.external_source(lambda: numpy.full(size, epoch(), numpy.int64))
+    else:
+        given = epoch
+    return fn.motley.augment(*inputs, policy=stage.policy.show(), seed=(seed ^ 1 << 63) - (1 << 63), epoch=given)
+
+
+def python(stage, images, ids, epoch):
+    import torch
+    from torch.utils.dlpack import from_dlpack, to_dlpack
+
+    def numbers_of(column):
+        return torch.stack([number.reshape(()) for number in column]).cpu()
+
+    def run(batch, ids=None, epochs=None):
+        if ids is None:
             return stage(batch, seed=fresh_seed(), sample_ids=range(len(batch)))
-        numbers = torch.stack([number.reshape(()) for number in numbers]).cpu()
-        return stage(batch, epoch=epoch() if callable(epoch) else epoch, sample_ids=numbers)
+        if epochs is None:
+            return stage(batch, epoch=epoch() if callable(epoch) else epoch, sample_ids=numbers_of(ids))
+        ids, epochs = numbers_of(ids).tolist(), numbers_of(epochs).tolist()
+        return [stage([image], epoch=e, sample_ids=[i])[0] for image, i, e in zip(batch, ids, epochs)]
 
     def run_on_cpu(*inputs):
         return [to_dlpack(image) for image in run(*([from_dlpack(item) for item in column] for column in inputs))]
 
-    inputs = [images] if ids is None else [images, ids]
+    inputs = [images] if ids is None else [images, ids, *([epoch] if isinstance(epoch, DataNode) else [])]
     options = {"batch_processing": True, "output_layouts": "HWC"}
     if images.device != "gpu":
         return fn.dl_tensor_python_function(*inputs, function=run_on_cpu, **options)

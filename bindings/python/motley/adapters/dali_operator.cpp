@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fn.motley.augment, an operator of NVIDIA DALI in C++: motley_apply on DALI's own buffers, threads and stream.
+ *
+ * DALI promises no binary interface between its releases, so this is compiled against the release that loads it. */
+#include <dali/core/static_switch.h>
+#include <dali/pipeline/operator/checkpointing/op_checkpoint.h>
+#include <dali/pipeline/operator/error_reporting.h>
+#include <dali/pipeline/operator/operator.h>
+#include <motley.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace motley
+{
+
+using dali::CPUBackend;
+using dali::GPUBackend;
+using dali::make_string;
+using dali::TensorList;
+using dali::Workspace;
+
+template <auto destroy> struct Destroy {
+    template <typename T> void operator()(T *object) const
+    {
+        destroy(object);
+    }
+};
+using Policy = std::unique_ptr<motley_policy, Destroy<motley_policy_destroy>>;
+using Context = std::unique_ptr<motley_context, Destroy<motley_context_destroy>>;
+
+/* Motley's sentence as the DALI exception that becomes Python's ValueError or RuntimeError. */
+void check(motley_status status, const motley_error &error, std::string place = "")
+{
+    if (status == MOTLEY_OK)
+        return;
+    if (error.line)
+        place = make_string("<policy>:", error.line, ":", error.column, ": error: ");
+    if (status == MOTLEY_ERR_ARGUMENT || status == MOTLEY_ERR_POLICY)
+        throw dali::DaliValueError(place + error.message);
+    throw dali::DaliRuntimeError(place + error.message);
+}
+
+/* Of a built-in's name or, when it has several lines, of a text. */
+Policy policy_of(const std::string &policy)
+{
+    motley_policy *made = nullptr;
+    motley_error error;
+    if (policy.find('\n') == std::string::npos)
+        check(motley_policy_builtin(policy.c_str(), &made, &error), error);
+    else
+        check(motley_policy_parse(policy.data(), policy.size(), nullptr, &made, &error), error);
+    return Policy(made);
+}
+
+Context context_of(motley_backend backend, int device)
+{
+    motley_context_params params = {};
+    params.backend = backend;
+    params.device = device;
+    params.threads = 1; /* of a CPU context: DALI's own threads run it */
+    motley_context *made = nullptr;
+    motley_error error;
+    check(motley_context_create(&params, &made, &error), error);
+    return Context(made);
+}
+
+/* The whole number that each sample has in `list`. */
+std::vector<uint64_t> numbers_of(const char *name, const TensorList<CPUBackend> &list)
+{
+    std::vector<uint64_t> numbers(list.num_samples());
+    for (int i = 0; i < list.num_samples(); i++) {
+        const int64_t found = list.tensor_shape(i).num_elements();
+        if (found != 1)
+            throw dali::DaliValueError(make_string(name, " of sample ", i, " has ", found, " numbers, want one"));
+        TYPE_SWITCH(list.type(), dali::type2id, T, (DALI_INTEGRAL_TYPES),
+                    (numbers[i] = static_cast<uint64_t>(*list.tensor<T>(i));),
+                    (throw dali::DaliTypeError(make_string(name, " is of type ", list.type(), ", want whole numbers"));))
+    }
+    return numbers;
+}
+
+template <typename Backend> class Augment : public dali::Operator<Backend>
+{
+  public:
+    static constexpr bool on_cpu = std::is_same_v<Backend, CPUBackend>;
+
+    explicit Augment(const dali::OpSpec &spec)
+        : dali::Operator<Backend>(spec), policy_(policy_of(spec.GetArgument<std::string>("policy"))),
+          seed_(static_cast<uint64_t>(spec.GetArgument<int64_t>("seed")))
+    {
+        const int device = on_cpu ? 0 : spec.GetArgument<int>("device_id");
+        for (int i = 0; i < (on_cpu ? this->num_threads_ : 1); i++)
+            contexts_.push_back(context_of(on_cpu ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_CUDA, device));
+    }
+
+    bool SetupImpl(std::vector<dali::OutputDesc> &outputs, const Workspace &ws) override
+    {
+        if (ws.GetInputDataType(0) != DALI_UINT8)
+            throw dali::DaliTypeError(make_string("the images are of type ", ws.GetInputDataType(0), ", want uint8"));
+        outputs = { { ws.GetInputShape(0), DALI_UINT8 } };
+        return true;
+    }
+
+    void RunImpl(Workspace &ws) override
+    {
+        const auto &src = ws.Input<Backend>(0);
+        auto &dst = ws.Output<Backend>(0);
+        dst.SetLayout("HWC");
+        const int count = src.num_samples();
+
+        ids_.resize(count);
+        if (ws.NumInput() > 1)
+            ids_ = numbers_of("ids", ws.Input<CPUBackend>(1));
+        else
+            std::generate(ids_.begin(), ids_.end(), [this] { return next_sample_++; });
+        if (this->spec_.HasTensorArgument("epoch"))
+            epochs_ = numbers_of("epoch", ws.ArgumentInput("epoch"));
+        else
+            epochs_.assign(count, this->spec_.template GetArgument<int>("epoch"));
+        src_.resize(count);
+        dst_.resize(count);
+        for (int i = 0; i < count; i++) {
+            const auto shape = src.tensor_shape(i);
+            if (shape[0] < 1 || shape[1] < 1)
+                throw dali::DaliValueError(make_string("sample ", i, " is ", shape[1], "x", shape[0],
+                                                       " pixels, want at least one each way"));
+            src_[i] = image_of(const_cast<void *>(src.raw_tensor(i)), shape);
+            dst_[i] = image_of(dst.raw_mutable_tensor(i), shape);
+        }
+
+        const auto channels = [&src](int i) { return static_cast<int32_t>(src.tensor_shape(i)[2]); };
+        if constexpr (on_cpu) {
+            auto &threads = ws.GetThreadPool();
+            for (int i = 0; i < count; i++)
+                threads.AddWork([=](int t) { apply(contexts_[t].get(), i, i + 1, channels(i), nullptr); },
+                                src.tensor_shape(i).num_elements());
+            threads.RunAll();
+        } else {
+            /* A call has one epoch and one number of channels; nearly always that is one call. */
+            for (int begin = 0, end; begin < count; begin = end) {
+                for (end = begin + 1; end < count && epochs_[end] == epochs_[begin]; end++)
+                    if (channels(end) != channels(begin))
+                        break;
+                apply(contexts_[0].get(), begin, end, channels(begin), ws.stream());
+            }
+        }
+    }
+
+    /* What a checkpoint of the pipeline keeps: the samples counted so far. */
+    void SaveState(dali::OpCheckpoint &checkpoint, dali::AccessOrder) override
+    {
+        checkpoint.MutableCheckpointState() = next_sample_;
+    }
+
+    void RestoreState(const dali::OpCheckpoint &checkpoint) override
+    {
+        next_sample_ = checkpoint.CheckpointState<uint64_t>();
+    }
+
+    std::string SerializeCheckpoint(const dali::OpCheckpoint &checkpoint) const override
+    {
+        return std::to_string(checkpoint.CheckpointState<uint64_t>());
+    }
+
+    void DeserializeCheckpoint(dali::OpCheckpoint &checkpoint, const std::string &data) const override
+    {
+        checkpoint.MutableCheckpointState() = static_cast<uint64_t>(std::stoull(data));
+    }
+
+  private:
+    static motley_image image_of(void *data, const dali::TensorShape<> &shape)
+    {
+        /* Past the library's limit either way: it says so. */
+        const auto side = [](int64_t n) { return static_cast<int32_t>(std::min<int64_t>(n, INT32_MAX)); };
+        return { data, side(shape[1]), side(shape[0]), shape[1] * shape[2], shape[2], 1 };
+    }
+
+    /* Images begin .. end - 1, which have one epoch and one number of channels. */
+    void apply(motley_context *context, int begin, int end, int32_t channels, void *stream) const
+    {
+        if (epochs_[begin] > UINT32_MAX)
+            throw dali::DaliValueError(make_string("epoch is ", static_cast<int64_t>(epochs_[begin]),
+                                                   ", want 0 to 2^30 - 1"));
+        motley_batch src = {}, dst;
+        src.count = end - begin;
+        src.channels = channels;
+        src.images = &src_[begin];
+        dst = src;
+        dst.images = &dst_[begin];
+        motley_apply_params params = {};
+        params.samples.seed = seed_;
+        params.samples.epoch = static_cast<uint32_t>(epochs_[begin]);
+        params.samples.ids = &ids_[begin];
+        params.stream = stream;
+        motley_error error;
+        const motley_status status = motley_apply(context, policy_.get(), &src, &dst, &params, &error);
+        check(status, error, begin > 0 || end == begin + 1 ? make_string("from sample ", begin, " on: ") : "");
+    }
+
+    Policy policy_;
+    uint64_t seed_;
+    std::vector<Context> contexts_; /* one for each of DALI's threads; one on a GPU */
+    uint64_t next_sample_ = 0;      /* of batches without ids */
+    std::vector<uint64_t> ids_, epochs_;
+    std::vector<motley_image> src_, dst_;
+};
+
+} // namespace motley
+
+/* DALI's macros want to stand in its namespace. */
+namespace dali
+{
+
+DALI_SCHEMA(motley__Augment)
+    .DocStr("Augments each image of a batch with a draw of its own, in the bytes of Pillow.\n\n"
+            "A draw depends on the policy, the seed, the epoch and the sample's id, and on nothing else.")
+    .NumInput(1, 2)
+    .NumOutput(1)
+    .InputDox(0, "images", "TensorList (HWC)", "Images of uint8, of 1 to 4 channels and any sizes.")
+    .InputDox(1, "ids", "TensorList", "A whole number for each sample. Without, samples are counted.")
+    .InputLayout(0, "HWC")
+    .InputDevice(1, InputDevice::CPU)
+    .OutputDType(0, DALI_UINT8)
+    .OutputLayout(0, TensorLayout("HWC"))
+    .AddArg("policy", "The name of a built-in policy, or the text of one.", DALI_STRING)
+    .AddOptionalArg<int>("epoch", "Of the draws. One for each sample, or one for all.", 0, true)
+    .AddRandomSeedArg();
+
+DALI_REGISTER_OPERATOR(motley__Augment, motley::Augment<CPUBackend>, CPU);
+DALI_REGISTER_OPERATOR(motley__Augment, motley::Augment<GPUBackend>, GPU);
+
+} // namespace dali
