@@ -7,9 +7,10 @@ None of the three is imported here: who hands over an array of theirs has done s
     look(x)               shape, strides, bytes of a stride's unit, the library's dtype (-1: none), CUDA device or None
     pointer(x)            the address of the first sample
     key(x, ...)           what a call on x depends on, but for its pixels
-    holds(x, n, dtype)    whether x is n dense numbers of that dtype in host memory
+    holds(x, n, *dtypes)  whether x is n dense numbers of one of those dtypes in host memory
     stream_of(device)     what gives the current stream's handle
-    like, new, transposed make further arrays
+    like(dtype)           what makes an array like another, of that dtype; None: of the same
+    new, transposed       make further arrays
     finish_for(cls)       what gives a result the type of the images; None: nothing has to
     writable(x)           whether it may be written to
 """
@@ -28,8 +29,6 @@ DTYPES = {
     "bfloat16": (lib.MOTLEY_BF16, 2),
 }
 
-KINDS = {}  # type -> Torch, NumPy, CuPy, or None for what is no array of theirs; filled as types are met
-
 
 def dtype_name(dtype):
     """ "float32" of torch.float32, numpy.float32, numpy.dtype("float32") or "float32"."""
@@ -39,12 +38,23 @@ def dtype_name(dtype):
     return name
 
 
-def kind_of(cls):
-    """The kind of a class of arrays, or None."""
-    if cls not in KINDS:
+class Kinds(dict):
+    """Class of arrays -> Torch, NumPy, CuPy, or None for what is none of theirs; filled as classes are met."""
+
+    def __missing__(self, cls):
         roots = [(base.__module__.split(".")[0], base.__name__) for base in cls.__mro__]
-        KINDS[cls] = next((kind for kind in (Torch, NumPy, CuPy) if kind.base in roots), None)
-    return KINDS[cls]
+        kind = self[cls] = next((kind for kind in (Torch, NumPy, CuPy) if kind.base in roots), None)
+        return kind
+
+
+KINDS = Kinds()
+kind_of = KINDS.__getitem__
+
+
+@functools.lru_cache(maxsize=None)
+def name_of(dtype):
+    """ "int64" of torch.int64 or numpy.dtype("int64"); another byte order has another name."""
+    return str(dtype).split(".")[-1]
 
 
 class Torch:
@@ -52,21 +62,16 @@ class Torch:
     dtypes = {}  # torch's dtype -> DTYPES' entry
 
     @staticmethod
-    def key(x, layout, flavour, in_place):
-        return type(x), x.shape, x.stride(), x.dtype, x.device, layout, flavour, in_place
-
-    @staticmethod
     def pointer(x):
         return x.data_ptr()
 
     @staticmethod
-    def holds(x, count, dtype):
-        return (
-            x.dtype is getattr(sys.modules["torch"], dtype, None)  # older ones have no uint64
-            and x.numel() == count
-            and x.is_contiguous()
-            and not x.is_cuda
-        )
+    def key(x, layout, flavour, in_place):
+        return type(x), x.shape, x.stride(), x.dtype, x.device, layout, flavour, in_place
+
+    @staticmethod
+    def holds(x, count, *dtypes):
+        return name_of(x.dtype) in dtypes and x.numel() == count and x.is_contiguous() and not x.is_cuda
 
     @classmethod
     def look(cls, x):
@@ -83,9 +88,9 @@ class Torch:
         return functools.partial(sys.modules["torch"]._C._cuda_getCurrentRawStream, device)
 
     @staticmethod
-    def like(x, dtype=None):
+    def like(dtype):
         torch = sys.modules["torch"]
-        return torch.empty_like(x) if dtype is None else torch.empty_like(x, dtype=getattr(torch, dtype))
+        return torch.empty_like if dtype is None else functools.partial(torch.empty_like, dtype=getattr(torch, dtype))
 
     @staticmethod
     def new(x, shape, dtype):
@@ -120,8 +125,8 @@ class NumPy:
         return x.__array_interface__["data"][0]
 
     @staticmethod
-    def holds(x, count, dtype):
-        return x.dtype == dtype and x.size == count and x.flags.c_contiguous
+    def holds(x, count, *dtypes):
+        return name_of(x.dtype) in dtypes and x.size == count and x.flags.c_contiguous
 
     @staticmethod
     def look(x):
@@ -129,9 +134,8 @@ class NumPy:
         return x.shape, x.strides, 1, dtype, None
 
     @staticmethod
-    def like(x, dtype=None):
-        numpy = sys.modules["numpy"]
-        return numpy.empty_like(x, dtype=_numpy_dtype(dtype), subok=False)
+    def like(dtype):
+        return functools.partial(sys.modules["numpy"].empty_like, dtype=_numpy_dtype(dtype), subok=False)
 
     @staticmethod
     def new(x, shape, dtype):
@@ -173,7 +177,7 @@ class CuPy:
         return x.data.ptr
 
     @staticmethod
-    def holds(x, count, dtype):
+    def holds(x, count, *dtypes):
         return False
 
     @staticmethod
@@ -187,9 +191,12 @@ class CuPy:
         return lambda: cuda.get_current_stream(device).ptr
 
     @staticmethod
-    def like(x, dtype=None):
-        with x.device:
-            return sys.modules["cupy"].empty_like(x, dtype=_numpy_dtype(dtype))
+    def like(dtype):
+        def make(x):
+            with x.device:
+                return sys.modules["cupy"].empty_like(x, dtype=_numpy_dtype(dtype))
+
+        return make
 
     @staticmethod
     def new(x, shape, dtype):

@@ -16,7 +16,6 @@ from .errors import UnsupportedError, check
 _cuda_used = False  # by Motley, in this process
 _cuda_before_fork = False  # by a parent of this process
 _default_threads = None  # of this process
-_process_name = None  # of this process, when it is one of many
 
 
 class Context:
@@ -64,15 +63,11 @@ def default_threads():
 
 def process_name():
     """What sets this process apart from others that have copies of its stages; empty in one that is alone."""
-    global _process_name
-    if _process_name is None:
-        data = sys.modules.get("torch.utils.data")
-        worker = data.get_worker_info() if data is not None else None
-        if worker is not None:
-            _process_name = f"worker seed {worker.seed}"
-        else:
-            _process_name = "" if multiprocessing.parent_process() is None else multiprocessing.current_process().name
-    return _process_name
+    data = sys.modules.get("torch.utils.data")
+    worker = data.get_worker_info() if data is not None else None
+    if worker is not None:
+        return f"worker seed {worker.seed}"
+    return "" if multiprocessing.parent_process() is None else multiprocessing.current_process().name
 
 
 def context_of(device, threads=None):
@@ -98,11 +93,11 @@ def _about_to_use_cuda():
 
 
 def _after_fork():
-    global local, _cuda_used, _cuda_before_fork, _default_threads, _process_name
+    global local, _cuda_used, _cuda_before_fork, _default_threads
     local = Local()
     _cuda_before_fork = _cuda_before_fork or _cuda_used
     _cuda_used = False
-    _default_threads = _process_name = None
+    _default_threads = None
 
 
 if hasattr(os, "register_at_fork"):

@@ -137,7 +137,7 @@ class Batch:
         kind, array = self.kind, self.array
         if layout is None or layout == self.layout:
             layout = self.layout
-            make = kind.like if dtype is None else functools.partial(kind.like, dtype=dtype)
+            make = kind.like(dtype)
         else:
             n, _, h, w = self.axes
             lead = () if n is None else (self.shape[n],)

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages: a policy bound to a loader; images in, augmented images out."""
 
+import functools
+import os
+
 from . import arrays, contexts, draws, images
 from ._core import ffi, lib
+from .arrays import KINDS
 from .errors import ArgumentError, check
 from .policy import Policy
 
@@ -64,7 +68,8 @@ class Stage:
             raise ArgumentError("normalize is given, but dtype is uint8: want float32, float16 or bfloat16")
         # Whether the result is another array than the augmented bytes: normalised, cast or laid out anew.
         self.fused = (self.mean, self.dtype, self.output_layout) != (None, None, None)
-        self._flavour = self.threads, self.mean, self.std, self.dtype, self.output_layout
+        # What sets its calls apart from other stages'. A text, as Python hashes a text only once.
+        self._flavour = repr((self.threads, self.mean, self.std, self.dtype, self.output_layout))
 
     def __call__(self, batch, *, sample_ids=None, epoch=None, seed=None, out=None, layout=None, return_draws=False):
         """The images, augmented.
@@ -117,14 +122,12 @@ class Stage:
     # ---- how a call goes ----
 
     def _run(self, batch, out, layout, sample_ids, epoch, seed, return_draws):
-        kind = arrays.KINDS.get(type(batch))
-        if kind is None or (out is not None and out is not batch):
-            call = None
-        else:  # the same call on other pixels costs a microsecond
+        kind, source = KINDS[type(batch)], None
+        if kind is not None and (out is None or out is batch):  # the same call on other pixels costs little
             key = kind.key(batch, layout, self._flavour, out is batch)
             call = contexts.local.calls.get(key)
-        if call is not None:
-            source = target = None
+            if call is None:
+                call = self._keep(key, batch, out, layout)
             pixels = kind.pointer(batch)
             if out is None:
                 result = call.like(batch)
@@ -135,45 +138,52 @@ class Stage:
             source = images.images_of(batch, layout)
             target = self._target(source, batch, out, layout)
             call = Call(self, source, target)
-            kind = arrays.KINDS.get(type(batch))
-            if kind is not None and source.count and (out is None or out is batch):
-                call.keep_for(kind.key(batch, layout, self._flavour, out is batch))
-            pixels, written = source.pointer, target.pointer
-            result = None
+            pixels, written, result = source.pointer, target.pointer, out
 
-        count = call.count
-        seed, epoch, first, ids, keep = self._samples(count, sample_ids, epoch, seed)
+        seed, epoch, first, ids, keep = self._samples(call.count, sample_ids, epoch, seed)
         call.run(self.policy, pixels, written, seed, epoch, first, ids)
-        if source is not None and source.device is not None:
-            images.hold_until_done(call, source, target)
         if sample_ids is None:
-            self.next_sample += count
-        if result is None:
-            result = target.result(source) if out is None else out
+            self.next_sample += call.count
+        if source is not None:
+            images.hold_until_done(call, source, target)
+            if out is None:
+                result = target.result(source)
         elif call.finish is not None:
             result = call.finish(result, batch)
         if return_draws:
             return result, call.draws(self.policy)
         return result
 
+    def _keep(self, key, batch, out, layout):
+        """A call on arrays like `batch`, kept for that key without these pixels."""
+        source = images.images_of(batch, layout)
+        target = self._target(source, batch, out, layout)
+        call = Call(self, source, target)
+        call.finish = source.finish_for()
+        call.like = None if out is batch else target.make
+        call.keep = None
+        calls = contexts.local.calls
+        if len(calls) >= CALLS_KEPT:
+            calls.clear()
+        calls[key] = call
+        return call
+
     def _samples(self, count, sample_ids, epoch, seed):
         """seed, epoch, first id, address of ids (0: counted from the first), what holds these until the call is done"""
-        if seed is None:
-            seed = self.seed
-        elif not 0 <= seed < 1 << 64:
-            seed = _seed(seed)
+        seed = self.seed if seed is None else _seed(seed)
         if epoch is None:
             epoch = self.epoch
         if sample_ids is None:
             return seed ^ process_key(self.rank), epoch, self.next_sample, 0, None
-        if hasattr(sample_ids, "ndim") and sample_ids.ndim == 0:
-            sample_ids = int(sample_ids)
-        if isinstance(sample_ids, int):
-            if count != 1:
-                raise ArgumentError(
-                    f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each"
-                )
-            return seed, epoch, sample_ids, 0, None
+        if KINDS[type(sample_ids)] is None or sample_ids.ndim == 0:  # no array of several
+            if hasattr(sample_ids, "ndim") and sample_ids.ndim == 0:
+                sample_ids = int(sample_ids)
+            if isinstance(sample_ids, int):
+                if count != 1:
+                    raise ArgumentError(
+                        f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each"
+                    )
+                return seed, epoch, sample_ids, 0, None
         keep, ids = ids_of(sample_ids, count)
         return seed, epoch, 0, ids, keep
 
@@ -253,17 +263,6 @@ class Call:
             c.params.output.std = stage._four(stage.std, self.channels, 1)
         elif target is not source:
             target.describe(c.dst)
-
-    def keep_for(self, key):
-        """Is taken again for a call with that key; from now on without these pixels."""
-        source, target = self.keep
-        self.finish = source.finish_for()
-        self.like = None if target is source else target.make
-        self.keep = None
-        calls = contexts.local.calls
-        if len(calls) >= CALLS_KEPT:
-            calls.clear()
-        calls[key] = self
 
     def run(self, policy, pixels, written, seed, epoch, first, ids):
         """Does or queues the work. pixels, written: addresses. seed, epoch, first, ids: as `_samples` gives them."""
@@ -359,8 +358,8 @@ def _per_channel(name, numbers):
 
 def ids_of(sample_ids, count):
     """What holds `count` ids, and their address, of a list, range, array or tensor of whole numbers."""
-    kind = arrays.kind_of(type(sample_ids))
-    if kind is not None and (kind.holds(sample_ids, count, "int64") or kind.holds(sample_ids, count, "uint64")):
+    kind = KINDS[type(sample_ids)]
+    if kind is not None and kind.holds(sample_ids, count, "int64", "uint64"):
         return sample_ids, kind.pointer(sample_ids)
     if hasattr(sample_ids, "tolist"):
         sample_ids = sample_ids.tolist()
@@ -385,7 +384,12 @@ def mixed(text):
     return h ^ h >> 27
 
 
+@functools.lru_cache(maxsize=None)
 def process_key(rank):
     """What the seed of samples without ids is mixed with; 0 in a process that is alone."""
     name = contexts.process_name()
     return mixed(f"{name} {rank}") if name or rank else 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=process_key.cache_clear)

@@ -458,6 +458,7 @@ class Dataset:
 def test_dataloader_workers_draw_apart_and_by_id_alike():
     stage = motley.RandAugment(seed=7)
     image = Dataset(stage, True).image
+    stage(image)  # counted here: what sets this process apart is known before its workers begin
 
     def epoch(workers, with_ids, seed=0):
         torch.manual_seed(seed)
