@@ -4,8 +4,10 @@
 Strings are read as timm 1.0.31 reads them (timm/data/auto_augment.py). What the lists hold and how a level becomes a
 value stands in the policy files; only numbers are exchanged here, in a policy's canonical text."""
 
+import collections
 import math
 import re
+import statistics
 
 from .errors import ArgumentError, UnsupportedError
 from .policy import Policy
@@ -28,6 +30,7 @@ LIMITS = {
     "desaturate": "min: 0.5, max: 1",
     "gaussian_blur": "min: 0.1, max: 2",
 }
+BLURS = 64  # of equal chance: the ranges of 3a's blur, when timm draws the range as well
 PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 
 
@@ -52,7 +55,11 @@ def policy_of(config, hparams=None):
     elif first in AUTO_AUGMENT:
         policy = _auto_augment(config, first, sections, hparams)
     elif first == "augmix":
-        raise UnsupportedError(f"'{config}': AugMix is not there yet")
+        raise UnsupportedError(
+            f"'{config}': AugMix blends several augmented copies of an image, which a policy cannot say yet; keep "
+            "timm's augment_and_mix_transform for it (motley.timm.take_over() leaves it alone), or do without the "
+            "blend, with a string like 'rand-m3-p1-mstd101-inc1'"
+        )
     else:
         raise ArgumentError(f"'{config}': it begins with '{first}', want rand, {', '.join(AUTO_AUGMENT)}")
     return policy.change(fill=hparams.get("img_mean"), interpolation=_interpolation(hparams.get("interpolation")))
@@ -106,17 +113,37 @@ def _auto_augment(config, first, sections, hparams):
     most = hparams.get("magnitude_max") or LEVELS
     text = Policy.builtin(AUTO_AUGMENT[first]).show()
     fixed = not std > 0
-    if first == "3a" and (not fixed or most < LEVELS):
-        raise UnsupportedError(
-            f"'{config}': timm draws the blur of 3a from a range that is drawn itself, which a policy cannot say"
-        )
     top = LEVELS if fixed else float(most)
     text = re.sub(
         r"\blevel: ([\d.]+)",
         lambda m: f"level: {_level(config, min(float(m[1]), most) if fixed else float(m[1]), std, top)}",
         text,
     )
-    return Policy.parse(_named(_translated(_scaled(text, top), hparams), config))
+    text = _scaled(text, top)
+    if first == "3a" and (not fixed or most < LEVELS):
+        text = _blurs_of_3a(text, std, most, top)
+    return Policy.parse(_named(_translated(text, hparams), config))
+
+
+def _blurs_of_3a(text, std, most, top):
+    """timm draws the radius of 3a's blur between 0.1 and a fifth of the magnitude. Where the magnitude is drawn too, it
+    is here the middle of one of BLURS cells, each a branch with the range of radii that it means."""
+    count = BLURS if std > 0 else 1
+    middles = [(k + 0.5) / count for k in range(count)]
+    magnitudes = [LEVELS * p if std == math.inf else LEVELS + max(std, 0) * _normal(p) for p in middles]
+    branches = re.search(r"^branches:\n((?:  - .*\n)*)", text, re.M)[1].splitlines()
+    lines = [f"  - {{weight: {count}, steps: {line[4:]}}}" for line in branches if "gaussian_blur" not in line]
+    for end, weight in collections.Counter(min(max(m, 0.0), most, LEVELS) for m in magnitudes).items():
+        low, high = sorted((0.5, end))  # radius = level / 5
+        level = f"{{uniform: [{low:.17g}, {high:.17g}]}}" if low < high else f"{low:.17g}"
+        lines.append(f"  - {{weight: {weight}, steps: {{op: gaussian_blur, level: {level}}}}}")
+    text = _replaced(r"^  gaussian_blur: .*$", f"  gaussian_blur: {{range: [0, {top / 5:.17g}]}}", text)
+    return _replaced(r"^branches:\n(?:  - .*\n)*", "branches:\n" + "\n".join(lines) + "\n", text)
+
+
+def _normal(p):
+    """The standard normal's quantile, rounded as the library's, so that the last bits of a libm do not matter."""
+    return round(statistics.NormalDist().inv_cdf(p) * 2**20) / 2**20
 
 
 def _level(config, magnitude, std, top):

@@ -226,11 +226,11 @@ def dali_operator(operator):
     return dali
 
 
-def dali_pipe(operator, device, make, count=16, batch_size=8, **options):
-    """A pipeline over pictures of different sizes, their ids and their numbers again, as `make(nodes)` has it."""
+def dali_pipe(operator, device, make, count=16, batch_size=8, sizes="many", **options):
+    """A pipeline over pictures (of different sizes), their ids and their ids / 5, of which `make` makes its output."""
     dali_operator(operator)
     from nvidia.dali import fn, pipeline_def
-    pictures = [a[:5 + i] for i, a in enumerate(arrays(count))]
+    pictures = [a[:5 + i] if sizes == "many" else a for i, a in enumerate(arrays(count))]
 
     def sample(info):
         i = info.idx_in_epoch % count
@@ -265,10 +265,11 @@ OPERATORS = ["native", "python"]
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_dali(device, operator):
+@pytest.mark.parametrize("sizes", ["many", "one"])
+def test_dali(device, operator, sizes):
     dali, epoch = dali_operator(operator), [0]
     pipe, pictures = dali_pipe(operator, device, lambda images, ids, _: dali.augment(
-        images, ids, epoch=lambda: epoch[0], operator=operator, **plain_policy()))
+        images, ids, epoch=lambda: epoch[0], operator=operator, **plain_policy()), sizes=sizes)
     first, again = dali_run(pipe, device), dali_run(pipe, device)
     assert same(first, wanted(pictures, range(16))) and same(again, first)
     epoch[0] = 3
@@ -278,10 +279,11 @@ def test_dali(device, operator):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_dali_batch_of_many_epochs(device, operator):
+@pytest.mark.parametrize("sizes", ["many", "one"])
+def test_dali_batch_of_many_epochs(device, operator, sizes):
     dali = dali_operator(operator)
     pipe, pictures = dali_pipe(operator, device, lambda images, ids, fifths: dali.augment(
-        images, ids, epoch=fifths, operator=operator, **plain_policy()))
+        images, ids, epoch=fifths, operator=operator, **plain_policy()), sizes=sizes)
     want = [wanted(pictures[i:i + 1], [i], i // 5)[0] for i in range(16)]
     assert same(dali_run(pipe, device), want) and not same(want, wanted(pictures, range(16)))
 

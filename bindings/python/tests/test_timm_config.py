@@ -5,6 +5,8 @@ import collections
 import inspect
 import math
 import random
+import re
+import statistics
 
 import numpy as np
 import pytest
@@ -116,6 +118,8 @@ CONFIGS = [
     "original",
     "originalr",
     "3a",
+    "3a-mstd0.5",
+    "3a-mstd3",
     "v0-mstd0.5",
     "v0r-mstd1",
     "original-mstd0.5",
@@ -188,10 +192,37 @@ def test_draws_as_timm(config):
         ("original", {"magnitude_std": 0.7}),
         ("rand-m15-mmax20-mstd1-inc1", {"translate_pct": 0.3}),
         ("v0", {"magnitude_std": float("inf")}),
+        ("3a", {"magnitude_std": float("inf")}),
+        ("3a", {"magnitude_max": 7}),
+        ("3a", {"magnitude_max": 0.5}),
+        ("3a-mstd4", {"magnitude_max": 8}),
+        ("3a-mstd4", {"magnitude_max": 20}),
     ],
 )
 def test_hparams_as_timm(config, hparams):
     compare(config, hparams)
+
+
+def radii(policy, at):
+    """The share of a 3a policy's blurs whose radius is at most each of `at`: of its text, not of draws."""
+    below, weights, text = 0, 0, policy.show()
+    for line in text.splitlines():
+        found = re.search(r"(?:weight: (\d+), .*)?gaussian_blur, level: \{uniform: \[(.*), (.*)\]", line)
+        if found:
+            weight, low, high = float(found[1] or 1), float(found[2]) / 5, float(found[3]) / 5
+            below, weights = below + weight * np.clip((at - low) / (high - low), 0, 1), weights + weight
+    assert 3 * weights == sum(map(float, re.findall("weight: (.*?),", text))) + text.count("- {op")  # a third of all
+    return below / weights
+
+
+@pytest.mark.parametrize("std", [0.2, 0.5, 1])
+def test_blurs_of_3a_are_timms(std):
+    """Closer than the 512 values that a real level has could tell."""
+    at = np.linspace(0, 2.1, 500)
+    normal = statistics.NormalDist(10, std)
+    tops = np.array([min(normal.inv_cdf((k + 0.5) / 20000), 10) for k in range(20000)]) / 5
+    timms_share = np.clip((at[:, None] - 0.1) / (tops - 0.1), 0, 1).mean(1)
+    assert np.abs(radii(motley.from_timm(f"3a-mstd{std}").policy, at) - timms_share).max() < 0.5 / 512
 
 
 def test_fill_and_interpolation():
@@ -220,7 +251,7 @@ def test_a_policy_names_its_string():
 @pytest.mark.parametrize(
     "config,message",
     [
-        ("augmix-m5", "AugMix is not there yet"),
+        ("augmix-m5", "'augmix-m5': AugMix blends .* cannot say yet; keep timm's .*'rand-m3-p1-mstd101-inc1'"),
         ("rnd-m9", "begins with 'rnd', want rand, v0"),
         ("rand-m9-w0", "section 'w0'.*tweights"),
         ("rand-x9", "section 'x9' is not known, want m, n, p"),
@@ -229,7 +260,6 @@ def test_a_policy_names_its_string():
         ("rand-mstd1.2.3", "mstd is '1.2.3', want a number"),
         ("rand-p1.5", "1.5"),
         ("rand-n0", "repeat is 0"),
-        ("3a-mstd0.5", "blur of 3a"),
         ("rand-m15-mstd101", "raise mmax"),
     ],
 )

@@ -76,9 +76,10 @@ std::vector<uint64_t> numbers_of(const char *name, const TensorList<CPUBackend> 
         const int64_t found = list.tensor_shape(i).num_elements();
         if (found != 1)
             throw dali::DaliValueError(make_string(name, " of sample ", i, " has ", found, " numbers, want one"));
-        TYPE_SWITCH(list.type(), dali::type2id, T, (DALI_INTEGRAL_TYPES),
-                    (numbers[i] = static_cast<uint64_t>(*list.tensor<T>(i));),
-                    (throw dali::DaliTypeError(make_string(name, " is of type ", list.type(), ", want whole numbers"));))
+        TYPE_SWITCH(
+            list.type(), dali::type2id, T, (DALI_INTEGRAL_TYPES),
+            (numbers[i] = static_cast<uint64_t>(*list.tensor<T>(i));),
+            (throw dali::DaliTypeError(make_string(name, " is of type ", list.type(), ", want whole numbers"));))
     }
     return numbers;
 }
@@ -124,13 +125,14 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
         src_.resize(count);
         dst_.resize(count);
         for (int i = 0; i < count; i++) {
-            const auto shape = src.tensor_shape(i);
+            const auto &shape = src.tensor_shape(i);
             if (shape[0] < 1 || shape[1] < 1)
-                throw dali::DaliValueError(make_string("sample ", i, " is ", shape[1], "x", shape[0],
-                                                       " pixels, want at least one each way"));
+                throw dali::DaliValueError(
+                    make_string("sample ", i, " is ", shape[1], "x", shape[0], " pixels, want at least one each way"));
             src_[i] = image_of(const_cast<void *>(src.raw_tensor(i)), shape);
             dst_[i] = image_of(dst.raw_mutable_tensor(i), shape);
         }
+        dense_ = src.IsDenseTensor() && dst.IsDenseTensor();
 
         const auto channels = [&src](int i) { return static_cast<int32_t>(src.tensor_shape(i)[2]); };
         if constexpr (on_cpu) {
@@ -183,14 +185,22 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     void apply(motley_context *context, int begin, int end, int32_t channels, void *stream) const
     {
         if (epochs_[begin] > UINT32_MAX)
-            throw dali::DaliValueError(make_string("epoch is ", static_cast<int64_t>(epochs_[begin]),
-                                                   ", want 0 to 2^30 - 1"));
-        motley_batch src = {}, dst;
-        src.count = end - begin;
-        src.channels = channels;
-        src.images = &src_[begin];
-        dst = src;
-        dst.images = &dst_[begin];
+            throw dali::DaliValueError(
+                make_string("epoch is ", static_cast<int64_t>(epochs_[begin]), ", want 0 to 2^30 - 1"));
+        const auto batch_of = [=](const motley_image *images) {
+            motley_batch batch = {};
+            batch.count = end - begin;
+            batch.channels = channels;
+            if (dense_) {
+                batch.data = images->data;
+                batch.width = images->width;
+                batch.height = images->height;
+            } else {
+                batch.images = images;
+            }
+            return batch;
+        };
+        const motley_batch src = batch_of(&src_[begin]), dst = batch_of(&dst_[begin]);
         motley_apply_params params = {};
         params.samples.seed = seed_;
         params.samples.epoch = static_cast<uint32_t>(epochs_[begin]);
@@ -207,6 +217,7 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     uint64_t next_sample_ = 0;      /* of batches without ids */
     std::vector<uint64_t> ids_, epochs_;
     std::vector<motley_image> src_, dst_;
+    bool dense_ = false; /* images of one size, one after another: told to the library in one line */
 };
 
 } // namespace motley
