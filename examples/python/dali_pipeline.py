@@ -3,7 +3,7 @@
 import numpy
 from nvidia.dali import fn, pipeline_def
 
-from motley.adapters.dali import augment
+from motley.adapters.dali import augment, why_not_native
 
 random = numpy.random.default_rng(1)
 PICTURES = [random.integers(0, 256, (24 + i, 32, 3), numpy.uint8) for i in range(16)]
@@ -20,6 +20,7 @@ def pipeline():
 if __name__ == "__main__":
     pipe = pipeline()
     pipe.build()
+    print("the native operator" if why_not_native() is None else f"DALI's Python operator: {why_not_native()}")
     for _ in range(2):
         images, ids = pipe.run()
         print(", ".join(f"{int(ids.at(i))}: {images.at(i).shape} mean {images.at(i).mean():.1f}" for i in range(8)))
