@@ -180,12 +180,12 @@ def main():
     try:
         import torch
 
-        pixels = torch.zeros((1, 3, 1, 1), dtype=torch.uint8)
+        pixels, ids = torch.zeros((1, 3, 1, 1), dtype=torch.uint8), torch.arange(1)
         pointer, what = pixels.data_ptr(), f"torch {torch.__version__}"
     except ImportError:
         import numpy
 
-        pixels = numpy.zeros((1, 1, 1, 3), numpy.uint8)
+        pixels, ids = numpy.zeros((1, 1, 1, 3), numpy.uint8), numpy.arange(1)
         pointer, what = pixels.ctypes.data, f"numpy {numpy.__version__}"
     stage.apply_(pixels)
     call = next(iter(contexts.local.calls.values())).c
@@ -229,7 +229,10 @@ def main():
             rows["nanobind, run_call"] = lambda: nano.run(*address, pointer, 0, 0, 1, 2, 3, 0)
             rows["nanobind, given the array"] = lambda: nano.run_array(*address, pixels, 1, 2, 3)
         rows["stage.apply_(array)"] = lambda: stage.apply_(pixels)
+        rows["stage.apply_(array, sample_ids=ids)"] = lambda: stage.apply_(pixels, sample_ids=ids)
         rows["stage(array)"] = lambda: stage(pixels)
+        if what.startswith("torch"):
+            rows["torch.empty_like(array)"] = lambda: torch.empty_like(pixels)
         rows["an empty function"] = lambda: None
         times = {name: [] for name in rows}
         for _ in range(args.rounds):
