@@ -62,10 +62,20 @@ MOT_FN float mot_float(uint8_t v)
 #endif
 }
 
+#ifdef __CUDACC__
+static __device__ __forceinline__ int mot_byte_device(float v)
+{
+    const int whole = __float_as_int(__fadd_rz(v, 12582912.0f)); /* + 0x4B400000, rounded down, for up to 4 million */
+    const int byte = __viaddmin_s32_relu(whole, -0x4B400000, 255);
+    __builtin_assume(byte >= 0 && byte <= 255); /* no mask is needed */
+    return byte;
+}
+#endif
+
 MOT_FN uint8_t mot_byte(float v)
 {
 #ifdef __CUDA_ARCH__
-    return (uint8_t)__float_as_uint(__fadd_rz(fminf(fmaxf(v, 0.0f), 255.0f), 8388608.0f));
+    return (uint8_t)mot_byte_device(v);
 #else
     const int whole = (int)v; /* fits: factors are at most 10000. Vectors have a minimum and a maximum of integers */
     const int above = whole > 0 ? whole : 0;
@@ -91,6 +101,15 @@ MOT_FN uint8_t mot_luma(uint8_t r, uint8_t g, uint8_t b)
 {
     return (uint8_t)((19595u * r + 38470u * g + 7471u * b + 32768u) >> 16);
 }
+
+#ifdef __CUDACC__
+/* The same for a pixel's word, red in its lowest byte; the highest may hold anything. */
+static __device__ __forceinline__ uint8_t mot_luma_word(uint32_t rgb)
+{
+    const uint32_t red_green = __dp2a_lo(19595u | 38470u << 16, rgb, 32768u);
+    return (uint8_t)(__dp2a_hi(7471u, rgb, red_green) >> 16);
+}
+#endif
 
 MOT_FN void mot_matrix(mot_warp *warp, double a, double b, double c, double d, double e, double f)
 {

@@ -22,5 +22,22 @@ MOT_FN uint8_t mot_stencil_value(int op, uint8_t centre, uint32_t sum, const mot
     }
 }
 
+#ifdef __CUDACC__
+#undef MOT_IF_STENCIL
+#define MOT_IF_STENCIL(ID, stem) \
+    case MOT_OP_##ID: \
+        return mot_##stem##_pair(centre, sum, arg);
+
+/* Two samples side by side, 16 bits each. */
+static __device__ __forceinline__ uint32_t mot_stencil_pair(int op, uint32_t centre, uint32_t sum, const mot_arg *arg)
+{
+    switch (op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        return centre;
+    }
+}
+#endif
+
 #include "kernels/shapes_off.h"
 #endif

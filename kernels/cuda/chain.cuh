@@ -82,7 +82,7 @@ template <int FORMAT> DEVICE uint8_t luma_of(uint32_t word, int channels)
 {
     if (colors_of<FORMAT>(channels) == 1)
         return (uint8_t)word;
-    return mot_luma((uint8_t)word, (uint8_t)byte_of(word, 1), (uint8_t)byte_of(word, 2));
+    return mot_luma_word(word);
 }
 
 template <int FORMAT> DEVICE void apply_table(const uint8_t (*table)[256], int channels, uint32_t px[4])

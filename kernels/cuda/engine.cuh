@@ -226,7 +226,7 @@ template <int FORMAT> static __device__ __noinline__ void write_stencil()
             if (y == 0 || y == height - 1)
                 out = *(const uint4 *)(row + at);
             else
-                out = stencil_bytes<FORMAT == MOT_FORMAT_RGB ? 3 : 1>(op, &step.arg, row, in.pitch, at);
+                stencil_words<FORMAT == MOT_FORMAT_RGB ? 3 : 1, 4>(op, &step.arg, row, in.pitch, at, (uint32_t *)&out);
             *(uint4 *)(address(e.work_view, 0, y) + c * e.work_view.channel + at) = out;
         }
 }

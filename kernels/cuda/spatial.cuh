@@ -126,7 +126,7 @@ struct word_sum {
 
 DEVICE word_sum add_word(word_sum s, uint32_t word)
 {
-    return word_sum{ s.even + (word & 0x00FF00FFu), s.odd + (word >> 8 & 0x00FF00FFu) };
+    return word_sum{ s.even + (word & 0x00FF00FFu), s.odd + __byte_perm(word, 0, 0x4341) };
 }
 
 /* The sums of three rows' bytes in 16 bits each, where they are taken for four neighbouring bytes. */
@@ -137,20 +137,16 @@ DEVICE word_sum sum_of_three(const uint8_t *middle, int pitch, int at)
     return add_word(s, *(const uint32_t *)(middle + at + pitch));
 }
 
-/* Sixteen bytes of a row that lies in shared memory, neighbours `STEP` bytes (1 or 3) apart: in place of unpacking
- * pixels, the sums of columns are moved by STEP bytes and added. Bytes without a left or right neighbour come out as
- * they are. */
-template <int STEP>
-DEVICE uint4 stencil_bytes(int op, const mot_arg *arg, const uint8_t *row, int pitch, int at)
+/* WORDS words of a row that lies in shared memory, from byte `at` on, neighbours STEP bytes (1 or 3) apart: in place of
+ * unpacking pixels, the sums of columns are moved by STEP bytes and added. Bytes without a left or right neighbour come
+ * out as they are; what is read in their place is four bytes of the row before or after. */
+template <int OP, int STEP, int WORDS>
+DEVICE void stencil_words_of(const mot_arg *arg, const uint8_t *row, int pitch, int at, uint32_t *out)
 {
-    const bool first = at == 0, last = at + 16 >= pitch;
-    word_sum left, here, right;
-    here = sum_of_three(row, pitch, at);
-    left = first ? here : sum_of_three(row, pitch, at - 4);
-    uint32_t out[4];
+    word_sum left = sum_of_three(row, pitch, at - 4), here = sum_of_three(row, pitch, at), right;
 #pragma unroll
-    for (int w = 0; w < 4; w++) {
-        right = w == 3 && last ? here : sum_of_three(row, pitch, at + 4 * w + 4);
+    for (int w = 0; w < WORDS; w++) {
+        right = sum_of_three(row, pitch, at + 4 * w + 4);
         uint32_t even, odd;
         if (STEP == 3) {
             even = here.even + left.odd + __byte_perm(here.odd, right.odd, 0x5432);
@@ -160,22 +156,34 @@ DEVICE uint4 stencil_bytes(int op, const mot_arg *arg, const uint8_t *row, int p
             odd = here.odd + here.even + __byte_perm(here.even, right.even, 0x5432);
         }
         const uint32_t v = *(const uint32_t *)(row + at + 4 * w);
-        const uint32_t b0 = mot_stencil_value(op, (uint8_t)v, even & 0xFFFF, arg);
-        const uint32_t b1 = mot_stencil_value(op, (uint8_t)byte_of(v, 1), odd & 0xFFFF, arg);
-        const uint32_t b2 = mot_stencil_value(op, (uint8_t)byte_of(v, 2), even >> 16, arg);
-        const uint32_t b3 = mot_stencil_value(op, (uint8_t)byte_of(v, 3), odd >> 16, arg);
-        out[w] = __byte_perm(__byte_perm(b0, b1, 0x0040), __byte_perm(b2, b3, 0x0040), 0x5410);
+        out[w] = __byte_perm(mot_stencil_pair(OP, v & 0x00FF00FFu, even, arg),
+                             mot_stencil_pair(OP, __byte_perm(v, 0, 0x4341), odd, arg), 0x6240);
         left = here, here = right;
     }
-    const uint32_t ends = STEP == 3 ? 0x00FFFFFFu : 0x000000FFu; /* a pixel's bytes in its word */
-    if (first)
-        out[0] = (out[0] & ~ends) | (*(const uint32_t *)row & ends);
-    if (last) {
-        const uint32_t high = STEP == 3 ? 0xFFFFFF00u : 0xFF000000u;
-        out[3] = (out[3] & ~high) | (*(const uint32_t *)(row + pitch - 4) & high);
-    }
-    return make_uint4(out[0], out[1], out[2], out[3]);
+    const uint32_t low = STEP == 3 ? 0x00FFFFFFu : 0x000000FFu; /* a pixel's bytes in the first word, and in the last */
+    const uint32_t high = STEP == 3 ? 0xFFFFFF00u : 0xFF000000u;
+    if (at == 0)
+        out[0] = (out[0] & ~low) | (*(const uint32_t *)row & low);
+    if (at + 4 * WORDS >= pitch)
+        out[WORDS - 1] = (out[WORDS - 1] & ~high) | (*(const uint32_t *)(row + pitch - 4) & high);
 }
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_STENCIL
+#define MOT_IF_STENCIL(ID, stem) \
+    case MOT_OP_##ID: \
+        stencil_words_of<MOT_OP_##ID, STEP, WORDS>(arg, row, pitch, at, out); \
+        break;
+template <int STEP, int WORDS>
+DEVICE void stencil_words(int op, const mot_arg *arg, const uint8_t *row, int pitch, int at, uint32_t *out)
+{
+    switch (op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        break;
+    }
+}
+#include "kernels/shapes_off.h"
 
 /* The pixels x - 1 .. x + 4 of a row, x a multiple of four; at the image's edges anything. */
 template <int FORMAT> DEVICE void row_of_six(const box_taps<FORMAT> &taps, int x, int y, int width, uint32_t px[6])

@@ -16,6 +16,7 @@ typedef void *cudaStream_t;
 #define __CUDA_ARCH__ 750 /* the oldest: nothing of clusters */
 #define __host__
 #define __device__
+#define __constant__
 #define __global__
 #define __forceinline__ inline
 #define __noinline__
@@ -137,6 +138,29 @@ static inline uint32_t __float_as_uint(float v)
     memcpy(&bits, &v, sizeof bits);
     return bits;
 }
+
+static inline int __float_as_int(float v)
+{
+    return (int)__float_as_uint(v);
+}
+
+static inline int __viaddmin_s32_relu(int a, int b, int most)
+{
+    const int sum = a + b;
+    return sum < 0 ? 0 : sum < most ? sum : most;
+}
+
+static inline uint32_t __dp2a_lo(uint32_t halves, uint32_t bytes, uint32_t sum)
+{
+    return sum + (halves & 0xFFFF) * (bytes & 0xFF) + (halves >> 16) * (bytes >> 8 & 0xFF);
+}
+
+static inline uint32_t __dp2a_hi(uint32_t halves, uint32_t bytes, uint32_t sum)
+{
+    return __dp2a_lo(halves, bytes >> 16, sum);
+}
+
+#define __builtin_assume(condition) ((void)0)
 
 /* The sum towards zero, of positive numbers: exact in double, then cut off. */
 static inline float __fadd_rz(float a, float b)
