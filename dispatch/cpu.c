@@ -10,6 +10,7 @@
 #include "kernels/output.h"
 #include "policies/draw.h"
 
+#include <math.h>
 #include <pthreadpool.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -472,7 +473,6 @@ static motley_subbatch subbatch_of(const cpu_state *state, const mot_step *steps
     motley_subbatch own = { .op = -1 };
     double most = -1;
     for (uint32_t s = 0; s < count; s++) {
-        const motley_shape shape = mot_op_table[steps[s].op].info.shape;
         mot_step plain = steps[s];
         plain.interpolation = MOTLEY_NEAREST; /* an op has one place among the others */
         const double cost = mot_cpu_find(state->rows, &plain, &dense, &dense)->cost;
@@ -480,8 +480,6 @@ static motley_subbatch subbatch_of(const cpu_state *state, const mot_step *steps
             most = cost;
             own.op = steps[s].op;
         }
-        own.spatial += own.spatial < 3 && (shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_STENCIL ||
-                                           shape == MOTLEY_SHAPE_BLUR);
     }
     return own;
 }
@@ -503,7 +501,8 @@ static motley_status look_back(void *opaque, mot_last *last, motley_error *error
         motley_subbatch *before = last->batches_count ? &last->batches[last->batches_count - 1] : NULL;
         last->step_counts[last->order[at]] = (int32_t)work->steps;
         own.first = at;
-        if (before && before->op == own.op && before->spatial == own.spatial)
+        own.cost = ilogbf(work->cost) < 9 ? 0 : ilogbf(work->cost) > 16 ? 8 : ilogbf(work->cost) - 8; /* us, doubling */
+        if (before && before->op == own.op && before->cost == own.cost)
             before->count++;
         else
             own.count = 1, last->batches[last->batches_count++] = own;

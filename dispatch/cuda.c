@@ -16,6 +16,8 @@
 /* Tuning, measured on an H200: none of it can change a result. */
 #define MOT_STATIC_BYTES (9 * 1024) /* a CTA's own variables, and what the chip takes for itself */
 #define MOT_MOST_THREADS 1024
+#define MOT_THREADS_PER_SM 2048
+#define MOT_NEAR_BYTES (96 * 1024)
 
 /* A policy's tables on the device. */
 typedef struct sent_tables {
@@ -30,6 +32,7 @@ typedef struct chip {
     int shared_bytes;   /* most dynamic shared memory of a CTA */
     int shared_per_sm;
     int multiprocessors;
+    int near_bytes;     /* of shared memory for the draw kernel */
 } chip;
 
 typedef struct cuda_state {
@@ -105,10 +108,10 @@ static size_t lay_out(cuda_state *s, char *base, size_t samples, size_t steps)
     s->plan.steps = take(base, &at, steps * sizeof(mot_step));
     s->plan.step_count = take(base, &at, samples * sizeof(int32_t));
     s->plan.order = take(base, &at, samples * sizeof(mot_cuda_turn));
-    s->plan.bucket = take(base, &at, samples * sizeof(int32_t));
+    s->plan.key = take(base, &at, samples * sizeof(int32_t));
     s->plan.rank = take(base, &at, samples * sizeof(int32_t));
-    s->plan.filled = take(base, &at, MOT_BUCKETS * sizeof(int32_t));
-    s->plan.first = take(base, &at, (MOT_BUCKETS + 1) * sizeof(int32_t));
+    s->plan.filled = take(base, &at, MOT_KEYS * sizeof(int32_t));
+    s->plan.first = take(base, &at, (MOT_KEYS + 1) * sizeof(int32_t));
     s->plan.ticket = take(base, &at, sizeof(int32_t));
     s->ids = take(base, &at, samples * sizeof(uint64_t));
     s->images = take(base, &at, 3 * samples * sizeof(motley_image));
@@ -258,6 +261,8 @@ static motley_status look_at_device(cuda_state *s, motley_error *error)
     s->chip.clusters = major == 9 || major == 10 ? 16 : major > 10 ? 8 : 1;
     s->chip.shared_bytes = per_cta - MOT_STATIC_BYTES;
     s->chip.shared_per_sm = per_sm;
+    s->chip.near_bytes = s->chip.shared_bytes < MOT_NEAR_BYTES ? s->chip.shared_bytes : MOT_NEAR_BYTES;
+    CUDA_TRY(mot_cuda_draw_prepare(s->chip.near_bytes), "preparing the draw kernel");
     CUDA_TRY(cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), "making an event");
     return MOTLEY_OK;
 }
@@ -389,6 +394,27 @@ static int64_t tile_bytes(int size, int width, int height, int blocks, int pixel
     return (most + 31) & ~(int64_t)15; /* and what a tap may read past the end */
 }
 
+/* Threads of a CTA that has an image to itself: as few as do it in as many turns as the most would. */
+static int threads_for(int64_t pixels)
+{
+    const int64_t strips = (pixels + 255) / 256; /* what a warp takes at a time */
+    const int64_t most = pixels <= 1024 ? 4 : pixels <= 4096 ? 8 : pixels <= 16384 ? 16 : MOT_MOST_THREADS / 32;
+    const int64_t turns = (strips + most - 1) / most;
+    const int64_t warps = (strips + turns - 1) / turns;
+    return 32 * warps > MOT_LEAST_THREADS ? 32 * (int)warps : MOT_LEAST_THREADS;
+}
+
+/* A warp's share, or a histogram's copies: 16 where they take nothing from another CTA or from the image, else 4. */
+static int stage_bytes(const chip *chip, int threads, int64_t image)
+{
+    const int least = threads / 32 * MOT_STAGE_BYTES > 3072 ? threads / 32 * MOT_STAGE_BYTES : 3072;
+    const int64_t four = image + MOT_STATIC_BYTES + 4 * 3072, sixteen = image + MOT_STATIC_BYTES + 16 * 3072;
+    if (threads <= MOT_MOST_THREADS / 2 || image == 0)
+        return least;
+    return sixteen <= chip->shared_bytes && chip->shared_per_sm / sixteen == chip->shared_per_sm / four ? 16 * 3072
+                                                                                                         : 4 * 3072;
+}
+
 /* Chooses how an image is worked on: by one CTA where shared memory holds it and the batch fills the device, else by
  * the smallest group that does and leaves room for what a warp reads beyond its tile. False: the image is too large for any group. */
 static int choose_shape(const chip *chip, size_t count, int width, int height, mot_cuda_format format, int channels,
@@ -400,7 +426,7 @@ static int choose_shape(const chip *chip, size_t count, int width, int height, m
     const int64_t lines = 32 * (height > width / 4 + 1 ? (int64_t)height : width / 4 + 1); /* a row or four columns to blur */
     const int64_t whole = image > lines ? image : lines;
     shape->early = chip->clusters > 1;
-    shape->threads = pixels <= 1024 ? 64 : pixels <= 4096 ? 128 : pixels <= 16384 ? 256 : MOT_MOST_THREADS;
+    shape->threads = threads_for(pixels);
     for (shape->clusters = 1; shape->clusters <= chip->clusters; shape->clusters *= 2) {
         const int64_t slab = tile_bytes(shape->clusters, width, height, 0, pixel_bytes);
         const int64_t block = tile_bytes(shape->clusters, width, height, 1, pixel_bytes);
@@ -409,7 +435,7 @@ static int choose_shape(const chip *chip, size_t count, int width, int height, m
         const int idle = pixels > 16384 && shape->clusters < 8 && count * (size_t)shape->clusters < (size_t)chip->multiprocessors;
         if (shape->clusters > 1)
             shape->threads = MOT_MOST_THREADS / 2;
-        shape->stage_bytes = shape->threads / 32 * 384 > 3072 ? shape->threads / 32 * 384 : 3072;
+        shape->stage_bytes = stage_bytes(chip, shape->threads, shape->clusters == 1 ? whole : 0);
         const int beside = shape->stage_bytes + (output ? channels * 1024 : 0);
         const int64_t most = chip->shared_bytes - beside, half = chip->shared_per_sm / 2 - MOT_STATIC_BYTES - beside;
         int64_t box = whole;
@@ -422,6 +448,22 @@ static int choose_shape(const chip *chip, size_t count, int width, int height, m
         return 1;
     }
     return 0;
+}
+
+/* How many samples the first wave of CTAs has, and how the others are mixed: image.cu says why. */
+static void choose_order(const chip *chip, const mot_cuda_shape *shape, mot_cuda_job *image)
+{
+    static const int32_t primes[] = { 7919, 7907, 7901, 7883 };
+    const int by_memory = chip->shared_per_sm / (shape->shared_bytes + MOT_STATIC_BYTES);
+    const int by_threads = MOT_THREADS_PER_SM / shape->threads;
+    const int at_once = by_memory < 1 ? 1 : by_memory < by_threads ? by_memory : by_threads;
+    const int wave = shape->clusters == 1 && shape->early ? chip->multiprocessors * at_once : 0;
+    image->first_wave = image->count < wave ? image->count : wave;
+    const int32_t others = image->count - image->first_wave;
+    image->mixed = others > chip->multiprocessors && others < 500000 ? others - chip->multiprocessors : 0;
+    for (int i = 0; i < 4; i++)
+        if (image->mixed % primes[i] != 0)
+            image->mix = primes[i];
 }
 
 static void largest_size(const motley_batch *batch, int *width, int *height)
@@ -457,6 +499,9 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     image.max_steps = draw.max_steps = (int32_t)job->max_steps;
     image.box_bytes = shape.box_bytes;
     image.stage_bytes = shape.stage_bytes;
+    if (!large)
+        choose_order(&s->chip, &shape, &image);
+    draw.first_wave = image.first_wave;
     image.cut[0] = mot_cut_of(shape.clusters, width, height, 0);
     image.cut[1] = mot_cut_of(shape.clusters, width, height, 1);
 
@@ -490,6 +535,8 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
         draw.sample = job->samples.first;
         draw.counter = job->counter;
         MOT_TRY(send_tables(s, job->policy, stream, &draw.tables, error));
+        draw.tables_bytes = (int64_t)job->policy->compiled_bytes;
+        draw.near_bytes = s->chip.near_bytes;
         if (job->samples.ids) {
             CUDA_TRY(mot_cuda_send(s->ids, job->samples.ids, job->count * sizeof(uint64_t), stream),
                      "sending the sample ids");
@@ -500,8 +547,10 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
                  "sending the values");
     }
     draw.src = image.src;
+    draw.most_pixels = (float)width * (float)height;
     memcpy(draw.place, s->place, sizeof draw.place);
     image.steps = s->plan.steps;
+    image.step_count = s->plan.step_count;
     image.order = s->plan.order;
     if (large) {
         CUDA_TRY(mot_cuda_draw_launch(&draw, stream), "launching the draw kernel");
@@ -579,25 +628,32 @@ static motley_status workspace(void *state, const mot_job *job, size_t *bytes, m
     return MOTLEY_OK;
 }
 
-/* The sub-batches from where each bucket begins: what plan_cuda.h says of buckets, turned round. */
-static void name_batches(const cuda_state *s, const int32_t *first, mot_last *last)
+/* The sub-batches from where each key begins: what plan_cuda.h says of keys and buckets, turned round. The first wave's
+ * samples and the others of a bucket are one sub-batch. */
+static void read_order(const cuda_state *s, const int32_t *first, const mot_cuda_turn *turns, mot_last *last)
 {
     int op_at[MOT_OP_COUNT + 1];
+    size_t at = 0;
     for (int op = 0; op < MOT_OP_COUNT; op++)
         op_at[s->place[op]] = op;
     op_at[MOT_OP_COUNT] = -1;
-    for (int b = 0; b < MOT_BUCKETS; b++)
-        if (first[b + 1] > first[b])
+    for (int b = 0; b < MOT_BUCKETS; b++) {
+        const size_t begin = at;
+        for (int key = b; key < MOT_KEYS; key += MOT_BUCKETS)
+            for (int32_t i = first[key]; i < first[key + 1]; i++)
+                last->order[at++] = (uint32_t)turns[i].sample;
+        if (at > begin)
             last->batches[last->batches_count++] =
                 (motley_subbatch){ .op = op_at[b % (MOT_OP_COUNT + 1)],
-                                   .spatial = 3 - b / (MOT_OP_COUNT + 1),
-                                   .first = (size_t)first[b],
-                                   .count = (size_t)(first[b + 1] - first[b]) };
+                                   .cost = MOT_COST_CLASSES - 1 - b / (MOT_OP_COUNT + 1),
+                                   .first = begin,
+                                   .count = at - begin };
+    }
 }
 
 static motley_status copy_back(const cuda_state *s, mot_last *last, mot_cuda_turn *turns, motley_error *error)
 {
-    int32_t first[MOT_BUCKETS + 1];
+    int32_t first[MOT_KEYS + 1];
     const size_t n = last->count;
     CUDA_TRY(cudaDeviceSynchronize(), "waiting for the batch"); /* also for a graph's replay on some other stream */
     CUDA_TRY(cudaMemcpy(last->steps, s->plan.steps, n * last->max_steps * sizeof(mot_step), cudaMemcpyDeviceToHost),
@@ -606,13 +662,11 @@ static motley_status copy_back(const cuda_state *s, mot_last *last, mot_cuda_tur
              "copying the numbers of steps");
     CUDA_TRY(cudaMemcpy(turns, s->plan.order, n * sizeof *turns, cudaMemcpyDeviceToHost), "copying the order");
     CUDA_TRY(cudaMemcpy(first, s->plan.first, sizeof first, cudaMemcpyDeviceToHost), "copying the sub-batches");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (last->step_counts[i] < 0 || (size_t)last->step_counts[i] > last->max_steps)
             return mot_fail(error, MOTLEY_ERR_INTERNAL, "image %zu has %d steps, want at most %zu", i,
                             (int)last->step_counts[i], last->max_steps);
-        last->order[i] = (uint32_t)turns[i].sample;
-    }
-    name_batches(s, first, last);
+    read_order(s, first, turns, last);
     return MOTLEY_OK;
 }
 

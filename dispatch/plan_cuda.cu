@@ -7,21 +7,24 @@
 #include "motley/op.h"
 
 #define DRAW_THREADS 256
-#define TABLE_BYTES 16384 /* of phases, branches and steps that are drawn from in shared memory */
+#define MOST_TABLES (16 * 1024) /* bytes that are sooner brought near than read where they are needed */
 
-/* Costs by shape, in rough proportion to time; only their order matters. */
+/* What an op costs, in roughly the microseconds that one image of 224x224 takes on one multiprocessor of an H200. Only
+ * the order of the work depends on it. */
+#define MOT_COST_POINT(ID) 3
+#define MOT_COST_COLOR(ID) 8
+#define MOT_COST_ERASE(ID) 6
+#define MOT_COST_STATS(ID) (MOT_##ID##_NEEDS == MOT_NEEDS_HISTOGRAM ? 10 : 8)
+#define MOT_COST_WARP(ID) 5
+#define MOT_COST_STENCIL(ID) 14
+#define MOT_COST_BLUR(ID) 600
+#define MOT_COST_BETWEEN 60 /* a warp that interpolates */
+#define MOT_COST_PASS 10    /* bringing the image and taking it away */
 static __host__ __device__ int cost_of(int op)
 {
-#define MOT_COST_STATS 4
-#define MOT_COST_POINT 2
-#define MOT_COST_COLOR 3
-#define MOT_COST_WARP 5
-#define MOT_COST_STENCIL 6
-#define MOT_COST_BLUR 7
-#define MOT_COST_ERASE 1
 #define MOT_COST_OF(shape, ID, stem) \
     case MOT_OP_##ID: \
-        return MOT_COST_##shape;
+        return MOT_COST_##shape(ID);
     switch (op) {
         MOT_OPS(MOT_COST_OF)
     default:
@@ -29,10 +32,16 @@ static __host__ __device__ int cost_of(int op)
     }
 }
 
-static __device__ int is_spatial(int op)
+static __device__ int shape_of(int op)
 {
-    const int cost = cost_of(op);
-    return cost == MOT_COST_WARP || cost == MOT_COST_STENCIL || cost == MOT_COST_BLUR;
+#define MOT_SHAPE_OF(shape, ID, stem) \
+    case MOT_OP_##ID: \
+        return MOTLEY_SHAPE_##shape;
+    switch (op) {
+        MOT_OPS(MOT_SHAPE_OF)
+    default:
+        return MOTLEY_SHAPE_POINT;
+    }
 }
 
 /* An op's place among the ops ordered from costly to cheap; the place after the last is for none. */
@@ -50,97 +59,154 @@ void mot_cuda_places(uint8_t place[MOT_OP_COUNT])
         place[op] = (uint8_t)place_of(op);
 }
 
-/* Buckets: spatial ops 3 and more, 2, 1, 0; in each, ops from costly to cheap, and last the samples without steps. */
-static __device__ int find_bucket(const mot_step *steps, int count, const uint8_t *places)
+/* The class of a cost, 0 for none to MOT_COST_CLASSES - 1: each about a quarter more than the one below. */
+static __device__ int class_of(int cost)
 {
-    int place = MOT_OP_COUNT, spatial = 0;
-    for (int s = 0; s < count; s++) {
-        const int op = steps[s].op;
-        if (steps[s].arg.flags & MOT_ARG_IDENTITY)
-            continue;
-        spatial += is_spatial(op);
-        place = min(place, (int)places[op]);
-    }
-    return (3 - min(spatial, 3)) * (MOT_OP_COUNT + 1) + place;
+    static_assert(MOT_COST_CLASSES == 9, "a class for each of these, and one below");
+    return (cost >= 1) + (cost >= 13) + (cost >= 15) + (cost >= 18) + (cost >= 22) + (cost >= 28) + (cost >= 36) +
+           (cost >= 60);
 }
 
-/* Turns how many samples each bucket has into where it begins; a thread per bucket. Returns the thread's own. */
-static __device__ int begin_buckets(int *first, int own)
+/* Buckets: by class from costly to cheap; in each, by its most costly op, and last the samples without steps. `size`: the
+ * image's pixels as a share of the largest one's. */
+static __device__ int find_bucket(const mot_step *steps, int count, const uint8_t *places, float size)
 {
-    static_assert(MOT_BUCKETS < DRAW_THREADS, "a thread per bucket");
-    const int b = threadIdx.x, lane = b & 31;
-    int sum = own;
+    int place = MOT_OP_COUNT, cost = 0;
+    bool spatial = false, warp = false; /* warp: one that another may join, as two in a row are one pass */
+    for (int s = 0; s < count; s++) {
+        const mot_step &step = steps[s];
+        const int shape = shape_of(step.op);
+        if (step.arg.flags & MOT_ARG_IDENTITY)
+            continue;
+        const bool moves = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_STENCIL || shape == MOTLEY_SHAPE_BLUR;
+        const bool joins = warp && shape == MOTLEY_SHAPE_WARP;
+        const bool begins = spatial && !joins && (moves || shape == MOTLEY_SHAPE_STATS);
+        cost += place == MOT_OP_COUNT || begins ? MOT_COST_PASS : 0;
+        cost += cost_of(step.op);
+        cost += shape == MOTLEY_SHAPE_WARP && step.interpolation != MOTLEY_NEAREST &&
+                        !(step.arg.flags & MOT_ARG_WHOLE)
+                    ? MOT_COST_BETWEEN
+                    : 0;
+        spatial = moves || (spatial && !begins);
+        warp = shape == MOTLEY_SHAPE_WARP && !joins;
+        place = min(place, (int)places[step.op]);
+    }
+    if (cost > 0)
+        cost = max((int)((float)cost * size), 1);
+    return (MOT_COST_CLASSES - 1 - class_of(cost)) * (MOT_OP_COUNT + 1) + place;
+}
+
+/* Turns how many samples each key has, count[MOT_KEYS], into where they begin, first[MOT_KEYS + 1]; two keys a thread. The
+ * two may be the same memory. */
+static __device__ void begin_keys(int *first, const int *count)
+{
+    static_assert(MOT_KEYS % 2 == 0 && MOT_KEYS / 2 < DRAW_THREADS, "two keys a thread");
+    const int t = threadIdx.x, lane = t & 31;
+    const bool any = t < MOT_KEYS / 2;
+    const int even = any ? count[2 * t] : 0, odd = any ? count[2 * t + 1] : 0;
+    int sum = even + odd;
     for (int step = 1; step < 32; step *= 2) {
         const int other = __shfl_up_sync(0xFFFFFFFFu, sum, step);
         sum += lane >= step ? other : 0;
     }
     __shared__ int warps[DRAW_THREADS / 32];
     if (lane == 31)
-        warps[b / 32] = sum;
+        warps[t / 32] = sum;
     __syncthreads();
-    for (int w = 0; w < b / 32; w++)
+    for (int w = 0; w < t / 32; w++)
         sum += warps[w];
-    first[b] = sum - own;
+    if (any) {
+        first[2 * t] = sum - even - odd;
+        first[2 * t + 1] = sum - odd;
+    }
+    if (t == MOT_KEYS / 2)
+        first[MOT_KEYS] = sum;
     __syncthreads();
-    return first[b];
 }
 
 /* What the image kernel is told: a sample whose steps change nothing has none. */
-static __device__ mot_cuda_turn turn_of(int sample, int steps, int bucket)
+static __device__ mot_cuda_turn turn_of(int sample, int steps, int key)
 {
-    return mot_cuda_turn{ sample, bucket % (MOT_OP_COUNT + 1) == MOT_OP_COUNT ? 0 : steps };
+    return mot_cuda_turn{ sample, key % (MOT_OP_COUNT + 1) == MOT_OP_COUNT ? 0 : steps };
 }
 
 /* The last CTA of several: every sample to its place. */
 static __device__ void sort_samples(const mot_cuda_draw &d, int *first)
 {
-    const int b = threadIdx.x, own = b < MOT_BUCKETS ? __ldcg(&d.plan.filled[b]) : 0;
-    const int begin = begin_buckets(first, own);
-    if (b <= MOT_BUCKETS)
-        d.plan.first[b] = begin;
-    if (b < MOT_BUCKETS)
-        d.plan.filled[b] = 0;
-    if (b == 0)
+    for (int k = threadIdx.x; k < MOT_KEYS; k += blockDim.x) {
+        first[k] = __ldcg(&d.plan.filled[k]);
+        d.plan.filled[k] = 0;
+    }
+    __syncthreads();
+    begin_keys(first, first);
+    for (int k = threadIdx.x; k <= MOT_KEYS; k += blockDim.x)
+        d.plan.first[k] = first[k];
+    if (threadIdx.x == 0)
         *d.plan.ticket = 0;
 #pragma unroll 4
     for (int i = threadIdx.x; i < d.count; i += blockDim.x) {
-        const int bucket = __ldcg(&d.plan.bucket[i]), at = first[bucket] + __ldcg(&d.plan.rank[i]);
-        d.plan.order[at] = turn_of(i, __ldcg(&d.plan.step_count[i]), bucket);
+        const int key = __ldcg(&d.plan.key[i]), at = first[key] + __ldcg(&d.plan.rank[i]);
+        d.plan.order[at] = turn_of(i, __ldcg(&d.plan.step_count[i]), key);
     }
 }
 
-/* Brings the small tables into shared memory, where a draw's searches are short; they lie one after the other. */
-static __device__ mot_tables near_tables(const mot_cuda_draw &d, uint32_t *memory)
+/* Shared memory for the tables, as far as they fit, and then for the steps that a CTA draws, if they fit as well: with
+ * images on their way, each turn to the device's memory takes 2 us. The tables lie one after the other, levels last. */
+struct near_memory {
+    int tables, steps; /* bytes */
+};
+
+static near_memory near_memory_of(const mot_cuda_draw &d)
+{
+    const int64_t small = (const char *)d.tables.level - (const char *)d.tables.phase, all = d.tables_bytes;
+    const int64_t steps = (int64_t)DRAW_THREADS * d.max_steps * (int64_t)sizeof(mot_step);
+    near_memory n = { 0, 0 };
+    if (!d.draws)
+        return n;
+    n.tables = (int)(all <= MOST_TABLES ? all : small <= MOST_TABLES ? small : 0);
+    n.steps = (int)(n.tables + steps <= d.near_bytes ? steps : 0);
+    return n;
+}
+
+static __device__ mot_tables near_tables(const mot_cuda_draw &d, int bytes, uint64_t *memory)
 {
     mot_tables t = d.tables;
     const char *const from = (const char *)t.phase;
-    const int64_t bytes = (const char *)t.level - from;
-    if (bytes > TABLE_BYTES)
+    if (bytes == 0)
         return t;
-    for (int i = threadIdx.x; i < bytes / 4; i += blockDim.x)
-        memory[i] = ((const uint32_t *)from)[i];
+    for (int i = threadIdx.x; i < bytes / 8; i += blockDim.x)
+        memory[i] = ((const uint64_t *)from)[i];
+    if ((const char *)t.level - from < bytes)
+        t.level = (const mot_level_entry *)((char *)memory + ((const char *)t.level - from));
     t.phase = (const mot_table_phase *)memory;
     t.branch = (const mot_table_branch *)((char *)memory + ((const char *)t.branch - from));
     t.step = (const mot_table_step *)((char *)memory + ((const char *)t.step - from));
     return t;
 }
 
-static __global__ void __launch_bounds__(DRAW_THREADS) draw_kernel(const __grid_constant__ mot_cuda_draw d)
+static __global__ void __launch_bounds__(DRAW_THREADS)
+    draw_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near)
 {
-    __shared__ uint64_t memory[TABLE_BYTES / 8];
-    __shared__ int last, first[DRAW_THREADS];
+    extern __shared__ uint64_t memory[];
+    __shared__ int last, first[MOT_KEYS + 1];
     const bool alone = gridDim.x == 1; /* the batch is one CTA: it sorts without the others' counters */
-    int bucket = 0, rank = 0, steps_here = 0;
-    first[threadIdx.x] = 0;
+    int key = 0, rank = 0, steps_here = 0;
+    for (int k = threadIdx.x; k < MOT_KEYS; k += blockDim.x)
+        first[k] = 0;
+    const mot_tables tables = near_tables(d, near.tables, memory);
+    __syncthreads();
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
 #endif
-    const mot_tables tables = d.draws ? near_tables(d, (uint32_t *)memory) : d.tables;
-    __syncthreads();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    mot_step *const all_steps = d.plan.steps + (int64_t)(i - threadIdx.x) * d.max_steps; /* of this CTA */
     if (i < d.count) {
-        mot_step *const steps = d.plan.steps + (int64_t)i * d.max_steps;
+        mot_step *const steps =
+            (near.steps ? (mot_step *)(memory + near.tables / 8) : all_steps) + threadIdx.x * d.max_steps;
         int count = d.max_steps;
+        float size = 1;
+        if (d.src.images)
+            size = (float)d.src.images[i].width * (float)d.src.images[i].height / d.most_pixels;
         if (d.draws) {
             const uint32_t epoch = d.counter ? (uint32_t)d.counter[0] : d.epoch;
             const uint64_t first = d.counter ? d.counter[1] : d.sample;
@@ -149,23 +215,29 @@ static __global__ void __launch_bounds__(DRAW_THREADS) draw_kernel(const __grid_
             count = mot_draw_sample(&tables, d.seed, epoch, d.ids ? d.ids[i] : first + i, width, height, d.channels,
                                     steps);
         }
-        bucket = find_bucket(steps, count, d.place);
+        key = find_bucket(steps, count, d.place, size) + (i < d.first_wave ? 0 : MOT_BUCKETS);
         steps_here = count;
         d.plan.step_count[i] = count;
         if (alone) {
-            rank = atomicAdd(&first[bucket], 1);
+            rank = atomicAdd(&first[key], 1);
         } else {
-            d.plan.bucket[i] = bucket;
-            d.plan.rank[i] = atomicAdd(&d.plan.filled[bucket], 1);
+            d.plan.key[i] = key;
+            d.plan.rank[i] = atomicAdd(&d.plan.filled[key], 1);
         }
+    }
+    if (near.steps) {
+        __syncthreads();
+        const int here = min(d.count - (i - (int)threadIdx.x), (int)blockDim.x) * d.max_steps * (int)sizeof(mot_step) / 8;
+        for (int k = threadIdx.x; k < here; k += blockDim.x)
+            ((uint64_t *)all_steps)[k] = memory[near.tables / 8 + k];
     }
     if (alone) {
         __syncthreads();
-        const int begin = begin_buckets(first, first[threadIdx.x]);
-        if (threadIdx.x <= MOT_BUCKETS)
-            d.plan.first[threadIdx.x] = begin;
+        begin_keys(first, first);
+        for (int k = threadIdx.x; k <= MOT_KEYS; k += blockDim.x)
+            d.plan.first[k] = first[k];
         if (i < d.count)
-            d.plan.order[first[bucket] + rank] = turn_of(i, steps_here, bucket);
+            d.plan.order[first[key] + rank] = turn_of(i, steps_here, key);
         return;
     }
     __threadfence();
@@ -179,9 +251,16 @@ static __global__ void __launch_bounds__(DRAW_THREADS) draw_kernel(const __grid_
     }
 }
 
+cudaError_t mot_cuda_draw_prepare(int near_bytes)
+{
+    return cudaFuncSetAttribute((const void *)draw_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, near_bytes);
+}
+
 cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream)
 {
-    draw_kernel<<<(unsigned)(draw->count + DRAW_THREADS - 1) / DRAW_THREADS, DRAW_THREADS, 0, stream>>>(*draw);
+    const near_memory near = near_memory_of(*draw);
+    draw_kernel<<<(unsigned)(draw->count + DRAW_THREADS - 1) / DRAW_THREADS, DRAW_THREADS,
+                  (size_t)(near.tables + near.steps), stream>>>(*draw, near);
     return cudaGetLastError();
 }
 

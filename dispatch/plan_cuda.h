@@ -11,37 +11,47 @@
 extern "C" {
 #endif
 
-/* A sub-batch holds the samples with this many spatial ops (0, 1, 2, more) and this most costly op. Buckets are
- * numbered from heavy to light. */
-#define MOT_BUCKETS (4 * (MOT_OP_COUNT + 1))
+/* A sub-batch holds the samples of one class of cost and with this most costly op. Buckets are numbered from heavy to
+ * light. */
+#define MOT_COST_CLASSES 9
+#define MOT_BUCKETS (MOT_COST_CLASSES * (MOT_OP_COUNT + 1))
+
+/* Samples are sorted twice over: those of the first wave, whose CTAs begin before the order is known, and the others. */
+#define MOT_KEYS (2 * MOT_BUCKETS)
 
 /* The device's workspace; arrays of [count] but where noted. */
 typedef struct mot_cuda_plan {
     mot_step *steps;     /* [count][max_steps] */
     int32_t *step_count;
-    mot_cuda_turn *order; /* samples, bucket by bucket */
-    int32_t *bucket;     /* of each sample */
-    int32_t *rank;       /* of each sample in its bucket */
-    int32_t *filled;     /* [MOT_BUCKETS] counters, all 0 between calls */
-    int32_t *first;      /* [MOT_BUCKETS + 1]: where each bucket begins in `order` */
+    mot_cuda_turn *order; /* samples, key by key: the buckets of the first wave, then those of the others */
+    int32_t *key;        /* of each sample */
+    int32_t *rank;       /* of each sample among those of its key */
+    int32_t *filled;     /* [MOT_KEYS] counters, all 0 between calls */
+    int32_t *first;      /* [MOT_KEYS + 1]: where each key begins in `order` */
     int32_t *ticket;     /* CTAs that are done, 0 between calls */
 } mot_cuda_plan;
 
 typedef struct mot_cuda_draw {
     int32_t count, channels, max_steps;
+    int32_t first_wave;     /* samples: as many as mot_cuda_job says */
     int32_t draws;          /* 0: steps were given, max_steps for each sample */
-    mot_tables tables;      /* pointing to device memory */
+    mot_tables tables;      /* pointing to device memory, where they lie one after the other */
+    int64_t tables_bytes;
+    int32_t near_bytes;     /* shared memory that the kernel may use */
     uint64_t seed, sample;  /* sample: of image 0 */
     uint32_t epoch;
     const uint64_t *ids;     /* device memory [count], or NULL */
     const uint64_t *counter; /* device memory {epoch, first}, or NULL */
     mot_cuda_batch src;      /* for sizes */
+    float most_pixels;       /* of an image */
     mot_cuda_plan plan;
     uint8_t place[MOT_OP_COUNT]; /* of each op among them from costly to cheap: mot_cuda_places */
 } mot_cuda_draw;
 
 void mot_cuda_places(uint8_t place[MOT_OP_COUNT]);
 
+/* Once for each device, before the first launch. */
+cudaError_t mot_cuda_draw_prepare(int near_bytes);
 cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream);
 
 /* Copies host bytes to device memory inside kernel arguments: no pinned memory, right under graph capture. */

@@ -52,6 +52,13 @@ MOT_FN uint32_t mot_warp_fix(double v)
     return scaled >= -2147483648.0 && scaled < 2147483648.0 ? (uint32_t)(int32_t)scaled : 0x80000000u;
 }
 
+/* Number `i` of a fixed plan. */
+MOT_FN uint32_t mot_warp_fixed_number(const double *m, int i)
+{
+    const int row = i < 3 ? 0 : 3;
+    return mot_warp_fix(i == row + 2 ? (m[row + 2] + m[row] * 0.5) + m[row + 1] * 0.5 : m[i]);
+}
+
 MOT_FN int mot_warp_corner_fits(const double *m, double x, double y)
 {
     return fabs((x * m[0] + y * m[1]) + m[2]) < 32768.0 && fabs((x * m[3] + y * m[4]) + m[5]) < 32768.0;
@@ -83,12 +90,8 @@ MOT_FN void mot_warp_make_plan(int op, int width, int height, const mot_arg *arg
         return;
     }
     plan->path = MOT_WARP_FIXED;
-    plan->fixed[0] = mot_warp_fix(m[0]);
-    plan->fixed[1] = mot_warp_fix(m[1]);
-    plan->fixed[2] = mot_warp_fix((m[2] + m[0] * 0.5) + m[1] * 0.5);
-    plan->fixed[3] = mot_warp_fix(m[3]);
-    plan->fixed[4] = mot_warp_fix(m[4]);
-    plan->fixed[5] = mot_warp_fix((m[5] + m[3] * 0.5) + m[4] * 0.5);
+    for (int i = 0; i < 6; i++)
+        plan->fixed[i] = mot_warp_fixed_number(m, i);
 }
 
 /* A coordinate in a line of n samples as an index, or -1 outside. In this order: no cast sees a number that does not

@@ -113,17 +113,12 @@ static void check_draws(const set *s, const motley_policy *policy)
 
 /* ---- the sub-batches ---- */
 
-/* Whether `op` is among the steps of image i, and how many of them are spatial. */
-static int look_at_steps(const motley_subbatches *all, size_t i, int32_t op, int32_t *spatial)
+/* Whether `op` is among the steps of image i; -1: whether it has none. */
+static int has_step(const motley_subbatches *all, size_t i, int32_t op)
 {
     int found = op < 0 && all->step_counts[i] == 0;
-    *spatial = 0;
-    for (int32_t k = 0; k < all->step_counts[i]; k++) {
-        const motley_step *step = &all->steps[i * all->max_steps + (size_t)k];
-        const motley_shape shape = motley_op_get(step->op)->shape;
-        found |= step->op == op;
-        *spatial += shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_STENCIL || shape == MOTLEY_SHAPE_BLUR;
-    }
+    for (int32_t k = 0; k < all->step_counts[i]; k++)
+        found |= all->steps[i * all->max_steps + (size_t)k].op == op;
     return found;
 }
 
@@ -141,17 +136,18 @@ static void check_subbatches(const set *s, const char *name)
         if (sub->first != next || sub->count == 0 || next + sub->count > all->images_count)
             fail(name, next, "the sub-batches do not lie one after the other");
         next += sub->count;
+        if (sub->cost < 0 || sub->cost > 8)
+            fail(name, sub->first, "its sub-batch's cost is none of 0 to 8");
+        if (b > 0 && sub->cost > sub[-1].cost)
+            fail(name, sub->first, "its sub-batch comes after a cheaper one");
         for (size_t k = sub->first; k < next && k < all->images_count; k++) {
             const size_t i = all->images[k];
-            int32_t spatial;
             if (i >= all->images_count || seen[i]++)
                 fail(name, i, "it is in two sub-batches, or not of the batch");
             if (i >= all->images_count)
                 continue;
-            if (!look_at_steps(all, i, sub->op, &spatial))
+            if (!has_step(all, i, sub->op))
                 fail(name, i, "its sub-batch's op is not among its steps");
-            if (sub->spatial != (spatial < 3 ? spatial : 3))
-                fail(name, i, "its sub-batch has another number of spatial steps");
             for (int32_t k2 = 0; sub->op >= 0 && k2 < all->step_counts[i]; k2++) {
                 const int32_t other = all->steps[i * all->max_steps + (size_t)k2].op;
                 lighter[sub->op][other] |= other != sub->op;
@@ -166,7 +162,7 @@ static void check_subbatches(const set *s, const char *name)
         for (size_t b = 1; b < all->count; b++)
             for (size_t a = 0; a < b; a++)
                 if (all->subbatches[a].op == all->subbatches[b].op &&
-                    all->subbatches[a].spatial == all->subbatches[b].spatial)
+                    all->subbatches[a].cost == all->subbatches[b].cost)
                     fail(name, all->subbatches[b].first, "two sub-batches are of one kind");
     motley_subbatches_destroy(all);
 }

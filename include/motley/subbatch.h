@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-/** Images that were sorted together: the most costly of their ops is the same, and they move pixels as often. */
+/** Images that were sorted together: the most costly of their ops is the same, and they cost about the same. */
 typedef struct motley_subbatch {
     int32_t op;          /* the most costly op of each of its images, as the backend counts; -1: nothing changes them */
-    int32_t spatial;     /* how many of an image's steps are warps, stencils or blurs; 3 means 3 or more */
+    int32_t cost;        /* a class of what an image of it costs, as the backend estimates: 0 the least, 8 the most */
     size_t first, count; /* its images are images[first .. first + count - 1] */
 } motley_subbatch;
 

@@ -220,19 +220,26 @@ DEVICE void box_stored(bool seen)
 #endif
 }
 
+#ifdef MOT_CLUSTERS
+DEVICE void barrier_wait(const unsigned long long *barrier, uint32_t phase)
+{
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra again;\n"
+                 "}" ::"r"(shared_address(barrier)),
+                 "r"(phase)
+                 : "memory");
+}
+#endif
+
 /* Waits for what box_load() started; `turn` counts the waits of this CTA. Then every thread may read the box. */
 DEVICE void box_wait(bool pending, arrival &a, uint32_t &turn)
 {
 #ifdef MOT_CLUSTERS
     if (pending) {
-        asm volatile("{\n"
-                     ".reg .pred done;\n"
-                     "again:\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                     "@!done bra again;\n"
-                     "}" ::"r"(shared_address(&a.barrier)),
-                     "r"(turn & 1)
-                     : "memory");
+        barrier_wait(&a.barrier, turn & 1);
         turn++;
     }
 #endif

@@ -14,6 +14,9 @@
 #include "kernels/output.h"
 #include "motley/op.h"
 
+/* Pieces that an image is loaded in. */
+#define MOT_BANDS 16
+
 /* One CTA's state, at the beginning of its dynamic shared memory, so that every function reaches it by a constant
  * address. The box lies behind it, then what each warp gathers before it writes, then the output's table if any. */
 struct engine {
@@ -26,6 +29,7 @@ struct engine {
     int box_x, box_y, box_width, box_height;
     int source;      /* source_kind of a spatial op */
     mot_cut cut[2];  /* the image into slabs, and into blocks */
+    mot_warp_plan plans[MOT_WINDOW]; /* of the steps */
     int strided, strided_work; /* src, work are read as MOT_FORMAT_STRIDED */
     int output_dtype;
     int box_bytes, stage_bytes;
@@ -33,6 +37,10 @@ struct engine {
     int spatial;   /* the spatial op's place in `step` */
     uint32_t fill; /* of the spatial op */
     arrival load;
+    unsigned long long band[MOT_BANDS]; /* barriers of an image that is loaded as a whole ... */
+    uint32_t phase;                     /* ... what they are at ... */
+    int all_here;                       /* ... and whether they need not be asked any more */
+    int width, height, steps; /* of it: in memory, or they would be spilled to where reading them takes long */
     unsigned long long sum, total_sum;
     mot_stats stats[3];
     uint32_t partial[3][256]; /* this CTA's histogram; or its lows and highs */
@@ -308,6 +316,11 @@ DEVICE uint32_t warp_min4(uint32_t v)
     return v;
 }
 
+DEVICE bool is_spatial(int op)
+{
+    return shape_of(op) == MOTLEY_SHAPE_WARP || shape_of(op) == MOTLEY_SHAPE_STENCIL;
+}
+
 DEVICE uint32_t group_min(uint32_t v)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -430,11 +443,9 @@ DEVICE void count_group(int needs)
 }
 
 /* Turns the total into e.stats: a warp scans a channel, eight entries a lane. */
-DEVICE void finish_stats(int needs)
+DEVICE void finish_stats(int needs, uint32_t n, uint32_t (*total)[256])
 {
     const int lane = threadIdx.x & 31;
-    uint32_t(*const total)[256] = totals();
-    const uint32_t n = (uint32_t)e.src.width * (uint32_t)e.src.height;
     for (int c = threadIdx.x / 32; c < 3 && needs == MOT_NEEDS_HISTOGRAM; c += blockDim.x / 32) {
         uint32_t count[8], own = 0, low = 256, high = 0, last = 0;
         for (int i = 0; i < 8; i++) {
@@ -473,27 +484,27 @@ DEVICE void finish_stats(int needs)
 
 /* ---- what a pass reads ---- */
 
-/* A path of tables whose sums cannot round across a whole number is the fixed one. For one thread. */
+/* A number of a SCALE warp's fixed plan, where that path's tables read nothing else: they add 1 or -1 from `first` on,
+ * and no sum can round across a whole number. False: they may. */
+DEVICE bool fixed_scale(double step, double first, int length, uint32_t *by, uint32_t *from)
+{
+    const double rest = fabs(first - rint(first));
+    *by = (uint32_t)((int)step * 65536);
+    *from = (uint32_t)((int)floor(first) * 65536);
+    return fabs(step) == 1.0 && fabs(first) < 16000.0 && (rest == 0 || rest >= 1e-6) && length <= 16000;
+}
+
+/* A path of tables that is as well a fixed one becomes that. For one thread. */
 DEVICE void simplify_plan(mot_warp_plan &plan)
 {
-    if (plan.path != MOT_WARP_SCALE || fabs(plan.m[0]) != 1.0 || fabs(plan.m[4]) != 1.0)
-        return;
-    const double first[2] = { mot_warp_first_column(&plan), mot_warp_first_row(&plan) };
-    int whole[2];
-    for (int i = 0; i < 2; i++) {
-        const double rest = fabs(first[i] - rint(first[i]));
-        if (!(fabs(first[i]) < 16000.0) || (rest != 0 && rest < 1e-6))
-            return;
-        whole[i] = (int)floor(first[i]);
-    }
-    if (plan.width > 16000 || plan.height > 16000)
+    uint32_t x[2], y[2];
+    if (plan.path != MOT_WARP_SCALE ||
+        !fixed_scale(plan.m[0], mot_warp_first_column(&plan), plan.width, &x[0], &x[1]) ||
+        !fixed_scale(plan.m[4], mot_warp_first_row(&plan), plan.height, &y[0], &y[1]))
         return;
     plan.path = MOT_WARP_FIXED;
-    plan.fixed[0] = (uint32_t)((int)plan.m[0] * 65536);
-    plan.fixed[1] = plan.fixed[3] = 0;
-    plan.fixed[2] = (uint32_t)(whole[0] * 65536);
-    plan.fixed[4] = (uint32_t)((int)plan.m[4] * 65536);
-    plan.fixed[5] = (uint32_t)(whole[1] * 65536);
+    plan.fixed[0] = x[0], plan.fixed[1] = 0, plan.fixed[2] = x[1];
+    plan.fixed[3] = 0, plan.fixed[4] = y[0], plan.fixed[5] = y[1];
 }
 
 /* The part of the image that the tile's output may read, in e.box_*; width 0 when that is not known. For one thread. */

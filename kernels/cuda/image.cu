@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The image kernel: a group of CTAs takes one sample and runs its steps, pass by pass. */
-#include "kernels/cuda/engine.cuh"
+#include "kernels/cuda/whole.cuh"
+
+#include <climits>
 
 #define STEP_WORDS ((int)(sizeof(mot_step) / 4))
 
@@ -13,11 +15,6 @@ DEVICE int read_steps(const mot_step *steps, int at, int count)
         ((uint32_t *)e.step)[i] = ((const uint32_t *)(steps + at))[i];
     __syncthreads();
     return here;
-}
-
-DEVICE bool is_spatial(int op)
-{
-    return shape_of(op) == MOTLEY_SHAPE_WARP || shape_of(op) == MOTLEY_SHAPE_STENCIL;
 }
 
 /* The step of the window that the pass can read the image for at once: its spatial op, unless statistics of the image
@@ -71,7 +68,7 @@ template <int FORMAT> DEVICE int take_steps(pass_state &p, int steps)
             p.pending = false;
             count_tile<FORMAT>(p.chain.items, needs);
             count_group(needs);
-            finish_stats(needs);
+            finish_stats(needs, (uint32_t)e.src.width * (uint32_t)e.src.height, totals());
             chain_stats(e.work, p.chain, step.op, e.stats, colors_of<FORMAT>(e.src.channels), &step.arg);
             __syncthreads(); /* the sums may be made anew */
         } else if (shape == MOTLEY_SHAPE_COLOR) {
@@ -110,7 +107,7 @@ template <int FORMAT, bool OUTPUT> DEVICE void write_pass(const pass_state &p)
 }
 
 /* Runs all steps of one sample; the first `here` are in the window. */
-template <int FORMAT> DEVICE void run_sample(const mot_cuda_job &job, const mot_step *steps, int count, int here)
+template <int FORMAT> static __device__ __noinline__ void run_sample(bool plain, const mot_step *steps, int count, int here)
 {
     pass_state p = {};
     int at = 0;
@@ -125,11 +122,11 @@ template <int FORMAT> DEVICE void run_sample(const mot_cuda_job &job, const mot_
             group_sync();
             blur_lines<FORMAT>(skip, true, false);
             at += skip + 1;
-            last = at == count && job.plain;
+            last = at == count && plain;
         } else {
             at += take_steps<FORMAT>(p, here);
             last = at == count;
-            if (last && !job.plain)
+            if (last && !plain)
                 write_pass<FORMAT, true>(p);
             else if (p.source != FROM_BOX || !write_box<FORMAT>(p.chain.items, last))
                 write_pass<FORMAT, false>(p);
@@ -146,37 +143,105 @@ template <int FORMAT> DEVICE void run_sample(const mot_cuda_job &job, const mot_
     }
 }
 
+DEVICE void wait_for_draws()
+{
+#ifdef MOT_CLUSTERS
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Where in the order the CTA's sample stands: heavy ones come first, but mixed with less heavy ones, so that not all
+ * multiprocessors compute, and then all of them load and store; the light ones come last, so that they end together. */
+DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
+{
+    const uint32_t after = place - job.first_wave;
+    return after < (uint32_t)job.mixed ? job.first_wave + after * job.mix % job.mixed : place;
+}
+
 template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ mot_cuda_job job)
 {
-    arrival_make(e.load);
-#ifdef MOT_CLUSTERS
-    asm volatile("griddepcontrol.wait;" ::: "memory"); /* for the draw kernel, which this one may be queued behind early */
-#endif
-    const mot_cuda_turn turn = job.order[blockIdx.x / group_size()];
+    /* The first CTAs know their sample, and bring its image, while the draw kernel is still at work. */
+    const uint32_t place = blockIdx.x / group_size();
+    const bool early = place < (uint32_t)job.first_wave;
+    mot_cuda_turn turn = { (int32_t)place, 0 };
+    if (!early) {
+        wait_for_draws();
+        turn = job.order[mixed_place(job, place)];
+    }
     const mot_step *const steps = job.steps + (int64_t)turn.sample * job.max_steps;
-    if (threadIdx.x == 0) {
-        e.src = view_of(job.src, job.channels, turn.sample);
-        e.work_view = view_of(job.work, job.channels, turn.sample);
-        e.output = view_of(job.output, job.channels, turn.sample);
-        e.output_dtype = job.output_dtype;
+    const mot_view src = view_of(job.src, job.channels, turn.sample);
+    const mot_view work = view_of(job.work, job.channels, turn.sample);
+    const bool in_place = job.plain && src.data == work.data;
+    if (!early && turn.steps == 0 && in_place)
+        return;
+    const uint32_t *const words = (const uint32_t *)steps;
+    uint32_t word;
+    if (!early) /* the steps are asked for before the image's bytes crowd the way */
+        word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
+    bool fits = false, one_pass = true;
+#ifdef MOT_CLUSTERS
+    one_pass = job.work_strided || !in_one_piece<FORMAT>(work);
+    fits = FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED && group_size() == 1 && in_one_piece<FORMAT>(src) &&
+           !(one_pass && job.plain);
+    if (fits) {
+        make_bands();
+        load_bands<FORMAT>(src);
+    }
+#endif
+    if (early) {
+        wait_for_draws();
+        turn.steps = job.step_count[place];
+        word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
+    }
+    if (threadIdx.x == blockDim.x - 1) {
+        e.width = src.width;
+        e.height = src.height;
+        e.work_view = work;
         e.box_bytes = job.box_bytes;
         e.stage_bytes = job.stage_bytes;
+        e.phase = 0;
+        e.all_here = 0;
+        if (!job.plain) {
+            e.output = view_of(job.output, job.channels, turn.sample);
+            e.output_dtype = job.output_dtype;
+        }
+    }
+    static_assert(MOT_WINDOW * STEP_WORDS <= MOT_LEAST_THREADS, "a word of the steps for each thread");
+    const int here = min(turn.steps, MOT_WINDOW);
+    if (threadIdx.x == 0)
+        e.steps = here;
+    if (threadIdx.x < here * STEP_WORDS)
+        ((uint32_t *)e.step)[threadIdx.x] = word;
+    __syncthreads();
+    if (!job.plain)
+        for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
+            output_table()[i >> 8][i & 255] =
+                mot_output_bits((uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
+#ifdef MOT_CLUSTERS
+    if (fits) {
+        const whole_way way = plan_steps(turn.steps, one_pass, in_place);
+        if (way == WAY_WHOLE) {
+            run_whole<FORMAT>(job.plain);
+            return;
+        }
+        arriving a = arriving_of(src.width / 4 * src.height);
+        wait_quads(a, INT_MAX);
+        if (way == WAY_NONE)
+            return;
+    }
+#endif
+    if (threadIdx.x == 0) {
+        e.src = src;
         e.strided = 0;
         e.strided_work = FORMAT != MOT_FORMAT_STRIDED && job.work_strided;
         for (int blocks = 0; blocks < 2; blocks++) {
             e.cut[blocks] = job.cut[blocks];
             if (job.src.images)
-                e.cut[blocks] = mot_cut_of(group_size(), e.src.width, e.src.height, blocks);
+                e.cut[blocks] = mot_cut_of(group_size(), src.width, src.height, blocks);
         }
     }
-    const int here = read_steps(steps, 0, turn.steps);
-    if (turn.steps == 0 && job.plain && e.src.data == e.work_view.data)
-        return;
-    if (!job.plain)
-        for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
-            output_table()[i >> 8][i & 255] =
-                mot_output_bits((uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
-    run_sample<FORMAT>(job, steps, turn.steps, here);
+    arrival_make(e.load);
+    run_sample<FORMAT>(job.plain, steps, turn.steps, here);
 }
 
 typedef void kernel_function(mot_cuda_job);

@@ -42,10 +42,13 @@ typedef struct mot_cuda_job {
     int32_t max_steps;
     int32_t output_dtype; /* of `output` */
     const mot_step *steps;     /* [count][max_steps] */
-    const mot_cuda_turn *order; /* [count]: heavy ones first */
+    const int32_t *step_count;  /* [count] */
+    const mot_cuda_turn *order; /* [count]: the first wave's samples, then the others, heavy ones first */
     mot_cuda_batch src;
     mot_cuda_batch work;   /* u8; where all passes but the last write, and the next one reads */
     mot_cuda_batch output; /* where the last pass writes */
+    int32_t first_wave;    /* these samples are taken by the first CTAs, which may begin before the draw kernel ends */
+    int32_t mixed, mix;    /* so many after those are taken `mix` places apart, so that heavy ones do not meet */
     int32_t plain;         /* the result is u8 and goes to `work` */
     int32_t work_strided;  /* work has another format than src: it is read and written as MOT_FORMAT_STRIDED */
     int32_t box_bytes;     /* shared memory for an image's part, a multiple of 16 */
@@ -53,6 +56,9 @@ typedef struct mot_cuda_job {
     mot_cut cut[2];        /* slabs and blocks, of images of one size */
     float mean[4], std[4]; /* when output_dtype is not u8 */
 } mot_cuda_job;
+
+#define MOT_STAGE_BYTES 384  /* of shared memory that a warp gathers in what it writes: 32 lanes x 4 pixels x 3 */
+#define MOT_LEAST_THREADS 96 /* of a CTA of the image kernel */
 
 /* What the image kernel can take in one cluster. */
 typedef struct mot_cuda_shape {

@@ -8,8 +8,6 @@
 
 #define DEVICE static __device__ __forceinline__
 
-/* Bytes of shared memory that `flush` needs per warp: 32 lanes x 4 pixels x 3 bytes. */
-#define MOT_STAGE_BYTES 384
 
 DEVICE mot_view view_of(const mot_cuda_batch &batch, int channels, int i)
 {

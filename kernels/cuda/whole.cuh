@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short way: an image that lies in one piece, and that one CTA holds as a whole.
+ *
+ * The image is loaded in bands; every loop over its pixels takes them in the order in which they arrive, and the last
+ * loop of a pass writes to memory what it has made: loading, computing and writing overlap. A thread works on a quad,
+ * four neighbouring pixels, which it keeps as the words that they lie in. What this way cannot do (interpolation, blur,
+ * images with gaps or larger than shared memory) is left to the engine. */
+#ifndef MOT_WHOLE_CUH
+#define MOT_WHOLE_CUH
+
+#include "kernels/cuda/engine.cuh"
+
+#ifdef MOT_CLUSTERS
+
+/* The words of a quad. */
+#define MOT_WORDS(FORMAT) (planes_of(FORMAT) * pixel_bytes(FORMAT))
+
+/* Quads that a warp takes at a time, and quads of a band. */
+#define MOT_STRIP 64
+#define MOT_BAND_SHIFT 12
+
+/* Where a loop takes quads from, and where to. */
+enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_TWICE, QUAD_STENCIL };
+enum whole_sink { TO_BOX, TO_IMAGE, TO_OUTPUT };
+
+/* Whether the image lies in one piece that bulk copies can take, whole quads in every row. */
+template <int FORMAT> DEVICE bool in_one_piece(const mot_view &v)
+{
+    return v.row == (int64_t)v.width * pixel_bytes(FORMAT) && (v.width & 3) == 0 && v.width >= 8 &&
+           ((v.width * v.height) & 15) == 0 && aligned(v.data, 16) &&
+           (FORMAT != MOT_FORMAT_PLANES || (v.channel & 15) == 0);
+}
+
+/* ---- loading ---- */
+
+/* Each warp's first thread has the bands warp, warp + warps, ...: one thread for all would be too slow. */
+#define MOT_FOR_BANDS(band) \
+    if ((threadIdx.x & 31) == 0) \
+        for (int band = threadIdx.x / 32; band < MOT_BANDS; band += blockDim.x / 32)
+
+/* Before anything else. */
+DEVICE void make_bands()
+{
+    MOT_FOR_BANDS(band)
+    {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&e.band[band])) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        bulk_fence();
+    }
+}
+
+DEVICE int band_shift(int quads)
+{
+    int shift = MOT_BAND_SHIFT;
+    while ((quads - 1) >> shift >= MOT_BANDS)
+        shift++;
+    return shift;
+}
+
+/* Starts to load the image. */
+template <int FORMAT> DEVICE void load_bands(const mot_view &src)
+{
+    const int quads = src.width / 4 * src.height, shift = band_shift(quads);
+    const int bytes = 4 * pixel_bytes(FORMAT); /* of a quad in a plane */
+    MOT_FOR_BANDS(band)
+    {
+        const int first = band << shift, count = min(1 << shift, quads - first);
+        if (count <= 0)
+            break;
+        const uint32_t barrier = shared_address(&e.band[band]);
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+                     "r"(count * bytes * planes_of(FORMAT))
+                     : "memory");
+#pragma unroll
+        for (int plane = 0; plane < planes_of(FORMAT); plane++)
+            asm volatile(
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                    shared_address(box_memory() + (plane * quads + first) * bytes)),
+                "l"(__cvta_generic_to_global(src.data + plane * src.channel + first * bytes)), "r"(count * bytes),
+                "r"(barrier)
+                : "memory");
+    }
+}
+
+/* How far the image has arrived, as a loop over it knows. */
+struct arriving {
+    int bands, arrived, shift;
+    uint32_t phase;
+};
+
+DEVICE arriving arriving_of(int quads)
+{
+    const int shift = band_shift(quads), bands = ((quads - 1) >> shift) + 1;
+    return arriving{ bands, e.all_here ? bands : 0, shift, e.phase };
+}
+
+/* Waits until the quads up to `last` are here. */
+DEVICE void wait_quads(arriving &a, int last)
+{
+    while (a.arrived < a.bands && a.arrived << a.shift <= last)
+        barrier_wait(&e.band[a.arrived++], a.phase);
+}
+
+/* ---- quads ---- */
+
+template <int FORMAT> DEVICE uint32_t *quad_word(int quads, int q, int word)
+{
+    uint32_t *const box = (uint32_t *)box_memory();
+    return FORMAT == MOT_FORMAT_RGB ? box + 3 * q + word : box + word * quads + q;
+}
+
+template <int FORMAT> DEVICE void unpack(const uint32_t w[3], uint32_t px[4])
+{
+    if (FORMAT == MOT_FORMAT_RGB)
+        unpack_rgb(w[0], w[1], w[2], px);
+    else if (FORMAT == MOT_FORMAT_PLANES)
+        unpack_planes(w[0], w[1], w[2], px);
+    else
+        unpack_grey(w[0], px);
+}
+
+template <int FORMAT> DEVICE void pack(const uint32_t px[4], uint32_t w[3])
+{
+    if (FORMAT == MOT_FORMAT_RGB)
+        pack_rgb(px, w);
+    else if (FORMAT == MOT_FORMAT_PLANES)
+        pack_planes(px, w);
+    else
+        w[0] = pack_grey(px);
+}
+
+/* A loop's chain: nothing, one table (for the words as they lie), or anything. */
+enum chain_form { CHAIN_NONE, CHAIN_ONE_TABLE, CHAIN_ANY };
+
+DEVICE chain_form form_of(int items)
+{
+    return items == 0 ? CHAIN_NONE : items == 1 && e.work.item[0].kind == CHAIN_TABLE ? CHAIN_ONE_TABLE : CHAIN_ANY;
+}
+
+template <int FORMAT> DEVICE void chain_words(chain_form form, int items, int x, int y, uint32_t w[3])
+{
+    const uint8_t(*const table)[256] = e.work.table[0];
+    if (form == CHAIN_ONE_TABLE) {
+#pragma unroll
+        for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+            w[i] = FORMAT == MOT_FORMAT_RGB ? table_word(table, w[i], i, 3) : table_word(table + i, w[i], 0, 1);
+    } else if (form == CHAIN_ANY) {
+        uint32_t px[4];
+        unpack<FORMAT>(w, px);
+        apply_chain<FORMAT>(e.work, items, 3, x, y, px);
+        pack<FORMAT>(px, w);
+    }
+}
+
+/* A warp's fixed plan in registers. */
+struct fixed_warp {
+    uint32_t x_of_x, x_of_y, x_of_0, y_of_x, y_of_y, y_of_0, fill;
+};
+
+DEVICE fixed_warp fixed_warp_of(int step)
+{
+    const uint32_t *const n = e.plans[step].fixed;
+    return fixed_warp{ n[0], n[1], n[2], n[3], n[4], n[5], fill_word(e.step[step]) };
+}
+
+/* What output (x, y) reads. False: nothing of the image. */
+DEVICE bool reads(const fixed_warp &f, int width, int height, uint32_t x, uint32_t y, uint32_t *in_x, uint32_t *in_y)
+{
+    *in_x = (uint32_t)((int32_t)(f.x_of_0 + x * f.x_of_x + y * f.x_of_y) >> 16);
+    *in_y = (uint32_t)((int32_t)(f.y_of_0 + x * f.y_of_x + y * f.y_of_y) >> 16);
+    return (*in_x < (uint32_t)width) & (*in_y < (uint32_t)height);
+}
+
+/* Four pixels from (x, y) on, of a warp, or with TWICE of two, the first of which is `before`: a nearest sample of nearest
+ * samples is one of the image's. No branches, so that all loads are under way together. */
+template <int FORMAT, bool TWICE>
+DEVICE void gather_quad(int width, int height, const fixed_warp &warp, const fixed_warp &before, int x, int y,
+                        uint32_t px[4])
+{
+    const uint8_t *const box = box_memory();
+    const int plane = width * height;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        uint32_t in_x, in_y, fill = warp.fill;
+        bool inside = reads(warp, width, height, x + i, y, &in_x, &in_y);
+        if (TWICE) {
+            const bool still = reads(before, width, height, in_x, in_y, &in_x, &in_y);
+            fill = inside ? before.fill : fill;
+            inside &= still;
+        }
+        const uint32_t at = inside ? (in_y * width + in_x) * pixel_bytes(FORMAT) : 0;
+        uint32_t tap;
+        if (FORMAT == MOT_FORMAT_RGB) {
+            const uint32_t *const word = (const uint32_t *)(box + (at & ~3u));
+            tap = __funnelshift_r(word[0], word[1], at * 8);
+        } else if (FORMAT == MOT_FORMAT_PLANES) {
+            tap = box[at] | (uint32_t)box[at + plane] << 8 | (uint32_t)box[at + 2 * plane] << 16;
+        } else {
+            tap = box[at];
+        }
+        px[i] = inside ? tap : fill;
+    }
+}
+
+template <int FORMAT>
+DEVICE void stencil_quad_words(int width, int height, int op, const mot_arg *arg, int column, int y, uint32_t out[3])
+{
+    const int words = FORMAT == MOT_FORMAT_RGB ? 3 : 1, pitch = width * pixel_bytes(FORMAT);
+#pragma unroll
+    for (int plane = 0; plane < planes_of(FORMAT); plane++)
+        stencil_words<FORMAT == MOT_FORMAT_RGB ? 3 : 1, words>(
+            op, arg, box_memory() + plane * width * height + y * pitch, pitch, column * 4 * words, out + plane);
+}
+
+/* Writes a warp's 32 quads from `first` on to the image. */
+template <int FORMAT>
+DEVICE void write_quads(uint8_t *to, int64_t plane, int quads, int first, const uint32_t w[3], uint32_t *stage)
+{
+    const int lane = threadIdx.x & 31;
+    if (FORMAT == MOT_FORMAT_RGB) { /* they are 384 bytes: 24 lanes write 16 each */
+#pragma unroll
+        for (int i = 0; i < 3; i++)
+            stage[3 * lane + i] = w[i];
+        __syncwarp();
+        if (lane < 24 && 4 * lane < 3 * (quads - first))
+            *(uint4 *)(to + 12 * first + 16 * lane) = ((const uint4 *)stage)[lane];
+        __syncwarp();
+    } else if (first + lane < quads) {
+#pragma unroll
+        for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+            *(uint32_t *)(to + i * plane + 4 * (first + lane)) = w[i];
+    }
+}
+
+/* The last row that the warp reads for the output rows from `first` to `last`. */
+DEVICE int last_row_read(const mot_warp_plan &plan, int first, int last)
+{
+    const int right = max((int32_t)(plan.fixed[3] * (plan.width - 1)), 0);
+    const int below = max((int32_t)(plan.fixed[4] * first), (int32_t)(plan.fixed[4] * last));
+    return min(max(((int32_t)plan.fixed[5] + right + below) >> 16, 0), plan.height - 1);
+}
+
+/* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last if two. */
+template <int FORMAT, int SOURCE, int SINK> static __device__ __noinline__ void walk(int items, int at, int before)
+{
+    const bool gathers = SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TWICE;
+    const int lane = threadIdx.x & 31, width = e.width, height = e.height, across = width / 4, quads = across * height;
+    const uint32_t rows_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
+    const chain_form form = form_of(items);
+    const mot_step &step = e.step[at];
+    const mot_warp_plan &plan = e.plans[at];
+    const fixed_warp last_warp = gathers ? fixed_warp_of(at) : fixed_warp{};
+    const fixed_warp first_warp = SOURCE == QUAD_GATHERED_TWICE ? fixed_warp_of(before) : fixed_warp{};
+    uint8_t *const to = e.work_view.data;
+    uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
+    arriving a = arriving_of(quads);
+    for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
+        if (a.arrived < a.bands) { /* what the warp reads, and what it may write over */
+            int last = first + MOT_STRIP - 1;
+            if (SOURCE == QUAD_STENCIL)
+                last += across + 1;
+            if (SOURCE == QUAD_GATHERED)
+                last = max(last, (last_row_read(plan, __umulhi(first, rows_per_quad), __umulhi(last, rows_per_quad)) + 1) *
+                                         across - 1);
+            wait_quads(a, SOURCE == QUAD_GATHERED_TWICE ? INT_MAX : last);
+        }
+#pragma unroll
+        for (int part = 0; part < MOT_STRIP; part += 32) {
+            const int q = first + part + lane, y = __umulhi(q, rows_per_quad), column = q - y * across;
+            uint32_t words[3] = { 0, 0, 0 };
+            if (gathers) {
+                uint32_t px[4];
+                gather_quad<FORMAT, SOURCE == QUAD_GATHERED_TWICE>(width, height, last_warp, first_warp, 4 * column, y, px);
+                pack<FORMAT>(px, words);
+            } else if (SOURCE == QUAD_ITSELF || y == 0 || y >= height - 1) {
+                if (q < quads)
+#pragma unroll
+                    for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+                        words[i] = *quad_word<FORMAT>(quads, q, i);
+            } else {
+                stencil_quad_words<FORMAT>(width, height, step.op, &step.arg, column, y, words);
+            }
+            chain_words<FORMAT>(form, items, 4 * column, y, words);
+            if (SINK == TO_IMAGE) {
+                write_quads<FORMAT>(to, e.work_view.channel, quads, first + part, words, stage);
+            } else if (q < quads) {
+                uint32_t px[4];
+                if (SINK == TO_BOX) {
+#pragma unroll
+                    for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+                        *quad_word<FORMAT>(quads, q, i) = words[i];
+                } else {
+                    unpack<FORMAT>(words, px);
+                    store_output(e.output, e.output_dtype, output_table(), 4 * column, y, px);
+                }
+            }
+        }
+    }
+}
+
+/* After a loop over the whole image: all threads are done with it, and none need wait for bands any more. */
+DEVICE void loop_ended()
+{
+    __syncthreads();
+    if (threadIdx.x == 0)
+        e.all_here = true;
+    __syncthreads();
+}
+
+/* ---- statistics ---- */
+
+/* Calls body(words) for the thread's quads as they arrive. */
+template <int FORMAT, class BODY> DEVICE void for_words(BODY body)
+{
+    const int quads = e.width / 4 * e.height;
+    arriving a = arriving_of(quads);
+    for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
+        wait_quads(a, first + MOT_STRIP - 1);
+#pragma unroll
+        for (int part = 0; part < MOT_STRIP; part += 32) {
+            const int q = first + part + (threadIdx.x & 31);
+            uint32_t words[3];
+            if (q >= quads)
+                break;
+#pragma unroll
+            for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+                words[i] = *quad_word<FORMAT>(quads, q, i);
+            body(words);
+        }
+    }
+}
+
+/* The channel of byte `i` of a quad's words. */
+DEVICE int channel_of(int format, int i)
+{
+    return format == MOT_FORMAT_RGB ? i % 3 : i / 4;
+}
+
+/* Lows and highs by channel, into e.partial[0] and [1]. */
+template <int FORMAT> static __device__ __noinline__ void find_range()
+{
+    const int words = MOT_WORDS(FORMAT);
+    uint32_t low[2 * 3], high[2 * 3]; /* of bytes 0 and 2, and of bytes 1 and 3, side by side in 16 bits */
+#pragma unroll
+    for (int i = 0; i < 2 * words; i++)
+        low[i] = 0x00FF00FFu, high[i] = 0;
+    for_words<FORMAT>([&](const uint32_t word[3]) {
+#pragma unroll
+        for (int i = 0; i < 2 * words; i++) {
+            const uint32_t v = word[i / 2] >> (8 * (i & 1)) & 0x00FF00FFu;
+            low[i] = __vminu2(low[i], v);
+            high[i] = __vmaxu2(high[i], v);
+        }
+    });
+#pragma unroll
+    for (int c = 0; c < (FORMAT == MOT_FORMAT_GREY ? 1 : 3); c++) {
+        uint32_t least = 255, most = 0;
+#pragma unroll
+        for (int i = 0; i < 4 * words; i++)
+            if (channel_of(FORMAT, i) == c) {
+                const int pair = i / 4 * 2 + (i & 1), half = 16 * (i >> 1 & 1);
+                least = min(least, low[pair] >> half & 0xFFFF);
+                most = max(most, high[pair] >> half & 0xFFFF);
+            }
+        least = group_min(least), most = group_max(most);
+        if ((threadIdx.x & 31) == 0) {
+            atomicMin(&e.partial[0][c], least);
+            atomicMax(&e.partial[1][c], most);
+        }
+    }
+}
+
+template <int FORMAT> static __device__ __noinline__ void add_luma()
+{
+    uint32_t sum = 0;
+    for_words<FORMAT>([&](const uint32_t word[3]) {
+        uint32_t px[4];
+        unpack<FORMAT>(word, px);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            sum += luma_of<FORMAT>(px[i], 3);
+    });
+    unsigned long long all = sum;
+    for (int step = 16; step; step /= 2)
+        all += __shfl_xor_sync(0xFFFFFFFFu, all, step);
+    if ((threadIdx.x & 31) == 0)
+        atomicAdd(&e.total_sum, all);
+}
+
+/* A histogram is counted in as many copies, side by side, as have room: neighbouring lanes' pixels are often equal. */
+DEVICE int copies_of_histogram()
+{
+    return e.stage_bytes >= 16 * 3072 ? 16 : e.stage_bytes >= 4 * 3072 ? 4 : 1;
+}
+
+template <int FORMAT> static __device__ __noinline__ void count_values()
+{
+    const int copies = copies_of_histogram();
+    uint32_t *const mine = stages() + (threadIdx.x & (copies - 1));
+    for_words<FORMAT>([&](const uint32_t word[3]) {
+#pragma unroll
+        for (int i = 0; i < 4 * MOT_WORDS(FORMAT); i++)
+            atomicAdd(&mine[(256 * channel_of(FORMAT, i) + byte_of(word[i / 4], i & 3)) * copies], 1u);
+    });
+}
+
+/* Evaluates the statistics of the image as it lies in the box, into e.stats. */
+template <int FORMAT> DEVICE void find_stats(int needs)
+{
+    const int copies = copies_of_histogram();
+    if (threadIdx.x < 3)
+        e.partial[0][threadIdx.x] = 255, e.partial[1][threadIdx.x] = 0;
+    if (threadIdx.x == 0)
+        e.total_sum = 0;
+    if (needs == MOT_NEEDS_HISTOGRAM)
+        for (int i = threadIdx.x; i < 3 * 256 * copies / 4; i += blockDim.x)
+            ((uint4 *)stages())[i] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+    if (needs == MOT_NEEDS_RANGE)
+        find_range<FORMAT>();
+    else if (needs == MOT_NEEDS_MEAN)
+        add_luma<FORMAT>();
+    else
+        count_values<FORMAT>();
+    loop_ended();
+    for (int i = threadIdx.x; i < 3 * 256 && needs == MOT_NEEDS_HISTOGRAM; i += blockDim.x) {
+        uint32_t sum = 0;
+        for (int copy = 0; copy < copies; copy++)
+            sum += stages()[i * copies + ((copy + i) & (copies - 1))]; /* lanes read different banks */
+        e.partial[i >> 8][i & 255] = sum;
+    }
+    __syncthreads();
+    finish_stats(needs, (uint32_t)e.width * (uint32_t)e.height, e.partial);
+}
+
+/* ---- a sample ---- */
+
+/* What mot_warp_make_plan() makes of step `s`, a warp that reads the nearest samples, by the threads of a warp together:
+ * one alone would keep the image waiting. False: it reads in a way that gather_quad() does not know. */
+static __device__ __noinline__ bool plan_step(int s)
+{
+    const mot_step &step = e.step[s];
+    const int lane = threadIdx.x & 31, width = e.width, height = e.height;
+    mot_warp warp;
+    mot_warp_matrix(step.op, width, height, &step.arg, &warp);
+    const double *const m = warp.m;
+    if (!warp.whole && step.interpolation != MOTLEY_NEAREST)
+        return false;
+    uint32_t number = mot_warp_fixed_number(m, lane < 6 ? lane : 0);
+    bool fits = mot_warp_corner_fits(m, lane & 1 ? width : 0, lane & 2 ? height : 0);
+    if (m[1] == 0 && m[3] == 0) {
+        const bool rows = lane >= 3;
+        uint32_t by, from;
+        fits = fixed_scale(rows ? m[4] : m[0], rows ? m[5] + m[4] * 0.5 : m[2] + m[0] * 0.5, rows ? height : width, &by,
+                           &from);
+        number = lane == 0 || lane == 4 ? by : lane == 2 || lane == 5 ? from : 0;
+    }
+    if (lane < 6)
+        e.plans[s].fixed[lane] = number;
+    if (lane == 0) {
+        e.plans[s].width = width;
+        e.plans[s].height = height;
+    }
+    return __all_sync(0xFFFFFFFFu, fits);
+}
+
+/* What a pass has taken so far: nothing that moves pixels; a warp, and nothing after it; more. */
+enum pass_form { PASS_STILL, PASS_WARP, PASS_FULL };
+
+/* Takes one more op into the pass. False: it does not fit, and is the first of another. */
+DEVICE bool pass_takes(pass_form &form, int shape)
+{
+    const pass_form before = form;
+    switch (shape) {
+    case MOTLEY_SHAPE_STATS:
+        form = PASS_STILL;
+        return before == PASS_STILL;
+    case MOTLEY_SHAPE_STENCIL:
+        form = PASS_FULL;
+        return before == PASS_STILL;
+    case MOTLEY_SHAPE_WARP: /* two in a row are one that reads twice */
+        form = before == PASS_WARP ? PASS_FULL : PASS_WARP;
+        return before != PASS_FULL;
+    default:
+        form = before == PASS_WARP ? PASS_FULL : before;
+        return true;
+    }
+}
+
+/* How a sample's steps can be done: not at all, this way, by the engine. */
+enum whole_way { WAY_NONE, WAY_WHOLE, WAY_ENGINE };
+
+/* Finds that out, and makes the plans of the steps that warp: for all threads, with a barrier. */
+DEVICE whole_way plan_steps(int steps, bool one_pass, bool in_place)
+{
+    bool fits = steps <= MOT_WINDOW, more = false; /* more than one pass */
+    bool nothing = in_place && fits;
+    pass_form form = PASS_STILL;
+    for (int s = 0; s < min(steps, MOT_WINDOW); s++) {
+        const int shape = shape_of(e.step[s].op);
+        if (e.step[s].arg.flags & MOT_ARG_IDENTITY)
+            continue;
+        nothing = false;
+        more |= !pass_takes(form, shape);
+        fits &= shape != MOTLEY_SHAPE_BLUR;
+        if (shape == MOTLEY_SHAPE_WARP && threadIdx.x / 32 == s % (blockDim.x / 32))
+            fits &= plan_step(s);
+    }
+    fits = __syncthreads_and(fits && !(more && one_pass));
+    return nothing ? WAY_NONE : fits ? WAY_WHOLE : WAY_ENGINE;
+}
+
+template <int FORMAT, int SINK> DEVICE void walk_to(int items, bool stencil, int spatial, int before)
+{
+    if (spatial < 0)
+        walk<FORMAT, QUAD_ITSELF, SINK>(items, 0, 0);
+    else if (stencil)
+        walk<FORMAT, QUAD_STENCIL, SINK>(items, spatial, 0);
+    else if (before < 0)
+        walk<FORMAT, QUAD_GATHERED, SINK>(items, spatial, 0);
+    else
+        walk<FORMAT, QUAD_GATHERED_TWICE, SINK>(items, spatial, before);
+}
+
+/* Takes steps of the window from `at` on, as many as a pass can do, and does them. Returns the next. */
+template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
+{
+    chain_state chain = {};
+    pass_form form = PASS_STILL;
+    int spatial = -1, before = -1; /* steps; `before` is the first of two warps */
+    for (; at < e.steps; at++) {
+        const mot_step &step = e.step[at];
+        const int shape = shape_of(step.op);
+        if (step.arg.flags & MOT_ARG_IDENTITY)
+            continue;
+        if (!pass_takes(form, shape))
+            break;
+        if ((is_spatial(step.op) || shape == MOTLEY_SHAPE_STATS) && chain.items > 0) {
+            __syncthreads();
+            walk<FORMAT, QUAD_ITSELF, TO_BOX>(chain.items, 0, 0);
+            loop_ended();
+            chain = chain_state{};
+        }
+        if (is_spatial(step.op)) {
+            before = spatial;
+            spatial = at;
+        } else if (shape == MOTLEY_SHAPE_STATS) {
+            find_stats<FORMAT>(needs_of(step.op));
+            chain_stats(e.work, chain, step.op, e.stats, FORMAT == MOT_FORMAT_GREY ? 1 : 3, &step.arg);
+        } else if (shape == MOTLEY_SHAPE_POINT) {
+            chain_point(e.work, chain, step.op, &step.arg);
+        } else if (shape == MOTLEY_SHAPE_COLOR) {
+            chain_append(e.work, chain, CHAIN_COLOR, &step, mot_rect{ 0, 0, 0, 0 }, 0);
+        } else {
+            chain_append(e.work, chain, CHAIN_ERASE, &step, mot_erase_rect(step.op, e.width, e.height, &step.arg),
+                         fill_word(step));
+        }
+    }
+    __syncthreads();
+    const bool output = at == e.steps && !plain;
+    const bool stencil = spatial >= 0 && shape_of(e.step[spatial].op) == MOTLEY_SHAPE_STENCIL;
+    if (output)
+        walk_to<FORMAT, TO_OUTPUT>(chain.items, stencil, spatial, before);
+    else
+        walk_to<FORMAT, TO_IMAGE>(chain.items, stencil, spatial, before);
+    return at;
+}
+
+/* All steps of a sample whose image is on its way. */
+template <int FORMAT> DEVICE void run_whole(bool plain)
+{
+    for (int at = 0;;) {
+        at = whole_pass<FORMAT>(at, plain);
+        if (at == e.steps)
+            return;
+        image_fence(); /* the next pass reads what this one wrote */
+        __syncthreads();
+        load_bands<FORMAT>(e.work_view);
+        if (threadIdx.x == 0) {
+            e.phase ^= 1;
+            e.all_here = false;
+        }
+        __syncthreads();
+    }
+}
+
+#endif
+#endif
