@@ -666,11 +666,15 @@ int main(int argc, char **argv)
     }
     if (!only_op && !only_policy && !huge) {
         for (int dtype = MOTLEY_U8; dtype <= MOTLEY_BF16 && !brief; dtype++)
-            for (int layouts = 0; layouts < 8; layouts++)
-                check_output((motley_dtype)dtype, (motley_layout)(layouts & 1), (motley_layout)(layouts >> 1 & 1),
-                             layouts >> 2, 48, 70, 53);
-        if (brief)
+            for (int layouts = 0; layouts < 8; layouts++) {
+                const motley_layout from = (motley_layout)(layouts & 1), to = (motley_layout)(layouts >> 1 & 1);
+                check_output((motley_dtype)dtype, from, to, layouts >> 2, 48, 70, 53);
+                check_output((motley_dtype)dtype, from, to, layouts >> 2, 300, 64, 48); /* in one piece, a CTA each */
+            }
+        if (brief) {
             check_output(MOTLEY_F16, MOTLEY_HWC, MOTLEY_CHW, 0, 2, 160, 130);
+            check_output(MOTLEY_F16, MOTLEY_HWC, MOTLEY_CHW, 0, 24, 64, 48);
+        }
         check_graph(brief ? 4 : 40, brief ? 32 : 64);
         check_refusals();
     }

@@ -171,6 +171,8 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
     const mot_step *const steps = job.steps + (int64_t)turn.sample * job.max_steps;
     const mot_view src = view_of(job.src, job.channels, turn.sample);
     const mot_view work = view_of(job.work, job.channels, turn.sample);
+    const mot_view output = view_of(job.output, job.channels, turn.sample);
+    mot_view between = work; /* two passes */
     const bool in_place = job.plain && src.data == work.data;
     if (!early && turn.steps == 0 && in_place)
         return;
@@ -180,7 +182,10 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
         word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
     bool fits = false, one_pass = true;
 #ifdef MOT_CLUSTERS
-    one_pass = job.work_strided || !in_one_piece<FORMAT>(work);
+    const bool room = !job.plain && work.data == output.data;
+    if (room)
+        between = room_in_output<FORMAT>(src, output, job.output_dtype);
+    one_pass = (job.work_strided && !room) || !in_one_piece<FORMAT>(between);
     fits = FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED && group_size() == 1 && in_one_piece<FORMAT>(src) &&
            !(one_pass && job.plain);
     if (fits) {
@@ -196,13 +201,13 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
     if (threadIdx.x == blockDim.x - 1) {
         e.width = src.width;
         e.height = src.height;
-        e.work_view = work;
+        e.work_view = between;
         e.box_bytes = job.box_bytes;
         e.stage_bytes = job.stage_bytes;
         e.phase = 0;
         e.all_here = 0;
         if (!job.plain) {
-            e.output = view_of(job.output, job.channels, turn.sample);
+            e.output = output;
             e.output_dtype = job.output_dtype;
         }
     }
@@ -232,6 +237,7 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
 #endif
     if (threadIdx.x == 0) {
         e.src = src;
+        e.work_view = work;
         e.strided = 0;
         e.strided_work = FORMAT != MOT_FORMAT_STRIDED && job.work_strided;
         for (int blocks = 0; blocks < 2; blocks++) {

@@ -139,14 +139,15 @@ DEVICE word_sum sum_of_three(const uint8_t *middle, int pitch, int at)
 
 /* WORDS words of a row that lies in shared memory, from byte `at` on, neighbours STEP bytes (1 or 3) apart: in place of
  * unpacking pixels, the sums of columns are moved by STEP bytes and added. Bytes without a left or right neighbour come
- * out as they are; what is read in their place is four bytes of the row before or after. */
+ * out as they are. */
 template <int OP, int STEP, int WORDS>
 DEVICE void stencil_words_of(const mot_arg *arg, const uint8_t *row, int pitch, int at, uint32_t *out)
 {
-    word_sum left = sum_of_three(row, pitch, at - 4), here = sum_of_three(row, pitch, at), right;
+    const bool first = at == 0, last = at + 4 * WORDS >= pitch; /* anything of the row will do past its ends */
+    word_sum left = sum_of_three(row, pitch, first ? at : at - 4), here = sum_of_three(row, pitch, at), right;
 #pragma unroll
     for (int w = 0; w < WORDS; w++) {
-        right = sum_of_three(row, pitch, at + 4 * w + 4);
+        right = sum_of_three(row, pitch, w == WORDS - 1 && last ? at : at + 4 * w + 4);
         uint32_t even, odd;
         if (STEP == 3) {
             even = here.even + left.odd + __byte_perm(here.odd, right.odd, 0x5432);
@@ -162,9 +163,9 @@ DEVICE void stencil_words_of(const mot_arg *arg, const uint8_t *row, int pitch, 
     }
     const uint32_t low = STEP == 3 ? 0x00FFFFFFu : 0x000000FFu; /* a pixel's bytes in the first word, and in the last */
     const uint32_t high = STEP == 3 ? 0xFFFFFF00u : 0xFF000000u;
-    if (at == 0)
+    if (first)
         out[0] = (out[0] & ~low) | (*(const uint32_t *)row & low);
-    if (at + 4 * WORDS >= pitch)
+    if (last)
         out[WORDS - 1] = (out[WORDS - 1] & ~high) | (*(const uint32_t *)(row + pitch - 4) & high);
 }
 

@@ -31,6 +31,21 @@ template <int FORMAT> DEVICE bool in_one_piece(const mot_view &v)
            (FORMAT != MOT_FORMAT_PLANES || (v.channel & 15) == 0);
 }
 
+/* Where an image's bytes may lie between two passes when its result is of another type: in one piece at the beginning of
+ * where that goes, which has the room when it is dense. Width 0: it is not. */
+template <int FORMAT> DEVICE mot_view room_in_output(const mot_view &src, const mot_view &output, int dtype)
+{
+    const int64_t size = dtype == MOTLEY_F32 ? 4 : dtype == MOTLEY_U8 ? 1 : 2, pixels = (int64_t)src.width * src.height;
+    const bool chw = output.pixel == size && output.row == src.width * size && output.channel == pixels * size;
+    const bool hwc = output.channel == size && output.pixel == src.channels * size && output.row == src.width * output.pixel;
+    mot_view room = src;
+    room.data = output.data;
+    room.row = (int64_t)src.width * pixel_bytes(FORMAT);
+    room.channel = FORMAT == MOT_FORMAT_PLANES ? pixels : src.channel;
+    room.width = chw || hwc ? src.width : 0;
+    return room;
+}
+
 /* ---- loading ---- */
 
 /* Each warp's first thread has the bands warp, warp + warps, ...: one thread for all would be too slow. */
@@ -581,6 +596,11 @@ template <int FORMAT> DEVICE void run_whole(bool plain)
             e.all_here = false;
         }
         __syncthreads();
+        if (!plain) { /* the output may be written over what is still to be loaded */
+            arriving a = arriving_of(e.width / 4 * e.height);
+            wait_quads(a, INT_MAX);
+            loop_ended();
+        }
     }
 }
 
