@@ -537,7 +537,10 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
         MOT_TRY(send_tables(s, job->policy, stream, &draw.tables, error));
         draw.tables_bytes = (int64_t)job->policy->compiled_bytes;
         draw.near_bytes = s->chip.near_bytes;
-        if (job->samples.ids) {
+        if (job->samples.ids && job->count <= MOT_FEW_IDS) {
+            draw.few = 1;
+            memcpy(draw.few_ids, job->samples.ids, job->count * sizeof(uint64_t));
+        } else if (job->samples.ids) {
             CUDA_TRY(mot_cuda_send(s->ids, job->samples.ids, job->count * sizeof(uint64_t), stream),
                      "sending the sample ids");
             draw.ids = s->ids;

@@ -212,8 +212,8 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
             const uint64_t first = d.counter ? d.counter[1] : d.sample;
             const int width = d.src.images ? d.src.images[i].width : d.src.width;
             const int height = d.src.images ? d.src.images[i].height : d.src.height;
-            count = mot_draw_sample(&tables, d.seed, epoch, d.ids ? d.ids[i] : first + i, width, height, d.channels,
-                                    steps);
+            const uint64_t sample = d.few ? d.few_ids[i] : d.ids ? d.ids[i] : first + i;
+            count = mot_draw_sample(&tables, d.seed, epoch, sample, width, height, d.channels, steps);
         }
         key = find_bucket(steps, count, d.place, size) + (i < d.first_wave ? 0 : MOT_BUCKETS);
         steps_here = count;

@@ -31,6 +31,8 @@ typedef struct mot_cuda_plan {
     int32_t *ticket;     /* CTAs that are done, 0 between calls */
 } mot_cuda_plan;
 
+#define MOT_FEW_IDS 256
+
 typedef struct mot_cuda_draw {
     int32_t count, channels, max_steps;
     int32_t first_wave;     /* samples: as many as mot_cuda_job says */
@@ -41,6 +43,8 @@ typedef struct mot_cuda_draw {
     uint64_t seed, sample;  /* sample: of image 0 */
     uint32_t epoch;
     const uint64_t *ids;     /* device memory [count], or NULL */
+    int32_t few;             /* the ids are these: sending them by themselves would take another launch */
+    uint64_t few_ids[MOT_FEW_IDS];
     const uint64_t *counter; /* device memory {epoch, first}, or NULL */
     mot_cuda_batch src;      /* for sizes */
     float most_pixels;       /* of an image */
