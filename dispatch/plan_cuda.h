@@ -43,13 +43,13 @@ typedef struct mot_cuda_draw {
     uint64_t seed, sample;  /* sample: of image 0 */
     uint32_t epoch;
     const uint64_t *ids;     /* device memory [count], or NULL */
-    int32_t few;             /* the ids are these: sending them by themselves would take another launch */
-    uint64_t few_ids[MOT_FEW_IDS];
     const uint64_t *counter; /* device memory {epoch, first}, or NULL */
     mot_cuda_batch src;      /* for sizes */
     float most_pixels;       /* of an image */
     mot_cuda_plan plan;
     uint8_t place[MOT_OP_COUNT]; /* of each op among them from costly to cheap: mot_cuda_places */
+    int32_t few;             /* the ids are those that follow: sending them by themselves would take another launch */
+    uint64_t few_ids[MOT_FEW_IDS];
 } mot_cuda_draw;
 
 void mot_cuda_places(uint8_t place[MOT_OP_COUNT]);

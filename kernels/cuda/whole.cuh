@@ -20,7 +20,7 @@
 #define MOT_BAND_SHIFT 12
 
 /* Where a loop takes quads from, and where to. */
-enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_TWICE, QUAD_STENCIL };
+enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_STENCIL };
 enum whole_sink { TO_BOX, TO_IMAGE, TO_OUTPUT };
 
 /* Whether the image lies in one piece that bulk copies can take, whole quads in every row. */
@@ -227,23 +227,24 @@ DEVICE void stencil_quad_words(int width, int height, int op, const mot_arg *arg
             op, arg, box_memory() + plane * width * height + y * pitch, pitch, column * 4 * words, out + plane);
 }
 
-/* Writes a warp's 32 quads from `first` on to the image. */
+/* Writes a warp's 32 quads to the image, each lane its own, quad `q`. RGB: they are 384 bytes; lanes below 24 write 16 of
+ * them each, to offset `at`, or none when that is negative. */
 template <int FORMAT>
-DEVICE void write_quads(uint8_t *to, int64_t plane, int quads, int first, const uint32_t w[3], uint32_t *stage)
+DEVICE void write_quads(uint8_t *to, int64_t plane, int q, int quads, int at, const uint32_t w[3], uint32_t *stage)
 {
     const int lane = threadIdx.x & 31;
-    if (FORMAT == MOT_FORMAT_RGB) { /* they are 384 bytes: 24 lanes write 16 each */
+    if (FORMAT == MOT_FORMAT_RGB) {
 #pragma unroll
         for (int i = 0; i < 3; i++)
             stage[3 * lane + i] = w[i];
         __syncwarp();
-        if (lane < 24 && 4 * lane < 3 * (quads - first))
-            *(uint4 *)(to + 12 * first + 16 * lane) = ((const uint4 *)stage)[lane];
+        if (lane < 24 && at >= 0)
+            *(uint4 *)(to + at) = ((const uint4 *)stage)[lane];
         __syncwarp();
-    } else if (first + lane < quads) {
+    } else if (q < quads) {
 #pragma unroll
         for (int i = 0; i < MOT_WORDS(FORMAT); i++)
-            *(uint32_t *)(to + i * plane + 4 * (first + lane)) = w[i];
+            *(uint32_t *)(to + i * plane + 4 * q) = w[i];
     }
 }
 
@@ -258,7 +259,8 @@ DEVICE int last_row_read(const mot_warp_plan &plan, int first, int last)
 /* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last if two. */
 template <int FORMAT, int SOURCE, int SINK> static __device__ __noinline__ void walk(int items, int at, int before)
 {
-    const bool gathers = SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TWICE;
+    const bool blocks = SOURCE == QUAD_GATHERED_STEEP;
+    const bool gathers = SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TWICE || blocks;
     const int lane = threadIdx.x & 31, width = e.width, height = e.height, across = width / 4, quads = across * height;
     const uint32_t rows_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
     const chain_form form = form_of(items);
@@ -268,20 +270,33 @@ template <int FORMAT, int SOURCE, int SINK> static __device__ __noinline__ void 
     const fixed_warp first_warp = SOURCE == QUAD_GATHERED_TWICE ? fixed_warp_of(before) : fixed_warp{};
     uint8_t *const to = e.work_view.data;
     uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
+    const uint32_t block_rows_per_block = blocks ? 0xFFFFFFFFu / (across / 8) + 1 : 0; /* in 2^-32 as well */
     arriving a = arriving_of(quads);
     for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
         if (a.arrived < a.bands) { /* what the warp reads, and what it may write over */
             int last = first + MOT_STRIP - 1;
             if (SOURCE == QUAD_STENCIL)
                 last += across + 1;
-            if (SOURCE == QUAD_GATHERED)
-                last = max(last, (last_row_read(plan, __umulhi(first, rows_per_quad), __umulhi(last, rows_per_quad)) + 1) *
-                                         across - 1);
+            if (SOURCE == QUAD_GATHERED || blocks) {
+                int top = __umulhi(first, rows_per_quad), bottom = __umulhi(last, rows_per_quad);
+                if (blocks)
+                    top = 4 * __umulhi(first / 32, block_rows_per_block), bottom = 4 * __umulhi(last / 32, block_rows_per_block) + 3;
+                last = (max(last_row_read(plan, top, bottom), bottom) + 1) * across - 1;
+            }
             wait_quads(a, SOURCE == QUAD_GATHERED_TWICE ? INT_MAX : last);
         }
 #pragma unroll
         for (int part = 0; part < MOT_STRIP; part += 32) {
-            const int q = first + part + lane, y = __umulhi(q, rows_per_quad), column = q - y * across;
+            int q = first + part + lane, y = __umulhi(q, rows_per_quad), column = q - y * across;
+            int at_byte = 4 * lane < 3 * (quads - first - part) ? 12 * (first + part) + 16 * lane : -1;
+            if (blocks) {
+                const int block = (first + part) / 32, down = __umulhi(block, block_rows_per_block);
+                const int right = block - down * (across / 8);
+                y = 4 * down + lane / 8;
+                column = 8 * right + lane % 8;
+                q = y * across + column;
+                at_byte = first + part < quads ? (4 * down + lane / 6) * 3 * width + 96 * right + 16 * (lane % 6) : -1;
+            }
             uint32_t words[3] = { 0, 0, 0 };
             if (gathers) {
                 uint32_t px[4];
@@ -297,7 +312,7 @@ template <int FORMAT, int SOURCE, int SINK> static __device__ __noinline__ void 
             }
             chain_words<FORMAT>(form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE) {
-                write_quads<FORMAT>(to, e.work_view.channel, quads, first + part, words, stage);
+                write_quads<FORMAT>(to, e.work_view.channel, q, quads, at_byte, words, stage);
             } else if (q < quads) {
                 uint32_t px[4];
                 if (SINK == TO_BOX) {
@@ -525,16 +540,25 @@ DEVICE whole_way plan_steps(int steps, bool one_pass, bool in_place)
     return nothing ? WAY_NONE : fits ? WAY_WHOLE : WAY_ENGINE;
 }
 
+/* Whether a warp makes columns of rows: neighbouring lanes would read from the same bank. It is done in blocks of 8 quads
+ * in 4 rows in place of 32 quads in a row, where the image can be cut so. */
+DEVICE bool is_steep(int step)
+{
+    return abs((int32_t)e.plans[step].fixed[0]) < 32768 && (e.width & 31) == 0 && e.width > 32 && (e.height & 3) == 0;
+}
+
 template <int FORMAT, int SINK> DEVICE void walk_to(int items, bool stencil, int spatial, int before)
 {
     if (spatial < 0)
         walk<FORMAT, QUAD_ITSELF, SINK>(items, 0, 0);
     else if (stencil)
         walk<FORMAT, QUAD_STENCIL, SINK>(items, spatial, 0);
-    else if (before < 0)
-        walk<FORMAT, QUAD_GATHERED, SINK>(items, spatial, 0);
-    else
+    else if (before >= 0)
         walk<FORMAT, QUAD_GATHERED_TWICE, SINK>(items, spatial, before);
+    else if (is_steep(spatial))
+        walk<FORMAT, QUAD_GATHERED_STEEP, SINK>(items, spatial, 0);
+    else
+        walk<FORMAT, QUAD_GATHERED, SINK>(items, spatial, 0);
 }
 
 /* Takes steps of the window from `at` on, as many as a pass can do, and does them. Returns the next. */
