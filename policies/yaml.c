@@ -4,6 +4,7 @@
 
 #include "dispatch/error.h"
 
+#include <errno.h>
 #include <libfyaml.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -229,13 +230,18 @@ static motley_status take(builder *b, struct fy_event *event, bool *stop)
 }
 
 /* libfyaml's complaint as a problem: its first word on the matter, without line breaks. It has none when what it
- * lacked was memory. */
+ * lacked was memory, and for some texts (a block scalar that says |0). */
 static motley_status take_complaint(mot_yaml_tree *tree, struct fy_diag *diag)
 {
     void *previous = NULL;
     const struct fy_diag_error *complaint = fy_diag_errors_iterate(diag, &previous);
-    if (!complaint || !complaint->msg)
-        return MOTLEY_ERR_MEMORY;
+    if (!complaint || !complaint->msg) {
+        if (errno == ENOMEM)
+            return MOTLEY_ERR_MEMORY;
+        mot_yaml_problem(tree, tree->nodes ? tree->node[tree->nodes - 1].offset : 0,
+                         "not well-formed YAML: what follows this cannot be read");
+        return MOTLEY_OK;
+    }
     const char *line = tree->source, *end = tree->source + tree->source_bytes;
     for (int i = 1; i < complaint->line && line; i++)
         if ((line = memchr(line, '\n', (size_t)(end - line))))
@@ -278,6 +284,7 @@ motley_status mot_yaml_read(mot_yaml_tree *tree, const char *text, size_t length
     bool stop = false;
     status = MOTLEY_OK;
     while (!stop && status == MOTLEY_OK) {
+        errno = 0;
         struct fy_event *event = fy_parser_parse(parser);
         if (!event) {
             status = take_complaint(tree, diag);
