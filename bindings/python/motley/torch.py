@@ -284,7 +284,7 @@ class Augmented(torch.utils.data.Dataset):
 class MotleyCollate:
     """A collate_fn that stacks a batch's images and augments them in one call, on the worker's core.
 
-    stage    a Stage, whose result is the batch's images
+    stage    a motley.torch.Stage, whose result is the batch's images
     images   index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8 tensors
              [C, H, W]
     ids      index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
@@ -292,6 +292,8 @@ class MotleyCollate:
     collate  of everything else"""
 
     def __init__(self, stage, *, images=0, ids=None, collate=torch.utils.data.default_collate):
+        if not isinstance(stage, Stage):
+            raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a motley.torch.Stage")
         self.stage, self.images, self.ids, self.collate = stage, images, ids, collate
 
     def set_epoch(self, epoch):

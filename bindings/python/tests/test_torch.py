@@ -319,6 +319,8 @@ def test_collate_takes_what_data_sets_give():
     assert torch.equal(grey, augmented(pictures()[:1, :1], [0]))
     with pytest.raises(ValueError, match="want one size"):
         MotleyCollate(stage)([(numpy.zeros((4, 5, 3), "uint8"),), (numpy.zeros((4, 6, 3), "uint8"),)])
+    with pytest.raises(TypeError, match="stage is a motley.*RandAugment, want a motley.torch.Stage"):
+        MotleyCollate(motley.RandAugment())
 
 
 # ---- CUDA ----
