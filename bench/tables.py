@@ -160,7 +160,7 @@ def peers(result):
                 yield f'{size} {row["img_s"]:,} | {"" if row["name"].startswith("Motley") else f"{faster:,.0f} times"} |'
     yield ''
     versions = ', '.join(f'{name} {version}' for name, version in result['versions'].items())
-    yield (f'u8 RGB tensors on one {result["device"]}, NCHW, wall clock over queued calls; a library that is called for '
+    yield (f'u8 RGB tensors on one {result["device"]}, NCHW (DALI: NHWC), wall clock over queued calls; a library that is called for '
            f'each image was called for {result["per_sample"]}. {versions}, {result["date"]}. '
            'Measured by `bench/compare_gpu.py`.')
 
