@@ -165,6 +165,24 @@ def peers(result):
            'Measured by `bench/compare_gpu.py`.')
 
 
+def peers_short(result):
+    """Images per second of those that draw for each image."""
+    columns = 'Motley', 'DALI auto_aug', 'torchvision v2', 'Kornia'
+    yield '| images | policy | ' + ' | '.join(columns) + ' |'
+    yield '|---|---|' + '---:|' * len(columns)
+    found = {}
+    for row in result['rows']:
+        column = next((name for name in columns if row['name'].startswith(name)), None)
+        if column and row['draws'] == 'each image' and 'img_s' in row:
+            size = row['count'], row['side'], row['policy']
+            found.setdefault(size, {})[column] = f'{row["img_s"]:,}'
+    for (count, side, policy), speeds in found.items():
+        yield f'| {count} x {side}x{side} | {policy} | ' + ' | '.join(speeds.get(name, '') for name in columns) + ' |'
+    yield ''
+    yield (f'Images per second, each image with a draw of its own, on one {result["device"]}; torchvision and Kornia are '
+           f'called image by image for it. {result["date"]}, measured by `bench/compare_gpu.py`.')
+
+
 # What stands before the model, by the names of bench/train.py's cases.
 FEEDS = {
     'fixed': 'one batch, already on the GPU, over and over',
@@ -229,7 +247,8 @@ TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops), 'benc
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
           'bench-cuda-mixed': ('cuda', cuda_mixed), 'bench-cuda-graph': ('cuda', cuda_graph),
           'bench-cuda-fused': ('cuda', cuda_fused), 'bench-cuda-large': ('cuda', cuda_large),
-          'bench-attempts': ('attempts', attempts), 'bench-peers': ('peers', peers), 'bench-train': ('train', train)}
+          'bench-attempts': ('attempts', attempts), 'bench-peers': ('peers', peers),
+          'bench-peers-short': ('peers', peers_short), 'bench-train': ('train', train)}
 PLOTS = {'doc/train.svg': ('train', train_svg)}
 
 
