@@ -40,7 +40,8 @@ MOT_FN uint8_t mot_sharpness(uint8_t centre, uint32_t sum, const mot_arg *arg)
 }
 
 #ifdef __CUDACC__
-static __constant__ uint32_t mot_top_of_float = 0x4B00; /* of 2^23; what the compiler knows, it would bring anew each time */
+/* The top of 2^23, from memory: what the compiler knows, it would bring anew for each use. */
+static __constant__ uint32_t mot_top_of_float = 0x4B00;
 
 /* The same for two samples side by side, 16 bits each. */
 static __device__ __forceinline__ uint32_t mot_sharpness_pair(uint32_t centre, uint32_t sum, const mot_arg *arg)

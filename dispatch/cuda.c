@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA backend's host side: checks pointers, keeps the workspace and the tables sent, queues the kernels.
  *
- * A call queues the draw kernel (samples -> steps -> sub-batches) and then the image kernel (steps -> pixels). In steady
- * state it allocates nothing, waits for nothing and reads nothing back. */
+ * A call queues the draw kernel (samples -> steps -> sub-batches) and then the image kernel (steps -> pixels). In
+ * steady state it allocates nothing, waits for nothing and reads nothing back. */
 #include "dispatch/backend.h"
 #include "dispatch/cuda_large.h"
 #include "dispatch/plan_cuda.h"
@@ -28,11 +28,11 @@ typedef struct sent_tables {
 
 /* What the chip offers. */
 typedef struct chip {
-    int clusters;       /* most CTAs that can share an image */
-    int shared_bytes;   /* most dynamic shared memory of a CTA */
+    int clusters;     /* most CTAs that can share an image */
+    int shared_bytes; /* most dynamic shared memory of a CTA */
     int shared_per_sm;
     int multiprocessors;
-    int near_bytes;     /* of shared memory for the draw kernel */
+    int near_bytes; /* of shared memory for the draw kernel */
 } chip;
 
 typedef struct cuda_state {
@@ -40,19 +40,19 @@ typedef struct cuda_state {
     chip chip;
     motley_context_params params;
     mot_cuda_plan plan;
-    uint64_t *ids;          /* [capacity] */
-    motley_image *images;   /* [3][capacity]: src, work, output */
-    size_t capacity;        /* samples */
-    size_t steps_capacity;  /* samples x steps */
-    void *memory;           /* all of the above */
-    void *large;            /* what images need that shared memory does not hold */
+    uint64_t *ids;         /* [capacity] */
+    motley_image *images;  /* [3][capacity]: src, work, output */
+    size_t capacity;       /* samples */
+    size_t steps_capacity; /* samples x steps */
+    void *memory;          /* all of the above */
+    void *large;           /* what images need that shared memory does not hold */
     size_t large_bytes;
     int always_large;
     sent_tables tables[TABLES_KEPT];
     unsigned tables_next;
     cudaStream_t last_stream;
     size_t last_count, last_max_steps; /* of the last batch that was queued */
-    cudaEvent_t done; /* recorded after each call, so that another stream waits for the workspace */
+    cudaEvent_t done;                  /* recorded after each call, so that another stream waits for the workspace */
     int queued;
     uint8_t place[MOT_OP_COUNT];
     int prepared[MOT_FORMATS];
@@ -129,8 +129,7 @@ static motley_status refuse_capture(cudaStream_t stream, const char *what, motle
 }
 
 /* Room for `samples` samples of `max_steps` steps. */
-static motley_status reserve(cuda_state *s, size_t samples, size_t max_steps, cudaStream_t stream,
-                             motley_error *error)
+static motley_status reserve(cuda_state *s, size_t samples, size_t max_steps, cudaStream_t stream, motley_error *error)
 {
     const size_t steps = samples * max_steps;
     if (samples <= s->capacity && steps <= s->steps_capacity)
@@ -252,8 +251,7 @@ static motley_status look_at_device(cuda_state *s, motley_error *error)
 {
     int major, per_cta, per_sm;
     CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, s->device), "asking the device");
-    CUDA_TRY(cudaDeviceGetAttribute(&per_cta, cudaDevAttrMaxSharedMemoryPerBlockOptin, s->device),
-             "asking the device");
+    CUDA_TRY(cudaDeviceGetAttribute(&per_cta, cudaDevAttrMaxSharedMemoryPerBlockOptin, s->device), "asking the device");
     CUDA_TRY(cudaDeviceGetAttribute(&per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, s->device),
              "asking the device");
     CUDA_TRY(cudaDeviceGetAttribute(&s->chip.multiprocessors, cudaDevAttrMultiProcessorCount, s->device),
@@ -312,8 +310,7 @@ static motley_status check_pointer(const cuda_state *s, const char *name, size_t
     return MOTLEY_OK;
 }
 
-static motley_status check_batch(const cuda_state *s, const char *name, const motley_batch *batch,
-                                 motley_error *error)
+static motley_status check_batch(const cuda_state *s, const char *name, const motley_batch *batch, motley_error *error)
 {
     if (!batch->images)
         return check_pointer(s, name, 0, batch->data, error);
@@ -412,18 +409,20 @@ static int stage_bytes(const chip *chip, int threads, int64_t image)
     if (threads <= MOT_MOST_THREADS / 2 || image == 0)
         return least;
     return sixteen <= chip->shared_bytes && chip->shared_per_sm / sixteen == chip->shared_per_sm / four ? 16 * 3072
-                                                                                                         : 4 * 3072;
+                                                                                                        : 4 * 3072;
 }
 
 /* Chooses how an image is worked on: by one CTA where shared memory holds it and the batch fills the device, else by
- * the smallest group that does and leaves room for what a warp reads beyond its tile. False: the image is too large for any group. */
+ * the smallest group that does and leaves room for what a warp reads beyond its tile. False: the image is too large for
+ * any group. */
 static int choose_shape(const chip *chip, size_t count, int width, int height, mot_cuda_format format, int channels,
                         int output, mot_cuda_shape *shape)
 {
     const int64_t pixels = (int64_t)width * height;
     const int pixel_bytes = format == MOT_FORMAT_STRIDED ? 4 : channels;
     const int64_t image = tile_bytes(1, width, height, 0, pixel_bytes);
-    const int64_t lines = 32 * (height > width / 4 + 1 ? (int64_t)height : width / 4 + 1); /* a row or four columns to blur */
+    const int64_t lines =
+        32 * (height > width / 4 + 1 ? (int64_t)height : width / 4 + 1); /* a row or four columns to blur */
     const int64_t whole = image > lines ? image : lines;
     shape->early = chip->clusters > 1;
     shape->threads = threads_for(pixels);
@@ -432,7 +431,8 @@ static int choose_shape(const chip *chip, size_t count, int width, int height, m
         const int64_t block = tile_bytes(shape->clusters, width, height, 1, pixel_bytes);
         const int64_t tile = slab > block ? slab : block, needed = tile > lines ? tile : lines;
         const int last = shape->clusters * 2 > chip->clusters;
-        const int idle = pixels > 16384 && shape->clusters < 8 && count * (size_t)shape->clusters < (size_t)chip->multiprocessors;
+        const int idle =
+            pixels > 16384 && shape->clusters < 8 && count * (size_t)shape->clusters < (size_t)chip->multiprocessors;
         if (shape->clusters > 1)
             shape->threads = MOT_MOST_THREADS / 2;
         shape->stage_bytes = stage_bytes(chip, shape->threads, shape->clusters == 1 ? whole : 0);
@@ -481,8 +481,8 @@ static int is_large(const cuda_state *s, const mot_job *job, mot_cuda_format for
 {
     int width, height;
     largest_size(job->src, &width, &height);
-    return s->always_large || !choose_shape(&s->chip, job->count, width, height, format, job->channels,
-                                            job->output != NULL, shape);
+    return s->always_large ||
+           !choose_shape(&s->chip, job->count, width, height, format, job->channels, job->output != NULL, shape);
 }
 
 static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t stream, motley_error *error)
@@ -557,8 +557,9 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     image.order = s->plan.order;
     if (large) {
         CUDA_TRY(mot_cuda_draw_launch(&draw, stream), "launching the draw kernel");
-        CUDA_TRY(mot_cuda_large_queue(job, &image, s->plan.step_count, format, s->chip.multiprocessors, s->large, stream),
-                 "launching the kernels for large images");
+        CUDA_TRY(
+            mot_cuda_large_queue(job, &image, s->plan.step_count, format, s->chip.multiprocessors, s->large, stream),
+            "launching the kernels for large images");
         return MOTLEY_OK;
     }
     if (!s->prepared[format]) {

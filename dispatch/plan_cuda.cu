@@ -67,8 +67,8 @@ static __device__ int class_of(int cost)
            (cost >= 60);
 }
 
-/* Buckets: by class from costly to cheap; in each, by its most costly op, and last the samples without steps. `size`: the
- * image's pixels as a share of the largest one's. */
+/* Buckets: by class from costly to cheap; in each, by its most costly op, and last the samples without steps. `size`:
+ * the image's pixels as a share of the largest one's. */
 static __device__ int find_bucket(const mot_step *steps, int count, const uint8_t *places, float size)
 {
     int place = MOT_OP_COUNT, cost = 0;
@@ -83,8 +83,7 @@ static __device__ int find_bucket(const mot_step *steps, int count, const uint8_
         const bool begins = spatial && !joins && (moves || shape == MOTLEY_SHAPE_STATS);
         cost += place == MOT_OP_COUNT || begins ? MOT_COST_PASS : 0;
         cost += cost_of(step.op);
-        cost += shape == MOTLEY_SHAPE_WARP && step.interpolation != MOTLEY_NEAREST &&
-                        !(step.arg.flags & MOT_ARG_WHOLE)
+        cost += shape == MOTLEY_SHAPE_WARP && step.interpolation != MOTLEY_NEAREST && !(step.arg.flags & MOT_ARG_WHOLE)
                     ? MOT_COST_BETWEEN
                     : 0;
         spatial = moves || (spatial && !begins);
@@ -96,8 +95,8 @@ static __device__ int find_bucket(const mot_step *steps, int count, const uint8_
     return (MOT_COST_CLASSES - 1 - class_of(cost)) * (MOT_OP_COUNT + 1) + place;
 }
 
-/* Turns how many samples each key has, count[MOT_KEYS], into where they begin, first[MOT_KEYS + 1]; two keys a thread. The
- * two may be the same memory. */
+/* Turns how many samples each key has, count[MOT_KEYS], into where they begin, first[MOT_KEYS + 1]; two keys a thread.
+ * The two may be the same memory. */
 static __device__ void begin_keys(int *first, const int *count)
 {
     static_assert(MOT_KEYS % 2 == 0 && MOT_KEYS / 2 < DRAW_THREADS, "two keys a thread");
@@ -227,7 +226,8 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
     }
     if (near.steps) {
         __syncthreads();
-        const int here = min(d.count - (i - (int)threadIdx.x), (int)blockDim.x) * d.max_steps * (int)sizeof(mot_step) / 8;
+        const int here =
+            min(d.count - (i - (int)threadIdx.x), (int)blockDim.x) * d.max_steps * (int)sizeof(mot_step) / 8;
         for (int k = threadIdx.x; k < here; k += blockDim.x)
             ((uint64_t *)all_steps)[k] = memory[near.tables / 8 + k];
     }

@@ -16,31 +16,31 @@ extern "C" {
 #define MOT_COST_CLASSES 9
 #define MOT_BUCKETS (MOT_COST_CLASSES * (MOT_OP_COUNT + 1))
 
-/* Samples are sorted twice over: those of the first wave, whose CTAs begin before the order is known, and the others. */
+/* Samples are sorted in two parts: the first wave, whose CTAs begin before the order is known, and the others. */
 #define MOT_KEYS (2 * MOT_BUCKETS)
 
 /* The device's workspace; arrays of [count] but where noted. */
 typedef struct mot_cuda_plan {
-    mot_step *steps;     /* [count][max_steps] */
+    mot_step *steps; /* [count][max_steps] */
     int32_t *step_count;
     mot_cuda_turn *order; /* samples, key by key: the buckets of the first wave, then those of the others */
-    int32_t *key;        /* of each sample */
-    int32_t *rank;       /* of each sample among those of its key */
-    int32_t *filled;     /* [MOT_KEYS] counters, all 0 between calls */
-    int32_t *first;      /* [MOT_KEYS + 1]: where each key begins in `order` */
-    int32_t *ticket;     /* CTAs that are done, 0 between calls */
+    int32_t *key;         /* of each sample */
+    int32_t *rank;        /* of each sample among those of its key */
+    int32_t *filled;      /* [MOT_KEYS] counters, all 0 between calls */
+    int32_t *first;       /* [MOT_KEYS + 1]: where each key begins in `order` */
+    int32_t *ticket;      /* CTAs that are done, 0 between calls */
 } mot_cuda_plan;
 
 #define MOT_FEW_IDS 256
 
 typedef struct mot_cuda_draw {
     int32_t count, channels, max_steps;
-    int32_t first_wave;     /* samples: as many as mot_cuda_job says */
-    int32_t draws;          /* 0: steps were given, max_steps for each sample */
-    mot_tables tables;      /* pointing to device memory, where they lie one after the other */
+    int32_t first_wave; /* samples: as many as mot_cuda_job says */
+    int32_t draws;      /* 0: steps were given, max_steps for each sample */
+    mot_tables tables;  /* pointing to device memory, where they lie one after the other */
     int64_t tables_bytes;
-    int32_t near_bytes;     /* shared memory that the kernel may use */
-    uint64_t seed, sample;  /* sample: of image 0 */
+    int32_t near_bytes;    /* shared memory that the kernel may use */
+    uint64_t seed, sample; /* sample: of image 0 */
     uint32_t epoch;
     const uint64_t *ids;     /* device memory [count], or NULL */
     const uint64_t *counter; /* device memory {epoch, first}, or NULL */
@@ -48,7 +48,7 @@ typedef struct mot_cuda_draw {
     float most_pixels;       /* of an image */
     mot_cuda_plan plan;
     uint8_t place[MOT_OP_COUNT]; /* of each op among them from costly to cheap: mot_cuda_places */
-    int32_t few;             /* the ids are those that follow: sending them by themselves would take another launch */
+    int32_t few; /* the ids are those that follow: sending them by themselves would take another launch */
     uint64_t few_ids[MOT_FEW_IDS];
 } mot_cuda_draw;
 

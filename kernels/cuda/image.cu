@@ -107,7 +107,8 @@ template <int FORMAT, bool OUTPUT> DEVICE void write_pass(const pass_state &p)
 }
 
 /* Runs all steps of one sample; the first `here` are in the window. */
-template <int FORMAT> static __device__ __noinline__ void run_sample(bool plain, const mot_step *steps, int count, int here)
+template <int FORMAT>
+static __device__ __noinline__ void run_sample(bool plain, const mot_step *steps, int count, int here)
 {
     pass_state p = {};
     int at = 0;
@@ -186,8 +187,8 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
     if (room)
         between = room_in_output<FORMAT>(src, output, job.output_dtype);
     one_pass = (job.work_strided && !room) || !in_one_piece<FORMAT>(between);
-    fits = FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED && group_size() == 1 && in_one_piece<FORMAT>(src) &&
-           !(one_pass && job.plain);
+    fits = FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED && group_size() == 1 &&
+           in_one_piece<FORMAT>(src) && !(one_pass && job.plain);
     if (fits) {
         make_bands();
         load_bands<FORMAT>(src);
@@ -259,8 +260,7 @@ static kernel_function *const kernels[MOT_FORMATS] = {
 
 cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
 {
-    cudaError_t error = cudaFuncSetAttribute((const void *)kernels[format],
-                                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+    cudaError_t error = cudaFuncSetAttribute((const void *)kernels[format], cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              shared_bytes_max + MOT_ENGINE_BYTES);
     if (error == cudaSuccess)
         error = cudaFuncSetAttribute((const void *)kernels[format], cudaFuncAttributeNonPortableClusterSizeAllowed, 1);

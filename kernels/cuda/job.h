@@ -40,8 +40,8 @@ typedef struct mot_cuda_turn {
 typedef struct mot_cuda_job {
     int32_t count, channels;
     int32_t max_steps;
-    int32_t output_dtype; /* of `output` */
-    const mot_step *steps;     /* [count][max_steps] */
+    int32_t output_dtype;       /* of `output` */
+    const mot_step *steps;      /* [count][max_steps] */
     const int32_t *step_count;  /* [count] */
     const mot_cuda_turn *order; /* [count]: the first wave's samples, then the others, heavy ones first */
     mot_cuda_batch src;
@@ -62,8 +62,8 @@ typedef struct mot_cuda_job {
 
 /* What the image kernel can take in one cluster. */
 typedef struct mot_cuda_shape {
-    int clusters;    /* CTAs of one image: 1, 2, 4, 8 or 16 */
-    int threads;     /* of a CTA */
+    int clusters; /* CTAs of one image: 1, 2, 4, 8 or 16 */
+    int threads;  /* of a CTA */
     int box_bytes, stage_bytes;
     int shared_bytes; /* dynamic, all of it */
     int early;        /* the chip has clusters, and can start a kernel while the one before it ends */

@@ -31,13 +31,14 @@ template <int FORMAT> DEVICE bool in_one_piece(const mot_view &v)
            (FORMAT != MOT_FORMAT_PLANES || (v.channel & 15) == 0);
 }
 
-/* Where an image's bytes may lie between two passes when its result is of another type: in one piece at the beginning of
- * where that goes, which has the room when it is dense. Width 0: it is not. */
+/* Where an image's bytes may lie between two passes when its result is of another type: in one piece at the beginning
+ * of where that goes, which has the room when it is dense. Width 0: it is not. */
 template <int FORMAT> DEVICE mot_view room_in_output(const mot_view &src, const mot_view &output, int dtype)
 {
     const int64_t size = dtype == MOTLEY_F32 ? 4 : dtype == MOTLEY_U8 ? 1 : 2, pixels = (int64_t)src.width * src.height;
     const bool chw = output.pixel == size && output.row == src.width * size && output.channel == pixels * size;
-    const bool hwc = output.channel == size && output.pixel == src.channels * size && output.row == src.width * output.pixel;
+    const bool hwc =
+        output.channel == size && output.pixel == src.channels * size && output.row == src.width * output.pixel;
     mot_view room = src;
     room.data = output.data;
     room.row = (int64_t)src.width * pixel_bytes(FORMAT);
@@ -186,8 +187,8 @@ DEVICE bool reads(const fixed_warp &f, int width, int height, uint32_t x, uint32
     return (*in_x < (uint32_t)width) & (*in_y < (uint32_t)height);
 }
 
-/* Four pixels from (x, y) on, of a warp, or with TWICE of two, the first of which is `before`: a nearest sample of nearest
- * samples is one of the image's. No branches, so that all loads are under way together. */
+/* Four pixels from (x, y) on, of a warp, or with TWICE of two, the first of which is `before`: a nearest sample of
+ * nearest samples is one of the image's. No branches, so that all loads are under way together. */
 template <int FORMAT, bool TWICE>
 DEVICE void gather_quad(int width, int height, const fixed_warp &warp, const fixed_warp &before, int x, int y,
                         uint32_t px[4])
@@ -227,8 +228,8 @@ DEVICE void stencil_quad_words(int width, int height, int op, const mot_arg *arg
             op, arg, box_memory() + plane * width * height + y * pitch, pitch, column * 4 * words, out + plane);
 }
 
-/* Writes a warp's 32 quads to the image, each lane its own, quad `q`. RGB: they are 384 bytes; lanes below 24 write 16 of
- * them each, to offset `at`, or none when that is negative. */
+/* Writes a warp's 32 quads to the image, each lane its own, quad `q`. RGB: they are 384 bytes; lanes below 24 write 16
+ * of them each, to offset `at`, or none when that is negative. */
 template <int FORMAT>
 DEVICE void write_quads(uint8_t *to, int64_t plane, int q, int quads, int at, const uint32_t w[3], uint32_t *stage)
 {
@@ -280,7 +281,8 @@ template <int FORMAT, int SOURCE, int SINK> static __device__ __noinline__ void 
             if (SOURCE == QUAD_GATHERED || blocks) {
                 int top = __umulhi(first, rows_per_quad), bottom = __umulhi(last, rows_per_quad);
                 if (blocks)
-                    top = 4 * __umulhi(first / 32, block_rows_per_block), bottom = 4 * __umulhi(last / 32, block_rows_per_block) + 3;
+                    top = 4 * __umulhi(first / 32, block_rows_per_block),
+                    bottom = 4 * __umulhi(last / 32, block_rows_per_block) + 3;
                 last = (max(last_row_read(plan, top, bottom), bottom) + 1) * across - 1;
             }
             wait_quads(a, SOURCE == QUAD_GATHERED_TWICE ? INT_MAX : last);
@@ -300,7 +302,8 @@ template <int FORMAT, int SOURCE, int SINK> static __device__ __noinline__ void 
             uint32_t words[3] = { 0, 0, 0 };
             if (gathers) {
                 uint32_t px[4];
-                gather_quad<FORMAT, SOURCE == QUAD_GATHERED_TWICE>(width, height, last_warp, first_warp, 4 * column, y, px);
+                gather_quad<FORMAT, SOURCE == QUAD_GATHERED_TWICE>(width, height, last_warp, first_warp, 4 * column, y,
+                                                                   px);
                 pack<FORMAT>(px, words);
             } else if (SOURCE == QUAD_ITSELF || y == 0 || y >= height - 1) {
                 if (q < quads)
@@ -465,8 +468,8 @@ template <int FORMAT> DEVICE void find_stats(int needs)
 
 /* ---- a sample ---- */
 
-/* What mot_warp_make_plan() makes of step `s`, a warp that reads the nearest samples, by the threads of a warp together:
- * one alone would keep the image waiting. False: it reads in a way that gather_quad() does not know. */
+/* What mot_warp_make_plan() makes of step `s`, a warp that reads the nearest samples, by the threads of a warp
+ * together: one alone would keep the image waiting. False: it reads in a way that gather_quad() does not know. */
 static __device__ __noinline__ bool plan_step(int s)
 {
     const mot_step &step = e.step[s];
@@ -540,8 +543,8 @@ DEVICE whole_way plan_steps(int steps, bool one_pass, bool in_place)
     return nothing ? WAY_NONE : fits ? WAY_WHOLE : WAY_ENGINE;
 }
 
-/* Whether a warp makes columns of rows: neighbouring lanes would read from the same bank. It is done in blocks of 8 quads
- * in 4 rows in place of 32 quads in a row, where the image can be cut so. */
+/* Whether a warp makes columns of rows: neighbouring lanes would read from the same bank. It is done in blocks of 8
+ * quads in 4 rows in place of 32 quads in a row, where the image can be cut so. */
 DEVICE bool is_steep(int step)
 {
     return abs((int32_t)e.plans[step].fixed[0]) < 32768 && (e.width & 31) == 0 && e.width > 32 && (e.height & 3) == 0;
