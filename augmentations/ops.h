@@ -29,6 +29,7 @@
 #include "augmentations/translate_x_rel.h"
 #include "augmentations/translate_y.h"
 #include "augmentations/translate_y_rel.h"
+#include "motley/op.h"
 
 /*    shape    id               stem            */
 #define MOT_OPS(X)                                     \
@@ -62,5 +63,19 @@
 #define MOT_OP_ID(shape, ID, stem) MOT_OP_##ID,
 typedef enum mot_op { MOT_OPS(MOT_OP_ID) MOT_OP_COUNT } mot_op;
 #undef MOT_OP_ID
+
+/* The shape of an op, a motley_shape. */
+MOT_FN int mot_shape_of(int op)
+{
+#define MOT_SHAPE_OF(shape, ID, stem) \
+    case MOT_OP_##ID: \
+        return MOTLEY_SHAPE_##shape;
+    switch (op) {
+        MOT_OPS(MOT_SHAPE_OF)
+    default:
+        return MOTLEY_SHAPE_POINT;
+    }
+#undef MOT_SHAPE_OF
+}
 
 #endif

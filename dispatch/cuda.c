@@ -404,12 +404,12 @@ static int threads_for(int64_t pixels)
 /* A warp's share, or a histogram's copies: 16 where they take nothing from another CTA or from the image, else 4. */
 static int stage_bytes(const chip *chip, int threads, int64_t image)
 {
-    const int least = threads / 32 * MOT_STAGE_BYTES > 3072 ? threads / 32 * MOT_STAGE_BYTES : 3072;
-    const int64_t four = image + MOT_STATIC_BYTES + 4 * 3072, sixteen = image + MOT_STATIC_BYTES + 16 * 3072;
+    const int one = MOT_HISTOGRAM_BYTES, warps = threads / 32 * MOT_STAGE_BYTES, least = warps > one ? warps : one;
+    const int64_t four = image + MOT_STATIC_BYTES + 4 * one, sixteen = image + MOT_STATIC_BYTES + 16 * one;
     if (threads <= MOT_MOST_THREADS / 2 || image == 0)
         return least;
-    return sixteen <= chip->shared_bytes && chip->shared_per_sm / sixteen == chip->shared_per_sm / four ? 16 * 3072
-                                                                                                        : 4 * 3072;
+    const int room = sixteen <= chip->shared_bytes && chip->shared_per_sm / sixteen == chip->shared_per_sm / four;
+    return (room ? 16 : 4) * one;
 }
 
 /* Chooses how an image is worked on: by one CTA where shared memory holds it and the batch fills the device, else by

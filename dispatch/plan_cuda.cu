@@ -32,18 +32,6 @@ static __host__ __device__ int cost_of(int op)
     }
 }
 
-static __device__ int shape_of(int op)
-{
-#define MOT_SHAPE_OF(shape, ID, stem) \
-    case MOT_OP_##ID: \
-        return MOTLEY_SHAPE_##shape;
-    switch (op) {
-        MOT_OPS(MOT_SHAPE_OF)
-    default:
-        return MOTLEY_SHAPE_POINT;
-    }
-}
-
 /* An op's place among the ops ordered from costly to cheap; the place after the last is for none. */
 static int place_of(int op)
 {
@@ -75,7 +63,7 @@ static __device__ int find_bucket(const mot_step *steps, int count, const uint8_
     bool spatial = false, warp = false; /* warp: one that another may join, as two in a row are one pass */
     for (int s = 0; s < count; s++) {
         const mot_step &step = steps[s];
-        const int shape = shape_of(step.op);
+        const int shape = mot_shape_of(step.op);
         if (step.arg.flags & MOT_ARG_IDENTITY)
             continue;
         const bool moves = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_STENCIL || shape == MOTLEY_SHAPE_BLUR;

@@ -2,6 +2,7 @@
 /* Checks what a caller handed over, once and in full: after this, backends and kernels may assume. */
 #include "augmentations/table.h"
 #include "dispatch/backend.h"
+#include "kernels/output.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,17 +11,12 @@
 #define MAX_SIDE 1048576
 #define MAX_PIXELS INT32_MAX /* counters of pixels are 32 bits wide */
 
-static size_t dtype_bytes(motley_dtype dtype)
-{
-    return dtype == MOTLEY_U8 ? 1 : dtype == MOTLEY_F32 ? 4 : 2;
-}
-
 /* Strides of a batch of one size, with the dense ones filled in. */
 static motley_batch with_strides(const motley_batch *batch)
 {
     motley_batch b = *batch;
     if (!b.images && !b.image_stride && !b.row_stride && !b.pixel_stride && !b.channel_stride) {
-        const int64_t element = (int64_t)dtype_bytes(b.dtype);
+        const int64_t element = (int64_t)mot_dtype_bytes(b.dtype);
         const int64_t plane = (int64_t)b.width * b.height * element;
         const int chw = b.layout == MOTLEY_CHW;
         b.pixel_stride = chw ? element : b.channels * element;
@@ -118,7 +114,7 @@ static motley_status check_batch(const char *name, const motley_batch *batch, mo
     MOT_REQUIRE((unsigned)batch->layout <= MOTLEY_CHW, error, "%s: layout is %d, want MOTLEY_HWC or MOTLEY_CHW", name,
                 (int)batch->layout);
     MOT_REQUIRE(batch->count <= INT32_MAX, error, "%s: count is %zu, want at most %d", name, batch->count, INT32_MAX);
-    const int64_t element = (int64_t)dtype_bytes(batch->dtype);
+    const int64_t element = (int64_t)mot_dtype_bytes(batch->dtype);
     if (batch->images) {
         for (size_t i = 0; i < batch->count; i++) {
             const motley_image *image = &batch->images[i];
@@ -239,8 +235,8 @@ motley_status mot_validate_output(const motley_batch *src, const motley_output *
     MOT_REQUIRE(out->count == src->count, error, "output: count is %zu, want src's %zu", out->count, src->count);
     MOT_REQUIRE(out->channels == src->channels, error, "output: channels is %" PRId32 ", want src's %" PRId32,
                 out->channels, src->channels);
-    MOT_REQUIRE((uintptr_t)out->data % dtype_bytes(out->dtype) == 0, error,
-                "output: data is not aligned to its samples' %zu bytes", dtype_bytes(out->dtype));
+    MOT_REQUIRE((uintptr_t)out->data % mot_dtype_bytes(out->dtype) == 0, error,
+                "output: data is not aligned to its samples' %zu bytes", mot_dtype_bytes(out->dtype));
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i);
         MOT_REQUIRE(from.width == out->width && from.height == out->height, error,

@@ -11,6 +11,12 @@
 
 #include <string.h>
 
+/* Of one sample. */
+MOT_FN size_t mot_dtype_bytes(int dtype)
+{
+    return dtype == MOTLEY_F32 ? 4 : dtype == MOTLEY_U8 ? 1 : 2;
+}
+
 MOT_FN float mot_output_f32(uint8_t v, float mean, float std)
 {
     return ((float)v / 255.0f - mean) / (std == 0.0f ? 1.0f : std);

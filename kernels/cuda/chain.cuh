@@ -9,7 +9,6 @@
 #include "kernels/cuda/pixels.cuh"
 #include "kernels/point.h"
 #include "kernels/stats.h"
-#include "motley/op.h"
 
 #define MOT_WINDOW 4                              /* steps that a pass chooses from */
 #define MOT_CHAIN_ITEMS MOT_WINDOW                /* the most that they can become ... */
@@ -39,17 +38,10 @@ struct chain_state {
 
 /* ---- what the table says of an op ---- */
 
-DEVICE int shape_of(int op)
+/* Whether the op moves pixels, in a way that a pass can do on its way from the box. */
+DEVICE bool is_spatial(int op)
 {
-#define MOT_SHAPE_OF(shape, ID, stem) \
-    case MOT_OP_##ID: \
-        return MOTLEY_SHAPE_##shape;
-    switch (op) {
-        MOT_OPS(MOT_SHAPE_OF)
-    default:
-        return MOTLEY_SHAPE_POINT;
-    }
-#undef MOT_SHAPE_OF
+    return mot_shape_of(op) == MOTLEY_SHAPE_WARP || mot_shape_of(op) == MOTLEY_SHAPE_STENCIL;
 }
 
 #include "kernels/shapes_off.h"

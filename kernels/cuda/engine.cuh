@@ -265,7 +265,7 @@ template <int FORMAT> static __device__ __noinline__ void fill_tile(int items)
     const image_taps<FORMAT> taps = { e.src, e.work, items, e.premultiplied != 0, e.strided != 0 };
     const mot_tile t = e.tile;
     int *const columns = (int *)(e.in.data + planes_of(FORMAT) * e.in.plane), *const rows = columns + (t.x1 - t.x0);
-    const bool warp = shape_of(op) == MOTLEY_SHAPE_WARP, scale = warp && e.plan.path == MOT_WARP_SCALE;
+    const bool warp = mot_shape_of(op) == MOTLEY_SHAPE_WARP, scale = warp && e.plan.path == MOT_WARP_SCALE;
     if (scale && t.x0 < t.x1 && t.y0 < t.y1)
         scale_tables(e.plan, t, columns, rows);
     for_quads(t, [&](int x, int y) {
@@ -314,11 +314,6 @@ DEVICE uint32_t warp_min4(uint32_t v)
     for (int step = 16; step; step /= 2)
         v = __vminu4(v, __shfl_xor_sync(0xFFFFFFFFu, v, step));
     return v;
-}
-
-DEVICE bool is_spatial(int op)
-{
-    return shape_of(op) == MOTLEY_SHAPE_WARP || shape_of(op) == MOTLEY_SHAPE_STENCIL;
 }
 
 DEVICE uint32_t group_min(uint32_t v)
@@ -514,7 +509,7 @@ DEVICE void find_box(const mot_tile &t, int op, int width, int height)
     e.box_x = e.box_y = e.box_width = e.box_height = 0;
     if (t.x0 >= t.x1 || t.y0 >= t.y1)
         return;
-    if (shape_of(op) == MOTLEY_SHAPE_WARP) {
+    if (mot_shape_of(op) == MOTLEY_SHAPE_WARP) {
         if (e.plan.path == MOT_WARP_SCALE || e.plan.path == MOT_WARP_DOUBLE)
             return;
         const int between = e.plan.path != MOT_WARP_FIXED;
@@ -576,7 +571,7 @@ template <int FORMAT> DEVICE void load_slab(pass_state &p)
  * The chain so far will be applied to it by end_spatial(). */
 template <int FORMAT> DEVICE void begin_spatial(pass_state &p, int at)
 {
-    const bool warp = shape_of(e.step[at].op) == MOTLEY_SHAPE_WARP;
+    const bool warp = mot_shape_of(e.step[at].op) == MOTLEY_SHAPE_WARP;
     if (threadIdx.x == 0) {
         const mot_step &step = e.step[at];
         e.spatial = at;

@@ -22,7 +22,7 @@ DEVICE int read_steps(const mot_step *steps, int at, int count)
 DEVICE int leading_spatial(int steps)
 {
     for (int s = 0; s < steps; s++) {
-        const int shape = shape_of(e.step[s].op);
+        const int shape = mot_shape_of(e.step[s].op);
         if (is_spatial(e.step[s].op) && !(e.step[s].arg.flags & MOT_ARG_IDENTITY))
             return s;
         if (shape == MOTLEY_SHAPE_STATS || shape == MOTLEY_SHAPE_BLUR)
@@ -46,7 +46,7 @@ template <int FORMAT> DEVICE int take_steps(pass_state &p, int steps)
         const mot_step &step = e.step[at];
         if (step.arg.flags & MOT_ARG_IDENTITY)
             continue;
-        const int shape = shape_of(step.op);
+        const int shape = mot_shape_of(step.op);
         if (is_spatial(step.op)) {
             if (spatial_taken)
                 break;
@@ -118,7 +118,7 @@ static __device__ __noinline__ void run_sample(bool plain, const mot_step *steps
         while (skip < here && (e.step[skip].arg.flags & MOT_ARG_IDENTITY))
             skip++;
         p.chain = chain_state{};
-        if (skip < here && shape_of(e.step[skip].op) == MOTLEY_SHAPE_BLUR) {
+        if (skip < here && mot_shape_of(e.step[skip].op) == MOTLEY_SHAPE_BLUR) {
             blur_lines<FORMAT>(skip, false, true);
             group_sync();
             blur_lines<FORMAT>(skip, true, false);

@@ -52,12 +52,13 @@ typedef struct mot_cuda_job {
     int32_t plain;         /* the result is u8 and goes to `work` */
     int32_t work_strided;  /* work has another format than src: it is read and written as MOT_FORMAT_STRIDED */
     int32_t box_bytes;     /* shared memory for an image's part, a multiple of 16 */
-    int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, 3 KiB or more */
+    int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, a histogram or more */
     mot_cut cut[2];        /* slabs and blocks, of images of one size */
     float mean[4], std[4]; /* when output_dtype is not u8 */
 } mot_cuda_job;
 
 #define MOT_STAGE_BYTES 384  /* of shared memory that a warp gathers in what it writes: 32 lanes x 4 pixels x 3 */
+#define MOT_HISTOGRAM_BYTES 3072 /* of three channels */
 #define MOT_LEAST_THREADS 96 /* of a CTA of the image kernel */
 
 /* What the image kernel can take in one cluster. */

@@ -160,7 +160,7 @@ DEVICE double sum_at(const sums &s, int i)
 /* What a spatial op of the round needs; a barrier comes before and after. `kept` has room for mot_large_sums(). */
 DEVICE void plan_spatial(state &s, const mot_step &step, int width, int height, int channels, double *kept)
 {
-    const bool warp = shape_of(step.op) == MOTLEY_SHAPE_WARP;
+    const bool warp = mot_shape_of(step.op) == MOTLEY_SHAPE_WARP;
     if (threadIdx.x == 0) {
         s.source = FROM_STENCIL;
         s.fill = fill_word(step);
@@ -238,7 +238,7 @@ static __global__ void __launch_bounds__(THREADS) plan_kernel(const __grid_const
     chain_state after = {};
     for (; at < count; at++) {
         const mot_step &step = step_of(job, at);
-        const int shape = shape_of(step.op);
+        const int shape = mot_shape_of(step.op);
         if (step.arg.flags & MOT_ARG_IDENTITY)
             continue;
         if (shape == MOTLEY_SHAPE_POINT || shape == MOTLEY_SHAPE_COLOR || shape == MOTLEY_SHAPE_ERASE) {

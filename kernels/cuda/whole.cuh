@@ -35,7 +35,7 @@ template <int FORMAT> DEVICE bool in_one_piece(const mot_view &v)
  * of where that goes, which has the room when it is dense. Width 0: it is not. */
 template <int FORMAT> DEVICE mot_view room_in_output(const mot_view &src, const mot_view &output, int dtype)
 {
-    const int64_t size = dtype == MOTLEY_F32 ? 4 : dtype == MOTLEY_U8 ? 1 : 2, pixels = (int64_t)src.width * src.height;
+    const int64_t size = (int64_t)mot_dtype_bytes(dtype), pixels = (int64_t)src.width * src.height;
     const bool chw = output.pixel == size && output.row == src.width * size && output.channel == pixels * size;
     const bool hwc =
         output.channel == size && output.pixel == src.channels * size && output.row == src.width * output.pixel;
@@ -423,7 +423,7 @@ template <int FORMAT> static __device__ __noinline__ void add_luma()
 /* A histogram is counted in as many copies, side by side, as have room: neighbouring lanes' pixels are often equal. */
 DEVICE int copies_of_histogram()
 {
-    return e.stage_bytes >= 16 * 3072 ? 16 : e.stage_bytes >= 4 * 3072 ? 4 : 1;
+    return e.stage_bytes >= 16 * MOT_HISTOGRAM_BYTES ? 16 : e.stage_bytes >= 4 * MOT_HISTOGRAM_BYTES ? 4 : 1;
 }
 
 template <int FORMAT> static __device__ __noinline__ void count_values()
@@ -530,7 +530,7 @@ DEVICE whole_way plan_steps(int steps, bool one_pass, bool in_place)
     bool nothing = in_place && fits;
     pass_form form = PASS_STILL;
     for (int s = 0; s < min(steps, MOT_WINDOW); s++) {
-        const int shape = shape_of(e.step[s].op);
+        const int shape = mot_shape_of(e.step[s].op);
         if (e.step[s].arg.flags & MOT_ARG_IDENTITY)
             continue;
         nothing = false;
@@ -572,7 +572,7 @@ template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
     int spatial = -1, before = -1; /* steps; `before` is the first of two warps */
     for (; at < e.steps; at++) {
         const mot_step &step = e.step[at];
-        const int shape = shape_of(step.op);
+        const int shape = mot_shape_of(step.op);
         if (step.arg.flags & MOT_ARG_IDENTITY)
             continue;
         if (!pass_takes(form, shape))
@@ -600,7 +600,7 @@ template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
     }
     __syncthreads();
     const bool output = at == e.steps && !plain;
-    const bool stencil = spatial >= 0 && shape_of(e.step[spatial].op) == MOTLEY_SHAPE_STENCIL;
+    const bool stencil = spatial >= 0 && mot_shape_of(e.step[spatial].op) == MOTLEY_SHAPE_STENCIL;
     if (output)
         walk_to<FORMAT, TO_OUTPUT>(chain.items, stencil, spatial, before);
     else
