@@ -12,6 +12,13 @@
 #define MOT_FN static inline
 #endif
 
+/* Before a loop that turns few times: unrolled, it is more code, and each line of that has to be brought, too. */
+#ifdef __NVCC__
+#define MOT_ROLLED _Pragma("unroll 1")
+#else
+#define MOT_ROLLED
+#endif
+
 /* An op's values made ready on the host, in double; nothing transcendental happens after this. */
 typedef struct mot_arg {
     union {

@@ -54,7 +54,7 @@ typedef struct cuda_state {
     size_t last_count, last_max_steps; /* of the last batch that was queued */
     cudaEvent_t done;                  /* recorded after each call, so that another stream waits for the workspace */
     int queued;
-    uint8_t place[MOT_OP_COUNT];
+    mot_cuda_op op[MOT_OP_COUNT];
     int prepared[MOT_FORMATS];
 } cuda_state;
 
@@ -107,6 +107,7 @@ static size_t lay_out(cuda_state *s, char *base, size_t samples, size_t steps)
     size_t at = 0;
     s->plan.steps = take(base, &at, steps * sizeof(mot_step));
     s->plan.step_count = take(base, &at, samples * sizeof(int32_t));
+    s->plan.ready = take(base, &at, samples * sizeof(int32_t));
     s->plan.order = take(base, &at, samples * sizeof(mot_cuda_turn));
     s->plan.key = take(base, &at, samples * sizeof(int32_t));
     s->plan.rank = take(base, &at, samples * sizeof(int32_t));
@@ -279,7 +280,7 @@ static motley_status create(const motley_context_params *params, void **state, m
     cuda_state *const s = calloc(1, sizeof *s);
     if (!s)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a CUDA context");
-    mot_cuda_places(s->place);
+    mot_cuda_op_facts(s->op);
     s->device = params->device;
     s->params = *params;
     int before;
@@ -551,9 +552,10 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     }
     draw.src = image.src;
     draw.most_pixels = (float)width * (float)height;
-    memcpy(draw.place, s->place, sizeof draw.place);
+    memcpy(draw.op, s->op, sizeof draw.op);
     image.steps = s->plan.steps;
     image.step_count = s->plan.step_count;
+    image.ready = s->plan.ready;
     image.order = s->plan.order;
     if (large) {
         CUDA_TRY(mot_cuda_draw_launch(&draw, stream), "launching the draw kernel");
@@ -567,7 +569,10 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
         s->prepared[format] = 1;
     }
     CUDA_TRY(mot_cuda_draw_launch(&draw, stream), "launching the draw kernel");
-    CUDA_TRY(mot_cuda_image_launch(&image, format, &shape, stream), "launching the image kernel");
+    const cudaError_t launched = mot_cuda_image_launch(&image, format, &shape, stream);
+    if (launched != cudaSuccess) /* no one takes what the draw kernel says is ready */
+        cudaMemsetAsync(s->plan.ready, 0, s->capacity * sizeof(int32_t), stream);
+    CUDA_TRY(launched, "launching the image kernel");
     return MOTLEY_OK;
 }
 
@@ -639,7 +644,7 @@ static void read_order(const cuda_state *s, const int32_t *first, const mot_cuda
     int op_at[MOT_OP_COUNT + 1];
     size_t at = 0;
     for (int op = 0; op < MOT_OP_COUNT; op++)
-        op_at[s->place[op]] = op;
+        op_at[s->op[op].place] = op;
     op_at[MOT_OP_COUNT] = -1;
     for (int b = 0; b < MOT_BUCKETS; b++) {
         const size_t begin = at;

@@ -2,6 +2,7 @@
 /* Draw and dispatch on the device: each thread draws one sample, then a counting sort groups the samples into
  * sub-batches, heavy ones first. Nothing is read back by the host. */
 #include "dispatch/plan_cuda.h"
+#include "kernels/cuda/passes.h"
 #include "policies/draw.h"
 
 #include "motley/op.h"
@@ -20,7 +21,7 @@
 #define MOT_COST_BLUR(ID) 600
 #define MOT_COST_BETWEEN 60 /* a warp that interpolates */
 #define MOT_COST_PASS 10    /* bringing the image and taking it away */
-static __host__ __device__ int cost_of(int op)
+static int cost_of(int op)
 {
 #define MOT_COST_OF(shape, ID, stem) \
     case MOT_OP_##ID: \
@@ -32,7 +33,6 @@ static __host__ __device__ int cost_of(int op)
     }
 }
 
-/* An op's place among the ops ordered from costly to cheap; the place after the last is for none. */
 static int place_of(int op)
 {
     int heavier = 0;
@@ -41,10 +41,10 @@ static int place_of(int op)
     return heavier;
 }
 
-void mot_cuda_places(uint8_t place[MOT_OP_COUNT])
+void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT])
 {
-    for (int op = 0; op < MOT_OP_COUNT; op++)
-        place[op] = (uint8_t)place_of(op);
+    for (int i = 0; i < MOT_OP_COUNT; i++)
+        op[i] = mot_cuda_op{ (uint16_t)cost_of(i), (uint8_t)mot_shape_of(i), (uint8_t)place_of(i) };
 }
 
 /* The class of a cost, 0 for none to MOT_COST_CLASSES - 1: each about a quarter more than the one below. */
@@ -57,26 +57,21 @@ static __device__ int class_of(int cost)
 
 /* Buckets: by class from costly to cheap; in each, by its most costly op, and last the samples without steps. `size`:
  * the image's pixels as a share of the largest one's. */
-static __device__ int find_bucket(const mot_step *steps, int count, const uint8_t *places, float size)
+static __device__ int find_bucket(const mot_step *steps, int count, const mot_cuda_op *ops, float size)
 {
     int place = MOT_OP_COUNT, cost = 0;
-    bool spatial = false, warp = false; /* warp: one that another may join, as two in a row are one pass */
+    mot_pass_form form = MOT_PASS_STILL;
+    MOT_ROLLED
     for (int s = 0; s < count; s++) {
         const mot_step &step = steps[s];
-        const int shape = mot_shape_of(step.op);
+        const mot_cuda_op op = ops[step.op];
         if (step.arg.flags & MOT_ARG_IDENTITY)
             continue;
-        const bool moves = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_STENCIL || shape == MOTLEY_SHAPE_BLUR;
-        const bool joins = warp && shape == MOTLEY_SHAPE_WARP;
-        const bool begins = spatial && !joins && (moves || shape == MOTLEY_SHAPE_STATS);
-        cost += place == MOT_OP_COUNT || begins ? MOT_COST_PASS : 0;
-        cost += cost_of(step.op);
-        cost += shape == MOTLEY_SHAPE_WARP && step.interpolation != MOTLEY_NEAREST && !(step.arg.flags & MOT_ARG_WHOLE)
-                    ? MOT_COST_BETWEEN
-                    : 0;
-        spatial = moves || (spatial && !begins);
-        warp = shape == MOTLEY_SHAPE_WARP && !joins;
-        place = min(place, (int)places[step.op]);
+        const bool begins = !mot_pass_takes(&form, op.shape) || place == MOT_OP_COUNT;
+        const bool between = op.shape == MOTLEY_SHAPE_WARP && step.interpolation != MOTLEY_NEAREST &&
+                             !(step.arg.flags & MOT_ARG_WHOLE);
+        cost += op.cost + (begins ? MOT_COST_PASS : 0) + (between ? MOT_COST_BETWEEN : 0);
+        place = min(place, (int)op.place);
     }
     if (cost > 0)
         cost = max((int)((float)cost * size), 1);
@@ -92,6 +87,7 @@ static __device__ void begin_keys(int *first, const int *count)
     const bool any = t < MOT_KEYS / 2;
     const int even = any ? count[2 * t] : 0, odd = any ? count[2 * t + 1] : 0;
     int sum = even + odd;
+    MOT_ROLLED
     for (int step = 1; step < 32; step *= 2) {
         const int other = __shfl_up_sync(0xFFFFFFFFu, sum, step);
         sum += lane >= step ? other : 0;
@@ -100,6 +96,7 @@ static __device__ void begin_keys(int *first, const int *count)
     if (lane == 31)
         warps[t / 32] = sum;
     __syncthreads();
+    MOT_ROLLED
     for (int w = 0; w < t / 32; w++)
         sum += warps[w];
     if (any) {
@@ -171,13 +168,20 @@ static __device__ mot_tables near_tables(const mot_cuda_draw &d, int bytes, uint
     return t;
 }
 
+/* The steps that the CTA has drawn, to the device's memory. */
+static __device__ void copy_steps(const uint64_t *from, mot_step *to, int steps)
+{
+#pragma unroll 4
+    for (int k = threadIdx.x; k < steps * (int)(sizeof(mot_step) / 8); k += blockDim.x)
+        ((uint64_t *)to)[k] = from[k];
+}
+
 static __global__ void __launch_bounds__(DRAW_THREADS)
     draw_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near)
 {
     extern __shared__ uint64_t memory[];
     __shared__ int last, first[MOT_KEYS + 1];
     const bool alone = gridDim.x == 1; /* the batch is one CTA: it sorts without the others' counters */
-    int key = 0, rank = 0, steps_here = 0;
     for (int k = threadIdx.x; k < MOT_KEYS; k += blockDim.x)
         first[k] = 0;
     const mot_tables tables = near_tables(d, near.tables, memory);
@@ -185,13 +189,12 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
 #endif
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    mot_step *const all_steps = d.plan.steps + (int64_t)(i - threadIdx.x) * d.max_steps; /* of this CTA */
+    const int begin = blockIdx.x * blockDim.x, i = begin + threadIdx.x;
+    mot_step *const drawn = d.plan.steps + (int64_t)begin * d.max_steps; /* of this CTA */
+    mot_step *const steps = (near.steps ? (mot_step *)(memory + near.tables / 8) : drawn) + threadIdx.x * d.max_steps;
+    int count = d.max_steps;
+    float size = 1;
     if (i < d.count) {
-        mot_step *const steps =
-            (near.steps ? (mot_step *)(memory + near.tables / 8) : all_steps) + threadIdx.x * d.max_steps;
-        int count = d.max_steps;
-        float size = 1;
         if (d.src.images)
             size = (float)d.src.images[i].width * (float)d.src.images[i].height / d.most_pixels;
         if (d.draws) {
@@ -202,22 +205,22 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
             const uint64_t sample = d.few ? d.few_ids[i] : d.ids ? d.ids[i] : first + i;
             count = mot_draw_sample(&tables, d.seed, epoch, sample, width, height, d.channels, steps);
         }
-        key = find_bucket(steps, count, d.place, size) + (i < d.first_wave ? 0 : MOT_BUCKETS);
-        steps_here = count;
         d.plan.step_count[i] = count;
-        if (alone) {
-            rank = atomicAdd(&first[key], 1);
-        } else {
-            d.plan.key[i] = key;
-            d.plan.rank[i] = atomicAdd(&d.plan.filled[key], 1);
-        }
     }
     if (near.steps) {
         __syncthreads();
-        const int here =
-            min(d.count - (i - (int)threadIdx.x), (int)blockDim.x) * d.max_steps * (int)sizeof(mot_step) / 8;
-        for (int k = threadIdx.x; k < here; k += blockDim.x)
-            ((uint64_t *)all_steps)[k] = memory[near.tables / 8 + k];
+        copy_steps(memory + near.tables / 8, drawn, min(d.count - begin, (int)blockDim.x) * d.max_steps);
+    }
+    if (begin < d.first_wave) { /* their CTAs need not wait for the order */
+        __threadfence();
+        __syncthreads();
+        if (i < d.first_wave)
+            *(volatile int32_t *)&d.plan.ready[i] = count + 1;
+    }
+    int key = 0, rank = 0;
+    if (i < d.count) {
+        key = find_bucket(steps, count, d.op, size) + (i < d.first_wave ? 0 : MOT_BUCKETS);
+        rank = atomicAdd(alone ? &first[key] : &d.plan.filled[key], 1);
     }
     if (alone) {
         __syncthreads();
@@ -225,8 +228,12 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
         for (int k = threadIdx.x; k <= MOT_KEYS; k += blockDim.x)
             d.plan.first[k] = first[k];
         if (i < d.count)
-            d.plan.order[first[key] + rank] = turn_of(i, steps_here, key);
+            d.plan.order[first[key] + rank] = turn_of(i, count, key);
         return;
+    }
+    if (i < d.count) {
+        d.plan.key[i] = key;
+        d.plan.rank[i] = rank;
     }
     __threadfence();
     __syncthreads();

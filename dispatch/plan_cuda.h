@@ -23,6 +23,7 @@ extern "C" {
 typedef struct mot_cuda_plan {
     mot_step *steps; /* [count][max_steps] */
     int32_t *step_count;
+    int32_t *ready;       /* of the first wave: steps + 1 when they are drawn, 0 when their CTA has seen it */
     mot_cuda_turn *order; /* samples, key by key: the buckets of the first wave, then those of the others */
     int32_t *key;         /* of each sample */
     int32_t *rank;        /* of each sample among those of its key */
@@ -30,6 +31,13 @@ typedef struct mot_cuda_plan {
     int32_t *first;       /* [MOT_KEYS + 1]: where each key begins in `order` */
     int32_t *ticket;      /* CTAs that are done, 0 between calls */
 } mot_cuda_plan;
+
+/* What the order of the work needs to know of an op. */
+typedef struct mot_cuda_op {
+    uint16_t cost;
+    uint8_t shape;
+    uint8_t place; /* among the ops from costly to cheap */
+} mot_cuda_op;
 
 #define MOT_FEW_IDS 256
 
@@ -47,12 +55,12 @@ typedef struct mot_cuda_draw {
     mot_cuda_batch src;      /* for sizes */
     float most_pixels;       /* of an image */
     mot_cuda_plan plan;
-    uint8_t place[MOT_OP_COUNT]; /* of each op among them from costly to cheap: mot_cuda_places */
+    mot_cuda_op op[MOT_OP_COUNT]; /* mot_cuda_op_facts */
     int32_t few; /* the ids are those that follow: sending them by themselves would take another launch */
     uint64_t few_ids[MOT_FEW_IDS];
 } mot_cuda_draw;
 
-void mot_cuda_places(uint8_t place[MOT_OP_COUNT]);
+void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT]);
 
 /* Once for each device, before the first launch. */
 cudaError_t mot_cuda_draw_prepare(int near_bytes);

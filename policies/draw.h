@@ -53,13 +53,16 @@ MOT_FN uint32_t mot_choose_branch(const mot_table_branch *branch, const mot_tabl
                                   const uint16_t *taken, uint32_t taken_count)
 {
     uint32_t total = phase->total_weight;
+    MOT_ROLLED
     for (uint32_t i = 0; i < taken_count; i++)
         total -= branch[taken[i]].weight;
     uint32_t x = mot_choose(word, total);
+    MOT_ROLLED
     for (uint32_t i = 0; i < taken_count; i++) /* step over what was taken before it */
         if (branch[taken[i]].below <= x)
             x += branch[taken[i]].weight;
     uint32_t low = 0, high = phase->branches - 1; /* the last branch with below <= x */
+    MOT_ROLLED
     while (low < high) {
         const uint32_t middle = (low + high + 1) / 2;
         if (branch[middle].below <= x)
@@ -109,6 +112,7 @@ MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, uint64_t seed, uint32_t e
                                   int height, int channels, mot_step *out)
 {
     uint32_t current = t->phases - 1;
+    MOT_ROLLED
     while (current > 0 && t->phase[current].first_epoch > epoch)
         current--;
     const mot_table_phase *phase = &t->phase[current];
@@ -117,6 +121,7 @@ MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, uint64_t seed, uint32_t e
     uint32_t wanted = t->repeat;
     if (t->repeat_weights) {
         const uint32_t x = mot_choose(mot_random(seed, epoch, sample, 0).w[0], t->repeat_below[t->repeat_weights]);
+        MOT_ROLLED
         for (wanted = 0; t->repeat_below[wanted + 1] <= x; wanted++)
             ;
     }
@@ -146,6 +151,7 @@ MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, uint64_t seed, uint32_t e
             break;
         if (removes) { /* keep `taken` sorted */
             uint32_t at = taken_count++;
+            MOT_ROLLED
             for (; at > 0 && taken[at - 1] > chosen; at--)
                 taken[at] = taken[at - 1];
             taken[at] = (uint16_t)chosen;

@@ -19,7 +19,7 @@ typedef struct mot_words {
 } mot_words;
 
 #ifdef __CUDACC__
-static __device__ __forceinline__ mot_words mot_random(uint64_t seed, uint32_t epoch, uint64_t sample, uint32_t block)
+static __device__ __noinline__ mot_words mot_random(uint64_t seed, uint32_t epoch, uint64_t sample, uint32_t block)
 {
     const uint4 r = curand_Philox4x32_10(make_uint4(block, epoch, (uint32_t)sample, (uint32_t)(sample >> 32)),
                                          make_uint2((uint32_t)seed, (uint32_t)(seed >> 32)));

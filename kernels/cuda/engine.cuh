@@ -40,6 +40,7 @@ struct engine {
     unsigned long long band[MOT_BANDS]; /* barriers of an image that is loaded as a whole ... */
     uint32_t phase;                     /* ... what they are at ... */
     int all_here;                       /* ... and whether they need not be asked any more */
+    int all_steps; /* of the sample */
     int width, height, steps; /* of it: in memory, or they would be spilled to where reading them takes long */
     unsigned long long sum, total_sum;
     mot_stats stats[3];

@@ -144,6 +144,18 @@ static __device__ __noinline__ void run_sample(bool plain, const mot_step *steps
     }
 }
 
+/* Waits until sample `place` of the first wave is drawn, not until the order of all the others is known. Returns how many
+ * steps it has. For whole warps; job.ready[place] is to be 0 again for the next call. */
+DEVICE int wait_for_draw(const mot_cuda_job &job, uint32_t place)
+{
+    int drawn = 0;
+#ifdef MOT_CLUSTERS
+    while (drawn == 0)
+        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(drawn) : "l"(job.ready + place) : "memory");
+#endif
+    return drawn - 1;
+}
+
 DEVICE void wait_for_draws()
 {
 #ifdef MOT_CLUSTERS
@@ -194,10 +206,9 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
         load_bands<FORMAT>(src);
     }
 #endif
-    if (early) {
-        wait_for_draws();
-        turn.steps = job.step_count[place];
-        word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
+    if (early && threadIdx.x / 32 <= min(job.max_steps, MOT_WINDOW) * STEP_WORDS / 32) {
+        turn.steps = wait_for_draw(job, place);
+        word = threadIdx.x < turn.steps * STEP_WORDS ? __ldcg(&words[threadIdx.x]) : 0;
     }
     if (threadIdx.x == blockDim.x - 1) {
         e.width = src.width;
@@ -213,25 +224,30 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
         }
     }
     static_assert(MOT_WINDOW * STEP_WORDS <= MOT_LEAST_THREADS, "a word of the steps for each thread");
-    const int here = min(turn.steps, MOT_WINDOW);
-    if (threadIdx.x == 0)
-        e.steps = here;
-    if (threadIdx.x < here * STEP_WORDS)
+    if (threadIdx.x == 0) {
+        e.all_steps = turn.steps;
+        e.steps = min(turn.steps, MOT_WINDOW);
+    }
+    if (threadIdx.x < min(turn.steps, MOT_WINDOW) * STEP_WORDS)
         ((uint32_t *)e.step)[threadIdx.x] = word;
     __syncthreads();
+    if (early && threadIdx.x == 0)
+        job.ready[place] = 0;
     if (!job.plain)
         for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
             output_table()[i >> 8][i & 255] =
                 mot_output_bits((uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
 #ifdef MOT_CLUSTERS
     if (fits) {
-        const whole_way way = plan_steps(turn.steps, one_pass, in_place);
-        if (way == WAY_WHOLE) {
+        const whole_way way = plan_steps(e.all_steps, one_pass, in_place);
+        if (way == WAY_WHOLE) { /* nothing is kept in registers until after it: the loops would lack them */
             run_whole<FORMAT>(job.plain);
+            wait_for_draws(); /* what comes after this kernel counts on the draw kernel's end as well */
             return;
         }
         arriving a = arriving_of(src.width / 4 * src.height);
         wait_quads(a, INT_MAX);
+        wait_for_draws();
         if (way == WAY_NONE)
             return;
     }
@@ -248,7 +264,8 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
         }
     }
     arrival_make(e.load);
-    run_sample<FORMAT>(job.plain, steps, turn.steps, here);
+    wait_for_draws(); /* the steps are read again */
+    run_sample<FORMAT>(job.plain, steps, e.all_steps, e.steps);
 }
 
 typedef void kernel_function(mot_cuda_job);

@@ -9,6 +9,7 @@
 #define MOT_WHOLE_CUH
 
 #include "kernels/cuda/engine.cuh"
+#include "kernels/cuda/passes.h"
 
 #ifdef MOT_CLUSTERS
 
@@ -497,29 +498,6 @@ static __device__ __noinline__ bool plan_step(int s)
     return __all_sync(0xFFFFFFFFu, fits);
 }
 
-/* What a pass has taken so far: nothing that moves pixels; a warp, and nothing after it; more. */
-enum pass_form { PASS_STILL, PASS_WARP, PASS_FULL };
-
-/* Takes one more op into the pass. False: it does not fit, and is the first of another. */
-DEVICE bool pass_takes(pass_form &form, int shape)
-{
-    const pass_form before = form;
-    switch (shape) {
-    case MOTLEY_SHAPE_STATS:
-        form = PASS_STILL;
-        return before == PASS_STILL;
-    case MOTLEY_SHAPE_STENCIL:
-        form = PASS_FULL;
-        return before == PASS_STILL;
-    case MOTLEY_SHAPE_WARP: /* two in a row are one that reads twice */
-        form = before == PASS_WARP ? PASS_FULL : PASS_WARP;
-        return before != PASS_FULL;
-    default:
-        form = before == PASS_WARP ? PASS_FULL : before;
-        return true;
-    }
-}
-
 /* How a sample's steps can be done: not at all, this way, by the engine. */
 enum whole_way { WAY_NONE, WAY_WHOLE, WAY_ENGINE };
 
@@ -528,13 +506,13 @@ DEVICE whole_way plan_steps(int steps, bool one_pass, bool in_place)
 {
     bool fits = steps <= MOT_WINDOW, more = false; /* more than one pass */
     bool nothing = in_place && fits;
-    pass_form form = PASS_STILL;
+    mot_pass_form form = MOT_PASS_STILL;
     for (int s = 0; s < min(steps, MOT_WINDOW); s++) {
         const int shape = mot_shape_of(e.step[s].op);
         if (e.step[s].arg.flags & MOT_ARG_IDENTITY)
             continue;
         nothing = false;
-        more |= !pass_takes(form, shape);
+        more |= !mot_pass_takes(&form, shape);
         fits &= shape != MOTLEY_SHAPE_BLUR;
         if (shape == MOTLEY_SHAPE_WARP && threadIdx.x / 32 == s % (blockDim.x / 32))
             fits &= plan_step(s);
@@ -568,14 +546,14 @@ template <int FORMAT, int SINK> DEVICE void walk_to(int items, bool stencil, int
 template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
 {
     chain_state chain = {};
-    pass_form form = PASS_STILL;
+    mot_pass_form form = MOT_PASS_STILL;
     int spatial = -1, before = -1; /* steps; `before` is the first of two warps */
     for (; at < e.steps; at++) {
         const mot_step &step = e.step[at];
         const int shape = mot_shape_of(step.op);
         if (step.arg.flags & MOT_ARG_IDENTITY)
             continue;
-        if (!pass_takes(form, shape))
+        if (!mot_pass_takes(&form, shape))
             break;
         if ((is_spatial(step.op) || shape == MOTLEY_SHAPE_STATS) && chain.items > 0) {
             __syncthreads();

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which ops one pass over an image can do, on its short way (kernels/cuda/whole.cuh). */
+#ifndef MOT_CUDA_PASSES_H
+#define MOT_CUDA_PASSES_H
+
+#include "augmentations/op.h"
+#include "motley/op.h"
+
+/* What a pass has taken so far: nothing that moves pixels; a warp, and nothing after it; more. */
+typedef enum mot_pass_form { MOT_PASS_STILL, MOT_PASS_WARP, MOT_PASS_FULL } mot_pass_form;
+
+/* Takes one more op, of this shape, into the pass. 0: it does not fit, and is the first of another. */
+MOT_FN int mot_pass_takes(mot_pass_form *form, int shape)
+{
+    const mot_pass_form before = *form;
+    switch (shape) {
+    case MOTLEY_SHAPE_STATS:
+        *form = MOT_PASS_STILL;
+        return before == MOT_PASS_STILL;
+    case MOTLEY_SHAPE_STENCIL:
+    case MOTLEY_SHAPE_BLUR:
+        *form = MOT_PASS_FULL;
+        return before == MOT_PASS_STILL;
+    case MOTLEY_SHAPE_WARP: /* two in a row are one that reads twice */
+        *form = before == MOT_PASS_WARP ? MOT_PASS_FULL : MOT_PASS_WARP;
+        return before != MOT_PASS_FULL;
+    default:
+        *form = before == MOT_PASS_WARP ? MOT_PASS_FULL : before;
+        return 1;
+    }
+}
+
+#endif
