@@ -21,7 +21,7 @@ static inline void mot_color_prepare(const double *values, int count, mot_arg *a
 }
 #endif
 
-MOT_FN uint8_t mot_color(uint8_t v, uint8_t luma, const mot_arg *arg)
+MOT_FN uint8_t mot_color(mot_u8 v, mot_u8 luma, const mot_arg *arg)
 {
     return mot_blend(luma, v, arg->factor);
 }

@@ -23,7 +23,7 @@ static inline void mot_desaturate_prepare(const double *values, int count, mot_a
 }
 #endif
 
-MOT_FN uint8_t mot_desaturate(uint8_t v, uint8_t luma, const mot_arg *arg)
+MOT_FN uint8_t mot_desaturate(mot_u8 v, mot_u8 luma, const mot_arg *arg)
 {
     return mot_blend(luma, v, arg->factor);
 }

@@ -19,7 +19,7 @@ static inline void mot_grayscale_prepare(const double *values, int count, mot_ar
 }
 #endif
 
-MOT_FN uint8_t mot_grayscale(uint8_t v, uint8_t luma, const mot_arg *arg)
+MOT_FN uint8_t mot_grayscale(mot_u8 v, mot_u8 luma, const mot_arg *arg)
 {
     (void)v, (void)arg;
     return luma;

@@ -58,6 +58,24 @@ typedef struct mot_rect {
     int x0, y0, x1, y1; /* half-open; empty when x0 >= x1 or y0 >= y1 */
 } mot_rect;
 
+/* A byte that an op reads. On the device a byte of a word, so that taking it from there and making it a float are one
+ * instruction. */
+#ifdef __CUDACC__
+struct mot_u8 {
+    uint32_t word;
+    uint32_t at; /* 0 to 3 */
+    __host__ __device__ __forceinline__ mot_u8(uint32_t in, uint32_t place = 0) : word(in), at(place)
+    {
+    }
+    __host__ __device__ __forceinline__ operator uint8_t() const
+    {
+        return (uint8_t)(word >> (8 * at));
+    }
+};
+#else
+typedef uint8_t mot_u8;
+#endif
+
 /* A byte as a float, and back by truncation after a cut to 0..255. The device adds 2^23, which costs less than its
  * conversions and is as exact. */
 MOT_FN float mot_float(uint8_t v)
@@ -90,12 +108,20 @@ MOT_FN uint8_t mot_byte(float v)
 #endif
 }
 
+#ifdef __CUDACC__
+/* A byte and 2^23. */
+static __device__ __forceinline__ float mot_above(mot_u8 v)
+{
+    return __uint_as_float(__byte_perm(v.word, 0x4B000000u, 0x7650 | v.at));
+}
+#endif
+
 /* Pillow's ImagingBlend for one byte: two roundings in binary32, then truncation. Factors 0 and 1 come out exact. */
-MOT_FN uint8_t mot_blend(uint8_t from, uint8_t to, float factor)
+MOT_FN uint8_t mot_blend(mot_u8 from, mot_u8 to, float factor)
 {
 #ifdef __CUDA_ARCH__
-    const float base = __uint_as_float(0x4B000000u | from); /* 2^23 more; the difference is exact all the same */
-    const float product = factor * (__uint_as_float(0x4B000000u | to) - base);
+    const float base = mot_above(from); /* the difference is exact all the same */
+    const float product = factor * (mot_above(to) - base);
     return mot_byte((base - 8388608.0f) + product);
 #else
     const float product = factor * (mot_float(to) - mot_float(from));
@@ -111,10 +137,10 @@ MOT_FN uint8_t mot_luma(uint8_t r, uint8_t g, uint8_t b)
 
 #ifdef __CUDACC__
 /* The same for a pixel's word, red in its lowest byte; the highest may hold anything. */
-static __device__ __forceinline__ uint8_t mot_luma_word(uint32_t rgb)
+static __device__ __forceinline__ mot_u8 mot_luma_word(uint32_t rgb)
 {
     const uint32_t red_green = __dp2a_lo(19595u | 38470u << 16, rgb, 32768u);
-    return (uint8_t)(__dp2a_hi(7471u, rgb, red_green) >> 16);
+    return mot_u8(__dp2a_hi(7471u, rgb, red_green), 2);
 }
 #endif
 

@@ -11,7 +11,7 @@
     case MOT_OP_##ID: \
         return mot_##stem(v, luma, arg);
 
-MOT_FN uint8_t mot_color_value(int op, uint8_t v, uint8_t luma, const mot_arg *arg)
+MOT_FN uint8_t mot_color_value(int op, mot_u8 v, mot_u8 luma, const mot_arg *arg)
 {
     switch (op) {
         MOT_OPS(MOT_BY_SHAPE)

@@ -34,6 +34,7 @@ struct chain {
 struct chain_state {
     int items, tables;
     bool open; /* the last item is a table, which further tables go into */
+    bool erases;
 };
 
 /* ---- what the table says of an op ---- */
@@ -70,11 +71,31 @@ template <int FORMAT> DEVICE int colors_of(int channels)
     return FORMAT == MOT_FORMAT_GREY ? 1 : FORMAT == MOT_FORMAT_STRIDED ? mot_color_channels(channels) : 3;
 }
 
-template <int FORMAT> DEVICE uint8_t luma_of(uint32_t word, int channels)
+template <int FORMAT> DEVICE mot_u8 luma_of(uint32_t word, int channels)
 {
     if (colors_of<FORMAT>(channels) == 1)
-        return (uint8_t)word;
+        return word & 0xFF;
     return mot_luma_word(word);
+}
+
+/* A pixel's word from its three colours, and where there is alpha from the word that has it. */
+template <int FORMAT> DEVICE uint32_t of_three(uint32_t red, uint32_t green, uint32_t blue, uint32_t alpha)
+{
+    const uint32_t two = __byte_perm(red, green, 0x0040);
+    if (FORMAT == MOT_FORMAT_RGB || FORMAT == MOT_FORMAT_PLANES)
+        return __byte_perm(two, blue, 0x0410);
+    return __byte_perm(two, __byte_perm(blue, alpha, 0x0070), 0x5410);
+}
+
+/* What a table in shared memory has for byte `i` of a word. */
+DEVICE uint32_t look_up(const uint8_t *table, uint32_t word, int i)
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    const uint32_t at = __dp4a(word, 1u << (8 * i), (uint32_t)__cvta_generic_to_shared(table)); /* takes it and adds */
+    return *(const uint8_t *)__cvta_shared_to_generic(at);
+#else
+    return table[byte_of(word, i)];
+#endif
 }
 
 template <int FORMAT> DEVICE void apply_table(const uint8_t (*table)[256], int channels, uint32_t px[4])
@@ -82,11 +103,9 @@ template <int FORMAT> DEVICE void apply_table(const uint8_t (*table)[256], int c
     const int colors = colors_of<FORMAT>(channels);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const uint32_t v = px[i];
-        uint32_t out = table[0][v & 0xFF];
-        if (colors == 3)
-            out |= (uint32_t)table[1][byte_of(v, 1)] << 8 | (uint32_t)table[2][byte_of(v, 2)] << 16;
-        px[i] = out | (v & (colors == 3 ? 0xFF000000u : 0xFFFFFF00u));
+        const uint32_t v = px[i], first = look_up(table[0], v, 0);
+        px[i] = colors == 3 ? of_three<FORMAT>(first, look_up(table[1], v, 1), look_up(table[2], v, 2), v)
+                            : __byte_perm(v, first, 0x3214);
     }
 }
 
@@ -97,13 +116,12 @@ template <int FORMAT> DEVICE void apply_table(const uint8_t (*table)[256], int c
         _Pragma("unroll") for (int i = 0; i < 4; i++) \
         { \
             const uint32_t v = px[i]; \
-            const uint8_t luma = luma_of<FORMAT>(v, channels); \
-            uint32_t out = v & (colors == 3 ? 0xFF000000u : 0xFFFFFF00u); \
-            out |= mot_##stem((uint8_t)v, luma, arg); \
+            const mot_u8 luma = luma_of<FORMAT>(v, channels); \
+            const uint32_t first = mot_##stem(mot_u8(v, 0), luma, arg); \
+            px[i] = __byte_perm(v, first, 0x3214); \
             if (colors == 3) \
-                out |= (uint32_t)mot_##stem((uint8_t)byte_of(v, 1), luma, arg) << 8 | \
-                       (uint32_t)mot_##stem((uint8_t)byte_of(v, 2), luma, arg) << 16; \
-            px[i] = out; \
+                px[i] = of_three<FORMAT>(first, mot_##stem(mot_u8(v, 1), luma, arg), mot_##stem(mot_u8(v, 2), luma, arg), \
+                                         v); \
         } \
         break;
 
@@ -119,23 +137,28 @@ template <int FORMAT> DEVICE void apply_color(int op, const mot_arg *arg, int ch
 }
 #include "kernels/shapes_off.h"
 
-/* Runs the first `items` of the chain on the four pixels from (x, y). */
+/* Runs item `k` of the chain on the four pixels from (x, y). */
+template <int FORMAT> DEVICE void apply_item(const chain &c, int k, int channels, int x, int y, uint32_t px[4])
+{
+    const chain_item &item = c.item[k];
+    if (item.kind == CHAIN_TABLE) {
+        apply_table<FORMAT>(c.table[item.table], channels, px);
+    } else if (item.kind == CHAIN_COLOR) {
+        apply_color<FORMAT>(item.op, &item.arg, channels, px);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (x + i >= item.rect.x0 && x + i < item.rect.x1 && y >= item.rect.y0 && y < item.rect.y1)
+                px[i] = item.fill;
+    }
+}
+
+/* Runs the first `items`. */
 template <int FORMAT>
 DEVICE void apply_chain(const chain &c, int items, int channels, int x, int y, uint32_t px[4])
 {
-    for (int k = 0; k < items; k++) {
-        const chain_item &item = c.item[k];
-        if (item.kind == CHAIN_TABLE) {
-            apply_table<FORMAT>(c.table[item.table], channels, px);
-        } else if (item.kind == CHAIN_COLOR) {
-            apply_color<FORMAT>(item.op, &item.arg, channels, px);
-        } else {
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (x + i >= item.rect.x0 && x + i < item.rect.x1 && y >= item.rect.y0 && y < item.rect.y1)
-                    px[i] = item.fill;
-        }
-    }
+    for (int k = 0; k < items; k++)
+        apply_item<FORMAT>(c, k, channels, x, y, px);
 }
 
 /* ---- appending: for all threads; a barrier must follow before the chain is applied. An entry of a table is always
@@ -190,6 +213,7 @@ DEVICE void chain_append(chain &c, chain_state &n, chain_kind kind, const mot_st
     }
     n.items++;
     n.open = false;
+    n.erases |= kind == CHAIN_ERASE;
 }
 
 #endif

@@ -100,9 +100,9 @@ template <class BODY> DEVICE void for_quads(const mot_tile &t, BODY body)
 /* Four bytes through tables: byte i through that of channel (first + i) modulo 3, or of channel 0 when there is one. */
 DEVICE uint32_t table_word(const uint8_t (*table)[256], uint32_t w, int first, int channels)
 {
-    const uint32_t a = table[first % channels][w & 0xFF], b = table[(first + 1) % channels][w >> 8 & 0xFF];
-    const uint32_t c = table[(first + 2) % channels][w >> 16 & 0xFF], d = table[(first + 3) % channels][w >> 24];
-    return a + b * 256 + c * 65536 + d * 16777216;
+    const uint32_t a = look_up(table[first % channels], w, 0), b = look_up(table[(first + 1) % channels], w, 1);
+    const uint32_t c = look_up(table[(first + 2) % channels], w, 2), d = look_up(table[(first + 3) % channels], w, 3);
+    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
 }
 
 /* A chain that is one table, on the bytes of the box as they lie. */

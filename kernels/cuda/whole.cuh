@@ -188,25 +188,28 @@ DEVICE bool reads(const fixed_warp &f, int width, int height, uint32_t x, uint32
     return (*in_x < (uint32_t)width) & (*in_y < (uint32_t)height);
 }
 
-/* Four pixels from (x, y) on, of a warp, or with TWICE of two, the first of which is `before`: a nearest sample of
- * nearest samples is one of the image's. No branches, so that all loads are under way together. */
+/* What four pixels from (x, y) on read, of a warp, or with TWICE of two, the first of which is `before`: a nearest sample
+ * of nearest samples is one of the image's. Returns which read nothing: bits 0 to 3 in the warp, 4 to 7 in the one before
+ * it. No branches, so that all loads are under way together. */
 template <int FORMAT, bool TWICE>
-DEVICE void gather_quad(int width, int height, const fixed_warp &warp, const fixed_warp &before, int x, int y,
+DEVICE uint32_t gather_quad(int width, int height, const fixed_warp &warp, const fixed_warp &before, int x, int y,
                         uint32_t px[4])
 {
     const uint8_t *const box = box_memory();
     const int plane = width * height;
+    uint32_t holes = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        uint32_t in_x, in_y, fill = warp.fill;
+        uint32_t in_x, in_y;
         bool inside = reads(warp, width, height, x + i, y, &in_x, &in_y);
+        holes |= inside ? 0 : 1u << i;
         if (TWICE) {
             const bool still = reads(before, width, height, in_x, in_y, &in_x, &in_y);
-            fill = inside ? before.fill : fill;
+            holes |= still ? 0 : 16u << i;
             inside &= still;
         }
         const uint32_t at = inside ? (in_y * width + in_x) * pixel_bytes(FORMAT) : 0;
-        uint32_t tap;
+        uint32_t &tap = px[i];
         if (FORMAT == MOT_FORMAT_RGB) {
             const uint32_t *const word = (const uint32_t *)(box + (at & ~3u));
             tap = __funnelshift_r(word[0], word[1], at * 8);
@@ -215,7 +218,18 @@ DEVICE void gather_quad(int width, int height, const fixed_warp &warp, const fix
         } else {
             tap = box[at];
         }
-        px[i] = inside ? tap : fill;
+    }
+    return holes;
+}
+
+template <bool TWICE>
+DEVICE void fill_holes(uint32_t holes, const fixed_warp &warp, const fixed_warp &before, uint32_t px[4])
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (TWICE)
+            px[i] = holes & 16u << i ? before.fill : px[i];
+        px[i] = holes & 1u << i ? warp.fill : px[i];
     }
 }
 
@@ -258,14 +272,16 @@ DEVICE int last_row_read(const mot_warp_plan &plan, int first, int last)
     return min(max(((int32_t)plan.fixed[5] + right + below) >> 16, 0), plan.height - 1);
 }
 
-/* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last if two. */
-template <int FORMAT, int SOURCE, int SINK> static __device__ __noinline__ void walk(int items, int at, int before)
+/* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last if two. The
+ * chain's first items come before a warp: they are for what it reads, and not for what it fills. */
+template <int FORMAT, int SOURCE, int SINK>
+static __device__ __noinline__ void walk(int items, int at, int before, int first_items)
 {
     const bool blocks = SOURCE == QUAD_GATHERED_STEEP;
     const bool gathers = SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TWICE || blocks;
     const int lane = threadIdx.x & 31, width = e.width, height = e.height, across = width / 4, quads = across * height;
     const uint32_t rows_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
-    const chain_form form = form_of(items);
+    const chain_form form = first_items > 0 ? CHAIN_ANY : form_of(items);
     const mot_step &step = e.step[at];
     const mot_warp_plan &plan = e.plans[at];
     const fixed_warp last_warp = gathers ? fixed_warp_of(at) : fixed_warp{};
@@ -303,8 +319,16 @@ template <int FORMAT, int SOURCE, int SINK> static __device__ __noinline__ void 
             uint32_t words[3] = { 0, 0, 0 };
             if (gathers) {
                 uint32_t px[4];
-                gather_quad<FORMAT, SOURCE == QUAD_GATHERED_TWICE>(width, height, last_warp, first_warp, 4 * column, y,
-                                                                   px);
+                const bool twice = SOURCE == QUAD_GATHERED_TWICE;
+                const uint32_t holes =
+                    gather_quad<FORMAT, twice>(width, height, last_warp, first_warp, 4 * column, y, px);
+                for (int k = 0;; k++) {
+                    if (k == first_items)
+                        fill_holes<twice>(holes, last_warp, first_warp, px);
+                    if (k == items || form != CHAIN_ANY)
+                        break;
+                    apply_item<FORMAT>(e.work, k, 3, 4 * column, y, px);
+                }
                 pack<FORMAT>(px, words);
             } else if (SOURCE == QUAD_ITSELF || y == 0 || y >= height - 1) {
                 if (q < quads)
@@ -314,7 +338,7 @@ template <int FORMAT, int SOURCE, int SINK> static __device__ __noinline__ void 
             } else {
                 stencil_quad_words<FORMAT>(width, height, step.op, &step.arg, column, y, words);
             }
-            chain_words<FORMAT>(form, items, 4 * column, y, words);
+            chain_words<FORMAT>(gathers && form == CHAIN_ANY ? CHAIN_NONE : form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE) {
                 write_quads<FORMAT>(to, e.work_view.channel, q, quads, at_byte, words, stage);
             } else if (q < quads) {
@@ -429,12 +453,14 @@ DEVICE int copies_of_histogram()
 
 template <int FORMAT> static __device__ __noinline__ void count_values()
 {
-    const int copies = copies_of_histogram();
-    uint32_t *const mine = stages() + (threadIdx.x & (copies - 1));
+    const uint32_t copies = copies_of_histogram(), mine = shared_address(stages() + (threadIdx.x & (copies - 1)));
     for_words<FORMAT>([&](const uint32_t word[3]) {
 #pragma unroll
-        for (int i = 0; i < 4 * MOT_WORDS(FORMAT); i++)
-            atomicAdd(&mine[(256 * channel_of(FORMAT, i) + byte_of(word[i / 4], i & 3)) * copies], 1u);
+        for (int i = 0; i < 4 * MOT_WORDS(FORMAT); i++) { /* the byte times a value's size */
+            const uint32_t of_channel = mine + channel_of(FORMAT, i) * 256 * 4 * copies;
+            const uint32_t at = __dp4a(word[i / 4], 4 * copies << (8 * (i & 3)), of_channel);
+            atomicAdd((uint32_t *)__cvta_shared_to_generic(at), 1u);
+        }
     });
 }
 
@@ -528,18 +554,19 @@ DEVICE bool is_steep(int step)
     return abs((int32_t)e.plans[step].fixed[0]) < 32768 && (e.width & 31) == 0 && e.width > 32 && (e.height & 3) == 0;
 }
 
-template <int FORMAT, int SINK> DEVICE void walk_to(int items, bool stencil, int spatial, int before)
+template <int FORMAT, int SINK>
+DEVICE void walk_to(int items, bool stencil, int spatial, int before, int first_items)
 {
     if (spatial < 0)
-        walk<FORMAT, QUAD_ITSELF, SINK>(items, 0, 0);
+        walk<FORMAT, QUAD_ITSELF, SINK>(items, 0, 0, 0);
     else if (stencil)
-        walk<FORMAT, QUAD_STENCIL, SINK>(items, spatial, 0);
+        walk<FORMAT, QUAD_STENCIL, SINK>(items, spatial, 0, 0);
     else if (before >= 0)
-        walk<FORMAT, QUAD_GATHERED_TWICE, SINK>(items, spatial, before);
+        walk<FORMAT, QUAD_GATHERED_TWICE, SINK>(items, spatial, before, first_items);
     else if (is_steep(spatial))
-        walk<FORMAT, QUAD_GATHERED_STEEP, SINK>(items, spatial, 0);
+        walk<FORMAT, QUAD_GATHERED_STEEP, SINK>(items, spatial, 0, first_items);
     else
-        walk<FORMAT, QUAD_GATHERED, SINK>(items, spatial, 0);
+        walk<FORMAT, QUAD_GATHERED, SINK>(items, spatial, 0, first_items);
 }
 
 /* Takes steps of the window from `at` on, as many as a pass can do, and does them. Returns the next. */
@@ -548,6 +575,7 @@ template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
     chain_state chain = {};
     mot_pass_form form = MOT_PASS_STILL;
     int spatial = -1, before = -1; /* steps; `before` is the first of two warps */
+    int first_items = 0;           /* of the chain, before a warp */
     for (; at < e.steps; at++) {
         const mot_step &step = e.step[at];
         const int shape = mot_shape_of(step.op);
@@ -555,9 +583,14 @@ template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
             continue;
         if (!mot_pass_takes(&form, shape))
             break;
-        if ((is_spatial(step.op) || shape == MOTLEY_SHAPE_STATS) && chain.items > 0) {
+        const bool joins = shape == MOTLEY_SHAPE_WARP && (spatial >= 0 || !chain.erases);
+        if (joins && spatial < 0) {
+            first_items = chain.items;
+            chain.open = false;
+        }
+        if ((is_spatial(step.op) || shape == MOTLEY_SHAPE_STATS) && chain.items > 0 && !joins) {
             __syncthreads();
-            walk<FORMAT, QUAD_ITSELF, TO_BOX>(chain.items, 0, 0);
+            walk<FORMAT, QUAD_ITSELF, TO_BOX>(chain.items, 0, 0, 0);
             loop_ended();
             chain = chain_state{};
         }
@@ -580,9 +613,9 @@ template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
     const bool output = at == e.steps && !plain;
     const bool stencil = spatial >= 0 && mot_shape_of(e.step[spatial].op) == MOTLEY_SHAPE_STENCIL;
     if (output)
-        walk_to<FORMAT, TO_OUTPUT>(chain.items, stencil, spatial, before);
+        walk_to<FORMAT, TO_OUTPUT>(chain.items, stencil, spatial, before, first_items);
     else
-        walk_to<FORMAT, TO_IMAGE>(chain.items, stencil, spatial, before);
+        walk_to<FORMAT, TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
     return at;
 }
 
