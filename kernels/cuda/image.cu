@@ -194,6 +194,7 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
     if (!early) /* the steps are asked for before the image's bytes crowd the way */
         word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
     bool fits = false, one_pass = true;
+    int bands = 0;
 #ifdef MOT_CLUSTERS
     const bool room = !job.plain && work.data == output.data;
     if (room)
@@ -203,12 +204,18 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
            in_one_piece<FORMAT>(src) && !(one_pass && job.plain);
     if (fits) {
         make_bands();
-        load_bands<FORMAT>(src);
+        load_bands<FORMAT>(src, 0, early ? MOT_EARLY_BANDS : MOT_BANDS);
+        bands = bands_of(src.width / 4 * src.height);
     }
 #endif
-    if (early && threadIdx.x / 32 <= min(job.max_steps, MOT_WINDOW) * STEP_WORDS / 32) {
+    const int step_warps = min(job.max_steps, MOT_WINDOW) * STEP_WORDS / 32 + 1;
+    if (early && threadIdx.x / 32 < max(step_warps, bands)) { /* the others have nothing to bring */
         turn.steps = wait_for_draw(job, place);
         word = threadIdx.x < turn.steps * STEP_WORDS ? __ldcg(&words[threadIdx.x]) : 0;
+#ifdef MOT_CLUSTERS
+        if (fits)
+            load_bands<FORMAT>(src, MOT_EARLY_BANDS, MOT_BANDS);
+#endif
     }
     if (threadIdx.x == blockDim.x - 1) {
         e.width = src.width;

@@ -20,6 +20,9 @@
 #define MOT_STRIP 64
 #define MOT_BAND_SHIFT 12
 
+/* Bands that are loaded before the sample's steps are known: with more, the draw kernel waits for its code. */
+#define MOT_EARLY_BANDS 2
+
 /* Where a loop takes quads from, and where to. */
 enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_STENCIL };
 enum whole_sink { TO_BOX, TO_IMAGE, TO_OUTPUT };
@@ -74,16 +77,23 @@ DEVICE int band_shift(int quads)
     return shift;
 }
 
-/* Starts to load the image. */
-template <int FORMAT> DEVICE void load_bands(const mot_view &src)
+DEVICE int bands_of(int quads)
+{
+    return ((quads - 1) >> band_shift(quads)) + 1;
+}
+
+/* Starts to load the image's bands from `begin` on and below `end`. */
+template <int FORMAT> DEVICE void load_bands(const mot_view &src, int begin, int end)
 {
     const int quads = src.width / 4 * src.height, shift = band_shift(quads);
     const int bytes = 4 * pixel_bytes(FORMAT); /* of a quad in a plane */
     MOT_FOR_BANDS(band)
     {
         const int first = band << shift, count = min(1 << shift, quads - first);
-        if (count <= 0)
+        if (count <= 0 || band >= end)
             break;
+        if (band < begin)
+            continue;
         const uint32_t barrier = shared_address(&e.band[band]);
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
                      "r"(count * bytes * planes_of(FORMAT))
@@ -107,8 +117,8 @@ struct arriving {
 
 DEVICE arriving arriving_of(int quads)
 {
-    const int shift = band_shift(quads), bands = ((quads - 1) >> shift) + 1;
-    return arriving{ bands, e.all_here ? bands : 0, shift, e.phase };
+    const int bands = bands_of(quads);
+    return arriving{ bands, e.all_here ? bands : 0, band_shift(quads), e.phase };
 }
 
 /* Waits until the quads up to `last` are here. */
@@ -628,7 +638,7 @@ template <int FORMAT> DEVICE void run_whole(bool plain)
             return;
         image_fence(); /* the next pass reads what this one wrote */
         __syncthreads();
-        load_bands<FORMAT>(e.work_view);
+        load_bands<FORMAT>(e.work_view, 0, MOT_BANDS);
         if (threadIdx.x == 0) {
             e.phase ^= 1;
             e.all_here = false;
