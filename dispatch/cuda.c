@@ -554,7 +554,6 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     draw.most_pixels = (float)width * (float)height;
     memcpy(draw.op, s->op, sizeof draw.op);
     image.steps = s->plan.steps;
-    image.step_count = s->plan.step_count;
     image.ready = s->plan.ready;
     image.order = s->plan.order;
     if (large) {

@@ -42,7 +42,6 @@ typedef struct mot_cuda_job {
     int32_t max_steps;
     int32_t output_dtype;       /* of `output` */
     const mot_step *steps;      /* [count][max_steps] */
-    const int32_t *step_count;  /* [count] */
     int32_t *ready;             /* of each sample of the first wave: steps + 1 when they are drawn, else 0 */
     const mot_cuda_turn *order; /* [count]: the first wave's samples, then the others, heavy ones first */
     mot_cuda_batch src;
