@@ -137,8 +137,10 @@ static void draw_part(task *t, worker *self)
             const mot_view src = mot_batch_view(job->src, t->first + i);
             int drawn = (int)job->max_steps;
             if (job->policy)
-                drawn = mot_draw_sample(&job->policy->tables, job->samples.seed, job->samples.epoch,
-                                        sample_id(job, t->first + i), src.width, src.height, src.channels, steps);
+                drawn = mot_draw_sample(&job->policy->tables,
+                                        &(mot_drawn_sample){ job->samples.seed, sample_id(job, t->first + i),
+                                                             job->samples.epoch, src.width, src.height, src.channels },
+                                        steps);
             else
                 memcpy(steps, &job->steps[(t->first + i) * job->max_steps], job->max_steps * sizeof *steps);
             uint32_t kept = 0;

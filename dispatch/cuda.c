@@ -451,6 +451,15 @@ static int choose_shape(const chip *chip, size_t count, int width, int height, m
     return 0;
 }
 
+/* Threads that draw one sample, log2: one for each of its steps, when none asks what another is. */
+static int slots_of(const mot_tables *tables)
+{
+    int slots_log2 = 0;
+    while (1u << slots_log2 < tables->max_steps)
+        slots_log2++;
+    return tables->choice == MOT_WITH_REPLACEMENT && slots_log2 <= MOT_SLOTS_LOG2 ? slots_log2 : 0;
+}
+
 /* How many samples the first wave of CTAs has, and how the others are mixed: image.cu says why. */
 static void choose_order(const chip *chip, const mot_cuda_shape *shape, mot_cuda_job *image)
 {
@@ -537,6 +546,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
         draw.counter = job->counter;
         MOT_TRY(send_tables(s, job->policy, stream, &draw.tables, error));
         draw.tables_bytes = (int64_t)job->policy->compiled_bytes;
+        draw.slots_log2 = slots_of(&draw.tables);
         draw.near_bytes = s->chip.near_bytes;
         if (job->samples.ids && job->count <= MOT_FEW_IDS) {
             draw.few = 1;

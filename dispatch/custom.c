@@ -58,8 +58,11 @@ static void draw(custom_call *call)
         const mot_view v = mot_batch_view(job->src, i);
         mot_step *steps = &call->drawn[i * job->max_steps];
         call->done[i] = 0;
-        call->drawn_counts[i] = mot_draw_sample(&job->policy->tables, job->samples.seed, job->samples.epoch,
-                                                sample_id(job, i), v.width, v.height, v.channels, steps);
+        call->drawn_counts[i] =
+            mot_draw_sample(&job->policy->tables,
+                            &(mot_drawn_sample){ job->samples.seed, sample_id(job, i), job->samples.epoch, v.width,
+                                                 v.height, v.channels },
+                            steps);
         if (!job->drawn)
             continue;
         job->drawn_counts[i] = call->drawn_counts[i];

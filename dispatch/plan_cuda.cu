@@ -134,6 +134,12 @@ static __device__ void sort_samples(const mot_cuda_draw &d, int *first)
     }
 }
 
+/* Samples that a CTA draws: each has 2^slots_log2 threads. */
+static __host__ __device__ int samples_of_cta(const mot_cuda_draw &d)
+{
+    return DRAW_THREADS >> d.slots_log2;
+}
+
 /* Shared memory for the tables, as far as they fit, and then for the steps that a CTA draws, if they fit as well: with
  * images on their way, each turn to the device's memory takes 2 us. The tables lie one after the other, levels last. */
 struct near_memory {
@@ -143,7 +149,7 @@ struct near_memory {
 static near_memory near_memory_of(const mot_cuda_draw &d)
 {
     const int64_t small = (const char *)d.tables.level - (const char *)d.tables.phase, all = d.tables_bytes;
-    const int64_t steps = (int64_t)DRAW_THREADS * d.max_steps * (int64_t)sizeof(mot_step);
+    const int64_t steps = (int64_t)samples_of_cta(d) * d.max_steps * (int64_t)sizeof(mot_step);
     near_memory n = { 0, 0 };
     if (!d.draws)
         return n;
@@ -176,6 +182,29 @@ static __device__ void copy_steps(const uint64_t *from, mot_step *to, int steps)
         ((uint64_t *)to)[k] = from[k];
 }
 
+/* The steps of sample `i` (-1: none) to `steps`, by its threads together or by one alone; for whole warps. Returns how
+ * many they are. */
+static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &tables, int i, int slot, mot_step *steps)
+{
+    mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels };
+    if (d.counter)
+        of.epoch = (uint32_t)d.counter[0], of.sample = d.counter[1] + i;
+    if (i >= 0 && (d.few || d.ids))
+        of.sample = d.few ? d.few_ids[i] : d.ids[i];
+    if (i >= 0 && d.src.images)
+        of.width = d.src.images[i].width, of.height = d.src.images[i].height;
+    if (d.slots_log2 == 0)
+        return i >= 0 ? mot_draw_sample(&tables, &of, steps) : 0;
+    uint32_t index = 0, block = 0;
+    mot_words words = {};
+    const bool applied = i >= 0 && slot < d.max_steps && mot_draw_slot(&tables, &of, slot, &index, &block, &words);
+    const uint32_t own = (1u << (1 << d.slots_log2)) - 1; /* the sample's threads among the warp's */
+    const uint32_t all = __ballot_sync(0xFFFFFFFFu, applied) >> ((threadIdx.x & 31) - slot) & own;
+    if (applied)
+        mot_draw_step(&tables, index, &of, block, words, &steps[__popc(all & ((1u << slot) - 1))]);
+    return __popc(all);
+}
+
 static __global__ void __launch_bounds__(DRAW_THREADS)
     draw_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near)
 {
@@ -189,36 +218,31 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
 #endif
-    const int begin = blockIdx.x * blockDim.x, i = begin + threadIdx.x;
+    const int samples = samples_of_cta(d), begin = blockIdx.x * samples;
+    const int mine = threadIdx.x >> d.slots_log2, i = begin + mine;
+    const int slot = threadIdx.x & ((1 << d.slots_log2) - 1);
+    const bool any = i < d.count, first_slot = any && slot == 0;
     mot_step *const drawn = d.plan.steps + (int64_t)begin * d.max_steps; /* of this CTA */
-    mot_step *const steps = (near.steps ? (mot_step *)(memory + near.tables / 8) : drawn) + threadIdx.x * d.max_steps;
+    mot_step *const steps = (near.steps ? (mot_step *)(memory + near.tables / 8) : drawn) + mine * d.max_steps;
     int count = d.max_steps;
-    float size = 1;
-    if (i < d.count) {
-        if (d.src.images)
-            size = (float)d.src.images[i].width * (float)d.src.images[i].height / d.most_pixels;
-        if (d.draws) {
-            const uint32_t epoch = d.counter ? (uint32_t)d.counter[0] : d.epoch;
-            const uint64_t first = d.counter ? d.counter[1] : d.sample;
-            const int width = d.src.images ? d.src.images[i].width : d.src.width;
-            const int height = d.src.images ? d.src.images[i].height : d.src.height;
-            const uint64_t sample = d.few ? d.few_ids[i] : d.ids ? d.ids[i] : first + i;
-            count = mot_draw_sample(&tables, d.seed, epoch, sample, width, height, d.channels, steps);
-        }
+    if (d.draws)
+        count = draw_steps(d, tables, any ? i : -1, slot, steps);
+    if (first_slot)
         d.plan.step_count[i] = count;
-    }
-    if (near.steps) {
-        __syncthreads();
-        copy_steps(memory + near.tables / 8, drawn, min(d.count - begin, (int)blockDim.x) * d.max_steps);
-    }
+    __syncthreads();
+    if (near.steps)
+        copy_steps(memory + near.tables / 8, drawn, min(d.count - begin, samples) * d.max_steps);
     if (begin < d.first_wave) { /* their CTAs need not wait for the order */
-        __threadfence();
         __syncthreads();
-        if (i < d.first_wave)
+        if (first_slot && i < d.first_wave) {
+            __threadfence();
             *(volatile int32_t *)&d.plan.ready[i] = count + 1;
+        }
     }
     int key = 0, rank = 0;
-    if (i < d.count) {
+    if (first_slot) {
+        const float size =
+            d.src.images ? (float)d.src.images[i].width * (float)d.src.images[i].height / d.most_pixels : 1;
         key = find_bucket(steps, count, d.op, size) + (i < d.first_wave ? 0 : MOT_BUCKETS);
         rank = atomicAdd(alone ? &first[key] : &d.plan.filled[key], 1);
     }
@@ -227,11 +251,11 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
         begin_keys(first, first);
         for (int k = threadIdx.x; k <= MOT_KEYS; k += blockDim.x)
             d.plan.first[k] = first[k];
-        if (i < d.count)
+        if (first_slot)
             d.plan.order[first[key] + rank] = turn_of(i, count, key);
         return;
     }
-    if (i < d.count) {
+    if (first_slot) {
         d.plan.key[i] = key;
         d.plan.rank[i] = rank;
     }
@@ -254,7 +278,8 @@ cudaError_t mot_cuda_draw_prepare(int near_bytes)
 cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream)
 {
     const near_memory near = near_memory_of(*draw);
-    draw_kernel<<<(unsigned)(draw->count + DRAW_THREADS - 1) / DRAW_THREADS, DRAW_THREADS,
+    const int samples = samples_of_cta(*draw);
+    draw_kernel<<<(unsigned)((draw->count + samples - 1) / samples), DRAW_THREADS,
                   (size_t)(near.tables + near.steps), stream>>>(*draw, near);
     return cudaGetLastError();
 }

@@ -40,11 +40,13 @@ typedef struct mot_cuda_op {
 } mot_cuda_op;
 
 #define MOT_FEW_IDS 256
+#define MOT_SLOTS_LOG2 4 /* most of them that are drawn side by side */
 
 typedef struct mot_cuda_draw {
     int32_t count, channels, max_steps;
     int32_t first_wave; /* samples: as many as mot_cuda_job says */
     int32_t draws;      /* 0: steps were given, max_steps for each sample */
+    int32_t slots_log2; /* 2^slots_log2 threads draw a sample's steps, each one of them */
     mot_tables tables;  /* pointing to device memory, where they lie one after the other */
     int64_t tables_bytes;
     int32_t near_bytes;    /* shared memory that the kernel may use */

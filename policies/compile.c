@@ -269,6 +269,8 @@ static void fill_phase(compiler *c, uint32_t index, uint32_t *next_branch, doubl
         turns = out->branches;
     if (turns * most_steps > policy->tables.max_steps)
         policy->tables.max_steps = turns * most_steps;
+    if (most_steps > policy->tables.branch_steps)
+        policy->tables.branch_steps = most_steps;
 }
 
 static void fill_common(motley_policy *policy)

@@ -48,8 +48,9 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
     for (size_t i = 0; i < count; i++) {
         mot_step drawn[MOT_MAX_STEPS];
         const uint64_t sample = samples->ids ? samples->ids[i] : samples->first + i;
-        const int n = mot_draw_sample(&policy->tables, samples->seed, samples->epoch, sample, widths[i], heights[i],
-                                      channels, drawn);
+        const int n = mot_draw_sample(
+            &policy->tables,
+            &(mot_drawn_sample){ samples->seed, sample, samples->epoch, widths[i], heights[i], channels }, drawn);
         step_counts[i] = n;
         for (int s = 0; s < n; s++)
             steps[i * room + (size_t)s] = mot_step_told(motley_policy_op(policy, drawn[s].op), &drawn[s]);

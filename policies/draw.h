@@ -73,8 +73,21 @@ MOT_FN uint32_t mot_choose_branch(const mot_table_branch *branch, const mot_tabl
     return low;
 }
 
-MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, uint64_t seed, uint32_t epoch, uint64_t sample,
-                                 uint32_t block, mot_words words, int width, int height, int channels, mot_step *out)
+/* Whose draw it is. */
+typedef struct mot_drawn_sample {
+    uint64_t seed, sample;
+    uint32_t epoch;
+    int width, height, channels;
+} mot_drawn_sample;
+
+MOT_RANDOM_FN mot_words mot_words_of(const mot_drawn_sample *of, uint32_t block)
+{
+    return mot_random(of->seed, of->epoch, of->sample, block);
+}
+
+/* One step of the table that is applied; `block` and `words` are where its decisions stand, and what they are. */
+MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, const mot_drawn_sample *of, uint32_t block,
+                                 mot_words words, mot_step *out)
 {
     const mot_table_step *step = &t->step[index];
     const uint32_t bin = mot_choose(words.w[1], step->levels);
@@ -85,7 +98,7 @@ MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, uint64_t s
     out->arg = level->arg[minus];
     out->value = level->value[minus];
     if (step->side != MOT_SIDE_NONE) {
-        out->value = mot_relative(step, level, minus, step->side == MOT_SIDE_WIDTH ? width : height);
+        out->value = mot_relative(step, level, minus, step->side == MOT_SIDE_WIDTH ? of->width : of->height);
         out->arg.d[0] = out->value;
         out->arg.flags = out->value == 0 ? level->arg[minus].flags : 0;
     }
@@ -93,38 +106,69 @@ MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, uint64_t s
     for (int c = 0; c < 4; c++)
         out->fill[c] = 0;
     if (step->fills)
-        mot_fill(t, channels, out->fill);
+        mot_fill(t, of->channels, out->fill);
     if (step->centred) {
-        const mot_words centre = mot_random(seed, epoch, sample, block + 1);
+        const mot_words centre = mot_words_of(of, block + 1);
         const double unit = 1.0 / 4294967296.0;
         if (step->centred == 2) {
-            out->arg.d[1] = mot_choose(centre.w[0], (uint32_t)width);
-            out->arg.d[2] = mot_choose(centre.w[1], (uint32_t)height);
+            out->arg.d[1] = mot_choose(centre.w[0], (uint32_t)of->width);
+            out->arg.d[2] = mot_choose(centre.w[1], (uint32_t)of->height);
         } else {
-            out->arg.d[1] = centre.w[0] * unit * (step->centred == 1 ? width : 1);
-            out->arg.d[2] = centre.w[1] * unit * (step->centred == 1 ? height : 1);
+            out->arg.d[1] = centre.w[0] * unit * (step->centred == 1 ? of->width : 1);
+            out->arg.d[2] = centre.w[1] * unit * (step->centred == 1 ? of->height : 1);
         }
     }
 }
 
-/* Draws sample `sample`: writes its applied steps to out [max_steps] and returns how many they are. */
-MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, uint64_t seed, uint32_t epoch, uint64_t sample, int width,
-                                  int height, int channels, mot_step *out)
+/* The phase that an epoch is in. */
+MOT_FN const mot_table_phase *mot_phase_at(const mot_tables *t, uint32_t epoch)
 {
     uint32_t current = t->phases - 1;
     MOT_ROLLED
     while (current > 0 && t->phase[current].first_epoch > epoch)
         current--;
-    const mot_table_phase *phase = &t->phase[current];
-    const mot_table_branch *branches = &t->branch[phase->first_branch];
+    return &t->phase[current];
+}
 
+MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_sample *of)
+{
     uint32_t wanted = t->repeat;
     if (t->repeat_weights) {
-        const uint32_t x = mot_choose(mot_random(seed, epoch, sample, 0).w[0], t->repeat_below[t->repeat_weights]);
+        const uint32_t x = mot_choose(mot_words_of(of, 0).w[0], t->repeat_below[t->repeat_weights]);
         MOT_ROLLED
         for (wanted = 0; t->repeat_below[wanted + 1] <= x; wanted++)
             ;
     }
+    return wanted;
+}
+
+/* A step that a sample may draw, without the others: step `slot` modulo t->branch_steps of repetition `slot` over
+ * t->branch_steps, of a policy that chooses with replacement. Returns whether it is applied; if so, draws tell
+ * mot_draw_step of it. */
+MOT_RANDOM_FN int mot_draw_slot(const mot_tables *t, const mot_drawn_sample *of, uint32_t slot, uint32_t *index,
+                                uint32_t *block, mot_words *words)
+{
+    const mot_table_phase *phase = mot_phase_at(t, of->epoch);
+    const mot_table_branch *branches = &t->branch[phase->first_branch];
+    const uint32_t r = slot / t->branch_steps, s = slot - r * t->branch_steps;
+    if (r >= mot_draw_repeat(t, of))
+        return 0;
+    const uint32_t of_branch = 1 + MOT_BLOCKS_PER_REPETITION * r;
+    const uint32_t chosen = mot_choose_branch(branches, phase, mot_words_of(of, of_branch).w[0], NULL, 0);
+    if (s >= branches[chosen].steps)
+        return 0;
+    *index = branches[chosen].first_step + s;
+    *block = of_branch + 1 + 2 * s;
+    *words = mot_words_of(of, *block);
+    return words->w[0] < t->step[*index].threshold;
+}
+
+/* Draws a sample: writes its applied steps to out [max_steps] and returns how many they are. */
+MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, const mot_drawn_sample *of, mot_step *out)
+{
+    const mot_table_phase *phase = mot_phase_at(t, of->epoch);
+    const mot_table_branch *branches = &t->branch[phase->first_branch];
+    uint32_t wanted = mot_draw_repeat(t, of);
     const int removes = t->choice != MOT_WITH_REPLACEMENT;
     uint32_t turns = wanted;
     if (t->choice == MOT_UNTIL_APPLIED)
@@ -136,16 +180,15 @@ MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, uint64_t seed, uint32_t e
     uint32_t taken_count = 0;
     int count = 0;
     for (uint32_t r = 0; r < turns; r++) {
-        const uint32_t block = 1 + MOT_BLOCKS_PER_REPETITION * r;
-        const uint32_t chosen = mot_choose_branch(branches, phase, mot_random(seed, epoch, sample, block).w[0], taken,
-                                                  taken_count);
+        const uint32_t of_branch = 1 + MOT_BLOCKS_PER_REPETITION * r;
+        const uint32_t chosen =
+            mot_choose_branch(branches, phase, mot_words_of(of, of_branch).w[0], taken, taken_count);
         const int before = count;
         for (uint32_t s = 0; s < branches[chosen].steps; s++) {
-            const uint32_t index = branches[chosen].first_step + s;
-            const mot_words words = mot_random(seed, epoch, sample, block + 1 + 2 * s);
+            const uint32_t index = branches[chosen].first_step + s, block = of_branch + 1 + 2 * s;
+            const mot_words words = mot_words_of(of, block);
             if (words.w[0] < t->step[index].threshold)
-                mot_draw_step(t, index, seed, epoch, sample, block + 1 + 2 * s, words, width, height, channels,
-                              &out[count++]);
+                mot_draw_step(t, index, of, block, words, &out[count++]);
         }
         if (t->choice == MOT_UNTIL_APPLIED && count > before && --wanted == 0)
             break;

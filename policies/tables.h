@@ -71,6 +71,7 @@ typedef struct mot_tables {
     uint8_t fill_grey; /* what one channel takes */
     uint8_t unused[3];
     uint32_t max_steps; /* that one sample can draw */
+    uint32_t branch_steps; /* of the longest branch */
     const mot_table_phase *phase;
     const mot_table_branch *branch;
     const mot_table_step *step;

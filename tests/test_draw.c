@@ -363,6 +363,33 @@ static size_t find(const outcomes *out, uint64_t key)
     return low;
 }
 
+/* The steps that a device draws side by side are those that a sample draws one after the other. */
+Test(draw, slots_are_the_sample)
+{
+    int policies = 0;
+    for (size_t b = 0; b < motley_policy_builtin_count(); b++) {
+        motley_policy *policy = builtin(motley_policy_builtin_name(b));
+        const mot_tables *t = &policy->tables;
+        policies += t->choice == MOT_WITH_REPLACEMENT;
+        for (uint32_t sample = 0; t->choice == MOT_WITH_REPLACEMENT && sample < 500; sample++) {
+            const mot_drawn_sample of = { 99, sample, sample % 7, WIDTH, HEIGHT, 3 };
+            mot_step wanted[MOT_MAX_STEPS] = { 0 }, got[MOT_MAX_STEPS] = { 0 };
+            const int n = mot_draw_sample(t, &of, wanted);
+            int count = 0;
+            for (uint32_t slot = 0; slot < t->max_steps; slot++) {
+                uint32_t index, block;
+                mot_words words;
+                if (mot_draw_slot(t, &of, slot, &index, &block, &words))
+                    mot_draw_step(t, index, &of, block, words, &got[count++]);
+            }
+            cr_assert_eq(count, n, "%s, sample %u", motley_policy_builtin_name(b), sample);
+            cr_assert_arr_eq(got, wanted, sizeof got, "%s, sample %u", motley_policy_builtin_name(b), sample);
+        }
+        motley_policy_destroy(policy);
+    }
+    cr_assert_geq(policies, 10);
+}
+
 /* Joint chi-square over (op, level, sign, applied or skipped) of one repetition. */
 static void joint_chi_square(motley_policy *policy, uint32_t samples)
 {
@@ -376,7 +403,7 @@ static void joint_chi_square(motley_policy *policy, uint32_t samples)
     settle(&out);
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step drawn_steps[MOT_MAX_STEPS];
-        const int n = mot_draw_sample(t, 2026, 0, sample, WIDTH, HEIGHT, 3, drawn_steps);
+        const int n = mot_draw_sample(t, &(mot_drawn_sample){ 2026, sample, 0, WIDTH, HEIGHT, 3 }, drawn_steps);
         uint64_t key = 1;
         for (int s = 0; s < n; s++)
             key = mix(key, drawn_steps[s].op, (uint32_t)drawn_steps[s].level, drawn_steps[s].value);
@@ -428,7 +455,8 @@ Test(draw, repetitions_are_independent)
             probability[i * cells + j] = share[i] * share[j];
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step steps[MOT_MAX_STEPS];
-        cr_assert_eq(mot_draw_sample(&policy->tables, 11, 1, sample, WIDTH, HEIGHT, 3, steps), 2);
+        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 11, sample, 1, WIDTH, HEIGHT, 3 }, steps),
+                     2);
         int cell[2];
         for (int s = 0; s < 2; s++) {
             const double neutral = steps[s].op == MOT_OP_BRIGHTNESS || steps[s].op == MOT_OP_COLOR ||
@@ -457,7 +485,7 @@ Test(draw, applied_as_often_as_asked)
     const uint32_t samples = 200000;
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step steps[MOT_MAX_STEPS];
-        const int n = mot_draw_sample(&policy->tables, 3, 0, sample, 10, 10, 3, steps);
+        const int n = mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 3, sample, 0, 10, 10, 3 }, steps);
         for (int s = 0; s < n; s++)
             count[steps[s].op]++;
     }
@@ -481,7 +509,7 @@ Test(draw, weights_are_kept)
     const uint32_t samples = 300000;
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step steps[MOT_MAX_STEPS];
-        const int n = mot_draw_sample(&policy->tables, 4, 0, sample, 10, 10, 3, steps);
+        const int n = mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 4, sample, 0, 10, 10, 3 }, steps);
         repeats[n]++;
         drawn_branches += n;
         for (int s = 0; s < n; s++)
@@ -513,7 +541,8 @@ Test(draw, without_replacement_permutes)
     }
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step steps[MOT_MAX_STEPS];
-        cr_assert_eq(mot_draw_sample(&policy->tables, 6, 0, sample, 10, 10, 3, steps), 4); /* then none is left */
+        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 6, sample, 0, 10, 10, 3 }, steps),
+                     4); /* then none is left */
         int order = 0;
         for (int place = 0; place < 4; place++)
             for (int i = 0; i < 4; i++)
@@ -533,7 +562,7 @@ Test(draw, interpolation_is_drawn_for_warps_only)
     uint32_t count[3] = { 0 }, warps = 0;
     for (uint32_t sample = 0; sample < 60000; sample++) {
         mot_step step;
-        cr_assert_eq(mot_draw_sample(&policy->tables, 5, 0, sample, 10, 10, 3, &step), 1);
+        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 5, sample, 0, 10, 10, 3 }, &step), 1);
         if (step.op == MOT_OP_INVERT) {
             cr_expect_eq(step.interpolation, MOTLEY_NEAREST);
         } else {

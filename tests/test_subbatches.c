@@ -78,8 +78,10 @@ static void compare_steps(const set *s, const motley_policy *policy, const mot_l
 {
     mot_step drawn[MOT_MAX_STEPS];
     const uint64_t id = s->samples.ids ? s->samples.ids[i] : s->samples.first + i;
-    const int n = mot_draw_sample(&policy->tables, s->samples.seed, s->samples.epoch, id, s->images[i].width,
-                                  s->images[i].height, s->batch.channels, drawn);
+    const int n = mot_draw_sample(&policy->tables,
+                                  &(mot_drawn_sample){ s->samples.seed, id, s->samples.epoch, s->images[i].width,
+                                                       s->images[i].height, s->batch.channels },
+                                  drawn);
     const mot_step *found = &last->steps[i * last->max_steps];
     int kept = 0;
     for (int k = 0; k < n; k++) {
