@@ -440,6 +440,11 @@ static int choose_shape(const chip *chip, size_t count, int width, int height, m
         const int beside = shape->stage_bytes + (output ? channels * 1024 : 0);
         const int64_t most = chip->shared_bytes - beside, half = chip->shared_per_sm / 2 - MOT_STATIC_BYTES - beside;
         int64_t box = whole;
+        if (shape->clusters == 1) { /* twice the image, so that it stays there between passes, when that costs no CTA */
+            const int at_once = MOT_MOST_THREADS / shape->threads; /* as registers allow */
+            if (2 * whole <= most && at_once * (2 * whole + beside + MOT_STATIC_BYTES) <= chip->shared_per_sm)
+                box = 2 * whole;
+        }
         if (shape->clusters > 1) /* two CTAs on a multiprocessor, when that leaves a quarter more than the tile */
             box = needed + needed / 4 <= half ? half : last && needed <= most ? most : INT64_MAX;
         if (needed > most || box > most || (idle && !last))

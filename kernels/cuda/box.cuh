@@ -124,20 +124,24 @@ DEVICE void arrival_make(arrival &a)
     __syncthreads();
 }
 
-/* Between ordinary stores to shared memory and bulk copies that read what they wrote. */
+/* Between ordinary accesses to shared memory and bulk copies from and to it. */
 DEVICE void bulk_fence()
 {
 #ifdef MOT_CLUSTERS
-    asm volatile("fence.proxy.async;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
 
-/* The same for stores to the image. A barrier of the CTA does not do: it orders them for this multiprocessor, and a
- * bulk copy reads past its cache. */
+/* Between ordinary stores to the image, by every thread that made some, and bulk copies that read them. A barrier of
+ * the CTA does not do: it orders them for this multiprocessor, and a bulk copy reads past its cache. It waits for the
+ * device's memory, a microsecond. */
 DEVICE void image_fence()
 {
+#ifdef MOT_CLUSTERS
+    asm volatile("fence.proxy.async;" ::: "memory");
+#else
     __threadfence();
-    bulk_fence();
+#endif
 }
 
 /* Whether rows of the box can come in bulk: 16-byte pieces at 16-byte addresses, nothing beyond the row. */

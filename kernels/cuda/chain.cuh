@@ -191,14 +191,16 @@ DEVICE void chain_point(chain &c, chain_state &n, int op, const mot_arg *arg)
     }
 }
 
-/* A stats op whose statistics are known. */
+/* A stats op whose statistics are known. Its values take long, so that each thread makes as few as there are threads for:
+ * not those of the entries that are its own. */
 DEVICE void chain_stats(chain &c, chain_state &n, int op, const mot_stats *stats /* [colors] */, int colors,
                         const mot_arg *arg)
 {
     uint8_t(*table)[256] = chain_table(c, n);
-    for (int v = threadIdx.x; v < 256; v += blockDim.x)
-        for (int color = 0; color < colors; color++)
-            table[color][v] = mot_stats_value(op, table[color][v], &stats[color], arg);
+    __syncthreads();
+    for (int i = threadIdx.x; i < 256 * colors; i += blockDim.x)
+        table[i >> 8][i & 255] = mot_stats_value(op, table[i >> 8][i & 255], &stats[i >> 8], arg);
+    __syncthreads();
 }
 
 DEVICE void chain_append(chain &c, chain_state &n, chain_kind kind, const mot_step *step, mot_rect rect, uint32_t fill)

@@ -41,6 +41,9 @@ struct engine {
     uint32_t phase;                     /* ... what they are at ... */
     int all_here;                       /* ... and whether they need not be asked any more */
     int all_steps; /* of the sample */
+    int spare;     /* where in the box there is room for the image between two passes; 0: there is none */
+    uint8_t *to;   /* where a pass that knows the whole image writes, */
+    int64_t to_plane; /* and from one plane to the next */
     int width, height, steps; /* of it: in memory, or they would be spilled to where reading them takes long */
     unsigned long long sum, total_sum;
     mot_stats stats[3];

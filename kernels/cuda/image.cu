@@ -194,16 +194,18 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
     if (!early) /* the steps are asked for before the image's bytes crowd the way */
         word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
     bool fits = false, one_pass = true;
-    int bands = 0;
+    int bands = 0, spare = 0;
 #ifdef MOT_CLUSTERS
     const bool room = !job.plain && work.data == output.data;
     if (room)
         between = room_in_output<FORMAT>(src, output, job.output_dtype);
+    const int image = src.width * src.height * job.channels;
+    spare = 2 * image <= job.box_bytes ? image : 0;
     one_pass = (job.work_strided && !room) || !in_one_piece<FORMAT>(between);
     fits = FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED && group_size() == 1 &&
            in_one_piece<FORMAT>(src) && !(one_pass && job.plain);
     if (fits) {
-        make_bands();
+        make_bands(src.width / 4 * src.height);
         load_bands<FORMAT>(src, 0, early ? MOT_EARLY_BANDS : MOT_BANDS);
         bands = bands_of(src.width / 4 * src.height);
     }
@@ -220,6 +222,7 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
     if (threadIdx.x == blockDim.x - 1) {
         e.width = src.width;
         e.height = src.height;
+        e.spare = spare;
         e.work_view = between;
         e.box_bytes = job.box_bytes;
         e.stage_bytes = job.stage_bytes;
@@ -246,7 +249,7 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
                 mot_output_bits((uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
 #ifdef MOT_CLUSTERS
     if (fits) {
-        const whole_way way = plan_steps(e.all_steps, one_pass, in_place);
+        const whole_way way = plan_steps(e.all_steps, one_pass && !e.spare, in_place);
         if (way == WAY_WHOLE) { /* nothing is kept in registers until after it: the loops would lack them */
             run_whole<FORMAT>(job.plain);
             wait_for_draws(); /* what comes after this kernel counts on the draw kernel's end as well */

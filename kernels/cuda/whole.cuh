@@ -58,17 +58,6 @@ template <int FORMAT> DEVICE mot_view room_in_output(const mot_view &src, const 
     if ((threadIdx.x & 31) == 0) \
         for (int band = threadIdx.x / 32; band < MOT_BANDS; band += blockDim.x / 32)
 
-/* Before anything else. */
-DEVICE void make_bands()
-{
-    MOT_FOR_BANDS(band)
-    {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&e.band[band])) : "memory");
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        bulk_fence();
-    }
-}
-
 DEVICE int band_shift(int quads)
 {
     int shift = MOT_BAND_SHIFT;
@@ -82,11 +71,26 @@ DEVICE int bands_of(int quads)
     return ((quads - 1) >> band_shift(quads)) + 1;
 }
 
+/* Before anything else: barriers for the bands of so many quads. */
+DEVICE void make_bands(int quads)
+{
+    const int bands = bands_of(quads);
+    MOT_FOR_BANDS(band)
+    {
+        if (band >= bands)
+            break;
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&e.band[band])) : "memory");
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
 /* Starts to load the image's bands from `begin` on and below `end`. */
 template <int FORMAT> DEVICE void load_bands(const mot_view &src, int begin, int end)
 {
     const int quads = src.width / 4 * src.height, shift = band_shift(quads);
     const int bytes = 4 * pixel_bytes(FORMAT); /* of a quad in a plane */
+    uint64_t once; /* in the L2 cache code and tables are to stay, which the next call needs, and not pixels */
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
     MOT_FOR_BANDS(band)
     {
         const int first = band << shift, count = min(1 << shift, quads - first);
@@ -101,10 +105,10 @@ template <int FORMAT> DEVICE void load_bands(const mot_view &src, int begin, int
 #pragma unroll
         for (int plane = 0; plane < planes_of(FORMAT); plane++)
             asm volatile(
-                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
                     shared_address(box_memory() + (plane * quads + first) * bytes)),
                 "l"(__cvta_generic_to_global(src.data + plane * src.channel + first * bytes)), "r"(count * bytes),
-                "r"(barrier)
+                "r"(barrier), "l"(once)
                 : "memory");
     }
 }
@@ -296,7 +300,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
     const mot_warp_plan &plan = e.plans[at];
     const fixed_warp last_warp = gathers ? fixed_warp_of(at) : fixed_warp{};
     const fixed_warp first_warp = SOURCE == QUAD_GATHERED_TWICE ? fixed_warp_of(before) : fixed_warp{};
-    uint8_t *const to = e.work_view.data;
+    uint8_t *const to = e.to;
     uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
     const uint32_t block_rows_per_block = blocks ? 0xFFFFFFFFu / (across / 8) + 1 : 0; /* in 2^-32 as well */
     arriving a = arriving_of(quads);
@@ -350,7 +354,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
             }
             chain_words<FORMAT>(gathers && form == CHAIN_ANY ? CHAIN_NONE : form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE) {
-                write_quads<FORMAT>(to, e.work_view.channel, q, quads, at_byte, words, stage);
+                write_quads<FORMAT>(to, e.to_plane, q, quads, at_byte, words, stage);
             } else if (q < quads) {
                 uint32_t px[4];
                 if (SINK == TO_BOX) {
@@ -619,6 +623,11 @@ template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
                          fill_word(step));
         }
     }
+    if (threadIdx.x == 0) {
+        const bool stays = at < e.steps && e.spare > 0;
+        e.to = stays ? box_memory() + e.spare : e.work_view.data;
+        e.to_plane = stays ? (int64_t)e.width * e.height : e.work_view.channel;
+    }
     __syncthreads();
     const bool output = at == e.steps && !plain;
     const bool stencil = spatial >= 0 && mot_shape_of(e.step[spatial].op) == MOTLEY_SHAPE_STENCIL;
@@ -636,6 +645,14 @@ template <int FORMAT> DEVICE void run_whole(bool plain)
         at = whole_pass<FORMAT>(at, plain);
         if (at == e.steps)
             return;
+        if (e.spare > 0) {
+            loop_ended();
+            uint4 *const box = (uint4 *)box_memory();
+            for (int i = threadIdx.x; i < e.spare / 16; i += blockDim.x)
+                box[i] = box[i + e.spare / 16];
+            __syncthreads();
+            continue;
+        }
         image_fence(); /* the next pass reads what this one wrote */
         __syncthreads();
         load_bands<FORMAT>(e.work_view, 0, MOT_BANDS);
