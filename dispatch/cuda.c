@@ -413,11 +413,29 @@ static int stage_bytes(const chip *chip, int threads, int64_t image)
     return (room ? 16 : 4) * one;
 }
 
+/* Shared memory for a slab and a row on both sides; kernels/cuda/slab.cuh asks no more of what moves whole samples. */
+static int64_t slab_bytes(int size, int width, int height, int pixel_bytes)
+{
+    return (int64_t)((height + size - 1) / size + 2) * width * pixel_bytes;
+}
+
+/* Whether no step of the call interpolates. */
+static int is_nearest(const mot_job *job)
+{
+    for (uint32_t i = 0; job->policy && i < job->policy->tables.interpolations; i++)
+        if (job->policy->tables.interpolation[i] != MOTLEY_NEAREST)
+            return 0;
+    for (size_t i = 0; !job->policy && i < job->count * job->max_steps; i++)
+        if (job->steps[i].interpolation != MOTLEY_NEAREST)
+            return 0;
+    return 1;
+}
+
 /* Chooses how an image is worked on: by one CTA where shared memory holds it and the batch fills the device, else by
  * the smallest group that does and leaves room for what a warp reads beyond its tile. False: the image is too large for
  * any group. */
 static int choose_shape(const chip *chip, size_t count, int width, int height, mot_cuda_format format, int channels,
-                        int output, mot_cuda_shape *shape)
+                        int output, int nearest, mot_cuda_shape *shape)
 {
     const int64_t pixels = (int64_t)width * height;
     const int pixel_bytes = format == MOT_FORMAT_STRIDED ? 4 : channels;
@@ -445,8 +463,11 @@ static int choose_shape(const chip *chip, size_t count, int width, int height, m
             if (2 * whole <= most && at_once * (2 * whole + beside + MOT_STATIC_BYTES) <= chip->shared_per_sm)
                 box = 2 * whole;
         }
-        if (shape->clusters > 1) /* two CTAs on a multiprocessor, when that leaves a quarter more than the tile */
+        if (shape->clusters > 1) { /* two CTAs on a multiprocessor, when that leaves a quarter more than the tile */
             box = needed + needed / 4 <= half ? half : last && needed <= most ? most : INT64_MAX;
+            if (nearest && slab_bytes(shape->clusters, width, height, pixel_bytes) <= half && needed <= half)
+                box = half;
+        }
         if (needed > most || box > most || (idle && !last))
             continue;
         shape->box_bytes = (int)(box & ~(int64_t)15);
@@ -496,8 +517,8 @@ static int is_large(const cuda_state *s, const mot_job *job, mot_cuda_format for
 {
     int width, height;
     largest_size(job->src, &width, &height);
-    return s->always_large ||
-           !choose_shape(&s->chip, job->count, width, height, format, job->channels, job->output != NULL, shape);
+    return s->always_large || !choose_shape(&s->chip, job->count, width, height, format, job->channels,
+                                            job->output != NULL, is_nearest(job), shape);
 }
 
 static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t stream, motley_error *error)

@@ -335,6 +335,7 @@ static void check_policy_sizes(const char *name)
     if (brief) {
         check_policy(name, 2, 160, 130, MOTLEY_HWC, 3, 0);
         check_policy(name, 2, 33, 31, MOTLEY_CHW, 3, 1);
+        check_policy(name, 2, 256, 128, MOTLEY_HWC, 3, 2);
         return;
     }
     const size_t n = quick ? 64 : 512;
@@ -345,6 +346,11 @@ static void check_policy_sizes(const char *name)
     check_policy(name, n / 4, 225, 225, MOTLEY_HWC, 3, 4);
     check_policy(name, n / 4, 28, 28, MOTLEY_HWC, 1, 5);
     check_policy(name, n / 16, 512, 512, MOTLEY_HWC, 3, 6);
+    check_policy(name, n / 16, 512, 512, MOTLEY_CHW, 3, 7); /* groups of CTAs: many images, few, one channel ... */
+    check_policy(name, 9, 240, 180, MOTLEY_HWC, 3, 8);
+    check_policy(name, 5, 304, 211, MOTLEY_CHW, 3, 9); /* ... another number of rows for the last */
+    check_policy(name, 40, 512, 360, MOTLEY_HWC, 1, 10);
+    check_policy(name, 3, 1024, 1000, MOTLEY_HWC, 3, 11);
 }
 
 /* The fused last step: every type and both layouts, from both layouts, with and without a dst. */
@@ -670,10 +676,12 @@ int main(int argc, char **argv)
                 const motley_layout from = (motley_layout)(layouts & 1), to = (motley_layout)(layouts >> 1 & 1);
                 check_output((motley_dtype)dtype, from, to, layouts >> 2, 48, 70, 53);
                 check_output((motley_dtype)dtype, from, to, layouts >> 2, 300, 64, 48); /* in one piece, a CTA each */
+                check_output((motley_dtype)dtype, from, to, layouts >> 2, 10, 256, 192); /* a group of CTAs each */
             }
         if (brief) {
             check_output(MOTLEY_F16, MOTLEY_HWC, MOTLEY_CHW, 0, 2, 160, 130);
             check_output(MOTLEY_F16, MOTLEY_HWC, MOTLEY_CHW, 0, 24, 64, 48);
+            check_output(MOTLEY_F16, MOTLEY_HWC, MOTLEY_CHW, 0, 6, 256, 128);
         }
         check_graph(brief ? 4 : 40, brief ? 32 : 64);
         check_refusals();

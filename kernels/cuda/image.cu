@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The image kernel: a group of CTAs takes one sample and runs its steps, pass by pass. */
-#include "kernels/cuda/whole.cuh"
+#include "kernels/cuda/slab.cuh"
 
 #include <climits>
 
@@ -171,7 +171,8 @@ DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
     return after < (uint32_t)job.mixed ? job.first_wave + after * job.mix % job.mixed : place;
 }
 
-template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ mot_cuda_job job)
+template <int FORMAT, bool GROUP>
+__global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ mot_cuda_job job)
 {
     /* The first CTAs know their sample, and bring its image, while the draw kernel is still at work. */
     const uint32_t place = blockIdx.x / group_size();
@@ -193,7 +194,7 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
     uint32_t word;
     if (!early) /* the steps are asked for before the image's bytes crowd the way */
         word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
-    bool fits = false, one_pass = true;
+    bool fits = false, slabs = false, one_pass = true;
     int bands = 0, spare = 0;
 #ifdef MOT_CLUSTERS
     const bool room = !job.plain && work.data == output.data;
@@ -202,8 +203,12 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
     const int image = src.width * src.height * job.channels;
     spare = 2 * image <= job.box_bytes ? image : 0;
     one_pass = (job.work_strided && !room) || !in_one_piece<FORMAT>(between);
-    fits = FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED && group_size() == 1 &&
+    fits = !GROUP && FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED &&
            in_one_piece<FORMAT>(src) && !(one_pass && job.plain);
+    slabs = GROUP && FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED && !one_pass &&
+            in_slabs<FORMAT>(src, job.box_bytes);
+    if (slabs)
+        make_bands(src.width / 4 * (slab_rows(src.height) + 2));
     if (fits) {
         make_bands(src.width / 4 * src.height);
         load_bands<FORMAT>(src, 0, early ? MOT_EARLY_BANDS : MOT_BANDS);
@@ -226,6 +231,7 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
         e.work_view = between;
         e.box_bytes = job.box_bytes;
         e.stage_bytes = job.stage_bytes;
+        e.src = src;
         e.phase = 0;
         e.all_here = 0;
         if (!job.plain) {
@@ -248,15 +254,20 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
             output_table()[i >> 8][i & 255] =
                 mot_output_bits((uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
 #ifdef MOT_CLUSTERS
-    if (fits) {
+    if (fits || slabs) {
         const whole_way way = plan_steps(e.all_steps, one_pass && !e.spare, in_place);
         if (way == WAY_WHOLE) { /* nothing is kept in registers until after it: the loops would lack them */
-            run_whole<FORMAT>(job.plain);
+            if (GROUP)
+                run_slab<FORMAT>(job.plain);
+            else
+                run_whole<FORMAT>(job.plain);
             wait_for_draws(); /* what comes after this kernel counts on the draw kernel's end as well */
             return;
         }
-        arriving a = arriving_of(src.width / 4 * src.height);
-        wait_quads(a, INT_MAX);
+        if (fits) {
+            arriving a = arriving_of(src.width / 4 * src.height);
+            wait_quads(a, INT_MAX);
+        }
         wait_for_draws();
         if (way == WAY_NONE)
             return;
@@ -280,17 +291,24 @@ template <int FORMAT> __global__ void __launch_bounds__(1024, 1) image_kernel(co
 
 typedef void kernel_function(mot_cuda_job);
 
-static kernel_function *const kernels[MOT_FORMATS] = {
-    image_kernel<MOT_FORMAT_GREY>, image_kernel<MOT_FORMAT_RGB>,     image_kernel<MOT_FORMAT_PLANES>,
-    image_kernel<MOT_FORMAT_RGBA>, image_kernel<MOT_FORMAT_STRIDED>,
+/* [an image is a group's][format] */
+static kernel_function *const kernels[2][MOT_FORMATS] = {
+    { image_kernel<MOT_FORMAT_GREY, false>, image_kernel<MOT_FORMAT_RGB, false>, image_kernel<MOT_FORMAT_PLANES, false>,
+      image_kernel<MOT_FORMAT_RGBA, false>, image_kernel<MOT_FORMAT_STRIDED, false> },
+    { image_kernel<MOT_FORMAT_GREY, true>, image_kernel<MOT_FORMAT_RGB, true>, image_kernel<MOT_FORMAT_PLANES, true>,
+      image_kernel<MOT_FORMAT_RGBA, true>, image_kernel<MOT_FORMAT_STRIDED, true> },
 };
 
 cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
 {
-    cudaError_t error = cudaFuncSetAttribute((const void *)kernels[format], cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             shared_bytes_max + MOT_ENGINE_BYTES);
-    if (error == cudaSuccess)
-        error = cudaFuncSetAttribute((const void *)kernels[format], cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    cudaError_t error = cudaSuccess;
+    for (int group = 0; group < 2 && error == cudaSuccess; group++) {
+        const void *const kernel = (const void *)kernels[group][format];
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     shared_bytes_max + MOT_ENGINE_BYTES);
+        if (error == cudaSuccess)
+            error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    }
     return error;
 }
 
@@ -311,5 +329,5 @@ cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format forma
     config.numAttrs = shape->early ? 2 : 0;
     mot_cuda_job copy = *job;
     void *arguments[] = { &copy };
-    return cudaLaunchKernelExC(&config, (const void *)kernels[format], arguments);
+    return cudaLaunchKernelExC(&config, (const void *)kernels[shape->clusters > 1][format], arguments);
 }

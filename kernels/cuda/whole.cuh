@@ -287,8 +287,9 @@ DEVICE int last_row_read(const mot_warp_plan &plan, int first, int last)
 }
 
 /* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last if two. The
- * chain's first items come before a warp: they are for what it reads, and not for what it fills. */
-template <int FORMAT, int SOURCE, int SINK>
+ * chain's first items come before a warp: they are for what it reads, and not for what it fills. GROUP: for slab.cuh; a
+ * function has the registers that all its callers leave, so that those of groups have theirs. */
+template <int FORMAT, int SOURCE, int SINK, bool GROUP = false>
 static __device__ __noinline__ void walk(int items, int at, int before, int first_items)
 {
     const bool blocks = SOURCE == QUAD_GATHERED_STEEP;
@@ -409,7 +410,7 @@ DEVICE int channel_of(int format, int i)
 }
 
 /* Lows and highs by channel, into e.partial[0] and [1]. */
-template <int FORMAT> static __device__ __noinline__ void find_range()
+template <int FORMAT, bool GROUP> static __device__ __noinline__ void find_range()
 {
     const int words = MOT_WORDS(FORMAT);
     uint32_t low[2 * 3], high[2 * 3]; /* of bytes 0 and 2, and of bytes 1 and 3, side by side in 16 bits */
@@ -442,7 +443,7 @@ template <int FORMAT> static __device__ __noinline__ void find_range()
     }
 }
 
-template <int FORMAT> static __device__ __noinline__ void add_luma()
+template <int FORMAT, bool GROUP> static __device__ __noinline__ void add_luma()
 {
     uint32_t sum = 0;
     for_words<FORMAT>([&](const uint32_t word[3]) {
@@ -462,10 +463,11 @@ template <int FORMAT> static __device__ __noinline__ void add_luma()
 /* A histogram is counted in as many copies, side by side, as have room: neighbouring lanes' pixels are often equal. */
 DEVICE int copies_of_histogram()
 {
-    return e.stage_bytes >= 16 * MOT_HISTOGRAM_BYTES ? 16 : e.stage_bytes >= 4 * MOT_HISTOGRAM_BYTES ? 4 : 1;
+    const int room = e.stage_bytes / MOT_HISTOGRAM_BYTES;
+    return room >= 16 ? 16 : room >= 4 ? 4 : room >= 2 ? 2 : 1;
 }
 
-template <int FORMAT> static __device__ __noinline__ void count_values()
+template <int FORMAT, bool GROUP> static __device__ __noinline__ void count_values()
 {
     const uint32_t copies = copies_of_histogram(), mine = shared_address(stages() + (threadIdx.x & (copies - 1)));
     for_words<FORMAT>([&](const uint32_t word[3]) {
@@ -478,8 +480,8 @@ template <int FORMAT> static __device__ __noinline__ void count_values()
     });
 }
 
-/* Evaluates the statistics of the image as it lies in the box, into e.stats. */
-template <int FORMAT> DEVICE void find_stats(int needs)
+/* Counts the image as it lies in the box: into e.partial, or e.total_sum. */
+template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
 {
     const int copies = copies_of_histogram();
     if (threadIdx.x < 3)
@@ -491,11 +493,11 @@ template <int FORMAT> DEVICE void find_stats(int needs)
             ((uint4 *)stages())[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
     if (needs == MOT_NEEDS_RANGE)
-        find_range<FORMAT>();
+        find_range<FORMAT, GROUP>();
     else if (needs == MOT_NEEDS_MEAN)
-        add_luma<FORMAT>();
+        add_luma<FORMAT, GROUP>();
     else
-        count_values<FORMAT>();
+        count_values<FORMAT, GROUP>();
     loop_ended();
     for (int i = threadIdx.x; i < 3 * 256 && needs == MOT_NEEDS_HISTOGRAM; i += blockDim.x) {
         uint32_t sum = 0;
@@ -504,7 +506,6 @@ template <int FORMAT> DEVICE void find_stats(int needs)
         e.partial[i >> 8][i & 255] = sum;
     }
     __syncthreads();
-    finish_stats(needs, (uint32_t)e.width * (uint32_t)e.height, e.partial);
 }
 
 /* ---- a sample ---- */
@@ -612,7 +613,8 @@ template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
             before = spatial;
             spatial = at;
         } else if (shape == MOTLEY_SHAPE_STATS) {
-            find_stats<FORMAT>(needs_of(step.op));
+            count_image<FORMAT>(needs_of(step.op));
+            finish_stats(needs_of(step.op), (uint32_t)e.width * (uint32_t)e.height, e.partial);
             chain_stats(e.work, chain, step.op, e.stats, FORMAT == MOT_FORMAT_GREY ? 1 : 3, &step.arg);
         } else if (shape == MOTLEY_SHAPE_POINT) {
             chain_point(e.work, chain, step.op, &step.arg);

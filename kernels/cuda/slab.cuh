@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short way of an image that a group of CTAs holds: each has a slab, rows over the whole width.
+ *
+ * What stays in its place is done as whole.cuh does it, to the slab. A warp gathers from the device's memory, where the
+ * image is as yet untouched, and leaves its slab in shared memory, from where it is written when all CTAs have read:
+ * other CTAs' shared memory is ten times slower, and a box of all that a slab may read would be too large. */
+#ifndef MOT_SLAB_CUH
+#define MOT_SLAB_CUH
+
+#include "kernels/cuda/whole.cuh"
+
+#ifdef MOT_CLUSTERS
+
+/* Rows of each CTA but perhaps the last. */
+DEVICE int slab_rows(int height)
+{
+    return (height + group_size() - 1) / group_size();
+}
+
+/* Whether every CTA has a slab that bulk copies can take, and room for it and a row on both sides. */
+template <int FORMAT> DEVICE bool in_slabs(const mot_view &src, int box_bytes)
+{
+    const int rows = slab_rows(src.height), row = src.width * pixel_bytes(FORMAT) * planes_of(FORMAT);
+    return group_size() > 1 && in_one_piece<FORMAT>(src) && (src.width & 15) == 0 &&
+           rows * (group_size() - 1) < src.height && (int64_t)(rows + 2) * row <= box_bytes;
+}
+
+/* What a CTA knows about its slab; the same in all threads. */
+struct slab_state {
+    int first, rows;         /* of the image's rows */
+    chain_state chain;       /* what is to be done to the slab, or to what the spatial op makes */
+    int spatial, before;     /* steps that are still to be done, -1: none; `before` is the first of two warps */
+    int first_items;         /* of the chain: they come before the warp */
+    bool here, dirty;        /* the slab is in shared memory; it is not what the image has */
+    bool loaded;             /* the bands' barriers have been used */
+    bool others;             /* other CTAs' rows have been read since group_sync() */
+    bool spilled;            /* the image has been written to */
+};
+
+/* The rows from `first` on, as an image. */
+template <int FORMAT> DEVICE mot_view rows_of(const mot_view &image, int first, int rows)
+{
+    mot_view v = image;
+    v.data += first * v.row;
+    v.height = rows;
+    return v;
+}
+
+/* Starts to load `rows` rows, which are what the loops take for the image from now on. */
+template <int FORMAT> DEVICE void load_rows(slab_state &s, int first, int rows)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        e.height = rows;
+        e.phase ^= s.loaded;
+        e.all_here = false;
+    }
+    bulk_fence();
+    __syncthreads();
+    load_bands<FORMAT>(rows_of<FORMAT>(e.src, first, rows), 0, MOT_BANDS);
+    const int bands = bands_of(e.width / 4 * rows), made = bands_of(e.width / 4 * (s.rows + 2));
+    MOT_FOR_BANDS(band)
+    {
+        if (band >= bands && band < made) /* nothing comes, and their barriers are to be where the others are */
+            asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&e.band[band])) : "memory");
+    }
+    s.loaded = true;
+}
+
+template <int FORMAT> static __device__ __noinline__ void bring(slab_state &s)
+{
+    if (!s.here)
+        load_rows<FORMAT>(s, s.first, s.rows);
+    s.here = true;
+}
+
+/* Before rows are written that other CTAs may be reading. */
+DEVICE void let_others_read(slab_state &s)
+{
+    if (s.others)
+        group_sync();
+    s.others = false;
+}
+
+/* ---- warps ---- */
+
+/* gather_quad() from the image in the device's memory. */
+template <int FORMAT, bool TWICE>
+DEVICE uint32_t gather_far(const uint8_t *image, int plane, int width, int height, const fixed_warp &warp,
+                           const fixed_warp &before, int x, int y, uint32_t px[4])
+{
+    uint32_t holes = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        uint32_t in_x, in_y;
+        bool inside = reads(warp, width, height, x + i, y, &in_x, &in_y);
+        holes |= inside ? 0 : 1u << i;
+        if (TWICE) {
+            const bool still = reads(before, width, height, in_x, in_y, &in_x, &in_y);
+            holes |= still ? 0 : 16u << i;
+            inside &= still;
+        }
+        const uint32_t at = inside ? (in_y * width + in_x) * pixel_bytes(FORMAT) : 0;
+        if (FORMAT == MOT_FORMAT_RGB) { /* nothing past the last word */
+            const uint32_t *const word = (const uint32_t *)(image + (at & ~3u));
+            px[i] = __funnelshift_r(word[0], word[(at & 3) > 1], at * 8);
+        } else if (FORMAT == MOT_FORMAT_PLANES) {
+            px[i] = image[at] | (uint32_t)image[at + plane] << 8 | (uint32_t)image[at + 2 * plane] << 16;
+        } else {
+            px[i] = image[at];
+        }
+    }
+    return holes;
+}
+
+/* A warp, or two, of the image to the slab in shared memory, with the chain. A CTA's warp takes 32 quads in a row where
+ * rows stay rows, else blocks of 8 in 4 rows, or of 4 in 8: so that they read few lines of the cache. */
+template <int FORMAT, bool TWICE>
+static __device__ __noinline__ void gather_slab(int first_row, int image_height, int items, int at, int before,
+                                                int first_items)
+{
+    const int lane = threadIdx.x & 31, width = e.width, rows = e.height, across = width / 4, quads = across * rows;
+    const int down_by_x = abs((int32_t)e.plans[at].fixed[3]); /* in 2^-16 */
+    const bool blocks = down_by_x != 0 && (rows & 7) == 0;
+    const int wide = down_by_x < 32768 && (width & 31) == 0 ? 3 : 2, blocks_across = across >> wide;
+    const uint8_t *const image = e.src.data;
+    const int plane = (int)e.src.channel;
+    fixed_warp warp = fixed_warp_of(at);
+    warp.x_of_0 += first_row * warp.x_of_y;
+    warp.y_of_0 += first_row * warp.y_of_y;
+    const fixed_warp first_warp = TWICE ? fixed_warp_of(before) : fixed_warp{};
+    for (int first = threadIdx.x & ~31; first < quads; first += blockDim.x) {
+        int y = (first + lane) / across, column = first + lane - y * across;
+        if (blocks) {
+            const int down = first / 32 / blocks_across;
+            y = (down << (5 - wide)) + (lane >> wide);
+            column = ((first / 32 - down * blocks_across) << wide) + (lane & ((1 << wide) - 1));
+        }
+        if (y >= rows)
+            continue;
+        uint32_t px[4], words[3];
+        const uint32_t holes =
+            gather_far<FORMAT, TWICE>(image, plane, width, image_height, warp, first_warp, 4 * column, y, px);
+        for (int k = 0;; k++) {
+            if (k == first_items)
+                fill_holes<TWICE>(holes, warp, first_warp, px);
+            if (k == items)
+                break;
+            apply_item<FORMAT>(e.work, k, 3, 4 * column, y, px);
+        }
+        pack<FORMAT>(px, words);
+#pragma unroll
+        for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+            *quad_word<FORMAT>(quads, y * across + column, i) = words[i];
+    }
+}
+
+/* ---- the stencil ---- */
+
+/* The slab lies in shared memory with the row above it, if there is one, and the one below. */
+template <int FORMAT, int SINK>
+static __device__ __noinline__ void stencil_slab(int first_row, int rows, int image_height, int items, int at)
+{
+    const int lane = threadIdx.x & 31, width = e.width, held = e.height, across = width / 4, quads = across * rows;
+    const int above = first_row > 0;
+    const mot_step &step = e.step[at];
+    const chain_form form = form_of(items);
+    uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
+    for (int first = threadIdx.x & ~31; first < quads; first += blockDim.x) {
+        const int q = first + lane, y = q / across, column = q - y * across, row = first_row + y;
+        uint32_t words[3] = { 0, 0, 0 };
+        if (q < quads) {
+            if (row == 0 || row == image_height - 1)
+#pragma unroll
+                for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+                    words[i] = *quad_word<FORMAT>(across * held, q + above * across, i);
+            else
+                stencil_quad_words<FORMAT>(width, held, step.op, &step.arg, column, y + above, words);
+        }
+        chain_words<FORMAT>(form, items, 4 * column, y, words);
+        if (SINK == TO_IMAGE) {
+            const int at_byte = 4 * lane < 3 * (quads - first) ? 12 * first + 16 * lane : -1;
+            write_quads<FORMAT>(e.to, e.to_plane, q, quads, at_byte, words, stage);
+        } else if (q < quads) {
+            uint32_t px[4];
+            unpack<FORMAT>(words, px);
+            store_output(e.output, e.output_dtype, output_table(), 4 * column, y, px);
+        }
+    }
+}
+
+/* ---- a pass ---- */
+
+/* Does the chain to the slab where it lies. */
+template <int FORMAT> static __device__ __noinline__ void flush_chain(slab_state &s)
+{
+    if (s.chain.items > 0) {
+        bring<FORMAT>(s);
+        __syncthreads();
+        walk<FORMAT, QUAD_ITSELF, TO_BOX, true>(s.chain.items, 0, 0, 0);
+        loop_ended();
+        s.chain = chain_state{};
+        s.dirty = true;
+    }
+}
+
+/* Does a warp that was put off. */
+template <int FORMAT> static __device__ __noinline__ void do_warp(slab_state &s, int image_height)
+{
+    if (s.loaded) { /* whoever still reads the slab, or brings it */
+        arriving a = arriving_of(e.width / 4 * e.height);
+        wait_quads(a, INT_MAX);
+    }
+    __syncthreads();
+    if (s.before >= 0)
+        gather_slab<FORMAT, true>(s.first, image_height, s.chain.items, s.spatial, s.before, s.first_items);
+    else
+        gather_slab<FORMAT, false>(s.first, image_height, s.chain.items, s.spatial, 0, s.first_items);
+    loop_ended();
+    s.chain = chain_state{};
+    s.spatial = s.before = -1;
+    s.first_items = 0;
+    s.here = s.dirty = s.others = true;
+}
+
+/* The slab from shared memory to the image, in bulk. */
+template <int FORMAT> static __device__ __noinline__ void store_slab(slab_state &s, bool seen)
+{
+    let_others_read(s);
+    bulk_fence();
+    __syncthreads();
+    if (threadIdx.x < planes_of(FORMAT)) {
+        const int bytes = e.width * s.rows * pixel_bytes(FORMAT);
+        uint8_t *const to = e.work_view.data + s.first * e.work_view.row + threadIdx.x * e.work_view.channel;
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
+                     "r"(shared_address(box_memory() + threadIdx.x * bytes)), "r"(bytes)
+                     : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        box_stored(seen);
+    }
+}
+
+/* After all of the slab was written: the image is what `work` has, for every CTA. */
+DEVICE void begin_anew(slab_state &s)
+{
+    image_fence();
+    group_sync();
+    __threadfence(); /* nothing older from a cache */
+    if (threadIdx.x == 0) {
+        e.src = e.work_view;
+        e.height = s.rows;
+    }
+    __syncthreads();
+    s.dirty = s.others = false;
+    s.spilled = true;
+}
+
+/* Makes the image in memory what the steps so far have made: a spatial op can read it. */
+template <int FORMAT> static __device__ __noinline__ void spill(slab_state &s, int image_height)
+{
+    if (s.spatial >= 0)
+        do_warp<FORMAT>(s, image_height);
+    flush_chain<FORMAT>(s);
+    if (!s.dirty)
+        return;
+    store_slab<FORMAT>(s, true);
+    begin_anew(s);
+}
+
+/* The stencil that was put off, and the chain after it: it writes to where the image goes. */
+template <int FORMAT> static __device__ __noinline__ void do_stencil(slab_state &s, int image_height, bool output)
+{
+    const int above = s.first > 0, below = s.first + s.rows < image_height;
+    load_rows<FORMAT>(s, s.first - above, s.rows + above + below);
+    arriving a = arriving_of(e.width / 4 * e.height);
+    wait_quads(a, INT_MAX);
+    group_sync();
+    if (output)
+        stencil_slab<FORMAT, TO_OUTPUT>(s.first, s.rows, image_height, s.chain.items, s.spatial);
+    else
+        stencil_slab<FORMAT, TO_IMAGE>(s.first, s.rows, image_height, s.chain.items, s.spatial);
+    s.chain = chain_state{};
+    s.spatial = -1;
+    s.here = false;
+    if (!output)
+        begin_anew(s);
+}
+
+/* Statistics of the whole image, into e.stats. */
+template <int FORMAT> static __device__ __noinline__ void find_group_stats(int needs, int pixels)
+{
+    count_image<FORMAT, true>(needs);
+    if (threadIdx.x == 0)
+        e.sum = e.total_sum;
+    count_group(needs);
+    finish_stats(needs, pixels, totals());
+}
+
+/* Whether the stencil is what was put off. */
+DEVICE bool is_stencil(const slab_state &s)
+{
+    return s.spatial >= 0 && mot_shape_of(e.step[s.spatial].op) == MOTLEY_SHAPE_STENCIL;
+}
+
+/* All steps of a sample; e.height is the image's still. */
+template <int FORMAT> static __device__ __noinline__ void run_slab(bool plain)
+{
+    const int height = e.height, steps = e.steps;
+    slab_state s = {};
+    s.first = group_rank() * slab_rows(height);
+    s.rows = min(slab_rows(height), height - s.first);
+    s.spatial = s.before = -1;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        e.height = s.rows;
+        e.all_here = true; /* what there is */
+        e.to = e.work_view.data + s.first * e.work_view.row;
+        e.to_plane = e.work_view.channel;
+        e.output.data = (uint8_t *)e.output.data + s.first * e.output.row;
+    }
+    __syncthreads();
+    for (int at = 0; at < steps; at++) {
+        const mot_step &step = e.step[at];
+        const int shape = mot_shape_of(step.op);
+        if (step.arg.flags & MOT_ARG_IDENTITY)
+            continue;
+        if (shape == MOTLEY_SHAPE_POINT) {
+            chain_point(e.work, s.chain, step.op, &step.arg);
+        } else if (shape == MOTLEY_SHAPE_COLOR) {
+            chain_append(e.work, s.chain, CHAIN_COLOR, &step, mot_rect{ 0, 0, 0, 0 }, 0);
+        } else if (shape == MOTLEY_SHAPE_ERASE) {
+            mot_rect rect = mot_erase_rect(step.op, e.width, height, &step.arg);
+            rect.y0 -= s.first, rect.y1 -= s.first;
+            chain_append(e.work, s.chain, CHAIN_ERASE, &step, rect, fill_word(step));
+        } else if (shape == MOTLEY_SHAPE_STATS) {
+            if (is_stencil(s))
+                do_stencil<FORMAT>(s, height, false);
+            else if (s.spatial >= 0)
+                do_warp<FORMAT>(s, height);
+            flush_chain<FORMAT>(s);
+            bring<FORMAT>(s);
+            find_group_stats<FORMAT>(needs_of(step.op), e.width * height);
+            chain_stats(e.work, s.chain, step.op, e.stats, FORMAT == MOT_FORMAT_GREY ? 1 : 3, &step.arg);
+        } else { /* it reads the image as it is in memory */
+            const bool warp = shape == MOTLEY_SHAPE_WARP;
+            const bool second =
+                warp && s.spatial >= 0 && s.before < 0 && s.chain.items == s.first_items && !is_stencil(s);
+            if (second) {
+                s.before = s.spatial;
+            } else {
+                if (is_stencil(s))
+                    do_stencil<FORMAT>(s, height, false);
+                else if (!warp || s.dirty || s.spatial >= 0 || s.chain.erases)
+                    spill<FORMAT>(s, height);
+                s.first_items = s.chain.items;
+                s.chain.open = false;
+            }
+            s.spatial = at;
+        }
+    }
+    if (!plain && s.spilled) /* the output may lie where other CTAs' rows are read */
+        s.others = true;
+    if (is_stencil(s)) {
+        do_stencil<FORMAT>(s, height, !plain);
+        return;
+    }
+    if (s.spatial >= 0)
+        do_warp<FORMAT>(s, height);
+    if (plain && s.dirty && s.chain.items == 0) {
+        store_slab<FORMAT>(s, false);
+        return;
+    }
+    bring<FORMAT>(s);
+    __syncthreads();
+    if (s.others && !s.dirty) { /* the slab itself is on its way */
+        arriving a = arriving_of(e.width / 4 * e.height);
+        wait_quads(a, INT_MAX);
+    }
+    let_others_read(s);
+    if (plain)
+        walk<FORMAT, QUAD_ITSELF, TO_IMAGE, true>(s.chain.items, 0, 0, 0);
+    else
+        walk<FORMAT, QUAD_ITSELF, TO_OUTPUT, true>(s.chain.items, 0, 0, 0);
+}
+
+#endif
+#endif
