@@ -174,12 +174,12 @@ static __device__ mot_tables near_tables(const mot_cuda_draw &d, int bytes, uint
     return t;
 }
 
-/* The steps that the CTA has drawn, to the device's memory. */
-static __device__ void copy_steps(const uint64_t *from, mot_step *to, int steps)
+/* The steps that a warp has drawn, to the device's memory. */
+static __device__ void copy_steps(const mot_step *from, mot_step *to, int steps)
 {
 #pragma unroll 4
-    for (int k = threadIdx.x; k < steps * (int)(sizeof(mot_step) / 8); k += blockDim.x)
-        ((uint64_t *)to)[k] = from[k];
+    for (int k = threadIdx.x & 31; k < steps * (int)(sizeof(mot_step) / 8); k += 32)
+        ((uint64_t *)to)[k] = ((const uint64_t *)from)[k];
 }
 
 /* The steps of sample `i` (-1: none) to `steps`, by its threads together or by one alone; for whole warps. Returns how
@@ -223,21 +223,23 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
     const int slot = threadIdx.x & ((1 << d.slots_log2) - 1);
     const bool any = i < d.count, first_slot = any && slot == 0;
     mot_step *const drawn = d.plan.steps + (int64_t)begin * d.max_steps; /* of this CTA */
-    mot_step *const steps = (near.steps ? (mot_step *)(memory + near.tables / 8) : drawn) + mine * d.max_steps;
+    mot_step *const here = near.steps ? (mot_step *)(memory + near.tables / 8) : drawn;
+    mot_step *const steps = here + mine * d.max_steps;
     int count = d.max_steps;
     if (d.draws)
         count = draw_steps(d, tables, any ? i : -1, slot, steps);
     if (first_slot)
         d.plan.step_count[i] = count;
-    __syncthreads();
-    if (near.steps)
-        copy_steps(memory + near.tables / 8, drawn, min(d.count - begin, samples) * d.max_steps);
-    if (begin < d.first_wave) { /* their CTAs need not wait for the order */
-        __syncthreads();
-        if (first_slot && i < d.first_wave) {
-            __threadfence();
-            *(volatile int32_t *)&d.plan.ready[i] = count + 1;
-        }
+    __syncwarp();
+    if (near.steps) {
+        const int first = (threadIdx.x & ~31) >> d.slots_log2, of_warp = 32 >> d.slots_log2;
+        copy_steps(here + first * d.max_steps, drawn + first * d.max_steps,
+                   min(d.count - begin - first, of_warp) * d.max_steps);
+        __syncwarp();
+    }
+    if (first_slot && i < d.first_wave) { /* its CTA need not wait for the order */
+        __threadfence();
+        *(volatile int32_t *)&d.plan.ready[i] = count + 1;
     }
     int key = 0, rank = 0;
     if (first_slot) {

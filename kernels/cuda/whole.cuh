@@ -21,7 +21,7 @@
 #define MOT_BAND_SHIFT 12
 
 /* Bands that are loaded before the sample's steps are known: with more, the draw kernel waits for its code. */
-#define MOT_EARLY_BANDS 2
+#define MOT_EARLY_BANDS 1
 
 /* Where a loop takes quads from, and where to. */
 enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_STENCIL };
