@@ -413,7 +413,7 @@ static int stage_bytes(const chip *chip, int threads, int64_t image)
     return (room ? 16 : 4) * one;
 }
 
-/* Shared memory for a slab and a row on both sides; kernels/cuda/slab.cuh asks no more of what moves whole samples. */
+/* Shared memory for a slab and a row on both sides. */
 static int64_t slab_bytes(int size, int width, int height, int pixel_bytes)
 {
     return (int64_t)((height + size - 1) / size + 2) * width * pixel_bytes;
@@ -431,11 +431,20 @@ static int is_nearest(const mot_job *job)
     return 1;
 }
 
+/* Whether groups take all images of the call in slabs: the short way, kernels/cuda/slab.cuh. */
+static int goes_in_slabs(const mot_job *job, mot_cuda_format format)
+{
+    const mot_view v = mot_batch_view(job->src, 0);
+    return !job->src->images &&
+           (format == MOT_FORMAT_GREY || format == MOT_FORMAT_RGB || format == MOT_FORMAT_PLANES) &&
+           v.width % 16 == 0 && v.row == v.width * v.pixel && is_nearest(job);
+}
+
 /* Chooses how an image is worked on: by one CTA where shared memory holds it and the batch fills the device, else by
  * the smallest group that does and leaves room for what a warp reads beyond its tile. False: the image is too large for
  * any group. */
 static int choose_shape(const chip *chip, size_t count, int width, int height, mot_cuda_format format, int channels,
-                        int output, int nearest, mot_cuda_shape *shape)
+                        int output, int slabs, mot_cuda_shape *shape)
 {
     const int64_t pixels = (int64_t)width * height;
     const int pixel_bytes = format == MOT_FORMAT_STRIDED ? 4 : channels;
@@ -465,7 +474,7 @@ static int choose_shape(const chip *chip, size_t count, int width, int height, m
         }
         if (shape->clusters > 1) { /* two CTAs on a multiprocessor, when that leaves a quarter more than the tile */
             box = needed + needed / 4 <= half ? half : last && needed <= most ? most : INT64_MAX;
-            if (nearest && slab_bytes(shape->clusters, width, height, pixel_bytes) <= half && needed <= half)
+            if (slabs && slab_bytes(shape->clusters, width, height, pixel_bytes) <= half && needed <= half)
                 box = half;
         }
         if (needed > most || box > most || (idle && !last))
@@ -518,7 +527,7 @@ static int is_large(const cuda_state *s, const mot_job *job, mot_cuda_format for
     int width, height;
     largest_size(job->src, &width, &height);
     return s->always_large || !choose_shape(&s->chip, job->count, width, height, format, job->channels,
-                                            job->output != NULL, is_nearest(job), shape);
+                                            job->output != NULL, goes_in_slabs(job, format), shape);
 }
 
 static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t stream, motley_error *error)
