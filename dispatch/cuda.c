@@ -419,13 +419,13 @@ static int64_t slab_bytes(int size, int width, int height, int pixel_bytes)
     return (int64_t)((height + size - 1) / size + 2) * width * pixel_bytes;
 }
 
-/* Whether no step of the call interpolates. */
+/* Whether no step of the call interpolates, as far as it is known: one that only asks for memory has no steps. */
 static int is_nearest(const mot_job *job)
 {
     for (uint32_t i = 0; job->policy && i < job->policy->tables.interpolations; i++)
         if (job->policy->tables.interpolation[i] != MOTLEY_NEAREST)
             return 0;
-    for (size_t i = 0; !job->policy && i < job->count * job->max_steps; i++)
+    for (size_t i = 0; job->steps && i < job->count * job->max_steps; i++)
         if (job->steps[i].interpolation != MOTLEY_NEAREST)
             return 0;
     return 1;

@@ -26,7 +26,7 @@
 
 static motley_context *cuda, *cpu;
 static long cases, failures;
-static int quick, brief;
+static int quick, brief, backward_planes;
 static size_t multiprocessors;
 
 static void need(int ok, const char *what)
@@ -301,6 +301,15 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
     motley_batch on_device = b;
     b.data = host;
     on_device.data = device;
+    if (backward_planes) { /* the first channel's plane is the last */
+        const size_t last = (size_t)(channels - 1) * (size_t)width * (size_t)height;
+        b.data = host + last;
+        on_device.data = device + last;
+        b.image_stride = on_device.image_stride = (int64_t)each;
+        b.row_stride = on_device.row_stride = width;
+        b.pixel_stride = on_device.pixel_stride = 1;
+        b.channel_stride = on_device.channel_stride = -(int64_t)width * height;
+    }
     const motley_apply_params params = { .samples = { .seed = 7, .epoch = epoch, .first = 1000 } };
     need_status(motley_apply(cpu, policy, &b, &b, &params, &error), &error, name);
     need_status(motley_apply(cuda, policy, &on_device, &on_device, &params, &error), &error, name);
@@ -351,6 +360,10 @@ static void check_policy_sizes(const char *name)
     check_policy(name, 5, 304, 211, MOTLEY_CHW, 3, 9); /* ... another number of rows for the last */
     check_policy(name, 40, 512, 360, MOTLEY_HWC, 1, 10);
     check_policy(name, 3, 1024, 1000, MOTLEY_HWC, 3, 11);
+    backward_planes = 1;
+    check_policy(name, 9, 512, 360, MOTLEY_CHW, 3, 12);
+    check_policy(name, 9, 64, 48, MOTLEY_CHW, 3, 13);
+    backward_planes = 0;
 }
 
 /* The fused last step: every type and both layouts, from both layouts, with and without a dst. */

@@ -22,7 +22,8 @@ template <int FORMAT> DEVICE bool in_slabs(const mot_view &src, int box_bytes)
 {
     const int rows = slab_rows(src.height), row = src.width * pixel_bytes(FORMAT) * planes_of(FORMAT);
     return group_size() > 1 && in_one_piece<FORMAT>(src) && (src.width & 15) == 0 &&
-           rows * (group_size() - 1) < src.height && (int64_t)(rows + 2) * row <= box_bytes;
+           rows * (group_size() - 1) < src.height && (int64_t)(rows + 2) * row <= box_bytes &&
+           (rows + 2) * (src.width / 4) <= MOT_BANDS << MOT_BAND_SHIFT; /* or fewer rows could have more bands */
 }
 
 /* What a CTA knows about its slab; the same in all threads. */
@@ -86,7 +87,7 @@ DEVICE void let_others_read(slab_state &s)
 
 /* gather_quad() from the image in the device's memory. */
 template <int FORMAT, bool TWICE>
-DEVICE uint32_t gather_far(const uint8_t *image, int plane, int width, int height, const fixed_warp &warp,
+DEVICE uint32_t gather_far(const uint8_t *image, int64_t plane, int width, int height, const fixed_warp &warp,
                            const fixed_warp &before, int x, int y, uint32_t px[4])
 {
     uint32_t holes = 0;
@@ -105,7 +106,8 @@ DEVICE uint32_t gather_far(const uint8_t *image, int plane, int width, int heigh
             const uint32_t *const word = (const uint32_t *)(image + (at & ~3u));
             px[i] = __funnelshift_r(word[0], word[(at & 3) > 1], at * 8);
         } else if (FORMAT == MOT_FORMAT_PLANES) {
-            px[i] = image[at] | (uint32_t)image[at + plane] << 8 | (uint32_t)image[at + 2 * plane] << 16;
+            const uint8_t *const first = image + at;
+            px[i] = first[0] | (uint32_t)first[plane] << 8 | (uint32_t)first[2 * plane] << 16;
         } else {
             px[i] = image[at];
         }
@@ -124,7 +126,7 @@ static __device__ __noinline__ void gather_slab(int first_row, int image_height,
     const bool blocks = down_by_x != 0 && (rows & 7) == 0;
     const int wide = down_by_x < 32768 && (width & 31) == 0 ? 3 : 2, blocks_across = across >> wide;
     const uint8_t *const image = e.src.data;
-    const int plane = (int)e.src.channel;
+    const int64_t plane = e.src.channel;
     fixed_warp warp = fixed_warp_of(at);
     warp.x_of_0 += first_row * warp.x_of_y;
     warp.y_of_0 += first_row * warp.y_of_y;
@@ -223,8 +225,8 @@ template <int FORMAT> static __device__ __noinline__ void do_warp(slab_state &s,
     s.here = s.dirty = s.others = true;
 }
 
-/* The slab from shared memory to the image, in bulk. */
-template <int FORMAT> static __device__ __noinline__ void store_slab(slab_state &s, bool seen)
+/* The slab from shared memory to the image, in bulk: the last that is done. */
+template <int FORMAT> static __device__ __noinline__ void store_slab(slab_state &s)
 {
     let_others_read(s);
     bulk_fence();
@@ -236,7 +238,7 @@ template <int FORMAT> static __device__ __noinline__ void store_slab(slab_state 
                      "r"(shared_address(box_memory() + threadIdx.x * bytes)), "r"(bytes)
                      : "memory");
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-        box_stored(seen);
+        box_stored(false);
     }
 }
 
@@ -245,7 +247,6 @@ DEVICE void begin_anew(slab_state &s)
 {
     image_fence();
     group_sync();
-    __threadfence(); /* nothing older from a cache */
     if (threadIdx.x == 0) {
         e.src = e.work_view;
         e.height = s.rows;
@@ -260,10 +261,14 @@ template <int FORMAT> static __device__ __noinline__ void spill(slab_state &s, i
 {
     if (s.spatial >= 0)
         do_warp<FORMAT>(s, image_height);
-    flush_chain<FORMAT>(s);
-    if (!s.dirty)
+    if (!s.dirty && s.chain.items == 0)
         return;
-    store_slab<FORMAT>(s, true);
+    bring<FORMAT>(s);
+    __syncthreads();
+    let_others_read(s);
+    walk<FORMAT, QUAD_ITSELF, TO_IMAGE, true>(s.chain.items, 0, 0, 0);
+    s.here = s.chain.items == 0;
+    s.chain = chain_state{};
     begin_anew(s);
 }
 
@@ -367,7 +372,7 @@ template <int FORMAT> static __device__ __noinline__ void run_slab(bool plain)
     if (s.spatial >= 0)
         do_warp<FORMAT>(s, height);
     if (plain && s.dirty && s.chain.items == 0) {
-        store_slab<FORMAT>(s, false);
+        store_slab<FORMAT>(s);
         return;
     }
     bring<FORMAT>(s);
