@@ -28,7 +28,7 @@ motley_status motley_apply(motley_context *context, const motley_policy *policy,
     MOT_REQUIRE(dst || output, error, "dst is NULL and no output is set: there is nowhere to write");
     MOT_TRY(mot_validate_batches(src, dst, error));
     if (output && src->count > 0)
-        MOT_TRY(mot_validate_output(src, output, error));
+        MOT_TRY(mot_validate_output(src, dst, output, error));
     MOT_REQUIRE(!params->steps == !params->step_counts, error,
                 "only one of steps and step_counts is set, want both or neither");
     const int cuda = context->backend->id == MOTLEY_BACKEND_CUDA;

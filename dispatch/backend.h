@@ -97,7 +97,8 @@ motley_batch mot_output_slots(const motley_batch *output);
 /* Checks a whole request and fills `job`. */
 motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, motley_error *error);
 motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* of a batch without data */
-motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error);
+motley_status mot_validate_output(const motley_batch *src, const motley_batch *dst, const motley_output *output,
+                                  motley_error *error);
 motley_status mot_validate_values(int op, const double *values, int count, size_t image, motley_error *error);
 
 #endif

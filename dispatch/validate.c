@@ -227,7 +227,64 @@ motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error)
     return check_batch("batch", &b, error);
 }
 
-motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error)
+/* Whether two batches, `b` of one size, are the same pixels. */
+static int same_pixels(const motley_batch *a, const motley_batch *b)
+{
+    const motley_batch x = with_strides(a), y = with_strides(b);
+    return !a->images && x.dtype == y.dtype && x.data == y.data && x.row_stride == y.row_stride &&
+           x.pixel_stride == y.pixel_stride && x.channel_stride == y.channel_stride &&
+           (x.count <= 1 || x.image_stride == y.image_stride);
+}
+
+/* Whether image `i` of `a`, of bytes, lies between bytes of an image of the output `b`, which are laid out evenly. */
+static int image_shares(const motley_batch *a, size_t i, const motley_batch *b)
+{
+    const mot_view image = mot_batch_view(a, i), first = mot_batch_view(b, 0);
+    const motley_batch even = with_strides(b);
+    const uint8_t *low, *high, *b_low, *b_high;
+    extent(&image, &low, &high);
+    extent(&first, &b_low, &b_high);
+    const int64_t span = b_high - b_low + (int64_t)mot_dtype_bytes(b->dtype) - 1;
+    const int64_t step = llabs(even.image_stride), last = (int64_t)even.count - 1;
+    const int64_t begin = (int64_t)((intptr_t)b_low - (intptr_t)low) + (even.image_stride < 0 ? -step * last : 0);
+    int64_t at = 0; /* of b's images in the order of their addresses, the first that ends after `low` */
+    if (step > 0 && begin + span <= 0)
+        at = (-begin - span) / step + 1;
+    return at <= last && begin + at * step < high - low && begin + at * step + span > 0;
+}
+
+/* The bytes that a batch of one size lies between. */
+static void batch_extent(const motley_batch *batch, const uint8_t **low, const uint8_t **high)
+{
+    const motley_batch b = with_strides(batch);
+    const mot_view first = mot_batch_view(batch, 0);
+    const int64_t images = ((int64_t)b.count - 1) * b.image_stride;
+    extent(&first, low, high);
+    *(images < 0 ? low : high) += images;
+    *high += mot_dtype_bytes(b.dtype) - 1;
+}
+
+/* That no image of `batch` lies between bytes of an image of the output. */
+static motley_status check_apart(const char *name, const motley_batch *batch, const motley_batch *out,
+                                 motley_error *error)
+{
+    const uint8_t *low, *high, *out_low, *out_high;
+    if (same_pixels(batch, out))
+        return MOTLEY_OK;
+    if (!batch->images) {
+        batch_extent(batch, &low, &high);
+        batch_extent(out, &out_low, &out_high);
+        if (low >= out_high || out_low >= high)
+            return MOTLEY_OK;
+    }
+    for (size_t i = 0; i < batch->count; i++)
+        MOT_REQUIRE(!image_shares(batch, i, out), error,
+                    "output: it shares memory with %s image %zu, want memory of its own, or the same bytes", name, i);
+    return MOTLEY_OK;
+}
+
+motley_status mot_validate_output(const motley_batch *src, const motley_batch *dst, const motley_output *output,
+                                  motley_error *error)
 {
     const motley_batch *out = &output->batch;
     MOT_TRY(check_batch("output", out, error));
@@ -245,6 +302,9 @@ motley_status mot_validate_output(const motley_batch *src, const motley_output *
         if (!src->images)
             break;
     }
+    MOT_TRY(check_apart("src", src, out, error));
+    if (dst && dst != src)
+        MOT_TRY(check_apart("dst", dst, out, error));
     for (int c = 0; c < out->channels; c++) {
         MOT_REQUIRE(isfinite(output->mean[c]), error, "output: mean[%d] is %g, want a number", c, output->mean[c]);
         MOT_REQUIRE(isfinite(output->std[c]) && output->std[c] >= 0, error,

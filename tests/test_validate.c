@@ -189,6 +189,59 @@ Test(validate, apply)
     end();
 }
 
+/* An output in memory of the source is refused where they meet, and only there. */
+Test(validate, output_apart)
+{
+    begin();
+    motley_error error = { 0 };
+    motley_policy *policy;
+    cr_assert_eq(motley_policy_builtin("rand_augment", &policy, NULL), MOTLEY_OK);
+    enum { RECORD = 3 * EACH + 8 }; /* an image, and then room for it in two bytes a sample */
+    static _Alignas(8) uint8_t records[(2 * COUNT + 1) * RECORD];
+    motley_batch b = good();
+    b.data = records;
+    b.image_stride = RECORD, b.pixel_stride = 3, b.row_stride = 3 * SIDE, b.channel_stride = 1;
+    motley_apply_params params = { .output = { .batch = b } };
+    motley_batch *const out = &params.output.batch;
+    cr_expect_eq(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_OK, "u8, in place: %s",
+                 error.message);
+    out->dtype = MOTLEY_F16;
+    out->pixel_stride = 6, out->row_stride = 6 * SIDE, out->channel_stride = 2;
+    out->data = records + EACH;
+    cr_expect_eq(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_OK, "taking turns: %s",
+                 error.message);
+    out->data = records + EACH - 2;
+    wants(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "shares memory with src image 0");
+    out->data = records + EACH + 10; /* reaches into the next */
+    wants(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "shares memory with src image 1");
+    out->data = records + COUNT * RECORD - RECORD + EACH; /* from the last on, backwards */
+    out->image_stride = -RECORD;
+    cr_expect_eq(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_OK, "backwards: %s", error.message);
+    out->data = (uint8_t *)out->data - 2;
+    wants(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "shares memory with src image 0");
+    b.data = records + (COUNT - 1) * RECORD; /* only the output's last reaches the first */
+    out->data = records + EACH - 2;
+    out->image_stride = RECORD;
+    wants(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "shares memory with src image 0");
+    static uint8_t dst[COUNT * EACH];
+    motley_batch d = good();
+    d.data = dst;
+    motley_batch s = good();
+    params.output.batch = d;
+    out->dtype = MOTLEY_U8;
+    cr_expect_eq(motley_apply(context, policy, &s, &d, &params, &error), MOTLEY_OK, "the dst's pixels: %s",
+                 error.message);
+    out->layout = MOTLEY_CHW;
+    wants(motley_apply(context, policy, &s, &d, &params, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "shares memory with dst image 0");
+    motley_policy_destroy(policy);
+    end();
+}
+
 Test(validate, contexts)
 {
     begin();
