@@ -93,15 +93,7 @@ DEVICE uint32_t gather_far(const uint8_t *image, int64_t plane, int width, int h
     uint32_t holes = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        uint32_t in_x, in_y;
-        bool inside = reads(warp, width, height, x + i, y, &in_x, &in_y);
-        holes |= inside ? 0 : 1u << i;
-        if (TWICE) {
-            const bool still = reads(before, width, height, in_x, in_y, &in_x, &in_y);
-            holes |= still ? 0 : 16u << i;
-            inside &= still;
-        }
-        const uint32_t at = inside ? (in_y * width + in_x) * pixel_bytes(FORMAT) : 0;
+        const uint32_t at = place_read<FORMAT, TWICE>(i, width, height, warp, before, x, y, &holes);
         if (FORMAT == MOT_FORMAT_RGB) { /* nothing past the last word */
             const uint32_t *const word = (const uint32_t *)(image + (at & ~3u));
             px[i] = __funnelshift_r(word[0], word[(at & 3) > 1], at * 8);

@@ -202,27 +202,35 @@ DEVICE bool reads(const fixed_warp &f, int width, int height, uint32_t x, uint32
     return (*in_x < (uint32_t)width) & (*in_y < (uint32_t)height);
 }
 
-/* What four pixels from (x, y) on read, of a warp, or with TWICE of two, the first of which is `before`: a nearest sample
- * of nearest samples is one of the image's. Returns which read nothing: bits 0 to 3 in the warp, 4 to 7 in the one before
- * it. No branches, so that all loads are under way together. */
+/* Where pixel `i` of the four from (x, y) on reads, in bytes of the image's first plane: of a warp, or with TWICE of two,
+ * the first of which is `before`; a nearest sample of nearest samples is one of the image's. Adds to `holes` what reads
+ * nothing: bits 0 to 3 in the warp, 4 to 7 in the one before it. No branches, so that all loads are under way together. */
+template <int FORMAT, bool TWICE>
+DEVICE uint32_t place_read(int i, int width, int height, const fixed_warp &warp, const fixed_warp &before, int x, int y,
+                           uint32_t *holes)
+{
+    uint32_t in_x, in_y;
+    bool inside = reads(warp, width, height, x + i, y, &in_x, &in_y);
+    *holes |= inside ? 0 : 1u << i;
+    if (TWICE) {
+        const bool still = reads(before, width, height, in_x, in_y, &in_x, &in_y);
+        *holes |= still ? 0 : 16u << i;
+        inside &= still;
+    }
+    return inside ? (in_y * width + in_x) * pixel_bytes(FORMAT) : 0;
+}
+
+/* What four pixels from (x, y) on read in the box; returns the holes. */
 template <int FORMAT, bool TWICE>
 DEVICE uint32_t gather_quad(int width, int height, const fixed_warp &warp, const fixed_warp &before, int x, int y,
-                        uint32_t px[4])
+                            uint32_t px[4])
 {
     const uint8_t *const box = box_memory();
     const int plane = width * height;
     uint32_t holes = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        uint32_t in_x, in_y;
-        bool inside = reads(warp, width, height, x + i, y, &in_x, &in_y);
-        holes |= inside ? 0 : 1u << i;
-        if (TWICE) {
-            const bool still = reads(before, width, height, in_x, in_y, &in_x, &in_y);
-            holes |= still ? 0 : 16u << i;
-            inside &= still;
-        }
-        const uint32_t at = inside ? (in_y * width + in_x) * pixel_bytes(FORMAT) : 0;
+        const uint32_t at = place_read<FORMAT, TWICE>(i, width, height, warp, before, x, y, &holes);
         uint32_t &tap = px[i];
         if (FORMAT == MOT_FORMAT_RGB) {
             const uint32_t *const word = (const uint32_t *)(box + (at & ~3u));
