@@ -222,11 +222,27 @@ Test(validate, output_apart)
     out->data = (uint8_t *)out->data - 2;
     wants(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error,
           "shares memory with src image 0");
+    motley_batch slots = *out; /* the first byte of each of its samples */
+    slots.dtype = MOTLEY_U8;
+    wants(motley_apply(context, policy, &slots, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "shares memory with src image 0");
     b.data = records + (COUNT - 1) * RECORD; /* only the output's last reaches the first */
     out->data = records + EACH - 2;
     out->image_stride = RECORD;
     wants(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error,
           "shares memory with src image 0");
+    motley_image each[COUNT];
+    motley_batch array = good();
+    array.images = each;
+    params.output.batch = good();
+    out->data = records;
+    for (int i = 0; i < COUNT; i++)
+        each[i] = (motley_image){ records + i * EACH, SIDE, SIDE, 3 * SIDE, 3, 1 };
+    cr_expect_eq(motley_apply(context, policy, &array, NULL, &params, &error), MOTLEY_OK, "u8, in place, an array: %s",
+                 error.message);
+    each[1].data = records + 2 * EACH;
+    wants(motley_apply(context, policy, &array, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "shares memory with src image 1");
     static uint8_t dst[COUNT * EACH];
     motley_batch d = good();
     d.data = dst;
