@@ -413,7 +413,7 @@ static int stage_bytes(const chip *chip, int threads, int64_t image)
     return (room ? 16 : 4) * one;
 }
 
-/* Shared memory for a slab and a row on both sides. */
+/* Shared memory for a slab and a row on both sides: in_slabs() of kernels/cuda/slab.cuh asks the same. */
 static int64_t slab_bytes(int size, int width, int height, int pixel_bytes)
 {
     return (int64_t)((height + size - 1) / size + 2) * width * pixel_bytes;
@@ -441,8 +441,8 @@ static int goes_in_slabs(const mot_job *job, mot_cuda_format format)
 }
 
 /* Chooses how an image is worked on: by one CTA where shared memory holds it and the batch fills the device, else by
- * the smallest group that does and leaves room for what a warp reads beyond its tile. False: the image is too large for
- * any group. */
+ * the smallest group that holds it in slabs, or does and leaves room for what a warp reads beyond its tile. False: the
+ * image is too large for any group. */
 static int choose_shape(const chip *chip, size_t count, int width, int height, mot_cuda_format format, int channels,
                         int output, int slabs, mot_cuda_shape *shape)
 {

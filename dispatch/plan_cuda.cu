@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draw and dispatch on the device: each thread draws one sample, then a counting sort groups the samples into
- * sub-batches, heavy ones first. Nothing is read back by the host. */
+/* Draw and dispatch on the device: a thread draws a sample, or one step of it, then a counting sort groups the samples
+ * into sub-batches, heavy ones first. Nothing is read back by the host. */
 #include "dispatch/plan_cuda.h"
 #include "kernels/cuda/passes.h"
 #include "policies/draw.h"

@@ -142,9 +142,19 @@ MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_samp
     return wanted;
 }
 
+/* Step `s` of a branch whose words begin at block `of_branch`: whether it is applied; if so, mot_draw_step is to be
+ * told the rest. */
+MOT_RANDOM_FN int mot_step_applies(const mot_tables *t, const mot_drawn_sample *of, const mot_table_branch *branch,
+                                   uint32_t of_branch, uint32_t s, uint32_t *index, uint32_t *block, mot_words *words)
+{
+    *index = branch->first_step + s;
+    *block = of_branch + 1 + 2 * s;
+    *words = mot_words_of(of, *block);
+    return words->w[0] < t->step[*index].threshold;
+}
+
 /* A step that a sample may draw, without the others: step `slot` modulo t->branch_steps of repetition `slot` over
- * t->branch_steps, of a policy that chooses with replacement. Returns whether it is applied; if so, draws tell
- * mot_draw_step of it. */
+ * t->branch_steps, of a policy that chooses with replacement. Tells what mot_step_applies does. */
 MOT_RANDOM_FN int mot_draw_slot(const mot_tables *t, const mot_drawn_sample *of, uint32_t slot, uint32_t *index,
                                 uint32_t *block, mot_words *words)
 {
@@ -155,12 +165,7 @@ MOT_RANDOM_FN int mot_draw_slot(const mot_tables *t, const mot_drawn_sample *of,
         return 0;
     const uint32_t of_branch = 1 + MOT_BLOCKS_PER_REPETITION * r;
     const uint32_t chosen = mot_choose_branch(branches, phase, mot_words_of(of, of_branch).w[0], NULL, 0);
-    if (s >= branches[chosen].steps)
-        return 0;
-    *index = branches[chosen].first_step + s;
-    *block = of_branch + 1 + 2 * s;
-    *words = mot_words_of(of, *block);
-    return words->w[0] < t->step[*index].threshold;
+    return s < branches[chosen].steps && mot_step_applies(t, of, &branches[chosen], of_branch, s, index, block, words);
 }
 
 /* Draws a sample: writes its applied steps to out [max_steps] and returns how many they are. */
@@ -185,9 +190,9 @@ MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, const mot_drawn_sample *o
             mot_choose_branch(branches, phase, mot_words_of(of, of_branch).w[0], taken, taken_count);
         const int before = count;
         for (uint32_t s = 0; s < branches[chosen].steps; s++) {
-            const uint32_t index = branches[chosen].first_step + s, block = of_branch + 1 + 2 * s;
-            const mot_words words = mot_words_of(of, block);
-            if (words.w[0] < t->step[index].threshold)
+            uint32_t index, block;
+            mot_words words;
+            if (mot_step_applies(t, of, &branches[chosen], of_branch, s, &index, &block, &words))
                 mot_draw_step(t, index, of, block, words, &out[count++]);
         }
         if (t->choice == MOT_UNTIL_APPLIED && count > before && --wanted == 0)

@@ -3,8 +3,8 @@
  *
  * The image is loaded in bands; every loop over its pixels takes them in the order in which they arrive, and the last
  * loop of a pass writes to memory what it has made: loading, computing and writing overlap. A thread works on a quad,
- * four neighbouring pixels, which it keeps as the words that they lie in. What this way cannot do (interpolation, blur,
- * images with gaps or larger than shared memory) is left to the engine. */
+ * four neighbouring pixels, which it keeps as the words that they lie in. Images that only a group of CTAs holds go by
+ * slab.cuh; what neither can do (interpolation, blur, images with gaps) is left to the engine. */
 #ifndef MOT_WHOLE_CUH
 #define MOT_WHOLE_CUH
 
