@@ -11,6 +11,7 @@ import os
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # before the process group is there: its functions' defaults would keep it, and its threads
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDataset
 
@@ -62,7 +63,7 @@ def main():
         if args.digests:
             with open(args.digests, "w") as out:
                 out.writelines(lines)
-    del model  # holds on to the process group
+    del model  # holds on to the process group, as does what DistributedDataParallel imports (see above)
     dist.destroy_process_group()
 
 

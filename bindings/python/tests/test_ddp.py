@@ -65,6 +65,17 @@ def test_resumed_in_the_middle_of_an_epoch(run):
     assert len(left) == 96 - 2 * 2 * 8 and set(left) < set(run(1))
 
 
+def test_no_thread_of_the_group_is_left():
+    """One that lets go of a tensor while Python ends wants the GIL, does not get it, and the process aborts."""
+    after = (f"import pathlib, runpy; runpy.run_path({str(SCRIPT)!r}, run_name='__main__');"
+             "print('threads', *(p.read_text().strip() for p in pathlib.Path('/proc/self/task').glob('*/comm')))")
+    env = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", "WORLD_SIZE": "1",
+           "RANK": "0", "LOCAL_RANK": "0"}
+    done = subprocess.run([sys.executable, "-c", after], env=env, capture_output=True, text=True, timeout=120)
+    threads = done.stdout.rpartition("threads ")[2]
+    assert done.returncode == 0 and threads and "gloo" not in threads, done
+
+
 @pytest.mark.skipif(torch.__version__.startswith("1.") and sys.version_info >= (3, 11),
                     reason=f"torchrun of torch {torch.__version__} does not start on Python 3.11")
 def test_torchrun(run):
