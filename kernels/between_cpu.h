@@ -1,33 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bilinear and bicubic WARPs on the CPU: a block of pixels at a time, in three loops. Positions and the blend are for
- * the vectoriser; fetching the samples in between is not. Same doubles, same order as kernels/warp.h. */
+/* Bilinear and bicubic WARPs on the CPU: a block of pixels at a time. Positions and the blend are for the vectoriser;
+ * in between, the taps of each row are read as they lie, four pixels at once. Same doubles, same order as
+ * kernels/warp.h. */
 #ifndef MOT_BETWEEN_CPU_H
 #define MOT_BETWEEN_CPU_H
 
 #include "kernels/lanes_cpu.h"
 #include "kernels/warp.h"
 
+/* Of what begins so, the arguments `side` (2 or 4 taps in each direction), `size` (bytes of a pixel), `alpha` (its
+ * channel, or -1) and `c` (channel) are constants, so that each case is a loop of its own. */
+#define CONSTANTS __attribute__((always_inline)) static inline
+
 #define BETWEEN_BLOCK 64 /* pixels */
-#define BETWEEN_TAPS 16
 
 typedef struct between_block {
     int32_t i[BETWEEN_BLOCK], j[BETWEEN_BLOCK]; /* the sample up and left */
     double dx[BETWEEN_BLOCK], dy[BETWEEN_BLOCK];
-    uint8_t inside[BETWEEN_BLOCK];
-    uint32_t tap[BETWEEN_TAPS][BETWEEN_BLOCK]; /* a pixel each, channel c in bits 8 c .. 8 c + 7 */
-    uint8_t out[4][BETWEEN_BLOCK];
+    int32_t inside[BETWEEN_BLOCK];
+    int32_t at[4][BETWEEN_BLOCK];                                  /* where each row of taps begins, bytes */
+    uint32_t of_pixel[BETWEEN_BLOCK][4], tap[4][4][BETWEEN_BLOCK]; /* [row of taps][channel]: see between_four */
+    uint8_t out[4][LANES_BLOCK];
 } between_block;
 
-/* An image, or one plane of it. */
-typedef struct between_plane {
-    const uint8_t *in;
-    uint8_t *out;
-    int64_t in_row, out_row;
+/* An image, or planes of one. */
+typedef struct between_image {
+    const uint8_t *in[4];
+    uint8_t *out[4];
+    int planes;
+    int64_t out_row;
+    int32_t in_row;
     int width, height;
-    int size;     /* bytes of a pixel, 1..4 */
-    int64_t last; /* where the pixel lies after which memory may end */
+    int32_t last; /* the last byte from which BETWEEN_BYTES may be read */
     const uint8_t *fill;
-} between_plane;
+} between_image;
 
 /* mot_warp_between for n pixels of row y from x on. Outside the image the position is cut to it, and is not used. */
 static inline int between_positions(const mot_warp_plan *plan, int x, int y, int n, between_block *b)
@@ -47,105 +53,185 @@ static inline int between_positions(const mot_warp_plan *plan, int x, int y, int
         b->j[k] = whole_y - (safe_y < (double)whole_y);
         b->dx[k] = safe_x - (double)b->i[k];
         b->dy[k] = safe_y - (double)b->j[k];
-        b->inside[k] = (uint8_t)inside;
+        b->inside[k] = inside;
         any |= inside;
     }
     return any;
 }
 
-/* The pixel at `at`. Three bytes are read as four, from one byte before where nothing may lie behind. */
-static inline uint32_t between_load(const between_plane *p, int64_t at, int size)
+/* Bytes that between_four reads. */
+#define BETWEEN_BYTES 16
+#define BETWEEN_CUT INT32_MIN
+
+/* Four neighbouring pixels: the bytes of channel c, the left one's lowest, in four[c]. A bilinear warp uses two. */
+CONSTANTS void between_four(const uint8_t *in, int size, uint32_t *four)
 {
-    uint32_t v = 0;
-    if (size == 3) {
-        const int back = at == p->last;
-        memcpy(&v, p->in + at - back, 4);
-        return v >> (8 * back);
+    if (size == 1) {
+        memcpy(four, in, 4);
+        return;
     }
-    memcpy(&v, p->in + at, (size_t)size);
-    return v;
+#ifdef __AVX2__
+    const __m128i to_channels = size == 2   ? _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, -1, -1, -1, -1, -1, -1, -1, -1)
+                                : size == 3 ? _mm_setr_epi8(0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, -1, -1, -1, -1)
+                                            : _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m128i taps = _mm_loadu_si128((const __m128i *)(const void *)in);
+    _mm_storeu_si128((__m128i *)(void *)four, _mm_shuffle_epi8(taps, to_channels));
+#else
+    for (int c = 0; c < size; c++) {
+        four[c] = 0;
+        for (int u = 0; u < 4; u++)
+            four[c] |= (uint32_t)in[u * size + c] << (8 * u);
+    }
+#endif
 }
 
-static inline void between_fetch(const between_plane *p, int n, int reach, int size, between_block *b)
+/* The same where the image ends: column i of the first tap may lie outside. */
+static void between_four_cut(const between_image *p, const uint8_t *in_row, int i, int side, int size, uint32_t *four)
 {
-    const int side = 2 * reach; /* taps along each direction: i - reach + 1 .. i + reach */
-    for (int k = 0; k < n; k++) {
-        int64_t column[4];
-        for (int u = 0; u < side; u++)
-            column[u] = (int64_t)mot_warp_clamp(b->i[k] + u - reach + 1, p->width) * size;
-        for (int v = 0; v < side; v++) {
-            const int64_t row = mot_warp_clamp(b->j[k] + v - reach + 1, p->height) * p->in_row;
-            for (int u = 0; u < side; u++)
-                b->tap[v * side + u][k] = between_load(p, row + column[u], size);
+    for (int c = 0; c < size; c++)
+        four[c] = 0;
+    for (int u = 0; u < side; u++)
+        for (int c = 0; c < size; c++)
+            four[c] |= (uint32_t)in_row[(int64_t)mot_warp_clamp(i + u, p->width) * size + c] << (8 * u);
+}
+
+/* Where the block's rows of taps begin, or BETWEEN_CUT where a row cannot be read as it lies. Outside the image
+ * anything is read, and is not used. */
+CONSTANTS void between_places(const between_image *p, int v, int side, int size, between_block *b)
+{
+    const int before = side / 2 - 1, height = p->height;
+    const uint32_t columns = p->width < side ? 0 : (uint32_t)(p->width - side + 1);
+    const int32_t in_row = p->in_row, last = p->last;
+    int32_t *places = b->at[v];
+    MOT_LANES
+    for (int k = 0; k < BETWEEN_BLOCK; k++) {
+        const int i = b->inside[k] ? b->i[k] - before : 0;
+        const int32_t at = mot_warp_clamp(b->j[k] - before + v, height) * in_row + i * size;
+        const int32_t whole = (uint32_t)i < columns ? at : BETWEEN_CUT;
+        places[k] = whole <= last ? whole : BETWEEN_CUT;
+    }
+}
+
+CONSTANTS void between_fetch(const between_image *p, int plane, int n, int side, int size, between_block *b)
+{
+    const uint8_t *in = p->in[plane];
+    for (int v = 0; v < side; v++) {
+        for (int k = 0; k < n; k++) {
+            uint32_t *four = size == 1 ? &b->tap[v][0][k] : b->of_pixel[k];
+            if (b->at[v][k] != BETWEEN_CUT)
+                between_four(in + b->at[v][k], size, four);
+            else
+                between_four_cut(p, in + mot_warp_clamp(b->j[k] - side / 2 + 1 + v, p->height) * (int64_t)p->in_row,
+                                 b->i[k] - side / 2 + 1, side, size, four);
         }
+        for (int c = 0; c < size && size > 1; c++)
+            for (int k = 0; k < BETWEEN_BLOCK; k++)
+                b->tap[v][c][k] = b->of_pixel[k][c];
     }
 }
 
-/* Channel c of a tap, premultiplied by the tap's last channel when the image has alpha. */
-static inline uint8_t between_sample(uint32_t tap, int c, int alpha)
+/* Tap u of row v of channel c, premultiplied by the last channel when the image has alpha. */
+CONSTANTS int between_sample(const between_block *b, int v, int u, int c, int alpha, int k)
 {
-    const uint8_t v = (uint8_t)(tap >> (8 * c));
-    return alpha >= 0 && c < alpha ? mot_premultiply(v, (uint8_t)(tap >> (8 * alpha))) : v;
+    const int sample = b->tap[v][c][k] >> (8 * u) & 255;
+    return c < alpha ? mot_premultiply((uint8_t)sample, (uint8_t)(b->tap[v][alpha][k] >> (8 * u))) : sample;
 }
 
-static inline void between_bilinear(between_block *b, int c, int alpha)
+CONSTANTS double between_linear(const between_block *b, int v, int c, int alpha, int k)
+{
+    const int left = between_sample(b, v, 0, c, alpha, k), right = between_sample(b, v, 1, c, alpha, k);
+    return (double)left + (double)(right - left) * b->dx[k];
+}
+
+CONSTANTS double between_cubic(const between_block *b, int v, int c, int alpha, int k)
+{
+    const int v1 = between_sample(b, v, 0, c, alpha, k), v2 = between_sample(b, v, 1, c, alpha, k);
+    const int v3 = between_sample(b, v, 2, c, alpha, k), v4 = between_sample(b, v, 3, c, alpha, k);
+    return mot_warp_cubic(v1, v2, v3, v4, b->dx[k]);
+}
+
+/* Channel c of the block. As int first: where bytes and doubles meet in a loop, GCC takes it 64 doubles at a time, and
+ * no register is left. */
+CONSTANTS void between_bilinear(const between_block *b, int c, int alpha, int32_t *value)
 {
     MOT_LANES
-    for (int k = 0; k < BETWEEN_BLOCK; k++)
-        b->out[c][k] = mot_warp_bilinear(between_sample(b->tap[0][k], c, alpha), between_sample(b->tap[1][k], c, alpha),
-                                         between_sample(b->tap[2][k], c, alpha), between_sample(b->tap[3][k], c, alpha),
-                                         b->dx[k], b->dy[k]);
+    for (int k = 0; k < BETWEEN_BLOCK; k++) {
+        const double top = between_linear(b, 0, c, alpha, k), bottom = between_linear(b, 1, c, alpha, k);
+        value[k] = (int32_t)(top + (bottom - top) * b->dy[k]);
+    }
 }
 
-static inline double between_cubic(const between_block *b, int row, int c, int alpha, int k)
-{
-    return mot_warp_cubic(
-        between_sample(b->tap[4 * row][k], c, alpha), between_sample(b->tap[4 * row + 1][k], c, alpha),
-        between_sample(b->tap[4 * row + 2][k], c, alpha), between_sample(b->tap[4 * row + 3][k], c, alpha), b->dx[k]);
-}
-
-static inline void between_bicubic(between_block *b, int c, int alpha)
+CONSTANTS void between_bicubic(const between_block *b, int c, int alpha, int32_t *value)
 {
     MOT_LANES
-    for (int k = 0; k < BETWEEN_BLOCK; k++)
-        b->out[c][k] = mot_warp_bicubic(between_cubic(b, 0, c, alpha, k), between_cubic(b, 1, c, alpha, k),
+    for (int k = 0; k < BETWEEN_BLOCK; k++) {
+        const double v = mot_warp_cubic(between_cubic(b, 0, c, alpha, k), between_cubic(b, 1, c, alpha, k),
                                         between_cubic(b, 2, c, alpha, k), between_cubic(b, 3, c, alpha, k), b->dy[k]);
+        const double low = v > 0.0 ? v : 0.0;
+        value[k] = (int32_t)(low < 255.0 ? low : 255.0);
+    }
 }
 
-static inline void between_block_done(const between_plane *p, const between_block *b, int n, uint8_t *out, int size,
-                                      int alpha)
+CONSTANTS void between_blend(between_block *b, int side, int c, int alpha)
 {
-    for (int k = 0; k < n; k++, out += size)
-        for (int c = 0; c < size; c++) {
-            const uint8_t v = b->inside[k] ? b->out[c][k] : p->fill[c];
-            const uint8_t a = alpha < 0 ? 255 : b->inside[k] ? b->out[alpha][k] : p->fill[alpha];
-            out[c] = c < alpha ? mot_unpremultiply(v, a) : v;
-        }
+    int32_t value[BETWEEN_BLOCK];
+    if (side == 2)
+        between_bilinear(b, c, alpha, value);
+    else
+        between_bicubic(b, c, alpha, value);
+    for (int k = 0; k < BETWEEN_BLOCK; k++)
+        b->out[c][k] = (uint8_t)value[k];
 }
 
-/* `size` and `alpha` (its channel, or -1) are constants where this is called, so that each case is a loop of its own.
- */
-static inline void between_rows(const between_plane *p, const mot_warp_plan *plan, int size, int alpha)
+CONSTANTS void between_put(between_block *b, int n, const uint8_t *fill, int size, int alpha, uint8_t *out)
+{
+    for (int c = 0; c < size; c++) {
+        const uint8_t outside = fill[c];
+        for (int k = 0; k < BETWEEN_BLOCK; k++)
+            b->out[c][k] = b->inside[k] ? b->out[c][k] : outside;
+    }
+    for (int c = 0; c < alpha; c++)
+        for (int k = 0; k < BETWEEN_BLOCK; k++) {
+            /* mot_unpremultiply: the quotient in float is on the same side of every whole number */
+            const int v = b->out[c][k], a = b->out[alpha][k];
+            const int quotient = (int)((float)(255 * v) / (float)(a > 0 ? a : 1));
+            const int clipped = quotient < 255 ? quotient : 255;
+            b->out[c][k] = (uint8_t)(a > 0 ? clipped : v);
+        }
+    if (size == 1)
+        memcpy(out, b->out[0], (size_t)n);
+    else
+        lanes_merge((const uint8_t(*)[LANES_BLOCK])b->out, size, (size_t)n, out);
+}
+
+CONSTANTS void between_rows(const between_image *p, const mot_warp_plan *plan, int side, int size, int alpha)
 {
     between_block b;
     memset(&b, 0, sizeof b);
     for (int y = 0; y < p->height; y++)
         for (int x = 0; x < p->width; x += BETWEEN_BLOCK) {
             const int n = p->width - x < BETWEEN_BLOCK ? p->width - x : BETWEEN_BLOCK;
-            if (between_positions(plan, x, y, n, &b)) {
-                if (plan->path == MOT_WARP_BILINEAR) {
-                    between_fetch(p, n, 1, size, &b);
-                    for (int c = 0; c < size; c++)
-                        between_bilinear(&b, c, alpha);
-                } else {
-                    between_fetch(p, n, 2, size, &b);
-                    for (int c = 0; c < size; c++)
-                        between_bicubic(&b, c, alpha);
-                }
+            const int any = between_positions(plan, x, y, n, &b);
+            if (any)
+                for (int v = 0; v < side; v++)
+                    between_places(p, v, side, size, &b);
+            for (int plane = 0; plane < p->planes; plane++) {
+                if (any)
+                    between_fetch(p, plane, n, side, size, &b);
+                for (int c = 0; c < size && any; c++)
+                    between_blend(&b, side, c, alpha);
+                between_put(&b, n, p->fill + plane, size, alpha, p->out[plane] + y * p->out_row + (int64_t)x * size);
             }
-            between_block_done(p, &b, n, p->out + y * p->out_row + (int64_t)x * size, size, alpha);
         }
 }
+
+#define BETWEEN_CASE(size, alpha) \
+    case size: \
+        if (plan.path == MOT_WARP_BILINEAR) \
+            between_rows(&p, &plan, 2, size, alpha); \
+        else \
+            between_rows(&p, &plan, 4, size, alpha); \
+        break;
 
 static void warp_between(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
 {
@@ -157,29 +243,27 @@ static void warp_between(const mot_view *src, const mot_view *dst, const mot_ste
     }
     const int planes = src->pixel == 1 ? src->channels : 1, size = src->channels / planes;
     const int has_alpha = mot_color_channels(src->channels) != src->channels;
-    if ((has_alpha && planes > 1) || (int64_t)src->width * src->height < 2) {
+    const int64_t row = (int64_t)src->width * size, rows = (src->height - 1) * src->row;
+    if ((has_alpha && planes > 1) || (rows < 0 ? -rows : rows) + row > INT32_MAX) {
         mot_cpu_find(&mot_rows_reference, &steps[0], src, dst)->run(src, dst, steps, count, scratch);
         return;
     }
+    between_image p = { .planes = planes,
+                        .in_row = (int32_t)src->row,
+                        .out_row = dst->row,
+                        .width = src->width,
+                        .height = src->height,
+                        .last = (int32_t)((rows > 0 ? rows : 0) + row - BETWEEN_BYTES),
+                        .fill = steps[0].fill };
     for (int c = 0; c < planes; c++) {
-        const between_plane p = { .in = src->data + c * src->channel,
-                                  .out = dst->data + c * dst->channel,
-                                  .in_row = src->row,
-                                  .out_row = dst->row,
-                                  .width = src->width,
-                                  .height = src->height,
-                                  .size = size,
-                                  .last = (src->row > 0 ? (src->height - 1) * src->row : 0) +
-                                          (int64_t)(src->width - 1) * size,
-                                  .fill = steps[0].fill + c };
-        if (size == 1)
-            between_rows(&p, &plan, 1, -1);
-        else if (size == 2)
-            between_rows(&p, &plan, 2, 1);
-        else if (size == 3)
-            between_rows(&p, &plan, 3, -1);
-        else
-            between_rows(&p, &plan, 4, 3);
+        p.in[c] = src->data + c * src->channel;
+        p.out[c] = dst->data + c * dst->channel;
+    }
+    switch (size) {
+        BETWEEN_CASE(1, -1)
+        BETWEEN_CASE(2, 1)
+        BETWEEN_CASE(3, -1)
+        BETWEEN_CASE(4, 3)
     }
 }
 

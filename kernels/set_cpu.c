@@ -46,7 +46,7 @@ static const mot_cpu_row rows[] = {
     ROW(WARP, warp_nearest, .op = MOT_OP_SHEAR_Y, MOVE, .cost = 2000),
     ROW(WARP, warp_nearest, .op = MOT_OP_AFFINE, MOVE, .cost = 1900),
     ROW(WARP, warp_nearest, .op = -1, MOVE, .cost = 700),
-    ROW(WARP, warp_between, .op = -1, .interpolation = MOTLEY_BILINEAR, .cost = 17000),
-    ROW(WARP, warp_between, .op = -1, .interpolation = MOTLEY_BICUBIC, .cost = 56000),
+    ROW(WARP, warp_between, .op = -1, .interpolation = MOTLEY_BILINEAR, .cost = 10000),
+    ROW(WARP, warp_between, .op = -1, .interpolation = MOTLEY_BICUBIC, .cost = 26000),
 };
 const mot_cpu_rows NAMED(mot_rows_, MOT_SET) = { TEXT(MOT_SET), rows, sizeof rows / sizeof rows[0] };
