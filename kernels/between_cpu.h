@@ -10,7 +10,7 @@
 
 /* Of what begins so, the arguments `side` (2 or 4 taps in each direction), `size` (bytes of a pixel), `alpha` (its
  * channel, or -1) and `c` (channel) are constants, so that each case is a loop of its own. */
-#define CONSTANTS __attribute__((always_inline)) static inline
+#define BETWEEN_INLINE __attribute__((always_inline)) static inline
 
 #define BETWEEN_BLOCK 64 /* pixels */
 
@@ -64,7 +64,7 @@ static inline int between_positions(const mot_warp_plan *plan, int x, int y, int
 #define BETWEEN_CUT INT32_MIN
 
 /* Four neighbouring pixels: the bytes of channel c, the left one's lowest, in four[c]. A bilinear warp uses two. */
-CONSTANTS void between_four(const uint8_t *in, int size, uint32_t *four)
+BETWEEN_INLINE void between_four(const uint8_t *in, int size, uint32_t *four)
 {
     if (size == 1) {
         memcpy(four, in, 4);
@@ -97,7 +97,7 @@ static void between_four_cut(const between_image *p, const uint8_t *in_row, int 
 
 /* Where the block's rows of taps begin, or BETWEEN_CUT where a row cannot be read as it lies. Outside the image
  * anything is read, and is not used. */
-CONSTANTS void between_places(const between_image *p, int v, int side, int size, between_block *b)
+BETWEEN_INLINE void between_places(const between_image *p, int v, int side, int size, between_block *b)
 {
     const int before = side / 2 - 1, height = p->height;
     const uint32_t columns = p->width < side ? 0 : (uint32_t)(p->width - side + 1);
@@ -112,7 +112,7 @@ CONSTANTS void between_places(const between_image *p, int v, int side, int size,
     }
 }
 
-CONSTANTS void between_fetch(const between_image *p, int plane, int n, int side, int size, between_block *b)
+BETWEEN_INLINE void between_fetch(const between_image *p, int plane, int n, int side, int size, between_block *b)
 {
     const uint8_t *in = p->in[plane];
     for (int v = 0; v < side; v++) {
@@ -131,19 +131,19 @@ CONSTANTS void between_fetch(const between_image *p, int plane, int n, int side,
 }
 
 /* Tap u of row v of channel c, premultiplied by the last channel when the image has alpha. */
-CONSTANTS int between_sample(const between_block *b, int v, int u, int c, int alpha, int k)
+BETWEEN_INLINE int between_sample(const between_block *b, int v, int u, int c, int alpha, int k)
 {
     const int sample = b->tap[v][c][k] >> (8 * u) & 255;
     return c < alpha ? mot_premultiply((uint8_t)sample, (uint8_t)(b->tap[v][alpha][k] >> (8 * u))) : sample;
 }
 
-CONSTANTS double between_linear(const between_block *b, int v, int c, int alpha, int k)
+BETWEEN_INLINE double between_linear(const between_block *b, int v, int c, int alpha, int k)
 {
     const int left = between_sample(b, v, 0, c, alpha, k), right = between_sample(b, v, 1, c, alpha, k);
     return (double)left + (double)(right - left) * b->dx[k];
 }
 
-CONSTANTS double between_cubic(const between_block *b, int v, int c, int alpha, int k)
+BETWEEN_INLINE double between_cubic(const between_block *b, int v, int c, int alpha, int k)
 {
     const int v1 = between_sample(b, v, 0, c, alpha, k), v2 = between_sample(b, v, 1, c, alpha, k);
     const int v3 = between_sample(b, v, 2, c, alpha, k), v4 = between_sample(b, v, 3, c, alpha, k);
@@ -152,7 +152,7 @@ CONSTANTS double between_cubic(const between_block *b, int v, int c, int alpha, 
 
 /* Channel c of the block. As int first: where bytes and doubles meet in a loop, GCC takes it 64 doubles at a time, and
  * no register is left. */
-CONSTANTS void between_bilinear(const between_block *b, int c, int alpha, int32_t *value)
+BETWEEN_INLINE void between_bilinear(const between_block *b, int c, int alpha, int32_t *value)
 {
     MOT_LANES
     for (int k = 0; k < BETWEEN_BLOCK; k++) {
@@ -161,7 +161,7 @@ CONSTANTS void between_bilinear(const between_block *b, int c, int alpha, int32_
     }
 }
 
-CONSTANTS void between_bicubic(const between_block *b, int c, int alpha, int32_t *value)
+BETWEEN_INLINE void between_bicubic(const between_block *b, int c, int alpha, int32_t *value)
 {
     MOT_LANES
     for (int k = 0; k < BETWEEN_BLOCK; k++) {
@@ -172,7 +172,7 @@ CONSTANTS void between_bicubic(const between_block *b, int c, int alpha, int32_t
     }
 }
 
-CONSTANTS void between_blend(between_block *b, int side, int c, int alpha)
+BETWEEN_INLINE void between_blend(between_block *b, int side, int c, int alpha)
 {
     int32_t value[BETWEEN_BLOCK];
     if (side == 2)
@@ -183,7 +183,7 @@ CONSTANTS void between_blend(between_block *b, int side, int c, int alpha)
         b->out[c][k] = (uint8_t)value[k];
 }
 
-CONSTANTS void between_put(between_block *b, int n, const uint8_t *fill, int size, int alpha, uint8_t *out)
+BETWEEN_INLINE void between_put(between_block *b, int n, const uint8_t *fill, int size, int alpha, uint8_t *out)
 {
     for (int c = 0; c < size; c++) {
         const uint8_t outside = fill[c];
@@ -204,7 +204,7 @@ CONSTANTS void between_put(between_block *b, int n, const uint8_t *fill, int siz
         lanes_merge((const uint8_t(*)[LANES_BLOCK])b->out, size, (size_t)n, out);
 }
 
-CONSTANTS void between_rows(const between_image *p, const mot_warp_plan *plan, int side, int size, int alpha)
+BETWEEN_INLINE void between_rows(const between_image *p, const mot_warp_plan *plan, int side, int size, int alpha)
 {
     between_block b;
     memset(&b, 0, sizeof b);
