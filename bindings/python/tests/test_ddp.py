@@ -14,6 +14,13 @@ if not torch.distributed.is_available():
     pytest.skip("this torch has no torch.distributed", allow_module_level=True)
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "examples/python/ddp.py"
+ENVIRONMENT = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+
+
+def as_rank(rank, ranks, port):
+    """The environment that torchrun would give a rank."""
+    return {**ENVIRONMENT, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks),
+            "RANK": str(rank), "LOCAL_RANK": str(rank)}
 
 
 @pytest.fixture(scope="module")
@@ -26,17 +33,14 @@ def run(tmp_path_factory):
         if key not in made:
             out = folder / f"{len(made)}"
             script = [str(SCRIPT), "--digests", str(out), *options]
-            env = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
             if torchrun:
                 launch = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(ranks)]
-                commands = [([sys.executable, *launch, *script], env)]
+                commands = [([sys.executable, *launch, *script], ENVIRONMENT)]
             else:
                 with socket.socket() as free:
                     free.bind(("127.0.0.1", 0))
                     port = free.getsockname()[1]
-                env.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE=str(ranks))
-                commands = [([sys.executable, *script], {**env, "RANK": str(r), "LOCAL_RANK": str(r)})
-                            for r in range(ranks)]
+                commands = [([sys.executable, *script], as_rank(r, ranks, port)) for r in range(ranks)]
             processes = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                          for command, env in commands]
             said = [process.communicate(timeout=120) for process in processes]
@@ -69,9 +73,8 @@ def test_no_thread_of_the_group_is_left():
     """One that lets go of a tensor while Python ends wants the GIL, does not get it, and the process aborts."""
     after = (f"import pathlib, runpy; runpy.run_path({str(SCRIPT)!r}, run_name='__main__');"
              "print('threads', *(p.read_text().strip() for p in pathlib.Path('/proc/self/task').glob('*/comm')))")
-    env = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", "WORLD_SIZE": "1",
-           "RANK": "0", "LOCAL_RANK": "0"}
-    done = subprocess.run([sys.executable, "-c", after], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", after], env=as_rank(0, 1, 0), capture_output=True, text=True,
+                          timeout=120)
     threads = done.stdout.rpartition("threads ")[2]
     assert done.returncode == 0 and threads and "gloo" not in threads, done
 
