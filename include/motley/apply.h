@@ -47,7 +47,7 @@ MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_s
 /** The optional last step, fused into the final write: out = (u8 / 255 - mean[c]) / std[c], cast and laid out.
  *  Each operation is rounded to binary32, then the result to the nearest of the output's type, ties to even: the same
  *  bits on every backend. A U8 output takes the bytes as they are. It shares no memory with src or dst, or is, as U8,
- * the same pixels. */
+ *  the same pixels. */
 typedef struct motley_output {
     motley_batch batch;     /* dtype U8, F32, F16 or BF16; one size; strides as wanted. data NULL: not used */
     float mean[4], std[4];  /* per channel, on the 0..1 scale; std 0 means 1 */
