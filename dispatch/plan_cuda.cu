@@ -67,9 +67,9 @@ static __device__ int find_bucket(const mot_step *steps, int count, const mot_cu
         const mot_cuda_op op = ops[step.op];
         if (step.arg.flags & MOT_ARG_IDENTITY)
             continue;
-        const bool begins = !mot_pass_takes(&form, op.shape) || place == MOT_OP_COUNT;
-        const bool between = op.shape == MOTLEY_SHAPE_WARP && step.interpolation != MOTLEY_NEAREST &&
-                             !(step.arg.flags & MOT_ARG_WHOLE);
+        const int shape = mot_pass_shape(op.shape, &step);
+        const bool begins = !mot_pass_takes(&form, shape) || place == MOT_OP_COUNT;
+        const bool between = shape != op.shape;
         cost += op.cost + (begins ? MOT_COST_PASS : 0) + (between ? MOT_COST_BETWEEN : 0);
         place = min(place, (int)op.place);
     }

@@ -127,16 +127,25 @@ MOT_FN void mot_warp_double_start(const mot_warp_plan *plan, double *x, double *
     *y = (plan->m[5] + plan->m[4] * 0.5) + plan->m[3] * 0.5;
 }
 
-/* BILINEAR, BICUBIC: the sample up and left of where output (x, y) reads, and how far on it lies. False: outside. */
+/* BILINEAR, BICUBIC: where the output with its centre at (xc, yc) reads, counted in samples from the first one's
+ * centre. False: outside. */
+MOT_FN int mot_warp_position(const mot_warp_plan *plan, double xc, double yc, double *in_x, double *in_y)
+{
+    *in_x = (plan->m[0] * xc + plan->m[1] * yc) + plan->m[2];
+    *in_y = (plan->m[3] * xc + plan->m[4] * yc) + plan->m[5];
+    if (!(*in_x >= 0.0 && *in_x < (double)plan->width && *in_y >= 0.0 && *in_y < (double)plan->height))
+        return 0;
+    *in_x -= 0.5;
+    *in_y -= 0.5;
+    return 1;
+}
+
+/* The sample up and left of where output (x, y) reads, and how far on it lies. False: outside. */
 MOT_FN int mot_warp_between(const mot_warp_plan *plan, int x, int y, int *i, int *j, double *dx, double *dy)
 {
-    const double xc = x + 0.5, yc = y + 0.5;
-    double in_x = (plan->m[0] * xc + plan->m[1] * yc) + plan->m[2];
-    double in_y = (plan->m[3] * xc + plan->m[4] * yc) + plan->m[5];
-    if (!(in_x >= 0.0 && in_x < (double)plan->width && in_y >= 0.0 && in_y < (double)plan->height))
+    double in_x, in_y;
+    if (!mot_warp_position(plan, x + 0.5, y + 0.5, &in_x, &in_y))
         return 0;
-    in_x -= 0.5;
-    in_y -= 0.5;
     *i = (int)floor(in_x);
     *j = (int)floor(in_y);
     *dx = in_x - (double)*i;
@@ -157,13 +166,17 @@ MOT_FN uint8_t mot_warp_bilinear(uint8_t p00, uint8_t p10, uint8_t p01, uint8_t 
     return (uint8_t)(top + (bottom - top) * dy);
 }
 
+MOT_FN double mot_warp_polynomial(double p1, double p2, double p3, double p4, double d)
+{
+    return p1 + d * (p2 + d * (p3 + d * p4));
+}
+
 MOT_FN double mot_warp_cubic(double v1, double v2, double v3, double v4, double d)
 {
-    const double p1 = v2;
     const double p2 = -v1 + v3;
     const double p3 = (2.0 * (v1 - v2) + v3) - v4;
     const double p4 = ((-v1 + v2) - v3) + v4;
-    return p1 + d * (p2 + d * (p3 + d * p4));
+    return mot_warp_polynomial(v2, p2, p3, p4, d);
 }
 
 /* From the four rows' results, each a mot_warp_cubic of four samples. */

@@ -8,8 +8,8 @@
 #define MOT_ENGINE_CUH
 
 #include "kernels/blur.h"
+#include "kernels/cuda/between.cuh"
 #include "kernels/cuda/group.cuh"
-#include "kernels/cuda/spatial.cuh"
 #include "kernels/cuda/tile.h"
 #include "kernels/output.h"
 #include "motley/op.h"
@@ -40,6 +40,7 @@ struct engine {
     unsigned long long band[MOT_BANDS]; /* barriers of an image that is loaded as a whole ... */
     uint32_t phase;                     /* ... what they are at ... */
     int all_here;                       /* ... and whether they need not be asked any more */
+    int shape[MOT_WINDOW]; /* of the steps, as a pass sees it: mot_pass_shape; -1: it changes nothing */
     int all_steps; /* of the sample */
     int spare;     /* where in the box there is room for the image between two passes; 0: there is none */
     uint8_t *to;   /* where a pass that knows the whole image writes, */
@@ -270,6 +271,7 @@ template <int FORMAT> static __device__ __noinline__ void fill_tile(int items)
     const mot_tile t = e.tile;
     int *const columns = (int *)(e.in.data + planes_of(FORMAT) * e.in.plane), *const rows = columns + (t.x1 - t.x0);
     const bool warp = mot_shape_of(op) == MOTLEY_SHAPE_WARP, scale = warp && e.plan.path == MOT_WARP_SCALE;
+    const bool sums = warp && e.plan.path == MOT_WARP_DOUBLE;
     if (scale && t.x0 < t.x1 && t.y0 < t.y1)
         scale_tables(e.plan, t, columns, rows);
     for_quads(t, [&](int x, int y) {
@@ -281,9 +283,10 @@ template <int FORMAT> static __device__ __noinline__ void fill_tile(int items)
                          px);
         } else if (e.plan.path == MOT_WARP_FIXED) {
             warp_fixed(e.plan, taps, e.fill, x, y, px);
+        } else if (!scale && !sums) {
+            warp_between_quad(e.plan, taps, channels, e.fill, e.premultiplied, x, y, px);
         } else {
-            const bool sums = e.plan.path == MOT_WARP_DOUBLE; /* they begin anew for each group of four */
-            double in_x = 0, in_y = 0;
+            double in_x = 0, in_y = 0; /* sums begin anew for each group of four */
             if (sums) {
                 mot_warp_double_start(&e.plan, &in_x, &in_y);
                 for (int row = 0; row < y; row++)
@@ -295,18 +298,11 @@ template <int FORMAT> static __device__ __noinline__ void fill_tile(int items)
                 px[i] = 0;
                 if (x + i >= t.x1)
                     continue;
-                if (!scale && !sums) {
-                    px[i] = warp_between(e.plan, taps, channels, e.fill, x + i, y);
-                } else {
-                    const int column = scale ? columns[x + i - t.x0] : mot_warp_index(in_x, e.src.width);
-                    const int row = scale ? rows[y - t.y0] : mot_warp_index(in_y, e.src.height);
-                    px[i] = column >= 0 && row >= 0 ? taps(column, row) : e.fill;
-                }
+                const int column = scale ? columns[x + i - t.x0] : mot_warp_index(in_x, e.src.width);
+                const int row = scale ? rows[y - t.y0] : mot_warp_index(in_y, e.src.height);
+                px[i] = column >= 0 && row >= 0 ? taps(column, row) : e.fill;
             }
         }
-        if (e.premultiplied)
-            for (int i = 0; i < 4; i++)
-                px[i] = unpremultiplied(px[i], channels);
         box_write<FORMAT>(e.in, x, y, px);
     });
 }

@@ -255,7 +255,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
                 mot_output_bits((uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
 #ifdef MOT_CLUSTERS
     if (fits || slabs) {
-        const whole_way way = plan_steps(e.all_steps, one_pass && !e.spare, in_place);
+        const whole_way way = plan_steps(e.all_steps, one_pass && !e.spare, in_place, !GROUP);
         if (way == WAY_WHOLE) { /* nothing is kept in registers until after it: the loops would lack them */
             if (GROUP)
                 run_slab<FORMAT>(job.plain);

@@ -5,8 +5,8 @@
  * of them; an op that moves pixels writes another. Point, colour and erase ops, and the tables that statistics lead to,
  * wait in a chain, which the next pass applies to each pixel that it reads. */
 #include "kernels/blur.h"
+#include "kernels/cuda/between.cuh"
 #include "kernels/cuda/large.h"
-#include "kernels/cuda/spatial.cuh"
 #include "kernels/output.h"
 #include "motley/op.h"
 

@@ -4,10 +4,19 @@
 #define MOT_CUDA_PASSES_H
 
 #include "augmentations/op.h"
+#include "motley/image.h"
 #include "motley/op.h"
 
 /* What a pass has taken so far: nothing that moves pixels; a warp, and nothing after it; more. */
 typedef enum mot_pass_form { MOT_PASS_STILL, MOT_PASS_WARP, MOT_PASS_FULL } mot_pass_form;
+
+/* What a step is to a pass: a warp that interpolates reads neighbours, as the stencil does. */
+MOT_FN int mot_pass_shape(int shape, const mot_step *step)
+{
+    const int between =
+        shape == MOTLEY_SHAPE_WARP && step->interpolation != MOTLEY_NEAREST && !(step->arg.flags & MOT_ARG_WHOLE);
+    return between ? MOTLEY_SHAPE_STENCIL : shape;
+}
 
 /* Takes one more op, of this shape, into the pass. 0: it does not fit, and is the first of another. */
 MOT_FN int mot_pass_takes(mot_pass_form *form, int shape)

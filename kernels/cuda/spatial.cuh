@@ -69,56 +69,6 @@ DEVICE void warp_fixed(const mot_warp_plan &plan, const TAPS &taps, uint32_t fil
     }
 }
 
-template <class TAPS>
-DEVICE uint32_t warp_between(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill, int x, int y)
-{
-    int i, j;
-    double dx, dy;
-    if (!mot_warp_between(&plan, x, y, &i, &j, &dx, &dy))
-        return fill;
-    uint32_t out = 0;
-    if (plan.path == MOT_WARP_BILINEAR) {
-        const int i0 = mot_warp_clamp(i, plan.width), i1 = mot_warp_clamp(i + 1, plan.width);
-        const int j0 = mot_warp_clamp(j, plan.height), j1 = mot_warp_clamp(j + 1, plan.height);
-        const uint32_t p00 = taps(i0, j0), p10 = taps(i1, j0), p01 = taps(i0, j1), p11 = taps(i1, j1);
-        for (int c = 0; c < channels; c++)
-            out |= (uint32_t)mot_warp_bilinear((uint8_t)byte_of(p00, c), (uint8_t)byte_of(p10, c),
-                                               (uint8_t)byte_of(p01, c), (uint8_t)byte_of(p11, c), dx, dy)
-                   << (8 * c);
-        return out;
-    }
-    uint32_t tap[4][4];
-#pragma unroll
-    for (int row = 0; row < 4; row++)
-#pragma unroll
-        for (int column = 0; column < 4; column++)
-            tap[row][column] =
-                taps(mot_warp_clamp(i - 1 + column, plan.width), mot_warp_clamp(j - 1 + row, plan.height));
-    for (int c = 0; c < channels; c++) {
-        double row[4];
-#pragma unroll
-        for (int r = 0; r < 4; r++)
-            row[r] = mot_warp_cubic(byte_of(tap[r][0], c), byte_of(tap[r][1], c), byte_of(tap[r][2], c),
-                                    byte_of(tap[r][3], c), dx);
-        out |= (uint32_t)mot_warp_bicubic(row[0], row[1], row[2], row[3], dy) << (8 * c);
-    }
-    return out;
-}
-
-/* Four neighbouring outputs, one after the other: together they would need too many registers. */
-template <class TAPS>
-DEVICE void warp_between_quad(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill,
-                              bool premultiplied, int x, int y, uint32_t px[4])
-{
-#pragma unroll 1
-    for (int i = 0; i < 4; i++) {
-        uint32_t v = warp_between(plan, taps, channels, fill, x + i, y);
-        if (premultiplied)
-            v = unpremultiplied(v, channels);
-        px[0] = px[1], px[1] = px[2], px[2] = px[3], px[3] = v;
-    }
-}
-
 /* Sums of bytes 0 and 2, and of bytes 1 and 3, side by side in 16 bits each. */
 struct word_sum {
     uint32_t even, odd;

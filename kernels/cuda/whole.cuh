@@ -4,7 +4,7 @@
  * The image is loaded in bands; every loop over its pixels takes them in the order in which they arrive, and the last
  * loop of a pass writes to memory what it has made: loading, computing and writing overlap. A thread works on a quad,
  * four neighbouring pixels, which it keeps as the words that they lie in. Images that only a group of CTAs holds go by
- * slab.cuh; what neither can do (interpolation, blur, images with gaps) is left to the engine. */
+ * slab.cuh; what neither can do (blur, alpha, images with gaps) is left to the engine. */
 #ifndef MOT_WHOLE_CUH
 #define MOT_WHOLE_CUH
 
@@ -24,7 +24,7 @@
 #define MOT_EARLY_BANDS 1
 
 /* Where a loop takes quads from, and where to. */
-enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_STENCIL };
+enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_BETWEEN, QUAD_STENCIL };
 enum whole_sink { TO_BOX, TO_IMAGE, TO_OUTPUT };
 
 /* Whether the image lies in one piece that bulk copies can take, whole quads in every row. */
@@ -294,6 +294,22 @@ DEVICE int last_row_read(const mot_warp_plan &plan, int first, int last)
     return min(max(((int32_t)plan.fixed[5] + right + below) >> 16, 0), plan.height - 1);
 }
 
+/* The last row that a warp which interpolates may read for them. */
+DEVICE int last_row_between(const mot_warp_plan &plan, int first, int last)
+{
+    const double right = fmax(plan.m[3] * plan.width, 0.0), below = fmax(plan.m[4] * first, plan.m[4] * (last + 1));
+    return min((int)fmin(fmax(plan.m[5] + right + below, 0.0), (double)plan.height) + 3, plan.height - 1);
+}
+
+/* The whole image in shared memory. */
+template <int FORMAT> DEVICE box whole_box()
+{
+    box all;
+    all.data = box_memory();
+    box_place<FORMAT>(all, 0, 0, e.width, e.height);
+    return all;
+}
+
 /* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last if two. The
  * chain's first items come before a warp: they are for what it reads, and not for what it fills. GROUP: for slab.cuh; a
  * function has the registers that all its callers leave, so that those of groups have theirs. */
@@ -301,6 +317,7 @@ template <int FORMAT, int SOURCE, int SINK, bool GROUP = false>
 static __device__ __noinline__ void walk(int items, int at, int before, int first_items)
 {
     const bool blocks = SOURCE == QUAD_GATHERED_STEEP;
+    const int unrolled = SOURCE == QUAD_BETWEEN ? 1 : MOT_STRIP / 32;
     const bool gathers = SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TWICE || blocks;
     const int lane = threadIdx.x & 31, width = e.width, height = e.height, across = width / 4, quads = across * height;
     const uint32_t rows_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
@@ -325,9 +342,13 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
                     bottom = 4 * __umulhi(last / 32, block_rows_per_block) + 3;
                 last = (max(last_row_read(plan, top, bottom), bottom) + 1) * across - 1;
             }
+            if (SOURCE == QUAD_BETWEEN) {
+                const int top = __umulhi(first, rows_per_quad), bottom = __umulhi(last, rows_per_quad);
+                last = (max(last_row_between(plan, top, bottom), bottom) + 1) * across - 1;
+            }
             wait_quads(a, SOURCE == QUAD_GATHERED_TWICE ? INT_MAX : last);
         }
-#pragma unroll
+#pragma unroll(unrolled)
         for (int part = 0; part < MOT_STRIP; part += 32) {
             int q = first + part + lane, y = __umulhi(q, rows_per_quad), column = q - y * across;
             int at_byte = 4 * lane < 3 * (quads - first - part) ? 12 * (first + part) + 16 * lane : -1;
@@ -352,6 +373,13 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
                         break;
                     apply_item<FORMAT>(e.work, k, 3, 4 * column, y, px);
                 }
+                pack<FORMAT>(px, words);
+            } else if (SOURCE == QUAD_BETWEEN) {
+                uint32_t px[4] = { 0, 0, 0, 0 };
+                const box all = whole_box<FORMAT>();
+                if (q < quads)
+                    warp_between_quad(plan, box_taps<FORMAT>{ all }, colors_of<FORMAT>(3), fill_word(step), false,
+                                      4 * column, y, px);
                 pack<FORMAT>(px, words);
             } else if (SOURCE == QUAD_ITSELF || y == 0 || y >= height - 1) {
                 if (q < quads)
@@ -518,8 +546,8 @@ template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
 
 /* ---- a sample ---- */
 
-/* What mot_warp_make_plan() makes of step `s`, a warp that reads the nearest samples, by the threads of a warp
- * together: one alone would keep the image waiting. False: it reads in a way that gather_quad() does not know. */
+/* What mot_warp_make_plan() makes of step `s`, a warp, by the threads of a warp together: one alone would keep the image
+ * waiting. False: it reads in a way that is not known here. */
 static __device__ __noinline__ bool plan_step(int s)
 {
     const mot_step &step = e.step[s];
@@ -527,20 +555,24 @@ static __device__ __noinline__ bool plan_step(int s)
     mot_warp warp;
     mot_warp_matrix(step.op, width, height, &step.arg, &warp);
     const double *const m = warp.m;
-    if (!warp.whole && step.interpolation != MOTLEY_NEAREST)
-        return false;
+    const bool between = !warp.whole && step.interpolation != MOTLEY_NEAREST;
     uint32_t number = mot_warp_fixed_number(m, lane < 6 ? lane : 0);
-    bool fits = mot_warp_corner_fits(m, lane & 1 ? width : 0, lane & 2 ? height : 0);
-    if (m[1] == 0 && m[3] == 0) {
+    bool fits = between || mot_warp_corner_fits(m, lane & 1 ? width : 0, lane & 2 ? height : 0);
+    if (m[1] == 0 && m[3] == 0 && !between) {
         const bool rows = lane >= 3;
         uint32_t by, from;
         fits = fixed_scale(rows ? m[4] : m[0], rows ? m[5] + m[4] * 0.5 : m[2] + m[0] * 0.5, rows ? height : width, &by,
                            &from);
         number = lane == 0 || lane == 4 ? by : lane == 2 || lane == 5 ? from : 0;
     }
-    if (lane < 6)
+    if (lane < 6) {
         e.plans[s].fixed[lane] = number;
+        e.plans[s].m[lane] = m[lane];
+    }
     if (lane == 0) {
+        e.plans[s].path = !between                                ? MOT_WARP_FIXED
+                          : step.interpolation == MOTLEY_BILINEAR ? MOT_WARP_BILINEAR
+                                                                  : MOT_WARP_BICUBIC;
         e.plans[s].width = width;
         e.plans[s].height = height;
     }
@@ -551,17 +583,21 @@ static __device__ __noinline__ bool plan_step(int s)
 enum whole_way { WAY_NONE, WAY_WHOLE, WAY_ENGINE };
 
 /* Finds that out, and makes the plans of the steps that warp: for all threads, with a barrier. */
-DEVICE whole_way plan_steps(int steps, bool one_pass, bool in_place)
+DEVICE whole_way plan_steps(int steps, bool one_pass, bool in_place, bool may_interpolate)
 {
     bool fits = steps <= MOT_WINDOW, more = false; /* more than one pass */
     bool nothing = in_place && fits;
     mot_pass_form form = MOT_PASS_STILL;
     for (int s = 0; s < min(steps, MOT_WINDOW); s++) {
-        const int shape = mot_shape_of(e.step[s].op);
-        if (e.step[s].arg.flags & MOT_ARG_IDENTITY)
+        const int shape = mot_shape_of(e.step[s].op), in_pass = mot_pass_shape(shape, &e.step[s]);
+        const bool still = e.step[s].arg.flags & MOT_ARG_IDENTITY;
+        if (threadIdx.x == s)
+            e.shape[s] = still ? -1 : in_pass;
+        if (still)
             continue;
         nothing = false;
-        more |= !mot_pass_takes(&form, shape);
+        more |= !mot_pass_takes(&form, in_pass);
+        fits &= may_interpolate || shape == in_pass;
         fits &= shape != MOTLEY_SHAPE_BLUR;
         if (shape == MOTLEY_SHAPE_WARP && threadIdx.x / 32 == s % (blockDim.x / 32))
             fits &= plan_step(s);
@@ -584,6 +620,8 @@ DEVICE void walk_to(int items, bool stencil, int spatial, int before, int first_
         walk<FORMAT, QUAD_ITSELF, SINK>(items, 0, 0, 0);
     else if (stencil)
         walk<FORMAT, QUAD_STENCIL, SINK>(items, spatial, 0, 0);
+    else if (e.plans[spatial].path != MOT_WARP_FIXED)
+        walk<FORMAT, QUAD_BETWEEN, SINK>(items, spatial, 0, 0);
     else if (before >= 0)
         walk<FORMAT, QUAD_GATHERED_TWICE, SINK>(items, spatial, before, first_items);
     else if (is_steep(spatial))
@@ -601,8 +639,8 @@ template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
     int first_items = 0;           /* of the chain, before a warp */
     for (; at < e.steps; at++) {
         const mot_step &step = e.step[at];
-        const int shape = mot_shape_of(step.op);
-        if (step.arg.flags & MOT_ARG_IDENTITY)
+        const int shape = e.shape[at];
+        if (shape < 0)
             continue;
         if (!mot_pass_takes(&form, shape))
             break;
@@ -611,13 +649,14 @@ template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
             first_items = chain.items;
             chain.open = false;
         }
-        if ((is_spatial(step.op) || shape == MOTLEY_SHAPE_STATS) && chain.items > 0 && !joins) {
+        const bool moves = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_STENCIL;
+        if ((moves || shape == MOTLEY_SHAPE_STATS) && chain.items > 0 && !joins) {
             __syncthreads();
             walk<FORMAT, QUAD_ITSELF, TO_BOX>(chain.items, 0, 0, 0);
             loop_ended();
             chain = chain_state{};
         }
-        if (is_spatial(step.op)) {
+        if (moves) {
             before = spatial;
             spatial = at;
         } else if (shape == MOTLEY_SHAPE_STATS) {

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Warps that interpolate, one output pixel at a time, from any source of taps. A row's four taps lie in a word for each
+ * channel, and what the polynomials of kernels/warp.h have of them, small whole numbers, are dot products of that word
+ * with the bytes of another. Whole numbers become doubles, and doubles whole numbers, by sums with powers of two: they
+ * are as exact as conversions, and conversions are slow. */
+#ifndef MOT_BETWEEN_CUH
+#define MOT_BETWEEN_CUH
+
+#include "kernels/cuda/spatial.cuh"
+
+/* What polynomials count the taps v1 to v4 with, from the lowest byte up; the first is for both. */
+#define MOT_TAP_HERE 0x00000100u
+#define MOT_LINE_SLOPE 0x0001FF00u
+#define MOT_CUBIC_P2 0x000100FFu
+#define MOT_CUBIC_P3 0xFF01FE02u
+#define MOT_CUBIC_P4 0x01FF01FFu
+
+struct tap_counts {
+    uint32_t of[4]; /* CUBIC: of p1 to p4; else of the tap and the slope */
+};
+
+template <bool CUBIC> DEVICE tap_counts counts_of_taps()
+{
+    return CUBIC ? tap_counts{ { MOT_TAP_HERE, MOT_CUBIC_P2, MOT_CUBIC_P3, MOT_CUBIC_P4 } }
+                 : tap_counts{ { MOT_TAP_HERE, MOT_LINE_SLOPE, 0, 0 } };
+}
+
+/* The sum of a word's bytes, each as often as a signed byte of `counts` says. */
+DEVICE double dot(uint32_t bytes, uint32_t counts)
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    uint32_t low; /* of 2^52 + 2^31 + the sum */
+    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(low) : "r"(bytes), "r"(counts), "r"(0x80000000u));
+    return __hiloint2double(0x43300000, (int)low) - 4503601774854144.0;
+#else
+    int sum = 0;
+    for (int i = 0; i < 4; i++)
+        sum += (int)byte_of(bytes, i) * (int8_t)byte_of(counts, i);
+    return sum;
+#endif
+}
+
+/* floor(v) of |v| < 2^31, as a number and as a double. */
+DEVICE int floor_of(double v, double *whole)
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    const double big = 6755399441055744.0, moved = __dadd_rd(v, big); /* 3 x 2^51 */
+    *whole = moved - big;
+    return __double2loint(moved);
+#else
+    *whole = floor(v);
+    return (int)*whole;
+#endif
+}
+
+/* A channel of one row or column, `d` on from the second of its four taps. */
+template <bool CUBIC> DEVICE double along(uint32_t taps, const tap_counts &counts, double d)
+{
+    const double p1 = dot(taps, counts.of[0]), p2 = dot(taps, counts.of[1]);
+    return CUBIC ? mot_warp_polynomial(p1, p2, dot(taps, counts.of[2]), dot(taps, counts.of[3]), d) : p1 + p2 * d;
+}
+
+/* As mot_warp_bicubic() and mot_warp_bilinear() end. */
+DEVICE uint32_t to_byte(double v)
+{
+    double whole;
+    return (uint32_t)min(max(floor_of(v, &whole), 0), 255);
+}
+
+/* ---- taps ---- */
+
+/* Four pixels' words to a word for each channel. */
+DEVICE void by_channel(const uint32_t px[4], uint32_t of[4])
+{
+    pack_planes(px, of);
+    of[3] = __byte_perm(__byte_perm(px[0], px[1], 0x0073), __byte_perm(px[2], px[3], 0x0073), 0x5410);
+}
+
+/* Where to read the row's taps from i - 1 on, so that all four lie in what there is. */
+template <int FORMAT> DEVICE int first_of_four(const box_taps<FORMAT> &taps, int i)
+{
+    return min(max(i - 1, taps.from.x0), taps.from.x0 + taps.from.width - 4);
+}
+
+template <int FORMAT> DEVICE int first_of_four(const image_taps<FORMAT> &taps, int i)
+{
+    return max(min(i - 1, taps.view.width - 4), 0);
+}
+
+/* The four pixels of row y from x on. */
+template <int FORMAT> DEVICE void row_of_four(const box_taps<FORMAT> &taps, int x, int y, uint32_t of[4])
+{
+    const box &b = taps.from;
+    const int at = (y - b.y0) * b.pitch + (x - b.x0) * pixel_bytes(FORMAT);
+    const uint32_t *const w = (const uint32_t *)(b.data + (at & ~3));
+    if (FORMAT == MOT_FORMAT_RGB) { /* its last word may be the four bytes after the box */
+        const uint32_t w1 = w[1], w2 = w[2];
+        const uint32_t first = __funnelshift_r(w[0], w1, at * 8), second = __funnelshift_r(w1, w2, at * 8);
+        const uint32_t third = __funnelshift_r(w2, w[3], at * 8);
+        of[0] = __byte_perm(__byte_perm(first, second, 0x0630), third, 0x5210);
+        of[1] = __byte_perm(__byte_perm(first, second, 0x0741), third, 0x6210);
+        of[2] = __byte_perm(__byte_perm(first, second, 0x0052), third, 0x7410);
+    } else if (FORMAT == MOT_FORMAT_PLANES || FORMAT == MOT_FORMAT_GREY) {
+#pragma unroll
+        for (int c = 0; c < planes_of(FORMAT); c++)
+            of[c] = __funnelshift_r(w[c * b.plane / 4], w[c * b.plane / 4 + 1], at * 8);
+    } else {
+        const uint32_t px[4] = { w[0], w[1], w[2], w[3] };
+        by_channel(px, of);
+    }
+}
+
+template <int FORMAT> DEVICE void row_of_four(const image_taps<FORMAT> &taps, int x, int y, uint32_t of[4])
+{
+    uint32_t px[4];
+    for (int k = 0; k < 4; k++)
+        px[k] = taps(min(x + k, taps.view.width - 1), y);
+    by_channel(px, of);
+}
+
+/* Counts for the four pixels from `first` on, where the taps i - 1 to i + 2 are cut to a row of `width`. */
+DEVICE uint32_t counts_at_edge(uint32_t counts, int i, int first, int width)
+{
+    uint32_t low = 0, high = 0; /* the pixels 0 and 2, and 1 and 3, 16 bits each */
+    for (int k = 0; k < 4; k++) {
+        const int pixel = mot_warp_clamp(i - 1 + k, width) - first;
+        const uint32_t here = byte_of(counts, k) << (16 * (pixel >> 1));
+        low += pixel & 1 ? 0 : here;
+        high += pixel & 1 ? here : 0;
+    }
+    return (low & 0x00FF00FFu) | (high & 0x00FF00FFu) << 8;
+}
+
+/* ---- pixels ---- */
+
+/* One between the four of a row or a column. */
+template <bool CUBIC>
+DEVICE uint32_t pixel_along(const uint32_t of[4], const tap_counts &counts, double d, int channels)
+{
+    uint32_t out = 0;
+#pragma unroll
+    for (int c = 0; c < 4; c++)
+        if (c < channels)
+            out |= to_byte(along<CUBIC>(of[c], counts, d)) << (8 * c);
+    return out;
+}
+
+/* The output with its centre at (xc, yc). Where it lies on a row or a column of samples, the others count nothing. */
+template <bool CUBIC, class TAPS>
+DEVICE uint32_t warp_between(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill, double xc,
+                             double yc)
+{
+    double in_x, in_y, left, above;
+    if (!mot_warp_position(&plan, xc, yc, &in_x, &in_y))
+        return fill;
+    const int i = floor_of(in_x, &left), j = floor_of(in_y, &above);
+    const double dx = in_x - left, dy = in_y - above;
+    const int rows = CUBIC ? 4 : 2, first_row = CUBIC ? j - 1 : j;
+    tap_counts counts = counts_of_taps<CUBIC>();
+    uint32_t of[4], out = 0;
+    if (dx == 0 && dy != 0) {
+        uint32_t px[4];
+#pragma unroll
+        for (int r = 0; r < 4; r++)
+            px[r] = CUBIC || r == 1 || r == 2 ? taps(i, mot_warp_clamp(j - 1 + r, plan.height)) : 0;
+        by_channel(px, of);
+        return pixel_along<CUBIC>(of, counts, dy, channels);
+    }
+    const int first = first_of_four(taps, i);
+    if (i < 1 || i + 2 >= plan.width)
+        for (int k = 0; k < (CUBIC ? 4 : 2); k++)
+            counts.of[k] = counts_at_edge(counts.of[k], i, first, plan.width);
+    if (dy == 0) {
+        row_of_four(taps, first, j, of);
+        return pixel_along<CUBIC>(of, counts, dx, channels);
+    }
+    uint32_t row[rows][4];
+#pragma unroll
+    for (int r = 0; r < rows; r++)
+        row_of_four(taps, first, mot_warp_clamp(first_row + r, plan.height), row[r]);
+#pragma unroll
+    for (int c = 0; c < 4; c++)
+        if (c < channels) {
+            double v[rows];
+#pragma unroll
+            for (int r = 0; r < rows; r++)
+                v[r] = along<CUBIC>(row[r][c], counts, dx);
+            const double end =
+                CUBIC ? mot_warp_cubic(v[0], v[1], v[rows - 2], v[rows - 1], dy) : v[0] + (v[1] - v[0]) * dy;
+            out |= to_byte(end) << (8 * c);
+        }
+    return out;
+}
+
+/* Four neighbouring outputs from (x, y) on, one after the other: together they would need too many registers. */
+template <class TAPS>
+DEVICE void warp_between_quad(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill,
+                              bool premultiplied, int x, int y, uint32_t px[4])
+{
+    const double yc = y + 0.5;
+    double xc = x + 0.5;
+#pragma unroll 1
+    for (int i = 0; i < 4; i++, xc++) {
+        uint32_t v = plan.path == MOT_WARP_BICUBIC ? warp_between<true>(plan, taps, channels, fill, xc, yc)
+                                                   : warp_between<false>(plan, taps, channels, fill, xc, yc);
+        if (premultiplied)
+            v = unpremultiplied(v, channels);
+        px[0] = px[1], px[1] = px[2], px[2] = px[3], px[3] = v;
+    }
+}
+
+#endif
