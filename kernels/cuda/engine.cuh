@@ -29,9 +29,10 @@ struct engine {
     int box_x, box_y, box_width, box_height;
     int source;      /* source_kind of a spatial op */
     mot_cut cut[2];  /* the image into slabs, and into blocks */
-    mot_warp_plan plans[MOT_WINDOW]; /* of the steps */
+    mot_warp_plan plans[MOT_WINDOW]; /* of the steps ... */
+    mot_warp warp[MOT_WINDOW];       /* ... and what they are made from */
     int strided, strided_work; /* src, work are read as MOT_FORMAT_STRIDED */
-    int output_dtype;
+    int output_dtype, output_form; /* and the output_form of whole.cuh */
     int box_bytes, stage_bytes;
     int premultiplied;
     int spatial;   /* the spatial op's place in `step` */
@@ -41,7 +42,7 @@ struct engine {
     uint32_t phase;                     /* ... what they are at ... */
     int all_here;                       /* ... and whether they need not be asked any more */
     int shape[MOT_WINDOW]; /* of the steps, as a pass sees it: mot_pass_shape; -1: it changes nothing */
-    int all_steps; /* of the sample */
+    int sample, all_steps; /* which it is, and how many steps it has */
     int spare;     /* where in the box there is room for the image between two passes; 0: there is none */
     uint8_t *to;   /* where a pass that knows the whole image writes, */
     int64_t to_plane; /* and from one plane to the next */

@@ -107,8 +107,8 @@ template <int FORMAT, bool OUTPUT> DEVICE void write_pass(const pass_state &p)
 }
 
 /* Runs all steps of one sample; the first `here` are in the window. */
-template <int FORMAT>
-static __device__ __noinline__ void run_sample(bool plain, const mot_step *steps, int count, int here)
+template <int FORMAT, bool OUTPUT>
+static __device__ __noinline__ void run_sample(const mot_step *steps, int count, int here)
 {
     pass_state p = {};
     int at = 0;
@@ -123,12 +123,12 @@ static __device__ __noinline__ void run_sample(bool plain, const mot_step *steps
             group_sync();
             blur_lines<FORMAT>(skip, true, false);
             at += skip + 1;
-            last = at == count && plain;
+            last = at == count && !OUTPUT;
         } else {
             at += take_steps<FORMAT>(p, here);
             last = at == count;
-            if (last && !plain)
-                write_pass<FORMAT, true>(p);
+            if (OUTPUT && last)
+                write_pass<FORMAT, OUTPUT>(p);
             else if (p.source != FROM_BOX || !write_box<FORMAT>(p.chain.items, last))
                 write_pass<FORMAT, false>(p);
         }
@@ -171,7 +171,29 @@ DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
     return after < (uint32_t)job.mixed ? job.first_wave + after * job.mix % job.mixed : place;
 }
 
-template <int FORMAT, bool GROUP>
+/* The sample's steps, by the engine. */
+template <int FORMAT, bool OUTPUT> static __device__ __noinline__ void run_by_engine(const mot_cuda_job &job)
+{
+    const int sample = e.sample;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        e.work_view = view_of(job.work, job.channels, sample);
+        e.strided = 0;
+        e.strided_work = FORMAT != MOT_FORMAT_STRIDED && job.work_strided;
+        for (int blocks = 0; blocks < 2; blocks++) {
+            e.cut[blocks] = job.cut[blocks];
+            if (job.src.images)
+                e.cut[blocks] = mot_cut_of(group_size(), e.src.width, e.src.height, blocks);
+        }
+    }
+    arrival_make(e.load);
+    wait_for_draws(); /* the steps are read again */
+    run_sample<FORMAT, OUTPUT>(job.steps + (int64_t)sample * job.max_steps, e.all_steps, e.steps);
+}
+
+/* GROUP: an image is a group's. OUTPUT: the result is of another type or layout than `work`. Kernels of their own, as the
+ * registers that one loop takes are not there for what calls the others. */
+template <int FORMAT, bool GROUP, bool OUTPUT>
 __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ mot_cuda_job job)
 {
     /* The first CTAs know their sample, and bring its image, while the draw kernel is still at work. */
@@ -187,26 +209,25 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     const mot_view work = view_of(job.work, job.channels, turn.sample);
     const mot_view output = view_of(job.output, job.channels, turn.sample);
     mot_view between = work; /* two passes */
-    const bool in_place = job.plain && src.data == work.data;
+    const bool in_place = !OUTPUT && src.data == work.data;
     if (!early && turn.steps == 0 && in_place)
         return;
     const uint32_t *const words = (const uint32_t *)steps;
     uint32_t word;
     if (!early) /* the steps are asked for before the image's bytes crowd the way */
         word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
-    bool fits = false, slabs = false, one_pass = true;
     int bands = 0, spare = 0;
 #ifdef MOT_CLUSTERS
-    const bool room = !job.plain && work.data == output.data;
+    const bool room = OUTPUT && work.data == output.data;
     if (room)
         between = room_in_output<FORMAT>(src, output, job.output_dtype);
     const int image = src.width * src.height * job.channels;
     spare = 2 * image <= job.box_bytes ? image : 0;
-    one_pass = (job.work_strided && !room) || !in_one_piece<FORMAT>(between);
-    fits = !GROUP && FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED &&
-           in_one_piece<FORMAT>(src) && !(one_pass && job.plain);
-    slabs = GROUP && FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED && !one_pass &&
-            in_slabs<FORMAT>(src, job.box_bytes);
+    const bool one_pass = (job.work_strided && !room) || !in_one_piece<FORMAT>(between);
+    const bool fits = !GROUP && FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED &&
+                      in_one_piece<FORMAT>(src) && (OUTPUT || !one_pass);
+    const bool slabs = GROUP && FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED && !one_pass &&
+                       in_slabs<FORMAT>(src, job.box_bytes);
     if (slabs)
         make_bands(src.width / 4 * (slab_rows(src.height) + 2));
     if (fits) {
@@ -234,13 +255,17 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         e.src = src;
         e.phase = 0;
         e.all_here = 0;
-        if (!job.plain) {
+        if (OUTPUT) {
             e.output = output;
             e.output_dtype = job.output_dtype;
+#ifdef MOT_CLUSTERS
+            e.output_form = output_form_of(output, job.output_dtype);
+#endif
         }
     }
     static_assert(MOT_WINDOW * STEP_WORDS <= MOT_LEAST_THREADS, "a word of the steps for each thread");
     if (threadIdx.x == 0) {
+        e.sample = turn.sample;
         e.all_steps = turn.steps;
         e.steps = min(turn.steps, MOT_WINDOW);
     }
@@ -249,7 +274,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     __syncthreads();
     if (early && threadIdx.x == 0)
         job.ready[place] = 0;
-    if (!job.plain)
+    if (OUTPUT)
         for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
             output_table()[i >> 8][i & 255] =
                 mot_output_bits((uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
@@ -258,52 +283,43 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         const whole_way way = plan_steps(e.all_steps, one_pass && !e.spare, in_place, !GROUP);
         if (way == WAY_WHOLE) { /* nothing is kept in registers until after it: the loops would lack them */
             if (GROUP)
-                run_slab<FORMAT>(job.plain);
+                run_slab<FORMAT, OUTPUT>();
             else
-                run_whole<FORMAT>(job.plain);
+                run_whole<FORMAT, OUTPUT>();
             wait_for_draws(); /* what comes after this kernel counts on the draw kernel's end as well */
             return;
         }
         if (fits) {
-            arriving a = arriving_of(src.width / 4 * src.height);
+            arriving a = arriving_of(e.width / 4 * e.height);
             wait_quads(a, INT_MAX);
         }
-        wait_for_draws();
-        if (way == WAY_NONE)
+        if (way == WAY_NONE) {
+            wait_for_draws();
             return;
-    }
-#endif
-    if (threadIdx.x == 0) {
-        e.src = src;
-        e.work_view = work;
-        e.strided = 0;
-        e.strided_work = FORMAT != MOT_FORMAT_STRIDED && job.work_strided;
-        for (int blocks = 0; blocks < 2; blocks++) {
-            e.cut[blocks] = job.cut[blocks];
-            if (job.src.images)
-                e.cut[blocks] = mot_cut_of(group_size(), src.width, src.height, blocks);
         }
     }
-    arrival_make(e.load);
-    wait_for_draws(); /* the steps are read again */
-    run_sample<FORMAT>(job.plain, steps, e.all_steps, e.steps);
+#endif
+    run_by_engine<FORMAT, OUTPUT>(job);
 }
 
 typedef void kernel_function(mot_cuda_job);
 
-/* [an image is a group's][format] */
-static kernel_function *const kernels[2][MOT_FORMATS] = {
-    { image_kernel<MOT_FORMAT_GREY, false>, image_kernel<MOT_FORMAT_RGB, false>, image_kernel<MOT_FORMAT_PLANES, false>,
-      image_kernel<MOT_FORMAT_RGBA, false>, image_kernel<MOT_FORMAT_STRIDED, false> },
-    { image_kernel<MOT_FORMAT_GREY, true>, image_kernel<MOT_FORMAT_RGB, true>, image_kernel<MOT_FORMAT_PLANES, true>,
-      image_kernel<MOT_FORMAT_RGBA, true>, image_kernel<MOT_FORMAT_STRIDED, true> },
-};
+#define OF_FORMATS(GROUP, OUTPUT) \
+    { \
+        image_kernel<MOT_FORMAT_GREY, GROUP, OUTPUT>, image_kernel<MOT_FORMAT_RGB, GROUP, OUTPUT>, \
+            image_kernel<MOT_FORMAT_PLANES, GROUP, OUTPUT>, image_kernel<MOT_FORMAT_RGBA, GROUP, OUTPUT>, \
+            image_kernel<MOT_FORMAT_STRIDED, GROUP, OUTPUT>, \
+    }
+
+/* [an image is a group's][there is an output][format] */
+static kernel_function *const kernels[2][2][MOT_FORMATS] = { { OF_FORMATS(false, false), OF_FORMATS(false, true) },
+                                                             { OF_FORMATS(true, false), OF_FORMATS(true, true) } };
 
 cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
 {
     cudaError_t error = cudaSuccess;
-    for (int group = 0; group < 2 && error == cudaSuccess; group++) {
-        const void *const kernel = (const void *)kernels[group][format];
+    for (int i = 0; i < 4 && error == cudaSuccess; i++) {
+        const void *const kernel = (const void *)kernels[i / 2][i % 2][format];
         error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      shared_bytes_max + MOT_ENGINE_BYTES);
         if (error == cudaSuccess)
@@ -329,5 +345,5 @@ cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format forma
     config.numAttrs = shape->early ? 2 : 0;
     mot_cuda_job copy = *job;
     void *arguments[] = { &copy };
-    return cudaLaunchKernelExC(&config, (const void *)kernels[shape->clusters > 1][format], arguments);
+    return cudaLaunchKernelExC(&config, (const void *)kernels[shape->clusters > 1][!job->plain][format], arguments);
 }

@@ -176,9 +176,7 @@ static __device__ __noinline__ void stencil_slab(int first_row, int rows, int im
             const int at_byte = 4 * lane < 3 * (quads - first) ? 12 * first + 16 * lane : -1;
             write_quads<FORMAT>(e.to, e.to_plane, q, quads, at_byte, words, stage);
         } else if (q < quads) {
-            uint32_t px[4];
-            unpack<FORMAT>(words, px);
-            store_output(e.output, e.output_dtype, output_table(), 4 * column, y, px);
+            write_output<FORMAT>(q, 4 * column, y, words);
         }
     }
 }
@@ -265,21 +263,18 @@ template <int FORMAT> static __device__ __noinline__ void spill(slab_state &s, i
 }
 
 /* The stencil that was put off, and the chain after it: it writes to where the image goes. */
-template <int FORMAT> static __device__ __noinline__ void do_stencil(slab_state &s, int image_height, bool output)
+template <int FORMAT, int SINK> static __device__ __noinline__ void do_stencil(slab_state &s, int image_height, bool last)
 {
     const int above = s.first > 0, below = s.first + s.rows < image_height;
     load_rows<FORMAT>(s, s.first - above, s.rows + above + below);
     arriving a = arriving_of(e.width / 4 * e.height);
     wait_quads(a, INT_MAX);
     group_sync();
-    if (output)
-        stencil_slab<FORMAT, TO_OUTPUT>(s.first, s.rows, image_height, s.chain.items, s.spatial);
-    else
-        stencil_slab<FORMAT, TO_IMAGE>(s.first, s.rows, image_height, s.chain.items, s.spatial);
+    stencil_slab<FORMAT, SINK>(s.first, s.rows, image_height, s.chain.items, s.spatial);
     s.chain = chain_state{};
     s.spatial = -1;
     s.here = false;
-    if (!output)
+    if (!last)
         begin_anew(s);
 }
 
@@ -300,7 +295,7 @@ DEVICE bool is_stencil(const slab_state &s)
 }
 
 /* All steps of a sample; e.height is the image's still. */
-template <int FORMAT> static __device__ __noinline__ void run_slab(bool plain)
+template <int FORMAT, bool OUTPUT> static __device__ __noinline__ void run_slab()
 {
     const int height = e.height, steps = e.steps;
     slab_state s = {};
@@ -313,7 +308,8 @@ template <int FORMAT> static __device__ __noinline__ void run_slab(bool plain)
         e.all_here = true; /* what there is */
         e.to = e.work_view.data + s.first * e.work_view.row;
         e.to_plane = e.work_view.channel;
-        e.output.data = (uint8_t *)e.output.data + s.first * e.output.row;
+        if (OUTPUT)
+            e.output.data += s.first * e.output.row;
     }
     __syncthreads();
     for (int at = 0; at < steps; at++) {
@@ -331,7 +327,7 @@ template <int FORMAT> static __device__ __noinline__ void run_slab(bool plain)
             chain_append(e.work, s.chain, CHAIN_ERASE, &step, rect, fill_word(step));
         } else if (shape == MOTLEY_SHAPE_STATS) {
             if (is_stencil(s))
-                do_stencil<FORMAT>(s, height, false);
+                do_stencil<FORMAT, TO_IMAGE>(s, height, false);
             else if (s.spatial >= 0)
                 do_warp<FORMAT>(s, height);
             flush_chain<FORMAT>(s);
@@ -346,7 +342,7 @@ template <int FORMAT> static __device__ __noinline__ void run_slab(bool plain)
                 s.before = s.spatial;
             } else {
                 if (is_stencil(s))
-                    do_stencil<FORMAT>(s, height, false);
+                    do_stencil<FORMAT, TO_IMAGE>(s, height, false);
                 else if (!warp || s.dirty || s.spatial >= 0 || s.chain.erases)
                     spill<FORMAT>(s, height);
                 s.first_items = s.chain.items;
@@ -355,15 +351,15 @@ template <int FORMAT> static __device__ __noinline__ void run_slab(bool plain)
             s.spatial = at;
         }
     }
-    if (!plain && s.spilled) /* the output may lie where other CTAs' rows are read */
+    if (OUTPUT && s.spilled) /* the output may lie where other CTAs' rows are read */
         s.others = true;
     if (is_stencil(s)) {
-        do_stencil<FORMAT>(s, height, !plain);
+        do_stencil<FORMAT, OUTPUT ? TO_OUTPUT : TO_IMAGE>(s, height, true);
         return;
     }
     if (s.spatial >= 0)
         do_warp<FORMAT>(s, height);
-    if (plain && s.dirty && s.chain.items == 0) {
+    if (!OUTPUT && s.dirty && s.chain.items == 0) {
         store_slab<FORMAT>(s);
         return;
     }
@@ -374,10 +370,7 @@ template <int FORMAT> static __device__ __noinline__ void run_slab(bool plain)
         wait_quads(a, INT_MAX);
     }
     let_others_read(s);
-    if (plain)
-        walk<FORMAT, QUAD_ITSELF, TO_IMAGE, true>(s.chain.items, 0, 0, 0);
-    else
-        walk<FORMAT, QUAD_ITSELF, TO_OUTPUT, true>(s.chain.items, 0, 0, 0);
+    walk<FORMAT, QUAD_ITSELF, OUTPUT ? TO_OUTPUT : TO_IMAGE, true>(s.chain.items, 0, 0, 0);
 }
 
 #endif

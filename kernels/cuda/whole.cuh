@@ -286,6 +286,64 @@ DEVICE void write_quads(uint8_t *to, int64_t plane, int q, int quads, int at, co
     }
 }
 
+/* ---- a fused output ---- */
+
+/* How it lies: rows without gaps, the samples of each channel side by side, or those of each pixel; or otherwise. */
+enum output_form { OUTPUT_ANY, OUTPUT_PLANES, OUTPUT_PIXELS };
+
+DEVICE output_form output_form_of(const mot_view &out, int dtype)
+{
+    const int64_t size = (int64_t)mot_dtype_bytes(dtype);
+    if (size == 1 || out.row != out.width * out.pixel || !aligned(out.data, 16))
+        return OUTPUT_ANY;
+    if (out.pixel == size && (out.channels == 1 || (out.channel & 15) == 0))
+        return OUTPUT_PLANES;
+    return out.pixel == size * out.channels && out.channel == size ? OUTPUT_PIXELS : OUTPUT_ANY;
+}
+
+/* What the output has for byte `i` of a word, by a table that begins at `table` in shared memory. */
+DEVICE uint32_t output_of(uint32_t table, uint32_t word, int i)
+{
+    return *(const uint32_t *)__cvta_shared_to_generic(__dp4a(word, 4u << (8 * i), table));
+}
+
+/* A quad to an output that lies at `out`: four samples of a channel and then, `next` bytes further, of the next one; or
+ * in the pixels' order. */
+template <int FORMAT, bool PLANES> DEVICE void write_fours(uint8_t *out, int64_t next, int dtype, const uint32_t w[3])
+{
+    const int channels = FORMAT == MOT_FORMAT_GREY ? 1 : 3;
+    const uint32_t tables = shared_address(output_table());
+#pragma unroll
+    for (int k = 0; k < channels; k++, out += next) {
+        uint32_t v[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int pixel = PLANES ? i : (4 * k + i) / channels, channel = PLANES ? k : (4 * k + i) % channels;
+            const int byte = FORMAT == MOT_FORMAT_RGB ? 3 * pixel + channel : 4 * channel + pixel;
+            v[i] = output_of(tables + 1024 * channel, w[byte / 4], byte % 4);
+        }
+        if (dtype == MOTLEY_F32)
+            *(uint4 *)out = make_uint4(v[0], v[1], v[2], v[3]);
+        else
+            *(uint2 *)out = make_uint2(__byte_perm(v[0], v[1], 0x5410), __byte_perm(v[2], v[3], 0x5410));
+    }
+}
+
+/* Writes quad `q`, the four pixels from (x, y) on, to the output. */
+template <int FORMAT> DEVICE void write_output(int q, int x, int y, const uint32_t w[3])
+{
+    const int dtype = e.output_dtype, four = dtype == MOTLEY_F32 ? 16 : 8;
+    if (e.output_form == OUTPUT_PLANES) {
+        write_fours<FORMAT, true>(e.output.data + (int64_t)q * four, e.output.channel, dtype, w);
+    } else if (e.output_form == OUTPUT_PIXELS) {
+        write_fours<FORMAT, false>(e.output.data + (int64_t)q * four * 3, four, dtype, w);
+    } else {
+        uint32_t px[4];
+        unpack<FORMAT>(w, px);
+        store_output(e.output, dtype, output_table(), x, y, px);
+    }
+}
+
 /* The last row that the warp reads for the output rows from `first` to `last`. */
 DEVICE int last_row_read(const mot_warp_plan &plan, int first, int last)
 {
@@ -393,14 +451,12 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
             if (SINK == TO_IMAGE) {
                 write_quads<FORMAT>(to, e.to_plane, q, quads, at_byte, words, stage);
             } else if (q < quads) {
-                uint32_t px[4];
                 if (SINK == TO_BOX) {
 #pragma unroll
                     for (int i = 0; i < MOT_WORDS(FORMAT); i++)
                         *quad_word<FORMAT>(quads, q, i) = words[i];
                 } else {
-                    unpack<FORMAT>(words, px);
-                    store_output(e.output, e.output_dtype, output_table(), 4 * column, y, px);
+                    write_output<FORMAT>(q, 4 * column, y, words);
                 }
             }
         }
@@ -535,8 +591,10 @@ template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
     else
         count_values<FORMAT, GROUP>();
     loop_ended();
+    MOT_ROLLED
     for (int i = threadIdx.x; i < 3 * 256 && needs == MOT_NEEDS_HISTOGRAM; i += blockDim.x) {
         uint32_t sum = 0;
+#pragma unroll 4
         for (int copy = 0; copy < copies; copy++)
             sum += stages()[i * copies + ((copy + i) & (copies - 1))]; /* lanes read different banks */
         e.partial[i >> 8][i & 255] = sum;
@@ -552,8 +610,10 @@ static __device__ __noinline__ bool plan_step(int s)
 {
     const mot_step &step = e.step[s];
     const int lane = threadIdx.x & 31, width = e.width, height = e.height;
-    mot_warp warp;
-    mot_warp_matrix(step.op, width, height, &step.arg, &warp);
+    mot_warp &warp = e.warp[s]; /* an array that is indexed by lane would lie in local memory, far from here */
+    if (lane == 0)
+        mot_warp_matrix(step.op, width, height, &step.arg, &warp);
+    __syncwarp();
     const double *const m = warp.m;
     const bool between = !warp.whole && step.interpolation != MOTLEY_NEAREST;
     uint32_t number = mot_warp_fixed_number(m, lane < 6 ? lane : 0);
@@ -631,7 +691,7 @@ DEVICE void walk_to(int items, bool stencil, int spatial, int before, int first_
 }
 
 /* Takes steps of the window from `at` on, as many as a pass can do, and does them. Returns the next. */
-template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
+template <int FORMAT, bool OUTPUT> DEVICE int whole_pass(int at)
 {
     chain_state chain = {};
     mot_pass_form form = MOT_PASS_STILL;
@@ -678,20 +738,19 @@ template <int FORMAT> DEVICE int whole_pass(int at, bool plain)
         e.to_plane = stays ? (int64_t)e.width * e.height : e.work_view.channel;
     }
     __syncthreads();
-    const bool output = at == e.steps && !plain;
     const bool stencil = spatial >= 0 && mot_shape_of(e.step[spatial].op) == MOTLEY_SHAPE_STENCIL;
-    if (output)
-        walk_to<FORMAT, TO_OUTPUT>(chain.items, stencil, spatial, before, first_items);
+    if (OUTPUT && at == e.steps)
+        walk_to<FORMAT, OUTPUT ? TO_OUTPUT : TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
     else
         walk_to<FORMAT, TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
     return at;
 }
 
 /* All steps of a sample whose image is on its way. */
-template <int FORMAT> DEVICE void run_whole(bool plain)
+template <int FORMAT, bool OUTPUT> DEVICE void run_whole()
 {
     for (int at = 0;;) {
-        at = whole_pass<FORMAT>(at, plain);
+        at = whole_pass<FORMAT, OUTPUT>(at);
         if (at == e.steps)
             return;
         if (e.spare > 0) {
@@ -710,7 +769,7 @@ template <int FORMAT> DEVICE void run_whole(bool plain)
             e.all_here = false;
         }
         __syncthreads();
-        if (!plain) { /* the output may be written over what is still to be loaded */
+        if (OUTPUT) { /* the output may be written over what is still to be loaded */
             arriving a = arriving_of(e.width / 4 * e.height);
             wait_quads(a, INT_MAX);
             loop_ended();
