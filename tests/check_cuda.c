@@ -366,43 +366,66 @@ static void check_policy_sizes(const char *name)
     backward_planes = 0;
 }
 
+typedef struct output_case {
+    motley_dtype dtype;
+    motley_layout from, to;
+    int with_dst;
+    size_t count;
+    int32_t width, height;
+    int channels;       /* 0: 3 */
+    int shift;          /* samples that the output lies past an aligned address */
+    const char *policy; /* NULL: rand_augment */
+} output_case;
+
 /* The fused last step: every type and both layouts, from both layouts, with and without a dst. */
-static void check_output(motley_dtype dtype, motley_layout from, motley_layout to, int with_dst, size_t N, int32_t W,
-                         int32_t H)
+static void check_output(output_case c)
 {
     static const size_t sizes[] = { 1, 4, 2, 2 };
-    enum { C = 3 };
-    const size_t SAMPLES = N * (size_t)W * (size_t)H * C;
+    const int C = c.channels ? c.channels : 3;
+    const size_t SAMPLES = c.count * (size_t)c.width * (size_t)c.height * (size_t)C,
+                 past = (size_t)c.shift * sizes[c.dtype];
     motley_policy *policy;
     motley_error error;
-    need(motley_policy_builtin("rand_augment", &policy, &error) == MOTLEY_OK, error.message);
-    const size_t bytes = SAMPLES * sizes[dtype];
+    need(motley_policy_builtin(c.policy ? c.policy : "rand_augment", &policy, &error) == MOTLEY_OK, error.message);
+    const size_t bytes = SAMPLES * sizes[c.dtype];
     uint8_t *host = malloc(SAMPLES), *wanted = calloc(1, bytes), *got = malloc(bytes), *work = malloc(SAMPLES);
     uint8_t *device, *device_out, *device_work;
     need(host && wanted && got && work, "no memory");
     need_cuda(cudaMalloc((void **)&device, SAMPLES), "cudaMalloc");
-    need_cuda(cudaMalloc((void **)&device_out, bytes), "cudaMalloc");
+    need_cuda(cudaMalloc((void **)&device_out, bytes + past), "cudaMalloc");
     need_cuda(cudaMalloc((void **)&device_work, SAMPLES), "cudaMalloc");
     uint64_t state = SEED;
     for (size_t i = 0; i < SAMPLES; i++)
         host[i] = (uint8_t)input_random(&state);
     need_cuda(cudaMemcpy(device, host, SAMPLES, cudaMemcpyHostToDevice), "cudaMemcpy");
-    motley_batch src = { .count = N, .channels = C, .layout = from, .data = host, .width = W, .height = H }, dst = src;
+    motley_batch src = { .count = c.count,
+                         .channels = C,
+                         .layout = c.from,
+                         .data = host,
+                         .width = c.width,
+                         .height = c.height },
+                 dst = src;
     motley_apply_params params = { .samples = { .seed = 5 },
-                                   .output = { .batch = { .count = N, .channels = C, .dtype = dtype, .layout = to,
-                                                          .data = wanted, .width = W, .height = H },
-                                               .mean = { 0.485f, 0.456f, 0.406f }, .std = { 0.229f, 0.224f, 0 } } };
-    char what[100];
-    snprintf(what, sizeof what, "output of dtype %d, layout %d to %d%s", (int)dtype, (int)from, (int)to,
-             with_dst ? " with dst" : "");
+                                   .output = { .batch = { .count = c.count,
+                                                          .channels = C,
+                                                          .dtype = c.dtype,
+                                                          .layout = c.to,
+                                                          .data = wanted,
+                                                          .width = c.width,
+                                                          .height = c.height },
+                                               .mean = { 0.485f, 0.456f, 0.406f },
+                                               .std = { 0.229f, 0.224f, 0 } } };
+    char what[160];
+    snprintf(what, sizeof what, "output of dtype %d, layout %d to %d, %d channels, %d past%s", (int)c.dtype,
+             (int)c.from, (int)c.to, C, c.shift, c.with_dst ? " with dst" : "");
     dst.data = work;
-    need_status(motley_apply(cpu, policy, &src, with_dst ? &dst : NULL, &params, &error), &error, what);
+    need_status(motley_apply(cpu, policy, &src, c.with_dst ? &dst : NULL, &params, &error), &error, what);
     src.data = device;
     dst.data = device_work;
-    params.output.batch.data = device_out;
-    need_status(motley_apply(cuda, policy, &src, with_dst ? &dst : NULL, &params, &error), &error, what);
-    need_cuda(cudaMemcpy(got, device_out, bytes, cudaMemcpyDeviceToHost), what);
-    cases += (long)N;
+    params.output.batch.data = device_out + past;
+    need_status(motley_apply(cuda, policy, &src, c.with_dst ? &dst : NULL, &params, &error), &error, what);
+    need_cuda(cudaMemcpy(got, device_out + past, bytes, cudaMemcpyDeviceToHost), what);
+    cases += (long)c.count;
     if (memcmp(got, wanted, bytes) != 0) {
         size_t at = 0;
         while (got[at] == wanted[at])
@@ -602,8 +625,13 @@ static void check_large(const char *only_op, const char *only_policy)
     const long before = failures;
     for (int dtype = MOTLEY_U8; dtype <= MOTLEY_BF16; dtype++)
         for (int layouts = 0; layouts < 8; layouts++)
-            check_output((motley_dtype)dtype, (motley_layout)(layouts & 1), (motley_layout)(layouts >> 1 & 1), layouts >> 2,
-                         6, 1303, 1201);
+            check_output((output_case){ .dtype = (motley_dtype)dtype,
+                                        .from = (motley_layout)(layouts & 1),
+                                        .to = (motley_layout)(layouts >> 1 & 1),
+                                        .with_dst = layouts >> 2,
+                                        .count = 6,
+                                        .width = 1303,
+                                        .height = 1201 });
     check_graph(3, 1300);
     report("output and capture, large images", before);
 }
@@ -686,15 +714,32 @@ int main(int argc, char **argv)
     if (!only_op && !only_policy && !huge) {
         for (int dtype = MOTLEY_U8; dtype <= MOTLEY_BF16 && !brief; dtype++)
             for (int layouts = 0; layouts < 8; layouts++) {
-                const motley_layout from = (motley_layout)(layouts & 1), to = (motley_layout)(layouts >> 1 & 1);
-                check_output((motley_dtype)dtype, from, to, layouts >> 2, 48, 70, 53);
-                check_output((motley_dtype)dtype, from, to, layouts >> 2, 300, 64, 48); /* in one piece, a CTA each */
-                check_output((motley_dtype)dtype, from, to, layouts >> 2, 10, 256, 192); /* a group of CTAs each */
+                const output_case any = { .dtype = (motley_dtype)dtype,
+                                          .from = (motley_layout)(layouts & 1),
+                                          .to = (motley_layout)(layouts >> 1 & 1),
+                                          .with_dst = layouts >> 2,
+                                          .count = 48,
+                                          .width = 70,
+                                          .height = 53 };
+                output_case one = any, group = any; /* in one piece: a CTA for each image, and several */
+                one.count = 300, one.width = 64, one.height = 48;
+                group.count = 10, group.width = 256, group.height = 192;
+                check_output(any);
+                for (one.shift = 0; one.shift < 2; one.shift++)
+                    for (one.channels = 1; one.channels <= 4; one.channels++)
+                        check_output(one);
+                one.shift = 0, one.channels = 3, one.policy = "timm_rand_m9_mstd05_inc1";
+                check_output(one);
+                for (group.channels = 1; group.channels <= 3; group.channels += 2)
+                    check_output(group);
             }
         if (brief) {
-            check_output(MOTLEY_F16, MOTLEY_HWC, MOTLEY_CHW, 0, 2, 160, 130);
-            check_output(MOTLEY_F16, MOTLEY_HWC, MOTLEY_CHW, 0, 24, 64, 48);
-            check_output(MOTLEY_F16, MOTLEY_HWC, MOTLEY_CHW, 0, 6, 256, 128);
+            check_output((output_case){
+                .dtype = MOTLEY_F16, .from = MOTLEY_HWC, .to = MOTLEY_CHW, .count = 2, .width = 160, .height = 130 });
+            check_output((output_case){
+                .dtype = MOTLEY_F16, .from = MOTLEY_HWC, .to = MOTLEY_CHW, .count = 24, .width = 64, .height = 48 });
+            check_output((output_case){
+                .dtype = MOTLEY_F16, .from = MOTLEY_HWC, .to = MOTLEY_CHW, .count = 6, .width = 256, .height = 128 });
         }
         check_graph(brief ? 4 : 40, brief ? 32 : 64);
         check_refusals();
