@@ -82,7 +82,7 @@ template <int FORMAT> DEVICE int first_of_four(const box_taps<FORMAT> &taps, int
     return min(max(i - 1, taps.from.x0), taps.from.x0 + taps.from.width - 4);
 }
 
-template <class TAPS> DEVICE int first_of_four(const TAPS &taps, int i)
+template <int FORMAT> DEVICE int first_of_four(const image_taps<FORMAT> &taps, int i)
 {
     return max(min(i - 1, taps.view.width - 4), 0);
 }
@@ -110,7 +110,7 @@ template <int FORMAT> DEVICE void row_of_four(const box_taps<FORMAT> &taps, int 
     }
 }
 
-template <class TAPS> DEVICE void row_of_four(const TAPS &taps, int x, int y, uint32_t of[4])
+template <int FORMAT> DEVICE void row_of_four(const image_taps<FORMAT> &taps, int x, int y, uint32_t of[4])
 {
     uint32_t px[4];
     for (int k = 0; k < 4; k++)

@@ -263,25 +263,12 @@ DEVICE void scale_tables(const mot_warp_plan &plan, const mot_tile &t, int *colu
     __syncthreads();
 }
 
-/* image_taps of code that is large where each tap has its own. */
-template <int FORMAT> static __device__ __noinline__ uint32_t far_tap(const image_taps<FORMAT> &taps, int x, int y)
-{
-    return taps(x, y);
-}
-
-template <int FORMAT> struct far_taps : image_taps<FORMAT> {
-    __device__ __forceinline__ uint32_t operator()(int x, int y) const
-    {
-        return far_tap<FORMAT>(*this, x, y);
-    }
-};
-
 /* Does the spatial op on the tile straight from the image, into the box, which then is the tile. For what cannot be
  * boxed: slow, and right. */
 template <int FORMAT> static __device__ __noinline__ void fill_tile(int items)
 {
     const int channels = channels_of(FORMAT, e.src), op = e.step[e.spatial].op;
-    const far_taps<FORMAT> taps = { { e.src, e.work, items, e.premultiplied != 0, e.strided != 0 } };
+    const image_taps<FORMAT> taps = { e.src, e.work, items, e.premultiplied != 0, e.strided != 0 };
     const mot_tile t = e.tile;
     int *const columns = (int *)(e.in.data + planes_of(FORMAT) * e.in.plane), *const rows = columns + (t.x1 - t.x0);
     const bool warp = mot_shape_of(op) == MOTLEY_SHAPE_WARP, scale = warp && e.plan.path == MOT_WARP_SCALE;

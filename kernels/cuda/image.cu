@@ -172,7 +172,7 @@ DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
 }
 
 /* The sample's steps, by the engine. */
-template <int FORMAT, bool OUTPUT> static __device__ __noinline__ void run_by_engine(const mot_cuda_job &job)
+template <int FORMAT, bool OUTPUT> DEVICE void run_by_engine(const mot_cuda_job &job)
 {
     const int sample = e.sample;
     __syncthreads();

@@ -144,7 +144,7 @@ template <int FORMAT> DEVICE void row_of_six(const box_taps<FORMAT> &taps, int x
     px[5] = taps(min(x + 4, width - 1), y);
 }
 
-template <class TAPS> DEVICE void row_of_six(const TAPS &taps, int x, int y, int width, uint32_t px[6])
+template <int FORMAT> DEVICE void row_of_six(const image_taps<FORMAT> &taps, int x, int y, int width, uint32_t px[6])
 {
     for (int i = 0; i < 6; i++)
         px[i] = taps(mot_warp_clamp(x - 1 + i, width), y);
