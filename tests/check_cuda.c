@@ -220,6 +220,38 @@ static void check_op(int op)
             }
 }
 
+/* An image whose last tile is a pixel wide, of which a steep warp reads the middle; what it would read for the pixels
+ * past the image's edge lies in the image as well, but a hundred rows further. */
+static void check_past_edge(void)
+{
+    static const double matrices[][6] = { { 0, 1, 0, -30, 0.3, 30 * 784 + 195 },
+                                          { 0, 1, 0, -100, 0.3, 100 * 784 + 195 } };
+    static const input_size size = { 785, 390 };
+    const int affine = motley_op_find("affine");
+    motley_error error;
+    for (int k = 0; k < 2 * 3; k++) {
+        batch *const src = calloc(1, sizeof *src);
+        need(src != NULL, "no memory");
+        add_image(src, INPUT_PACKED, size, 3);
+        uint8_t *const dense = malloc(src->buffer[0].size);
+        need(dense != NULL, "no memory");
+        input_fill((input_kind)0, SEED, size, 3, dense);
+        input_buffer_set(&src->buffer[0], dense);
+        free(dense);
+        send(src);
+        const motley_op_params params = { .interpolation = (motley_interpolation)(k / 2) };
+        const motley_batch host = { .count = 1, .channels = 3, .images = src->host };
+        const motley_batch device = { .count = 1, .channels = 3, .images = src->device };
+        const char *const what = "a steep warp of a narrow tile";
+        need_status(motley_op_apply(cpu, affine, matrices[k % 2], 6, &host, &host, &params, &error), &error, what);
+        need_status(motley_op_apply(cuda, affine, matrices[k % 2], 6, &device, &device, &params, &error), &error, what);
+        need_cuda(cudaDeviceSynchronize(), what);
+        same(src, what);
+        drop(src);
+        free(src);
+    }
+}
+
 /* Few images of each size at which the image kernel takes another number of threads (choose_shape in dispatch/cuda.c),
  * and of each kind of layout. The largest get a group of CTAs each, or one CTA in a batch that fills the device. */
 static void check_op_brief(int op)
@@ -742,6 +774,7 @@ int main(int argc, char **argv)
                 .dtype = MOTLEY_F16, .from = MOTLEY_HWC, .to = MOTLEY_CHW, .count = 6, .width = 256, .height = 128 });
         }
         check_graph(brief ? 4 : 40, brief ? 32 : 64);
+        check_past_edge();
         check_refusals();
     }
     printf("%ld images compared, %ld failures\n", cases, failures);

@@ -516,7 +516,8 @@ DEVICE void find_box(const mot_tile &t, int op, int width, int height)
         const int between = e.plan.path != MOT_WARP_FIXED;
         double low_x = 1e30, low_y = 1e30, high_x = -1e30, high_y = -1e30;
         for (int corner = 0; corner < 4; corner++) {
-            const int x = corner & 1 ? t.x1 - 1 : t.x0, y = corner & 2 ? t.y1 - 1 : t.y0;
+            /* to the end of the last quad: what lies past the tile is worked out as well, and not written */
+            const int x = corner & 1 ? ((t.x1 + 3) & ~3) - 1 : t.x0, y = corner & 2 ? t.y1 - 1 : t.y0;
             double in_x, in_y;
             if (between) {
                 in_x = e.plan.m[0] * (x + 0.5) + e.plan.m[1] * (y + 0.5) + e.plan.m[2];
