@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Warps that interpolate, one output pixel at a time, from any source of taps. A row's four taps lie in a word for each
  * channel, and what the polynomials of kernels/warp.h have of them, small whole numbers, are dot products of that word
- * with the bytes of another. Whole numbers become doubles, and doubles whole numbers, by sums with powers of two: they
+ * with the bytes of another. Whole numbers become doubles, and doubles whole numbers, by sums with large ones: they
  * are as exact as conversions, and conversions are slow. */
 #ifndef MOT_BETWEEN_CUH
 #define MOT_BETWEEN_CUH
@@ -87,13 +87,13 @@ template <int FORMAT> DEVICE int first_of_four(const image_taps<FORMAT> &taps, i
     return max(min(i - 1, taps.view.width - 4), 0);
 }
 
-/* The four pixels of row y from x on. */
+/* The four pixels of row y from x on. The last word may be the four bytes after the box: they are shifted out. */
 template <int FORMAT> DEVICE void row_of_four(const box_taps<FORMAT> &taps, int x, int y, uint32_t of[4])
 {
     const box &b = taps.from;
     const int at = (y - b.y0) * b.pitch + (x - b.x0) * pixel_bytes(FORMAT);
     const uint32_t *const w = (const uint32_t *)(b.data + (at & ~3));
-    if (FORMAT == MOT_FORMAT_RGB) { /* its last word may be the four bytes after the box */
+    if (FORMAT == MOT_FORMAT_RGB) {
         const uint32_t w1 = w[1], w2 = w[2];
         const uint32_t first = __funnelshift_r(w[0], w1, at * 8), second = __funnelshift_r(w1, w2, at * 8);
         const uint32_t third = __funnelshift_r(w2, w[3], at * 8);

@@ -175,7 +175,7 @@ DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
 template <int FORMAT, bool OUTPUT> DEVICE void run_by_engine(const mot_cuda_job &job)
 {
     const int sample = e.sample;
-    __syncthreads();
+    __syncthreads(); /* all have left what the short way reads */
     if (threadIdx.x == 0) {
         e.work_view = view_of(job.work, job.channels, sample);
         e.strided = 0;

@@ -4,7 +4,8 @@
  * The image is loaded in bands; every loop over its pixels takes them in the order in which they arrive, and the last
  * loop of a pass writes to memory what it has made: loading, computing and writing overlap. A thread works on a quad,
  * four neighbouring pixels, which it keeps as the words that they lie in. Images that only a group of CTAs holds go by
- * slab.cuh; what neither can do (blur, alpha, images with gaps) is left to the engine. */
+ * slab.cuh; what neither can do (blur, alpha, images with gaps, and groups' interpolation)
+ * is left to the engine. */
 #ifndef MOT_WHOLE_CUH
 #define MOT_WHOLE_CUH
 
@@ -288,7 +289,8 @@ DEVICE void write_quads(uint8_t *to, int64_t plane, int q, int quads, int at, co
 
 /* ---- a fused output ---- */
 
-/* How it lies: rows without gaps, the samples of each channel side by side, or those of each pixel; or otherwise. */
+/* How it lies: rows without gaps, the samples of each channel side by side, or those of each pixel; or otherwise. A
+ * slab's first row is as aligned as the image, as its width is a multiple of 16. */
 enum output_form { OUTPUT_ANY, OUTPUT_PLANES, OUTPUT_PIXELS };
 
 DEVICE output_form output_form_of(const mot_view &out, int dtype)
@@ -680,7 +682,7 @@ DEVICE void walk_to(int items, bool stencil, int spatial, int before, int first_
         walk<FORMAT, QUAD_ITSELF, SINK>(items, 0, 0, 0);
     else if (stencil)
         walk<FORMAT, QUAD_STENCIL, SINK>(items, spatial, 0, 0);
-    else if (e.plans[spatial].path != MOT_WARP_FIXED)
+    else if (e.plans[spatial].path != MOT_WARP_FIXED) /* alone in its pass: mot_pass_shape */
         walk<FORMAT, QUAD_BETWEEN, SINK>(items, spatial, 0, 0);
     else if (before >= 0)
         walk<FORMAT, QUAD_GATHERED_TWICE, SINK>(items, spatial, before, first_items);
