@@ -127,7 +127,7 @@ static __device__ __noinline__ void run_sample(const mot_step *steps, int count,
         } else {
             at += take_steps<FORMAT>(p, here);
             last = at == count;
-            if (OUTPUT && last)
+            if (OUTPUT && last) /* <OUTPUT>, so that the plain kernels do not hold its loops */
                 write_pass<FORMAT, OUTPUT>(p);
             else if (p.source != FROM_BOX || !write_box<FORMAT>(p.chain.items, last))
                 write_pass<FORMAT, false>(p);
