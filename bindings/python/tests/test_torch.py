@@ -157,7 +157,7 @@ def test_operator_is_registered_right(device, ids, channels_last):
     images = pictures().to(device)
     counter = torch.zeros(2, dtype=torch.int64, device=device)
     text = motley.Policy.of("rand_augment").show()
-    torch.library.opcheck(motley.torch._augment, (images, counter, ids, text, 7, 0, torch.float16, channels_last,
+    torch.library.opcheck(motley.torch.stage._augment, (images, counter, ids, text, 7, 0, torch.float16, channels_last,
                                                   list(MEAN), list(STD)))
 
 

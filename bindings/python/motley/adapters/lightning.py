@@ -24,13 +24,13 @@ class Augments:
         return batch
 
     def on_after_batch_transfer(self, batch, dataloader_idx):
-        from motley.torch import _replaced
+        from motley.torch.batches import replaced
         batch = super().on_after_batch_transfer(batch, dataloader_idx)
         stage, images, _ = self._motley
         stage.to(batch[images].device).train(self.trainer.training)
         if self._motley_epoch != self.trainer.current_epoch:
             self._motley_epoch = self.trainer.current_epoch
             stage.set_epoch(self._motley_epoch)
-        return _replaced(batch, images, stage(batch[images], self._motley_ids))
+        return replaced(batch, images, stage(batch[images], self._motley_ids))
 
     _motley_epoch = None

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motley in a PyTorch training loop: a stage for batches, a prefetcher around a loader, and what runs in its workers.
+
+    stage = motley.torch.Stage(motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=torch.bfloat16).cuda()
+    for images, labels in motley.torch.Prefetcher(loader, stage):    # a loader of u8 batches
+        train(images, labels)
+
+Draws     With sample ids a draw depends on (seed, epoch, sample id) and on nothing else: not on workers, ranks, batch
+          size, shuffling or where a run was resumed. `Indexed` gives a data set's samples their ids, and set_epoch()
+          the epoch; until it changes, a sample draws the same again. Without ids a stage counts its samples, and
+          the counter is part of its state_dict(); ranks then need the `rank` that sets them apart."""
+from motley.torch.collate import MotleyCollate
+from motley.torch.datasets import Augmented, Indexed
+from motley.torch.prefetcher import Prefetcher
+from motley.torch.stage import Stage
+
+__all__ = ["Stage", "Prefetcher", "Indexed", "Augmented", "MotleyCollate"]

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A collate_fn that augments: a batch in one call, on a worker's core."""
+import torch
+
+from motley.torch.batches import replaced
+from motley.torch.stage import Stage
+
+
+class MotleyCollate:
+    """A collate_fn that stacks a batch's images and augments them in one call, on the worker's core.
+
+    stage    a motley.torch.Stage, whose result is the batch's images
+    images   index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8 tensors
+             [C, H, W]
+    ids      index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
+             seeds anew in each epoch
+    collate  of everything else"""
+
+    def __init__(self, stage, *, images=0, ids=None, collate=torch.utils.data.default_collate):
+        if not isinstance(stage, Stage):
+            raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a motley.torch.Stage")
+        self.stage, self.images, self.ids, self.collate = stage, images, ids, collate
+
+    def set_epoch(self, epoch):
+        self.stage.set_epoch(epoch)
+
+    def __call__(self, samples):
+        images = self._stack([sample[self.images] for sample in samples])
+        batch = self.collate([replaced(sample, self.images, 0) for sample in samples])
+        if self.ids is not None:
+            ids = torch.as_tensor(batch[self.ids])
+        else:
+            ids = torch.randint(1 << 62, (1,)) + torch.arange(len(images))
+        return replaced(batch, self.images, self.stage(images, ids))
+
+    @staticmethod
+    def _stack(images):
+        if isinstance(images[0], torch.Tensor):
+            return torch.stack(images)
+        import numpy
+        arrays = [numpy.asarray(image) for image in images]
+        sizes = sorted({array.shape for array in arrays})
+        if len(sizes) > 1:
+            raise ValueError(f"images of a batch have shapes {sizes[0]} and {sizes[1]}, want one size: resize or crop "
+                             "them before, or augment them one by one with motley.torch.Augmented")
+        batch = torch.from_numpy(numpy.stack(arrays))
+        return (batch[..., None] if batch.dim() == 3 else batch).permute(0, 3, 1, 2)
