@@ -4,7 +4,7 @@
 #define MOT_BACKEND_H
 
 #include "augmentations/step.h"
-#include "dispatch/error.h"
+#include "base/error.h"
 #include "kernels/view.h"
 #include "motley.h"
 #include "policies/policy.h"

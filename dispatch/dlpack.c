@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DLPack's tensors as batches. The layout of the structs is DLPack's ABI, written down anew. */
 #include "motley/dlpack.h"
-#include "dispatch/error.h"
+#include "base/error.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* The policies that are built in, by name and by number. */
 #include "policies/builtin.h"
 
-#include "dispatch/error.h"
+#include "base/error.h"
 #include "motley/policy.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A policy's model into the tables that draws are made from: every level's argument is prepared here, in double. */
 #include "augmentations/ops.h"
-#include "dispatch/error.h"
+#include "base/error.h"
 #include "policies/draw.h"
 #include "policies/policy.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The operations of a policy: those of the table, and after them the caller's own, with ids from MOT_OP_COUNT on. */
 #include "augmentations/table.h"
-#include "dispatch/error.h"
+#include "base/error.h"
 #include "policies/policy.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 /* motley_draw: what each sample draws, told in the ops' units. */
 #include "policies/draw.h"
 
-#include "dispatch/error.h"
+#include "base/error.h"
 #include "motley/apply.h"
 #include "policies/policy.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A policy's text into its model. doc/policy-format.md describes the text; every problem is kept with its place. */
 #include "augmentations/ops.h"
-#include "dispatch/error.h"
-#include "policies/number.h"
+#include "base/error.h"
+#include "base/number.h"
 #include "policies/policy.h"
 #include "policies/yaml.h"
 

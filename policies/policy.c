@@ -2,7 +2,7 @@
 /* The life of a policy: loading, copying, comparing, changing, asking and destroying. */
 #include "policies/policy.h"
 
-#include "dispatch/error.h"
+#include "base/error.h"
 #include "policies/yaml.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A policy as canonical text: keys in one order, defaults left out, numbers as short as they can be. */
-#include "dispatch/error.h"
-#include "policies/number.h"
+#include "base/error.h"
+#include "base/number.h"
 #include "policies/policy.h"
 
 #include <math.h>

@@ -2,7 +2,8 @@
 /* Reads YAML with libfyaml's events into a tree. libfyaml's own words become problems; it never prints. */
 #include "policies/yaml.h"
 
-#include "dispatch/error.h"
+#include "base/error.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <libfyaml.h>
@@ -62,23 +63,10 @@ motley_status mot_yaml_tell(mot_yaml_tree *tree, const motley_parse_params *para
     return MOTLEY_ERR_POLICY;
 }
 
-/* The length of the character at `s`, 0 when it is not well-formed UTF-8 or no character that YAML allows. */
-static size_t character(const unsigned char *s, size_t room)
+/* Whether the character at `s` may stand in a policy's text: YAML allows no control characters but these. */
+static bool is_allowed(unsigned char s)
 {
-    const size_t n = s[0] < 0x80                   ? 1
-                     : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
-                     : (s[0] & 0xF0) == 0xE0       ? 3
-                     : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
-                                                   : 0;
-    if (n == 0 || n > room)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xC0) != 0x80)
-            return 0;
-    const int overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90);
-    const int outside = (s[0] == 0xED && s[1] >= 0xA0) || (s[0] == 0xF4 && s[1] >= 0x90); /* surrogates, > 10FFFF */
-    const int control = (s[0] < 0x20 && s[0] != '\t' && s[0] != '\n' && s[0] != '\r') || s[0] == 0x7F;
-    return overlong || outside || control ? 0 : n;
+    return (s >= 0x20 && s != 0x7F) || s == '\t' || s == '\n' || s == '\r';
 }
 
 static bool well_formed(mot_yaml_tree *tree)
@@ -89,7 +77,7 @@ static bool well_formed(mot_yaml_tree *tree)
     }
     const unsigned char *s = (const unsigned char *)tree->source;
     for (size_t i = 0, n; i < tree->source_bytes; i += n)
-        if ((n = character(s + i, tree->source_bytes - i)) == 0) {
+        if ((n = mot_utf8_character(s + i, tree->source_bytes - i)) == 0 || !is_allowed(s[i])) {
             mot_yaml_problem(tree, i,
                              s[i] < 0x80 ? "a text must not hold the control character 0x%02x"
                                          : "byte 0x%02x is not part of a UTF-8 text",

@@ -3,7 +3,7 @@
 #include "augmentations/table.h"
 #include "motley.h"
 #include "policies/draw.h"
-#include "policies/number.h"
+#include "base/number.h"
 #include "policies/policy.h"
 #include "policies/yaml.h"
 

@@ -2,6 +2,8 @@
 /* Messages, numbers in options, and the options that several commands share. */
 #include "tools/tool.h"
 
+#include "base/number.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -140,12 +142,8 @@ const char *shape_name(motley_shape shape)
 
 const char *number_text(double value, char text[NUMBER_TEXT])
 {
-    for (int digits = 15; digits <= 17; digits++) { /* 15 digits always survive, 17 always suffice */
-        snprintf(text, NUMBER_TEXT, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    if (isfinite(value) && !strpbrk(text, ".e"))
+    mot_number_print(value, text);
+    if (!strpbrk(text, ".e"))
         strcat(text, ".0");
     return text;
 }

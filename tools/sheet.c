@@ -2,6 +2,8 @@
 /* Lays out and draws a contact sheet with cairo. */
 #include "tools/sheet.h"
 
+#include "base/utf8.h"
+
 #include <cairo.h>
 #include <math.h>
 #include <stdlib.h>
@@ -110,33 +112,15 @@ static cairo_surface_t *scale_down(cairo_surface_t *surface, int cell_px)
     return small;
 }
 
-/* Length of the UTF-8 character at `text`, or 0 when there is none: cairo draws nothing after one bad byte. */
-static int character_length(const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    const int length = *at < 0x80                  ? 1
-                       : *at >= 0xc2 && *at < 0xe0 ? 2
-                       : *at >= 0xe0 && *at < 0xf0 ? 3
-                       : *at >= 0xf0 && *at < 0xf5 ? 4
-                                                   : 0;
-    for (int i = 1; i < length; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] >= 0xa0) || (*at == 0xf0 && at[1] < 0x90) ||
-        (*at == 0xf4 && at[1] >= 0x90)) /* too long for what it says, surrogates, beyond the last character */
-        return 0;
-    return length;
-}
-
 /* Copies `text`, with '?' for bytes that are not UTF-8; returns the end, past the NUL. */
 static char *copy_text(char *to, const char *text)
 {
     while (*text) {
-        const int length = character_length(text);
+        const size_t length = mot_utf8_character(text, strlen(text));
         if (length == 0)
-            *to++ = '?';
+            *to++ = '?'; /* cairo draws nothing after one bad byte */
         else
-            to = (char *)memcpy(to, text, (size_t)length) + length;
+            to = (char *)memcpy(to, text, length) + length;
         text += length ? length : 1;
     }
     *to = '\0';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers as text: strtod and snprintf, with the locale's decimal point put in and taken out. */
-#include "policies/number.h"
+#include "base/number.h"
 
 #include <locale.h>
 #include <math.h>

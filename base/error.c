@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sentences for the caller, and the nearest known name. */
-#include "dispatch/error.h"
+#include "base/error.h"
 
 #include <stdarg.h>
 #include <stdint.h>
