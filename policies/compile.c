@@ -218,6 +218,11 @@ static void fill_step(compiler *c, uint32_t index)
                                                    : 0;
     out->warps = shape == MOTLEY_SHAPE_WARP;
     out->fills = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_ERASE;
+    const uint32_t fills = space->fills ? space->fills : policy->fills;
+    const uint8_t *fill = space->fills ? space->fill : policy->fill;
+    for (uint32_t i = 0; i < 4; i++) /* one number goes to every channel, alpha included; after three, alpha is opaque */
+        out->fill[i] = fills == 1 ? fill[0] : i < fills ? fill[i] : 255;
+    out->fill_grey = mot_luma(out->fill[0], out->fill[1], out->fill[2]);
 }
 
 /* Turns weights into whole numbers: equal ones into 1 each, whole ones into themselves, others into shares of 2^31,
@@ -286,9 +291,6 @@ static void fill_common(motley_policy *policy)
     t->choice = policy->choice;
     t->interpolations = policy->interpolations;
     memcpy(t->interpolation, policy->interpolation, policy->interpolations);
-    for (int i = 0; i < 4; i++) /* one number goes to every channel, alpha included; after three, alpha is opaque */
-        t->fill[i] = policy->fills == 1 ? policy->fill[0] : i < (int)policy->fills ? policy->fill[i] : 255;
-    t->fill_grey = mot_luma(t->fill[0], t->fill[1], t->fill[2]);
 }
 
 /* FNV-1a over 8-byte words; a context finds the tables that it has sent to its device by it. */

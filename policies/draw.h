@@ -37,14 +37,14 @@ MOT_FN double mot_relative(const mot_table_step *step, const mot_level_entry *le
     return minus ? -m : m;
 }
 
-/* The fill of a policy for an image of `channels`. */
-MOT_FN void mot_fill(const mot_tables *t, int channels, uint8_t fill[4])
+/* The fill of a step for an image of `channels`. */
+MOT_FN void mot_fill(const mot_table_step *step, int channels, uint8_t fill[4])
 {
     for (int c = 0; c < 4; c++)
-        fill[c] = t->fill[c];
+        fill[c] = step->fill[c];
     if (channels <= 2) {
-        fill[0] = t->fill_grey;
-        fill[1] = t->fill[3];
+        fill[0] = step->fill_grey;
+        fill[1] = step->fill[3];
     }
 }
 
@@ -106,7 +106,7 @@ MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, const mot_
     for (int c = 0; c < 4; c++)
         out->fill[c] = 0;
     if (step->fills)
-        mot_fill(t, of->channels, out->fill);
+        mot_fill(step, of->channels, out->fill);
     if (step->centred) {
         const mot_words centre = mot_words_of(of, block + 1);
         const double unit = 1.0 / 4294967296.0;

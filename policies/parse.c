@@ -238,20 +238,21 @@ static void read_interpolation(reader *r, const mot_yaml *node)
     }
 }
 
-static void read_fill(reader *r, const mot_yaml *node)
+/* *fills: how many numbers there are. */
+static void read_fill(reader *r, const mot_yaml *node, uint32_t *fills, uint8_t fill[4])
 {
     const bool list = node->kind == MOT_YAML_LIST;
     if (list && node->children != 3 && node->children != 4) {
         PROBLEM(r, node, "'fill' lists %u numbers, want one number, or a list of 3 (RGB) or 4 (RGBA)", node->children);
         return;
     }
-    r->policy->fills = list ? node->children : 1;
+    *fills = list ? node->children : 1;
     int i = 0;
     for (const mot_yaml *item = list ? mot_yaml_child(&r->tree, node) : node; item;
          item = list ? mot_yaml_next(&r->tree, item) : NULL) {
         uint32_t value;
         if (whole_number(r, item, "'fill'", 0, 255, &value))
-            r->policy->fill[i++] = (uint8_t)value;
+            fill[i++] = (uint8_t)value;
     }
 }
 
@@ -329,7 +330,7 @@ static bool read_head(reader *r, const mot_yaml *map)
     if ((node = get(r, map, "interpolation")))
         read_interpolation(r, node);
     if ((node = get(r, map, "fill")))
-        read_fill(r, node);
+        read_fill(r, node, &policy->fills, policy->fill);
     if ((node = get(r, map, "repeat")))
         read_repeat(r, node);
     read_scale(r, map);
@@ -421,6 +422,8 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
         PROBLEM(r, base ? base : min ? min : max, "'%s' cannot stand beside 'of'", base ? "base" : min ? "min" : "max");
     if (via && space->op != MOT_OP_SHEAR_X && space->op != MOT_OP_SHEAR_Y)
         PROBLEM(r, via, "'via' is given for '%s', want shear_x or shear_y", info->name);
+    if (get(r, map, "fill") && info->shape != MOTLEY_SHAPE_WARP && info->shape != MOTLEY_SHAPE_ERASE)
+        PROBLEM(r, get(r, map, "fill"), "'fill' is given for '%s', which fills nothing: want a warp or cutout", info->name);
     if (space->minimum > space->maximum)
         PROBLEM(r, min, "'min' is %g and 'max' is %g, want 'min' not above 'max'", space->minimum, space->maximum);
 }
@@ -428,7 +431,7 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
 static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
 {
     static const char *const keys[] = {
-        "op", "range", "low", "span", "base", "sign", "of", "round", "min", "max", "via"
+        "op", "range", "low", "span", "base", "sign", "of", "round", "min", "max", "via", "fill"
     };
     static const char *const via_names[] = { "degrees" };
     char what[MOT_MAX_NAME + 8];
@@ -459,13 +462,13 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
     mot_space *space = &r->policy->space[index];
     if (space->op < 0)
         return true;
-    const mot_yaml *range = get(r, map, "range"), *node;
+    const mot_yaml *range = get(r, map, "range"), *fill = get(r, map, "fill"), *node;
     if (range || get(r, map, "low") || get(r, map, "span")) {
         if (motley_policy_op(r->policy, op)->values_max == 0)
             PROBLEM(r, range ? range : map, "%s has a range, but the operation takes no value", what);
         else
             read_range(r, map, range, space);
-    } else if (map->children > (named ? 2u : 0u)) {
+    } else if (map->children > (named ? 2u : 0u) + (fill ? 2u : 0u)) {
         PROBLEM(r, map, "%s has no range, want 'range', or 'low' and 'span'", what);
     }
     if ((node = get(r, map, "base")))
@@ -482,6 +485,8 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
         space->rounding = (mot_rounding)which;
     if ((node = get(r, map, "via")) && word(r, node, "'via'", via_names, 1, &which))
         space->via_degrees = true;
+    if (fill)
+        read_fill(r, fill, &space->fills, space->fill);
     check_space(r, map, space);
     return true;
 }

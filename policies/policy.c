@@ -139,7 +139,7 @@ static bool same_space(const mot_space *a, const mot_space *b)
     return same_text(a->name, b->name) && a->op == b->op && a->has_levels == b->has_levels && a->low == b->low &&
            a->span == b->span && a->base == b->base && a->sign == b->sign && a->side == b->side &&
            a->rounding == b->rounding && a->minimum == b->minimum && a->maximum == b->maximum &&
-           a->via_degrees == b->via_degrees;
+           a->via_degrees == b->via_degrees && a->fills == b->fills && memcmp(a->fill, b->fill, a->fills) == 0;
 }
 
 static bool same_head(const motley_policy *a, const motley_policy *b)

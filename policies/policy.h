@@ -45,6 +45,8 @@ typedef struct mot_space {
     mot_rounding rounding;
     double minimum, maximum; /* -HUGE_VAL, HUGE_VAL when not given */
     bool via_degrees;        /* shear: the entry is tan(radians(degrees(atan(value)))), as torchvision has it */
+    uint32_t fills;          /* 1, 3 or 4 numbers in `fill`; 0: the policy's fill */
+    uint8_t fill[4];
 } mot_space;
 
 typedef struct mot_policy_step {

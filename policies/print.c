@@ -110,6 +110,13 @@ static void print_level(writer *w, const mot_level *level)
     }
 }
 
+static void print_fill(writer *w, uint32_t fills, const uint8_t *fill)
+{
+    for (uint32_t i = 0; i < fills; i++)
+        say(w, "%s%d", i ? ", " : fills > 1 ? "[" : "", fill[i]);
+    say(w, fills > 1 ? "]" : "");
+}
+
 static void print_head(writer *w, const motley_policy *policy)
 {
     say(w, "motley: 1\nname: %s\n", policy->name);
@@ -125,9 +132,8 @@ static void print_head(writer *w, const motley_policy *policy)
     for (uint32_t i = 0; i < policy->interpolations; i++)
         say(w, "%s%s", i ? ", " : "", mot_interpolation_names[policy->interpolation[i]]);
     say(w, policy->interpolations > 1 ? "]\nfill: " : "\nfill: ");
-    for (uint32_t i = 0; i < policy->fills; i++)
-        say(w, "%s%d", i ? ", " : policy->fills > 1 ? "[" : "", policy->fill[i]);
-    say(w, policy->fills > 1 ? "]\n" : "\n");
+    print_fill(w, policy->fills, policy->fill);
+    say(w, "\n");
     if (policy->repeat_weights) {
         for (uint32_t i = 0; i < policy->repeat_weights; i++)
             value(w, i ? ", " : "repeat: {weights: [", policy->repeat_weight[i]);
@@ -155,7 +161,7 @@ static void print_space(writer *w, const motley_policy *policy, const mot_space 
     const bool renamed = strcmp(op, space->name) != 0;
     say(w, "  %s: {", space->name);
     if (renamed)
-        say(w, "op: %s%s", op, space->has_levels ? ", " : "");
+        say(w, "op: %s%s", op, space->has_levels || space->fills ? ", " : "");
     if (space->has_levels) {
         const double high = space->low + space->span;
         const bool exact = high - space->low == space->span && fabs(high) <= 1e9;
@@ -177,6 +183,10 @@ static void print_space(writer *w, const motley_policy *policy, const mot_space 
             value(w, ", max: ", space->maximum);
         if (space->via_degrees)
             say(w, ", via: degrees");
+    }
+    if (space->fills) {
+        say(w, space->has_levels ? ", fill: " : "fill: ");
+        print_fill(w, space->fills, space->fill);
     }
     say(w, "}\n");
 }

@@ -44,7 +44,8 @@ typedef struct mot_table_step {
     uint8_t centred;      /* two numbers are drawn: 1 a centre anywhere, 2 one at a pixel's corner, 3 in 0..1 */
     uint8_t warps;        /* the op interpolates */
     uint8_t fills;        /* the op fills */
-    uint8_t unused;
+    uint8_t fill_grey;    /* what one channel takes of `fill` */
+    uint8_t fill[4];      /* RGBA; by number of channels: mot_fill */
 } mot_table_step;
 
 typedef struct mot_table_branch {
@@ -67,9 +68,6 @@ typedef struct mot_tables {
     uint32_t choice;         /* mot_choice */
     uint32_t interpolations; /* 1..3 to choose from */
     uint8_t interpolation[4];
-    uint8_t fill[4];  /* RGBA, used by number of channels: mot_fill */
-    uint8_t fill_grey; /* what one channel takes */
-    uint8_t unused[3];
     uint32_t max_steps; /* that one sample can draw */
     uint32_t branch_steps; /* of the longest branch */
     const mot_table_phase *phase;

@@ -575,10 +575,14 @@ Test(draw, interpolation_is_drawn_for_warps_only)
     motley_policy_destroy(policy);
 }
 
-static void expect_fill(const char *fill, int channels, const uint8_t want[4])
+/* `fill` is the policy's (of_op 0) or the op's alone. */
+static void expect_fill_of(int of_op, const char *fill, int channels, const uint8_t want[4])
 {
     char text[200];
-    snprintf(text, sizeof text, "motley: 1\nname: x\nfill: %s\nbranches: [{op: rotate, value: 10}]\n", fill);
+    snprintf(text, sizeof text,
+             of_op ? "motley: 1\nname: x\nfill: 77\nops: {rotate: {fill: %s}}\nbranches: [{op: rotate, value: 10}]\n"
+                   : "motley: 1\nname: x\nfill: %s\nbranches: [{op: rotate, value: 10}]\n",
+             fill);
     motley_policy *policy = parsed(text);
     const int32_t side = 10;
     motley_step step;
@@ -588,6 +592,26 @@ static void expect_fill(const char *fill, int channels, const uint8_t want[4])
     for (int c = 0; c < channels; c++)
         cr_expect_eq(step.fill[c], want[c], "fill %s, %d channels: channel %d is %d, want %d", fill, channels, c,
                      step.fill[c], want[c]);
+    motley_policy_destroy(policy);
+}
+
+static void expect_fill(const char *fill, int channels, const uint8_t want[4])
+{
+    expect_fill_of(0, fill, channels, want);
+    expect_fill_of(1, fill, channels, want);
+}
+
+Test(draw, an_op_without_a_fill_takes_the_policys)
+{
+    motley_policy *policy = parsed("motley: 1\nname: x\nfill: 5\nops: {rotate: {fill: [1, 2, 3]}}\nbranches:\n"
+                                   "  - [{op: rotate, value: 10}, {op: shear_x, value: 0.1}]\n");
+    const int32_t side = 10;
+    motley_step step[2];
+    int32_t count;
+    cr_assert_eq(motley_draw(policy, &(motley_samples){ 0 }, 1, &side, &side, 3, step, &count, NULL), MOTLEY_OK);
+    cr_assert_eq(count, 2);
+    cr_expect_arr_eq(step[0].fill, ((const uint8_t[3]){ 1, 2, 3 }), 3);
+    cr_expect_arr_eq(step[1].fill, ((const uint8_t[3]){ 5, 5, 5 }), 3);
     motley_policy_destroy(policy);
 }
 
