@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A text that grows as it is written: policies in canonical form, and JSON. */
+#ifndef MOT_TEXT_H
+#define MOT_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Begins as { 0 }. `text` is malloc's, the owner frees it. After a failed allocation it stays failed. */
+typedef struct mot_text {
+    char *text;
+    size_t used, room; /* bytes */
+    bool failed;
+} mot_text;
+
+void mot_put(mot_text *w, const char *text, size_t length);
+
+/* At most 255 bytes. Numbers with a fraction go through mot_say_number, for the locale's sake. */
+__attribute__((format(printf, 2, 3))) void mot_say(mot_text *w, const char *format, ...);
+
+/* Writes `before`, then a number that is finite, with the fewest digits that read back the same. */
+void mot_say_number(mot_text *w, const char *before, double number);
+
+/* Writes UTF-8 in double quotes, escaped so that YAML and JSON read it back. */
+void mot_say_quoted(mot_text *w, const char *text);
+
+#endif
