@@ -23,10 +23,10 @@ motley_status motley_apply(motley_context *context, const motley_policy *policy,
         params = &defaults;
     MOT_REQUIRE(context, error, "context is NULL");
     MOT_REQUIRE(policy, error, "policy is NULL");
-    MOT_REQUIRE(params->samples.epoch < 1u << 30, error, "epoch is %u, want under 2^30", params->samples.epoch);
     const motley_output *output = params->output.batch.data ? &params->output : NULL;
     MOT_REQUIRE(dst || output, error, "dst is NULL and no output is set: there is nowhere to write");
     MOT_TRY(mot_validate_batches(src, dst, error));
+    MOT_TRY(mot_samples_check(&params->samples, src->count, error));
     if (output && src->count > 0)
         MOT_TRY(mot_validate_output(src, dst, output, error));
     MOT_REQUIRE(!params->steps == !params->step_counts, error,

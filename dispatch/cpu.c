@@ -118,11 +118,6 @@ static void note_costs(task *t, size_t i)
     work->cost = cost * 1e-3f * (float)src.width * (float)src.height;
 }
 
-static uint64_t sample_id(const mot_job *job, size_t i)
-{
-    return job->samples.ids ? job->samples.ids[i] : job->samples.first + i;
-}
-
 static void draw_part(task *t, worker *self)
 {
     (void)self;
@@ -136,13 +131,13 @@ static void draw_part(task *t, worker *self)
             mot_step *steps = &t->state->steps[i * t->steps_per_image];
             const mot_view src = mot_batch_view(job->src, t->first + i);
             int drawn = (int)job->max_steps;
-            if (job->policy)
-                drawn = mot_draw_sample(&job->policy->tables,
-                                        &(mot_drawn_sample){ job->samples.seed, sample_id(job, t->first + i),
-                                                             job->samples.epoch, src.width, src.height, src.channels },
-                                        steps);
-            else
+            if (job->policy) {
+                const mot_drawn_sample of =
+                    mot_sample_of(&job->samples, t->first + i, src.width, src.height, src.channels);
+                drawn = mot_draw_sample(&job->policy->tables, &of, steps);
+            } else {
                 memcpy(steps, &job->steps[(t->first + i) * job->max_steps], job->max_steps * sizeof *steps);
+            }
             uint32_t kept = 0;
             for (int s = 0; s < drawn; s++)
                 if (!(steps[s].arg.flags & MOT_ARG_IDENTITY))
@@ -429,9 +424,8 @@ static motley_status write_draws(const mot_job *job, motley_error *error)
     const size_t room = motley_policy_max_steps(job->policy);
     for (size_t i = 0; i < job->count; i++) {
         const mot_view v = mot_batch_view(job->src, i);
-        const uint64_t id = sample_id(job, i);
-        motley_samples one = job->samples;
-        one.ids = &id;
+        const mot_drawn_sample of = mot_sample_of(&job->samples, i, v.width, v.height, v.channels);
+        const motley_samples one = { .seed = of.seed, .epoch = of.epoch, .first = of.sample, .view = of.view };
         MOT_TRY(motley_draw(job->policy, &one, 1, &v.width, &v.height, v.channels, &job->drawn[i * room],
                             &job->drawn_counts[i], error));
     }

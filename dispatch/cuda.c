@@ -40,7 +40,8 @@ typedef struct cuda_state {
     chip chip;
     motley_context_params params;
     mot_cuda_plan plan;
-    uint64_t *ids;         /* [capacity] */
+    uint64_t *ids;         /* [capacity], and the next */
+    uint32_t *views;
     motley_image *images;  /* [3][capacity]: src, work, output */
     size_t capacity;       /* samples */
     size_t steps_capacity; /* samples x steps */
@@ -115,6 +116,7 @@ static size_t lay_out(cuda_state *s, char *base, size_t samples, size_t steps)
     s->plan.first = take(base, &at, (MOT_KEYS + 1) * sizeof(int32_t));
     s->plan.ticket = take(base, &at, sizeof(int32_t));
     s->ids = take(base, &at, samples * sizeof(uint64_t));
+    s->views = take(base, &at, samples * sizeof(uint32_t));
     s->images = take(base, &at, 3 * samples * sizeof(motley_image));
     return at;
 }
@@ -584,12 +586,22 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
         draw.slots_log2 = slots_of(&draw.tables);
         draw.near_bytes = s->chip.near_bytes;
         if (job->samples.ids && job->count <= MOT_FEW_IDS) {
-            draw.few = 1;
-            memcpy(draw.few_ids, job->samples.ids, job->count * sizeof(uint64_t));
+            draw.few_ids = 1;
+            memcpy(draw.few_id, job->samples.ids, job->count * sizeof(uint64_t));
         } else if (job->samples.ids) {
             CUDA_TRY(mot_cuda_send(s->ids, job->samples.ids, job->count * sizeof(uint64_t), stream),
                      "sending the sample ids");
             draw.ids = s->ids;
+        }
+        draw.view = job->samples.view;
+        if (job->samples.views && job->count <= MOT_FEW_IDS) {
+            draw.few_views = 1;
+            for (size_t i = 0; i < job->count; i++)
+                draw.few_view[i] = (uint16_t)job->samples.views[i];
+        } else if (job->samples.views) {
+            CUDA_TRY(mot_cuda_send(s->views, job->samples.views, job->count * sizeof(uint32_t), stream),
+                     "sending the views");
+            draw.views = s->views;
         }
     } else {
         CUDA_TRY(mot_cuda_send(s->plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),

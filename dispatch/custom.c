@@ -46,11 +46,6 @@ static motley_status reserve(custom_call *call, motley_error *error)
     return MOTLEY_OK;
 }
 
-static uint64_t sample_id(const mot_job *job, size_t i)
-{
-    return job->samples.ids ? job->samples.ids[i] : job->samples.first + i;
-}
-
 static void draw(custom_call *call)
 {
     const mot_job *job = call->job;
@@ -58,11 +53,8 @@ static void draw(custom_call *call)
         const mot_view v = mot_batch_view(job->src, i);
         mot_step *steps = &call->drawn[i * job->max_steps];
         call->done[i] = 0;
-        call->drawn_counts[i] =
-            mot_draw_sample(&job->policy->tables,
-                            &(mot_drawn_sample){ job->samples.seed, sample_id(job, i), job->samples.epoch, v.width,
-                                                 v.height, v.channels },
-                            steps);
+        const mot_drawn_sample of = mot_sample_of(&job->samples, i, v.width, v.height, v.channels);
+        call->drawn_counts[i] = mot_draw_sample(&job->policy->tables, &of, steps);
         if (!job->drawn)
             continue;
         job->drawn_counts[i] = call->drawn_counts[i];
@@ -128,7 +120,7 @@ static motley_status call_custom(custom_call *call, uint32_t custom, motley_erro
         const mot_view v = mot_batch_view(call->work, i);
         call->images[n] = (motley_image){ v.data, v.width, v.height, v.row, v.pixel, v.channel };
         call->indices[n] = i;
-        call->ids[n] = sample_id(job, i);
+        call->ids[n] = mot_sample_id(&job->samples, i);
         memcpy(call->values[n], step->arg.d, sizeof call->values[n]);
         n++;
     }

@@ -186,11 +186,13 @@ static __device__ void copy_steps(const mot_step *from, mot_step *to, int steps)
  * many they are. */
 static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &tables, int i, int slot, mot_step *steps)
 {
-    mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels };
+    mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view };
     if (d.counter)
         of.epoch = (uint32_t)d.counter[0], of.sample = d.counter[1] + i;
-    if (i >= 0 && (d.few || d.ids))
-        of.sample = d.few ? d.few_ids[i] : d.ids[i];
+    if (i >= 0 && (d.few_ids || d.ids))
+        of.sample = d.few_ids ? d.few_id[i] : d.ids[i];
+    if (i >= 0 && (d.few_views || d.views))
+        of.view = d.few_views ? d.few_view[i] : d.views[i];
     if (i >= 0 && d.src.images)
         of.width = d.src.images[i].width, of.height = d.src.images[i].height;
     if (d.slots_log2 == 0)
@@ -271,6 +273,8 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
         sort_samples(d, first);
     }
 }
+
+static_assert(sizeof(mot_cuda_draw) + sizeof(near_memory) <= 4096, "a kernel's arguments are at most 4 KiB");
 
 cudaError_t mot_cuda_draw_prepare(int near_bytes)
 {

@@ -51,15 +51,17 @@ typedef struct mot_cuda_draw {
     int64_t tables_bytes;
     int32_t near_bytes;    /* shared memory that the kernel may use */
     uint64_t seed, sample; /* sample: of image 0 */
-    uint32_t epoch;
+    uint32_t epoch, view;
     const uint64_t *ids;     /* device memory [count], or NULL */
+    const uint32_t *views;   /* likewise */
     const uint64_t *counter; /* device memory {epoch, first}, or NULL */
     mot_cuda_batch src;      /* for sizes */
     float most_pixels;       /* of an image */
     mot_cuda_plan plan;
     mot_cuda_op op[MOT_OP_COUNT]; /* mot_cuda_op_facts */
-    int32_t few; /* the ids are those that follow: sending them by themselves would take another launch */
-    uint64_t few_ids[MOT_FEW_IDS];
+    int32_t few_ids, few_views; /* they are those that follow: sending them by themselves would take another launch */
+    uint64_t few_id[MOT_FEW_IDS];
+    uint16_t few_view[MOT_FEW_IDS];
 } mot_cuda_draw;
 
 void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT]);

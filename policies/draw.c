@@ -25,13 +25,27 @@ motley_step mot_step_told(const motley_op_info *info, const mot_step *step)
     return out;
 }
 
+_Static_assert(MOT_POLICY_BLOCKS <= 1 << MOT_VIEW_SHIFT, "a view's blocks must not run into the next view's");
+_Static_assert(2 + 2 * MOT_MAX_BRANCH_STEPS <= MOT_BLOCKS_PER_REPETITION, "nor a repetition's into the next one's");
+_Static_assert(MOT_MAX_REPEAT <= MOT_MAX_WALK, "no repetition lies past the policy's blocks");
+
+motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error)
+{
+    MOT_REQUIRE(samples->epoch < 1u << 30, error, "epoch is %u, want under 2^30", samples->epoch);
+    MOT_REQUIRE(samples->view <= MOT_MAX_VIEW, error, "view is %u, want at most %u", samples->view, MOT_MAX_VIEW);
+    for (size_t i = 0; samples->views && i < count; i++)
+        MOT_REQUIRE(samples->views[i] <= MOT_MAX_VIEW, error, "sample %zu: view is %u, want at most %u", i,
+                    samples->views[i], MOT_MAX_VIEW);
+    return MOTLEY_OK;
+}
+
 motley_status motley_draw(const motley_policy *policy, const motley_samples *samples, size_t count,
                           const int32_t *widths, const int32_t *heights, int32_t channels, motley_step *steps,
                           int32_t *step_counts, motley_error *error)
 {
     MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
     MOT_REQUIRE(samples, error, "samples is NULL, want a seed and sample ids");
-    MOT_REQUIRE(samples->epoch < 1u << 30, error, "epoch is %u, want at most %u", samples->epoch, (1u << 30) - 1);
+    MOT_TRY(mot_samples_check(samples, count, error));
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
     MOT_REQUIRE(count == 0 || (widths && heights && steps && step_counts), error,
                 "%s is NULL, want an array of %zu samples",
@@ -47,10 +61,8 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
     const size_t room = motley_policy_max_steps(policy);
     for (size_t i = 0; i < count; i++) {
         mot_step drawn[MOT_MAX_STEPS];
-        const uint64_t sample = samples->ids ? samples->ids[i] : samples->first + i;
-        const int n = mot_draw_sample(
-            &policy->tables,
-            &(mot_drawn_sample){ samples->seed, sample, samples->epoch, widths[i], heights[i], channels }, drawn);
+        const mot_drawn_sample of = mot_sample_of(samples, i, widths[i], heights[i], channels);
+        const int n = mot_draw_sample(&policy->tables, &of, drawn);
         step_counts[i] = n;
         for (int s = 0; s < n; s++)
             steps[i * room + (size_t)s] = mot_step_told(motley_policy_op(policy, drawn[s].op), &drawn[s]);

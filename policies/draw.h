@@ -3,6 +3,9 @@
  *
  * Every decision has a word of its own at a fixed place:
  *
+ * The block is the low half of the counter's first word, the sample's view the high half. A policy uses blocks below
+ * MOT_POLICY_BLOCKS; what is drawn beside it has the rest.
+ *
  *   block 0                               word 0: how many repetitions
  *   block 1 + 64 r                        word 0: the branch of repetition r
  *   block 1 + 64 r + 1 + 2 s, step s of it  word 0: applied, 1: level, 2: sign, 3: interpolation
@@ -11,12 +14,16 @@
 #define MOT_DRAW_H
 
 #include "augmentations/step.h"
+#include "motley/apply.h"
 #include "policies/rng.h"
 #include "policies/tables.h"
 
 #include <math.h>
 
 #define MOT_BLOCKS_PER_REPETITION 64u
+#define MOT_POLICY_BLOCKS (1 + MOT_BLOCKS_PER_REPETITION * MOT_MAX_WALK)
+#define MOT_VIEW_SHIFT 16
+#define MOT_MAX_VIEW 0xFFFFu
 
 /* A value that is relative to a side of `side_px` pixels; exact arithmetic on both sides, contraction off. */
 MOT_FN double mot_relative(const mot_table_step *step, const mot_level_entry *level, int minus, int side_px)
@@ -78,11 +85,31 @@ typedef struct mot_drawn_sample {
     uint64_t seed, sample;
     uint32_t epoch;
     int width, height, channels;
+    uint32_t view;
 } mot_drawn_sample;
+
+MOT_FN uint64_t mot_sample_id(const motley_samples *samples, size_t i)
+{
+    return samples->ids ? samples->ids[i] : samples->first + i;
+}
+
+/* Sample i of a batch. */
+MOT_FN mot_drawn_sample mot_sample_of(const motley_samples *samples, size_t i, int width, int height, int channels)
+{
+    mot_drawn_sample of;
+    of.seed = samples->seed;
+    of.sample = mot_sample_id(samples, i);
+    of.epoch = samples->epoch;
+    of.view = samples->views ? samples->views[i] : samples->view;
+    of.width = width;
+    of.height = height;
+    of.channels = channels;
+    return of;
+}
 
 MOT_RANDOM_FN mot_words mot_words_of(const mot_drawn_sample *of, uint32_t block)
 {
-    return mot_random(of->seed, of->epoch, of->sample, block);
+    return mot_random(of->seed, of->epoch, of->sample, (of->view << MOT_VIEW_SHIFT) + block);
 }
 
 /* One step of the table that is applied; `block` and `words` are where its decisions stand, and what they are. */

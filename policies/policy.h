@@ -128,6 +128,9 @@ extern const char *const mot_arithmetic_names[2],
                                                                       *const mot_profile_names[5];
 
 /* A step in the units of its op, as motley_draw tells it. */
+/* Checks the epoch and the views of a batch of `count`. */
+motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error);
+
 motley_step mot_step_told(const motley_op_info *info, const mot_step *step);
 
 /* The caller's operations: checked, copied into the policy (false: no memory), compared. */

@@ -194,14 +194,18 @@ Test(apply, a_batch_is_its_images)
         make_images(&single, 3, MOTLEY_HWC, 77);
         motley_step *told = calloc(IMAGES * room, sizeof *told), *drawn = calloc(room, sizeof *drawn);
         int32_t told_counts[IMAGES], count;
+        uint32_t views[IMAGES];
+        for (uint32_t i = 0; i < IMAGES; i++)
+            views[i] = i % 3;
         apply(
             context, policy, &whole, &whole,
-            &(motley_apply_params){ .samples = { .seed = 3, .first = 40 }, .steps = told, .step_counts = told_counts });
+            &(motley_apply_params){
+                .samples = { .seed = 3, .first = 40, .views = views }, .steps = told, .step_counts = told_counts });
         for (size_t k = 0; k < IMAGES; k++) {
             const size_t i = (k * 7 + 3) % IMAGES; /* another order */
             const uint64_t id = 40 + i;
             const motley_batch one = { .count = 1, .channels = 3, .images = &single.image[i] };
-            const motley_samples sample = { .seed = 3, .ids = &id };
+            const motley_samples sample = { .seed = 3, .ids = &id, .view = views[i] };
             motley_error error;
             cr_assert(motley_apply(context, policy, &one, &one, &(motley_apply_params){ .samples = sample }, &error) ==
                       MOTLEY_OK);

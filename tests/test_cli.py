@@ -171,6 +171,8 @@ class Draw(Case):
         self.assertEqual(whole, parts)
         self.assertNotEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "10"))
         self.assertNotEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "9", "--epoch", "1"))
+        self.assertNotEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "9", "--view", "1"))
+        self.assertEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "9", "--view", "0"))
 
     def test_size_and_channels(self):
         def found(*args):
@@ -481,7 +483,8 @@ class BadInput(Case):
                      ["show", "a", "b"], ["check"],
                      ["draw"], ["draw", "a", "b"], ["draw", "rand_augment", "--samples", "x"],
                      ["draw", "rand_augment", "--samples", "-1"], ["draw", "rand_augment", "--seed", "-1"],
-                     ["draw", "rand_augment", "--epoch", "1073741824"], ["draw", "rand_augment", "--size", "12"],
+                     ["draw", "rand_augment", "--epoch", "1073741824"], ["draw", "rand_augment", "--view", "65536"],
+                     ["draw", "rand_augment", "--size", "12"],
                      ["draw", "rand_augment", "--size", "0x5"], ["draw", "rand_augment", "--channels", "5"],
                      ["draw", "rand_augment", "--interpolation", "nearest,area"],
                      ["draw", "rand_augment", "--fill", "1;2"],

@@ -89,7 +89,7 @@ Test(draw, curand_host_generator)
     static const struct {
         uint64_t seed;
         uint32_t epoch, block;
-    } cases[] = { { 0, 0, 0 }, { 7, 0, 1 }, { 7, 0, 65 }, { 0x0123456789abcdef, 1, 0 }, { UINT64_MAX, 199, 4097 } };
+    } cases[] = { { 0, 0, 0 }, { 7, 0, 1 }, { 7, 0, 65 }, { 0x0123456789abcdef, 1, 0 }, { UINT64_MAX, 199, 4097 }, { 7, 2, 5u << MOT_VIEW_SHIFT | 65 } };
     uint32_t *words = malloc(CURAND_SEQUENCES * 4 * sizeof *words);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         curandGenerator_t generator;
@@ -126,25 +126,49 @@ static const known known_draws[] = {
 #include "known_draws.inc"
 };
 
+typedef struct known_view {
+    uint32_t view;
+    known draw;
+} known_view;
+
+static const known_view known_views[] = {
+#include "known_views.inc"
+};
+
+static void expect_known(const known *k, const motley_samples *samples)
+{
+    motley_policy *policy = builtin(k->policy);
+    motley_step steps[MOT_MAX_STEPS];
+    int32_t count;
+    cr_assert_eq(motley_draw(policy, samples, 1, &k->width, &k->height, 3, steps, &count, NULL), MOTLEY_OK);
+    char text[1024] = "";
+    for (int32_t s = 0; s < count; s++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s:%d:%.17g:%d ", motley_op_get(steps[s].op)->name,
+                 steps[s].level, steps[s].values_count ? steps[s].values[0] : 0, (int)steps[s].interpolation);
+    cr_expect_str_eq(text, k->steps, "%s seed %llu epoch %u sample %llu view %u: got %s, want %s", k->policy,
+                     (unsigned long long)k->seed, k->epoch, (unsigned long long)k->sample, samples->view, text,
+                     k->steps);
+    motley_policy_destroy(policy);
+}
+
 Test(draw, known_answers)
 {
     for (size_t i = 0; i < sizeof known_draws / sizeof *known_draws; i++) {
         const known *k = &known_draws[i];
-        motley_policy *policy = builtin(k->policy);
-        const motley_samples samples = { .seed = k->seed, .epoch = k->epoch, .first = k->sample };
-        motley_step steps[MOT_MAX_STEPS];
-        int32_t count;
-        cr_assert_eq(motley_draw(policy, &samples, 1, &k->width, &k->height, 3, steps, &count, NULL), MOTLEY_OK);
-        char text[1024] = "";
-        for (int32_t s = 0; s < count; s++)
-            snprintf(text + strlen(text), sizeof text - strlen(text), "%s:%d:%.17g:%d ",
-                     motley_op_get(steps[s].op)->name, steps[s].level, steps[s].values_count ? steps[s].values[0] : 0,
-                     (int)steps[s].interpolation);
-        cr_expect_str_eq(text, k->steps, "%s seed %llu epoch %u sample %llu: got %s, want %s", k->policy,
-                         (unsigned long long)k->seed, k->epoch, (unsigned long long)k->sample, text, k->steps);
-        motley_policy_destroy(policy);
+        expect_known(k, &(motley_samples){ .seed = k->seed, .epoch = k->epoch, .first = k->sample });
     }
     cr_expect_geq(sizeof known_draws / sizeof *known_draws, 100);
+}
+
+Test(draw, known_answers_of_views)
+{
+    for (size_t i = 0; i < sizeof known_views / sizeof *known_views; i++) {
+        const known *k = &known_views[i].draw;
+        const uint32_t view = known_views[i].view;
+        expect_known(k, &(motley_samples){ .seed = k->seed, .epoch = k->epoch, .first = k->sample, .view = view });
+        expect_known(k, &(motley_samples){ .seed = k->seed, .epoch = k->epoch, .first = k->sample, .views = &view });
+    }
+    cr_expect_geq(sizeof known_views / sizeof *known_views, 15);
 }
 
 /* --- the batch does not matter --- */
@@ -372,7 +396,7 @@ Test(draw, slots_are_the_sample)
         const mot_tables *t = &policy->tables;
         policies += t->choice == MOT_WITH_REPLACEMENT;
         for (uint32_t sample = 0; t->choice == MOT_WITH_REPLACEMENT && sample < 500; sample++) {
-            const mot_drawn_sample of = { 99, sample, sample % 7, WIDTH, HEIGHT, 3 };
+            const mot_drawn_sample of = { 99, sample, sample % 7, WIDTH, HEIGHT, 3, 0 };
             mot_step wanted[MOT_MAX_STEPS] = { 0 }, got[MOT_MAX_STEPS] = { 0 };
             const int n = mot_draw_sample(t, &of, wanted);
             int count = 0;
@@ -403,7 +427,7 @@ static void joint_chi_square(motley_policy *policy, uint32_t samples)
     settle(&out);
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step drawn_steps[MOT_MAX_STEPS];
-        const int n = mot_draw_sample(t, &(mot_drawn_sample){ 2026, sample, 0, WIDTH, HEIGHT, 3 }, drawn_steps);
+        const int n = mot_draw_sample(t, &(mot_drawn_sample){ 2026, sample, 0, WIDTH, HEIGHT, 3, 0 }, drawn_steps);
         uint64_t key = 1;
         for (int s = 0; s < n; s++)
             key = mix(key, drawn_steps[s].op, (uint32_t)drawn_steps[s].level, drawn_steps[s].value);
@@ -455,7 +479,7 @@ Test(draw, repetitions_are_independent)
             probability[i * cells + j] = share[i] * share[j];
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step steps[MOT_MAX_STEPS];
-        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 11, sample, 1, WIDTH, HEIGHT, 3 }, steps),
+        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 11, sample, 1, WIDTH, HEIGHT, 3, 0 }, steps),
                      2);
         int cell[2];
         for (int s = 0; s < 2; s++) {
@@ -485,7 +509,7 @@ Test(draw, applied_as_often_as_asked)
     const uint32_t samples = 200000;
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step steps[MOT_MAX_STEPS];
-        const int n = mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 3, sample, 0, 10, 10, 3 }, steps);
+        const int n = mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 3, sample, 0, 10, 10, 3, 0 }, steps);
         for (int s = 0; s < n; s++)
             count[steps[s].op]++;
     }
@@ -509,7 +533,7 @@ Test(draw, weights_are_kept)
     const uint32_t samples = 300000;
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step steps[MOT_MAX_STEPS];
-        const int n = mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 4, sample, 0, 10, 10, 3 }, steps);
+        const int n = mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 4, sample, 0, 10, 10, 3, 0 }, steps);
         repeats[n]++;
         drawn_branches += n;
         for (int s = 0; s < n; s++)
@@ -541,7 +565,7 @@ Test(draw, without_replacement_permutes)
     }
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step steps[MOT_MAX_STEPS];
-        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 6, sample, 0, 10, 10, 3 }, steps),
+        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 6, sample, 0, 10, 10, 3, 0 }, steps),
                      4); /* then none is left */
         int order = 0;
         for (int place = 0; place < 4; place++)
@@ -562,7 +586,7 @@ Test(draw, interpolation_is_drawn_for_warps_only)
     uint32_t count[3] = { 0 }, warps = 0;
     for (uint32_t sample = 0; sample < 60000; sample++) {
         mot_step step;
-        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 5, sample, 0, 10, 10, 3 }, &step), 1);
+        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 5, sample, 0, 10, 10, 3, 0 }, &step), 1);
         if (step.op == MOT_OP_INVERT) {
             cr_expect_eq(step.interpolation, MOTLEY_NEAREST);
         } else {
@@ -674,13 +698,17 @@ Test(draw, wrong_arguments_are_told)
     motley_step steps[2];
     int32_t count;
     motley_error error;
-    const motley_samples samples = { .seed = 1 }, late = { .epoch = 1u << 30 };
+    const uint32_t far = 1u << 16;
+    const motley_samples samples = { .seed = 1 }, late = { .epoch = 1u << 30 }, view = { .view = far },
+                         views = { .views = &far };
 #define REFUSED(word, ...) \
     cr_expect_eq(motley_draw(__VA_ARGS__, &error), MOTLEY_ERR_ARGUMENT); \
     cr_expect(strstr(error.message, word), "'%s' lacks '%s'", error.message, word)
     REFUSED("policy", NULL, &samples, 1, &side, &side, 3, steps, &count);
     REFUSED("samples", policy, NULL, 1, &side, &side, 3, steps, &count);
     REFUSED("epoch", policy, &late, 1, &side, &side, 3, steps, &count);
+    REFUSED("view is 65536, want at most 65535", policy, &view, 1, &side, &side, 3, steps, &count);
+    REFUSED("sample 0: view is 65536", policy, &views, 1, &side, &side, 3, steps, &count);
     REFUSED("channels is 5", policy, &samples, 1, &side, &side, 5, steps, &count);
     REFUSED("widths is NULL", policy, &samples, 1, NULL, &side, 3, steps, &count);
     REFUSED("step_counts is NULL", policy, &samples, 1, &side, &side, 3, steps, NULL);

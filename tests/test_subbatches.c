@@ -34,12 +34,13 @@ static void fail(const char *policy, size_t image, const char *what)
         exit(1);
 }
 
-/* A batch of mixed sizes, with ids that are not in order. */
+/* A batch of mixed sizes, with ids that are not in order, and views. */
 typedef struct set {
     motley_context *context;
     uint8_t *memory;
     motley_image images[IMAGES];
     uint64_t ids[IMAGES];
+    uint32_t views[IMAGES];
     motley_batch batch;
     motley_samples samples;
 } set;
@@ -60,6 +61,7 @@ static void make_set(set *s, motley_context *context, size_t count)
         const int32_t w = 1 + (int32_t)(input_random(&state) % SIDE), h = 1 + (int32_t)(input_random(&state) % SIDE);
         s->images[i] = (motley_image){ s->memory + i * SIDE * SIDE * 3, w, h, 3 * w, 3, 1 };
         s->ids[i] = i % 3 ? input_random(&state) : i;
+        s->views[i] = i % 4 ? (uint32_t)input_random(&state) % 65536 : 0;
     }
     s->batch = (motley_batch){ .count = count, .channels = 3, .images = s->images };
 }
@@ -77,11 +79,9 @@ static int same_step(const mot_step *a, const mot_step *b)
 static void compare_steps(const set *s, const motley_policy *policy, const mot_last *last, size_t i, int keeps_all)
 {
     mot_step drawn[MOT_MAX_STEPS];
-    const uint64_t id = s->samples.ids ? s->samples.ids[i] : s->samples.first + i;
-    const int n = mot_draw_sample(&policy->tables,
-                                  &(mot_drawn_sample){ s->samples.seed, id, s->samples.epoch, s->images[i].width,
-                                                       s->images[i].height, s->batch.channels },
-                                  drawn);
+    const mot_drawn_sample of =
+        mot_sample_of(&s->samples, i, s->images[i].width, s->images[i].height, s->batch.channels);
+    const int n = mot_draw_sample(&policy->tables, &of, drawn);
     const mot_step *found = &last->steps[i * last->max_steps];
     int kept = 0;
     for (int k = 0; k < n; k++) {
@@ -172,11 +172,13 @@ static void check_subbatches(const set *s, const char *name)
 static void check_policy(set *s, const motley_policy *policy)
 {
     motley_error error;
-    for (uint32_t epoch = 0; epoch < 3; epoch++) {
+    for (uint32_t epoch = 0; epoch < 4; epoch++) {
         s->samples = (motley_samples){ .seed = 77 + epoch * UINT64_C(0x100000001),
                                        .epoch = epoch * 80,
                                        .first = epoch ? 1u << 31 : 0,
-                                       .ids = epoch == 2 ? s->ids : NULL };
+                                       .ids = epoch >= 2 ? s->ids : NULL,
+                                       .view = epoch == 1 ? 65535 : 0,
+                                       .views = epoch == 3 ? s->views : NULL };
         const motley_apply_params params = { .samples = s->samples };
         need(motley_apply(s->context, policy, &s->batch, &s->batch, &params, &error) == MOTLEY_OK, error.message);
         check_draws(s, policy);

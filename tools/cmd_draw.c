@@ -48,8 +48,8 @@ static const struct argp argp = {
             { 0 } },
     .args_doc = "POLICY",
     .doc = "Prints what samples would get, a JSON object a line, without touching a pixel.\v"
-           "A draw depends on the policy, the seed, the epoch and the sample's id, and on nothing else. Values are in "
-           "the operation's unit (see 'motley ops'); steps that were drawn but not applied are left out.",
+           "A draw depends on the policy, the seed, the epoch, the sample's id and the view, and on nothing else. Values "
+           "are in the operation's unit (see 'motley ops'); steps that were drawn but not applied are left out.",
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
 };
 

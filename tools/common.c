@@ -194,6 +194,8 @@ const struct argp policy_argp = {
             { 0 } },
 };
 
+#define KEY_VIEW 256 /* an option without a letter */
+
 static error_t parse_samples(int key, char *arg, struct argp_state *state)
 {
     motley_samples *samples = &((policy_options *)state->input)->samples;
@@ -203,6 +205,9 @@ static error_t parse_samples(int key, char *arg, struct argp_state *state)
         return 0;
     case 'e':
         samples->epoch = (uint32_t)read_integer(state, "--epoch", arg, 0, (1 << 30) - 1);
+        return 0;
+    case KEY_VIEW:
+        samples->view = (uint32_t)read_integer(state, "--view", arg, 0, 65535);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -214,6 +219,7 @@ const struct argp samples_argp = {
     .options = (const struct argp_option[]){ { NULL, 0, NULL, 0, "Random numbers:", 2 },
                                              { "seed", 's', "S", 0, "Key of all draws (0)", 0 },
                                              { "epoch", 'e', "E", 0, "Each epoch draws anew (0)", 0 },
+                                             { "view", KEY_VIEW, "V", 0, "So does each view of a sample (0)", 0 },
                                              { 0 } },
 };
 

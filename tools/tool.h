@@ -54,7 +54,7 @@ const char *number_text(double value, char text[NUMBER_TEXT]);
 const char *short_number(double value, char text[NUMBER_TEXT]);
 
 /* Which policy, changed how, with which random numbers: --repeat, --level, --bins, --interpolation, --fill; and
- * --seed, --epoch. Give &policy_options to argp as a child's input. */
+ * --seed, --epoch, --view. Give &policy_options to argp as a child's input. */
 typedef struct policy_options {
     motley_policy_changes changes;
     motley_samples samples;

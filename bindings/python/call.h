@@ -4,7 +4,7 @@
 typedef struct prepared_call {
     motley_context *context;
     motley_batch src, dst;      /* data is set by each call */
-    motley_apply_params params; /* samples and stream likewise, and output.batch.data when `fused` */
+    motley_apply_params params; /* samples (but for views) and stream likewise, and output.batch.data when `fused` */
     int in_place, fused;
     motley_error error;
 } prepared_call;
@@ -12,8 +12,11 @@ typedef struct prepared_call {
 static motley_status run_call(prepared_call *call, const motley_policy *policy, uintptr_t src, uintptr_t dst,
                               uintptr_t stream, uint64_t seed, uint32_t epoch, uint64_t first, uintptr_t ids)
 {
-    const motley_samples samples = { seed, epoch, first, (const uint64_t *)ids };
-    call->params.samples = samples;
+    motley_samples *const samples = &call->params.samples;
+    samples->seed = seed;
+    samples->epoch = epoch;
+    samples->first = first;
+    samples->ids = (const uint64_t *)ids;
     call->params.stream = (void *)stream;
     call->src.data = (void *)src;
     if (call->fused)

@@ -15,14 +15,17 @@ extern "C" {
 
 /** Which samples a batch holds, and so what each of them draws.
  *
- *  A draw depends on (policy, seed, epoch, sample id) and nothing else: Philox4x32-10 with key = seed and
- *  counter = {block, epoch, id low, id high} (Salmon et al. 2011). Sizes matter only to values that are relative
- *  to the image's size. */
+ *  A draw depends on (policy, seed, epoch, sample id, view) and nothing else: Philox4x32-10 with key = seed and
+ *  counter = {view << 16 | block, epoch, id low, id high} (Salmon et al. 2011). Sizes matter only to values that are
+ *  relative to the image's size. A sample that is read several times in an epoch gets a draw of its own each time when
+ *  each time has another view: repeated augmentation, the two images of a contrastive pair. */
 typedef struct motley_samples {
     uint64_t seed;
     uint32_t epoch;       /* 0 .. 2^30 - 1 */
     uint64_t first;       /* image i is sample first + i ... */
     const uint64_t *ids;  /* ... or ids[i], when given; host memory, read before the call returns */
+    uint32_t view;        /* 0 .. 65535, of every image ... */
+    const uint32_t *views; /* ... or views[i], when given; host memory, read before the call returns */
 } motley_samples;
 
 /** One op that one sample drew. */

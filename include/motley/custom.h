@@ -15,7 +15,7 @@ extern "C" {
  *
  *  Values   Three numbers per image: the value that the policy drew, in the op's unit (0 when it takes none), and two
  *           that are uniform in 0..1 (1 excluded), drawn for this step: a random place, or whatever has to be random.
- *           All of them depend on (policy, seed, epoch, sample id) only, and motley_draw tells them.
+ *           All of them depend on (policy, seed, epoch, sample id, view) only, and motley_draw tells them.
  *  Images   To be changed in place. Every one has its own pointer and strides; when motley_apply has no dst but an
  *           output, the pixels wait in the output's memory, so a pixel may be wider than its channels. */
 typedef struct motley_custom_batch {
