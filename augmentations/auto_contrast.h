@@ -7,12 +7,11 @@
 #include "augmentations/op.h"
 
 #define MOT_AUTO_CONTRAST_INFO \
-    { \
-      .name = "auto_contrast", .summary = "Stretches each channel to the full range.", \
-      .unit = "", .matches = "Pillow ImageOps.autocontrast", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_STATS, \
-      .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0, \
-    }
+    .name = "auto_contrast", .summary = "Stretches each channel to the full range.", \
+    .unit = "", .matches = "Pillow ImageOps.autocontrast", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
+#define MOT_AUTO_CONTRAST_FACTS .cost = 1300
 
 #ifndef __CUDACC__
 static inline void mot_auto_contrast_prepare(const double *values, int count, mot_arg *arg)

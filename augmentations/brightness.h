@@ -5,12 +5,11 @@
 #include "augmentations/op.h"
 
 #define MOT_BRIGHTNESS_INFO \
-    { \
-      .name = "brightness", .summary = "Blends from black towards and past the image.", \
-      .unit = "blend factor", .matches = "Pillow ImageEnhance.Brightness", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_POINT, \
-      .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.6, \
-    }
+    .name = "brightness", .summary = "Blends from black towards and past the image.", \
+    .unit = "blend factor", .matches = "Pillow ImageEnhance.Brightness", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.6
+#define MOT_BRIGHTNESS_FACTS .cost = 700
 
 #ifndef __CUDACC__
 static inline void mot_brightness_prepare(const double *values, int count, mot_arg *arg)

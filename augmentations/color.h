@@ -5,12 +5,11 @@
 #include "augmentations/op.h"
 
 #define MOT_COLOR_INFO \
-    { \
-      .name = "color", .summary = "Blends from grey towards and past the image.", \
-      .unit = "blend factor", .matches = "Pillow ImageEnhance.Color", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_COLOR, \
-      .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.8, \
-    }
+    .name = "color", .summary = "Blends from grey towards and past the image.", \
+    .unit = "blend factor", .matches = "Pillow ImageEnhance.Color", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.8
+#define MOT_COLOR_FACTS .cost = 1700
 
 #ifndef __CUDACC__
 static inline void mot_color_prepare(const double *values, int count, mot_arg *arg)

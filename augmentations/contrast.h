@@ -5,12 +5,11 @@
 #include "augmentations/op.h"
 
 #define MOT_CONTRAST_INFO \
-    { \
-      .name = "contrast", .summary = "Blends from the mean grey towards and past the image.", \
-      .unit = "blend factor", .matches = "Pillow ImageEnhance.Contrast", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_STATS, \
-      .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.7, \
-    }
+    .name = "contrast", .summary = "Blends from the mean grey towards and past the image.", \
+    .unit = "blend factor", .matches = "Pillow ImageEnhance.Contrast", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.7
+#define MOT_CONTRAST_FACTS .cost = 1300
 
 #ifndef __CUDACC__
 static inline void mot_contrast_prepare(const double *values, int count, mot_arg *arg)

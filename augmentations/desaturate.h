@@ -7,12 +7,11 @@
 #include "augmentations/op.h"
 
 #define MOT_DESATURATE_INFO \
-    { \
-      .name = "desaturate", .summary = "Takes colour away: 1 is grey.", \
-      .unit = "share of colour removed", .matches = "timm desaturate", \
-      .paper = "Touvron et al. 2022 (3-Augment), arXiv:2204.07118", .shape = MOTLEY_SHAPE_COLOR, \
-      .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 1, .neutral = 0, .example = 0.8, \
-    }
+    .name = "desaturate", .summary = "Takes colour away: 1 is grey.", \
+    .unit = "share of colour removed", .matches = "timm desaturate", \
+    .paper = "Touvron et al. 2022 (3-Augment), arXiv:2204.07118", \
+    .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 1, .neutral = 0, .example = 0.8
+#define MOT_DESATURATE_FACTS .cost = 1700
 
 #ifndef __CUDACC__
 static inline void mot_desaturate_prepare(const double *values, int count, mot_arg *arg)

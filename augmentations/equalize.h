@@ -7,12 +7,11 @@
 #include "augmentations/op.h"
 
 #define MOT_EQUALIZE_INFO \
-    { \
-      .name = "equalize", .summary = "Flattens each channel's histogram.", \
-      .unit = "", .matches = "Pillow ImageOps.equalize", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_STATS, \
-      .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0, \
-    }
+    .name = "equalize", .summary = "Flattens each channel's histogram.", \
+    .unit = "", .matches = "Pillow ImageOps.equalize", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
+#define MOT_EQUALIZE_FACTS .cost = 2800
 
 #ifndef __CUDACC__
 static inline void mot_equalize_prepare(const double *values, int count, mot_arg *arg)

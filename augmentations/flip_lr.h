@@ -5,17 +5,17 @@
 #include "augmentations/op.h"
 
 #define MOT_FLIP_LR_INFO \
-    { \
-      .name = "flip_lr", .summary = "Mirrors left and right.", \
-      .unit = "", .matches = "Pillow ImageOps.mirror", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_WARP, \
-      .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0, \
-    }
+    .name = "flip_lr", .summary = "Mirrors left and right.", \
+    .unit = "", .matches = "Pillow ImageOps.mirror", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
+#define MOT_FLIP_LR_FACTS .cost = 2200
 
 #ifndef __CUDACC__
 static inline void mot_flip_lr_prepare(const double *values, int count, mot_arg *arg)
 {
-    (void)values, (void)count, (void)arg;
+    (void)values, (void)count;
+    arg->flags = MOT_ARG_WHOLE;
 }
 #endif
 

@@ -5,12 +5,11 @@
 #include "augmentations/op.h"
 
 #define MOT_GRAYSCALE_INFO \
-    { \
-      .name = "grayscale", .summary = "Replaces each pixel by its luma.", \
-      .unit = "", .matches = "Pillow ImageOps.grayscale, as many channels", \
-      .paper = "Touvron et al. 2022 (3-Augment), arXiv:2204.07118", .shape = MOTLEY_SHAPE_COLOR, \
-      .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0, \
-    }
+    .name = "grayscale", .summary = "Replaces each pixel by its luma.", \
+    .unit = "", .matches = "Pillow ImageOps.grayscale, as many channels", \
+    .paper = "Touvron et al. 2022 (3-Augment), arXiv:2204.07118", \
+    .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
+#define MOT_GRAYSCALE_FACTS .cost = 1700
 
 #ifndef __CUDACC__
 static inline void mot_grayscale_prepare(const double *values, int count, mot_arg *arg)

@@ -5,12 +5,11 @@
 #include "augmentations/op.h"
 
 #define MOT_IDENTITY_INFO \
-    { \
-      .name = "identity", .summary = "Leaves the image as it is.", \
-      .unit = "", .matches = "the image itself", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_POINT, \
-      .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0, \
-    }
+    .name = "identity", .summary = "Leaves the image as it is.", \
+    .unit = "", .matches = "the image itself", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
+#define MOT_IDENTITY_FACTS .cost = 700
 
 #ifndef __CUDACC__
 static inline void mot_identity_prepare(const double *values, int count, mot_arg *arg)

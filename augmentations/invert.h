@@ -5,12 +5,11 @@
 #include "augmentations/op.h"
 
 #define MOT_INVERT_INFO \
-    { \
-      .name = "invert", .summary = "Makes the negative.", \
-      .unit = "", .matches = "Pillow ImageOps.invert", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_POINT, \
-      .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0, \
-    }
+    .name = "invert", .summary = "Makes the negative.", \
+    .unit = "", .matches = "Pillow ImageOps.invert", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
+#define MOT_INVERT_FACTS .cost = 600, .direct = 1
 
 #ifndef __CUDACC__
 static inline void mot_invert_prepare(const double *values, int count, mot_arg *arg)

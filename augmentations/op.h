@@ -34,6 +34,10 @@ typedef struct mot_arg {
 #define MOT_ARG_WHOLE 2u    /* a warp that moves whole pixels: nearest, whatever the interpolation asked for */
 #define MOT_ARG_SQUARE 4u   /* WHOLE, but only where width == height */
 
+/* Two numbers that are drawn for an op and put into arg.d[1] and d[2]: a point of the image, the corner of one of its
+ * pixels, or (custom ops) two numbers in 0..1. */
+typedef enum mot_draws { MOT_DRAWS_NOTHING, MOT_DRAWS_POINT, MOT_DRAWS_PIXEL, MOT_DRAWS_UNIT } mot_draws;
+
 /* What a STATS op needs of an image: MOT_<ID>_NEEDS in its header. A histogram answers all but the mean. */
 #define MOT_NEEDS_RANGE 1     /* lo and hi */
 #define MOT_NEEDS_HISTOGRAM 2 /* lo, hi, last and below */

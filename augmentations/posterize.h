@@ -7,12 +7,11 @@
 #include "augmentations/op.h"
 
 #define MOT_POSTERIZE_INFO \
-    { \
-      .name = "posterize", .summary = "Keeps only the highest bits of each sample.", \
-      .unit = "bits kept", .matches = "Pillow ImageOps.posterize", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_POINT, \
-      .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 8, .neutral = 8, .example = 3, \
-    }
+    .name = "posterize", .summary = "Keeps only the highest bits of each sample.", \
+    .unit = "bits kept", .matches = "Pillow ImageOps.posterize", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 8, .neutral = 8, .example = 3
+#define MOT_POSTERIZE_FACTS .cost = 600, .direct = 1
 
 #ifndef __CUDACC__
 static inline void mot_posterize_prepare(const double *values, int count, mot_arg *arg)

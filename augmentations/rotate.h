@@ -10,12 +10,11 @@
 #include <math.h>
 
 #define MOT_ROTATE_INFO \
-    { \
-      .name = "rotate", .summary = "Turns the picture about its centre.", \
-      .unit = "degrees, counter-clockwise", .matches = "Pillow Image.rotate", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_WARP, \
-      .values_min = 1, .values_max = 1, .minimum = -1000000, .maximum = 1000000, .neutral = 0, .example = 30, \
-    }
+    .name = "rotate", .summary = "Turns the picture about its centre.", \
+    .unit = "degrees, counter-clockwise", .matches = "Pillow Image.rotate", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 1, .values_max = 1, .minimum = -1000000, .maximum = 1000000, .neutral = 0, .example = 30
+#define MOT_ROTATE_FACTS .cost = 2000
 
 #ifndef __CUDACC__
 static inline void mot_rotate_prepare(const double *values, int count, mot_arg *arg)

@@ -8,12 +8,11 @@
 #include "augmentations/op.h"
 
 #define MOT_SHARPNESS_INFO \
-    { \
-      .name = "sharpness", .summary = "Blends from a smoothed image towards and past the image.", \
-      .unit = "blend factor", .matches = "Pillow ImageEnhance.Sharpness", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_STENCIL, \
-      .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.9, \
-    }
+    .name = "sharpness", .summary = "Blends from a smoothed image towards and past the image.", \
+    .unit = "blend factor", .matches = "Pillow ImageEnhance.Sharpness", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.9
+#define MOT_SHARPNESS_FACTS .cost = 3200
 
 #ifndef __CUDACC__
 static inline void mot_sharpness_prepare(const double *values, int count, mot_arg *arg)

@@ -8,12 +8,11 @@
 #include "augmentations/op.h"
 
 #define MOT_SHEAR_X_INFO \
-    { \
-      .name = "shear_x", .summary = "Shears along x about the top left corner.", \
-      .unit = "shear factor: pixels along per pixel across", .matches = "torchvision affine with centre (0, 0); timm shear_x", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_WARP, \
-      .values_min = 1, .values_max = 1, .minimum = -100, .maximum = 100, .neutral = 0, .example = 0.3, \
-    }
+    .name = "shear_x", .summary = "Shears along x about the top left corner.", \
+    .unit = "shear factor: pixels along per pixel across", .matches = "torchvision affine with centre (0, 0); timm shear_x", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 1, .values_max = 1, .minimum = -100, .maximum = 100, .neutral = 0, .example = 0.3
+#define MOT_SHEAR_X_FACTS .cost = 700, .tangent = MOT_TANGENT_X
 
 #ifndef __CUDACC__
 static inline void mot_shear_x_prepare(const double *values, int count, mot_arg *arg)

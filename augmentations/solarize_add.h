@@ -8,12 +8,11 @@
 #include <math.h>
 
 #define MOT_SOLARIZE_ADD_INFO \
-    { \
-      .name = "solarize_add", .summary = "Adds to every sample below a threshold.", \
-      .unit = "amount added; threshold (128)", .matches = "timm solarize_add", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_POINT, \
-      .values_min = 1, .values_max = 2, .minimum = 0, .maximum = 255, .neutral = 0, .example = 60, \
-    }
+    .name = "solarize_add", .summary = "Adds to every sample below a threshold.", \
+    .unit = "amount added; threshold (128)", .matches = "timm solarize_add", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 1, .values_max = 2, .minimum = 0, .maximum = 255, .neutral = 0, .example = 60
+#define MOT_SOLARIZE_ADD_FACTS .cost = 900, .direct = 1
 
 #ifndef __CUDACC__
 static inline void mot_solarize_add_prepare(const double *values, int count, mot_arg *arg)

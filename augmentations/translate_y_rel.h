@@ -7,12 +7,11 @@
 #include "augmentations/op.h"
 
 #define MOT_TRANSLATE_Y_REL_INFO \
-    { \
-      .name = "translate_y_rel", .summary = "Shifts down by a fraction of the height.", \
-      .unit = "fraction of the height, positive moves down", .matches = "timm translate_y_rel of the opposite sign", \
-      .paper = "Cubuk et al. 2018, arXiv:1805.09501", .shape = MOTLEY_SHAPE_WARP, \
-      .values_min = 1, .values_max = 1, .minimum = -16, .maximum = 16, .neutral = 0, .example = 0.3, \
-    }
+    .name = "translate_y_rel", .summary = "Shifts down by a fraction of the height.", \
+    .unit = "fraction of the height, positive moves down", .matches = "timm translate_y_rel of the opposite sign", \
+    .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
+    .values_min = 1, .values_max = 1, .minimum = -16, .maximum = 16, .neutral = 0, .example = 0.3
+#define MOT_TRANSLATE_Y_REL_FACTS .cost = 700
 
 #ifndef __CUDACC__
 static inline void mot_translate_y_rel_prepare(const double *values, int count, mot_arg *arg)

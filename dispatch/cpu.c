@@ -7,7 +7,6 @@
 #include "kernels/cpu.h"
 #include "augmentations/table.h"
 #include "dispatch/backend.h"
-#include "kernels/output.h"
 #include "policies/draw.h"
 
 #include <math.h>
@@ -114,7 +113,7 @@ static void note_costs(task *t, size_t i)
     const mot_step *steps = &t->state->steps[work->first_step];
     float cost = 100; /* an image that nothing happens to is copied */
     for (uint32_t s = 0; s < work->steps; s++)
-        cost += (float)mot_cpu_find(t->state->rows, &steps[s], &dst, &dst)->cost;
+        cost += (float)mot_cpu_cost(mot_cpu_find(t->state->rows, &steps[s], &dst, &dst), &steps[s]);
     work->cost = cost * 1e-3f * (float)src.width * (float)src.height;
 }
 
@@ -280,26 +279,6 @@ static void run_passes(pass *passes, int n, const mot_view *src, const mot_view 
     }
 }
 
-static void write_output(const mot_view *src, const motley_output *output, size_t i, const uint32_t (*table)[256])
-{
-    const mot_view dst = mot_batch_view(&output->batch, i);
-    const motley_dtype dtype = output->batch.dtype;
-    for (int y = 0; y < src->height; y++)
-        for (int c = 0; c < src->channels; c++) {
-            const uint8_t *in = src->data + y * src->row + c * src->channel;
-            uint8_t *out = dst.data + y * dst.row + c * dst.channel;
-            if (dtype == MOTLEY_F32)
-                for (int x = 0; x < src->width; x++)
-                    *(uint32_t *)(void *)(out + x * dst.pixel) = table[c][in[x * src->pixel]];
-            else if (dtype == MOTLEY_U8)
-                for (int x = 0; x < src->width; x++)
-                    out[x * dst.pixel] = in[x * src->pixel];
-            else
-                for (int x = 0; x < src->width; x++)
-                    *(uint16_t *)(void *)(out + x * dst.pixel) = (uint16_t)table[c][in[x * src->pixel]];
-        }
-}
-
 static void run_image(task *t, worker *self, size_t in_block)
 {
     const mot_job *job = t->job;
@@ -321,8 +300,10 @@ static void run_image(task *t, worker *self, size_t in_block)
     pass passes[MOT_MAX_STEPS];
     const int n = plan_passes(t->state, steps, work->steps, &end, passes);
     run_passes(passes, n, &src, &end, &spare, memory);
-    if (job->output)
-        write_output(&end, job->output, i, t->output);
+    if (job->output) {
+        const mot_view output = mot_batch_view(&job->output->batch, i);
+        mot_cpu_write_output(&end, &output, job->output->batch.dtype, t->output);
+    }
 }
 
 static void image_part(task *t, worker *self)
@@ -443,10 +424,7 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
         MOT_TRY(write_draws(job, error));
     uint32_t output[4][256];
     if (job->output) {
-        for (int c = 0; c < job->channels; c++)
-            for (int v = 0; v < 256; v++)
-                output[c][v] = mot_output_bits((uint8_t)v, (int)job->output->batch.dtype, job->output->mean[c],
-                                               job->output->std[c]);
+        mot_cpu_make_output(job->output, job->channels, output);
         t.output = (const uint32_t(*)[256])output;
     }
     for (t.first = 0; t.first < job->count; t.first += t.count) {
@@ -463,15 +441,12 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
 /* ---- looking back ---- */
 
 /* The sub-batch that an image of these steps belongs to: its most costly op, of equals the first of the table. */
-static motley_subbatch subbatch_of(const cpu_state *state, const mot_step *steps, uint32_t count)
+static motley_subbatch subbatch_of(const mot_step *steps, uint32_t count)
 {
-    static const mot_view dense = { .width = 1, .height = 1, .channels = 3, .row = 3, .pixel = 3, .channel = 1 };
     motley_subbatch own = { .op = -1 };
-    double most = -1;
+    int most = -1;
     for (uint32_t s = 0; s < count; s++) {
-        mot_step plain = steps[s];
-        plain.interpolation = MOTLEY_NEAREST; /* an op has one place among the others */
-        const double cost = mot_cpu_find(state->rows, &plain, &dense, &dense)->cost;
+        const int cost = mot_op_table[steps[s].op].facts.cost;
         if (cost > most || (cost == most && steps[s].op < own.op)) {
             most = cost;
             own.op = steps[s].op;
@@ -493,7 +468,7 @@ static motley_status look_back(void *opaque, mot_last *last, motley_error *error
     memcpy(last->order, state->order, last->count * sizeof *last->order);
     for (size_t at = 0; at < last->count; at++) {
         const image_work *work = &state->work[last->order[at]];
-        motley_subbatch own = subbatch_of(state, &state->steps[work->first_step], work->steps);
+        motley_subbatch own = subbatch_of(&state->steps[work->first_step], work->steps);
         motley_subbatch *before = last->batches_count ? &last->batches[last->batches_count - 1] : NULL;
         last->step_counts[last->order[at]] = (int32_t)work->steps;
         own.first = at;

@@ -78,7 +78,7 @@ static int32_t steps_before_custom(const custom_call *call, size_t i)
 static motley_status run_part(custom_call *call, const motley_batch *src, const motley_batch *dst,
                               const motley_output *output, motley_error *error)
 {
-    static const mot_step nothing = { .op = MOT_OP_IDENTITY, .arg.flags = MOT_ARG_IDENTITY };
+    static const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY }; /* whatever its op */
     const mot_job *job = call->job;
     size_t most = 0;
     for (size_t i = 0; i < job->count; i++) {

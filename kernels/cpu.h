@@ -5,6 +5,7 @@
 
 #include "augmentations/step.h"
 #include "kernels/view.h"
+#include "motley/apply.h"
 #include "motley/op.h"
 
 /* Does steps[0], and after it steps[1] .. steps[count - 1], which are POINT ops; more than one only for a row that
@@ -23,13 +24,13 @@ typedef enum mot_layouts {
 /* A variant: what it can do, and the function. A table is searched from the top, most special first. */
 typedef struct mot_cpu_row {
     motley_shape shape;
-    int op;             /* MOT_OP_*, or -1: every op of the shape */
+    int direct;         /* only ops whose facts say so */
     mot_layouts layout; /* of both src and dst */
     int channels;       /* 0: any */
     int interpolation;  /* -1: any */
     int in_place;
     int takes_points;
-    int cost; /* picoseconds a pixel, measured roughly: decides about order and never about a result */
+    int cost; /* picoseconds a pixel, as mot_op_facts has it; 0: the op's own */
     mot_cpu_kernel *run;
     const char *name;
 } mot_cpu_row;
@@ -52,11 +53,18 @@ size_t mot_cpu_sets(const mot_cpu_rows *sets[MOT_CPU_SETS]);
 const mot_cpu_row *mot_cpu_find(const mot_cpu_rows *set, const mot_step *step, const mot_view *src,
                                 const mot_view *dst);
 
+/* What a step costs that `row` does, picoseconds a pixel. */
+int mot_cpu_cost(const mot_cpu_row *row, const mot_step *step);
+
 /* Whether a view has the strides that a layout names. */
 int mot_cpu_has_layout(const mot_view *view, mot_layouts layout);
 
 /* Copies pixels, whatever the strides. The views do not overlap. */
 void mot_cpu_copy(const mot_view *src, const mot_view *dst);
+
+/* The optional last step. table [channels]: the bits of each byte in the output's type. dst is aligned to that type. */
+void mot_cpu_make_output(const motley_output *output, int32_t channels, uint32_t (*table)[256]);
+void mot_cpu_write_output(const mot_view *src, const mot_view *dst, motley_dtype dtype, const uint32_t (*table)[256]);
 
 /* Scratch that any kernel needs for an image of this size. */
 size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels);

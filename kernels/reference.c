@@ -245,7 +245,7 @@ static void warp(const mot_view *src, const mot_view *dst, const mot_step *step,
 
 #define ROW(SHAPE, in_place_, function) \
     { \
-        .shape = MOTLEY_SHAPE_##SHAPE, .op = -1, .interpolation = -1, .in_place = in_place_, .cost = 50000, \
+        .shape = MOTLEY_SHAPE_##SHAPE, .interpolation = -1, .in_place = in_place_, .cost = 50000, \
         .run = function, .name = "reference " #function \
     }
 

@@ -44,9 +44,11 @@ int mot_cpu_has_layout(const mot_view *view, mot_layouts layout)
 
 static int fits(const mot_cpu_row *row, const mot_step *step, const mot_view *src, const mot_view *dst)
 {
-    return row->shape == mot_op_table[step->op].info.shape && (row->op < 0 || row->op == step->op) &&
+    const mot_op_row *op = &mot_op_table[step->op];
+    const int interpolation = step->arg.flags & MOT_ARG_WHOLE ? MOTLEY_NEAREST : step->interpolation;
+    return row->shape == op->info.shape && (!row->direct || op->facts.direct) &&
            (row->channels == 0 || row->channels == src->channels) &&
-           (row->interpolation < 0 || row->interpolation == step->interpolation) &&
+           (row->interpolation < 0 || row->interpolation == interpolation) &&
            mot_cpu_has_layout(src, row->layout) && mot_cpu_has_layout(dst, row->layout);
 }
 
@@ -56,6 +58,11 @@ const mot_cpu_row *mot_cpu_find(const mot_cpu_rows *set, const mot_step *step, c
         if (fits(&set->rows[i], step, src, dst))
             return &set->rows[i];
     return mot_cpu_find(&mot_rows_reference, step, src, dst);
+}
+
+int mot_cpu_cost(const mot_cpu_row *row, const mot_step *step)
+{
+    return row->cost ? row->cost : mot_op_table[step->op].facts.cost;
 }
 
 void mot_cpu_copy(const mot_view *src, const mot_view *dst)

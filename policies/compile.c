@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A policy's model into the tables that draws are made from: every level's argument is prepared here, in double. */
-#include "augmentations/ops.h"
 #include "base/error.h"
 #include "policies/draw.h"
 #include "policies/policy.h"
@@ -212,10 +211,7 @@ static void fill_step(compiler *c, uint32_t index)
     out->side = (uint8_t)(levelled ? space->side : MOT_SIDE_NONE);
     out->rounding = (uint8_t)space->rounding;
     out->arithmetic = (uint8_t)policy->arithmetic;
-    out->centred = space->op == MOT_OP_CUTOUT      ? 1
-                   : space->op == MOT_OP_CUTOUT_TF ? 2
-                   : shape == MOTLEY_SHAPE_CUSTOM  ? 3
-                                                   : 0;
+    out->draws = (uint8_t)mot_policy_facts(space->op)->draws;
     out->warps = shape == MOTLEY_SHAPE_WARP;
     out->fills = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_ERASE;
     const uint32_t fills = space->fills ? space->fills : policy->fills;

@@ -106,6 +106,12 @@ int mot_policy_find_op(const motley_policy *policy, const char *name)
     return motley_op_find(name);
 }
 
+const mot_op_facts *mot_policy_facts(int op)
+{
+    static const mot_op_facts custom = { .pixels = 1, .draws = MOT_DRAWS_UNIT };
+    return op < MOT_OP_COUNT ? &mot_op_table[op].facts : &custom;
+}
+
 void mot_policy_prepare(int op, const double *value, int count, mot_arg *arg)
 {
     if (op < MOT_OP_COUNT) {

@@ -134,15 +134,15 @@ MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, const mot_
         out->fill[c] = 0;
     if (step->fills)
         mot_fill(step, of->channels, out->fill);
-    if (step->centred) {
+    if (step->draws != MOT_DRAWS_NOTHING) {
         const mot_words centre = mot_words_of(of, block + 1);
         const double unit = 1.0 / 4294967296.0;
-        if (step->centred == 2) {
+        if (step->draws == MOT_DRAWS_PIXEL) {
             out->arg.d[1] = mot_choose(centre.w[0], (uint32_t)of->width);
             out->arg.d[2] = mot_choose(centre.w[1], (uint32_t)of->height);
         } else {
-            out->arg.d[1] = centre.w[0] * unit * (step->centred == 1 ? of->width : 1);
-            out->arg.d[2] = centre.w[1] * unit * (step->centred == 1 ? of->height : 1);
+            out->arg.d[1] = centre.w[0] * unit * (step->draws == MOT_DRAWS_POINT ? of->width : 1);
+            out->arg.d[2] = centre.w[1] * unit * (step->draws == MOT_DRAWS_POINT ? of->height : 1);
         }
     }
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a level to the value of an op: the arithmetic of each profile, in the order its software does it. */
-#include "augmentations/ops.h"
 #include "policies/draw.h"
 #include "policies/policy.h"
 
@@ -13,7 +12,7 @@ static const double shear_entries[][3] = {
 
 /* The matrix entry of a shear by `factor` as torchvision makes it, by way of degrees: literal for the standard tables,
  * so that it depends on no libm; this machine's for others. */
-static double shear_entry(double factor, int along_y)
+static double tangent_entry(double factor, int along_y)
 {
     const double size = fabs(factor);
     for (size_t i = 0; i < sizeof shear_entries / sizeof *shear_entries; i++)
@@ -46,7 +45,9 @@ double mot_space_value(const motley_policy *policy, const mot_space *space, doub
         value = space->minimum;
     if (value > space->maximum)
         value = space->maximum;
-    return space->via_degrees ? shear_entry(value, space->op == MOT_OP_SHEAR_Y) : value;
+    if (!space->via_degrees)
+        return value;
+    return tangent_entry(value, mot_policy_facts(space->op)->tangent == MOT_TANGENT_Y);
 }
 
 /* The standard normal's quantile at p, to 2^-20: bisection, so that the last bits of a libm do not matter. */

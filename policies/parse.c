@@ -406,22 +406,47 @@ static void read_range(reader *r, const mot_yaml *map, const mot_yaml *range, mo
     space->has_levels = true;
 }
 
+static bool has_pixels(const mot_op_facts *facts)
+{
+    return facts->pixels;
+}
+
+static bool has_tangent(const mot_op_facts *facts)
+{
+    return facts->tangent != MOT_TANGENT_NONE;
+}
+
+/* "a, b or c": the ops of the table whose facts `has` accepts. */
+static const char *names_of(bool (*has)(const mot_op_facts *facts), char *text, size_t room)
+{
+    int count = 0, seen = 0;
+    size_t length = 0;
+    for (int op = 0; op < MOT_OP_COUNT; op++)
+        count += has(&mot_op_table[op].facts);
+    for (int op = 0; op < MOT_OP_COUNT && length < room; op++)
+        if (has(&mot_op_table[op].facts)) {
+            const char *before = seen == 0 ? "" : seen + 1 == count ? " or " : ", ";
+            length += (size_t)snprintf(text + length, room - length, "%s%s", before, mot_op_table[op].info.name);
+            seen++;
+        }
+    return text;
+}
+
 /* What may stand beside a range only where it means something. */
 static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
 {
     const mot_yaml *of = get(r, map, "of"), *via = get(r, map, "via");
     const mot_yaml *base = get(r, map, "base"), *min = get(r, map, "min"), *max = get(r, map, "max");
     const motley_op_info *info = motley_policy_op(r->policy, space->op);
-    if (of && info->shape != MOTLEY_SHAPE_CUSTOM && space->op != MOT_OP_TRANSLATE_X &&
-        space->op != MOT_OP_TRANSLATE_Y && space->op != MOT_OP_CUTOUT && space->op != MOT_OP_CUTOUT_TF)
-        PROBLEM(r, of,
-                "'of' is given for '%s', but only pixels can be relative to a side: want translate_x, "
-                "translate_y, cutout or cutout_tf",
-                info->name);
+    const mot_op_facts *facts = mot_policy_facts(space->op);
+    char wanted[160];
+    if (of && !facts->pixels)
+        PROBLEM(r, of, "'of' is given for '%s', but only pixels can be relative to a side: want %s", info->name,
+                names_of(has_pixels, wanted, sizeof wanted));
     if (of && (base || min || max))
         PROBLEM(r, base ? base : min ? min : max, "'%s' cannot stand beside 'of'", base ? "base" : min ? "min" : "max");
-    if (via && space->op != MOT_OP_SHEAR_X && space->op != MOT_OP_SHEAR_Y)
-        PROBLEM(r, via, "'via' is given for '%s', want shear_x or shear_y", info->name);
+    if (via && facts->tangent == MOT_TANGENT_NONE)
+        PROBLEM(r, via, "'via' is given for '%s', want %s", info->name, names_of(has_tangent, wanted, sizeof wanted));
     if (get(r, map, "fill") && info->shape != MOTLEY_SHAPE_WARP && info->shape != MOTLEY_SHAPE_ERASE)
         PROBLEM(r, get(r, map, "fill"), "'fill' is given for '%s', which fills nothing: want a warp or cutout", info->name);
     if (space->minimum > space->maximum)

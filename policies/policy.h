@@ -4,6 +4,7 @@
 #define MOT_POLICY_H
 
 #include "augmentations/step.h"
+#include "augmentations/table.h"
 #include "motley/apply.h"
 #include "policies/tables.h"
 
@@ -139,8 +140,9 @@ bool mot_customs_copy(motley_policy *policy, const motley_custom_op *ops, size_t
 void mot_customs_destroy(motley_policy *policy);
 bool mot_customs_equal(const motley_policy *a, const motley_policy *b);
 
-/* The id of the op called `name`, of the caller's or the table's, or -1; and its argument for a value. */
+/* The id of the op called `name`, of the caller's or the table's, or -1; its facts, and its argument for a value. */
 int mot_policy_find_op(const motley_policy *policy, const char *name);
+const mot_op_facts *mot_policy_facts(int op);
 void mot_policy_prepare(int op, const double *value, int count, mot_arg *arg);
 
 /* Whether a text is a name: a letter, then letters, digits, '_', '.' and '-', not too many. */

@@ -41,7 +41,7 @@ typedef struct mot_table_step {
     uint8_t side;         /* mot_side */
     uint8_t rounding;     /* mot_rounding of a relative value */
     uint8_t arithmetic;   /* mot_arithmetic of a relative value */
-    uint8_t centred;      /* two numbers are drawn: 1 a centre anywhere, 2 one at a pixel's corner, 3 in 0..1 */
+    uint8_t draws;        /* mot_draws: beside the level */
     uint8_t warps;        /* the op interpolates */
     uint8_t fills;        /* the op fills */
     uint8_t fill_grey;    /* what one channel takes of `fill` */
