@@ -15,23 +15,15 @@ motley_status mot_job_run(motley_context *context, const mot_job *job, motley_er
     return context->backend->run(context->state, job, error);
 }
 
-motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
-                           const motley_batch *dst, const motley_apply_params *params, motley_error *error)
+motley_status mot_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
+                        const motley_batch *dst, const motley_output *output, const motley_apply_params *params,
+                        motley_error *error)
 {
-    static const motley_apply_params defaults;
-    if (!params)
-        params = &defaults;
-    MOT_REQUIRE(context, error, "context is NULL");
+    const int cuda = context->backend->id == MOTLEY_BACKEND_CUDA;
     MOT_REQUIRE(policy, error, "policy is NULL");
-    const motley_output *output = params->output.batch.data ? &params->output : NULL;
-    MOT_REQUIRE(dst || output, error, "dst is NULL and no output is set: there is nowhere to write");
-    MOT_TRY(mot_validate_batches(src, dst, error));
     MOT_TRY(mot_samples_check(&params->samples, src->count, error));
-    if (output && src->count > 0)
-        MOT_TRY(mot_validate_output(src, dst, output, error));
     MOT_REQUIRE(!params->steps == !params->step_counts, error,
                 "only one of steps and step_counts is set, want both or neither");
-    const int cuda = context->backend->id == MOTLEY_BACKEND_CUDA;
     MOT_REQUIRE(cuda || (!params->stream && !params->counter), error,
                 "stream or counter is set, but the %s backend has neither", context->backend->name);
     MOT_REQUIRE(!cuda || !params->steps, error,
@@ -49,6 +41,22 @@ motley_status motley_apply(motley_context *context, const motley_policy *policy,
                           .drawn = params->steps,
                           .drawn_counts = params->step_counts };
     return policy->customs ? mot_custom_apply(context, &job, error) : mot_job_run(context, &job, error);
+}
+
+motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
+                           const motley_batch *dst, const motley_apply_params *params, motley_error *error)
+{
+    static const motley_apply_params defaults;
+    if (!params)
+        params = &defaults;
+    MOT_REQUIRE(context, error, "context is NULL");
+    const motley_output *output = params->output.batch.data ? &params->output : NULL;
+    MOT_REQUIRE(dst || output, error, "dst is NULL and no output is set: there is nowhere to write");
+    MOT_TRY(mot_validate_shapes(src, dst, error));
+    if (output && src->count > 0)
+        MOT_TRY(mot_validate_output(src, output, error));
+    MOT_TRY(mot_validate_places(src, dst, output, error));
+    return mot_apply(context, policy, src, dst, output, params, error);
 }
 
 motley_status motley_context_workspace(motley_context *context, const motley_policy *policy, const motley_batch *batch,
@@ -72,14 +80,13 @@ motley_status motley_context_workspace(motley_context *context, const motley_pol
     return context->backend->workspace(context->state, &job, size_bytes, error);
 }
 
-motley_status motley_op_apply(struct motley_context *context, int op, const double *values, int values_per_image,
-                              const motley_batch *src, const motley_batch *dst, const motley_op_params *params,
-                              motley_error *error)
+motley_status mot_op_apply(motley_context *context, int op, const double *values, int values_per_image,
+                           const motley_batch *src, const motley_batch *dst, const motley_op_params *params,
+                           motley_error *error)
 {
     static const motley_op_params defaults;
     if (!params)
         params = &defaults;
-    MOT_REQUIRE(context, error, "context is NULL");
     const motley_op_info *info = motley_op_get(op);
     MOT_REQUIRE(info, error, "op is %d, want 0 to %d", op, MOT_OP_COUNT - 1);
     MOT_REQUIRE(values_per_image >= info->values_min && values_per_image <= info->values_max, error,
@@ -88,8 +95,6 @@ motley_status motley_op_apply(struct motley_context *context, int op, const doub
     MOT_REQUIRE(values || values_per_image == 0, error, "%s: values is NULL", info->name);
     MOT_REQUIRE((unsigned)params->interpolation <= MOTLEY_BICUBIC, error,
                 "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);
-    MOT_REQUIRE(dst, error, "dst is NULL, want a batch");
-    MOT_TRY(mot_validate_batches(src, dst, error));
     MOT_REQUIRE(context->backend->id == MOTLEY_BACKEND_CUDA || !params->stream, error,
                 "stream is set, but the %s backend has none", context->backend->name);
     for (size_t i = 0; i < src->count; i++)
@@ -119,6 +124,17 @@ motley_status motley_op_apply(struct motley_context *context, int op, const doub
     const motley_status status = mot_job_run(context, &job, error);
     free(steps);
     return status;
+}
+
+motley_status motley_op_apply(struct motley_context *context, int op, const double *values, int values_per_image,
+                              const motley_batch *src, const motley_batch *dst, const motley_op_params *params,
+                              motley_error *error)
+{
+    MOT_REQUIRE(context, error, "context is NULL");
+    MOT_REQUIRE(dst, error, "dst is NULL, want a batch");
+    MOT_TRY(mot_validate_shapes(src, dst, error));
+    MOT_TRY(mot_validate_places(src, dst, NULL, error));
+    return mot_op_apply(context, op, values, values_per_image, src, dst, params, error);
 }
 
 /* The policy called `name` with a repeat and a level of its own (0 ops: as it is), made once per context. */

@@ -87,6 +87,14 @@ motley_status mot_custom_apply(motley_context *context, const mot_job *job, motl
 /* Checks that need the backend, then the work. */
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error);
 
+/* motley_apply and motley_op_apply of batches (and an output, or NULL) that were validated; the rest is checked here. */
+motley_status mot_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
+                        const motley_batch *dst, const motley_output *output, const motley_apply_params *params,
+                        motley_error *error);
+motley_status mot_op_apply(motley_context *context, int op, const double *values, int values_per_image,
+                           const motley_batch *src, const motley_batch *dst, const motley_op_params *params,
+                           motley_error *error);
+
 /* Image i of a batch, whichever way it is described. */
 mot_view mot_batch_view(const motley_batch *batch, size_t i);
 
@@ -94,11 +102,13 @@ mot_view mot_batch_view(const motley_batch *batch, size_t i);
  * dst. */
 motley_batch mot_output_slots(const motley_batch *output);
 
-/* Checks a whole request and fills `job`. */
-motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, motley_error *error);
-motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* of a batch without data */
-motley_status mot_validate_output(const motley_batch *src, const motley_batch *dst, const motley_output *output,
+/* Checks of a request. First what the batches are: sizes, strides, types; dst may be NULL. Then where they lie: that
+ * what is written spares what is read. `output` may be NULL in mot_validate_places. */
+motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *dst, motley_error *error);
+motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error);
+motley_status mot_validate_places(const motley_batch *src, const motley_batch *dst, const motley_output *output,
                                   motley_error *error);
+motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* of a batch without data */
 motley_status mot_validate_values(int op, const double *values, int count, size_t image, motley_error *error);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define MAX_SIDE 1048576
@@ -187,7 +188,7 @@ static int batches_overlap_partly(const motley_batch *src, const motley_batch *d
     return (images < (int64_t)a.count && rest < span) || (images + 1 < (int64_t)a.count && step - rest < span);
 }
 
-motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, motley_error *error)
+motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *dst, motley_error *error)
 {
     MOT_TRY(check_batch("src", src, error));
     MOT_REQUIRE(src->count == 0 || src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8",
@@ -207,12 +208,22 @@ motley_status mot_validate_batches(const motley_batch *src, const motley_batch *
         MOT_REQUIRE(from.width == to.width && from.height == to.height, error,
                     "dst image %zu: size is %" PRId32 "x%" PRId32 ", want src's %" PRId32 "x%" PRId32, i, to.width,
                     to.height, from.width, from.height);
-        MOT_REQUIRE(!overlap_partly(&from, &to), error,
-                    "dst image %zu: it overlaps src image %zu in part, want the same pixels or others", i, i);
         if (!src->images && !dst->images)
             break; /* all images alike */
     }
-    if (!src->images && !dst->images)
+    return MOTLEY_OK;
+}
+
+/* That dst is src, pixel by pixel, or lies elsewhere. */
+static motley_status check_dst_apart(const motley_batch *src, const motley_batch *dst, motley_error *error)
+{
+    const int alike = !src->images && !dst->images;
+    for (size_t i = 0; i < (alike ? 1 : src->count); i++) {
+        const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
+        MOT_REQUIRE(!overlap_partly(&from, &to), error,
+                    "dst image %zu: it overlaps src image %zu in part, want the same pixels or others", i, i);
+    }
+    if (alike)
         MOT_REQUIRE(!batches_overlap_partly(src, dst), error,
                     "dst: it lies %" PRId64 " bytes from src, so that images of one overlap others of src, want the same "
                     "pixels or others",
@@ -281,8 +292,7 @@ static motley_status check_apart(const char *name, const motley_batch *batch, co
     return MOTLEY_OK;
 }
 
-motley_status mot_validate_output(const motley_batch *src, const motley_batch *dst, const motley_output *output,
-                                  motley_error *error)
+motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error)
 {
     const motley_batch *out = &output->batch;
     MOT_TRY(check_batch("output", out, error));
@@ -290,8 +300,6 @@ motley_status mot_validate_output(const motley_batch *src, const motley_batch *d
     MOT_REQUIRE(out->count == src->count, error, "output: count is %zu, want src's %zu", out->count, src->count);
     MOT_REQUIRE(out->channels == src->channels, error, "output: channels is %" PRId32 ", want src's %" PRId32,
                 out->channels, src->channels);
-    MOT_REQUIRE((uintptr_t)out->data % mot_dtype_bytes(out->dtype) == 0, error,
-                "output: data is not aligned to its samples' %zu bytes", mot_dtype_bytes(out->dtype));
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i);
         MOT_REQUIRE(from.width == out->width && from.height == out->height, error,
@@ -300,15 +308,29 @@ motley_status mot_validate_output(const motley_batch *src, const motley_batch *d
         if (!src->images)
             break;
     }
-    MOT_TRY(check_apart("src", src, out, error));
-    if (dst && dst != src)
-        MOT_TRY(check_apart("dst", dst, out, error));
     for (int c = 0; c < out->channels; c++) {
         MOT_REQUIRE(isfinite(output->mean[c]), error, "output: mean[%d] is %g, want a number", c, output->mean[c]);
         MOT_REQUIRE(isfinite(output->std[c]) && output->std[c] >= 0, error,
                     "output: std[%d] is %g, want above 0, or 0 for none", c, output->std[c]);
     }
     return MOTLEY_OK;
+}
+
+motley_status mot_validate_places(const motley_batch *src, const motley_batch *dst, const motley_output *output,
+                                  motley_error *error)
+{
+    const bool elsewhere = dst && dst != src;
+    if (src->count == 0)
+        return MOTLEY_OK;
+    if (elsewhere)
+        MOT_TRY(check_dst_apart(src, dst, error));
+    if (!output)
+        return MOTLEY_OK;
+    const motley_batch *out = &output->batch;
+    MOT_REQUIRE((uintptr_t)out->data % mot_dtype_bytes(out->dtype) == 0, error,
+                "output: data is not aligned to its samples' %zu bytes", mot_dtype_bytes(out->dtype));
+    MOT_TRY(check_apart("src", src, out, error));
+    return elsewhere ? check_apart("dst", dst, out, error) : MOTLEY_OK;
 }
 
 motley_status mot_validate_values(int op, const double *values, int count, size_t image, motley_error *error)

@@ -50,6 +50,7 @@ int main(int argc, char **argv)
     share shares[THREADS];
     motley_context *context;
     motley_policy *policy;
+    motley_call *call;
     double sum = 0;
     need(motley_context_create(NULL, &context, &error)); /* the first GPU, or else the CPU */
     need(argc > 1 ? motley_policy_load(argv[1], NULL, &policy, &error)
@@ -57,12 +58,12 @@ int main(int argc, char **argv)
     for (int i = 0; i < 5; i++) /* two to decode into, a result; bytes and floats on the device */
         need(motley_memory_create(context, i < 3 ? MOTLEY_MEMORY_HOST : MOTLEY_MEMORY_DEVICE, BYTES * sizeof(float),
                                   &memory[i], &error));
-    const motley_batch images = { .count = COUNT, .channels = 3, .data = memory[3], .width = SIDE, .height = SIDE };
+    const motley_batch images = { .count = COUNT, .channels = 3, .width = SIDE, .height = SIDE };
+    motley_output output = { images, { 0.485f, 0.456f, 0.406f }, { 0.229f, 0.224f, 0.225f } };
+    output.batch.dtype = MOTLEY_F32; /* NCHW floats, as a network takes them */
+    output.batch.layout = MOTLEY_CHW;
     motley_apply_params params = { .samples = { .seed = 1, .epoch = 3 }, .stream = stream };
-    params.output = (motley_output){ images, { 0.485f, 0.456f, 0.406f }, { 0.229f, 0.224f, 0.225f } };
-    params.output.batch.data = memory[4]; /* NCHW floats, as a network takes them */
-    params.output.batch.dtype = MOTLEY_F32;
-    params.output.batch.layout = MOTLEY_CHW;
+    need(motley_call_create(context, &images, NULL, &output, &call, &error)); /* every batch has this shape */
 
     start_decoding(shares, 0, pinned[0]);
     for (uint64_t k = 0; k < BATCHES; k++) {
@@ -70,7 +71,7 @@ int main(int argc, char **argv)
             pthread_join(shares[t].thread, NULL);
         params.samples.first = k * COUNT;
         need(motley_memory_copy(context, memory[3], pinned[k % 2], BYTES, stream, &error));
-        need(motley_apply(context, policy, &images, NULL, &params, &error));
+        need(motley_call_apply(call, policy, memory[3], NULL, memory[4], &params, &error));
         need(motley_memory_copy(context, memory[2], memory[4], BYTES * sizeof(float), stream, &error));
         if (k + 1 < BATCHES)
             start_decoding(shares, k + 1, pinned[(k + 1) % 2]);
@@ -79,6 +80,7 @@ int main(int argc, char **argv)
             sum += (double)((const float *)memory[2])[i];
     }
     printf("%d images, mean %.6f\n", BATCHES * COUNT, sum / ((double)BATCHES * BYTES));
+    motley_call_destroy(call);
     for (int i = 0; i < 5; i++)
         motley_memory_destroy(context, memory[i]);
     motley_policy_destroy(policy);

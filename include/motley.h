@@ -14,6 +14,7 @@
 #define MOTLEY_H
 
 #include "motley/apply.h"
+#include "motley/call.h"
 #include "motley/context.h"
 #include "motley/custom.h"
 #include "motley/dlpack.h"
