@@ -99,9 +99,51 @@ static void on_all_workers(task *t, void (*part)(task *, worker *), size_t grain
     __tsan_acquire(t);
 }
 
-static mot_view work_view(const mot_job *job, size_t i)
+/* ---- views ---- */
+
+/* Bytes of a dense image of this size. */
+static size_t image_bytes(int32_t width, int32_t height, int32_t channels)
 {
-    return mot_batch_view(job->dst ? job->dst : job->src, i);
+    const size_t bytes = (size_t)width * (size_t)height * (size_t)channels;
+    return (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN;
+}
+
+/* A dense image in `memory`, with the same order of channels as `like`. */
+static mot_view dense_view(const mot_view *like, uint8_t *memory)
+{
+    mot_view v = *like;
+    const int planar = mot_cpu_has_layout(like, MOT_LAYOUT_PLANAR) && like->channels > 1;
+    v.data = memory;
+    v.pixel = planar ? 1 : v.channels;
+    v.channel = planar ? (int64_t)v.width * v.height : 1;
+    v.row = v.pixel * v.width;
+    return v;
+}
+
+static int same_pixels(const mot_view *a, const mot_view *b)
+{
+    return a->data == b->data && a->row == b->row && a->pixel == b->pixel && a->channel == b->channel;
+}
+
+static mot_layouts layout_of(const mot_view *v)
+{
+    return mot_cpu_has_layout(v, MOT_LAYOUT_PACKED)   ? MOT_LAYOUT_PACKED
+           : mot_cpu_has_layout(v, MOT_LAYOUT_PLANAR) ? MOT_LAYOUT_PLANAR
+                                                      : MOT_LAYOUT_ANY;
+}
+
+/* Whether an image is worked on as a dense one in the worker's memory, because no fast kernel takes its strides:
+ * copying it in and out costs a tenth of what the reference's kernels do. */
+static int is_aside(const cpu_state *state, const mot_view *v)
+{
+    return state->rows != &mot_rows_reference && layout_of(v) == MOT_LAYOUT_ANY;
+}
+
+/* Where the passes of image i end: its place in dst, or, when that is not there or not fit for it, in `memory`. */
+static mot_view work_view(const task *t, size_t i, uint8_t *memory)
+{
+    const mot_view v = mot_batch_view(t->job->dst ? t->job->dst : t->job->src, i);
+    return !t->job->dst || is_aside(t->state, &v) ? dense_view(&v, memory) : v;
 }
 
 /* ---- drawing ---- */
@@ -109,7 +151,7 @@ static mot_view work_view(const mot_job *job, size_t i)
 static void note_costs(task *t, size_t i)
 {
     image_work *work = &t->state->work[i];
-    const mot_view src = mot_batch_view(t->job->src, t->first + i), dst = work_view(t->job, t->first + i);
+    const mot_view src = mot_batch_view(t->job->src, t->first + i), dst = work_view(t, t->first + i, NULL);
     const mot_step *steps = &t->state->steps[work->first_step];
     float cost = 100; /* an image that nothing happens to is copied */
     for (uint32_t s = 0; s < work->steps; s++)
@@ -181,37 +223,6 @@ static void sort_block(task *t)
 
 /* ---- one image ---- */
 
-/* Bytes of a dense image of this size. */
-static size_t image_bytes(int32_t width, int32_t height, int32_t channels)
-{
-    const size_t bytes = (size_t)width * (size_t)height * (size_t)channels;
-    return (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN;
-}
-
-/* A dense image in `memory`, with the same order of channels as `like`. */
-static mot_view dense_view(const mot_view *like, uint8_t *memory)
-{
-    mot_view v = *like;
-    const int planar = mot_cpu_has_layout(like, MOT_LAYOUT_PLANAR) && like->channels > 1;
-    v.data = memory;
-    v.pixel = planar ? 1 : v.channels;
-    v.channel = planar ? (int64_t)v.width * v.height : 1;
-    v.row = v.pixel * v.width;
-    return v;
-}
-
-static int same_pixels(const mot_view *a, const mot_view *b)
-{
-    return a->data == b->data && a->row == b->row && a->pixel == b->pixel && a->channel == b->channel;
-}
-
-static mot_layouts layout_of(const mot_view *v)
-{
-    return mot_cpu_has_layout(v, MOT_LAYOUT_PACKED)   ? MOT_LAYOUT_PACKED
-           : mot_cpu_has_layout(v, MOT_LAYOUT_PLANAR) ? MOT_LAYOUT_PLANAR
-                                                      : MOT_LAYOUT_ANY;
-}
-
 enum place { END, SPARE };
 
 /* A pass: steps that one kernel does in one go. */
@@ -251,8 +262,8 @@ static enum place give_places(pass *passes, int n)
 
 /* Runs the passes from src to `end`; `spare` is used only when a pass cannot work in place, and pixels are merely
  * copied only when no pass can bring them to where they are wanted. */
-static void run_passes(pass *passes, int n, const mot_view *src, const mot_view *end, const mot_view *spare,
-                       void *scratch)
+static void run_passes(const cpu_state *state, pass *passes, int n, const mot_view *src, const mot_view *end,
+                       const mot_view *spare, void *scratch)
 {
     const mot_view *const places[] = { [END] = end, [SPARE] = spare };
     const int in_place = same_pixels(src, end);
@@ -269,7 +280,7 @@ static void run_passes(pass *passes, int n, const mot_view *src, const mot_view 
     const mot_view *from = src;
     const int copy = in_place ? first == SPARE : n == 0 || layout_of(src) != layout_of(end);
     if (copy) {
-        mot_cpu_copy(src, places[first]);
+        state->rows->copy(src, places[first]);
         from = places[first];
     }
     for (int p = 0; p < n; p++) {
@@ -288,18 +299,19 @@ static void run_image(task *t, worker *self, size_t in_block)
     const mot_view src = mot_batch_view(job->src, i);
     uint8_t *memory = self->memory;
     const size_t bytes = image_bytes(src.width, src.height, src.channels);
-    mot_view end = src;
-    if (job->dst) {
-        end = mot_batch_view(job->dst, i);
-    } else if (work->steps > 0) { /* only the output is wanted */
-        end = dense_view(&src, memory);
-        memory += bytes;
+    const mot_view dst = job->dst ? mot_batch_view(job->dst, i) : src;
+    mot_view end = dst;
+    if (work->steps > 0) {
+        end = work_view(t, i, memory);
+        memory += end.data == memory ? bytes : 0;
     }
     const mot_view spare = dense_view(&end, memory);
     memory += bytes;
     pass passes[MOT_MAX_STEPS];
     const int n = plan_passes(t->state, steps, work->steps, &end, passes);
-    run_passes(passes, n, &src, &end, &spare, memory);
+    run_passes(t->state, passes, n, &src, &end, &spare, memory);
+    if (job->dst && !same_pixels(&end, &dst))
+        t->state->rows->copy(&end, &dst);
     if (job->output) {
         const mot_view output = mot_batch_view(&job->output->batch, i);
         mot_cpu_write_output(&end, &output, job->output->batch.dtype, t->output);
@@ -335,7 +347,8 @@ static room room_for(const mot_job *job)
     room needed = { .steps = block * job->max_steps, .images = block };
     for (size_t i = 0; i < job->count; i++) {
         const mot_view v = mot_batch_view(job->src, i);
-        const size_t images = job->dst ? 1 : 2;
+        const mot_view to = mot_batch_view(job->dst ? job->dst : job->src, i);
+        const size_t images = job->dst && layout_of(&to) != MOT_LAYOUT_ANY ? 1 : 2;
         const size_t bytes =
             images * image_bytes(v.width, v.height, v.channels) + mot_cpu_scratch_bytes(v.width, v.height, v.channels);
         needed.scratch_bytes = bytes > needed.scratch_bytes ? bytes : needed.scratch_bytes;

@@ -38,6 +38,7 @@ typedef struct mot_cpu_row {
 /* One set of kernels. What its rows do not take, the reference does. */
 typedef struct mot_cpu_rows {
     const char *name;
+    void (*copy)(const mot_view *src, const mot_view *dst); /* as mot_cpu_copy */
     const mot_cpu_row *rows;
     size_t count;
 } mot_cpu_rows;

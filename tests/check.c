@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The matrix: every op on every set of CPU kernels, layout, number of channels, size, interpolation and value, in
- * place and from src to dst, against the reference. One differing bit, or one byte written outside, fails.
+ * place and from src to dst, against the reference, and each set's copies. One differing bit, or one byte written
+ * outside, fails.
  *
  *     check [--op NAME] [--set NAME] [--case N] [--coverage]
  *
@@ -208,6 +209,34 @@ static void check_op(int op)
     }
 }
 
+/* Every set's copies between all layouts: the pixels, and no byte beside them. */
+static void check_copies(size_t set)
+{
+    for (size_t size = 0; size < INPUT_SMALL_SIZES; size++)
+        for (int channels = 1; channels <= 4; channels++)
+            for (int layouts = 0; layouts < INPUT_LAYOUTS * INPUT_LAYOUTS; layouts++, cases++) {
+                const input_size dims = input_sizes[size];
+                const input_layout from = (input_layout)(layouts / INPUT_LAYOUTS);
+                const input_layout to = (input_layout)(layouts % INPUT_LAYOUTS);
+                uint8_t *dense = need((size_t)dims.width * (size_t)dims.height * (size_t)channels);
+                input_buffer src, dst, expected;
+                if (!input_buffer_make(&src, from, dims, channels) || !input_buffer_make(&dst, to, dims, channels) ||
+                    !input_buffer_make(&expected, to, dims, channels))
+                    no_memory();
+                input_fill(INPUT_NOISE, SEED, dims, channels, dense);
+                input_buffer_set(&src, dense);
+                input_buffer_set(&expected, dense);
+                const mot_view in = view_of(&src), out = view_of(&dst);
+                sets[set]->copy(&in, &out);
+                if (memcmp(dst.bytes, expected.bytes, dst.size) != 0) {
+                    fprintf(stderr, "copy, set %s, %s to %s, %" PRId32 "x%" PRId32 "x%d: wrong\n", sets[set]->name,
+                            input_layout_names[from], input_layout_names[to], dims.width, dims.height, channels);
+                    failures++;
+                }
+                free(dense), free(src.bytes), free(dst.bytes), free(expected.bytes);
+            }
+}
+
 int main(int argc, char **argv)
 {
     const char *only_op = NULL;
@@ -238,6 +267,10 @@ int main(int argc, char **argv)
             check_op(op);
             total += cases;
         }
+    cases = 0;
+    for (size_t set = 0; set < sets_count && !only_op; set++)
+        check_copies(set);
+    total += cases;
     if (coverage)
         for (size_t set = 0; set < sets_count; set++)
             for (size_t r = 0; r < sets[set]->count; r++)

@@ -181,6 +181,68 @@ Test(apply, builtins_equal_reference)
     motley_context_destroy(reference);
 }
 
+/* One image as a batch. */
+static motley_batch one_image(const input_buffer *b)
+{
+    return (motley_batch){ .count = 1, .channels = b->channels, .images = &b->image };
+}
+
+/* From every kind of strides to every other, and in place: the reference's bits, and no byte beside them changes. */
+static void check_strides(motley_context *cpu, motley_context *reference, const motley_policy *policy, input_size size,
+                          int channels, input_layout from, input_layout to, uint64_t id)
+{
+    uint8_t dense[64 * 50 * 4], result[64 * 50 * 4];
+    const motley_apply_params params = { .samples = { .seed = 3, .first = id } };
+    const int64_t row = (int64_t)size.width * channels;
+    const motley_image packed = { result, size.width, size.height, row, channels, 1 };
+    const motley_batch wanted = { .count = 1, .channels = channels, .images = &packed };
+    motley_error error = { 0 };
+    input_fill(INPUT_NOISE, id, size, channels, dense);
+    memcpy(result, dense, (size_t)(row * size.height));
+    cr_assert(motley_apply(reference, policy, &wanted, &wanted, &params, &error) == MOTLEY_OK, "%s", error.message);
+
+    input_buffer src, dst, expected, untouched;
+    cr_assert(input_buffer_make(&src, from, size, channels) && input_buffer_make(&dst, to, size, channels));
+    cr_assert(input_buffer_make(&expected, to, size, channels) && input_buffer_make(&untouched, from, size, channels));
+    input_buffer_set(&src, dense);
+    input_buffer_set(&untouched, dense);
+    input_buffer_set(&expected, result);
+    const motley_batch in = one_image(&src), out = one_image(&dst);
+    cr_assert(motley_apply(cpu, policy, &in, &out, &params, &error) == MOTLEY_OK, "%s", error.message);
+    cr_assert(memcmp(dst.bytes, expected.bytes, dst.size) == 0, "%s, %dx%dx%d, %s to %s, sample %d",
+              motley_policy_name(policy), size.width, size.height, channels, input_layout_names[from],
+              input_layout_names[to], (int)id);
+    cr_assert(memcmp(src.bytes, untouched.bytes, src.size) == 0, "src changed: %s to %s", input_layout_names[from],
+              input_layout_names[to]);
+    if (from == to) {
+        cr_assert(motley_apply(cpu, policy, &in, &in, &params, &error) == MOTLEY_OK, "%s", error.message);
+        cr_assert(memcmp(src.bytes, expected.bytes, src.size) == 0, "%s in place, %s, %dx%dx%d, sample %d",
+                  input_layout_names[to], motley_policy_name(policy), size.width, size.height, channels, (int)id);
+    }
+    free(src.bytes), free(dst.bytes), free(expected.bytes), free(untouched.bytes);
+}
+
+Test(apply, any_strides)
+{
+    static const char *const names[] = { "rand_augment", "trivial_augment_wide", "timm_auto_augment_v0" };
+    static const input_size few[] = { { 1, 1 }, { 5, 3 }, { 16, 2 }, { 17, 50 }, { 64, 7 } };
+    motley_context *cpu = open_context(MOTLEY_BACKEND_CPU, 1), *reference = open_context(MOTLEY_BACKEND_REFERENCE, 1);
+    for (size_t p = 0; p < sizeof names / sizeof names[0]; p++) {
+        motley_policy *policy;
+        cr_assert(motley_policy_builtin(names[p], &policy, NULL) == MOTLEY_OK);
+        uint64_t id = 0;
+        for (size_t s = 0; s < sizeof few / sizeof few[0]; s++)
+            for (int channels = 1; channels <= 4; channels++)
+                for (int from = 0; from < INPUT_LAYOUTS; from++)
+                    for (int to = 0; to < INPUT_LAYOUTS; to++)
+                        check_strides(cpu, reference, policy, few[s], channels, (input_layout)from, (input_layout)to,
+                                      id++);
+        motley_policy_destroy(policy);
+    }
+    motley_context_destroy(cpu);
+    motley_context_destroy(reference);
+}
+
 /* A batch of N is N batches of one, in any order, by first or by ids; and the steps told are those that motley_draw
  * tells. */
 Test(apply, a_batch_is_its_images)

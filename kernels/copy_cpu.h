@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between layouts: RGB pixels of four bytes each, as Pillow keeps them, become packed ones and back. The fourth
+ * byte is not the image's: it is neither written nor, past the last pixel, read. */
+#ifndef MOT_COPY_CPU_H
+#define MOT_COPY_CPU_H
+
+#include "kernels/lanes_cpu.h"
+
+#if defined(__AVX512BW__)
+
+/* 16 pixels at a time. Within each group of four pixels a shuffle moves the bytes, then whole words change groups. */
+static void copy_rgb(const uint8_t *in, int from, uint8_t *out, int to, size_t n)
+{
+    const __m512i close = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    const __m512i open = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
+    const __m512i together = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
+    const __m512i apart = _mm512_setr_epi32(0, 1, 2, 12, 3, 4, 5, 12, 6, 7, 8, 12, 9, 10, 11, 12);
+    for (size_t x = 0; x < n; x += 16) {
+        const size_t pixels = n - x < 16 ? n - x : 16;
+        const __mmask64 packed = ~0ull >> (64 - 3 * pixels);
+        const __mmask64 spaced = 0x7777777777777777ull & ~0ull >> (64 - 4 * pixels);
+        const uint8_t *const src = in + x * (size_t)from;
+        __m512i v = _mm512_maskz_loadu_epi8(from == 3 ? packed : spaced, src);
+        if (from == 4 && to == 3)
+            v = _mm512_permutexvar_epi32(together, _mm512_shuffle_epi8(v, close));
+        else if (from == 3 && to == 4)
+            v = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(apart, v), open);
+        _mm512_mask_storeu_epi8(out + x * (size_t)to, to == 3 ? packed : spaced, v);
+    }
+}
+
+#else
+
+static void copy_rgb(const uint8_t *in, int from, uint8_t *out, int to, size_t n)
+{
+    size_t x = 0;
+#if defined(__AVX2__)
+    /* Four pixels at a time; a store's last four bytes are the next one's first, so that the last pixels go singly. */
+    const __m128i close = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
+    for (; from == 4 && to == 3 && x + 6 <= n; x += 4) {
+        const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(in + 4 * x));
+        _mm_storeu_si128((__m128i *)(void *)(out + 3 * x), _mm_shuffle_epi8(v, close));
+    }
+#endif
+    for (; x < n; x++)
+        for (size_t c = 0; c < 3; c++)
+            out[x * (size_t)to + c] = in[x * (size_t)from + c];
+}
+
+#endif
+
+static int has_rgb(const mot_view *v)
+{
+    return v->channels == 3 && v->channel == 1 && (v->pixel == 3 || v->pixel == 4);
+}
+
+static void copy_pixels(const mot_view *src, const mot_view *dst)
+{
+    if (!has_rgb(src) || !has_rgb(dst) || (src->pixel == 3 && dst->pixel == 3)) {
+        mot_cpu_copy(src, dst);
+        return;
+    }
+    for (int y = 0; y < src->height; y++)
+        copy_rgb(src->data + y * src->row, (int)src->pixel, dst->data + y * dst->row, (int)dst->pixel,
+                 (size_t)src->width);
+}
+
+#endif
