@@ -95,6 +95,37 @@ class Listings(Case):
             self.assertIn(f"\n{line}\n", text)
         self.assertRegex(text, r"\nfill: \[1, 2, 3, 255\]\n")
 
+    def test_show_json_has_every_value(self):
+        policy = json.loads(self.good("show", "--json", "rand_augment", "--level", "9"))
+        branches = {b["steps"][0]["op"]: b for b in policy["phases"][0]["branches"]}
+        self.assertEqual(policy["repeat"], [0, 0, 1])
+        self.assertEqual(len(branches), 14)
+        self.assertAlmostEqual(branches["rotate"]["chance"], 1 / 14)
+        self.assertEqual(branches["rotate"]["steps"][0]["levels"], [{"level": 9, "value": 9, "minus": -9}])
+        self.assertEqual(branches["posterize"]["steps"][0]["levels"], [{"level": 9, "value": 7}])
+
+    def test_stats_agree_with_the_draws(self):
+        samples = ["--samples", "2000", "--seed", "5", "--epoch", "2"]
+        stats = {row["op"]: row for row in json.loads(self.good("stats", "--json", "timm_rand_augment", *samples))["ops"]}
+        counts, values = {}, {}
+        for line in self.good("draw", "timm_rand_augment", *samples).splitlines():
+            for step in json.loads(line)["steps"]:
+                counts[step["op"]] = counts.get(step["op"], 0) + 1
+                values.setdefault(step["op"], set()).add(step.get("value"))
+        self.assertEqual({op: round(row["per_image"] * 2000) for op, row in stats.items()}, counts)
+        self.assertEqual(values["rotate"], {v for row in stats["rotate"]["values"] for v in (row["value"], row["minus"])})
+        table = self.good("stats", "timm_rand_augment", *samples)
+        self.assertRegex(table, r"\nrotate +0\.\d{4}  -30 or 30\n")
+
+    def test_compare_shows_what_a_level_means(self):
+        table = self.good("compare", "rand_augment", "tf_rand_augment", "--level", "9", "--samples", "100")
+        self.assertRegex(table, r"\nrotate +-9 or 9 \(x 0\.\d+\) +-27 or 27 \(x 0\.\d+\)\n")
+        self.assertRegex(table, r"\ninvert +- +no value ")
+        both = json.loads(self.good("compare", "--json", "rand_augment", "tf_rand_augment", "--samples", "100"))
+        self.assertEqual(list(both), ["rand_augment", "tf_rand_augment"])
+        self.bad("compare", "rand_augment", status=2)
+        self.bad("compare", "rand_augment", "tf_rand_augmen")
+
     def test_help_and_version(self):
         self.assertRegex(self.good("--version"), r"^motley \d+\.\d+\.\d+\n$")
         listed = re.findall(r"^  ([a-z]+) +[a-z]", self.good("--help").split("Commands:")[1], re.M)

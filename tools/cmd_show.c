@@ -7,6 +7,7 @@
 typedef struct arguments {
     policy_options options;
     const char *policy;
+    bool json;
 } arguments;
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -16,6 +17,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &self->options;
         return 0;
+    case 'j':
+        self->json = true;
+        return 0;
     default:
         return read_one_policy(key, arg, state, &self->policy);
     }
@@ -23,6 +27,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
     .parser = parse,
+    .options = (const struct argp_option[]){
+        { "json", 'j', NULL, 0, "Print as JSON what it can draw: chances, and the values at each level", 0 }, { 0 } },
     .args_doc = "POLICY",
     .doc = "Prints a policy in full: a built-in name or a file, with the changes that are asked for.\v"
            "The output is a policy file. doc/policy-format.md describes the format.",
@@ -38,7 +44,8 @@ int cmd_show(int argc, char **argv)
         return EXIT_INPUT;
     char *text = NULL;
     motley_error error;
-    const bool good = motley_policy_print(policy, &text, &error) == MOTLEY_OK;
+    const bool good =
+        (self.json ? motley_policy_describe : motley_policy_print)(policy, &text, &error) == MOTLEY_OK;
     if (good)
         fputs(text, stdout);
     else

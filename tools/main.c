@@ -16,6 +16,8 @@ static const struct command {
     { "ops", cmd_ops, "list the operations" },
     { "policies", cmd_policies, "list the policies that are built in" },
     { "show", cmd_show, "print a policy in full" },
+    { "stats", cmd_stats, "print how often a policy applies each operation, with which values" },
+    { "compare", cmd_compare, "print policies side by side" },
     { "check", cmd_check, "report every mistake in policy files" },
     { "draw", cmd_draw, "print what samples would get, without images" },
     { "apply", cmd_apply, "augment image files with a policy" },

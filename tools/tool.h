@@ -17,6 +17,8 @@
 int cmd_ops(int argc, char **argv);
 int cmd_policies(int argc, char **argv);
 int cmd_show(int argc, char **argv);
+int cmd_stats(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_draw(int argc, char **argv);
 int cmd_apply(int argc, char **argv);

@@ -62,6 +62,18 @@ MOTLEY_API motley_status motley_policy_change(const motley_policy *base, const m
  *  free() it. */
 MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, char **text, motley_error *error);
 
+/** What the policy can draw, as JSON: name, citation, chances, and each step's values at each of its levels.
+ *
+ *  Keys     name, title, profile, paper, table, version (null where the policy has none), interpolation (a list),
+ *           repeat (the chances of 0, 1, ... repetitions), choice, top and bins (the scale of levels; null and 0: none),
+ *           phases: [{from (epoch), branches: [{chance, steps: [{op, entry (its key under `ops`), p (the chance that it is
+ *           applied), levels: [{level, value, minus}], of, round, fill}]}]}].
+ *  Values   In the op's unit; `minus` is the value of the other sign, where the sign is random. Of a step with `of` they
+ *           are fractions of that side, before `round`. Levels that are drawn from a continuum are given by 512.
+ *  Memory   *json is malloc'd: free() it.
+ *  Errors   ARGUMENT, MEMORY. */
+MOTLEY_API motley_status motley_policy_describe(const motley_policy *policy, char **json, motley_error *error);
+
 /** True when both policies have the same content, name and citations included. */
 MOTLEY_API int motley_policy_equal(const motley_policy *a, const motley_policy *b);
 

@@ -14,7 +14,7 @@ _motley()
         words="nearest bilinear bicubic"
     elif ((COMP_CWORD == 2)) && [[ $command == op ]]; then
         words=$("$motley" ops 2>/dev/null | cut -d ' ' -f 1)
-    elif ((COMP_CWORD == 2)) && [[ $command == show || $command == draw || $command == apply ]]; then
+    elif [[ $command == compare ]] || { ((COMP_CWORD == 2)) && [[ $command =~ ^(show|draw|apply|stats)$ ]]; }; then
         words=$("$motley" policies 2>/dev/null | cut -d ' ' -f 1)
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur"; ((COMP_CWORD > 1)) && compgen -f -- "$cur")

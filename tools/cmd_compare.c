@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* motley compare: what policies do with each op, side by side. */
+#include "tools/summary.h"
+#include "tools/tool.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_POLICIES 16
+
+typedef struct arguments {
+    policy_options options;
+    const char *policy[MAX_POLICIES];
+    int policies;
+    uint64_t samples;
+    bool json;
+} arguments;
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    arguments *self = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = state->child_inputs[1] = &self->options;
+        return 0;
+    case 'N':
+        self->samples = (uint64_t)read_integer(state, "--samples", arg, 1, 1000000000);
+        return 0;
+    case 'j':
+        self->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (self->policies == MAX_POLICIES)
+            argp_error(state, "more than %d policies", MAX_POLICIES);
+        self->policy[self->policies++] = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (self->policies < 2)
+            argp_error(state, "%d policies are given, want two or more", self->policies);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {
+    .parser = parse,
+    .options = (const struct argp_option[]){ { "samples", 'N', "COUNT", 0, "How many samples to draw (100000)", 0 },
+                                             { "json", 'j', NULL, 0, "Print a JSON object, with every value", 0 },
+                                             { 0 } },
+    .args_doc = "POLICY POLICY...",
+    .doc = "Prints policies side by side: for each operation the values that it gets, and how many times an image gets "
+           "it.\v"
+           "'motley compare --level 9 rand_augment timm_rand_augment' shows what level 9 means to each. Changes such as "
+           "--level apply to every policy. Values are in the operation's unit (see 'motley ops').",
+    .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
+};
+
+static void print_table(const arguments *self, op_summary *const *summary)
+{
+    int width[MAX_POLICIES];
+    char text[VALUES_TEXT], cell[VALUES_TEXT + 32];
+    for (int pass = 0; pass < 2; pass++) { /* the widths first */
+        for (int i = -1; i < motley_op_count(); i++) {
+            bool used = i < 0;
+            for (int p = 0; p < self->policies; p++)
+                used = used || summary[p][i].used;
+            if (!used)
+                continue;
+            if (pass)
+                printf("%-16s", i < 0 ? "op" : summary[0][i].name);
+            for (int p = 0; p < self->policies; p++) {
+                if (i < 0)
+                    snprintf(cell, sizeof cell, "%s", self->policy[p]);
+                else if (summary[p][i].used)
+                    snprintf(cell, sizeof cell, "%s (x %.3f)", values_text(&summary[p][i], text), summary[p][i].per_image);
+                else
+                    snprintf(cell, sizeof cell, "-");
+                const int length = (int)strlen(cell);
+                width[p] = !pass && (i < 0 || length > width[p]) ? length : width[p];
+                if (pass)
+                    printf("  %-*s", p + 1 < self->policies ? width[p] : 0, cell);
+            }
+            if (pass)
+                printf("\n");
+        }
+    }
+}
+
+static bool print_comparison_json(const arguments *self, op_summary *const *summary)
+{
+    struct json_object *object = need(json_object_new_object());
+    for (int p = 0; p < self->policies; p++) {
+        struct json_object *ops = need(json_object_new_object());
+        for (int i = 0; i < motley_op_count(); i++) {
+            const op_summary *op = &summary[p][i];
+            if (!op->used)
+                continue;
+            struct json_object *row = need(json_object_new_object());
+            json_object_object_add(row, "per_image", number_json(op->per_image));
+            json_object_object_add(row, "values", op->values ? json_object_get(op->values)
+                                                             : need(json_object_new_array()));
+            json_object_object_add(ops, op->name, row);
+        }
+        json_object_object_add(object, self->policy[p], ops);
+    }
+    return print_json(stdout, object);
+}
+
+int cmd_compare(int argc, char **argv)
+{
+    arguments self = { .samples = 100000 };
+    argp_parse(&argp, argc, argv, 0, NULL, &self);
+    op_summary *summary[MAX_POLICIES] = { NULL };
+    bool good = true;
+    for (int p = 0; p < self.policies; p++) {
+        motley_policy *policy = open_policy(self.policy[p], &self.options.changes);
+        summary[p] = policy ? summarise(self.policy[p], policy, &self.options.samples, self.samples, 224, 224) : NULL;
+        good = good && summary[p];
+        motley_policy_destroy(policy);
+    }
+    if (good && self.json)
+        good = print_comparison_json(&self, summary);
+    else if (good)
+        print_table(&self, summary);
+    for (int p = 0; p < self.policies; p++)
+        summary_free(summary[p]);
+    return good ? 0 : EXIT_INPUT;
+}

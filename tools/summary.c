@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See summary.h. */
+#include "tools/summary.h"
+
+#include "tools/tool.h"
+
+#include <json-c/json.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK 1024 /* samples drawn at a time */
+
+static double real(struct json_object *object, const char *key)
+{
+    struct json_object *value;
+    return json_object_object_get_ex(object, key, &value) ? json_object_get_double(value) : NAN;
+}
+
+static struct json_object *list(struct json_object *object, const char *key)
+{
+    struct json_object *value = NULL;
+    json_object_object_get_ex(object, key, &value);
+    return value;
+}
+
+/* Adds a step's values to the op's, each once. */
+static void add_values(op_summary *op, struct json_object *step)
+{
+    struct json_object *levels = list(step, "levels"), *of = list(step, "of");
+    for (size_t k = 0; k < json_object_array_length(levels); k++) {
+        struct json_object *level = json_object_array_get_idx(levels, k);
+        struct json_object *row = need(json_object_new_object());
+        json_object_object_add(row, "value", json_object_get(list(level, "value")));
+        if (list(level, "minus"))
+            json_object_object_add(row, "minus", json_object_get(list(level, "minus")));
+        if (of)
+            json_object_object_add(row, "of", json_object_get(of));
+        if (!op->values)
+            op->values = need(json_object_new_array());
+        bool known = false;
+        for (size_t i = 0; i < json_object_array_length(op->values) && !known; i++)
+            known = json_object_equal(json_object_array_get_idx(op->values, i), row);
+        if (known)
+            json_object_put(row);
+        else
+            json_object_array_add(op->values, row);
+    }
+}
+
+static bool read_description(const motley_policy *policy, op_summary *summary, motley_error *error)
+{
+    char *text;
+    if (motley_policy_describe(policy, &text, error) != MOTLEY_OK)
+        return false;
+    struct json_object *described = need(json_tokener_parse(text)), *phases = list(described, "phases");
+    free(text);
+    for (size_t p = 0; p < json_object_array_length(phases); p++) {
+        struct json_object *branches = list(json_object_array_get_idx(phases, p), "branches");
+        for (size_t b = 0; b < json_object_array_length(branches); b++) {
+            struct json_object *steps = list(json_object_array_get_idx(branches, b), "steps");
+            for (size_t s = 0; s < json_object_array_length(steps); s++) {
+                struct json_object *step = json_object_array_get_idx(steps, s);
+                const char *name = json_object_get_string(list(step, "op"));
+                for (int i = 0; i < motley_op_count(); i++)
+                    if (!strcmp(summary[i].name, name)) {
+                        summary[i].used = true;
+                        add_values(&summary[i], step);
+                    }
+            }
+        }
+    }
+    json_object_put(described);
+    return true;
+}
+
+static bool count_draws(const motley_policy *policy, const motley_samples *samples, uint64_t count, int32_t width,
+                        int32_t height, op_summary *summary, motley_error *error)
+{
+    const size_t max_steps = motley_policy_max_steps(policy);
+    motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
+    int32_t counts[BLOCK], widths[BLOCK], heights[BLOCK];
+    for (size_t i = 0; i < BLOCK; i++) {
+        widths[i] = width;
+        heights[i] = height;
+    }
+    bool good = true;
+    for (uint64_t done = 0; good && done < count; done += BLOCK) {
+        const size_t n = count - done < BLOCK ? (size_t)(count - done) : BLOCK;
+        motley_samples next = *samples;
+        next.first += done;
+        good = motley_draw(policy, &next, n, widths, heights, 3, steps, counts, error) == MOTLEY_OK;
+        for (size_t i = 0; good && i < n; i++)
+            for (int s = 0; s < counts[i]; s++)
+                summary[steps[i * max_steps + (size_t)s].op].per_image++;
+    }
+    for (int i = 0; i < motley_op_count(); i++)
+        summary[i].per_image /= (double)count;
+    free(steps);
+    return good;
+}
+
+op_summary *summarise(const char *policy_name, const motley_policy *policy, const motley_samples *samples, uint64_t count,
+                      int32_t width, int32_t height)
+{
+    op_summary *summary = need(calloc((size_t)motley_op_count(), sizeof *summary));
+    for (int i = 0; i < motley_op_count(); i++)
+        summary[i].name = motley_op_get(i)->name;
+    motley_error error;
+    if (read_description(policy, summary, &error) &&
+        count_draws(policy, samples, count, width, height, summary, &error))
+        return summary;
+    complain("%s: %s", policy_name, error.message);
+    summary_free(summary);
+    return NULL;
+}
+
+void summary_free(op_summary *summary)
+{
+    for (int i = 0; summary && i < motley_op_count(); i++)
+        json_object_put(summary[i].values);
+    free(summary);
+}
+
+const char *values_text(const op_summary *op, char text[VALUES_TEXT])
+{
+    const size_t count = op->values ? json_object_array_length(op->values) : 0;
+    if (count == 0) {
+        snprintf(text, VALUES_TEXT, "%s", op->used ? "no value" : "-");
+        return text;
+    }
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    bool both = false;
+    const char *side = "";
+    for (size_t i = 0; i < count; i++) {
+        struct json_object *row = json_object_array_get_idx(op->values, i);
+        const double value = real(row, "value"), minus = real(row, "minus");
+        low = fmin(low, fmin(value, minus)); /* fmin leaves out a NaN */
+        high = fmax(high, fmax(value, minus));
+        both = both || !isnan(minus);
+        side = list(row, "of") ? " of the side" : side;
+    }
+    char a[NUMBER_TEXT], b[NUMBER_TEXT];
+    short_number(low, a);
+    short_number(high, b);
+    if (low == high)
+        snprintf(text, VALUES_TEXT, "%s%s", a, side);
+    else if (count == 1)
+        snprintf(text, VALUES_TEXT, "%s or %s%s", a, b, side);
+    else
+        snprintf(text, VALUES_TEXT, "%s..%s%s, %zu values", a, b, side, both ? 2 * count : count);
+    return text;
+}
