@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the policy files that follow from facts/*.json, and doc/zoo.md, the list of all published policies.
+
+    policy_files/make_zoo.py            writes them
+    policy_files/make_zoo.py --check    exits with 1 when one of them is not what would be written
+
+A file of facts/ holds what a paper's released code says of one policy, as numbers: its ops, ranges, probabilities and
+levels. Where its mapping from levels to values is the one that a policy file states, the file is generated from it;
+policies that follow a library's own conventions (torchvision, timm, DALI) are written by hand, and only listed here."""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ZOO = HERE.parent / "doc" / "zoo.md"
+
+# Facts that are written as policy files by this script: name of the policy, profile, and the fill of its warps.
+GENERATED = {
+    "autoaugment_cifar10_full": ("auto_augment_cifar10_full", "paper", 0),
+    "autoaugment_svhn_full": ("auto_augment_svhn_full", "paper", 0),
+    "autoaugment_imagenet_v0": ("tf_auto_augment_v0", "tf", 128),
+    "autoaugment_imagenet_v0_simple": ("tf_auto_augment_v0_simple", "tf", 128),
+    "autoaugment_tf_vit": ("tf_auto_augment_vit", "tf", 128),
+    "autoaugment_panoptic_deeplab": ("tf_auto_augment_panoptic_deeplab", "tf", 128),
+    "autoaugment_simple_classification": ("tf_auto_augment_simple_classification", "tf", 128),
+    "fast_autoaugment_cifar10": ("fast_auto_augment_cifar10", "paper", 0),
+    "fast_autoaugment_imagenet": ("fast_auto_augment_imagenet", "paper", 0),
+    "fast_autoaugment_svhn": ("fast_auto_augment_svhn", "paper", 0),
+    "fast_autoaug_torch_imagenet": ("fast_auto_augment_torch_imagenet", "paper", 0),
+    "pba_cifar10": ("pba_cifar10", "paper", 0),
+    "pba_svhn": ("pba_svhn", "paper", 0),
+    "randaugment_fixmatch": ("fixmatch_rand_augment", "paper", 0),
+    "randaugment_fixmatch_imagenet": ("fixmatch_rand_augment_imagenet", "tf", 128),
+    "randaugment_mm_simple_increasing": ("mm_rand_augment_simple_increasing", "paper", 128),
+    "randaugment_uda": ("uda_rand_augment", "paper", 0),
+    "trivialaugment_fiximagenet": ("trivial_augment_fiximagenet", "paper", 0),
+    "trivialaugment_fixmirror": ("trivial_augment_fixmirror", "paper", 0),
+    "trivialaugment_ohl": ("trivial_augment_ohl", "paper", 0),
+    "trivialaugment_ra": ("trivial_augment_ra", "paper", 0),
+    "trivialaugment_standard": ("trivial_augment_standard", "paper", 0),
+    "trivialaugment_ua": ("trivial_augment_ua", "paper", 0),
+    "trivialaugment_wide": ("trivial_augment_wide_paper", "paper", 0),
+    "uniformaugment": ("uniform_augment", "paper", 0),
+}
+
+# Facts whose policies are files that were written by hand, in the conventions of the library that they name.
+BY_HAND = {
+    "autoaugment_cifar10": ["auto_augment_cifar10"],
+    "autoaugment_imagenet": ["auto_augment_imagenet", "timm_auto_augment_original", "timm_auto_augment_originalr"],
+    "autoaugment_svhn": ["auto_augment_svhn"],
+    "autoaugment_imagenet_v0": ["timm_auto_augment_v0", "timm_auto_augment_v0r", "dali_auto_augment_image_net"],
+    "randaugment": ["rand_augment", "dali_rand_augment"],
+    "randaugment_tf": ["tf_rand_augment"],
+    "randaugment_timm": ["timm_rand_augment"],
+    "randaugment_timm_increasing": ["timm_rand_m9_mstd05_inc1"],
+    "randaugment_timm_weighted": ["timm_rand_augment_weights"],
+    "randaugment_timm_3a": ["timm_rand_augment_3a"],
+    "randaugment_timm_3aw": ["timm_rand_augment_3aw"],
+    "three_augment": ["timm_3_augment"],
+    "trivialaugment_wide": ["trivial_augment_wide", "dali_trivial_augment_wide"],
+}
+
+# Facts without a policy file yet, and why.
+NOT_YET = {
+    "augmix": "mixes chains of ops; the format has no such kind yet",
+    "augmix_all_ops": "mixes chains of ops; the format has no such kind yet",
+    "autoaugment_detection_v0": "its ops move boxes with the image",
+    "autoaugment_detection_v1": "its ops move boxes with the image",
+    "autoaugment_detection_v2": "its ops move boxes with the image",
+    "autoaugment_detection_v3": "its ops move boxes with the image",
+    "randaugment_efficientdet": "its ops move boxes with the image",
+    "trivialaugment_aa": "sample_pairing needs a second image",
+    "trivialaugment_full": "needs the ops blur, crop_bilinear and smooth",
+    "trivialaugment_long": "needs the op blur",
+    "trivialaugment_xlong": "needs Pillow's fixed filters as ops (blur, contour, detail, edge_enhance, max_filter, ...)",
+}
+
+# Published policies that are not here because of the terms of their source: title, paper, source, reason.
+LEFT_OUT = [
+    ("ARS-Aug, CIFAR-10 (25 rows; 35 in a copy)", "Tian, Lin, Sun, Wang, Yan, Ouyang 2020", "kelelexu/ARS-Aug",
+     "the source states no licence"),
+    ("DADA, CIFAR-10, CIFAR-100, ImageNet, SVHN", "Li, Hu, Wang, Hospedales, Robertson, Yang 2020, arXiv:2003.03780",
+     "VDIGPKU/DADA", "its README limits it to academic research"),
+    ("DeepAA, CIFAR and ImageNet", "Zheng, Zhang, Yan, Zhang 2022, arXiv:2203.06172", "MSU-MLSys-Lab/DeepAA",
+     "the source states no licence"),
+    ("LA3, CIFAR-10, CIFAR-100, ImageNet", "Zhao, Li, Zhang 2022", "Simpleple/LA3-Label-Aware-AutoAugment",
+     "the source states no licence; it also chooses by the label"),
+    ("OHL-AutoAug's elements", "Lin, Guo, Li, Yuan, Lin, Yan, Ouyang 2019, arXiv:1905.07373",
+     "Awesome-AutoAug-Algorithms/AWS-OHL-AutoAug", "the source states no licence; no final distribution was published"),
+    ("SA-AutoAug, COCO", "Chen, Li, Li, Liu, Zhang, Jia 2021", "dvlab-research/SA-AutoAug",
+     "its licence is for non-commercial purposes"),
+]
+
+OP_NAMES = {"posterize_0_4": "posterize"}  # a second range of an op; every other name is the op's own
+PHASES = {"pba_cifar10", "pba_svhn"}
+
+
+def facts_of(name):
+    return json.loads((HERE / "facts" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def number(value):
+    return repr(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+def pair(a, b):
+    return f"[{number(a)}, {number(b)}]"
+
+
+def citation(paper):
+    """'A. Author, B. Author; Title; 2019 (VENUE); arXiv 1905.00397' as 'A. Author, B. Author 2019, arXiv:1905.00397'."""
+    authors, _, rest = paper.partition("; ")
+    year = re.search(r"\b(20\d\d)\b", rest)
+    arxiv = re.search(r"arXiv (\d{4}\.\d{5})", rest)
+    surnames = ", ".join(name.split()[-1] for name in authors.replace(" and others", "").split(", "))
+    if " and others" in authors:
+        surnames += " and others"
+    return f"{surnames} {year.group(1)}" + (f", arXiv:{arxiv.group(1)}" if arxiv else "")
+
+
+def op_entry(name, op, policy_fill):
+    """The policy's entry for an op that takes levels, or None."""
+    if op["range"] is None:
+        return None
+    low, high = op["range"]
+    rounding = op.get("rounding", "")
+    signed = op["negate"]
+    keys = [f"op: {OP_NAMES[name]}"] if name in OP_NAMES else []
+    stem = name
+    if name == "cutout" and "half side" in op["unit"]:
+        stem = "cutout_tf"
+    elif name == "cutout" and op["unit"] == "pixels (side)":
+        stem, high = "cutout_tf", high / 2  # whole pixels, half-open, clipped: half the side is drawn
+    falling = re.match(r"(\d+) - int\(", rounding)
+    if falling:  # base - int(magnitude)
+        keys += [f"range: {pair(0, low - high)}", f"base: {falling.group(1)}", "sign: minus", "round: trunc"]
+        assert float(falling.group(1)) == low, (name, rounding)
+    else:
+        offset = op["unit"] == "blend factor offset"
+        if (low, high) == (0.1, 1.9) and op["level_range"] != [0, 1]:
+            keys += ["low: 0.1, span: 1.8"]  # 0.1 + 1.8 * level / top, as the sources compute it
+        else:
+            keys += [f"range: {pair(low, high)}"]
+        if offset:
+            keys += ["base: 1"]
+        if signed:
+            keys += ["sign: random"]
+        if "fraction" in op["unit"]:
+            keys += ["of: height" if name == "translate_y" else "of: width"]
+        if rounding.startswith("truncate"):
+            keys += ["round: trunc"]
+    if name == "cutout":
+        fill = [int(v) for v in op.get("fill", "125,122,113").split(",")]
+        if fill != [policy_fill] * 3:
+            keys += [f"fill: [{', '.join(map(str, fill))}]"]
+    return stem, f"  {stem}: {{{', '.join(keys)}}}"
+
+
+def step_text(name, probability, level):
+    if probability == 1 and level is None:
+        return name
+    parts = [f"op: {name}"]
+    if probability != 1:
+        parts.append(f"p: {number(probability)}")
+    if level is not None:
+        parts.append(f"level: {number(level)}")
+    return "{" + ", ".join(parts) + "}"
+
+
+def policy_text(name):
+    facts = facts_of(name)
+    policy, profile, fill = GENERATED[name]
+    ops = facts["ops"]
+    stems, entries = {}, []
+    for op, row in ops.items():
+        entry = op_entry(op, row, fill)
+        stems[op] = op
+        if entry:
+            stems[op] = entry[0]
+            entries.append(entry[1])
+
+    levelled = {op for op, row in ops.items() if row["range"] is not None}
+    ranges = {tuple(ops[op]["level_range"]) for op in levelled}
+    assert len(ranges) == 1, (name, ranges)
+    top = ranges.pop()[1]
+    head = [f"repeat: {1 if facts['kind'] not in ('rand_augment',) else 2}"]
+    each_level = None  # levels that branches list one by one
+    probability = 1
+    application = facts["application"]
+    if facts["kind"] == "schedule":
+        weights = ", ".join(number(p) for p in application["count_probabilities"])
+        head = [f"repeat: {{weights: [{weights}]}}", "choice: until_applied", f"top: {top}"]
+    elif facts["kind"] == "trivial_augment":
+        head += [f"bins: {top + 1}", "level: uniform"]
+    elif facts["kind"] == "rand_augment":
+        probability = {"uniformaugment": 0.5}.get(name) or application["probability_per_op"]
+        magnitude = application["magnitude"]
+        if name == "uniformaugment":
+            head += [f"top: {top}", "level: {uniform: [0, 1]}"]
+        elif "uniform in {0, 1" in magnitude:
+            head += [f"bins: {top + 1}", "level: uniform"]
+        elif "uniform in 1..9" in magnitude:
+            head += [f"top: {top}"]
+            each_level = range(1, 10)
+        else:  # set by the user; this is what the library's configurations use
+            head += [f"top: {top}", "level: 9"]
+    else:
+        head += [f"top: {top}"]
+
+    def step(row):
+        return step_text(stems[row["op"]], row["p"] * probability, row.get("level") if row["op"] in levelled else None)
+
+    rows = []
+    if facts["kind"] == "schedule":
+        rows.append("phases:")
+        for phase in facts["schedule"]:
+            rows += [f"  - from: {phase['first_epoch']}", "    branches:"]
+            rows += [f"      - {step(row)}" for row in facts["subpolicies"][phase["subpolicy"]]]
+    else:
+        rows.append("branches:")
+        for branch in facts["subpolicies"]:
+            if each_level:
+                row = branch[0]
+                if row["op"] in levelled:
+                    rows += [f"  - {step({**row, 'level': level})}" for level in each_level]
+                else:
+                    rows.append(f"  - {{weight: {len(each_level)}, steps: {step(row)}}}")
+            else:
+                steps = [step(row) for row in branch]
+                rows.append("  - " + (steps[0] if len(steps) == 1 else f"[{', '.join(steps)}]"))
+
+    source = facts["sources"][0]
+    comments = [f"{facts['title']}.", f"{citation(facts['paper'])}; numbers of {source['path']} of {source['repo']}."]
+    if profile == "tf" and ("contrast" in ops or "solarize" in ops):
+        comments.append("Draws, ranges and rounding are TensorFlow's; the pixels of each op are Pillow's.")
+    comments += [f"{note[0].upper()}{note[1:]}." for note in facts["notes"] if "'ops' holds" not in note]
+    comments.append(f"Written by policy_files/make_zoo.py from facts/{name}.json.")
+    lines = [f"# {line}" for comment in comments for line in wrap(comment)]
+    lines += ["motley: 1", f"name: {policy}", f"title: {json.dumps(facts['title'])}", f"profile: {profile}",
+              f"paper: {json.dumps(citation(facts['paper']), ensure_ascii=False)}",
+              f"table: {json.dumps(source['path'])}", f"version: {json.dumps(source['repo'])}",
+              "interpolation: nearest", f"fill: {fill}", *head, "ops:", *entries, *rows]
+    return "\n".join(lines) + "\n"
+
+
+def wrap(text, width=116):
+    lines = [""]
+    for word in text.split():
+        if len(lines[-1]) + 1 + len(word) > width:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return lines
+
+
+def zoo_text():
+    lines = ["# Published policies", "",
+             "Every published policy that Motley knows of. `motley show NAME` prints one; `policy_files/make_zoo.py` writes this "
+             "page and the generated files from `policy_files/facts/`.", "",
+             "| policy | title | paper | data set | branches | ops | profile | licence of the source |", "|---|---|---|---|---|---|---|---|"]
+    for path in sorted((HERE / "facts").glob("*.json")):
+        facts = facts_of(path.stem)
+        names = ([GENERATED[path.stem][0]] if path.stem in GENERATED else []) + BY_HAND.get(path.stem, [])
+        licences = sorted({f"{repo}: {licence}" for repo, licence in facts["source_licences"].items()})
+        for name in names:
+            policy = (HERE / f"{name}.yaml").read_text(encoding="utf-8") if name not in written else written[name]
+            profile = re.search(r"^profile: (\w+)", policy, re.M)
+            lines.append(f"| `{name}` | {facts['title']} | {citation(facts['paper'])} | {facts['dataset']} | "
+                         f"{facts['counts']['subpolicies']} | {len(facts['ops'])} | {profile.group(1) if profile else ''} | "
+                         f"{'; '.join(licences)} |")
+    lines += ["", "## Settings of RandAugment", "",
+              "Numbers of ops N and magnitudes M that released configurations use, in the words of their sources: "
+              "`motley show POLICY --repeat N --level M` where the policy is one of the table above.", "",
+              "| policy | data set | model | N | M of | source |", "|---|---|---|---|---|---|"]
+    for row in facts_of("randaugment_presets")["presets"]:
+        name = row["policy"]
+        if name in GENERATED or name in BY_HAND:
+            name = f"`{GENERATED[name][0] if name in GENERATED else BY_HAND[name][0]}`"
+        magnitude = " of ".join(str(row[key]) for key in ("magnitude", "of") if key in row)
+        lines.append(f"| {name} | {row['dataset']} | {row['model']} | {row.get('num_ops', '')} | {magnitude} | {row['source']} |")
+    lines += ["", "## Not here yet", "", "| policy | why |", "|---|---|"]
+    lines += [f"| {facts_of(name)['title']} | {reason} |" for name, reason in NOT_YET.items()]
+    lines += ["", "## Left out", "", "| policy | paper | source | why |", "|---|---|---|---|"]
+    lines += [f"| {' | '.join(row)} |" for row in LEFT_OUT]
+    return "\n".join(lines) + "\n"
+
+
+written = {}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 when a file is out of date")
+    check = parser.parse_args().check
+    for path in (HERE / "facts").glob("*.json"):
+        if path.stem not in {*GENERATED, *BY_HAND, *NOT_YET, "randaugment_presets"}:
+            sys.exit(f"{path.name} has no policy in make_zoo.py and no reason why it has none")
+    for name, (policy, _, _) in GENERATED.items():
+        written[policy] = policy_text(name)
+    outputs = {HERE / f"{policy}.yaml": text for policy, text in written.items()}
+    outputs[ZOO] = zoo_text()
+    stale = [path for path, text in outputs.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    if check and stale:
+        sys.exit("out of date, run policy_files/make_zoo.py: " + ", ".join(path.name for path in stale))
+    for path in stale:
+        path.write_text(outputs[path], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
