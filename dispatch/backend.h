@@ -40,6 +40,11 @@ typedef struct mot_last {
 motley_status mot_last_make(mot_last *last, size_t count, size_t max_steps, motley_error *error);
 void mot_last_clear(mot_last *last);
 
+struct mot_cpu_rows;
+
+/* Work on one image of many, by one worker with memory of its own. */
+typedef void mot_each_image(void *call, size_t image, const struct mot_cpu_rows *rows, void *scratch);
+
 typedef struct mot_backend {
     motley_backend id;
     const char *name;
@@ -59,6 +64,11 @@ typedef struct mot_backend {
     void (*destroy_memory)(void *state, void *memory);
     motley_status (*copy)(void *state, void *to, const void *from, size_t bytes, void *stream, motley_error *error);
     motley_status (*wait)(void *state, void *stream, motley_error *error);
+    /* Calls `image` for each of `count` images, the threads sharing them; NULL where the host does not do the work. */
+    motley_status (*each)(void *state, size_t count, size_t scratch_bytes, mot_each_image *image, void *call,
+                          motley_error *error);
+    /* The kernels of such a state. */
+    const struct mot_cpu_rows *(*rows)(const void *state);
 } mot_backend;
 
 extern const mot_backend mot_backend_cpu;
@@ -108,7 +118,9 @@ motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *d
 motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error);
 motley_status mot_validate_places(const motley_batch *src, const motley_batch *dst, const motley_output *output,
                                   motley_error *error);
+motley_status mot_validate_batch(const char *name, const motley_batch *batch, motley_error *error);
 motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* of a batch without data */
+motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, motley_error *error); /* any two images */
 motley_status mot_validate_values(int op, const double *values, int count, size_t image, motley_error *error);
 
 #endif

@@ -358,6 +358,22 @@ static room room_for(const mot_job *job)
     return needed;
 }
 
+static motley_status reserve_scratch(cpu_state *state, size_t bytes, motley_error *error)
+{
+    for (size_t w = 0; w < state->workers_count; w++) {
+        worker *self = &state->workers[w];
+        if (bytes <= self->bytes)
+            continue;
+        free(self->memory);
+        self->bytes = 0;
+        self->memory = aligned(bytes);
+        if (!self->memory)
+            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu bytes of scratch", bytes);
+        self->bytes = bytes;
+    }
+    return MOTLEY_OK;
+}
+
 /* Makes room for everything that `job` needs, before any of it begins. */
 static motley_status reserve(cpu_state *state, const mot_job *job, motley_error *error)
 {
@@ -380,18 +396,7 @@ static motley_status reserve(cpu_state *state, const mot_job *job, motley_error 
             return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the work list of %zu images", needed.images);
         state->work_room = needed.images;
     }
-    for (size_t w = 0; w < state->workers_count; w++) {
-        worker *self = &state->workers[w];
-        if (needed.scratch_bytes <= self->bytes)
-            continue;
-        free(self->memory);
-        self->bytes = 0;
-        self->memory = aligned(needed.scratch_bytes);
-        if (!self->memory)
-            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu bytes of scratch", needed.scratch_bytes);
-        self->bytes = needed.scratch_bytes;
-    }
-    return MOTLEY_OK;
+    return reserve_scratch(state, needed.scratch_bytes, error);
 }
 
 static size_t larger(size_t a, size_t b)
@@ -449,6 +454,40 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     state->last_count = job->count;
     state->last_steps_per_image = t.steps_per_image;
     return MOTLEY_OK;
+}
+
+/* ---- work that is no job: one call per image ---- */
+
+typedef struct each_call {
+    task t;
+    mot_each_image *image;
+    void *call;
+} each_call;
+
+static void each_part(task *t, worker *self)
+{
+    const each_call *each = (const each_call *)t;
+    for (;;) {
+        const size_t next = atomic_fetch_add(&t->next, 1);
+        if (next >= t->count)
+            return;
+        each->image(each->call, next, t->state->rows, self->memory);
+    }
+}
+
+static motley_status each(void *opaque, size_t count, size_t scratch_bytes, mot_each_image *image, void *call,
+                          motley_error *error)
+{
+    cpu_state *state = opaque;
+    MOT_TRY(reserve_scratch(state, scratch_bytes, error));
+    each_call all = { .t = { .state = state, .count = count }, .image = image, .call = call };
+    on_all_workers(&all.t, each_part, 1, 1);
+    return MOTLEY_OK;
+}
+
+static const mot_cpu_rows *rows_of(const void *opaque)
+{
+    return ((const cpu_state *)opaque)->rows;
 }
 
 /* ---- looking back ---- */
@@ -553,11 +592,15 @@ const mot_backend mot_backend_cpu = { .id = MOTLEY_BACKEND_CPU,
                                       .destroy = destroy,
                                       .run = run,
                                       .look_back = look_back,
-                                      .workspace = workspace };
+                                      .workspace = workspace,
+                                      .each = each,
+                                      .rows = rows_of };
 const mot_backend mot_backend_reference = { .id = MOTLEY_BACKEND_REFERENCE,
                                             .name = "reference",
                                             .create = create_reference,
                                             .destroy = destroy,
                                             .run = run,
                                             .look_back = look_back,
-                                            .workspace = workspace };
+                                            .workspace = workspace,
+                                      .each = each,
+                                      .rows = rows_of };

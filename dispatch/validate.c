@@ -103,7 +103,7 @@ static motley_status check_strides(const char *name, size_t i, int32_t width, in
     return MOTLEY_OK;
 }
 
-static motley_status check_batch(const char *name, const motley_batch *batch, motley_error *error)
+motley_status mot_validate_batch(const char *name, const motley_batch *batch, motley_error *error)
 {
     MOT_REQUIRE(batch, error, "%s is NULL, want a batch", name);
     if (batch->count == 0)
@@ -190,12 +190,12 @@ static int batches_overlap_partly(const motley_batch *src, const motley_batch *d
 
 motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *dst, motley_error *error)
 {
-    MOT_TRY(check_batch("src", src, error));
+    MOT_TRY(mot_validate_batch("src", src, error));
     MOT_REQUIRE(src->count == 0 || src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8",
                 (int)src->dtype);
     if (!dst || dst == src)
         return MOTLEY_OK;
-    MOT_TRY(check_batch("dst", dst, error));
+    MOT_TRY(mot_validate_batch("dst", dst, error));
     MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
     if (src->count == 0)
         return MOTLEY_OK;
@@ -237,11 +237,11 @@ motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error)
     motley_batch b = *batch;
     b.data = &somewhere;
     if (!b.images)
-        return check_batch("batch", &b, error);
+        return mot_validate_batch("batch", &b, error);
     for (size_t i = 0; i < b.count; i++)
         MOT_TRY(check_size("batch", i, b.images[i].width, b.images[i].height, error));
     b.count = 0; /* the rest is about data and strides */
-    return check_batch("batch", &b, error);
+    return mot_validate_batch("batch", &b, error);
 }
 
 /* Whether image `i` of `a`, of bytes, lies between bytes of an image of the output `b`, which are laid out evenly. */
@@ -292,10 +292,55 @@ static motley_status check_apart(const char *name, const motley_batch *batch, co
     return MOTLEY_OK;
 }
 
+/* Where an image lies. */
+typedef struct place {
+    const uint8_t *low, *high;
+    size_t image;
+    int written;
+} place;
+
+static int by_address(const void *a, const void *b)
+{
+    const uint8_t *x = ((const place *)a)->low, *y = ((const place *)b)->low;
+    return (x > y) - (x < y);
+}
+
+motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, motley_error *error)
+{
+    const size_t count = src->count + dst->count;
+    place *places = malloc(count * sizeof *places + 1);
+    if (!places)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the places of %zu images", count);
+    for (size_t i = 0; i < count; i++) {
+        const int written = i >= src->count;
+        const motley_batch *batch = written ? dst : src;
+        place *at = &places[i];
+        at->image = written ? i - src->count : i;
+        at->written = written;
+        const mot_view view = mot_batch_view(batch, at->image);
+        extent(&view, &at->low, &at->high);
+        at->high += mot_dtype_bytes(batch->dtype) - 1;
+    }
+    qsort(places, count, sizeof *places, by_address);
+    const place *last[2] = { NULL, NULL }; /* of those read and of those written so far, what ends last */
+    motley_status status = MOTLEY_OK;
+    for (size_t i = 0; i < count && status == MOTLEY_OK; i++) {
+        const place *at = &places[i], *other = last[!at->written];
+        if (other && other->high > at->low)
+            status = mot_fail(error, MOTLEY_ERR_ARGUMENT,
+                              "dst image %zu: it shares memory with src image %zu, want memory of its own",
+                              at->written ? at->image : other->image, at->written ? other->image : at->image);
+        if (!last[at->written] || at->high > last[at->written]->high)
+            last[at->written] = at;
+    }
+    free(places);
+    return status;
+}
+
 motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error)
 {
     const motley_batch *out = &output->batch;
-    MOT_TRY(check_batch("output", out, error));
+    MOT_TRY(mot_validate_batch("output", out, error));
     MOT_REQUIRE(!out->images, error, "output: images is set, want one size");
     MOT_REQUIRE(out->count == src->count, error, "output: count is %zu, want src's %zu", out->count, src->count);
     MOT_REQUIRE(out->channels == src->channels, error, "output: channels is %" PRId32 ", want src's %" PRId32,

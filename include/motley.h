@@ -22,6 +22,7 @@
 #include "motley/memory.h"
 #include "motley/op.h"
 #include "motley/policy.h"
+#include "motley/resize.h"
 #include "motley/status.h"
 #include "motley/subbatch.h"
 #include "motley/version.h"

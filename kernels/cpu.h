@@ -4,6 +4,7 @@
 #define MOT_CPU_H
 
 #include "augmentations/step.h"
+#include "kernels/resize.h"
 #include "kernels/view.h"
 #include "motley/apply.h"
 #include "motley/op.h"
@@ -35,16 +36,26 @@ typedef struct mot_cpu_row {
     const char *name;
 } mot_cpu_row;
 
+/* Resizes src into dst, which do not overlap, whatever their strides. `scratch` is what the set's resize_scratch says,
+ * aligned to MOT_CPU_ALIGN. */
+typedef void mot_cpu_resize(const mot_view *src, const mot_view *dst, const mot_resize *how, void *scratch);
+typedef size_t mot_cpu_resize_scratch(int32_t width, int32_t height, int32_t out_width, int32_t out_height,
+                                      int32_t channels);
+
 /* One set of kernels. What its rows do not take, the reference does. */
 typedef struct mot_cpu_rows {
     const char *name;
     void (*copy)(const mot_view *src, const mot_view *dst); /* as mot_cpu_copy */
     const mot_cpu_row *rows;
     size_t count;
+    mot_cpu_resize *resize;
+    mot_cpu_resize_scratch *resize_scratch;
 } mot_cpu_rows;
 
 /* The reference: accepts everything, written for reading, never tuned. */
 extern const mot_cpu_rows mot_rows_reference;
+mot_cpu_resize mot_resize_reference;
+mot_cpu_resize_scratch mot_resize_reference_scratch;
 
 /* The sets that this processor can run, best first; the reference is the last. Returns how many there are. */
 #define MOT_CPU_SETS 4

@@ -253,4 +253,5 @@ static const mot_cpu_row rows[] = {
     ROW(POINT, 1, point),     ROW(STATS, 1, stats), ROW(COLOR, 1, color), ROW(WARP, 0, warp),
     ROW(STENCIL, 0, stencil), ROW(BLUR, 1, blur),   ROW(ERASE, 1, erase),
 };
-const mot_cpu_rows mot_rows_reference = { "reference", mot_cpu_copy, rows, sizeof rows / sizeof rows[0] };
+const mot_cpu_rows mot_rows_reference = { "reference", mot_cpu_copy, rows, sizeof rows / sizeof rows[0],
+                                           mot_resize_reference, mot_resize_reference_scratch };

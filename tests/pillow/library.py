@@ -7,6 +7,7 @@ from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, 
 import numpy as np
 
 NEAREST, BILINEAR, BICUBIC = 0, 1, 2
+FILTERS = {"bilinear": 0, "bicubic": 1, "lanczos": 2, "nearest": 3, "box": 4, "hamming": 5}
 INTERPOLATIONS = {"nearest": NEAREST, "bilinear": BILINEAR, "bicubic": BICUBIC}
 BACKENDS = {"cpu": 1, "cuda": 2, "reference": 3}
 MAX_VALUES = 6
@@ -54,6 +55,15 @@ class Output(ctypes.Structure):
 class ApplyParams(ctypes.Structure):
     _fields_ = [("samples", Samples), ("stream", c_void_p), ("counter", c_void_p), ("output", Output),
                 ("steps", POINTER(Step)), ("step_counts", POINTER(c_int32))]
+
+
+class Crop(ctypes.Structure):
+    _fields_ = [("left", c_int32), ("top", c_int32), ("width", c_int32), ("height", c_int32)]
+
+
+class ResizeParams(ctypes.Structure):
+    _fields_ = [("filter", c_int), ("order", c_int), ("crops", POINTER(Crop)), ("boxes", POINTER(c_double * 4)),
+                ("flips", POINTER(c_uint8))]
 
 
 class ContextParams(ctypes.Structure):
@@ -176,6 +186,21 @@ class Context:
         target = source if dst is src else batch_of(dst)
         self.library.check(self.library.c.motley_op_apply(self.handle, number, flat, per_image, byref(source),
                                                           byref(target), byref(params), byref(error)), error)
+
+    def resize(self, src, dst, filter, order, crops=None, boxes=None, flips=None):
+        """crops: (left, top, width, height) each; boxes: Pillow's; flips: truths."""
+        count = len(src)
+        params = ResizeParams(filter=FILTERS[filter], order=order)
+        if crops:
+            params.crops = (Crop * count)(*[Crop(*crop) for crop in crops])
+        if boxes:
+            params.boxes = (c_double * 4 * count)(*[(c_double * 4)(*box) for box in boxes])
+        if flips:
+            params.flips = (c_uint8 * count)(*flips)
+        error = Error()
+        source, target = batch_of(src), batch_of(dst)
+        self.library.check(self.library.c.motley_resize(self.handle, byref(source), byref(target), byref(params),
+                                                        byref(error)), error)
 
     def apply(self, policy, src, dst, seed, epoch=0, first=0):
         """Returns what was drawn, a list of Step for each image."""

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* motley_resize: checks crops and boxes, then one image per worker. */
+#include "dispatch/backend.h"
+#include "kernels/cpu.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* One call, as the workers see it. */
+typedef struct resize_call {
+    const motley_batch *src, *dst;
+    const motley_resize_params *params;
+} resize_call;
+
+static const char *const filter_names[] = { "bilinear", "bicubic", "lanczos", "nearest", "box", "hamming" };
+
+/* Image i of src, cropped. */
+static mot_view cropped(const resize_call *call, size_t i)
+{
+    mot_view view = mot_batch_view(call->src, i);
+    const motley_crop *crop = call->params->crops ? &call->params->crops[i] : NULL;
+    if (crop && (crop->width || crop->height)) {
+        view.data += crop->top * view.row + crop->left * view.pixel;
+        view.width = crop->width;
+        view.height = crop->height;
+    }
+    return view;
+}
+
+static mot_resize resize_of(const resize_call *call, size_t i, const mot_view *src)
+{
+    const motley_resize_params *p = call->params;
+    mot_resize how = { .filter = p->filter, .order = p->order, .flip = p->flips && p->flips[i] };
+    how.box[2] = (float)src->width;
+    how.box[3] = (float)src->height;
+    for (int k = 0; p->boxes && k < 4; k++)
+        how.box[k] = (float)p->boxes[i][k];
+    return how;
+}
+
+static motley_status check_crop(const motley_crop *crop, const mot_view *src, size_t i, motley_error *error)
+{
+    if (crop->left == 0 && crop->top == 0 && crop->width == 0 && crop->height == 0)
+        return MOTLEY_OK;
+    MOT_REQUIRE(crop->width >= 1 && crop->height >= 1, error,
+                "crop %zu: its size is %" PRId32 "x%" PRId32 ", want 1x1 or more", i, crop->width, crop->height);
+    MOT_REQUIRE(crop->left >= 0 && crop->top >= 0 && (int64_t)crop->left + crop->width <= src->width &&
+                    (int64_t)crop->top + crop->height <= src->height,
+                error,
+                "crop %zu: %" PRId32 "x%" PRId32 " at (%" PRId32 ", %" PRId32 ") leaves the image of %" PRId32
+                "x%" PRId32,
+                i, crop->width, crop->height, crop->left, crop->top, src->width, src->height);
+    return MOTLEY_OK;
+}
+
+static motley_status check_box(const double box[4], const mot_view *src, size_t i, motley_error *error)
+{
+    for (int k = 0; k < 4; k++)
+        MOT_REQUIRE(isfinite(box[k]), error, "box %zu: number %d is %g, want a finite number", i, k, box[k]);
+    /* as Pillow: after the rounding to binary32 */
+    const float left = (float)box[0], top = (float)box[1], right = (float)box[2], bottom = (float)box[3];
+    MOT_REQUIRE(left >= 0 && top >= 0 && right <= (float)src->width && bottom <= (float)src->height, error,
+                "box %zu: (%g, %g, %g, %g) leaves the image of %" PRId32 "x%" PRId32, i, box[0], box[1], box[2],
+                box[3], src->width, src->height);
+    MOT_REQUIRE(right > left && bottom > top, error, "box %zu: (%g, %g, %g, %g) is empty", i, box[0], box[1], box[2],
+                box[3]);
+    return MOTLEY_OK;
+}
+
+static motley_status check(const motley_context *context, const resize_call *call, motley_error *error)
+{
+    const motley_batch *src = call->src, *dst = call->dst;
+    const motley_resize_params *p = call->params;
+    MOT_TRY(mot_validate_batch("src", src, error));
+    MOT_TRY(mot_validate_batch("dst", dst, error));
+    MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
+    if (src->count == 0)
+        return MOTLEY_OK;
+    MOT_REQUIRE(src->dtype == MOTLEY_U8 && dst->dtype == MOTLEY_U8, error, "%s: dtype is %d, want MOTLEY_U8",
+                src->dtype == MOTLEY_U8 ? "dst" : "src", (int)(src->dtype == MOTLEY_U8 ? dst->dtype : src->dtype));
+    MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want src's %" PRId32,
+                dst->channels, src->channels);
+    MOT_REQUIRE((unsigned)p->filter <= MOTLEY_FILTER_HAMMING, error,
+                "filter is %d, want one of motley_filter, 0 (%s) to 5 (%s)", (int)p->filter, filter_names[0],
+                filter_names[5]);
+    MOT_REQUIRE((unsigned)p->order <= MOTLEY_ORDER_PILLOW_12, error,
+                "order is %d, want MOTLEY_ORDER_PILLOW_13 (0) or MOTLEY_ORDER_PILLOW_12 (1)", (int)p->order);
+    for (size_t i = 0; i < src->count; i++) {
+        mot_view view = mot_batch_view(src, i);
+        if (p->crops) {
+            MOT_TRY(check_crop(&p->crops[i], &view, i, error));
+            view = cropped(call, i);
+        }
+        if (p->boxes)
+            MOT_TRY(check_box(p->boxes[i], &view, i, error));
+        if (!p->crops && !p->boxes && !src->images)
+            break;
+    }
+    MOT_TRY(mot_validate_apart(src, dst, error));
+    if (!context->backend->each)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "resize runs on the CPU, the context is of backend %s",
+                        context->backend->name);
+    return MOTLEY_OK;
+}
+
+static void resize_image(void *opaque, size_t i, const mot_cpu_rows *rows, void *scratch)
+{
+    const resize_call *call = opaque;
+    const mot_view src = cropped(call, i), dst = mot_batch_view(call->dst, i);
+    const mot_resize how = resize_of(call, i, &src);
+    rows->resize(&src, &dst, &how, scratch);
+}
+
+motley_status motley_resize(motley_context *context, const motley_batch *src, const motley_batch *dst,
+                            const motley_resize_params *params, motley_error *error)
+{
+    static const motley_resize_params defaults;
+    MOT_REQUIRE(context, error, "context is NULL");
+    const resize_call call = { src, dst, params ? params : &defaults };
+    MOT_TRY(check(context, &call, error));
+    const mot_cpu_rows *rows = context->backend->rows(context->state);
+    size_t bytes = 0;
+    for (size_t i = 0; i < src->count; i++) {
+        const mot_view from = cropped(&call, i), to = mot_batch_view(dst, i);
+        const size_t of_image = rows->resize_scratch(from.width, from.height, to.width, to.height, to.channels);
+        bytes = of_image > bytes ? of_image : bytes;
+    }
+    return src->count ? context->backend->each(context->state, src->count, bytes, resize_image, (void *)&call, error)
+                      : MOTLEY_OK;
+}

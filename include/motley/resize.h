@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Crop, resize and flip: Pillow's Image.crop, Image.resize and ImageOps.mirror in one call, bit for bit. */
+#ifndef MOTLEY_RESIZE_H
+#define MOTLEY_RESIZE_H
+
+#include "motley/context.h"
+#include "motley/image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Antialiased filters, as Pillow's Image.Resampling names them. */
+typedef enum motley_filter {
+    MOTLEY_FILTER_BILINEAR = 0,
+    MOTLEY_FILTER_BICUBIC = 1, /* a = -0.5 */
+    MOTLEY_FILTER_LANCZOS = 2,
+    MOTLEY_FILTER_NEAREST = 3,
+    MOTLEY_FILTER_BOX = 4,
+    MOTLEY_FILTER_HAMMING = 5
+} motley_filter;
+
+/** Which pass is done first; bytes lie between the two, so it shows in the last bit. */
+typedef enum motley_resize_order {
+    MOTLEY_ORDER_PILLOW_13 = 0, /* Pillow 13 and later: by the sizes, the vertical pass first where it saves more */
+    MOTLEY_ORDER_PILLOW_12 = 1  /* Pillow up to 12.1: the horizontal pass always. (12.2 and 12.3 differ from that only
+                                   for images over 100 times as high as wide.) */
+} motley_resize_order;
+
+/** A rectangle of whole pixels inside an image. */
+typedef struct motley_crop {
+    int32_t left, top;     /* pixels, 0 or more */
+    int32_t width, height; /* pixels, 1 or more; both 0: the whole image */
+} motley_crop;
+
+typedef struct motley_resize_params {
+    motley_filter filter;
+    motley_resize_order order;
+    const motley_crop *crops;  /* [count], host: image i is cropped to crops[i] first; NULL: none is. Filters do not reach
+                                  past a crop's edge, as in torchvision and timm */
+    const double (*boxes)[4];  /* [count], host: left, top, right, bottom of what is resized, in pixels of the cropped
+                                  image, whole or not: Pillow's `box`. Filters reach past it. NULL: all of it */
+    const uint8_t *flips;      /* [count], host: != 0 mirrors the result left to right; NULL: none is */
+} motley_resize_params;
+
+/** Crops, resizes and mirrors every image of a batch: image.crop(...).resize(size, filter, box), then mirrored.
+ *
+ *  Shapes   src: n images, uint8, 1 to 4 channels, any sizes and strides. dst: n images, uint8, as many channels; its
+ *           sizes say what each becomes. Images of 2 and 4 channels are resized premultiplied, as Pillow does.
+ *  Memory   The caller's, in host memory. No image of dst may overlap an image of src.
+ *  Backend  CPU and REFERENCE contexts. The work is done on return; threads share the images.
+ *  Errors   ARGUMENT, MEMORY, UNSUPPORTED (a CUDA context): dst is untouched. */
+MOTLEY_API motley_status motley_resize(motley_context *context, const motley_batch *src, const motley_batch *dst,
+                                       const motley_resize_params *params, motley_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Resize as Pillow's Image.resize: what every backend shares, that is the weights of an axis and the order of the passes.
+ *
+ * A pass is out = clamp((2^21 + sum of weight * in) >> 22): 22-bit whole weights, so nothing per pixel is floating
+ * point. The weights are made in binary64, each operation rounded on its own, in the order that Pillow does them. Sine
+ * and cosine (hamming and lanczos only) are our own, so that no weight depends on a C library. */
+#ifndef MOT_RESIZE_H
+#define MOT_RESIZE_H
+
+#include "kernels/view.h"
+#include "motley/resize.h"
+
+#include <math.h>
+
+#define MOT_RESIZE_BITS 22
+
+/* How one view becomes another. */
+typedef struct mot_resize {
+    motley_filter filter;
+    motley_resize_order order;
+    int flip;     /* the result is mirrored, left to right */
+    float box[4]; /* left, top, right, bottom of the source that are resized, pixels; Pillow keeps them in binary32 */
+} mot_resize;
+
+/* Sine or cosine of x in 0..3 pi: the argument less k quarter turns, then Taylor's polynomial to the last bit but one. */
+MOT_FN double mot_resize_sine(double x, int cosine)
+{
+    const double k = rint(x * 0.63661977236758134308);
+    /* pi/2 in three parts; the first two have 33 bits, so that their product with k is exact */
+    const double r = ((x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2e037073p-69;
+    const double z = r * r;
+    const double sine =
+        r + r * z *
+                (-1.0 / 6 +
+                 z * (1.0 / 120 +
+                      z * (-1.0 / 5040 +
+                           z * (1.0 / 362880 +
+                                z * (-1.0 / 39916800 + z * (1.0 / 6227020800.0 - z * (1.0 / 1307674368000.0)))))));
+    const double even =
+        1.0 + z * (-0.5 + z * (1.0 / 24 +
+                               z * (-1.0 / 720 +
+                                    z * (1.0 / 40320 +
+                                         z * (-1.0 / 3628800 +
+                                              z * (1.0 / 479001600.0 + z * (-1.0 / 87178291200.0 +
+                                                                            z * (1.0 / 20922789888000.0))))))));
+    const int turn = ((int)k + cosine) & 3;
+    const double value = turn & 1 ? even : sine;
+    return turn & 2 ? -value : value;
+}
+
+MOT_FN double mot_resize_sinc(double x)
+{
+    if (x == 0)
+        return 1;
+    x = (x < 0 ? -x : x) * 3.14159265358979323846; /* even */
+    return mot_resize_sine(x, 0) / x;
+}
+
+/* How far a filter reaches, in output pixels. */
+MOT_FN double mot_resize_support(motley_filter filter)
+{
+    return filter == MOTLEY_FILTER_BOX       ? 0.5
+           : filter == MOTLEY_FILTER_BICUBIC ? 2.0
+           : filter == MOTLEY_FILTER_LANCZOS ? 3.0
+                                             : 1.0;
+}
+
+MOT_FN double mot_resize_filter(motley_filter filter, double x)
+{
+    const double a = x < 0 ? -x : x;
+    switch (filter) {
+    case MOTLEY_FILTER_BOX:
+        return x > -0.5 && x <= 0.5 ? 1 : 0;
+    case MOTLEY_FILTER_HAMMING: { /* the constants are binary32 in Pillow */
+        const double y = a * 3.14159265358979323846;
+        return a == 0 ? 1
+               : a < 1 ? mot_resize_sine(y, 0) / y * ((double)0.54f + (double)0.46f * mot_resize_sine(y, 1))
+                       : 0;
+    }
+    case MOTLEY_FILTER_BICUBIC:
+        return a < 1 ? (1.5 * a - 2.5) * a * a + 1 : a < 2 ? (((a - 5) * a + 8) * a - 4) * -0.5 : 0;
+    case MOTLEY_FILTER_LANCZOS:
+        return x >= -3 && x < 3 ? mot_resize_sinc(x) * mot_resize_sinc(x / 3) : 0;
+    default:
+        return a < 1 ? 1 - a : 0;
+    }
+}
+
+/* One axis: `in` samples, of which box[0]..box[1] become `out`. */
+typedef struct mot_resize_axis {
+    motley_filter filter;
+    int in, out;
+    double start, scale, support, inverse;
+} mot_resize_axis;
+
+MOT_FN mot_resize_axis mot_resize_axis_of(motley_filter filter, int in, float from, float to, int out)
+{
+    mot_resize_axis axis = { filter, in, out, from, (double)(to - from) / out, 0, 0 };
+    const double stretch = axis.scale < 1 ? 1 : axis.scale;
+    axis.support = mot_resize_support(filter) * stretch;
+    axis.inverse = 1.0 / stretch;
+    return axis;
+}
+
+/* The most taps that an output sample has. */
+MOT_FN int mot_resize_taps(const mot_resize_axis *axis)
+{
+    const int taps = (int)ceil(axis->support) * 2 + 1;
+    return taps < axis->in ? taps : axis->in;
+}
+
+/* The weights of output sample i, and where its window begins; returns how many they are. `exact` has room for as many
+ * numbers as `weight`. */
+MOT_FN int mot_resize_weights(const mot_resize_axis *axis, int i, int *first, int32_t *weight, double *exact)
+{
+    const double centre = axis->start + (i + 0.5) * axis->scale;
+    const double low = centre - axis->support + 0.5, high = centre + axis->support + 0.5;
+    const int from = low < 0 ? 0 : (int)low;
+    const int count = (high > axis->in ? axis->in : (int)high) - from;
+    double sum = 0;
+    for (int t = 0; t < count; t++) {
+        exact[t] = mot_resize_filter(axis->filter, (t + from - centre + 0.5) * axis->inverse);
+        sum += exact[t];
+    }
+    for (int t = 0; t < count; t++) {
+        const double share = sum != 0 ? exact[t] / sum : exact[t];
+        const double scaled = share * (1 << MOT_RESIZE_BITS);
+        weight[t] = (int32_t)(share < 0 ? scaled - 0.5 : scaled + 0.5);
+    }
+    *first = from;
+    return count;
+}
+
+/* The nearest filter's source sample of each output sample, by running sums as Pillow has them; -1: outside. */
+MOT_FN void mot_resize_nearest(int in, float from, float to, int out, int *index)
+{
+    const double step = (double)(to - from) / out;
+    double at = from + step * 0.5;
+    for (int i = 0; i < out; i++, at += step)
+        index[i] = at >= 0 && at < in ? (int)at : -1;
+}
+
+MOT_FN uint8_t mot_resize_byte(int32_t sum)
+{
+    const int32_t v = (sum + (1 << (MOT_RESIZE_BITS - 1))) >> MOT_RESIZE_BITS;
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+/* What has to be done: which axes are resampled, and which goes first. */
+typedef struct mot_resize_plan {
+    int crop;             /* nothing is resampled: out (x, y) is in (x + left, y + top) */
+    int left, top;        /* of a crop */
+    int columns, rows;    /* != 0: the horizontal, the vertical pass is needed */
+    int rows_first;       /* the vertical pass comes first */
+    int opaque;           /* no alpha, or a filter that does not mix pixels */
+} mot_resize_plan;
+
+MOT_FN mot_resize_plan mot_resize_plan_of(const mot_resize *how, int width, int height, int out_width, int out_height,
+                                          int channels)
+{
+    mot_resize_plan plan = { 0, 0, 0, 0, 0, 0, 0 };
+    const float *box = how->box;
+    plan.opaque = how->filter == MOTLEY_FILTER_NEAREST || channels == 1 || channels == 3;
+    plan.left = (int)box[0];
+    plan.top = (int)box[1];
+    plan.crop = box[0] == (float)plan.left && box[1] == (float)plan.top && box[2] - box[0] == (float)out_width &&
+                box[3] - box[1] == (float)out_height;
+    if (plan.crop) { /* Pillow premultiplies and divides around a crop, too, though not around a copy */
+        plan.opaque |= width == out_width && height == out_height;
+        return plan;
+    }
+    plan.columns = width != out_width || box[0] != 0 || box[2] != (float)out_width;
+    plan.rows = height != out_height || box[1] != 0 || box[3] != (float)out_height;
+    const int shrinks = height - out_height;
+    plan.rows_first = how->order == MOTLEY_ORDER_PILLOW_13 && shrinks > 0 &&
+                      (int64_t)shrinks > 2 * ((int64_t)width - out_width);
+    return plan;
+}
+
+#endif
