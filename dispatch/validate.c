@@ -84,11 +84,17 @@ static motley_status check_size(const char *name, size_t i, int32_t width, int32
     return MOTLEY_OK;
 }
 
+/* Sums of strides below this cannot overflow, nor can one be INT64_MIN, which has no absolute value. */
+static int too_far(int64_t stride)
+{
+    const int64_t most = (int64_t)1 << 40;
+    return stride <= -most || stride >= most;
+}
+
 static motley_status check_strides(const char *name, size_t i, int32_t width, int32_t height, int32_t channels,
                                    int64_t row, int64_t pixel, int64_t channel, int64_t element, motley_error *error)
 {
-    const int64_t most = (int64_t)1 << 40;
-    MOT_REQUIRE(llabs(row) < most && llabs(pixel) < most && llabs(channel) < most, error,
+    MOT_REQUIRE(!too_far(row) && !too_far(pixel) && !too_far(channel), error,
                 "%s image %zu: a stride is over 2^40 bytes (row %" PRId64 ", pixel %" PRId64 ", channel %" PRId64 ")",
                 name, i, row, pixel, channel);
     MOT_REQUIRE(row % element == 0 && pixel % element == 0 && channel % element == 0, error,
@@ -131,7 +137,7 @@ motley_status mot_validate_batch(const char *name, const motley_batch *batch, mo
     const motley_batch b = with_strides(batch);
     MOT_TRY(check_strides(name, 0, b.width, b.height, b.channels, b.row_stride, b.pixel_stride, b.channel_stride,
                           element, error));
-    MOT_REQUIRE(llabs(b.image_stride) < (int64_t)1 << 40, error, "%s: image stride is %" PRId64 ", want under 2^40",
+    MOT_REQUIRE(!too_far(b.image_stride), error, "%s: image stride is %" PRId64 ", want under 2^40",
                 name, b.image_stride);
     axis axes[] = { { (int64_t)b.count, b.image_stride },
                     { b.height, b.row_stride },

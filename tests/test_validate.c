@@ -72,6 +72,10 @@ Test(validate, batches)
         MISTAKE(pixel_stride, 1, "overlap"),
         MISTAKE(row_stride, 5, "overlap"),
         MISTAKE(row_stride, (int64_t)1 << 41, "over 2^40"),
+        MISTAKE(row_stride, INT64_MIN, "over 2^40"),
+        MISTAKE(pixel_stride, INT64_MIN, "over 2^40"),
+        MISTAKE(channel_stride, INT64_MIN, "over 2^40"),
+        MISTAKE(image_stride, INT64_MIN, "under 2^40"),
         MISTAKE(image_stride, 10, "overlap"),
     };
     for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
