@@ -7,10 +7,10 @@
 #include "kernels/cpu.h"
 #include "augmentations/table.h"
 #include "dispatch/backend.h"
+#include "dispatch/threads.h"
 #include "policies/draw.h"
 
 #include <math.h>
-#include <pthreadpool.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,23 +18,6 @@
 
 #define BLOCK 4096    /* images that are drawn and sorted together: bounds the arena */
 #define DRAW_CHUNK 64 /* images that a worker draws at a time */
-
-/* pthreadpool is not built with the thread sanitizer, so what it orders must be told. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define MOT_TSAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define MOT_TSAN 1
-#endif
-#ifdef MOT_TSAN
-void __tsan_acquire(void *address);
-void __tsan_release(void *address);
-#else
-#define __tsan_acquire(address) ((void)(address))
-#define __tsan_release(address) ((void)(address))
-#endif
 
 /* What one image of the block has to go through. */
 typedef struct image_work {
@@ -50,7 +33,7 @@ typedef struct worker {
 
 typedef struct cpu_state {
     const mot_cpu_rows *rows;
-    pthreadpool_t pool; /* NULL: one thread, the caller's */
+    mot_threads *threads; /* NULL: one, the caller's */
     size_t workers_count;
     worker *workers; /* [workers_count] */
 
@@ -74,12 +57,10 @@ typedef struct task {
     atomic_size_t next;
 } task;
 
-static void start_worker(void *context, size_t index)
+static void start_worker(void *user, size_t i)
 {
-    task *t = context;
-    __tsan_acquire(t);
-    t->part(t, &t->state->workers[index]);
-    __tsan_release(t);
+    task *t = user;
+    t->part(t, &t->state->workers[i]);
 }
 
 /* Runs `part` once on every worker; the parts share out the work by `next`, `grain` images at a time. `last`: workers
@@ -89,14 +70,11 @@ static void on_all_workers(task *t, void (*part)(task *, worker *), size_t grain
     cpu_state *state = t->state;
     t->part = part;
     atomic_store(&t->next, 0);
-    if (!state->pool || t->count <= grain) {
+    if (!state->threads || t->count <= grain) {
         part(t, &state->workers[0]);
         return;
     }
-    __tsan_release(t);
-    pthreadpool_parallelize_1d(state->pool, start_worker, t, state->workers_count,
-                               last ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0);
-    __tsan_acquire(t);
+    mot_threads_run(state->threads, start_worker, t, last);
 }
 
 /* ---- views ---- */
@@ -431,6 +409,18 @@ static motley_status write_draws(const mot_job *job, motley_error *error)
     return MOTLEY_OK;
 }
 
+static motley_status validate(void *opaque, const mot_job *job, motley_error *error)
+{
+    (void)job;
+    const cpu_state *state = opaque;
+    if (state->threads && !mot_threads_are_here(state->threads))
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "this process was forked after the context was made, and its %zu threads stayed behind: want a "
+                        "context made here, or one of 1 thread",
+                        state->workers_count);
+    return MOTLEY_OK;
+}
+
 static motley_status run(void *opaque, const mot_job *job, motley_error *error)
 {
     cpu_state *state = opaque;
@@ -538,8 +528,7 @@ static void destroy(void *opaque)
     cpu_state *state = opaque;
     if (!state)
         return;
-    if (state->pool)
-        pthreadpool_destroy(state->pool);
+    mot_threads_destroy(state->threads);
     for (size_t w = 0; state->workers && w < state->workers_count; w++)
         free(state->workers[w].memory);
     free(state->workers);
@@ -564,11 +553,13 @@ static motley_status create(const motley_context_params *params, void **opaque, 
     state->rows = rows;
     state->workers_count = threads;
     state->workers = calloc(threads, sizeof *state->workers);
-    if (threads > 1)
-        state->pool = pthreadpool_create(threads);
-    if (!state->workers || (threads > 1 && !state->pool)) {
+    const motley_status status =
+        !state->workers ? mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu threads", threads)
+        : threads > 1   ? mot_threads_create(threads, &state->threads, error)
+                        : MOTLEY_OK;
+    if (status != MOTLEY_OK) {
         destroy(state);
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu threads", threads);
+        return status;
     }
     *opaque = state;
     return MOTLEY_OK;
@@ -590,6 +581,7 @@ const mot_backend mot_backend_cpu = { .id = MOTLEY_BACKEND_CPU,
                                       .name = "cpu",
                                       .create = create_cpu,
                                       .destroy = destroy,
+                                      .validate = validate,
                                       .run = run,
                                       .look_back = look_back,
                                       .workspace = workspace,
@@ -599,6 +591,7 @@ const mot_backend mot_backend_reference = { .id = MOTLEY_BACKEND_REFERENCE,
                                             .name = "reference",
                                             .create = create_reference,
                                             .destroy = destroy,
+                                            .validate = validate,
                                             .run = run,
                                             .look_back = look_back,
                                             .workspace = workspace,

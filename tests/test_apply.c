@@ -4,6 +4,7 @@
 #include "tests/inputs.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <pthread.h>
 #include <pthreadpool.h>
 #include <sys/wait.h>
@@ -18,11 +19,13 @@ void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void __real_free(void *memory);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *user);
 pthreadpool_t __real_pthreadpool_create(size_t threads);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void __wrap_free(void *memory);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *user);
 pthreadpool_t __wrap_pthreadpool_create(size_t threads);
 
 static int fails(void)
@@ -55,6 +58,11 @@ void __wrap_free(void *memory)
 {
     live -= memory != NULL;
     __real_free(memory);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *user)
+{
+    return fails() ? EAGAIN : __real_pthread_create(thread, attributes, run, user);
 }
 
 pthreadpool_t __wrap_pthreadpool_create(size_t threads)
@@ -732,19 +740,26 @@ Test(apply, one_thread_survives_a_fork)
     make_images(&a, 3, MOTLEY_HWC, 4);
     make_images(&b, 3, MOTLEY_HWC, 4);
     apply(context, policy, &a, &a, NULL);
+    motley_context *threaded = open_context(MOTLEY_BACKEND_CPU, 2);
     const pid_t child = fork();
     cr_assert(child >= 0);
     if (child == 0) {
         const motley_status status = motley_apply(context, policy, &b.batch, &b.batch, NULL, NULL);
+        motley_error error = { 0 };
+        const motley_status other = motley_apply(threaded, policy, &b.batch, &b.batch, NULL, &error);
+        motley_context_destroy(threaded); /* must not wait for threads that are not here */
+        if (other != MOTLEY_ERR_UNSUPPORTED || !strstr(error.message, "forked"))
+            _exit(2);
         _exit(status == MOTLEY_OK && same_images(&a, &b, 3) ? 0 : 1);
     }
     int how = -1;
     cr_assert(waitpid(child, &how, 0) == child);
     cr_assert(WIFEXITED(how) && WEXITSTATUS(how) == 0);
-    apply(context, policy, &b, &b, NULL);
+    apply(threaded, policy, &b, &b, NULL); /* which the fork did not harm here */
     cr_assert(same_images(&a, &b, 3));
     free_images(&a), free_images(&b);
     motley_policy_destroy(policy);
+    motley_context_destroy(threaded);
     motley_context_destroy(context);
 }
 

@@ -7,6 +7,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -24,6 +25,7 @@ except ImportError:
     PIL = None
 
 MOTLEY = os.environ["MOTLEY"]
+SANITIZED = b"__asan_init" in pathlib.Path(MOTLEY).read_bytes() or b"__tsan_init" in pathlib.Path(MOTLEY).read_bytes()
 
 
 class Case(unittest.TestCase):
@@ -533,6 +535,31 @@ class BadInput(Case):
         self.assertIn("a-i0-0.png", self.bad("apply", "rand_augment", *paths, "--out", self.path("out")))
 
 
+class Limits(Case):
+    """What a container, or `ulimit`, withholds."""
+
+    @unittest.skipIf(SANITIZED, "sanitizers start threads and map memory of their own")
+    def test_threads_that_cannot_start_are_an_error(self):
+        def few_processes():
+            if os.getuid() == 0:  # the limit does not hold for root
+                os.setgroups([])
+                os.setgid(12345)
+                os.setuid(12345)
+            resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+
+        def little_memory():  # room for the command, and for a few stacks of 8 MB
+            resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, 8 << 20))
+            resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20))
+
+        self.dir.chmod(0o777)
+        path = self.image()
+        for limit in few_processes, little_memory:
+            with self.subTest(limit.__name__):
+                done = self.run_motley("op", "invert", path, self.path("o.png"), "-t", "200", status=1, preexec_fn=limit)
+                self.assertRegex(done.stderr, "cannot start 200 threads: .*; want fewer, or a higher limit")
+                self.run_motley("op", "invert", path, self.path("o.png"), "-t", "1", preexec_fn=limit)
+
+
 class Output(Case):
     def test_output_that_cannot_be_written(self):
         path = self.image()
@@ -582,10 +609,11 @@ class Output(Case):
             self.assertEqual((done.returncode, done.stderr), (1, "motley: standard output: Broken pipe\n"))
 
     def test_an_interrupted_run_leaves_no_partial_file(self):
-        path = self.image("big.png", 600, 600)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            run = subprocess.Popen([MOTLEY, "apply", "rand_augment", path, "-k", "3000", "--out", self.path("out"),
-                                    "--draws", self.path("d.jsonl")], stderr=subprocess.DEVNULL)
+        path = self.image("big.png", 160, 160)
+        for turn in range(12):
+            number = signal.SIGINT if turn % 2 else signal.SIGTERM
+            run = subprocess.Popen([MOTLEY, "apply", "rand_augment", path, "-k", "30000", "--out", self.path("out"),
+                                    "-t", "4", "--draws", self.path("d.jsonl")], stderr=subprocess.DEVNULL)
             deadline = time.monotonic() + 30
             while not list(self.dir.glob("out/big-*.png")) and time.monotonic() < deadline:
                 time.sleep(0.01)

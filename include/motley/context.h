@@ -22,7 +22,8 @@ typedef enum motley_backend {
 typedef struct motley_context_params {
     motley_backend backend;
     int device;  /* CUDA device number; 0 is the first */
-    int threads; /* CPU: 0 takes one per online processor; 1 starts no thread and is safe to fork */
+    int threads; /* CPU: 0 takes one per online processor; 1 starts no thread and is safe to fork.
+                  * A forked child gets UNSUPPORTED from a context with more, and may destroy it */
     /* CUDA: memory for the workspace, in place of cudaMalloc and cudaFree; both or neither. `allocate` returns
      * device memory aligned to 256 bytes, or NULL. */
     void *(*allocate)(void *user, size_t size_bytes, void *stream);
@@ -31,7 +32,7 @@ typedef struct motley_context_params {
 } motley_context_params;
 
 /** Makes a context. The CPU backends make no CUDA call, here or later.
- *  Errors   UNSUPPORTED: this build or machine has no such backend or device; MEMORY; CUDA. */
+ *  Errors   UNSUPPORTED: this build or machine has no such backend or device; MEMORY: also when a thread cannot be started; CUDA. */
 MOTLEY_API motley_status motley_context_create(const motley_context_params *params, motley_context **context,
                                                motley_error *error);
 
