@@ -37,13 +37,13 @@ __attribute__((format(printf, 3, 4))) static void problem(compiler *c, int step,
         c->report(c->user, step, message);
 }
 
-static uint32_t levels_of(const motley_policy *policy, const mot_level *level)
+static uint32_t levels_of(const motley_policy *policy, const motley_level *level)
 {
     switch (level->kind) {
-    case MOT_LEVEL_UNIFORM:
+    case MOTLEY_LEVEL_UNIFORM:
         return (uint32_t)policy->top_bins;
-    case MOT_LEVEL_RANGE:
-    case MOT_LEVEL_NORMAL:
+    case MOTLEY_LEVEL_RANGE:
+    case MOTLEY_LEVEL_NORMAL:
         return MOT_QUANTILES;
     default:
         return 1;
@@ -51,13 +51,13 @@ static uint32_t levels_of(const motley_policy *policy, const mot_level *level)
 }
 
 /* The level itself, of bin `k` of a step; not for steps that give a value. */
-static double level_at(const motley_policy *policy, const mot_level *level, uint32_t k)
+static double level_at(const motley_policy *policy, const motley_level *level, uint32_t k)
 {
     switch (level->kind) {
-    case MOT_LEVEL_UNIFORM:
+    case MOTLEY_LEVEL_UNIFORM:
         return k;
-    case MOT_LEVEL_RANGE:
-    case MOT_LEVEL_NORMAL:
+    case MOTLEY_LEVEL_RANGE:
+    case MOTLEY_LEVEL_NORMAL:
         return mot_level_quantile(policy, level, (int)k);
     default:
         return level->a;
@@ -65,26 +65,26 @@ static double level_at(const motley_policy *policy, const mot_level *level, uint
 }
 
 /* Whether a level lies on the policy's scale. `where` is its step, or MOT_IN_LEVEL. */
-static bool level_fits(compiler *c, int where, const mot_level *level)
+static bool level_fits(compiler *c, int where, const motley_level *level)
 {
     const motley_policy *policy = c->policy;
     const int before = c->problems;
-    const bool continuous = level->kind == MOT_LEVEL_RANGE || level->kind == MOT_LEVEL_NORMAL;
-    if (level->kind == MOT_LEVEL_UNIFORM && policy->top_bins == 0)
+    const bool continuous = level->kind == MOTLEY_LEVEL_RANGE || level->kind == MOTLEY_LEVEL_NORMAL;
+    if (level->kind == MOTLEY_LEVEL_UNIFORM && policy->top_bins == 0)
         problem(c, where,
                 "level 'uniform' draws from bins, but the policy has none: want 'bins', or {uniform: [0, %g]}",
                 policy->top);
-    else if (level->kind == MOT_LEVEL_RANGE && (level->a < 0 || level->b > policy->top))
+    else if (level->kind == MOTLEY_LEVEL_RANGE && (level->a < 0 || level->b > policy->top))
         problem(c, where, "level is uniform in %g..%g, want it in 0..%g", level->a, level->b, policy->top);
-    else if (level->kind == MOT_LEVEL_FIXED && (level->a < 0 || level->a > policy->top)) /* a normal one is cut */
+    else if (level->kind == MOTLEY_LEVEL_FIXED && (level->a < 0 || level->a > policy->top)) /* a normal one is cut */
         problem(c, where, "level is %g, want 0..%g", level->a, policy->top);
     else if (policy->arithmetic == MOT_ARITHMETIC_TORCH &&
-             (policy->top_bins == 0 || continuous || (level->kind == MOT_LEVEL_FIXED && level->a != floor(level->a))))
+             (policy->top_bins == 0 || continuous || (level->kind == MOTLEY_LEVEL_FIXED && level->a != floor(level->a))))
         problem(c, where, "arithmetic 'torch' knows whole bins only: want 'bins' and a whole level");
     return c->problems == before;
 }
 
-static bool same_level(const mot_level *a, const mot_level *b)
+static bool same_level(const motley_level *a, const motley_level *b)
 {
     return a->kind == b->kind && a->a == b->a && a->b == b->b;
 }
@@ -96,7 +96,7 @@ static bool check_level(compiler *c, int index)
     const mot_policy_step *step = &policy->step[index];
     const mot_space *space = &policy->space[step->space];
     const int before = c->problems;
-    if (step->level.kind == MOT_LEVEL_VALUE)
+    if (step->level.kind == MOTLEY_LEVEL_VALUE)
         return true;
     if (!space->has_levels) {
         if (motley_policy_op(policy, space->op)->values_min > 0)
@@ -104,7 +104,7 @@ static bool check_level(compiler *c, int index)
                     space->name);
         return c->problems == before;
     }
-    if (step->level.kind == MOT_LEVEL_NONE) {
+    if (step->level.kind == MOTLEY_LEVEL_NONE) {
         problem(c, index, "op '%s' has no level: want 'level' or 'value' here, or a 'level' for the policy",
                 space->name);
         return false;
@@ -144,7 +144,7 @@ static void fill_levels(compiler *c, int index, mot_level_entry *entry)
     const mot_policy_step *step = &policy->step[index];
     const mot_space *space = &policy->space[step->space];
     const motley_op_info *info = motley_policy_op(policy, space->op);
-    const bool valued = step->level.kind == MOT_LEVEL_VALUE, relative = !valued && space->side != MOT_SIDE_NONE;
+    const bool valued = step->level.kind == MOTLEY_LEVEL_VALUE, relative = !valued && space->side != MOT_SIDE_NONE;
     for (uint32_t k = 0; k < c->step[index].levels; k++, entry++) {
         if (relative) {
             *entry = mot_space_relative(policy, space, level_at(policy, &step->level, k));
@@ -203,7 +203,7 @@ static void fill_step(compiler *c, uint32_t index)
     const mot_policy_step *step = &policy->step[index];
     const mot_space *space = &policy->space[step->space];
     const motley_shape shape = motley_policy_op(policy, space->op)->shape;
-    const bool levelled = space->has_levels && step->level.kind != MOT_LEVEL_VALUE;
+    const bool levelled = space->has_levels && step->level.kind != MOTLEY_LEVEL_VALUE;
     mot_table_step *out = &c->step[index];
     out->threshold = (uint64_t)rint(ldexp(step->probability, 32));
     out->op = space->op;
@@ -317,7 +317,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
         goto done;
 
     c.default_fits =
-        policy->level.kind == MOT_LEVEL_NONE || policy->top <= 0 || level_fits(&c, MOT_IN_LEVEL, &policy->level);
+        policy->level.kind == MOTLEY_LEVEL_NONE || policy->top <= 0 || level_fits(&c, MOT_IN_LEVEL, &policy->level);
     const uint32_t levels = place_levels(&c, steps);
     const size_t phase_bytes = policy->phases * sizeof *c.phase, branch_bytes = policy->branches * sizeof *c.branch;
     const size_t step_bytes = policy->steps * sizeof *c.step, level_bytes = levels * sizeof *c.level;

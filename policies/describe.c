@@ -36,25 +36,25 @@ static void say_level(mot_text *w, const motley_policy *policy, const mot_space 
 static void say_step(mot_text *w, const motley_policy *policy, const mot_policy_step *step)
 {
     const mot_space *space = &policy->space[step->space];
-    const mot_level *level = &step->level;
+    const motley_level *level = &step->level;
     const motley_op_info *info = motley_policy_op(policy, space->op);
     mot_say(w, "{");
     say_pair(w, "op", info->name);
     say_pair(w, "entry", space->name);
     mot_say_number(w, "\"p\": ", step->probability);
     mot_say(w, ", \"levels\": [");
-    if (level->kind == MOT_LEVEL_VALUE) {
+    if (level->kind == MOTLEY_LEVEL_VALUE) {
         mot_say_number(w, "{\"level\": null, \"value\": ", level->a);
         mot_say(w, "}");
     } else if (space->has_levels) {
-        const uint32_t count = level->kind == MOT_LEVEL_UNIFORM                                      ? (uint32_t)policy->top_bins
-                               : level->kind == MOT_LEVEL_RANGE || level->kind == MOT_LEVEL_NORMAL ? MOT_QUANTILES
+        const uint32_t count = level->kind == MOTLEY_LEVEL_UNIFORM                                      ? (uint32_t)policy->top_bins
+                               : level->kind == MOTLEY_LEVEL_RANGE || level->kind == MOTLEY_LEVEL_NORMAL ? MOT_QUANTILES
                                                                                                    : 1;
         for (uint32_t k = 0; k < count; k++) {
             mot_say(w, "%s", k ? ", " : "");
             say_level(w, policy, space,
-                      level->kind == MOT_LEVEL_UNIFORM ? k
-                      : level->kind == MOT_LEVEL_FIXED ? level->a
+                      level->kind == MOTLEY_LEVEL_UNIFORM ? k
+                      : level->kind == MOTLEY_LEVEL_FIXED ? level->a
                                                        : mot_level_quantile(policy, level, (int)k));
         }
     }

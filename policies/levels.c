@@ -64,10 +64,10 @@ static double normal_quantile(double p)
     return rint(low * 1048576.0) / 1048576.0;
 }
 
-double mot_level_quantile(const motley_policy *policy, const mot_level *level, int k)
+double mot_level_quantile(const motley_policy *policy, const motley_level *level, int k)
 {
     const double p = (k + 0.5) / MOT_QUANTILES; /* the middle of a cell */
-    if (level->kind == MOT_LEVEL_RANGE)
+    if (level->kind == MOTLEY_LEVEL_RANGE)
         return level->a + (level->b - level->a) * p;
     const double x = level->a + level->b * normal_quantile(p);
     return x < 0 ? 0 : x > policy->top ? policy->top : x;

@@ -174,18 +174,18 @@ static bool words_of(reader *r, const mot_yaml *map, const char *key, char **out
 /* --- the head: everything but ops and branches --- */
 
 /* After a problem *out is level 0, so that a level is no second problem. */
-static void read_level(reader *r, const mot_yaml *node, mot_level *out)
+static void read_level(reader *r, const mot_yaml *node, motley_level *out)
 {
     static const char *const keys[] = { "uniform", "normal", "std" };
-    *out = (mot_level){ .kind = MOT_LEVEL_FIXED };
+    *out = (motley_level){ .kind = MOTLEY_LEVEL_FIXED };
     if (node->kind == MOT_YAML_SCALAR && strcmp(text_of(r, node), "uniform") == 0) {
-        *out = (mot_level){ .kind = MOT_LEVEL_UNIFORM };
+        *out = (motley_level){ .kind = MOTLEY_LEVEL_UNIFORM };
         return;
     }
     if (node->kind != MOT_YAML_MAP) {
         double level;
         if (number(r, node, "level", 0, HUGE_VAL, &level))
-            *out = (mot_level){ MOT_LEVEL_FIXED, level, 0 };
+            *out = (motley_level){ MOTLEY_LEVEL_FIXED, level, 0 };
         return;
     }
     if (!check_keys(r, node, "'level'", keys, COUNT(keys)))
@@ -201,7 +201,7 @@ static void read_level(reader *r, const mot_yaml *node, mot_level *out)
         if (!number(r, low, "the lower level", 0, HUGE_VAL, &a) || !number(r, high, "the upper level", 0, HUGE_VAL, &b))
             return;
         if (a < b)
-            *out = (mot_level){ MOT_LEVEL_RANGE, a, b };
+            *out = (motley_level){ MOTLEY_LEVEL_RANGE, a, b };
         else
             PROBLEM(r, uniform, "'uniform' goes from %g to %g, want a lower level first", a, b);
     } else if (normal && std && !uniform) {
@@ -209,7 +209,7 @@ static void read_level(reader *r, const mot_yaml *node, mot_level *out)
         if (!number(r, std, "'std'", 0, 1e6, &b) || !mean_fits)
             return;
         if (b > 0)
-            *out = (mot_level){ MOT_LEVEL_NORMAL, a, b };
+            *out = (motley_level){ MOTLEY_LEVEL_NORMAL, a, b };
         else
             PROBLEM(r, std, "'std' is 0, want more; a fixed level is written 'level: %g'", a);
     } else {
@@ -589,7 +589,7 @@ static bool read_step(reader *r, const mot_yaml *node)
     if (level && value) {
         PROBLEM(r, value, "both 'level' and 'value' are given, want one of them");
     } else if (value) {
-        step.level = (mot_level){ .kind = MOT_LEVEL_VALUE };
+        step.level = (motley_level){ .kind = MOTLEY_LEVEL_VALUE };
         number(r, value, "'value'", -1e9, 1e9, &step.level.a);
         if (op >= 0 && motley_policy_op(policy, op)->values_max == 0)
             PROBLEM(r, value, "operation '%s' takes no value", text_of(r, name));
@@ -606,7 +606,7 @@ static bool read_step(reader *r, const mot_yaml *node)
     }
     step.space = (uint32_t)index;
     if (!policy->space[index].has_levels && !value)
-        step.level = (mot_level){ .kind = MOT_LEVEL_NONE };
+        step.level = (motley_level){ .kind = MOTLEY_LEVEL_NONE };
     r->step_offset[policy->steps] = node->offset;
     policy->step[policy->steps++] = step;
     return true;

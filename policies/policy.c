@@ -129,7 +129,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool same_level(const mot_level *a, const mot_level *b)
+static bool same_level(const motley_level *a, const motley_level *b)
 {
     return a->kind == b->kind && a->a == b->a && a->b == b->b;
 }
@@ -173,83 +173,6 @@ int motley_policy_equal(const motley_policy *a, const motley_policy *b)
         same = a->phase[i].first_epoch == b->phase[i].first_epoch &&
                a->phase[i].first_branch == b->phase[i].first_branch && a->phase[i].branches == b->phase[i].branches;
     return same;
-}
-
-/* A level with its number replaced: a normal keeps its spread, everything else becomes the fixed level. */
-static mot_level at_level(mot_level old, double level)
-{
-    if (old.kind == MOT_LEVEL_NORMAL)
-        return (mot_level){ MOT_LEVEL_NORMAL, level, old.b };
-    return (mot_level){ MOT_LEVEL_FIXED, level, 0 };
-}
-
-static motley_status change(motley_policy *policy, const motley_policy_changes *changes, motley_error *error)
-{
-    MOT_REQUIRE(changes->repeat >= 0 && changes->repeat <= MOT_MAX_REPEAT, error, "repeat is %d, want 1 to %d",
-                changes->repeat, MOT_MAX_REPEAT);
-    if (changes->repeat > 0) {
-        policy->repeat = (uint32_t)changes->repeat;
-        policy->repeat_weights = 0;
-    }
-    if (changes->bins != 0) {
-        MOT_REQUIRE(changes->bins >= 2 && changes->bins <= MOT_MAX_LEVELS, error, "bins is %d, want 2 to %d",
-                    changes->bins, MOT_MAX_LEVELS);
-        MOT_REQUIRE(policy->top_bins > 0, error, "policy '%s' has no bins to change", policy->name);
-        policy->top_bins = changes->bins;
-        policy->top = changes->bins - 1;
-    }
-    if (changes->set_level) {
-        MOT_REQUIRE(isfinite(changes->level) && changes->level >= 0 && changes->level <= policy->top, error,
-                    "level is %g, want 0..%g", changes->level, policy->top);
-        if (policy->level.kind != MOT_LEVEL_NONE)
-            policy->level = at_level(policy->level, changes->level);
-        for (uint32_t i = 0; i < policy->steps; i++) {
-            mot_policy_step *step = &policy->step[i];
-            if (step->level.kind != MOT_LEVEL_NONE && step->level.kind != MOT_LEVEL_VALUE)
-                step->level = at_level(step->level, changes->level);
-        }
-    }
-    MOT_REQUIRE(changes->interpolations >= 0 && changes->interpolations < 8, error,
-                "interpolations is %d, want the bits 1 (nearest), 2 (bilinear) and 4 (bicubic)",
-                changes->interpolations);
-    if (changes->interpolations) {
-        policy->interpolations = 0;
-        for (uint8_t i = 0; i < 3; i++)
-            if (changes->interpolations & (1 << i))
-                policy->interpolation[policy->interpolations++] = i;
-    }
-    if (changes->set_fill) {
-        policy->fills = 4;
-        memcpy(policy->fill, changes->fill, sizeof policy->fill);
-    }
-    return MOTLEY_OK;
-}
-
-motley_status motley_policy_change(const motley_policy *base, const motley_policy_changes *changes,
-                                   motley_policy **policy, motley_error *error)
-{
-    MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
-    *policy = NULL;
-    MOT_REQUIRE(base, error, "base is NULL, want a policy to change");
-    MOT_REQUIRE(changes, error, "changes is NULL, want what to change");
-    motley_policy *changed = mot_policy_copy(base);
-    if (!changed)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a copy of policy '%s'", base->name);
-    motley_status status = change(changed, changes, error);
-    if (status == MOTLEY_OK) {
-        motley_error inner = { 0 };
-        status = mot_policy_compile(changed, NULL, NULL, &inner);
-        if (status == MOTLEY_ERR_POLICY) /* the text was right; what the caller asked for was not */
-            status = MOTLEY_ERR_ARGUMENT;
-        if (status != MOTLEY_OK)
-            mot_fail(error, status, "%s", inner.message);
-    }
-    if (status != MOTLEY_OK) {
-        motley_policy_destroy(changed);
-        return status;
-    }
-    *policy = changed;
-    return MOTLEY_OK;
 }
 
 const char *motley_policy_name(const motley_policy *policy)

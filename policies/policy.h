@@ -6,6 +6,7 @@
 #include "augmentations/step.h"
 #include "augmentations/table.h"
 #include "motley/apply.h"
+#include "motley/change.h"
 #include "policies/tables.h"
 
 #include <stdbool.h>
@@ -16,21 +17,6 @@
 #define MOT_MAX_ALL_STEPS 5120 /* over all branches */
 #define MOT_MAX_NAME 40        /* characters of a name */
 #define MOT_MAX_WORDS 500      /* bytes of a title or citation */
-
-/* How the levels of a step are taken. */
-typedef enum mot_level_kind {
-    MOT_LEVEL_NONE,    /* the op has no magnitude */
-    MOT_LEVEL_FIXED,   /* a: the level */
-    MOT_LEVEL_UNIFORM, /* one of the bins */
-    MOT_LEVEL_RANGE,   /* continuous between a and b: MOT_QUANTILES levels */
-    MOT_LEVEL_NORMAL,  /* mean a, standard deviation b, cut to 0..top: MOT_QUANTILES levels */
-    MOT_LEVEL_VALUE    /* a: the op's value itself */
-} mot_level_kind;
-
-typedef struct mot_level {
-    mot_level_kind kind;
-    double a, b;
-} mot_level;
 
 /* A magnitude space: how a level becomes the value of an op. With position = level / top,
  *   m = low + span * position, times the side when relative, then rounded;
@@ -53,7 +39,7 @@ typedef struct mot_space {
 typedef struct mot_policy_step {
     uint32_t space;
     double probability;
-    mot_level level; /* already the policy's default where the step gave none */
+    motley_level level; /* already the policy's default where the step gave none */
 } mot_policy_step;
 
 typedef struct mot_policy_branch {
@@ -79,7 +65,7 @@ struct motley_policy {
     mot_arithmetic arithmetic;
     int top_bins;    /* number of bins; 0 when `top` was given instead */
     double top;      /* the level at the end of the range: bins - 1, or as given; 0: neither was */
-    mot_level level; /* of steps that give none; kind NONE when there is none */
+    motley_level level; /* of steps that give none; kind NONE when there is none */
     uint32_t repeat; /* fixed, when repeat_weights is 0 */
     uint32_t repeat_weights;
     double repeat_weight[MOT_MAX_REPEAT + 1];
@@ -116,7 +102,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
 double mot_space_value(const motley_policy *policy, const mot_space *space, double level, int minus);
 
 /* The k-th of MOT_QUANTILES levels that stand for a continuous `level`. */
-double mot_level_quantile(const motley_policy *policy, const mot_level *level, int k);
+double mot_level_quantile(const motley_policy *policy, const motley_level *level, int k);
 
 /* What of a level's value follows from the side only once the image is known. */
 mot_level_entry mot_space_relative(const motley_policy *policy, const mot_space *space, double level);

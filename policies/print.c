@@ -19,28 +19,28 @@ static void quoted(mot_text *w, const char *key, const char *text)
     mot_say(w, "\n");
 }
 
-static void print_level(mot_text *w, const mot_level *level)
+static void print_level(mot_text *w, const motley_level *level)
 {
     switch (level->kind) {
-    case MOT_LEVEL_NONE:
+    case MOTLEY_LEVEL_NONE:
         break;
-    case MOT_LEVEL_FIXED:
+    case MOTLEY_LEVEL_FIXED:
         mot_say_number(w, "level: ", level->a);
         break;
-    case MOT_LEVEL_UNIFORM:
+    case MOTLEY_LEVEL_UNIFORM:
         mot_say(w, "level: uniform");
         break;
-    case MOT_LEVEL_RANGE:
+    case MOTLEY_LEVEL_RANGE:
         mot_say_number(w, "level: {uniform: [", level->a);
         mot_say_number(w, ", ", level->b);
         mot_say(w, "]}");
         break;
-    case MOT_LEVEL_NORMAL:
+    case MOTLEY_LEVEL_NORMAL:
         mot_say_number(w, "level: {normal: ", level->a);
         mot_say_number(w, ", std: ", level->b);
         mot_say(w, "}");
         break;
-    case MOT_LEVEL_VALUE:
+    case MOTLEY_LEVEL_VALUE:
         mot_say_number(w, "value: ", level->a);
         break;
     }
@@ -85,7 +85,7 @@ static void print_head(mot_text *w, const motley_policy *policy)
         mot_say_number(w, "top: ", policy->top);
         mot_say(w, "\n");
     }
-    if (policy->level.kind != MOT_LEVEL_NONE) {
+    if (policy->level.kind != MOTLEY_LEVEL_NONE) {
         print_level(w, &policy->level);
         mot_say(w, "\n");
     }
@@ -130,7 +130,7 @@ static void print_space(mot_text *w, const motley_policy *policy, const mot_spac
 static void print_step(mot_text *w, const motley_policy *policy, const mot_policy_step *step)
 {
     const mot_space *space = &policy->space[step->space];
-    const bool level = step->level.kind == MOT_LEVEL_VALUE ||
+    const bool level = step->level.kind == MOTLEY_LEVEL_VALUE ||
                        (space->has_levels && (step->level.kind != policy->level.kind ||
                                               step->level.a != policy->level.a || step->level.b != policy->level.b));
     if (!level && step->probability == 1) {

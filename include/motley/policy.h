@@ -42,22 +42,6 @@ MOTLEY_API size_t motley_policy_builtin_count(void);
 MOTLEY_API const char *motley_policy_builtin_name(size_t i);
 MOTLEY_API const char *motley_policy_builtin_text(size_t i);
 
-/** What to change of a policy. All zero changes nothing; a flag says that the field beside it counts. */
-typedef struct motley_policy_changes {
-    int repeat;          /* > 0: ops (branches) per sample; RandAugment's N */
-    int set_level;       /* != 0: every step that has levels takes `level` */
-    double level;        /* RandAugment's M, 0 .. top level */
-    int bins;            /* > 1: number of levels, 0 .. bins-1 */
-    int interpolations;  /* bit set: 1 << MOTLEY_NEAREST | ...; 0 changes nothing */
-    int set_fill;        /* != 0: fill counts */
-    uint8_t fill[4];     /* one byte per channel */
-} motley_policy_changes;
-
-/** A new policy that is `base` with changes: RandAugment with another N, M, fill or interpolation.
- *  Errors   ARGUMENT: a change that `base` cannot take, such as a level past the top; MEMORY. */
-MOTLEY_API motley_status motley_policy_change(const motley_policy *base, const motley_policy_changes *changes,
-                                              motley_policy **policy, motley_error *error);
-
 /** The policy as canonical text, which parses back (with the same custom_ops) to an equal policy. *text is malloc'd:
  *  free() it. */
 MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, char **text, motley_error *error);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Changing policies: another policy made of one that was loaded, and the parts of a policy to read and to replace. */
+#ifndef MOTLEY_CHANGE_H
+#define MOTLEY_CHANGE_H
+
+#include "motley/policy.h"
+#include "motley/status.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How a step takes its level; doc/policy-format.md, "Levels". */
+typedef enum motley_level_kind {
+    MOTLEY_LEVEL_NONE = 0,    /* the op has no magnitude; in changes: the policy's level, where the op has one */
+    MOTLEY_LEVEL_FIXED = 1,   /* a */
+    MOTLEY_LEVEL_UNIFORM = 2, /* one of the bins */
+    MOTLEY_LEVEL_RANGE = 3,   /* real, from a to b */
+    MOTLEY_LEVEL_NORMAL = 4,  /* mean a, standard deviation b, cut to 0..top */
+    MOTLEY_LEVEL_VALUE = 5    /* a is the op's value itself */
+} motley_level_kind;
+
+typedef struct motley_level {
+    motley_level_kind kind;
+    double a, b;
+} motley_level;
+
+/** A step of a branch. */
+typedef struct motley_policy_step {
+    const char *op; /* an entry under `ops`, or an op */
+    double p;       /* probability, 0..1 */
+    motley_level level;
+} motley_policy_step;
+
+/** One of the branches that a sample chooses from. */
+typedef struct motley_policy_branch {
+    uint32_t first_epoch; /* of the phase that it belongs to; 0 in a policy without phases */
+    double weight;        /* 0..1e12 */
+    size_t steps_count;   /* 1..16 */
+    const motley_policy_step *steps; /* [steps_count] in changes; NULL where a branch is read */
+} motley_policy_branch;
+
+/** The numbers of an entry under `ops`: what a level means to an op. See doc/policy-format.md, "Ops". */
+typedef struct motley_policy_range {
+    const char *name;
+    double low, span;        /* the magnitude at level 0, and how much more it is at the top */
+    double base;             /* what the magnitude is added to */
+    double minimum, maximum; /* what the value is cut to; -HUGE_VAL and HUGE_VAL: not cut */
+} motley_policy_range;
+
+/** Reads branch i, step i of a branch, or the i-th entry under `ops` that has a range. Returns 1, or 0 past the end.
+ *  Texts live as long as the policy. */
+MOTLEY_API int motley_policy_branch_get(const motley_policy *policy, size_t i, motley_policy_branch *branch);
+MOTLEY_API int motley_policy_step_get(const motley_policy *policy, size_t branch, size_t i, motley_policy_step *step);
+MOTLEY_API int motley_policy_range_get(const motley_policy *policy, size_t i, motley_policy_range *range);
+
+/** What to change of a policy. All zero changes nothing; a flag says that the field beside it counts. */
+typedef struct motley_policy_changes {
+    int repeat;          /* > 0: ops (branches) per sample; RandAugment's N */
+    int set_level;       /* != 0: every step that has levels takes `level`, where it is a normal level as its mean */
+    double level;        /* RandAugment's M, 0 .. top level */
+    int bins;            /* > 1: number of levels, 0 .. bins-1 */
+    int interpolations;  /* bit set: 1 << MOTLEY_NEAREST | ...; 0 changes nothing */
+    int set_fill;        /* != 0: fill counts */
+    uint8_t fill[4];     /* one byte per channel */
+    const char *name, *title; /* NULL: as they are */
+    double top;               /* > 0: the top level, of real levels, in place of bins */
+    int set_p;                /* != 0: every step takes the probability `p` */
+    double p;
+    motley_level levels; /* kind not NONE: every step that has levels takes them, as does the policy's `level` */
+    const motley_policy_range *ranges; /* [ranges_count]: new numbers for the entries under `ops` of those names */
+    size_t ranges_count;
+    const motley_policy_branch *branches; /* [branches_count], in place of all; those of a phase together, in order */
+    size_t branches_count;
+} motley_policy_changes;
+
+/** A new policy that is `base` with changes. They are made in this order: branches, ranges, bins and top, levels and
+ *  level, p, then the rest.
+ *  Errors   ARGUMENT: a change that `base` cannot take, such as a level past the top; MEMORY. */
+MOTLEY_API motley_status motley_policy_change(const motley_policy *base, const motley_policy_changes *changes,
+                                              motley_policy **policy, motley_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
