@@ -3,7 +3,16 @@
 #ifndef MOT_OP_TYPES_H
 #define MOT_OP_TYPES_H
 
+#include <float.h>
 #include <stdint.h>
+
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || __FINITE_MATH_ONLY__ + 0 || \
+    (defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0)
+#error "Motley's results are exact: compile without -ffast-math and its parts, and with SSE rather than the x87"
+#endif
+#if defined(__CHAR_UNSIGNED__) && !defined(__cplusplus)
+#error "char must be signed: compile with -fsigned-char"
+#endif
 
 /* The CPU and the GPU compile the same text. Contraction must be off: -ffp-contract=off, --fmad=false. */
 #ifdef __CUDACC__

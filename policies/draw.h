@@ -19,6 +19,7 @@
 #include "policies/tables.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #define MOT_BLOCKS_PER_REPETITION 64u
 #define MOT_POLICY_BLOCKS (1 + MOT_BLOCKS_PER_REPETITION * MOT_MAX_WALK)

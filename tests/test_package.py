@@ -2,6 +2,7 @@
 """What a user gets: exported names, headers that stand alone, the installed tree, completion of the command in bash.
 
 SOURCE and BUILD are the two directories, LIBRARY the shared library, CC the C compiler."""
+import json
 import os
 import pathlib
 import re
@@ -82,6 +83,48 @@ class Missing(unittest.TestCase):
             self.assertIn(package, command)
 
 
+@unittest.skipUnless(shutil.which("meson"), "meson is not here")
+class Configured(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="motley-setup-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def setup(self, *args, **environment):
+        off = [f"-D{name}=disabled" for name in ("cuda", "tools", "tests", "examples", "docs", "python", "bench")]
+        return subprocess.run(["meson", "setup", self.dir / "build", SOURCE, *off, *args], capture_output=True, text=True,
+                              timeout=120, env={**os.environ, **environment})
+
+    def test_flags_of_the_environment_cannot_change_results(self):
+        hostile = "-Ofast -ffast-math -ffinite-math-only -funsigned-char -mfma -ffp-contract=fast"
+        done = self.setup(CFLAGS=hostile)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        commands = json.loads((self.dir / "build" / "compile_commands.json").read_text())
+        ours = [c for c in commands if re.search(r"/(augmentations|base|dispatch|kernels|policies)/[^/]*$", c["file"])]
+        self.assertGreater(len(ours), 20)
+        for command in ours:
+            words = command["command"].split()
+            last = {word: i for i, word in enumerate(words)}
+            for ours_is, users in (("-ffp-contract=off", "-ffp-contract=fast"), ("-fno-fast-math", "-ffast-math"),
+                                   ("-fno-fast-math", "-Ofast"), ("-fno-finite-math-only", "-ffinite-math-only"),
+                                   ("-fsigned-char", "-funsigned-char")):
+                self.assertGreater(last.get(ours_is, -1), last[users], command["file"])
+
+    def test_what_a_compiler_tells_of_its_flags_is_checked(self):
+        flags = [*CC, "-std=c11", "-fsyntax-only", "-I", SOURCE, "-I", SOURCE / "include", SOURCE / "kernels" / "reference.c"]
+        run(*flags)
+        for bad in "-ffast-math", "-Ofast", "-ffinite-math-only", "-funsigned-char":
+            done = subprocess.run([str(a) for a in [*flags, bad]], capture_output=True, text=True)
+            self.assertIn("#error", done.stderr, bad)
+
+    def test_big_endian_is_refused(self):
+        cross = self.dir / "big.ini"
+        cross.write_text(f"[binaries]\nc = {CC!r}\n[host_machine]\nsystem = 'linux'\ncpu_family = 's390x'\n"
+                         "cpu = 's390x'\nendian = 'big'\n[properties]\nneeds_exe_wrapper = true\n")
+        done = self.setup("--cross-file", str(cross))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("the host is big-endian", done.stdout)
+
+
 class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -105,6 +148,12 @@ class Installed(unittest.TestCase):
             self.found("bash-completion/completions/motley")
         if (BUILD / "doc" / "motley.1").exists():
             self.assertIn("MOTLEY", self.found("man1/motley.1").read_text().upper())
+
+    def test_the_command_starts_where_it_was_installed(self):
+        if not (BUILD / "tools" / "motley").exists():
+            self.skipTest("the command was not built")
+        environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+        self.assertRegex(run(self.found("bin/motley"), "--version", env=environment), r"^motley \d+\.")
 
     @unittest.skipUnless(shutil.which("pkg-config"), "pkg-config is not here")
     def test_a_program_builds_with_pkg_config_alone(self):
