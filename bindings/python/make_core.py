@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the C source of motley._core, the CFFI module that holds or links libmotley, out of the public headers.
 
-    make_core.py OUT.c CALL.h HEADER...
+    make_core.py OUT.c CALL.h PILLOW.h HEADER...
 
 The headers are the declarations: whatever they gain, Python can call. Only what CFFI does not read is taken out of
-them: preprocessor lines (but for plain numbers), the C++ guards, and the bodies of CALL.h's functions."""
+them: preprocessor lines (but for plain numbers), the C++ guards, and the bodies of the first two's functions."""
 
 import pathlib
 import re
@@ -46,11 +46,11 @@ def in_order(paths):
 
 
 def main():
-    out, call, *headers = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
-    call = call.read_text(encoding="utf-8")
+    out, call, pillow, *headers = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
+    own = call.read_text(encoding="utf-8") + pillow.read_text(encoding="utf-8")
     ffi = cffi.FFI()
-    ffi.cdef("".join(map(declarations, [*in_order(headers), call])) + PYTHON_SIDE)
-    ffi.set_source("motley._core", "#include <motley.h>\n#include <stdlib.h>\n" + call)
+    ffi.cdef("".join(map(declarations, [*in_order(headers), own])) + PYTHON_SIDE)
+    ffi.set_source("motley._core", "#include <motley.h>\n#include <stdlib.h>\n" + own)
     ffi.emit_c_code(out)
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arrays that are read through their own attributes: torch's, NumPy's and CuPy's.
+"""The arrays that are read through their own attributes: torch's, NumPy's, CuPy's, and Pillow's images.
 
-None of the three is imported here: who hands over an array of theirs has done so. A kind says of its arrays
+None of the four is imported here: who hands over an array of theirs has done so. A kind says of its arrays
 
     layout                what their axes are unless the caller says so
     look(x)               shape, strides, bytes of a stride's unit, the library's dtype (-1: none), CUDA device or None
-    pointer(x)            the address of the first sample
+    pointer(x)            the address of the first sample; None: only a copy can be reached (Pillow)
     key(x, ...)           what a call on x depends on, but for its pixels
     holds(x, n, *dtypes)  whether x is n dense numbers of one of those dtypes in host memory
     stream_of(device)     what gives the current stream's handle
@@ -20,6 +20,7 @@ import sys
 
 from ._core import lib
 from .errors import ArgumentError, UnsupportedError
+from .pillow import Pillow
 
 # dtype name -> the library's number, bytes of a sample
 DTYPES = {
@@ -39,11 +40,11 @@ def dtype_name(dtype):
 
 
 class Kinds(dict):
-    """Class of arrays -> Torch, NumPy, CuPy, or None for what is none of theirs; filled as classes are met."""
+    """Class of arrays -> Torch, NumPy, CuPy, Pillow, or None for what is none of theirs; filled as classes are met."""
 
     def __missing__(self, cls):
         roots = [(base.__module__.split(".")[0], base.__name__) for base in cls.__mro__]
-        kind = self[cls] = next((kind for kind in (Torch, NumPy, CuPy) if kind.base in roots), None)
+        kind = self[cls] = next((kind for kind in (Torch, NumPy, CuPy, Pillow) if kind.base in roots), None)
         return kind
 
 

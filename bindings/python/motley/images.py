@@ -21,6 +21,7 @@ from . import contexts
 from ._core import ffi, lib
 from .arrays import DTYPES, CuPy, Torch, kind_of
 from .errors import ArgumentError, UnsupportedError, check
+from .pillow import Pillow
 
 VOID = ffi.typeof("void *")
 cast = ffi.cast
@@ -165,19 +166,23 @@ class Batch:
 
 
 class Picture(Batch):
-    """One PIL image; its bytes are worked on in a buffer."""
+    """One PIL image, where it lies or, where that cannot be reached, in a buffer of its bytes."""
 
     __slots__ = ("buffer",)
-    name = "PIL image"
-    channels_of = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 
     def __init__(self, image, layout, buffer=None):
-        channels = self.channels_of.get(image.mode)
+        channels = Pillow.channels_of.get(image.mode)
         if channels is None:
             raise ArgumentError(f"the PIL image has mode {image.mode}, want L, LA, RGB or RGBA: convert() it")
+        self.buffer = buffer
+        self.pointer = Pillow.pointer(image) if buffer is None else None
+        if self.pointer is not None:
+            super().__init__(Pillow, image, "hwc")
+            return
+        if buffer is None:
+            self.buffer = bytearray(image.tobytes())
         width, height = image.size
-        self.kind, self.array, self.layout, self.axes = Picture, image, "hwc", AXES["hwc", 3]
-        self.buffer = bytearray(image.tobytes()) if buffer is None else buffer
+        self.kind, self.array, self.layout, self.axes = Pillow, image, "hwc", AXES["hwc", 3]
         self.pointer = address(ffi.from_buffer(self.buffer))
         self.shape, self.strides = (height, width, channels), (width * channels, channels, 1)
         self.unit, self.dtype, self.device, self.count = 1, lib.MOTLEY_U8, None, 1
@@ -186,14 +191,19 @@ class Picture(Batch):
         raise ArgumentError("a PIL image cannot be written in place, and is no `out`: take what the call returns")
 
     def output(self, dtype=None, layout=None):
-        if dtype is not None:
-            raise UnsupportedError(
-                "a PIL image holds bytes, and cannot be normalised, cast or laid out: give a NumPy array or tensor"
-            )
+        make = Pillow.like(dtype)
+        if self.buffer is None:
+            made = Picture(make(self.array), None)
+            made.make = make
+            return made
         return Picture(self.array, None, bytearray(len(self.buffer)))
 
     def result(self, source):
-        return sys.modules["PIL.Image"].frombytes(self.array.mode, self.array.size, bytes(self.buffer))
+        if self.buffer is None:
+            return self.array
+        made = sys.modules["PIL.Image"].frombytes(self.array.mode, self.array.size, bytes(self.buffer))
+        made.info = self.array.info.copy()
+        return made
 
 
 class Tensor(Batch):
@@ -462,10 +472,10 @@ def library_of(batch):
 
 def _maker_of(cls):
     kind = kind_of(cls)
+    if kind is Pillow:
+        return Picture
     if kind:
         return functools.partial(Batch, kind)
-    if any(base.__module__ == "PIL.Image" and base.__name__ == "Image" for base in cls.__mro__):
-        return Picture
     if issubclass(cls, (list, tuple)):
         return Many
     if hasattr(cls, "__dlpack__"):

@@ -122,13 +122,14 @@ class Stage:
     # ---- how a call goes ----
 
     def _run(self, batch, out, layout, sample_ids, epoch, seed, return_draws):
-        kind, source = KINDS[type(batch)], None
-        if kind is not None and (out is None or out is batch):  # the same call on other pixels costs little
+        kind, source, pixels = KINDS[type(batch)], None, None
+        if kind is not None and (out is None or out is batch):
+            pixels = kind.pointer(batch)
+        if pixels is not None:  # the same call on other pixels costs little
             key = kind.key(batch, layout, self._flavour, out is batch)
             call = contexts.local.calls.get(key)
             if call is None:
                 call = self._keep(key, batch, out, layout)
-            pixels = kind.pointer(batch)
             if out is None:
                 result = call.like(batch)
                 written = kind.pointer(result)
