@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policies: how a sample's sequence of operations is drawn, as immutable data."""
 
+import math
 import os
 
 from . import custom
@@ -110,30 +111,101 @@ class Policy:
         finally:
             lib.free(text[0])
 
-    def change(self, *, repeat=None, level=None, bins=None, interpolation=None, fill=None):
-        """A new policy with other ops per sample, level of every step, number of levels, interpolation (a name, or
-        several to draw from) or fill (a number, or one per channel)."""
+    def change(
+        self,
+        *,
+        repeat=None,
+        level=None,
+        bins=None,
+        top=None,
+        p=None,
+        interpolation=None,
+        fill=None,
+        name=None,
+        title=None,
+        ops=None,
+        branches=None,
+    ):
+        """A new policy that is this one with changes, in the words of doc/policy-format.md.
+
+        Args:
+            repeat: Ops (branches) per sample.
+            level: Level of every step that has levels. A number is a fixed level, or the mean where a level is normal;
+                "uniform", {"uniform": [low, high]} and {"normal": mean, "std": deviation} are drawn; a std of 0 is none.
+            bins: Number of levels, 0 to bins - 1.
+            top: The top level, of levels that are real numbers.
+            p: Probability of every step.
+            interpolation: A name, or several to draw from.
+            fill: A number, or one per channel.
+            name, title: What the policy is called.
+            ops: New numbers for entries under `ops`: {"rotate": {"low": 0, "span": 20}}, also "base", "min" and "max".
+            branches: A list in place of all branches, in the form of `Policy.branches`.
+        """
         changes, error = ffi.new("motley_policy_changes *"), ffi.new("motley_error *")
+        keep = []  # what `changes` points to
         if repeat is not None:
             if repeat < 1:
                 raise ArgumentError(f"repeat is {repeat}, want 1 or more")
             changes.repeat = repeat
-        if level is not None:
+        if isinstance(level, (str, dict)):
+            changes.levels = _level_struct({"level": level})
+        elif level is not None:
             changes.set_level, changes.level = 1, level
         if bins is not None:
             if bins < 2:
                 raise ArgumentError(f"bins is {bins}, want 2 or more")
             changes.bins = bins
+        if top is not None:
+            if not top > 0:
+                raise ArgumentError(f"top is {top}, want more than 0")
+            changes.top = top
+        if p is not None:
+            changes.set_p, changes.p = 1, p
         if interpolation is not None:
             several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
-            for name in several:
-                changes.interpolations |= 1 << interpolation_number(name)
+            for each in several:
+                changes.interpolations |= 1 << interpolation_number(each)
         if fill is not None:
             changes.set_fill = 1
             changes.fill = list(fill_bytes(fill))
+        if name is not None:
+            changes.name = _text(name, keep)
+        if title is not None:
+            changes.title = _text(title, keep)
+        if ops:
+            changes.ranges, changes.ranges_count = _range_structs({**self.ops}, ops, keep), len(ops)
+        if branches is not None:
+            if not branches:
+                raise ArgumentError("branches is empty, want at least one")
+            changes.branches, changes.branches_count = _branch_structs(branches, keep), len(branches)
         policy = ffi.new("motley_policy **")
         check(lib.motley_policy_change(self._handle, changes, policy, error), error)
         return Policy._of(policy[0], self.custom_ops)
+
+    @property
+    def ops(self):
+        """What a level means to each op that has one: {"rotate": {"low": 0.0, "span": 30.0, "base": 0.0}}."""
+        found, range_ = {}, ffi.new("motley_policy_range *")
+        while lib.motley_policy_range_get(self._handle, len(found), range_):
+            numbers = {"low": range_.low, "span": range_.span, "base": range_.base}
+            limits = {"min": range_.minimum, "max": range_.maximum}
+            numbers.update((key, value) for key, value in limits.items() if not math.isinf(value))
+            found[text_of(range_.name)] = numbers
+        return found
+
+    @property
+    def branches(self):
+        """What a sample chooses from: [{"weight": 1.0, "steps": [{"op": "rotate", "p": 1.0, "level": 9.0}]}].
+
+        A branch of a later phase also has "from", the epoch that the phase begins at."""
+        found, branch, step = [], ffi.new("motley_policy_branch *"), ffi.new("motley_policy_step *")
+        while lib.motley_policy_branch_get(self._handle, len(found), branch):
+            plain = {"from": branch.first_epoch} if branch.first_epoch else {}
+            steps = []
+            while lib.motley_policy_step_get(self._handle, len(found), len(steps), step):
+                steps.append({"op": text_of(step.op), "p": step.p, **_level_data(step.level)})
+            found.append({**plain, "weight": branch.weight, "steps": steps})
+        return found
 
     name = property(lambda self: text_of(lib.motley_policy_name(self._handle)))
     title = property(lambda self: text_of(lib.motley_policy_title(self._handle)))
@@ -156,6 +228,78 @@ class Policy:
 
     def __repr__(self):
         return f"<motley.Policy {self.name}>"
+
+
+# ---- parts of policies: plain data in the format's words, and the library's structs ----
+
+
+def _text(text, keep):
+    keep.append(ffi.new("char[]", text.encode()))
+    return keep[-1]
+
+
+def _level_data(level):
+    """The "level" or "value" of a step."""
+    kind, a, b = level.kind, level.a, level.b
+    if kind == lib.MOTLEY_LEVEL_NONE:
+        return {}
+    if kind == lib.MOTLEY_LEVEL_VALUE:
+        return {"value": a}
+    if kind == lib.MOTLEY_LEVEL_FIXED:
+        return {"level": a}
+    if kind == lib.MOTLEY_LEVEL_UNIFORM:
+        return {"level": "uniform"}
+    return {"level": {"uniform": [a, b]} if kind == lib.MOTLEY_LEVEL_RANGE else {"normal": a, "std": b}}
+
+
+def _level_struct(step):
+    """The contrary: (kind, a, b)."""
+    if "value" in step:
+        return lib.MOTLEY_LEVEL_VALUE, step["value"], 0
+    level = step.get("level")
+    if level is None:
+        return lib.MOTLEY_LEVEL_NONE, 0, 0
+    if level == "uniform":
+        return lib.MOTLEY_LEVEL_UNIFORM, 0, 0
+    try:
+        if not isinstance(level, dict):
+            return lib.MOTLEY_LEVEL_FIXED, float(level), 0
+        if set(level) == {"uniform"}:
+            return lib.MOTLEY_LEVEL_RANGE, *map(float, level["uniform"])
+        mean, std = float(level["normal"]), float(level["std"])
+        return (lib.MOTLEY_LEVEL_NORMAL, mean, std) if std else (lib.MOTLEY_LEVEL_FIXED, mean, 0)
+    except (KeyError, TypeError, ValueError):
+        raise ArgumentError(
+            f"level is {level!r}, want a number, 'uniform', {{'uniform': [low, high]}} or "
+            "{'normal': mean, 'std': deviation}"
+        ) from None
+
+
+def _range_structs(now, ops, keep):
+    ranges = ffi.new("motley_policy_range[]", len(ops))
+    keep.append(ranges)
+    for range_, (name, numbers) in zip(ranges, ops.items()):
+        unknown = set(numbers) - {"low", "span", "base", "min", "max"}
+        if unknown:
+            raise ArgumentError(f"op '{name}' has {sorted(unknown)[0]!r}, want low, span, base, min or max")
+        numbers = {"low": 0, "span": 0, "base": 0, "min": -math.inf, "max": math.inf, **now.get(name, {}), **numbers}
+        range_.name = _text(name, keep)
+        range_.low, range_.span, range_.base = numbers["low"], numbers["span"], numbers["base"]
+        range_.minimum, range_.maximum = numbers["min"], numbers["max"]
+    return ranges
+
+
+def _branch_structs(branches, keep):
+    structs = ffi.new("motley_policy_branch[]", len(branches))
+    keep.append(structs)
+    for struct, branch in zip(structs, branches):
+        steps = ffi.new("motley_policy_step[]", len(branch["steps"]))
+        keep.append(steps)
+        for to, step in zip(steps, branch["steps"]):
+            to.op, to.p, to.level = _text(step["op"], keep), step.get("p", 1), _level_struct(step)
+        struct.first_epoch, struct.weight = branch.get("from", 0), branch.get("weight", 1)
+        struct.steps, struct.steps_count = steps, len(steps)
+    return structs
 
 
 def _read(text, call, *arguments, name="<policy>"):

@@ -2,7 +2,7 @@
 """timm's configuration strings as policies: built-in policies of timm's lists, with what a string changes of them.
 
 Strings are read as timm 1.0.31 reads them (timm/data/auto_augment.py). What the lists hold and how a level becomes a
-value stands in the policy files; only numbers are exchanged here, in a policy's canonical text."""
+value stands in the policy files; only numbers are exchanged here."""
 
 import collections
 import math
@@ -24,11 +24,11 @@ AUTO_AUGMENT = {
 RAND_AUGMENT = {"weights": "timm_rand_augment_weights", "3a": "timm_rand_augment_3a", "3aw": "timm_rand_augment_3aw"}
 # What timm, or Pillow, cuts a value to where mmax lets levels pass 10: by timm's function for the level.
 LIMITS = {
-    "posterize": "min: 0, max: 8",
-    "solarize": "min: 0, max: 256",
-    "solarize_add": "max: 128",
-    "desaturate": "min: 0.5, max: 1",
-    "gaussian_blur": "min: 0.1, max: 2",
+    "posterize": {"min": 0, "max": 8},
+    "solarize": {"min": 0, "max": 256},
+    "solarize_add": {"max": 128},
+    "desaturate": {"min": 0.5, "max": 1},
+    "gaussian_blur": {"min": 0.1, "max": 2},
 }
 BLURS = 64  # of equal chance: the ranges of 3a's blur, when timm draws the range as well
 PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
@@ -95,50 +95,51 @@ def _rand_augment(config, sections, hparams):
     std = hparams.get("magnitude_std", math.inf if std > 100 else std)
     most = hparams.get("magnitude_max", whole.get("mmax")) or LEVELS
     increasing = "timm_rand_m9_mstd05_inc1" if whole.get("inc") else "timm_rand_augment"
-    text = Policy.builtin(RAND_AUGMENT.get(lists[0], increasing) if lists else increasing).show()
+    base = Policy.builtin(RAND_AUGMENT.get(lists[0], increasing) if lists else increasing)
     magnitude, fixed = float(whole.get("m", LEVELS)), not std > 0
     if fixed:
         magnitude = min(magnitude, most)
     # A fixed level past timm's scale is the top of ours, so that its value comes out of the same operations.
     top = (LEVELS if magnitude <= LEVELS else magnitude) if fixed else float(most)
-    text = _replaced(r"^level: .*$", f"level: {_level(config, magnitude, std, top)}", text)
-    text = _replaced(r"\bp: 0\.5\b", f"p: {_number(config, 'p', found.get('p', '0.5'), float):.17g}", text)
-    text = _scaled(text, top)
-    return Policy.parse(_named(_translated(text, hparams), config)).change(repeat=whole.get("n"))
+    return base.change(
+        level=_level(config, magnitude, std, top),
+        p=_number(config, "p", found.get("p", "0.5"), float),
+        repeat=whole.get("n"),
+        **_scale(base, top, hparams),
+        **_names(config),
+    )
 
 
 def _auto_augment(config, first, sections, hparams):
     found = _sections(config, sections, ("mstd",))
     std = hparams.get("magnitude_std", _number(config, "mstd", found.get("mstd", "0"), float))
     most = hparams.get("magnitude_max") or LEVELS
-    text = Policy.builtin(AUTO_AUGMENT[first]).show()
+    base = Policy.builtin(AUTO_AUGMENT[first])
     fixed = not std > 0
     top = LEVELS if fixed else float(most)
-    text = re.sub(
-        r"\blevel: ([\d.]+)",
-        lambda m: f"level: {_level(config, min(float(m[1]), most) if fixed else float(m[1]), std, top)}",
-        text,
-    )
-    text = _scaled(text, top)
+    branches, scale = base.branches, _scale(base, top, hparams)
+    for step in (step for branch in branches for step in branch["steps"]):
+        if isinstance(step.get("level"), float):
+            step["level"] = _level(config, min(step["level"], most) if fixed else step["level"], std, top)
     if first == "3a" and (not fixed or most < LEVELS):
-        text = _blurs_of_3a(text, std, most, top)
-    return Policy.parse(_named(_translated(text, hparams), config))
+        branches = _blurs_of_3a(branches, std, most)
+        scale["ops"]["gaussian_blur"] = {"low": 0, "span": top / 5, "max": math.inf, "min": -math.inf}
+    return base.change(branches=branches, **scale, **_names(config))
 
 
-def _blurs_of_3a(text, std, most, top):
+def _blurs_of_3a(branches, std, most):
     """timm draws the radius of 3a's blur between 0.1 and a fifth of the magnitude. Where the magnitude is drawn too, it
     is here the middle of one of BLURS cells, each a branch with the range of radii that it means."""
     count = BLURS if std > 0 else 1
     middles = [(k + 0.5) / count for k in range(count)]
     magnitudes = [LEVELS * p if std == math.inf else LEVELS + max(std, 0) * _normal(p) for p in middles]
-    branches = re.search(r"^branches:\n((?:  - .*\n)*)", text, re.M)[1].splitlines()
-    lines = [f"  - {{weight: {count}, steps: {line[4:]}}}" for line in branches if "gaussian_blur" not in line]
+    others = [{**branch, "weight": count} for branch in branches if branch["steps"][0]["op"] != "gaussian_blur"]
+    blurs = []
     for end, weight in collections.Counter(min(max(m, 0.0), most, LEVELS) for m in magnitudes).items():
         low, high = sorted((0.5, end))  # radius = level / 5
-        level = f"{{uniform: [{low:.17g}, {high:.17g}]}}" if low < high else f"{low:.17g}"
-        lines.append(f"  - {{weight: {weight}, steps: {{op: gaussian_blur, level: {level}}}}}")
-    text = _replaced(r"^  gaussian_blur: .*$", f"  gaussian_blur: {{range: [0, {top / 5:.17g}]}}", text)
-    return _replaced(r"^branches:\n(?:  - .*\n)*", "branches:\n" + "\n".join(lines) + "\n", text)
+        level = {"uniform": [low, high]} if low < high else low
+        blurs.append({"weight": weight, "steps": [{"op": "gaussian_blur", "level": level}]})
+    return others + blurs
 
 
 def _normal(p):
@@ -147,64 +148,31 @@ def _normal(p):
 
 
 def _level(config, magnitude, std, top):
-    if not std > 0:
-        return f"{magnitude:.17g}"
     if std != math.inf:
-        return f"{{normal: {magnitude:.17g}, std: {float(std):.17g}}}"
+        return {"normal": magnitude, "std": max(std, 0)}
     if magnitude > top:
         raise UnsupportedError(
             f"'{config}': a uniform magnitude of 0 to {magnitude:g} that is cut at {top:g} is none that a policy can "
             "draw: raise mmax"
         )
-    return f"{{uniform: [0, {magnitude:.17g}]}}" if magnitude else "0"
+    return {"uniform": [0, magnitude]} if magnitude else {"normal": 0, "std": 0}
 
 
-def _scaled(text, top):
-    """The same values at the same levels, on a scale that ends at `top`."""
-    if top == LEVELS:
-        return text
-    factor = top / LEVELS
-
-    def line(match):
-        name, low, high, rest = match[1], *map(float, match.group(2, 3)), match[4]
-        limits = LIMITS.get(name)
-        return (
-            f"  {name}: {{low: {low:.17g}, span: {factor * (high - low):.17g}{rest}"
-            f"{', ' + limits if limits and top > LEVELS else ''}}}"
-        )
-
-    text = re.sub(
-        r"^  (\w+): \{low: ([\d.]+), span: ([\d.]+)(.*)\}$",
-        lambda m: f"  {m[1]}: {{low: {m[2]}, span: {factor * float(m[3]):.17g}{m[4]}}}",
-        text,
-        flags=re.M,
-    )
-    text = re.sub(r"^  (\w+): \{range: \[([\d.]+), ([\d.]+)\](.*)\}$", line, text, flags=re.M)
-    return _replaced(r"^top: 10$", f"top: {top:.17g}", text)
+def _scale(policy, top, hparams):
+    """A scale that ends at `top`, with the same values at the same levels; translate_pct is the fraction of a side at
+    level 10."""
+    factor, ops = top / LEVELS, policy.ops
+    if top != LEVELS:
+        for name, numbers in ops.items():
+            numbers.update(span=factor * numbers["span"], **(LIMITS.get(name, {}) if top > LEVELS else {}))
+    if "translate_pct" in hparams:
+        span = factor * float(hparams["translate_pct"])
+        ops.update({name: {"low": 0, "span": span} for name in ops if name.startswith("translate_")})
+    return {"top": top, "ops": ops}
 
 
-def _translated(text, hparams):
-    """translate_pct: the fraction of a side at level 10."""
-    if "translate_pct" not in hparams or "translate_" not in text:
-        return text
-    scale = float(re.search(r"^top: (.*)$", text, re.M)[1]) / LEVELS
-    return _replaced(
-        r"^(  translate_[xy]: )\{(range: \[[^]]*\]|low: \S+ span: [^,]*)",
-        rf"\g<1>{{low: 0, span: {scale * float(hparams['translate_pct']):.17g}",
-        text,
-    )
-
-
-def _named(text, config):
-    name = re.sub(r"[^\w.-]", "_", f"timm_{config}")[:40]
-    text = _replaced(r"^name: .*$", f"name: {name}", text)
-    return _replaced(r"^title: .*$", f'title: "timm {config}"', text)
-
-
-def _replaced(pattern, with_, text):
-    text, count = re.subn(pattern, with_, text, flags=re.M)
-    assert count, pattern
-    return text
+def _names(config):
+    return {"name": re.sub(r"[^\w.-]", "_", f"timm_{config}")[:40], "title": f"timm {config}"}
 
 
 def _interpolation(value):

@@ -67,3 +67,47 @@ def test_mistakes(tmp_path):
     assert [(line, column) for line, column, _ in caught.value.problems] == [(4, 5), (5, 21)]
     assert isinstance(caught.value, ValueError) and isinstance(caught.value, motley.Error)
     assert pickle.loads(pickle.dumps(caught.value)).problems == caught.value.problems
+
+
+def test_parts_there_and_back():
+    for name in motley.Policy.names():
+        policy = motley.Policy.builtin(name)
+        assert policy.change(branches=policy.branches, ops=policy.ops) == policy
+
+
+def test_changes_of_parts():
+    base = motley.Policy(
+        "motley: 1\nname: mine\nbins: 11\nlevel: 5\nops:\n  color: {range: [0, 0.9], base: 1, min: 0.2}\n"
+        "branches: [invert, {op: color, p: 0.5}]\n"
+    )
+    assert base.ops == {"color": {"low": 0, "span": 0.9, "base": 1, "min": 0.2}}
+    assert base.branches[1] == {"weight": 1, "steps": [{"op": "color", "p": 0.5, "level": 5}]}
+    changed = base.change(
+        name="other",
+        title="Other",
+        top=20,
+        level={"normal": 9, "std": 0.5},
+        ops={"color": {"span": 1.5, "max": 3}},
+        branches=[
+            {"steps": [{"op": "color", "p": 0.25}, {"op": "rotate", "value": 12}]},
+            {"weight": 2, "steps": [{"op": "color", "level": {"uniform": [1, 2]}}]},
+        ],
+    )
+    assert changed == motley.Policy(
+        "motley: 1\nname: other\ntitle: Other\ntop: 20\nlevel: {normal: 9, std: 0.5}\nops:\n"
+        "  color: {low: 0, span: 1.5, base: 1, min: 0.2, max: 3}\n  invert: {}\n"
+        "branches: [[{op: color, p: 0.25}, {op: rotate, value: 12}],\n"
+        "           {weight: 2, steps: {op: color, level: {normal: 9, std: 0.5}}}]\n"
+    )
+    assert base.change(level="uniform", p=0.75).branches[1]["steps"] == [{"op": "color", "p": 0.75, "level": "uniform"}]
+    for wrong, piece in [
+        (dict(level={"uniform": 3}), "want a number, 'uniform'"),
+        (dict(ops={"hue": {}}), "no range called 'hue'"),
+        (dict(ops={"color": {"high": 3}}), "'high', want low"),
+        (dict(branches=[]), "branches is empty"),
+        (dict(branches=[{"steps": [{"op": "colour"}]}]), "a step's op is 'colour'"),
+        (dict(top=0), "top is 0"),
+        (dict(p=2), "p is 2"),
+    ]:
+        with pytest.raises(motley.ArgumentError, match=piece):
+            base.change(**wrong)

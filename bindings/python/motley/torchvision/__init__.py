@@ -15,7 +15,6 @@ Draws     Each call takes a new seed from torch's generator, so torch.manual_see
 Else      What Motley has no bytes for (float images, other modes, Lanczos, a subclass with other operations) runs in
           torchvision as ever, and says so in a warning, once for each reason."""
 import functools
-import re
 import warnings
 
 import PIL.Image
@@ -55,25 +54,25 @@ def _level_value(level, bins):
     return 255.0 * float(exact.float())  # both are exact in binary64, so they are rounded once, as an fma rounds
 
 
-def _with_v2_thresholds(text, bins, level):
-    """The policy `text` with the thresholds of v2."""
-    def valued(match):
-        return f"{match[1]}value: {_level_value(int(match[2]), bins)!r}"
-    if level is None and "level: uniform" in text:  # a level for each image: each threshold is a branch of its own
-        head, branches = text.split("branches:\n")
-        branches = re.sub(r"- (\w+)$", rf"- {{weight: {bins}, steps: \1}}", branches, flags=re.M)
-        each = "".join(f"  - {{op: solarize, value: {_level_value(i, bins)!r}}}\n" for i in range(bins))
-        return head + "branches:\n" + branches.replace(f"  - {{weight: {bins}, steps: solarize}}\n", each)
-    if level is not None:
-        return text.replace("  - solarize\n", f"  - {{op: solarize, value: {_level_value(level, bins)!r}}}\n")
-    return re.sub(r"(op: solarize, p: [\d.]+, )level: (\d+)", valued, text)
+def _v2_branches(policy, bins):
+    """The branches of `policy` with the thresholds of v2. A threshold for each drawn level is a branch of its own."""
+    branches, drawn = [], any(step.get("level") == "uniform" for b in policy.branches for step in b["steps"])
+    for branch in policy.branches:
+        if drawn and branch["steps"][0]["op"] == "solarize":
+            branches += [{"steps": [{"op": "solarize", "value": _level_value(i, bins)}]} for i in range(bins)]
+            continue
+        for step in branch["steps"]:
+            if step["op"] == "solarize":
+                step["value"] = _level_value(int(step.pop("level")), bins)
+        branches.append({**branch, "weight": bins} if drawn else branch)
+    return branches
 
 
 @functools.lru_cache(maxsize=64)
 def _stage(name, repeat, bins, level, interpolation, fill, v2):
     policy = Policy.builtin(name).change(repeat=repeat or None, bins=bins, level=level, interpolation=interpolation,
                                          fill=fill)
-    return Stage(Policy(_with_v2_thresholds(policy.show(), bins or 10, level)) if v2 else policy)
+    return Stage(policy.change(branches=_v2_branches(policy, bins or 10)) if v2 else policy)
 
 
 def _fill_of(fill, channels):
