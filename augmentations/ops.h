@@ -63,6 +63,7 @@
 #define MOT_OP_ID(shape, ID, stem) MOT_OP_##ID,
 typedef enum mot_op { MOT_OPS(MOT_OP_ID) MOT_OP_COUNT } mot_op;
 #undef MOT_OP_ID
+#define MOT_OP_NOTHING MOT_OP_IDENTITY /* the op that changes nothing */
 
 /* The shape of an op, a motley_shape. */
 MOT_FN int mot_shape_of(int op)

@@ -19,6 +19,7 @@
 #include "motley/context.h"
 #include "motley/custom.h"
 #include "motley/dlpack.h"
+#include "motley/follow.h"
 #include "motley/image.h"
 #include "motley/memory.h"
 #include "motley/op.h"

@@ -83,6 +83,24 @@ MOTLEY_API motley_status motley_apply(motley_context *context, const motley_poli
                                       const motley_batch *dst, const motley_apply_params *params,
                                       motley_error *error);
 
+/** Settings of motley_replay. */
+typedef struct motley_replay_params {
+    void *stream;         /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
+    motley_output output; /* as in motley_apply_params */
+} motley_replay_params;
+
+/** Applies steps that were drawn before, as motley_draw and motley_apply give them: the same bytes again.
+ *
+ *  Shapes   steps: [src->count][max_steps] and step_counts: [src->count] in host memory, read before the call returns.
+ *           Sizes and channels must be those that the steps were drawn for: values that were relative to a side stand in
+ *           pixels, and a fill has as many bytes as the image has channels.
+ *  Memory, Stream, Threads  As motley_apply.
+ *  Errors   ARGUMENT: a step's op, values or interpolation are wrong; UNSUPPORTED: a step is a custom op; MEMORY: dst is
+ *           untouched. CUDA: dst is unspecified. */
+MOTLEY_API motley_status motley_replay(motley_context *context, const motley_batch *src, const motley_batch *dst,
+                                       const motley_step *steps, const int32_t *step_counts, size_t max_steps,
+                                       const motley_replay_params *params, motley_error *error);
+
 /** How much memory a context takes beside the pixels: of its device, or on the CPU of the host.
  *
  *  Now      `batch` is NULL: what it holds.

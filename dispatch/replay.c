@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* motley_replay: steps that were drawn before, checked, prepared and handed to the context's backend. */
+#include "augmentations/table.h"
+#include "dispatch/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Step `s` of image i, as a backend takes it. */
+static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_step *out, motley_error *error)
+{
+    if (step->op >= MOT_OP_COUNT)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "image %zu, step %d is custom op %d, which cannot be replayed", i, s,
+                        step->op);
+    MOT_REQUIRE(step->op >= 0, error, "image %zu, step %d has op %d, want 0 to %d", i, s, step->op, MOT_OP_COUNT - 1);
+    const motley_op_info *info = &mot_op_table[step->op].info;
+    MOT_REQUIRE(step->values_count >= info->values_min && step->values_count <= info->values_max, error,
+                "image %zu, step %d: %s takes %d to %d values (%s), %d are given", i, s, info->name, info->values_min,
+                info->values_max, info->unit, step->values_count);
+    MOT_REQUIRE((unsigned)step->interpolation <= MOTLEY_BICUBIC, error,
+                "image %zu, step %d: interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", i, s,
+                (int)step->interpolation);
+    MOT_TRY(mot_validate_values(step->op, step->values, step->values_count, i, error));
+    mot_op_prepare(step->op, step->values, step->values_count, &out->arg);
+    out->op = step->op;
+    out->level = step->level;
+    out->value = step->values_count ? step->values[0] : 0;
+    out->interpolation = (uint8_t)step->interpolation;
+    memcpy(out->fill, step->fill, sizeof out->fill);
+    return MOTLEY_OK;
+}
+
+static motley_status prepare_all(const motley_step *steps, const int32_t *counts, size_t max_steps, size_t count,
+                                 size_t most, mot_step *out, motley_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (int32_t s = 0; s < counts[i]; s++)
+            MOT_TRY(prepare(&steps[i * max_steps + (size_t)s], i, s, &out[i * most + (size_t)s], error));
+        for (size_t s = (size_t)counts[i]; s < most; s++)
+            out[i * most + s].arg.flags = MOT_ARG_IDENTITY; /* whatever its op */
+    }
+    return MOTLEY_OK;
+}
+
+motley_status motley_replay(motley_context *context, const motley_batch *src, const motley_batch *dst,
+                            const motley_step *steps, const int32_t *step_counts, size_t max_steps,
+                            const motley_replay_params *params, motley_error *error)
+{
+    static const motley_replay_params defaults;
+    if (!params)
+        params = &defaults;
+    MOT_REQUIRE(context, error, "context is NULL");
+    const motley_output *output = params->output.batch.data ? &params->output : NULL;
+    MOT_REQUIRE(dst || output, error, "dst is NULL and no output is set: there is nowhere to write");
+    MOT_TRY(mot_validate_shapes(src, dst, error));
+    if (output && src->count > 0)
+        MOT_TRY(mot_validate_output(src, output, error));
+    MOT_TRY(mot_validate_places(src, dst, output, error));
+    MOT_REQUIRE(context->backend->id == MOTLEY_BACKEND_CUDA || !params->stream, error,
+                "stream is set, but the %s backend has none", context->backend->name);
+    if (src->count == 0)
+        return MOTLEY_OK;
+    MOT_REQUIRE(step_counts, error, "step_counts is NULL, want the number of steps of %zu images", src->count);
+    size_t most = 1;
+    for (size_t i = 0; i < src->count; i++) {
+        MOT_REQUIRE(step_counts[i] >= 0 && (size_t)step_counts[i] <= max_steps && step_counts[i] <= MOT_MAX_STEPS, error,
+                    "image %zu has %d steps, want 0 to %zu", i, step_counts[i],
+                    max_steps < MOT_MAX_STEPS ? max_steps : MOT_MAX_STEPS);
+        MOT_REQUIRE(step_counts[i] == 0 || steps, error, "steps is NULL, but image %zu has %d", i, step_counts[i]);
+        most = (size_t)step_counts[i] > most ? (size_t)step_counts[i] : most;
+    }
+    mot_step *prepared = calloc(src->count * most, sizeof *prepared);
+    if (!prepared)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", src->count);
+    motley_status status = prepare_all(steps, step_counts, max_steps, src->count, most, prepared, error);
+    const mot_job job = { .count = src->count,
+                          .channels = src->channels,
+                          .src = src,
+                          .dst = dst,
+                          .output = output,
+                          .steps = prepared,
+                          .max_steps = most,
+                          .stream = params->stream };
+    if (status == MOTLEY_OK)
+        status = mot_job_run(context, &job, error);
+    free(prepared);
+    return status;
+}

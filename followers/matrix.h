@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The geometry of drawn steps: matrices from output to input, pixel centres at + 0.5. */
+#ifndef MOT_FOLLOWERS_MATRIX_H
+#define MOT_FOLLOWERS_MATRIX_H
+
+#include "augmentations/op.h"
+#include "motley/follow.h"
+
+#include <stdbool.h>
+
+/* What a step does to places: nothing, moves them by a matrix, or erases a rectangle. */
+typedef enum mot_geometry_kind { MOT_STAYS, MOT_MOVES, MOT_ERASES } mot_geometry_kind;
+
+typedef struct mot_geometry {
+    mot_geometry_kind kind;
+    double a[6];       /* MOVES: output to input */
+    double inverse[6]; /* MOVES: input to output */
+    mot_rect erased;   /* ERASES */
+} mot_geometry;
+
+/* The geometry of a step for an image of this size; `where` names it in errors. */
+motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t height, const char *where,
+                              mot_geometry *out, motley_error *error);
+
+/* Checks the arrays of `drawn` and the offsets into `what` (points, boxes). */
+motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, const void *values, const char *what,
+                              motley_error *error);
+
+/* The geometry of every step of image i that moves or erases anything: at most drawn->max_steps of them to `out`,
+ * their number to *count. */
+motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geometry *out, int32_t *count,
+                                    motley_error *error);
+
+/* Where the matrix `m` sends (x, y). */
+static inline void mot_move(const double m[6], double x, double y, double *to_x, double *to_y)
+{
+    *to_x = m[0] * x + m[1] * y + m[2];
+    *to_y = m[3] * x + m[4] * y + m[5];
+}
+
+#endif

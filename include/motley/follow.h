@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** What follows an image through the ops that move its pixels: masks and other images, keypoints, boxes.
+ *
+ *  One rule serves all: a warp of an image is a 2x3 matrix from output to input, with pixel (i, j) covering i..i+1 and
+ *  j..j+1, so that its centre lies at + 0.5. A mask is warped by the same matrix, and a point moves by its inverse. */
+#ifndef MOTLEY_FOLLOW_H
+#define MOTLEY_FOLLOW_H
+
+#include "motley/apply.h"
+#include "motley/policy.h"
+#include "motley/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct motley_follower_params {
+    motley_interpolation interpolation; /* of the follower's warps; NEAREST (0) for masks, label maps and depth */
+    int32_t channels;                   /* of the followers, 1 to 4: how many bytes of `fill` count; 0 is 1 */
+    uint8_t fill[4];                    /* what warps fill with, a byte for each channel; of 1, every channel's */
+    int erase;                          /* != 0: ops that erase (cutout) fill the follower, too, with `fill` */
+} motley_follower_params;
+
+/** A policy for what goes with the images of `policy`: masks, label maps, depth, a second view.
+ *
+ *  Draws    It draws as `policy` does, at the same (seed, epoch, id, view) and image size, but steps that move no pixels
+ *           change nothing. So motley_apply with the same samples moves the followers' pixels as the images' were, on
+ *           every backend and stream, and nothing is copied between host and device.
+ *  Types    u8 images of 1 to 4 channels. With NEAREST an element may also be wider: pass u16 as 2 channels and i32 or f32
+ *          as 4, whose bytes then move together: `fill` is then the element's bytes, lowest first.
+ *  Params   NULL: nearest, filled with 0, not erased.
+ *  Errors   ARGUMENT; UNSUPPORTED: the policy has custom ops, which may move pixels in ways that only they know. MEMORY. */
+MOTLEY_API motley_status motley_policy_follower(const motley_policy *policy, const motley_follower_params *params,
+                                                motley_policy **follower, motley_error *error);
+
+/** The matrix, output to input, of all `count` steps that an image of this size had: output (x, y) is where
+ *  (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) was. Steps that move no pixels count as the identity.
+ *  Errors   ARGUMENT: a step's op, values or the size are wrong; UNSUPPORTED: a step is a custom op. */
+MOTLEY_API motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32_t width, int32_t height,
+                                             double matrix[6], motley_error *error);
+
+/** The draws of a batch, as motley_draw gives them and motley_apply writes them. */
+typedef struct motley_drawn {
+    size_t count;                /* images */
+    const motley_step *steps;    /* [count][max_steps] */
+    const int32_t *step_counts;  /* [count] */
+    size_t max_steps;
+    const int32_t *widths, *heights; /* [count], pixels */
+} motley_drawn;
+
+/** Where a data set's coordinates have their pixels. */
+typedef enum motley_convention {
+    MOTLEY_CONTINUOUS = 0, /* pixel i covers i..i+1, the image 0..width: boxes, COCO keypoints as most read them */
+    MOTLEY_INDEX = 1       /* pixel i is the point i, the image -0.5..width-0.5 */
+} motley_convention;
+
+#define MOTLEY_POINT_INSIDE 1    /* the point lay in the image before the first step and after every one */
+#define MOTLEY_POINT_UNERASED 2  /* no op erased the place where it lay */
+#define MOTLEY_POINT_MIRRORED 4  /* its image is mirrored: left and right of a pair change places */
+
+/** Moves keypoints as their images were moved. Nothing is clamped.
+ *
+ *  Shapes   points: [offsets[drawn->count]][2], x and y in pixels, changed in place; image i has points
+ *           offsets[i] .. offsets[i + 1] - 1. flags: as many bytes of MOTLEY_POINT_*, or NULL.
+ *  Memory   The host's.  Threads  Any; nothing is shared.
+ *  Errors   ARGUMENT (a point that is not finite, offsets that fall, wrong steps), UNSUPPORTED (a custom op): points are
+ *           then unspecified. */
+MOTLEY_API motley_status motley_follow_points(const motley_drawn *drawn, motley_convention convention,
+                                              const size_t *offsets, double *points, uint8_t *flags,
+                                              motley_error *error);
+
+typedef enum motley_box_format {
+    MOTLEY_XYXY = 0,  /* left, top, right, bottom */
+    MOTLEY_XYWH = 1,  /* left, top, width, height */
+    MOTLEY_CXCYWH = 2 /* centre, width, height */
+} motley_box_format;
+
+typedef struct motley_box_params {
+    motley_box_format format;
+    int torchvision;       /* != 0: a box around the box and a clamp at each step, as torchvision's kernels do; 0: the
+                              corners' polygon is clipped at each step and boxed at the end, which is tighter */
+    double min_area;       /* pixels squared; smaller boxes are not kept */
+    double min_side;       /* pixels; boxes with a shorter side are not kept */
+    double min_visibility; /* 0..1; boxes of which less is left in the image are not kept */
+} motley_box_params;
+
+/** Moves boxes as their images were moved.
+ *
+ *  Shapes   boxes: [offsets[drawn->count]][4] in the format of `params` (NULL: XYXY, everything with an area is kept),
+ *           continuous coordinates in pixels, changed in place. visibility: how much of each box is left in the image,
+ *           0..1 of its area, or NULL. keep: 1 where the box passes the limits and has an area, else 0; or NULL. Boxes
+ *           that are not kept stay in the list, so that labels stay in step.
+ *  Memory   The host's.  Threads  Any; nothing is shared.
+ *  Errors   ARGUMENT (a box that is not finite or has a negative side, offsets that fall, wrong steps), UNSUPPORTED (a
+ *           custom op): boxes are then unspecified. */
+MOTLEY_API motley_status motley_follow_boxes(const motley_drawn *drawn, const motley_box_params *params,
+                                             const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
+                                             motley_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* motley_policy_follower: a policy whose draws are another's, with only the steps that move pixels. Every decision of a
+ * draw has its own word, so a step that changes nothing leaves all others as they were. */
+#include "augmentations/table.h"
+#include "base/error.h"
+#include "motley/follow.h"
+#include "policies/policy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool follows(const mot_space *space, const motley_follower_params *params)
+{
+    const motley_shape shape = mot_op_table[space->op].info.shape;
+    return shape == MOTLEY_SHAPE_WARP || (shape == MOTLEY_SHAPE_ERASE && params->erase);
+}
+
+/* Replaces the entries that follow nothing by one of the op that changes nothing, and points their steps to it. False
+ * without memory. */
+static bool leave_out(motley_policy *policy, const motley_follower_params *params)
+{
+    uint32_t place[MOT_MAX_SPACES], kept = 0, nothing = MOT_MAX_SPACES;
+    for (uint32_t i = 0; i < policy->spaces; i++) {
+        mot_space *space = &policy->space[i];
+        if (!follows(space, params) && nothing < MOT_MAX_SPACES) {
+            free(space->name);
+            place[i] = nothing;
+            continue;
+        }
+        if (!follows(space, params)) {
+            char *name = strdup(mot_op_table[MOT_OP_NOTHING].info.name);
+            if (!name)
+                return false;
+            free(space->name);
+            *space = (mot_space){ .name = name, .op = MOT_OP_NOTHING, .minimum = -HUGE_VAL,
+                                  .maximum = HUGE_VAL };
+            nothing = kept;
+        }
+        space->fills = 0;
+        place[i] = kept;
+        const mot_space moved = *space;
+        space->name = NULL;
+        policy->space[kept++] = moved;
+    }
+    for (uint32_t i = kept; i < policy->spaces; i++)
+        policy->space[i].name = NULL;
+    policy->spaces = kept;
+    for (uint32_t i = 0; i < policy->steps; i++) {
+        mot_policy_step *step = &policy->step[i];
+        step->space = place[step->space];
+        if (step->space == nothing)
+            step->level = (mot_level){ .kind = MOT_LEVEL_NONE };
+    }
+    return true;
+}
+
+motley_status motley_policy_follower(const motley_policy *policy, const motley_follower_params *params,
+                                     motley_policy **follower, motley_error *error)
+{
+    static const motley_follower_params defaults;
+    if (!params)
+        params = &defaults;
+    MOT_REQUIRE(follower, error, "follower is NULL, want a place for the result");
+    *follower = NULL;
+    MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
+    MOT_REQUIRE((unsigned)params->interpolation <= MOTLEY_BICUBIC, error,
+                "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);
+    MOT_REQUIRE(params->channels >= 0 && params->channels <= 4, error, "channels is %d, want 1 to 4", params->channels);
+    if (policy->customs)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "policy '%s' has custom ops, and whether they move pixels is not known: nothing can follow it",
+                        policy->name);
+    motley_policy *made = mot_policy_copy(policy);
+    if (!made || !leave_out(made, params)) {
+        motley_policy_destroy(made);
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the follower of policy '%s'", policy->name);
+    }
+    made->interpolations = 1;
+    made->interpolation[0] = (uint8_t)params->interpolation;
+    /* A policy's fill is a colour: of images with 1 or 2 channels its luma and its alpha. */
+    const int32_t channels = params->channels ? params->channels : 1;
+    made->fills = 4;
+    for (int c = 0; c < 4; c++)
+        made->fill[c] = channels >= 3            ? params->fill[c]
+                        : channels == 2 && c == 3 ? params->fill[1]
+                                                  : params->fill[0];
+    const motley_status status = mot_policy_compile(made, NULL, NULL, error);
+    if (status == MOTLEY_OK)
+        *follower = made;
+    else
+        motley_policy_destroy(made);
+    return status;
+}

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What follows an image: draws replayed, masks, points and boxes, against the pixels that really moved. */
+#include "tests/inputs.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <motley.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define W 47
+#define H 35
+#define PIXELS (W * H)
+
+static motley_context *context_of(motley_backend backend)
+{
+    motley_context *context;
+    motley_error error;
+    const motley_context_params params = { .backend = backend, .threads = 1 };
+    cr_assert_eq(motley_context_create(&params, &context, &error), MOTLEY_OK, "%s", error.message);
+    return context;
+}
+
+static motley_policy *builtin(size_t i)
+{
+    motley_policy *policy;
+    motley_error error;
+    cr_assert_eq(motley_policy_builtin(motley_policy_builtin_name(i), &policy, &error), MOTLEY_OK, "%s", error.message);
+    return policy;
+}
+
+static motley_policy *parsed(const char *text)
+{
+    motley_policy *policy;
+    motley_error error;
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%s", error.message);
+    return policy;
+}
+
+static motley_batch batch_of(uint8_t *pixels, size_t count, int32_t channels, int32_t width, int32_t height)
+{
+    return (motley_batch){ .count = count, .channels = channels, .data = pixels, .width = width, .height = height };
+}
+
+/* ---- draws in ---- */
+
+#define REPLAYED 10000 /* samples of each policy, as many as a block and more */
+#define SMALL_W 19
+#define SMALL_H 13
+#define SMALL (SMALL_W * SMALL_H * 3)
+
+Test(follow, recorded_draws_give_the_same_bytes, .timeout = 120)
+{
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    uint8_t *in = malloc((size_t)REPLAYED * SMALL), *first = malloc((size_t)REPLAYED * SMALL);
+    uint8_t *again = malloc((size_t)REPLAYED * SMALL);
+    for (int i = 0; i < REPLAYED; i++)
+        input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ SMALL_W, SMALL_H }, 3, in + (size_t)i * SMALL);
+    for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
+        motley_policy *policy = builtin(p);
+        const size_t most = motley_policy_max_steps(policy);
+        motley_step *steps = calloc(REPLAYED * most + 1, sizeof *steps);
+        int32_t *counts = calloc(REPLAYED, sizeof *counts);
+        const motley_batch src = batch_of(in, REPLAYED, 3, SMALL_W, SMALL_H);
+        const motley_batch dst = batch_of(first, REPLAYED, 3, SMALL_W, SMALL_H);
+        const motley_batch replayed = batch_of(again, REPLAYED, 3, SMALL_W, SMALL_H);
+        const motley_apply_params params = { .samples = { .seed = p, .epoch = 60 }, .steps = steps, .step_counts = counts };
+        motley_error error;
+        cr_assert_eq(motley_apply(context, policy, &src, &dst, &params, &error), MOTLEY_OK, "%s", error.message);
+        memset(again, 0xEE, (size_t)REPLAYED * SMALL);
+        cr_assert_eq(motley_replay(context, &src, &replayed, steps, counts, most, NULL, &error), MOTLEY_OK, "%s",
+                     error.message);
+        for (int i = 0; i < REPLAYED; i++)
+            cr_assert_arr_eq(again + (size_t)i * SMALL, first + (size_t)i * SMALL, SMALL, "%s, sample %d",
+                             motley_policy_name(policy), i);
+        free(counts);
+        free(steps);
+        motley_policy_destroy(policy);
+    }
+    free(again);
+    free(first);
+    free(in);
+    motley_context_destroy(context);
+}
+
+static void replay_fails(motley_context *context, motley_step step, int32_t count, motley_status status, const char *words)
+{
+    uint8_t pixels[12], before[12];
+    memset(pixels, 7, sizeof pixels);
+    memcpy(before, pixels, sizeof before);
+    const motley_batch batch = batch_of(pixels, 1, 3, 2, 2);
+    motley_error error;
+    cr_expect_eq(motley_replay(context, &batch, &batch, &step, &count, 1, NULL, &error), status, "%s", words);
+    cr_expect(strstr(error.message, words), "'%s' does not say '%s'", error.message, words);
+    cr_expect_arr_eq(pixels, before, sizeof pixels);
+}
+
+Test(follow, wrong_draws_are_refused)
+{
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    const int rotate = motley_op_find("rotate"), invert = motley_op_find("invert");
+    replay_fails(context, (motley_step){ .op = -1 }, 1, MOTLEY_ERR_ARGUMENT, "op -1");
+    replay_fails(context, (motley_step){ .op = motley_op_count() }, 1, MOTLEY_ERR_UNSUPPORTED, "custom op");
+    replay_fails(context, (motley_step){ .op = invert, .values_count = 1 }, 1, MOTLEY_ERR_ARGUMENT, "takes 0 to 0 values");
+    replay_fails(context, (motley_step){ .op = rotate, .values_count = 1, .values = { NAN } }, 1, MOTLEY_ERR_ARGUMENT,
+                 "finite");
+    replay_fails(context, (motley_step){ .op = rotate, .values_count = 1, .interpolation = (motley_interpolation)3 }, 1,
+                 MOTLEY_ERR_ARGUMENT, "interpolation is 3");
+    replay_fails(context, (motley_step){ .op = invert }, 2, MOTLEY_ERR_ARGUMENT, "has 2 steps, want 0 to 1");
+    replay_fails(context, (motley_step){ .op = invert }, -1, MOTLEY_ERR_ARGUMENT, "has -1 steps");
+    motley_context_destroy(context);
+}
+
+/* ---- masks ---- */
+
+#define MASKS 400
+
+/* Every pixel its own number, in two bytes. */
+static void number_pixels(uint8_t *pixels, size_t images)
+{
+    for (size_t i = 0; i < images; i++)
+        for (int k = 0; k < PIXELS; k++) {
+            pixels[2 * ((size_t)PIXELS * i + (size_t)k)] = (uint8_t)k;
+            pixels[2 * ((size_t)PIXELS * i + (size_t)k) + 1] = (uint8_t)(k >> 8);
+        }
+}
+
+/* A mask that follows has the bytes of its image's warps, one by one, with nearest and the mask's fill; and the image
+ * itself, where its policy is nearest, has its pixels from the same places. */
+Test(follow, masks_have_the_bytes_of_nearest, .timeout = 60)
+{
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    static uint8_t in[MASKS * PIXELS * 2], got[sizeof in], want[sizeof in];
+    const uint8_t fill[4] = { 255, 254, 0, 0 };
+    int32_t widths[MASKS], heights[MASKS], moved = 0;
+    for (int i = 0; i < MASKS; i++) {
+        widths[i] = W;
+        heights[i] = H;
+    }
+    number_pixels(in, MASKS);
+    for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
+        motley_policy *policy = builtin(p), *follower;
+        const size_t most = motley_policy_max_steps(policy);
+        motley_step *steps = calloc(MASKS * most + 1, sizeof *steps);
+        int32_t counts[MASKS];
+        motley_error error;
+        const motley_samples samples = { .seed = 3, .epoch = 70, .first = 50, .view = 2 };
+        const motley_follower_params how = { .channels = 2, .fill = { fill[0], fill[1] } };
+        cr_assert_eq(motley_draw(policy, &samples, MASKS, widths, heights, 3, steps, counts, &error), MOTLEY_OK);
+        cr_assert_eq(motley_policy_follower(policy, &how, &follower, &error), MOTLEY_OK, "%s", error.message);
+        const motley_batch src = batch_of(in, MASKS, 2, W, H), dst = batch_of(got, MASKS, 2, W, H);
+        cr_assert_eq(motley_apply(context, follower, &src, &dst, &(motley_apply_params){ .samples = samples }, &error),
+                     MOTLEY_OK, "%s", error.message);
+        memcpy(want, in, sizeof want);
+        for (size_t i = 0; i < MASKS; i++) {
+            const motley_batch one = batch_of(want + i * PIXELS * 2, 1, 2, W, H);
+            for (int32_t s = 0; s < counts[i]; s++) {
+                const motley_step *step = &steps[i * most + (size_t)s];
+                if (motley_op_get(step->op)->shape != MOTLEY_SHAPE_WARP)
+                    continue;
+                moved++;
+                cr_assert_eq(motley_op_apply(context, step->op, step->values, step->values_count, &one, &one,
+                                             &(motley_op_params){ .fill = fill }, &error),
+                             MOTLEY_OK, "%s", error.message);
+            }
+            cr_assert_arr_eq(got + i * PIXELS * 2, want + i * PIXELS * 2, PIXELS * 2, "%s, mask %zu",
+                             motley_policy_name(policy), i);
+        }
+        free(steps);
+        motley_policy_destroy(follower);
+        motley_policy_destroy(policy);
+    }
+    cr_expect_gt(moved, 2000);
+    motley_context_destroy(context);
+}
+
+Test(follow, a_follower_prints_and_loads_like_any_policy)
+{
+    for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
+        motley_policy *policy = builtin(p), *follower, *loaded;
+        motley_error error;
+        char *text;
+        cr_assert_eq(motley_policy_follower(policy, &(motley_follower_params){ .erase = p & 1 }, &follower, &error), MOTLEY_OK);
+        cr_assert_eq(motley_policy_print(follower, &text, &error), MOTLEY_OK);
+        cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &loaded, &error), MOTLEY_OK, "%s:%d: %s", text,
+                     error.line, error.message);
+        cr_expect(motley_policy_equal(follower, loaded), "%s", text);
+        cr_expect_eq(motley_policy_max_steps(follower), motley_policy_max_steps(policy));
+        free(text);
+        motley_policy_destroy(loaded);
+        motley_policy_destroy(follower);
+        motley_policy_destroy(policy);
+    }
+}
+
+Test(follow, erasing_reaches_masks_only_when_asked)
+{
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    motley_policy *policy = parsed("motley: 1\nname: x\nbranches: [{op: cutout, value: 10}]\n"), *follower;
+    for (int erase = 0; erase < 2; erase++) {
+        uint8_t mask[PIXELS] = { 0 };
+        const motley_batch batch = batch_of(mask, 1, 1, W, H);
+        const motley_follower_params how = { .fill = { 255 }, .erase = erase };
+        cr_assert_eq(motley_policy_follower(policy, &how, &follower, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_apply(context, follower, &batch, &batch, NULL, NULL), MOTLEY_OK);
+        int filled = 0;
+        for (int k = 0; k < PIXELS; k++)
+            filled += mask[k] == 255;
+        cr_expect_eq(filled > 0, erase);
+        motley_policy_destroy(follower);
+    }
+    motley_policy_destroy(policy);
+    motley_context_destroy(context);
+}
+
+static motley_status do_nothing(void *user, const motley_custom_batch *batch, motley_error *error)
+{
+    (void)user, (void)batch, (void)error;
+    return MOTLEY_OK;
+}
+
+Test(follow, custom_ops_cannot_be_followed)
+{
+    const motley_custom_op op = { .name = "mine", .run = do_nothing };
+    const motley_parse_params with = { .custom_ops = &op, .custom_ops_count = 1 };
+    const char *text = "motley: 1\nname: x\nbranches: [mine]\n";
+    motley_policy *policy, *follower;
+    motley_error error;
+    cr_assert_eq(motley_policy_parse(text, strlen(text), &with, &policy, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_eq(motley_policy_follower(policy, NULL, &follower, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect(strstr(error.message, "custom"));
+    cr_expect_null(follower);
+    motley_policy_destroy(policy);
+}
+
+/* ---- points ---- */
+
+#define BLOB_W 90
+#define BLOB_H 70
+
+/* A smooth round blob, as bytes. */
+static void draw_blob(uint8_t *pixels, double cx, double cy)
+{
+    for (int y = 0; y < BLOB_H; y++)
+        for (int x = 0; x < BLOB_W; x++) {
+            const double dx = x + 0.5 - cx, dy = y + 0.5 - cy;
+            pixels[y * BLOB_W + x] = (uint8_t)lrint(250 * exp(-(dx * dx + dy * dy) / (2 * 4.0 * 4.0)));
+        }
+}
+
+static void centre_of_mass(const uint8_t *pixels, double *cx, double *cy)
+{
+    double sum = 0;
+    *cx = *cy = 0;
+    for (int y = 0; y < BLOB_H; y++)
+        for (int x = 0; x < BLOB_W; x++) {
+            const double v = pixels[y * BLOB_W + x];
+            sum += v;
+            *cx += v * (x + 0.5);
+            *cy += v * (y + 0.5);
+        }
+    *cx /= sum;
+    *cy /= sum;
+}
+
+static motley_drawn one_image(const motley_step *steps, const int32_t *count, const int32_t *width, const int32_t *height)
+{
+    return (motley_drawn){ .count = 1, .steps = steps, .step_counts = count, .max_steps = (size_t)(*count ? *count : 1),
+                           .widths = width, .heights = height };
+}
+
+static const struct {
+    const char *name;
+    double values[6];
+    int count;
+} warps[] = {
+    { "rotate", { 20 }, 1 },         { "rotate", { -33.3 }, 1 },      { "rotate", { 180 }, 1 },
+    { "rotate", { 90 }, 1 },         { "shear_x", { 0.2 }, 1 },       { "shear_x", { -0.15 }, 1 },
+    { "shear_y", { 0.2 }, 1 },       { "shear_y", { -0.1 }, 1 },      { "translate_x", { 7 }, 1 },
+    { "translate_x", { -6.5 }, 1 },  { "translate_y", { 5.25 }, 1 },  { "translate_x_rel", { 0.1 }, 1 },
+    { "translate_y_rel", { -0.1 }, 1 }, { "flip_lr", { 0 }, 0 },      { "flip_ud", { 0 }, 0 },
+    { "affine", { 0.8, 0.1, 4, -0.2, 1.1, 3 }, 6 },
+};
+
+Test(follow, points_go_where_blobs_go)
+{
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    const int32_t width = BLOB_W, height = BLOB_H, one = 1;
+    const size_t offsets[2] = { 0, 1 };
+    for (size_t w = 0; w < sizeof warps / sizeof *warps; w++)
+        for (int filter = MOTLEY_NEAREST; filter <= MOTLEY_BICUBIC; filter++)
+            for (int place = 0; place < 5; place++) {
+                uint8_t pixels[BLOB_W * BLOB_H];
+                const double px = 38 + 3.3 * place, py = 30 + 2.7 * place;
+                draw_blob(pixels, px, py);
+                const motley_batch batch = batch_of(pixels, 1, 1, BLOB_W, BLOB_H);
+                motley_step step = { .op = motley_op_find(warps[w].name), .values_count = warps[w].count,
+                                     .interpolation = (motley_interpolation)filter };
+                memcpy(step.values, warps[w].values, sizeof step.values);
+                motley_error error;
+                cr_assert_eq(motley_replay(context, &batch, &batch, &step, &one, 1, NULL, &error), MOTLEY_OK, "%s",
+                             error.message);
+                double x, y, point[2] = { px, py }, index[2] = { px - 0.5, py - 0.5 };
+                centre_of_mass(pixels, &x, &y);
+                const motley_drawn drawn = one_image(&step, &one, &width, &height);
+                uint8_t flags;
+                cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, point, &flags, &error), MOTLEY_OK, "%s",
+                             error.message);
+                cr_assert_eq(motley_follow_points(&drawn, MOTLEY_INDEX, offsets, index, NULL, &error), MOTLEY_OK);
+                /* nearest moves by whole pixels, so up to half of one is its own error; Pillow's cubic is off by 0.11 */
+                const double most[3] = { [MOTLEY_NEAREST] = 0.51, [MOTLEY_BILINEAR] = 0.1, [MOTLEY_BICUBIC] = 0.12 };
+                cr_expect_lt(hypot(point[0] - x, point[1] - y), most[filter], "%s %g, filter %d: point (%g, %g), blob (%g, %g)",
+                             warps[w].name, warps[w].values[0], filter, point[0], point[1], x, y);
+                cr_expect_float_eq(index[0] + 0.5, point[0], 1e-9);
+                cr_expect_float_eq(index[1] + 0.5, point[1], 1e-9);
+                cr_expect_eq(flags, MOTLEY_POINT_INSIDE | MOTLEY_POINT_UNERASED |
+                                        (strstr(warps[w].name, "flip") ? MOTLEY_POINT_MIRRORED : 0));
+            }
+    motley_context_destroy(context);
+}
+
+Test(follow, lost_and_erased_points_stay_marked)
+{
+    const int32_t width = 40, height = 30, count = 3;
+    const motley_step steps[3] = { { .op = motley_op_find("translate_x"), .values = { 30 }, .values_count = 1 },
+                                   { .op = motley_op_find("translate_x"), .values = { -30 }, .values_count = 1 },
+                                   { .op = motley_op_find("cutout_tf"), .values = { 4, 5, 15 }, .values_count = 3 } };
+    const motley_drawn drawn = one_image(steps, &count, &width, &height);
+    double points[4][2] = { { 5, 5 }, { 20, 5 }, { 5, 15 }, { -1, 5 } };
+    const size_t offsets[2] = { 0, 4 };
+    uint8_t flags[4];
+    cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, points[0], flags, NULL), MOTLEY_OK);
+    cr_expect_eq(flags[0], MOTLEY_POINT_INSIDE | MOTLEY_POINT_UNERASED);
+    cr_expect_eq(flags[1], MOTLEY_POINT_UNERASED, "it left the image in the first step and came back");
+    cr_expect_eq(flags[2], MOTLEY_POINT_INSIDE);
+    cr_expect_eq(flags[3], MOTLEY_POINT_UNERASED, "it was outside from the first");
+    cr_expect_float_eq(points[1][0], 20, 1e-12);
+}
+
+Test(follow, the_matrix_of_all_steps_is_where_points_come_from)
+{
+    motley_policy *policy;
+    cr_assert_eq(motley_policy_builtin("timm_rand_augment", &policy, NULL), MOTLEY_OK);
+    const int32_t width = W, height = H;
+    const size_t offsets[2] = { 0, 1 };
+    for (uint64_t id = 0; id < 500; id++) {
+        motley_step steps[64];
+        int32_t count;
+        double m[6], point[2] = { 11.25, 20.5 };
+        const motley_samples samples = { .seed = 1, .first = id };
+        cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, 3, steps, &count, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_steps_matrix(steps, count, width, height, m, NULL), MOTLEY_OK);
+        motley_drawn drawn = one_image(steps, &count, &width, &height);
+        cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, point, NULL, NULL), MOTLEY_OK);
+        cr_expect_float_eq(m[0] * point[0] + m[1] * point[1] + m[2], 11.25, 1e-9);
+        cr_expect_float_eq(m[3] * point[0] + m[4] * point[1] + m[5], 20.5, 1e-9);
+    }
+    motley_policy_destroy(policy);
+}
+
+/* ---- boxes ---- */
+
+/* The pixels that are not 0. */
+static bool covered(const uint8_t *pixels, int32_t width, int32_t height, double box[4])
+{
+    box[0] = box[1] = HUGE_VAL;
+    box[2] = box[3] = -HUGE_VAL;
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            if (pixels[y * width + x]) {
+                box[0] = fmin(box[0], x);
+                box[1] = fmin(box[1], y);
+                box[2] = fmax(box[2], x + 1);
+                box[3] = fmax(box[3], y + 1);
+            }
+    return box[0] <= box[2];
+}
+
+/* Filled rectangles under one warp: their pixels end within half a pixel of the box. A corner that is sharper than a pixel
+ * may cover no pixel's centre, so the box may reach further than the pixels. */
+Test(follow, boxes_hold_the_pixels_of_filled_rectangles)
+{
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    const int32_t width = BLOB_W, height = BLOB_H, one = 1;
+    const size_t offsets[2] = { 0, 1 };
+    uint64_t random = 5;
+    int compared = 0;
+    double beyond = 0, slack = 0;
+    for (size_t w = 0; w < sizeof warps / sizeof *warps; w++)
+        for (int k = 0; k < 100; k++) {
+            uint8_t pixels[BLOB_W * BLOB_H] = { 0 };
+            const int x0 = (int)(input_random(&random) % (BLOB_W - 8)), y0 = (int)(input_random(&random) % (BLOB_H - 8));
+            const int x1 = x0 + 6 + (int)(input_random(&random) % 40), y1 = y0 + 6 + (int)(input_random(&random) % 40);
+            double box[4] = { x0, y0, x1 < BLOB_W ? x1 : BLOB_W, y1 < BLOB_H ? y1 : BLOB_H }, real[4], visible;
+            for (int y = y0; y < box[3]; y++)
+                for (int x = x0; x < box[2]; x++)
+                    pixels[y * BLOB_W + x] = 255;
+            const motley_batch batch = batch_of(pixels, 1, 1, BLOB_W, BLOB_H);
+            motley_step step = { .op = motley_op_find(warps[w].name), .values_count = warps[w].count };
+            memcpy(step.values, warps[w].values, sizeof step.values);
+            cr_assert_eq(motley_replay(context, &batch, &batch, &step, &one, 1, NULL, NULL), MOTLEY_OK);
+            const motley_drawn drawn = one_image(&step, &one, &width, &height);
+            cr_assert_eq(motley_follow_boxes(&drawn, NULL, offsets, box, &visible, NULL, NULL), MOTLEY_OK);
+            if (!covered(pixels, BLOB_W, BLOB_H, real))
+                continue;
+            compared++;
+            for (int side = 0; side < 4; side++) {
+                const double out = side < 2 ? box[side] - real[side] : real[side] - box[side];
+                beyond = fmax(beyond, out);
+                slack += -out / 4;
+            }
+            cr_expect(visible > 0);
+        }
+    cr_expect_gt(compared, 1000);
+    cr_expect_leq(beyond, 0.5, "a pixel reaches %g beyond its box", beyond);
+    cr_expect_lt(slack / compared, 0.35, "boxes are %g px too large on average", slack / compared);
+    motley_context_destroy(context);
+}
+
+static void follow_one(const motley_step *steps, int32_t count, const motley_box_params *params, double box[4],
+                       double *visible, uint8_t *keep)
+{
+    const int32_t width = 100, height = 100;
+    const motley_drawn drawn = one_image(steps, &count, &width, &height);
+    const size_t offsets[2] = { 0, 1 };
+    motley_error error;
+    cr_assert_eq(motley_follow_boxes(&drawn, params, offsets, box, visible, keep, &error), MOTLEY_OK, "%s", error.message);
+}
+
+Test(follow, what_left_the_image_does_not_come_back)
+{
+    const int op = motley_op_find("translate_x");
+    const motley_step steps[2] = { { .op = op, .values = { -60 }, .values_count = 1 },
+                                   { .op = op, .values = { 60 }, .values_count = 1 } };
+    for (int torchvision = 0; torchvision < 2; torchvision++) {
+        double box[4] = { 10, 20, 90, 40 }, visible;
+        uint8_t keep;
+        follow_one(steps, 2, &(motley_box_params){ .torchvision = torchvision }, box, &visible, &keep);
+        cr_expect_float_eq(box[0], 60, 1e-9);
+        cr_expect_float_eq(box[2], 90, 1e-9);
+        cr_expect_float_eq(visible, 30.0 / 80, 1e-9);
+        cr_expect_eq(keep, 1);
+    }
+    double outside[4] = { -20, 20, 20, 40 };
+    follow_one(&steps[1], 1, NULL, outside, NULL, NULL);
+    cr_expect_float_eq(outside[0], 60, 1e-9, "what was outside from the first does not come in");
+    double box[4] = { 10, 20, 50, 40 };
+    uint8_t keep;
+    follow_one(steps, 2, NULL, box, NULL, &keep);
+    cr_expect_eq(keep, 0, "all of it left the image");
+    double half[4] = { 10, 20, 90, 40 };
+    follow_one(steps, 2, &(motley_box_params){ .min_visibility = 0.4 }, half, NULL, &keep);
+    cr_expect_eq(keep, 0);
+}
+
+Test(follow, boxes_of_several_steps_are_tight)
+{
+    const int op = motley_op_find("rotate");
+    const motley_step steps[2] = { { .op = op, .values = { 30 }, .values_count = 1 },
+                                   { .op = op, .values = { -30 }, .values_count = 1 } };
+    double tight[4] = { 40, 45, 60, 55 }, loose[4] = { 40, 45, 60, 55 }, visible;
+    follow_one(steps, 2, NULL, tight, &visible, NULL);
+    for (int i = 0; i < 4; i++)
+        cr_expect_float_eq(tight[i], ((double[]){ 40, 45, 60, 55 })[i], 1e-9);
+    cr_expect_float_eq(visible, 1, 1e-9);
+    follow_one(steps, 2, &(motley_box_params){ .torchvision = 1 }, loose, NULL, NULL);
+    cr_expect_gt((loose[2] - loose[0]) * (loose[3] - loose[1]), 1.5 * 200, "a box of a box grows");
+}
+
+Test(follow, box_formats_agree)
+{
+    const motley_step step = { .op = motley_op_find("shear_x"), .values = { 0.3 }, .values_count = 1 };
+    double xyxy[4] = { 20, 30, 50, 70 }, xywh[4] = { 20, 30, 30, 40 }, centre[4] = { 35, 50, 30, 40 };
+    follow_one(&step, 1, NULL, xyxy, NULL, NULL);
+    follow_one(&step, 1, &(motley_box_params){ .format = MOTLEY_XYWH }, xywh, NULL, NULL);
+    follow_one(&step, 1, &(motley_box_params){ .format = MOTLEY_CXCYWH }, centre, NULL, NULL);
+    const double w = xyxy[2] - xyxy[0], h = xyxy[3] - xyxy[1];
+    const double want_xywh[4] = { xyxy[0], xyxy[1], w, h };
+    const double want_centre[4] = { xyxy[0] + w / 2, xyxy[1] + h / 2, w, h };
+    for (int i = 0; i < 4; i++) {
+        cr_expect_float_eq(xywh[i], want_xywh[i], 1e-9);
+        cr_expect_float_eq(centre[i], want_centre[i], 1e-9);
+    }
+}
+
+static void boxes_fail(const double *box, const size_t *offsets, const motley_box_params *params, const char *words)
+{
+    const int32_t width = 10, height = 10, none = 0;
+    const motley_drawn drawn = { .count = 1, .step_counts = &none, .widths = &width, .heights = &height };
+    double copy[4];
+    memcpy(copy, box, sizeof copy);
+    motley_error error;
+    cr_expect_eq(motley_follow_boxes(&drawn, params, offsets, copy, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT, "%s", words);
+    cr_expect(strstr(error.message, words), "'%s' does not say '%s'", error.message, words);
+}
+
+Test(follow, wrong_boxes_and_points_are_refused)
+{
+    const size_t good[2] = { 0, 1 }, falling[2] = { 1, 0 };
+    boxes_fail((double[]){ 5, 0, 4, 1 }, good, NULL, "box 0 is (5, 0, 4, 1)");
+    boxes_fail((double[]){ 0, 0, NAN, 1 }, good, NULL, "finite");
+    boxes_fail((double[]){ 0, 0, 1, 1 }, falling, NULL, "falls from 1 to 0");
+    boxes_fail((double[]){ 0, 0, -1, 1 }, good, &(motley_box_params){ .format = MOTLEY_XYWH }, "left <= right");
+    boxes_fail((double[]){ 0, 0, 1, 1 }, good, &(motley_box_params){ .min_visibility = 2 }, "min_visibility is 2");
+    boxes_fail((double[]){ 0, 0, 1, 1 }, good, &(motley_box_params){ .format = (motley_box_format)3 }, "format is 3");
+    const int32_t width = 10, height = 10, one = 1;
+    const motley_step flat = { .op = motley_op_find("affine"), .values = { 0, 0, 0, 0, 0, 0 }, .values_count = 6 };
+    const motley_step custom = { .op = motley_op_count() };
+    double point[2] = { 1, 1 }, m[6];
+    motley_error error;
+    motley_drawn drawn = one_image(&flat, &one, &width, &height);
+    cr_expect_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, good, point, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "no inverse"), "%s", error.message);
+    drawn.steps = &custom;
+    cr_expect_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, good, point, NULL, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_eq(motley_steps_matrix(&custom, 1, 10, 10, m, &error), MOTLEY_ERR_UNSUPPORTED);
+    point[0] = INFINITY;
+    drawn.steps = &(motley_step){ .op = motley_op_find("flip_lr") };
+    cr_expect_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, good, point, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_steps_matrix(drawn.steps, 1, 0, 10, m, &error), MOTLEY_ERR_ARGUMENT);
+}
