@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hash of what each built-in policy makes of fixed images with fixed draws: whoever changes a policy's draws or an op's
- * pixels changes lines of golden/policies.hashes.
+/* Hashes of what each built-in policy makes of fixed images, and of masks that follow them, with fixed draws: whoever
+ * changes a policy's draws or an op's pixels changes lines of golden/policies.hashes. Draws that are replayed have to give
+ * the same bytes.
  *
  *     policy_hashes cpu|reference|cuda FILE [--require]     compares with FILE
  *     policy_hashes cpu > tests/golden/policies.hashes      writes it anew
@@ -18,40 +19,75 @@
 #define WIDTH 61
 #define HEIGHT 45
 #define EPOCHS 200 /* more than any schedule has */
+#define LINE 128
 
-static uint64_t hash_of(motley_context *context, const char *name, motley_error *error)
+/* What `policy` makes of the images in some epochs, each of what the one before left; by its own draws, or with draws that
+ * are made here and handed in. 0 after an error. */
+static uint64_t hash_of(motley_context *context, const motley_policy *policy, int32_t channels, bool replay,
+                        motley_error *error)
 {
-    static uint8_t pixels[IMAGES * WIDTH * HEIGHT * 3];
-    const size_t bytes = sizeof pixels;
-    motley_policy *policy;
+    static uint8_t pixels[IMAGES * WIDTH * HEIGHT * 4];
+    static motley_step steps[IMAGES * 64]; /* as many as a sample can draw */
+    int32_t counts[IMAGES], widths[IMAGES], heights[IMAGES];
+    const size_t image = (size_t)WIDTH * HEIGHT * (size_t)channels, bytes = IMAGES * image;
     void *device = NULL;
     uint64_t hash = 0;
-    for (int i = 0; i < IMAGES; i++)
-        input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ WIDTH, HEIGHT }, 3,
-                   pixels + (size_t)i * WIDTH * HEIGHT * 3);
-    if (motley_policy_builtin(name, &policy, error) != MOTLEY_OK)
-        return 0;
-    if (motley_memory_create(context, MOTLEY_MEMORY_DEVICE, bytes, &device, error) == MOTLEY_OK) {
-        bool good = motley_memory_copy(context, device, pixels, bytes, NULL, error) == MOTLEY_OK;
-        for (uint32_t epoch = 0; good && epoch < EPOCHS; epoch += 50) { /* each on what the one before left */
-            const motley_batch batch = { .count = IMAGES, .channels = 3, .data = device, .width = WIDTH, .height = HEIGHT };
-            const motley_apply_params params = { .samples = { .seed = 20261122, .epoch = epoch, .first = 1000 } };
-            good = motley_apply(context, policy, &batch, &batch, &params, error) == MOTLEY_OK;
-        }
-        if (good && motley_memory_copy(context, pixels, device, bytes, NULL, error) == MOTLEY_OK &&
-            motley_context_wait(context, NULL, error) == MOTLEY_OK) {
-            hash = 14695981039346656037u; /* FNV-1a */
-            for (size_t i = 0; i < bytes; i++)
-                hash = (hash ^ pixels[i]) * 1099511628211u;
-        }
-        motley_memory_destroy(context, device);
+    for (int i = 0; i < IMAGES; i++) {
+        input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ WIDTH, HEIGHT }, channels,
+                   pixels + (size_t)i * image);
+        widths[i] = WIDTH;
+        heights[i] = HEIGHT;
     }
-    motley_policy_destroy(policy);
+    if (motley_memory_create(context, MOTLEY_MEMORY_DEVICE, bytes, &device, error) != MOTLEY_OK)
+        return 0;
+    bool good = motley_memory_copy(context, device, pixels, bytes, NULL, error) == MOTLEY_OK;
+    const motley_batch batch = {
+        .count = IMAGES, .channels = channels, .data = device, .width = WIDTH, .height = HEIGHT
+    };
+    for (uint32_t epoch = 0; good && epoch < EPOCHS; epoch += 50) {
+        const motley_apply_params params = { .samples = { .seed = 20261122, .epoch = epoch, .first = 1000 } };
+        if (replay)
+            good = motley_draw(policy, &params.samples, IMAGES, widths, heights, channels, steps, counts, error) ==
+                       MOTLEY_OK &&
+                   motley_replay(context, &batch, &batch, steps, counts, motley_policy_max_steps(policy), NULL, error) ==
+                       MOTLEY_OK;
+        else
+            good = motley_apply(context, policy, &batch, &batch, &params, error) == MOTLEY_OK;
+    }
+    if (good && motley_memory_copy(context, pixels, device, bytes, NULL, error) == MOTLEY_OK &&
+        motley_context_wait(context, NULL, error) == MOTLEY_OK) {
+        hash = 14695981039346656037u; /* FNV-1a */
+        for (size_t i = 0; i < bytes; i++)
+            hash = (hash ^ pixels[i]) * 1099511628211u;
+    }
+    motley_memory_destroy(context, device);
     return hash;
 }
 
+/* A policy's line: the hash of what it makes of RGB images, that of masks of two bytes that follow them, its name. False
+ * after a message. */
+static bool line_of(motley_context *context, const char *name, char line[LINE])
+{
+    motley_policy *policy, *follower = NULL;
+    motley_error error;
+    uint64_t images = 0, masks = 0, replayed = 0;
+    const motley_follower_params how = { .channels = 2, .fill = { 255, 1 } };
+    if (motley_policy_builtin(name, &policy, &error) == MOTLEY_OK &&
+        motley_policy_follower(policy, &how, &follower, &error) == MOTLEY_OK &&
+        (images = hash_of(context, policy, 3, false, &error)) && (masks = hash_of(context, follower, 2, false, &error)))
+        replayed = hash_of(context, policy, 3, true, &error);
+    if (!replayed)
+        fprintf(stderr, "policy_hashes: %s: %s\n", name, error.message);
+    else if (replayed != images)
+        fprintf(stderr, "policy_hashes: %s: its draws, replayed, give other bytes\n", name);
+    snprintf(line, LINE, "%016llx %016llx %s\n", (unsigned long long)images, (unsigned long long)masks, name);
+    motley_policy_destroy(follower);
+    motley_policy_destroy(policy);
+    return replayed && replayed == images;
+}
+
 /* Compares the lines of FILE with `wanted`, one a policy in the order of the built-ins. */
-static int differences(const char *path, char (*got)[96], size_t count)
+static int differences(const char *path, char (*got)[LINE], size_t count)
 {
     FILE *file = fopen(path, "r");
     if (!file) {
@@ -59,7 +95,7 @@ static int differences(const char *path, char (*got)[96], size_t count)
         return 1;
     }
     int wrong = 0;
-    char line[96];
+    char line[LINE];
     for (size_t i = 0; i < count; i++) {
         if (!fgets(line, sizeof line, file))
             strcpy(line, "no line\n");
@@ -88,17 +124,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "policy_hashes: %s\n", error.message);
         return params.backend == MOTLEY_BACKEND_CUDA && (argc < 4 || strcmp(argv[3], "--require") != 0) ? SKIPPED : 1;
     }
-    static char lines[1024][96];
+    static char lines[1024][LINE];
     const size_t count = motley_policy_builtin_count();
     int status = count > 1024;
     for (size_t i = 0; i < count && !status; i++) {
-        const char *name = motley_policy_builtin_name(i);
-        const uint64_t hash = hash_of(context, name, &error);
-        if (!hash) {
-            fprintf(stderr, "policy_hashes: %s: %s\n", name, error.message);
-            status = 1;
-        }
-        snprintf(lines[i], sizeof lines[i], "%016llx %s\n", (unsigned long long)hash, name);
+        status = !line_of(context, motley_policy_builtin_name(i), lines[i]);
         if (argc < 3)
             fputs(lines[i], stdout);
     }
