@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs a source distribution without a network, with only the libraries that it carries, and runs what it installed.
+#   tests/test_sdist.sh SDIST
+set -eu
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+python3 -m venv "$scratch"
+"$scratch/bin/python3" -m pip install -q meson-python ninja cffi
+PATH=$scratch/bin:$PATH
+unshare --map-root-user --net python3 -m pip install -q --no-build-isolation --no-index --no-deps "$1" \
+    --config-settings=setup-args=--force-fallback-for=libfyaml,pthreadpool,random123
+cd "$scratch"
+motley --version
+python3 -c 'import motley; print(motley.Policy.builtin("rand_augment").show().splitlines()[0])'
