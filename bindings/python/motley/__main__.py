@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m motley: the motley command, which stands beside this file."""
+
+import os
+import pathlib
+import sys
+
+COMMAND = pathlib.Path(__file__).with_name("command")
+LACKING = """motley: this installation has no motley command: libjpeg, libpng, libexif or json-c was missing when it was built.
+On Debian and Ubuntu: apt-get install libjson-c-dev libjpeg-dev libpng-dev libexif-dev; then install the package again."""
+
+
+def main():
+    if not COMMAND.exists():
+        sys.exit(LACKING)
+    os.execv(COMMAND, sys.argv)
+
+
+if __name__ == "__main__":
+    main()
