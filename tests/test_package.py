@@ -27,6 +27,16 @@ def declared():
     return set(re.findall(r"MOTLEY_API[^;]*?\b(motley_\w+)\(", text))
 
 
+class Version(unittest.TestCase):
+    def test_every_place_that_states_it_agrees(self):
+        version = re.search(r"version: '([\d.]+)'", (SOURCE / "meson.build").read_text()).group(1)
+        header = (SOURCE / "include" / "motley" / "version.h").read_text()
+        parts = [re.search(rf"MOTLEY_VERSION_{part} (\d+)", header).group(1) for part in ("MAJOR", "MINOR", "PATCH")]
+        self.assertEqual(".".join(parts), version)
+        self.assertIn(f"version: {version}\n", (SOURCE / "CITATION.cff").read_text())
+        self.assertIn('dynamic = ["version"]', (SOURCE / "pyproject.toml").read_text())
+
+
 class Package(unittest.TestCase):
     @unittest.skipUnless(shutil.which("nm"), "nm is not here")
     def test_exports_are_the_declared_functions(self):
@@ -76,10 +86,13 @@ class Missing(unittest.TestCase):
                 env={**os.environ, "CC": "/nowhere/cc", "PKG_CONFIG_LIBDIR": "/nowhere"}, capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
         message = done.stdout[done.stdout.index("ERROR"):]
-        for what in ("a C compiler", "libfyaml", "pthreadpool", "random123", "json-c", "libjpeg", "libpng", "libexif"):
+        for what in ("a C compiler", "json-c", "libjpeg", "libpng", "libexif"):
             self.assertIn(what, message)
+        for library in ("libfyaml", "pthreadpool", "random123"):
+            carried = any(path.is_dir() for path in (SOURCE / "subprojects").glob(library + "-*"))
+            self.assertEqual(library in message, not carried)
         command = re.search("apt-get install (.*)", message).group(1).split()
-        for package in ("gcc", "libc6-dev", "libfyaml-dev", "libpthreadpool-dev", "librandom123-dev", "libpng-dev"):
+        for package in ("gcc", "libc6-dev", "libjson-c-dev", "libjpeg-dev", "libpng-dev", "libexif-dev"):
             self.assertIn(package, command)
 
 
@@ -154,6 +167,16 @@ class Installed(unittest.TestCase):
             self.skipTest("the command was not built")
         environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
         self.assertRegex(run(self.found("bin/motley"), "--version", env=environment), r"^motley \d+\.")
+
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not here")
+    def test_a_program_builds_with_cmake(self):
+        prefix = self.found("motley.h").parents[1]
+        sanitize = re.findall(r"-fsanitize=[\w,]+", (BUILD / "compile_commands.json").read_text())[:1]
+        folder = self.root / "cmake-build"
+        run("cmake", "-S", SOURCE / "examples" / "cmake", "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}",
+            f"-DCMAKE_C_FLAGS={' '.join(sanitize)}")
+        run("cmake", "--build", folder)
+        self.assertEqual(len(re.findall(r"^image \d: \w+", run(folder / "rand_augment"), re.M)), 4)
 
     @unittest.skipUnless(shutil.which("pkg-config"), "pkg-config is not here")
     def test_a_program_builds_with_pkg_config_alone(self):
