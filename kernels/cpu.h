@@ -58,7 +58,7 @@ mot_cpu_resize mot_resize_reference;
 mot_cpu_resize_scratch mot_resize_reference_scratch;
 
 /* The sets that this processor can run, best first; the reference is the last. Returns how many there are. */
-#define MOT_CPU_SETS 4
+#define MOT_CPU_SETS 5
 size_t mot_cpu_sets(const mot_cpu_rows *sets[MOT_CPU_SETS]);
 
 /* The first row that can do `step` from src to dst. */

@@ -24,7 +24,31 @@
 
 typedef uint8_t lanes_table[256];
 
-#if defined(__AVX512BW__)
+#if defined(__AVX512VBMI__)
+
+/* A permutation of bytes looks up 128 entries at once. */
+static inline __m512i lanes_look_up(const __m512i quarter[4], __m512i v)
+{
+    const __m512i low = _mm512_permutex2var_epi8(quarter[0], v, quarter[1]);
+    const __m512i high = _mm512_permutex2var_epi8(quarter[2], v, quarter[3]);
+    return _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(v), high);
+}
+
+static void lanes_apply_table(const uint8_t *in, uint8_t *out, size_t n, const lanes_table table)
+{
+    __m512i quarter[4];
+    for (int i = 0; i < 4; i++)
+        quarter[i] = _mm512_loadu_si512(table + 64 * i);
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64)
+        _mm512_storeu_si512(out + i, lanes_look_up(quarter, _mm512_loadu_si512(in + i)));
+    if (i < n) {
+        const __mmask64 rest = ~0ull >> (64 - (n - i));
+        _mm512_mask_storeu_epi8(out + i, rest, lanes_look_up(quarter, _mm512_maskz_loadu_epi8(rest, in + i)));
+    }
+}
+
+#elif defined(__AVX512BW__)
 
 /* 64 look-ups at once: each of the table's 16 rows by the low four bits, then a tree of choices by the high ones. */
 static inline __m512i lanes_look_up(const __m512i row[16], __m512i v)
@@ -101,7 +125,56 @@ static void lanes_apply_table(const uint8_t *in, uint8_t *out, size_t n, const l
 
 #endif
 
-#ifdef __AVX2__
+#if defined(__AVX512VBMI__)
+
+/* Three channels, 64 pixels at a time. A permutation takes bytes from two vectors at once and a second one those of the
+ * third, by the same indices; byte j of the three vectors of pixels is channel j % 3 of pixel j / 3. */
+#define LANES_16(f, i) \
+    f(i), f(i + 1), f(i + 2), f(i + 3), f(i + 4), f(i + 5), f(i + 6), f(i + 7), f(i + 8), f(i + 9), f(i + 10), \
+        f(i + 11), f(i + 12), f(i + 13), f(i + 14), f(i + 15)
+#define LANES_64(f, i) { LANES_16(f, i), LANES_16(f, i + 16), LANES_16(f, i + 32), LANES_16(f, i + 48) }
+#define LANES_PLANE_0(i) (3 * (i) & 127) /* where channel 0 of pixel i lies */
+#define LANES_PLANE_1(i) ((3 * (i) + 1) & 127)
+#define LANES_PLANE_2(i) ((3 * (i) + 2) & 127)
+#define LANES_PIXEL(j) (((j) % 3 * 64 + (j) / 3) & 127) /* and back */
+
+static const uint8_t lanes_to_plane[3][64] = { LANES_64(LANES_PLANE_0, 0), LANES_64(LANES_PLANE_1, 0),
+                                               LANES_64(LANES_PLANE_2, 0) };
+static const uint64_t lanes_from_third[3] = { ~0ull << 43, ~0ull << 43, ~0ull << 42 };
+static const uint8_t lanes_to_pixels[3][64] = { LANES_64(LANES_PIXEL, 0), LANES_64(LANES_PIXEL, 64),
+                                                LANES_64(LANES_PIXEL, 128) };
+static const uint64_t lanes_from_blue[3] = { 0x4924924924924924, 0x2492492492492492, 0x9249249249249249 };
+
+static inline __m512i lanes_of_three(const __m512i *three, const uint8_t *places, uint64_t third)
+{
+    const __m512i index = _mm512_loadu_si512(places);
+    return _mm512_mask_permutexvar_epi8(_mm512_permutex2var_epi8(three[0], index, three[1]), third, index, three[2]);
+}
+
+static inline size_t lanes_split_3(const uint8_t *in, size_t n, uint8_t (*plane)[LANES_BLOCK])
+{
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64, in += 192) {
+        const __m512i three[3] = { _mm512_loadu_si512(in), _mm512_loadu_si512(in + 64), _mm512_loadu_si512(in + 128) };
+        for (int c = 0; c < 3; c++)
+            _mm512_storeu_si512(plane[c] + i, lanes_of_three(three, lanes_to_plane[c], lanes_from_third[c]));
+    }
+    return i;
+}
+
+static inline size_t lanes_merge_3(const uint8_t (*plane)[LANES_BLOCK], size_t n, uint8_t *out)
+{
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64, out += 192) {
+        const __m512i three[3] = { _mm512_loadu_si512(plane[0] + i), _mm512_loadu_si512(plane[1] + i),
+                                   _mm512_loadu_si512(plane[2] + i) };
+        for (int k = 0; k < 3; k++)
+            _mm512_storeu_si512(out + 64 * k, lanes_of_three(three, lanes_to_pixels[k], lanes_from_blue[k]));
+    }
+    return i;
+}
+
+#elif defined(__AVX2__)
 
 /* Three channels, 32 pixels at a time, as two groups of 16 pixels in the two halves of a register. Byte j of the
  * group's vector k is channel (16 k + j) % 3: so each channel takes every third byte from each of the three vectors,

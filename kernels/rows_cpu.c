@@ -11,14 +11,23 @@ extern const mot_cpu_rows mot_rows_avx2;
 #ifdef MOT_HAS_SET_AVX512
 extern const mot_cpu_rows mot_rows_avx512;
 #endif
+#ifdef MOT_HAS_SET_AVX512VBMI
+extern const mot_cpu_rows mot_rows_avx512vbmi;
+#endif
 extern const mot_cpu_rows mot_rows_base;
 
 size_t mot_cpu_sets(const mot_cpu_rows *sets[MOT_CPU_SETS])
 {
     size_t count = 0;
 #ifdef MOT_HAS_SET_AVX512
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2"))
+    const int avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2");
+#ifdef MOT_HAS_SET_AVX512VBMI
+    if (avx512 && __builtin_cpu_supports("avx512vbmi"))
+        sets[count++] = &mot_rows_avx512vbmi;
+#endif
+    if (avx512)
         sets[count++] = &mot_rows_avx512;
 #endif
 #ifdef MOT_HAS_SET_AVX2
