@@ -9,7 +9,7 @@
     .unit = "blend factor", .matches = "Pillow ImageEnhance.Color", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.8
-#define MOT_COLOR_FACTS .cost = 1700
+#define MOT_COLOR_FACTS .cost = 700, .form = MOT_FORM_BLEND
 
 #ifndef __CUDACC__
 static inline void mot_color_prepare(const double *values, int count, mot_arg *arg)

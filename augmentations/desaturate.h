@@ -11,7 +11,7 @@
     .unit = "share of colour removed", .matches = "timm desaturate", \
     .paper = "Touvron et al. 2022 (3-Augment), arXiv:2204.07118", \
     .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 1, .neutral = 0, .example = 0.8
-#define MOT_DESATURATE_FACTS .cost = 1700
+#define MOT_DESATURATE_FACTS .cost = 700, .form = MOT_FORM_BLEND
 
 #ifndef __CUDACC__
 static inline void mot_desaturate_prepare(const double *values, int count, mot_arg *arg)

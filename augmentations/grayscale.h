@@ -9,7 +9,7 @@
     .unit = "", .matches = "Pillow ImageOps.grayscale, as many channels", \
     .paper = "Touvron et al. 2022 (3-Augment), arXiv:2204.07118", \
     .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
-#define MOT_GRAYSCALE_FACTS .cost = 1700
+#define MOT_GRAYSCALE_FACTS .cost = 600, .form = MOT_FORM_LUMA
 
 #ifndef __CUDACC__
 static inline void mot_grayscale_prepare(const double *values, int count, mot_arg *arg)

@@ -9,7 +9,7 @@
     .unit = "", .matches = "Pillow ImageOps.invert", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
-#define MOT_INVERT_FACTS .cost = 600, .direct = 1
+#define MOT_INVERT_FACTS .cost = 600, .form = MOT_FORM_DIRECT
 
 #ifndef __CUDACC__
 static inline void mot_invert_prepare(const double *values, int count, mot_arg *arg)

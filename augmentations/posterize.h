@@ -11,7 +11,7 @@
     .unit = "bits kept", .matches = "Pillow ImageOps.posterize", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 8, .neutral = 8, .example = 3
-#define MOT_POSTERIZE_FACTS .cost = 600, .direct = 1
+#define MOT_POSTERIZE_FACTS .cost = 600, .form = MOT_FORM_DIRECT
 
 #ifndef __CUDACC__
 static inline void mot_posterize_prepare(const double *values, int count, mot_arg *arg)

@@ -12,7 +12,7 @@
     .unit = "threshold, sample units", .matches = "Pillow ImageOps.solarize", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 256, .neutral = 256, .example = 128
-#define MOT_SOLARIZE_FACTS .cost = 600, .direct = 1
+#define MOT_SOLARIZE_FACTS .cost = 600, .form = MOT_FORM_DIRECT
 
 #ifndef __CUDACC__
 static inline void mot_solarize_prepare(const double *values, int count, mot_arg *arg)

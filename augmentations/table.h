@@ -11,12 +11,20 @@ typedef void mot_prepare(const double *values, int count, mot_arg *arg);
 /* A value that is the tangent of an angle; policies may give it by way of degrees. The two differ in their last bits. */
 typedef enum mot_tangent { MOT_TANGENT_NONE, MOT_TANGENT_X, MOT_TANGENT_Y } mot_tangent;
 
+/* Arithmetic that kernels have loops of their own for. An op of another one is as right, and slower. */
+typedef enum mot_form {
+    MOT_FORM_ANY,
+    MOT_FORM_DIRECT, /* POINT: a loop over bytes is vector code that is faster than a table of 256 entries */
+    MOT_FORM_BLEND,  /* COLOR: mot_blend from the luma to each component by arg.factor */
+    MOT_FORM_LUMA    /* COLOR: the luma */
+} mot_form;
+
 /* What the library itself has to know of an op: MOT_<ID>_FACTS in its header. All but the cost may be left out. */
 typedef struct mot_op_facts {
-    int cost;    /* picoseconds a pixel of 224x224 RGB from src to dst, a warp's with nearest, on one core of a Xeon of
-                  * 2.5 GHz with AVX-512, 2026-11: heavy images go first. It changes no result */
-    int direct;  /* POINT: a loop over bytes is vector code that is faster than a table of 256 entries */
-    int pixels;  /* values[0] is a length in pixels and stands in arg.d[0]: a policy may give it as a share of a side */
+    int cost;      /* picoseconds a pixel of 224x224 RGB from src to dst, a warp's with nearest, on one core of a Xeon of
+                    * 2.5 GHz with AVX-512, 2026-11: heavy images go first. It changes no result */
+    mot_form form; /* where kernels have loops for what it computes */
+    int pixels;    /* values[0] is a length in pixels and stands in arg.d[0]: a policy may give it as a share of a side */
     mot_draws draws;     /* beside its value */
     mot_tangent tangent; /* values[0] is one */
 } mot_op_facts;

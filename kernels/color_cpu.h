@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* COLOR on the CPU: planes of a block of pixels, their luma, and the op on each plane. */
+/* COLOR on the CPU: planes of a block of pixels, their luma, and the op on each plane. Ops that blend with the luma, and
+ * the one that is the luma, have loops for RGB. */
 #ifndef MOT_COLOR_CPU_H
 #define MOT_COLOR_CPU_H
 
@@ -58,6 +59,47 @@ static void color_by_planes(const mot_view *src, const mot_view *dst, const mot_
                     memmove(to[c], from[c], n);
             if (packed)
                 lanes_merge((const uint8_t(*)[LANES_BLOCK])plane, channels, n, out);
+        }
+}
+
+/* RGB: each channel blended with the luma. Packed pixels need not be put together again: the luma is spread to them. */
+static void color_blend(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
+{
+    (void)count, (void)scratch;
+    const int packed = src->pixel != 1;
+    const float factor = steps[0].arg.factor;
+    const lanes_runs runs = lanes_runs_of(src, dst);
+    uint8_t plane[3][LANES_BLOCK], luma[LANES_BLOCK], grey[3 * LANES_BLOCK];
+    for (int y = 0; y < runs.rows; y++)
+        for (size_t x = 0; x < runs.length; x += LANES_BLOCK) {
+            const size_t n = runs.length - x < LANES_BLOCK ? runs.length - x : LANES_BLOCK;
+            const uint8_t *in = src->data + y * src->row + (int64_t)x * src->pixel;
+            uint8_t *out = dst->data + y * dst->row + (int64_t)x * dst->pixel;
+            if (packed) {
+                lanes_split(in, 3, n, plane);
+                lanes_luma(plane[0], plane[1], plane[2], n, luma);
+                lanes_spread(luma, n, grey);
+                lanes_blend(grey, in, factor, 3 * n, out);
+            } else {
+                lanes_luma(in, in + src->channel, in + 2 * src->channel, n, luma);
+                for (int c = 0; c < 3; c++)
+                    lanes_blend(luma, in + c * src->channel, factor, n, out + c * dst->channel);
+            }
+        }
+}
+
+/* Packed RGB: the luma in every channel. */
+static void color_luma(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
+{
+    (void)steps, (void)count, (void)scratch;
+    const lanes_runs runs = lanes_runs_of(src, dst);
+    uint8_t plane[3][LANES_BLOCK], luma[LANES_BLOCK];
+    for (int y = 0; y < runs.rows; y++)
+        for (size_t x = 0; x < runs.length; x += LANES_BLOCK) {
+            const size_t n = runs.length - x < LANES_BLOCK ? runs.length - x : LANES_BLOCK;
+            lanes_split(src->data + y * src->row + 3 * (int64_t)x, 3, n, plane);
+            lanes_luma(plane[0], plane[1], plane[2], n, luma);
+            lanes_spread(luma, n, dst->data + y * dst->row + 3 * (int64_t)x);
         }
 }
 

@@ -4,10 +4,10 @@
 #define MOT_CPU_H
 
 #include "augmentations/step.h"
+#include "augmentations/table.h"
 #include "kernels/resize.h"
 #include "kernels/view.h"
 #include "motley/apply.h"
-#include "motley/op.h"
 
 /* Does steps[0], and after it steps[1] .. steps[count - 1], which are POINT ops; more than one only for a row that
  * `takes_points`. src and dst have the same size. Unless the row says `in_place`, they do not overlap; with it they may
@@ -25,7 +25,7 @@ typedef enum mot_layouts {
 /* A variant: what it can do, and the function. A table is searched from the top, most special first. */
 typedef struct mot_cpu_row {
     motley_shape shape;
-    int direct;         /* only ops whose facts say so */
+    mot_form form;      /* only ops of this form; MOT_FORM_ANY: every op of the shape */
     mot_layouts layout; /* of both src and dst */
     int channels;       /* 0: any */
     int interpolation;  /* -1: any */

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of bytes: the loops that several shapes share. Written for the compiler's vectoriser, but for the table
- * look-up, which it cannot see. Compiled once per instruction set, by set_cpu.c. */
+/* Rows of bytes: the loops that several shapes share. Compiled once per instruction set, by set_cpu.c. */
 #ifndef MOT_LANES_CPU_H
 #define MOT_LANES_CPU_H
 
 #include "kernels/cpu.h"
+#include "kernels/vectors_cpu.h"
 
 #include <string.h>
-
-#if defined(__AVX512BW__) || defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 /* The next loop's iterations do not depend on one another, although its arrays may be the same array. */
 #if defined(__clang__)
@@ -174,6 +170,21 @@ static inline size_t lanes_merge_3(const uint8_t (*plane)[LANES_BLOCK], size_t n
     return i;
 }
 
+#define LANES_SPREAD(j) ((j) / 3)
+
+static const uint8_t lanes_to_three[3][64] = { LANES_64(LANES_SPREAD, 0), LANES_64(LANES_SPREAD, 64),
+                                               LANES_64(LANES_SPREAD, 128) };
+
+static inline size_t lanes_spread_3(const uint8_t *in, size_t n, uint8_t *out)
+{
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64, out += 192)
+        for (int k = 0; k < 3; k++)
+            _mm512_storeu_si512(out + 64 * k, _mm512_permutexvar_epi8(_mm512_loadu_si512(lanes_to_three[k]),
+                                                                      _mm512_loadu_si512(in + i)));
+    return i;
+}
+
 #elif defined(__AVX2__)
 
 /* Three channels, 32 pixels at a time, as two groups of 16 pixels in the two halves of a register. Byte j of the
@@ -238,7 +249,32 @@ static inline size_t lanes_merge_3(const uint8_t (*plane)[LANES_BLOCK], size_t n
     return i;
 }
 
+#define LANES_SPREAD_0(j) (j / 3)
+#define LANES_SPREAD_1(j) ((16 + j) / 3)
+#define LANES_SPREAD_2(j) ((32 + j) / 3)
+
+static inline size_t lanes_spread_3(const uint8_t *in, size_t n, uint8_t *out)
+{
+    const __m256i to_three[3] = { LANES_32(LANES_SPREAD_0), LANES_32(LANES_SPREAD_1), LANES_32(LANES_SPREAD_2) };
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32, out += 96) {
+        const __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)(in + i));
+        for (int k = 0; k < 3; k++) {
+            const __m256i spread = _mm256_shuffle_epi8(v, to_three[k]);
+            _mm_storeu_si128((__m128i *)(void *)(out + 16 * k), _mm256_castsi256_si128(spread));
+            _mm_storeu_si128((__m128i *)(void *)(out + 48 + 16 * k), _mm256_extracti128_si256(spread, 1));
+        }
+    }
+    return i;
+}
+
 #else
+
+static inline size_t lanes_spread_3(const uint8_t *in, size_t n, uint8_t *out)
+{
+    (void)in, (void)n, (void)out;
+    return 0;
+}
 
 static inline size_t lanes_split_3(const uint8_t *in, size_t n, uint8_t (*plane)[LANES_BLOCK])
 {
@@ -287,10 +323,34 @@ static inline void lanes_merge(const uint8_t (*plane)[LANES_BLOCK], int channels
                 out[2 * i + c] = plane[c][i];
 }
 
+/* Writes each of n bytes three times: the grey of packed RGB. */
+static inline void lanes_spread(const uint8_t *in, size_t n, uint8_t *out)
+{
+    for (size_t i = lanes_spread_3(in, n, out); i < n; i++)
+        out[3 * i] = out[3 * i + 1] = out[3 * i + 2] = in[i];
+}
+
 static inline void lanes_luma(const uint8_t *r, const uint8_t *g, const uint8_t *b, size_t n, uint8_t *out)
 {
-    for (size_t i = 0; i < n; i++)
+    size_t i = 0;
+#ifdef MOT_HAS_VECTORS
+    for (; i + VECTOR_BYTES <= n; i += VECTOR_BYTES)
+        vector_store(out + i, vector_luma(vector_load(r + i), vector_load(g + i), vector_load(b + i)));
+#endif
+    for (; i < n; i++)
         out[i] = mot_luma(r[i], g[i], b[i]);
+}
+
+/* mot_blend of each byte of `from` with one of `to`; out may be either. */
+static inline void lanes_blend(const uint8_t *from, const uint8_t *to, float factor, size_t n, uint8_t *out)
+{
+    size_t i = 0;
+#ifdef MOT_HAS_VECTORS
+    for (; i + VECTOR_BYTES <= n; i += VECTOR_BYTES)
+        vector_store(out + i, vector_blend(vector_load(from + i), vector_load(to + i), factor));
+#endif
+    for (; i < n; i++)
+        out[i] = mot_blend(from[i], to[i], factor);
 }
 
 static inline uint32_t lanes_sum(const uint8_t *in, size_t n)

@@ -55,7 +55,7 @@ static int fits(const mot_cpu_row *row, const mot_step *step, const mot_view *sr
 {
     const mot_op_row *op = &mot_op_table[step->op];
     const int interpolation = step->arg.flags & MOT_ARG_WHOLE ? MOTLEY_NEAREST : step->interpolation;
-    return row->shape == op->info.shape && (!row->direct || op->facts.direct) &&
+    return row->shape == op->info.shape && (row->form == MOT_FORM_ANY || row->form == op->facts.form) &&
            (row->channels == 0 || row->channels == src->channels) &&
            (row->interpolation < 0 || row->interpolation == interpolation) &&
            mot_cpu_has_layout(src, row->layout) && mot_cpu_has_layout(dst, row->layout);

@@ -22,15 +22,19 @@
     { \
         .layout = MOT_LAYOUT_PLANAR, __VA_ARGS__ \
     }
-#define ROW(SHAPE, function, ...) BOTH(.shape = MOTLEY_SHAPE_##SHAPE, .run = function, .name = #function, __VA_ARGS__)
+#define RUNS(SHAPE, function) .shape = MOTLEY_SHAPE_##SHAPE, .run = function, .name = #function
+#define ROW(SHAPE, function, ...) BOTH(RUNS(SHAPE, function), __VA_ARGS__)
+#define PACKED(SHAPE, function) RUNS(SHAPE, function), .layout = MOT_LAYOUT_PACKED
 
 /* A row without a cost costs what the facts of its op say. */
 #define POINTS .interpolation = -1, .in_place = 1, .takes_points = 1
 #define STAYS .interpolation = -1, .in_place = 1
 static const mot_cpu_row rows[] = {
-    ROW(POINT, point_direct, .direct = 1, POINTS),
+    ROW(POINT, point_direct, .form = MOT_FORM_DIRECT, POINTS),
     ROW(POINT, point_by_table, POINTS),
     ROW(STATS, stats_by_table, POINTS),
+    ROW(COLOR, color_blend, .form = MOT_FORM_BLEND, .channels = 3, STAYS),
+    { PACKED(COLOR, color_luma), .form = MOT_FORM_LUMA, .channels = 3, STAYS },
     ROW(COLOR, color_by_planes, STAYS),
     ROW(STENCIL, stencil_by_rows, STAYS),
     ROW(ERASE, erase_fill, STAYS),
