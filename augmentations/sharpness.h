@@ -12,7 +12,7 @@
     .unit = "blend factor", .matches = "Pillow ImageEnhance.Sharpness", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.9
-#define MOT_SHARPNESS_FACTS .cost = 3200
+#define MOT_SHARPNESS_FACTS .cost = 1200, .form = MOT_FORM_SHARPEN
 
 #ifndef __CUDACC__
 static inline void mot_sharpness_prepare(const double *values, int count, mot_arg *arg)

@@ -16,7 +16,8 @@ typedef enum mot_form {
     MOT_FORM_ANY,
     MOT_FORM_DIRECT, /* POINT: a loop over bytes is vector code that is faster than a table of 256 entries */
     MOT_FORM_BLEND,  /* COLOR: mot_blend from the luma to each component by arg.factor */
-    MOT_FORM_LUMA    /* COLOR: the luma */
+    MOT_FORM_LUMA,   /* COLOR: the luma */
+    MOT_FORM_SHARPEN /* STENCIL: mot_sharpness */
 } mot_form;
 
 /* What the library itself has to know of an op: MOT_<ID>_FACTS in its header. All but the cost may be left out. */

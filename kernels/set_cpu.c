@@ -36,6 +36,10 @@ static const mot_cpu_row rows[] = {
     ROW(COLOR, color_blend, .form = MOT_FORM_BLEND, .channels = 3, STAYS),
     { PACKED(COLOR, color_luma), .form = MOT_FORM_LUMA, .channels = 3, STAYS },
     ROW(COLOR, color_by_planes, STAYS),
+#ifdef MOT_HAS_VECTORS
+    ROW(STENCIL, stencil_sharpen, .form = MOT_FORM_SHARPEN, .channels = 3, STAYS),
+    ROW(STENCIL, stencil_sharpen, .form = MOT_FORM_SHARPEN, .channels = 1, STAYS),
+#endif
     ROW(STENCIL, stencil_by_rows, STAYS),
     ROW(ERASE, erase_fill, STAYS),
     ROW(BLUR, blur_by_sums, STAYS),

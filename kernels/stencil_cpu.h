@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* STENCIL on the CPU: row by row, in place: the two rows above are kept, as they were, in scratch. Packed pixels are
- * one long row whose neighbours lie `channels` bytes apart. */
+ * one long row whose neighbours lie `channels` bytes apart. Sharpness has vectors of its own, for colour alone: it keeps
+ * the sums along three rows. */
 #ifndef MOT_STENCIL_CPU_H
 #define MOT_STENCIL_CPU_H
 
@@ -85,4 +86,81 @@ static void stencil_by_rows(const mot_view *src, const mot_view *dst, const mot_
     }
 }
 
+#ifdef MOT_HAS_VECTORS
+
+/* mot_sharpness of words: a centre, and the sum of all nine bytes. The quotient fits the upper half of a product. */
+static inline vector sharpen_words(vector centre, vector sum, float factor)
+{
+    const vector five = VECTOR(add_epi16)(sum, VECTOR(slli_epi16)(centre, 2));
+    const vector weighted = VECTOR(add_epi16)(five, VECTOR(set1_epi16)(6));
+    return vector_blend_words(VECTOR(mulhi_epu16)(weighted, VECTOR(set1_epi16)(5042)), centre, factor);
+}
+
+/* A vector's bytes, each with its neighbours `step` bytes before and behind it. */
+static inline vector_words sharpen_along(const uint8_t *in, size_t step)
+{
+    return vector_add(vector_add(vector_widen(vector_load(in - step)), vector_widen(vector_load(in))),
+                      vector_widen(vector_load(in + step)));
+}
+
+/* Where vector v of the bytes from `step` to n - step begins: the last one ends with them, over bytes of the one before. */
+static inline size_t sharpen_at(size_t v, size_t n, size_t step)
+{
+    const size_t i = step + v * VECTOR_BYTES, last = n - step - VECTOR_BYTES;
+    return i < last ? i : last;
+}
+
+static inline void sharpen_row(const uint8_t *in, size_t n, size_t step, size_t vectors, vector_words *along)
+{
+    for (size_t v = 0; v < vectors; v++)
+        along[v] = sharpen_along(in + sharpen_at(v, n, step), step);
+}
+
+static void sharpen_plane(const uint8_t *in, int64_t in_row, uint8_t *out, int64_t out_row, size_t n, int height,
+                            size_t step, float factor, void *scratch)
+{
+    const size_t vectors = (n - 2 * step + VECTOR_BYTES - 1) / VECTOR_BYTES;
+    vector_words *above = scratch, *here = above + vectors, *under = here + vectors;
+    sharpen_row(in, n, step, vectors, above);
+    sharpen_row(in + in_row, n, step, vectors, here);
+    if (in != out)
+        memcpy(out, in, n);
+    for (int y = 1; y < height - 1; y++) {
+        const uint8_t *from = in + y * in_row;
+        uint8_t *to = out + y * out_row;
+        sharpen_row(from + in_row, n, step, vectors, under);
+        const vector last = vector_load(from + sharpen_at(vectors - 1, n, step)); /* before its bytes are written */
+        if (in != out) {
+            memcpy(to, from, step);
+            memcpy(to + n - step, from + n - step, step);
+        }
+        for (size_t v = 0; v < vectors; v++) {
+            const size_t i = sharpen_at(v, n, step);
+            const vector_words sum = vector_add(vector_add(above[v], here[v]), under[v]);
+            const vector_words centre = vector_widen(v + 1 < vectors ? vector_load(from + i) : last);
+            vector_store(to + i, vector_narrow((vector_words){ sharpen_words(centre.low, sum.low, factor),
+                                                               sharpen_words(centre.high, sum.high, factor) }));
+        }
+        vector_words *swap = above;
+        above = here;
+        here = under;
+        under = swap;
+    }
+    if (in != out)
+        memcpy(out + (height - 1) * out_row, in + (height - 1) * in_row, n);
+}
+
+static void stencil_sharpen(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
+{
+    const int planes = src->pixel == 1 ? src->channels : 1, step = src->channels / planes;
+    if (src->height < 3 || (src->width - 2) * step < VECTOR_BYTES) {
+        stencil_by_rows(src, dst, steps, count, scratch);
+        return;
+    }
+    for (int c = 0; c < planes; c++)
+        sharpen_plane(src->data + c * src->channel, src->row, dst->data + c * dst->channel, dst->row,
+                        (size_t)src->width * (size_t)step, src->height, (size_t)step, steps[0].arg.factor, scratch);
+}
+
+#endif
 #endif
