@@ -97,11 +97,10 @@ void mot_cpu_copy(const mot_view *src, const mot_view *dst)
     }
 }
 
-/* The most that any of them takes: blur two rows, or two strips of 64 bytes down the image; sharpness three rows of 16 bit
- * sums in whole vectors; a warp a row of fill and runs of two columns or more, 12 bytes each. */
+/* The most that any of them takes: blur two strips of sixteen lines in 32 bits, along the image or down it; sharpness
+ * three rows of 16 bit sums in whole vectors; a warp a row of fill and runs of two columns or more, 12 bytes each. */
 size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels)
 {
     const size_t row = (size_t)width * (size_t)channels;
-    const size_t rows = 6 * (row + 64) + 6 * (size_t)width, strips = 128 * (size_t)height;
-    return rows > strips ? rows : strips;
+    return 128 * (row > (size_t)height ? row : (size_t)height) + 512;
 }

@@ -42,7 +42,7 @@ static const mot_cpu_row rows[] = {
 #endif
     ROW(STENCIL, stencil_by_rows, STAYS),
     ROW(ERASE, erase_fill, STAYS),
-    ROW(BLUR, blur_by_sums, STAYS),
+    ROW(BLUR, blur_boxes, .form = MOT_FORM_BOXES, STAYS),
     ROW(WARP, warp_nearest, .interpolation = MOTLEY_NEAREST),
     ROW(WARP, warp_between, .interpolation = MOTLEY_BILINEAR, .cost = 10000),
     ROW(WARP, warp_between, .interpolation = MOTLEY_BICUBIC, .cost = 26000),
