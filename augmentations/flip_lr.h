@@ -9,7 +9,7 @@
     .unit = "", .matches = "Pillow ImageOps.mirror", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
-#define MOT_FLIP_LR_FACTS .cost = 2200
+#define MOT_FLIP_LR_FACTS .cost = 700
 
 #ifndef __CUDACC__
 static inline void mot_flip_lr_prepare(const double *values, int count, mot_arg *arg)

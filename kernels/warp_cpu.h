@@ -54,13 +54,44 @@ static inline void warp_gather_columns(const warp_plane *p, const uint8_t *in_ro
         warp_put(out_row + x * size, columns[x] < 0 ? p->fill : in_row + (int64_t)columns[x] * size, size);
 }
 
+/* `width` pixels of `size` bytes, from the first to the last, written from the last to the first. */
+static inline void warp_mirror_columns(const uint8_t *in, uint8_t *out, int64_t width, int64_t size)
+{
+    int64_t x = 0;
+#ifdef __AVX2__
+    /* As many pixels as 16 bytes hold, turned round to the end of 16 bytes; what they leave before them is written over
+     * by the next ones. */
+    const int64_t pixels = 16 / size, unused = 16 - pixels * size;
+    uint8_t turned[16];
+    for (int64_t i = 0; i < 16; i++)
+        turned[i] = (uint8_t)(i < unused ? 0 : (pixels - 1 - (i - unused) / size) * size + (i - unused) % size);
+    const __m128i places = _mm_loadu_si128((const __m128i *)(const void *)turned);
+    for (; (width - x) * size >= 16; x += pixels) {
+        const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(in + x * size));
+        _mm_storeu_si128((__m128i *)(void *)(out + (width - x) * size - 16), _mm_shuffle_epi8(v, places));
+    }
+#endif
+    for (; x < width; x++)
+        warp_put(out + (width - 1 - x) * size, in + x * size, (int)size);
+}
+
+/* What a row becomes whose columns read `columns`. */
+#define WARP_MOVE_COLUMNS(size) \
+    case size: \
+        if (mirrored) \
+            warp_mirror_columns(in_row, out_row, p->width, size); \
+        else \
+            warp_gather_columns(p, in_row, out_row, columns, size); \
+        break;
+
 static void warp_scale(const warp_plane *p, const mot_warp_plan *plan, int32_t *columns)
 {
     double column = mot_warp_first_column(plan), row = mot_warp_first_row(plan);
     int64_t shift = INT64_MIN; /* the same for all columns inside, or none */
-    int shifts = 1;
+    int shifts = 1, mirrored = 1;
     for (int x = 0; x < p->width; x++, column += plan->m[0]) {
         columns[x] = mot_warp_index(column, p->width);
+        mirrored = mirrored && columns[x] == p->width - 1 - x;
         if (columns[x] < 0)
             continue;
         if (shift == INT64_MIN)
@@ -80,14 +111,13 @@ static void warp_scale(const warp_plane *p, const mot_warp_plan *plan, int32_t *
             warp_fill(p, out_row, 0, p->width);
         else if (shifts)
             warp_shifted_row(p, in_row, out_row, shift);
-        else if (p->size == 1)
-            warp_gather_columns(p, in_row, out_row, columns, 1);
-        else if (p->size == 2)
-            warp_gather_columns(p, in_row, out_row, columns, 2);
-        else if (p->size == 3)
-            warp_gather_columns(p, in_row, out_row, columns, 3);
         else
-            warp_gather_columns(p, in_row, out_row, columns, 4);
+            switch (p->size) {
+                WARP_MOVE_COLUMNS(1)
+                WARP_MOVE_COLUMNS(2)
+                WARP_MOVE_COLUMNS(3)
+                WARP_MOVE_COLUMNS(4)
+            }
     }
 }
 
