@@ -12,7 +12,7 @@
     .unit = "amount added; threshold (128)", .matches = "timm solarize_add", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 2, .minimum = 0, .maximum = 255, .neutral = 0, .example = 60
-#define MOT_SOLARIZE_ADD_FACTS .cost = 900, .form = MOT_FORM_DIRECT
+#define MOT_SOLARIZE_ADD_FACTS .cost = 700
 
 #ifndef __CUDACC__
 static inline void mot_solarize_add_prepare(const double *values, int count, mot_arg *arg)
