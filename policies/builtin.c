@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 size_t motley_policy_builtin_count(void)
 {
@@ -47,4 +48,35 @@ motley_status motley_policy_builtin(const char *name, motley_policy **policy, mo
         if (strcmp(name, mot_builtins[i].name) == 0)
             return motley_policy_parse(mot_builtins[i].text, strlen(mot_builtins[i].text), NULL, policy, error);
     return no_such_policy(name, error);
+}
+
+motley_policy_source motley_policy_source_of(const char *policy)
+{
+    static const char *const suffixes[] = { ".yaml", ".yml", ".json" };
+    const size_t length = strlen(policy);
+    if (strchr(policy, '\n') || policy[strspn(policy, " \t\r")] == '{')
+        return MOTLEY_POLICY_TEXT;
+    for (size_t i = 0; i < mot_builtin_count; i++)
+        if (strcmp(policy, mot_builtins[i].name) == 0)
+            return MOTLEY_POLICY_BUILTIN;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (length > strlen(suffixes[i]) && strcmp(policy + length - strlen(suffixes[i]), suffixes[i]) == 0)
+            return MOTLEY_POLICY_FILE;
+    return strchr(policy, '/') || access(policy, F_OK) == 0 ? MOTLEY_POLICY_FILE : MOTLEY_POLICY_BUILTIN;
+}
+
+motley_status motley_policy_open(const char *policy, const motley_parse_params *params, motley_policy **opened,
+                                 motley_error *error)
+{
+    MOT_REQUIRE(opened, error, "opened is NULL, want a place for the result");
+    *opened = NULL;
+    MOT_REQUIRE(policy, error, "policy is NULL, want a built-in policy's name, a path or a text");
+    switch (motley_policy_source_of(policy)) {
+    case MOTLEY_POLICY_FILE:
+        return motley_policy_load(policy, params, opened, error);
+    case MOTLEY_POLICY_TEXT:
+        return motley_policy_parse(policy, strlen(policy), params, opened, error);
+    default:
+        return motley_policy_builtin(policy, opened, error);
+    }
 }

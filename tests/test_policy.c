@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- allocations that can be made to fail: the linker sends the library's own calls here --- */
 
@@ -1013,6 +1014,111 @@ Test(policy, changes_of_parts)
     motley_policy_destroy(base);
 }
 
+/* --- names, places and texts; draws as JSON --- */
+
+Test(policy, sources)
+{
+    static const char *const text = HEAD "branches: [invert]\n", *const json =
+        " {\"motley\": 1, \"name\": \"x\", \"branches\": [\"invert\"]}";
+    char path[] = "/tmp/motley-test-XXXXXX";
+    const int file = mkstemp(path);
+    cr_assert(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
+    const struct {
+        const char *policy;
+        motley_policy_source source;
+        motley_status status;
+        const char *piece;
+    } cases[] = {
+        { "rand_augment", MOTLEY_POLICY_BUILTIN, MOTLEY_OK, "rand_augment" },
+        { "rand_augmnt", MOTLEY_POLICY_BUILTIN, MOTLEY_ERR_ARGUMENT, "did you mean 'rand_augment'" },
+        { text, MOTLEY_POLICY_TEXT, MOTLEY_OK, "x" },
+        { json, MOTLEY_POLICY_TEXT, MOTLEY_OK, "x" },
+        { "{nonsense}", MOTLEY_POLICY_TEXT, MOTLEY_ERR_POLICY, "" },
+        { path, MOTLEY_POLICY_FILE, MOTLEY_OK, "x" },
+        { strrchr(path, '/') + 1, MOTLEY_POLICY_FILE, MOTLEY_OK, "x" }, /* in the working directory */
+        { "nowhere.yaml", MOTLEY_POLICY_FILE, MOTLEY_ERR_IO, "nowhere.yaml" },
+        { "no/where", MOTLEY_POLICY_FILE, MOTLEY_ERR_IO, "no/where" },
+        { ".json", MOTLEY_POLICY_BUILTIN, MOTLEY_ERR_ARGUMENT, ".json" },
+    };
+    cr_assert_eq(chdir("/tmp"), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        motley_policy *policy = (motley_policy *)&policy;
+        motley_error error = { 0 };
+        cr_expect_eq(motley_policy_source_of(cases[i].policy), cases[i].source, "%s", cases[i].policy);
+        cr_expect_eq(motley_policy_open(cases[i].policy, NULL, &policy, &error), cases[i].status, "%s", cases[i].policy);
+        if (cases[i].status == MOTLEY_OK)
+            cr_expect_str_eq(motley_policy_name(policy), cases[i].piece);
+        else
+            cr_expect(!policy && strstr(error.message, cases[i].piece), "%s", error.message);
+        motley_policy_destroy(policy);
+    }
+    cr_expect_eq(motley_policy_open(NULL, NULL, &(motley_policy *){ 0 }, NULL), MOTLEY_ERR_ARGUMENT);
+    close(file);
+    unlink(path);
+}
+
+Test(policy, enum_names)
+{
+    cr_expect_str_eq(motley_dtype_name(MOTLEY_BF16), "bfloat16");
+    cr_expect_null(motley_dtype_name((motley_dtype)4));
+    cr_expect_str_eq(motley_layout_name(MOTLEY_CHW), "chw");
+    cr_expect_null(motley_layout_name((motley_layout)2));
+    cr_expect_str_eq(motley_interpolation_name(MOTLEY_BICUBIC), "bicubic");
+    cr_expect_null(motley_interpolation_name((motley_interpolation)3));
+    cr_expect_str_eq(motley_backend_name(MOTLEY_BACKEND_REFERENCE), "reference");
+    cr_expect_null(motley_backend_name((motley_backend)-1));
+    cr_expect_str_eq(motley_shape_name(MOTLEY_SHAPE_CUSTOM), "custom");
+    for (int op = 0; op < motley_op_count(); op++)
+        cr_expect_not_null(motley_shape_name(motley_op_get(op)->shape));
+}
+
+static motley_status do_nothing(void *user, const motley_custom_batch *batch, motley_error *error);
+
+static const motley_custom_op custom_pair[] = { { .name = "one", .unit = "px", .maximum = 9, .run = do_nothing },
+                                                { .name = "two", .run = do_nothing } };
+
+static char *json_of(const motley_policy *policy, const motley_step *steps, int count, int channels)
+{
+    motley_error error = { 0 };
+    char *text;
+    cr_assert_eq(motley_draw_json(policy, 18446744073709551615u, steps, count, channels, &text, &error), MOTLEY_OK, "%s",
+                 error.message);
+    return text;
+}
+
+Test(policy, draws_as_json)
+{
+    const char *const text = HEAD "branches: [{op: one, value: 3}, two, invert]\n";
+    const motley_parse_params params = { .custom_ops = custom_pair, .custom_ops_count = 2 };
+    motley_policy *policy;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_policy_parse(text, strlen(text), &params, &policy, NULL), MOTLEY_OK);
+    motley_step steps[] = {
+        { .op = motley_op_find("invert") },
+        { .op = motley_op_find("rotate"), .values = { -9 }, .values_count = 1, .interpolation = 1, .fill = { 1, 2, 3, 4 } },
+        { .op = motley_op_find("cutout"), .values = { 16, 0.1, 1e300 }, .values_count = 3, .fill = { 7 } },
+        { .op = motley_op_count(), .values = { 2.5, 0.5, 0.25 }, .values_count = 3 },
+        { .op = motley_op_count() + 1, .values = { 0, 0.5, 0.25 }, .values_count = 3 },
+    };
+    char *found = json_of(policy, steps, 5, 3);
+    cr_expect_str_eq(found, "{ \"sample\": 18446744073709551615, \"steps\": [ { \"op\": \"invert\" }, "
+                            "{ \"op\": \"rotate\", \"value\": -9.0, \"interpolation\": \"bilinear\", "
+                            "\"fill\": [ 1, 2, 3 ] }, { \"op\": \"cutout\", \"value\": 16.0, "
+                            "\"center\": [ 0.1, 1e+300 ], \"fill\": [ 7, 0, 0 ] }, "
+                            "{ \"op\": \"one\", \"value\": 2.5, \"random\": [ 0.5, 0.25 ] }, "
+                            "{ \"op\": \"two\", \"random\": [ 0.5, 0.25 ] } ] }");
+    __wrap_free(found);
+    found = json_of(policy, NULL, 0, 1);
+    cr_expect_str_eq(found, "{ \"sample\": 18446744073709551615, \"steps\": [ ] }");
+    __wrap_free(found);
+    steps[0].op = motley_op_count() + 2;
+    cr_expect_eq(motley_draw_json(policy, 0, steps, 1, 3, &found, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(!found && strstr(error.message, "step 0: op is"), "%s", error.message);
+    cr_expect_eq(motley_draw_json(policy, 0, steps + 1, 1, 5, &found, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "channels is 5"), "%s", error.message);
+    motley_policy_destroy(policy);
+}
+
 /* --- memory --- */
 
 /* Calls `work` with the k-th allocation failing, for k = 0, 1, ... until it makes no more than k. `shrugs`: it may go
@@ -1076,6 +1182,18 @@ static motley_status change_once(void)
     return status;
 }
 
+static motley_status json_once(void)
+{
+    const motley_step steps[50] = { 0 };
+    char *text = (char *)&text;
+    motley_error error = { 0 };
+    const motley_status status = motley_draw_json(base_policy, 0, steps, 50, 3, &text, &error);
+    cr_assert_eq(status, error.status);
+    cr_assert_eq(text == NULL, status != MOTLEY_OK);
+    __wrap_free(text);
+    return status;
+}
+
 static motley_status wrong_once(void)
 {
     motley_policy *policy;
@@ -1102,10 +1220,8 @@ static motley_status do_nothing(void *user, const motley_custom_batch *batch, mo
 
 Test(policy, allocations_that_fail_with_custom_ops)
 {
-    static const motley_custom_op ops[] = { { .name = "one", .unit = "px", .maximum = 9, .run = do_nothing },
-                                            { .name = "two", .run = do_nothing } };
     motley_policy *policy;
-    base_params = (motley_parse_params){ .custom_ops = ops, .custom_ops_count = 2 };
+    base_params = (motley_parse_params){ .custom_ops = custom_pair, .custom_ops_count = 2 };
     base_text = HEAD "branches: [{op: one, value: 3}, two, invert]\n";
     cr_assert_eq(motley_policy_parse(base_text, strlen(base_text), &base_params, &policy, NULL), MOTLEY_OK);
     base_policy = policy;
@@ -1127,6 +1243,9 @@ Test(policy, allocations_that_fail)
         motley_policy_destroy(policy);
     }
     fail_each(wrong_once, "a wrong text", true);
+    base_policy = builtin("rand_augment");
+    fail_each(json_once, "json", false);
+    motley_policy_destroy((motley_policy *)base_policy);
     allocations_left = 0;
     cr_expect_eq(unknown_once(), MOTLEY_ERR_MEMORY);
     allocations_left = -1;

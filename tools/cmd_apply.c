@@ -165,7 +165,9 @@ static char *out_path(const job *self, const item *at)
 
 static bool write_draw(job *self, const item *at, const char *path, int count)
 {
-    struct json_object *object = draw_json(sample_id(self, at), self->steps, count, at->image.channels);
+    char *text = draw_json(self->policy, sample_id(self, at), self->steps, count, at->image.channels);
+    struct json_object *object = need(json_tokener_parse(text));
+    free(text);
     json_object_object_add(object, "image", need(json_object_new_string(self->arguments->images[at->input])));
     if (path)
         json_object_object_add(object, "out", need(json_object_new_string(path)));

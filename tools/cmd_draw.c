@@ -72,8 +72,11 @@ static bool draw_all(const arguments *self, const motley_policy *policy)
             complain("%s: %s", self->policy, error.message);
             good = false;
         }
-        for (size_t i = 0; good && i < count; i++)
-            good = print_json(stdout, draw_json(samples.first + i, steps + i * max_steps, counts[i], self->channels));
+        for (size_t i = 0; good && i < count; i++) {
+            char *line = draw_json(policy, samples.first + i, steps + i * max_steps, counts[i], self->channels);
+            good = puts(line) >= 0;
+            free(line);
+        }
         done += count;
     }
     free(steps);

@@ -38,7 +38,7 @@ static struct json_object *op_json(const motley_op_info *op)
     struct json_object *object = need(json_object_new_object());
     add_text(object, "name", op->name);
     add_text(object, "summary", op->summary);
-    add_text(object, "shape", shape_name(op->shape));
+    add_text(object, "shape", motley_shape_name(op->shape));
     add_text(object, "unit", op->unit);
     json_object_object_add(object, "values_min", need(json_object_new_int(op->values_min)));
     json_object_object_add(object, "values_max", need(json_object_new_int(op->values_max)));
@@ -58,7 +58,7 @@ static void print_row(const motley_op_info *op, int name_width)
     char range[64] = "";
     if (op->values_max > 0)
         snprintf(range, sizeof range, "%.7g..%.7g", op->minimum, op->maximum);
-    printf("%-*s  %-7s  %-17s %s\n", name_width, op->name, shape_name(op->shape), range,
+    printf("%-*s  %-7s  %-17s %s\n", name_width, op->name, motley_shape_name(op->shape), range,
            op->values_max ? op->unit : "no value");
 }
 

@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void complain(const char *format, ...)
 {
@@ -118,26 +117,13 @@ void read_size(struct argp_state *state, const char *text, int32_t *width, int32
         argp_error(state, "--size is '%s', want WIDTHxHEIGHT in pixels, such as 224x224", text);
 }
 
-static const char *const interpolations[] = { "nearest", "bilinear", "bicubic" };
-
 motley_interpolation read_interpolation(struct argp_state *state, const char *text, size_t length)
 {
-    for (int i = 0; i < 3; i++)
-        if (strlen(interpolations[i]) == length && !strncmp(interpolations[i], text, length))
+    for (int i = 0; motley_interpolation_name(i); i++)
+        if (strlen(motley_interpolation_name(i)) == length && !strncmp(motley_interpolation_name(i), text, length))
             return (motley_interpolation)i;
     argp_error(state, "--interpolation is '%.*s', want nearest, bilinear or bicubic", (int)length, text);
     return MOTLEY_NEAREST;
-}
-
-const char *interpolation_name(motley_interpolation interpolation)
-{
-    return interpolations[interpolation];
-}
-
-const char *shape_name(motley_shape shape)
-{
-    static const char *const names[] = { "point", "stats", "color", "warp", "stencil", "blur", "erase" };
-    return (size_t)shape < sizeof names / sizeof *names ? names[shape] : "other";
 }
 
 const char *number_text(double value, char text[NUMBER_TEXT])
@@ -274,26 +260,29 @@ static void report_problem(void *user, const motley_error *problem)
         complain("%s: %s", path, problem->message);
 }
 
+/* A policy that messages call `name`, of a file or of what it may be; NULL after having complained. */
+static motley_policy *opened(bool file, const char *policy, const char *name)
+{
+    const motley_parse_params params = { .report = report_problem, .user = (void *)name };
+    motley_error error;
+    motley_policy *made = NULL;
+    const motley_status status = (file ? motley_policy_load : motley_policy_open)(policy, &params, &made, &error);
+    if (status != MOTLEY_OK && status != MOTLEY_ERR_POLICY) /* those have been reported one by one */
+        complain("%s%s%s", name, *name ? ": " : "", error.message);
+    return made;
+}
+
 motley_policy *open_policy_file(const char *path)
 {
-    const motley_parse_params params = { .report = report_problem, .user = (void *)path };
-    motley_error error;
-    motley_policy *policy = NULL;
-    const motley_status status = motley_policy_load(path, &params, &policy, &error);
-    if (status != MOTLEY_OK && status != MOTLEY_ERR_POLICY) /* those have been reported one by one */
-        complain("%s: %s", path, error.message);
-    return policy;
+    return opened(true, path, path);
 }
 
 motley_policy *open_policy(const char *name, const motley_policy_changes *changes)
 {
+    static const char *const shown[] = { [MOTLEY_POLICY_BUILTIN] = "", [MOTLEY_POLICY_TEXT] = "<policy>" };
+    const motley_policy_source source = motley_policy_source_of(name);
     motley_error error;
-    motley_policy *policy = NULL;
-    const motley_status status = motley_policy_builtin(name, &policy, &error);
-    if (status == MOTLEY_ERR_ARGUMENT && (strchr(name, '/') || access(name, F_OK) == 0))
-        policy = open_policy_file(name);
-    else if (status != MOTLEY_OK)
-        complain("%s", error.message);
+    motley_policy *policy = opened(false, name, source == MOTLEY_POLICY_FILE ? name : shown[source]);
     if (!policy || !changes || !any_change(changes))
         return policy;
     motley_policy *changed = NULL;

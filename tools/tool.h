@@ -45,8 +45,6 @@ int read_fill(struct argp_state *state, const char *text, uint8_t fill[4]);
 error_t read_one_policy(int key, char *arg, struct argp_state *state, const char **policy);
 void read_size(struct argp_state *state, const char *text, int32_t *width, int32_t *height); /* "224x224" */
 motley_interpolation read_interpolation(struct argp_state *state, const char *text, size_t length);
-const char *interpolation_name(motley_interpolation interpolation);
-const char *shape_name(motley_shape shape);
 
 /* The shortest text that reads back as the same double, with a point or an exponent: "-9.0". */
 #define NUMBER_TEXT 32
@@ -76,9 +74,10 @@ typedef motley_status device_work(void *user, const motley_batch *batch, motley_
 motley_status work_on_device(motley_context *context, int32_t channels, const motley_image *images, size_t count,
                              device_work *work, void *user, motley_error *error);
 
-/* Draws of one sample as the JSON object that `motley draw` writes; see doc/motley.1.scd. */
+/* The line that `motley draw` writes for a sample, to be freed. */
+char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int count, int channels);
+
 struct json_object;
-struct json_object *draw_json(uint64_t sample, const motley_step *steps, int count, int channels);
 struct json_object *number_json(double value);             /* null when not finite */
 bool print_json(FILE *stream, struct json_object *object); /* one line; frees the object */
 

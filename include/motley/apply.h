@@ -47,6 +47,15 @@ MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_s
                                      const int32_t *widths, const int32_t *heights, int32_t channels,
                                      motley_step *steps, int32_t *step_counts, motley_error *error);
 
+/** What one sample drew as a JSON object on one line: { "sample": 0, "steps": [ { "op": "rotate", "value": -9.0,
+ *  "interpolation": "nearest", "fill": [ 0, 0, 0 ] } ] }. See doc/motley.1.scd, "draw".
+ *
+ *  Shapes   steps: [count] of motley_draw, motley_apply_params or motley_subbatches. channels: of the image; as many
+ *           numbers has a fill.
+ *  Memory   *text is malloc'd: free() it. Numbers read back as the same doubles. */
+MOTLEY_API motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps,
+                                          int32_t count, int32_t channels, char **text, motley_error *error);
+
 /** The optional last step, fused into the final write: out = (u8 / 255 - mean[c]) / std[c], cast and laid out.
  *  Each operation is rounded to binary32, then the result to the nearest of the output's type, ties to even: the same
  *  bits on every backend. A U8 output takes the bytes as they are. It shares no memory with src or dst, or is, as U8,

@@ -19,6 +19,9 @@ typedef enum motley_backend {
     MOTLEY_BACKEND_REFERENCE = 3 /* the CPU's readable scalar code: for checking, never for speed */
 } motley_backend;
 
+/** "auto", "cpu", "cuda", "reference"; NULL for a number that is none. */
+MOTLEY_API const char *motley_backend_name(motley_backend backend);
+
 typedef struct motley_context_params {
     motley_backend backend;
     int device;  /* CUDA device number; 0 is the first */

@@ -3,6 +3,7 @@
 #ifndef MOTLEY_IMAGE_H
 #define MOTLEY_IMAGE_H
 
+#include "motley/version.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,12 @@ typedef enum motley_interpolation {
     MOTLEY_BILINEAR = 1,
     MOTLEY_BICUBIC = 2 /* a = -1, as Pillow's transform */
 } motley_interpolation;
+
+/** Names of these, as policies, the command and Python write them: "uint8", "hwc", "nearest". NULL for a number that is
+ *  none, so that they can be walked from 0 on. */
+MOTLEY_API const char *motley_dtype_name(motley_dtype dtype);
+MOTLEY_API const char *motley_layout_name(motley_layout layout);
+MOTLEY_API const char *motley_interpolation_name(motley_interpolation interpolation);
 
 /** One image of a batch of many sizes. */
 typedef struct motley_image {

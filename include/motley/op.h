@@ -24,6 +24,9 @@ typedef enum motley_shape {
     MOTLEY_SHAPE_CUSTOM   /* an operation of the caller's (motley/custom.h), never one of the table */
 } motley_shape;
 
+/** "point", "stats" ...; NULL for a number that is none. */
+MOTLEY_API const char *motley_shape_name(motley_shape shape);
+
 #define MOTLEY_MAX_VALUES 6
 
 /** One row of the op table. */

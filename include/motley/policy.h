@@ -37,6 +37,21 @@ MOTLEY_API motley_status motley_policy_load(const char *path, const motley_parse
 /** A policy that is built into the library, by name. Errors: ARGUMENT with the nearest name, MEMORY. */
 MOTLEY_API motley_status motley_policy_builtin(const char *name, motley_policy **policy, motley_error *error);
 
+/** What a text that stands for a policy is: */
+typedef enum motley_policy_source {
+    MOTLEY_POLICY_BUILTIN = 0, /* the name of a built-in policy, perhaps misspelled */
+    MOTLEY_POLICY_FILE = 1,    /* a path: it has a '/', ends in .yaml, .yml or .json, or is that of a file */
+    MOTLEY_POLICY_TEXT = 2     /* the policy itself: it has several lines, or begins with '{' */
+} motley_policy_source;
+
+/** Which of the three `policy` is. A built-in's name goes before a file's, a text before both. */
+MOTLEY_API motley_policy_source motley_policy_source_of(const char *policy);
+
+/** A policy by a built-in's name, a path or a text, whichever it is. The one rule of the command and all bindings.
+ *  Errors   As motley_policy_builtin, motley_policy_load or motley_policy_parse. */
+MOTLEY_API motley_status motley_policy_open(const char *policy, const motley_parse_params *params,
+                                            motley_policy **opened, motley_error *error);
+
 /** How many policies are built in, the name of the i-th, and its text. NULL past the end. */
 MOTLEY_API size_t motley_policy_builtin_count(void);
 MOTLEY_API const char *motley_policy_builtin_name(size_t i);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of the public enumerations; those of interpolations are the policies' words. */
+#include "motley.h"
+#include "policies/policy.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define NAME(names, i) ((size_t)(i) < COUNT(names) ? (names)[i] : NULL)
+
+const char *motley_dtype_name(motley_dtype dtype)
+{
+    static const char *const names[] = { "uint8", "float32", "float16", "bfloat16" };
+    return NAME(names, dtype);
+}
+
+const char *motley_layout_name(motley_layout layout)
+{
+    static const char *const names[] = { "hwc", "chw" };
+    return NAME(names, layout);
+}
+
+const char *motley_interpolation_name(motley_interpolation interpolation)
+{
+    return NAME(mot_interpolation_names, interpolation);
+}
+
+const char *motley_shape_name(motley_shape shape)
+{
+    static const char *const names[] = { "point", "stats", "color", "warp", "stencil", "blur", "erase", "custom" };
+    return NAME(names, shape);
+}
+
+const char *motley_backend_name(motley_backend backend)
+{
+    static const char *const names[] = { "auto", "cpu", "cuda", "reference" };
+    return NAME(names, backend);
+}

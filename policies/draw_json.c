@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A sample's draw as JSON. */
+#include "base/error.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "motley/apply.h"
+#include "policies/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Writes `before`, then a number that JSON's readers take for a real one: with a point or an exponent. */
+static void say_real(mot_text *w, const char *before, double number)
+{
+    char text[MOT_NUMBER_ROOM];
+    mot_number_print(number, text);
+    mot_say(w, "%s%s%s", before, text, strpbrk(text, ".e") ? "" : ".0");
+}
+
+static void say_reals(mot_text *w, const char *key, const double *values, int count)
+{
+    mot_say(w, ", \"%s\": [ ", key);
+    for (int i = 0; i < count; i++)
+        say_real(w, i ? ", " : "", values[i]);
+    mot_say(w, " ]");
+}
+
+static void say_step(mot_text *w, const motley_op_info *op, const motley_step *step, int32_t channels)
+{
+    const bool erases = op->shape == MOTLEY_SHAPE_ERASE, warps = op->shape == MOTLEY_SHAPE_WARP;
+    const bool custom = op->shape == MOTLEY_SHAPE_CUSTOM;
+    mot_say(w, "{ \"op\": \"%s\"", op->name);
+    if (custom ? op->values_max > 0 : step->values_count == 1 || (erases && step->values_count > 1))
+        say_real(w, ", \"value\": ", step->values[0]);
+    else if (!custom && step->values_count > 1)
+        say_reals(w, "value", step->values, step->values_count);
+    if (erases && step->values_count == 3)
+        say_reals(w, "center", step->values + 1, 2);
+    if (custom)
+        say_reals(w, "random", step->values + 1, 2);
+    if (warps)
+        mot_say(w, ", \"interpolation\": \"%s\"", mot_interpolation_names[step->interpolation]);
+    for (int32_t c = 0; (warps || erases) && c < channels; c++)
+        mot_say(w, "%s%d%s", c ? ", " : ", \"fill\": [ ", step->fill[c], c + 1 < channels ? "" : " ]");
+    mot_say(w, " }");
+}
+
+motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int32_t count,
+                               int32_t channels, char **text, motley_error *error)
+{
+    MOT_REQUIRE(text, error, "text is NULL, want a place for the result");
+    *text = NULL;
+    MOT_REQUIRE(policy, error, "policy is NULL, want the one that drew");
+    MOT_REQUIRE(steps || count == 0, error, "steps is NULL, want %d of them", count);
+    MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
+    for (int32_t i = 0; i < count; i++) {
+        MOT_REQUIRE(motley_policy_op(policy, steps[i].op), error, "step %d: op is %d, which the policy has not", i,
+                    steps[i].op);
+        MOT_REQUIRE((unsigned)steps[i].interpolation <= MOTLEY_BICUBIC &&
+                        (unsigned)steps[i].values_count <= MOTLEY_MAX_VALUES,
+                    error, "step %d: interpolation is %d and values_count %d, want what was drawn", i,
+                    (int)steps[i].interpolation, steps[i].values_count);
+    }
+    mot_text w = { 0 };
+    mot_say(&w, "{ \"sample\": %llu, \"steps\": [ ", (unsigned long long)sample);
+    for (int32_t i = 0; i < count; i++) {
+        mot_say(&w, "%s", i ? ", " : "");
+        say_step(&w, motley_policy_op(policy, steps[i].op), &steps[i], channels);
+    }
+    mot_say(&w, "%s] }", count > 0 ? " " : "");
+    if (w.failed) {
+        free(w.text);
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draw of sample %llu", (unsigned long long)sample);
+    }
+    *text = w.text;
+    return MOTLEY_OK;
+}
