@@ -25,7 +25,8 @@ from motley._core import ffi, lib
 HERE = pathlib.Path(__file__).resolve().parent.parent / "bindings" / "python"
 INCLUDE = HERE.parent.parent / "include"
 
-C_COMMON = "#include <Python.h>\n#include <motley.h>\n" + (HERE / "call.h").read_text()
+OURS = "#include <string.h>\n" + (HERE / "repeats.h").read_text() + (HERE / "call.h").read_text()
+C_COMMON = "#include <Python.h>\n#include <motley.h>\n" + OURS
 C_MODULE = C_COMMON + """
 static PyObject *run(PyObject *self, PyObject *const *a, Py_ssize_t n)
 {
@@ -39,7 +40,7 @@ static PyObject *run(PyObject *self, PyObject *const *a, Py_ssize_t n)
     int status;
     Py_BEGIN_ALLOW_THREADS
     status = run_call((prepared_call *)v[0], (const motley_policy *)v[1], v[2], v[3], v[4], v[5], (uint32_t)v[6], v[7],
-                      v[8]);
+                      v[8], 0, 0, NULL);
     Py_END_ALLOW_THREADS
     return PyLong_FromLong(status);
 }
@@ -55,7 +56,7 @@ extern "C" {
 #include <motley.h>
 }
 """
-    + (HERE / "call.h").read_text()
+    + OURS
     + """
 namespace nb = nanobind;
 NB_MODULE(nano, m)
@@ -64,13 +65,13 @@ NB_MODULE(nano, m)
                     uint32_t epoch, uint64_t first, uintptr_t ids) {
         nb::gil_scoped_release release;
         return (int)run_call((prepared_call *)call, (const motley_policy *)policy, src, dst, stream, seed, epoch, first,
-                             ids);
+                             ids, 0, 0, NULL);
     });
     m.def("run_array", [](uintptr_t call, uintptr_t policy, nb::ndarray<uint8_t> a, uint64_t seed, uint32_t epoch,
                           uint64_t first) {
         nb::gil_scoped_release release;
         return (int)run_call((prepared_call *)call, (const motley_policy *)policy, (uintptr_t)a.data(), 0, 0, seed,
-                             epoch, first, 0);
+                             epoch, first, 0, 0, 0, NULL);
     });
 }
 """
@@ -201,7 +202,7 @@ def main():
 
     call_src, call_params, call_error = (ffi.addressof(call, name) for name in ("src", "params", "error"))
     rows["CFFI, fields set from Python"] = fields
-    rows["CFFI, run_call (ours)"] = lambda: lib.run_call(call, policy, pointer, 0, 0, 1, 2, 3, 0)
+    rows["CFFI, run_call (ours)"] = lambda: lib.run_call(call, policy, pointer, 0, 0, 1, 2, 3, 0, 0, 0, ffi.NULL)
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         plain = compiled(folder, "plain", "cc", C_MODULE, ".c", library)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the C source of motley._core, the CFFI module that holds or links libmotley, out of the public headers.
 
-    make_core.py OUT.c CALL.h PILLOW.h HEADER...
+    make_core.py OUT.c HEADER...
 
-The headers are the declarations: whatever they gain, Python can call. Only what CFFI does not read is taken out of
-them: preprocessor lines (but for plain numbers), the C++ guards, and the bodies of the first two's functions."""
+The public headers, those in a folder motley/, are the declarations: whatever they gain, Python can call. The others are
+C code of the binding's own. Only what CFFI does not read is taken out: preprocessor lines (but for plain numbers), the
+C++ guards, and the bodies of functions."""
 
 import pathlib
 import re
@@ -46,11 +47,12 @@ def in_order(paths):
 
 
 def main():
-    out, call, pillow, *headers = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
-    own = call.read_text(encoding="utf-8") + pillow.read_text(encoding="utf-8")
+    out, *headers = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
+    public = [path for path in headers if path.parent.name == "motley"]
+    ours = [path.read_text(encoding="utf-8") for path in headers if path not in public]
     ffi = cffi.FFI()
-    ffi.cdef("".join(map(declarations, [*in_order(headers), own])) + PYTHON_SIDE)
-    ffi.set_source("motley._core", "#include <motley.h>\n#include <stdlib.h>\n" + own)
+    ffi.cdef("".join(map(declarations, [*in_order(public), *ours])) + PYTHON_SIDE)
+    ffi.set_source("motley._core", "".join(["#include <motley.h>\n#include <stdlib.h>\n#include <string.h>\n", *ours]))
     ffi.emit_c_code(out)
 
 

@@ -76,6 +76,8 @@ class Torch:
 
     @classmethod
     def look(cls, x):
+        if x.is_nested or str(x.layout) != "torch.strided":
+            raise ArgumentError("the images are a sparse or nested tensor, want a dense one")
         found = cls.dtypes.get(x.dtype)
         if found is None:
             found = cls.dtypes[x.dtype] = DTYPES.get(str(x.dtype)[len("torch.") :], (-1, 0))

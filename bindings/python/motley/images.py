@@ -38,6 +38,11 @@ AXES = {
 }
 
 
+PASS_BYTES = (
+    "pass uint8, for example (x * 255).round().to(torch.uint8) of floats in 0..1, or put this transform before ToTensor"
+)
+FOLLOWERS = "Mask", "BoundingBoxes", "KeyPoints"  # of torchvision.tv_tensors
+
 ON_CUDA = 2, 13  # DLPack's device types: memory of a CUDA device, managed memory
 
 
@@ -67,6 +72,20 @@ def axes_of(shape, layout, default):
 
 
 # ---- batches ----
+
+
+def refuse_followers(cls):
+    """Masks, boxes and keypoints are no pictures: augmented as one, a mask holds classes that do not exist."""
+    tv_tensors = sys.modules.get("torchvision.tv_tensors")
+    for name in FOLLOWERS:
+        kind = getattr(tv_tensors, name, None)
+        if kind is not None and issubclass(cls, kind):
+            raise ArgumentError(
+                f"the images are tv_tensors.{name}, which is no picture: want the image that it belongs to. Masks, boxes "
+                "and keypoints do not follow yet"
+            )
+    if any(base.__module__.startswith("numpy.ma") and base.__name__ == "MaskedArray" for base in cls.__mro__):
+        raise ArgumentError("the images are a numpy.ma.MaskedArray, whose mask would be lost: want its .data or .filled()")
 
 
 class Batch:
@@ -111,6 +130,8 @@ class Batch:
             raise ArgumentError(f"the array's dtype is {self.array.dtype}, want {', '.join(DTYPES)}")
         n, c, h, w = self.axes
         shape, strides, unit = self.shape, self.strides, self.unit
+        if not shape[h] or not shape[w]:
+            raise ArgumentError(f"the images have shape {tuple(shape)}, {shape[h]} high and {shape[w]} wide: want pixels")
         batch.data = cast(VOID, self.pointer)
         batch.images = NULL
         batch.count, batch.channels, batch.dtype = self.count, self.channels, self.dtype
@@ -125,7 +146,8 @@ class Batch:
     def require_bytes(self):
         """Images are uint8; only the fused last step writes anything else."""
         if self.dtype != lib.MOTLEY_U8:
-            raise ArgumentError(f"the images' dtype is {self.array.dtype}, want uint8")
+            hint = f": {PASS_BYTES}" if "float" in str(self.array.dtype) else ""
+            raise ArgumentError(f"the images' dtype is {self.array.dtype}, want uint8{hint}")
 
     def require_writable(self):
         if not self.kind.writable(self.array):
@@ -389,11 +411,6 @@ class Many:
                 raise ArgumentError(
                     f"image {i} of the list is on device {part.device}, image 0 on {self.device}: want one"
                 )
-            if part.channels != first.channels:
-                raise ArgumentError(
-                    f"image {i} of the list has {part.channels} channels, image 0 has {first.channels}: want "
-                    "one number of channels"
-                )
 
     single, pointer = False, 0
     dtype = property(lambda self: self.parts[0].dtype if self.parts else lib.MOTLEY_U8)
@@ -408,7 +425,20 @@ class Many:
 
     @property
     def channels(self):
+        for i, part in enumerate(self.parts):
+            if part.channels != self.parts[0].channels:
+                raise ArgumentError(
+                    f"image {i} of the list has {part.channels} channels, image 0 has {self.parts[0].channels}: want "
+                    "one number of channels"
+                )
         return self.parts[0].channels
+
+    def by_channels(self):
+        """Indices of the images that have the same number of channels, for each number."""
+        found = {}
+        for i, part in enumerate(self.parts):
+            found.setdefault(part.channels, []).append(i)
+        return list(found.values())
 
     def sizes(self):
         return [part.sizes()[0] for part in self.parts]
@@ -424,7 +454,7 @@ class Many:
             image.data, image.width, image.height = batch.data, batch.width, batch.height
             image.row_stride, image.pixel_stride = batch.row_stride, batch.pixel_stride
             image.channel_stride = batch.channel_stride
-        batch.count, batch.images = len(self.parts), self.images
+        batch.count, batch.channels, batch.images = len(self.parts), self.channels, self.images
 
     def stream_of(self):
         return self.parts[0].stream_of()

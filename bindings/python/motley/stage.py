@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages: a policy bound to a loader; images in, augmented images out."""
 
-import functools
-import os
-
 from . import arrays, contexts, draws, images
 from ._core import ffi, lib
-from .arrays import KINDS
+from .arrays import KINDS, name_of
+from .checks import epoch_given, mean_given, rank_given, seed_given, std_given, view_given, whole
+from .epochs import Repeats
 from .errors import ArgumentError, check
 from .policy import Policy
+from .processes import Lineage, process_key
 
-cast = ffi.cast
+cast, NULL = ffi.cast, ffi.NULL
 
 
 class Stage:
@@ -18,11 +18,13 @@ class Stage:
 
     policy          a motley.Policy, a built-in's name, a path or a policy's text
     seed, epoch     what the draws depend on, beside a sample's id; both can be given to a call instead
-    rank            sets apart the draws of samples without ids in processes that share a seed (see below)
+    rank            sets apart the draws of samples without ids in processes that share a seed (see below). None: that
+                    of torch.distributed or of the launcher (torchrun, mpirun, srun), looked up when samples are drawn
     layout          "chw", "hwc" or "hw": the axes of arrays. None: torch tensors are chw, other arrays hwc, arrays of
                     two axes hw; a further axis in front is the batch's. Strides do not matter: torch's channels_last
                     is chw
-    normalize       (mean, std), numbers or one per channel on the 0..1 scale: the result is (u8 / 255 - mean) / std
+    normalize       (mean, std), each a number or one per channel on the 0..1 scale: the result is
+                    (u8 / 255 - mean) / std
     dtype           of that result: "float32" (default), "float16", "bfloat16", or "uint8" for the bytes as they are
     output_layout   of that result: "chw", "hwc" or "channels_last" (chw, with hwc in memory); None: as the images are
     threads         of CPU work. None: every processor; in a process that multiprocessing started, such as a
@@ -31,14 +33,21 @@ class Stage:
     Call it with a batch, a single image or a list of images; the result is of the same kind, newly made. CUDA tensors
     are worked on in the current stream of torch (or CuPy), and nothing waits.
 
-    Sample ids. A draw depends on (policy, seed, epoch, sample id) and on nothing else. With `sample_ids` (a dataset's
-    indices) an image draws the same in any batch, worker, rank or resumed run. Without, samples are counted: a call
-    takes the next ids, and `state_dict` keeps the count. Processes that count alone must not draw alike, so without
-    `sample_ids` the seed is mixed with `rank`; in a DataLoader's worker also with the worker's seed, which torch draws
-    anew each epoch (torch.manual_seed makes it repeat); and in another process of multiprocessing with its name.
+    Sample ids. A draw depends on (policy, seed, epoch, sample id, view) and on nothing else. With `sample_ids` (a
+    dataset's indices) an image draws the same in any batch, worker, rank or resumed run; when the samples of an epoch
+    come again under the same number of epoch and view, the stage warns. Without, samples are counted: a call takes the
+    next ids, and `state_dict` keeps the count. Processes that count alone must not draw alike, so without `sample_ids`
+    the seed is mixed with the rank; in a DataLoader's worker also with the worker's seed, which torch draws anew each
+    epoch (torch.manual_seed makes it repeat); and in another process of multiprocessing with its name.
+
+    Views. A sample that is read several times in an epoch gets a draw of its own for each view: `view` numbers them,
+    and `views=2` makes two at once, as contrastive training wants.
     """
 
-    rank = 0
+    ADVICE = (
+        "call set_epoch() before each pass over the data, or give the call its epoch; where a sample is meant to be read "
+        "several times in an epoch, give each reading its view"
+    )
 
     def __init__(
         self,
@@ -46,7 +55,7 @@ class Stage:
         *,
         seed=0,
         epoch=0,
-        rank=0,
+        rank=None,
         layout=None,
         normalize=None,
         dtype=None,
@@ -54,15 +63,12 @@ class Stage:
         threads=None,
     ):
         self.policy = Policy.of(policy)
-        self.seed, self.epoch, self.rank = _seed(seed), epoch, rank
+        self.seed, self.epoch, self.rank = seed_given(seed), epoch_given(epoch), rank_given(rank)
         self.next_sample = 0
+        self._repeats, self._lineage = Repeats(self.ADVICE), Lineage()
         self.layout, self.threads = layout, threads
         self.output_layout = _one_of("output_layout", output_layout, (None, "chw", "hwc", "channels_last"))
-        self.mean, self.std = (
-            (None, None)
-            if normalize is None
-            else (_per_channel("mean", normalize[0]), _per_channel("std", normalize[1]))
-        )
+        self.mean, self.std = _normalize_given(normalize)
         self.dtype = None if dtype is None else arrays.dtype_name(dtype)
         if self.mean is not None and self.dtype == "uint8":
             raise ArgumentError("normalize is given, but dtype is uint8: want float32, float16 or bfloat16")
@@ -71,25 +77,51 @@ class Stage:
         # What sets its calls apart from other stages'. A text, as Python hashes a text only once.
         self._flavour = repr((self.threads, self.mean, self.std, self.dtype, self.output_layout))
 
-    def __call__(self, batch, *, sample_ids=None, epoch=None, seed=None, out=None, layout=None, return_draws=False):
+    def __call__(
+        self,
+        batch,
+        *,
+        sample_ids=None,
+        epoch=None,
+        seed=None,
+        view=0,
+        views=1,
+        out=None,
+        layout=None,
+        return_draws=False,
+    ):
         """The images, augmented.
 
         batch           an array of images, one image, or a list of images of one kind
-        sample_ids      a whole number for each image (for one image: the number); None: the next ones
+        sample_ids      a whole number for each image (for one image: the number); None: the next ones. An array
+                        [N, 2] has each image's id and view
         epoch, seed     in place of the stage's
+        view            which view of the samples this is, from 0: a number, or one for each image
+        views           how many views to make; more than one: the result is a tuple of that many, views
+                        view * views, view * views + 1, ... of each sample
         out             where to write, and what the call returns: an array like `batch`, or one of the output's dtype
                         for a stage with `normalize` or `dtype`. `out=batch` works in place
         layout          in place of the stage's
         return_draws    return (images, draws) instead: for each image the list of its steps, as `motley draw` prints
                         them
         """
-        return self._run(batch, out, layout or self.layout, sample_ids, epoch, seed, return_draws)
+        if views == 1:
+            return self._run(batch, out, layout or self.layout, sample_ids, epoch, seed, view, return_draws)
+        whole("views", views, 1, 65536, "from 1")
+        if out is not None:
+            raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
+        sample_ids, view = split_views(sample_ids, view)
+        first, made = self.next_sample, []
+        for numbers in views_of_each(view, views):
+            self.next_sample = first  # counted samples are the same in each view
+            made.append(self._run(batch, None, layout or self.layout, sample_ids, epoch, seed, numbers, return_draws))
+        return tuple(made)
 
-    def apply_(self, batch, *, sample_ids=None, epoch=None, seed=None, layout=None, return_draws=False):
+    def apply_(self, batch, *, sample_ids=None, epoch=None, seed=None, view=0, layout=None, return_draws=False):
         """The same in place: the batch is overwritten, and returned."""
-        return self._run(batch, batch, layout or self.layout, sample_ids, epoch, seed, return_draws)
+        return self._run(batch, batch, layout or self.layout, sample_ids, epoch, seed, view, return_draws)
 
-    def draw(self, count=1, *, size=(224, 224), channels=3, sample_ids=None, epoch=None, seed=None):
+    def draw(self, count=1, *, size=(224, 224), channels=3, sample_ids=None, epoch=None, seed=None, view=0):
         """The draws of the next `count` samples (or of `sample_ids`) without any pixels; none of them is counted.
 
         size is (height, width); it matters to values that are relative to it, channels to fills."""
@@ -97,15 +129,21 @@ class Stage:
             sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
             count = len(sample_ids)
         samples = ffi.new("motley_samples *")
-        samples.seed, samples.epoch, samples.first, ids, keep = self._samples(count, sample_ids, epoch, seed)
-        samples.ids = cast("uint64_t *", ids)
+        samples.seed, epoch, samples.first, ids, _, views, _, keep = self._samples(
+            count, sample_ids, epoch, seed, view
+        )
+        samples.epoch, samples.ids = epoch_given(epoch), cast("uint64_t *", ids)
+        if views < 65536:
+            samples.view = views
+        else:
+            samples.views = cast("uint32_t *", views)
         drawn = draws.of(self.policy, samples, [(size[1], size[0])] * count, channels)
         del keep  # the ids lived until here
         return drawn
 
     def set_epoch(self, epoch):
         """Begins an epoch: counts samples from 0 again. Samples draw anew in each epoch."""
-        self.epoch, self.next_sample = epoch, 0
+        self.epoch, self.next_sample = epoch_given(epoch), 0
 
     def state_dict(self):
         """What a checkpoint needs so that samples are counted on as if the run had never stopped."""
@@ -114,19 +152,23 @@ class Stage:
     def load_state_dict(self, state):
         if set(state) != {"seed", "epoch", "next_sample"}:
             raise ArgumentError(f"the state has {', '.join(sorted(map(str, state)))}, want epoch, next_sample, seed")
-        self.seed, self.epoch, self.next_sample = _seed(state["seed"]), int(state["epoch"]), int(state["next_sample"])
+        self.seed, self.epoch, self.next_sample = seed_given(state["seed"]), int(state["epoch"]), int(state["next_sample"])
 
     def __repr__(self):
         return f"{type(self).__name__}(policy={self.policy.name}, seed={self.seed})"
 
     # ---- how a call goes ----
 
-    def _run(self, batch, out, layout, sample_ids, epoch, seed, return_draws):
+    def _run(self, batch, out, layout, sample_ids, epoch, seed, view, return_draws):
         kind, source, pixels = KINDS[type(batch)], None, None
-        if kind is not None and (out is None or out is batch):
-            pixels = kind.pointer(batch)
-        if pixels is not None:  # the same call on other pixels costs little
-            key = kind.key(batch, layout, self._flavour, out is batch)
+        try:
+            if kind is not None and (out is None or out is batch):
+                pixels = kind.pointer(batch)
+            if pixels is not None:  # the same call on other pixels costs little
+                key = kind.key(batch, layout, self._flavour, out is batch)
+        except (RuntimeError, NotImplementedError):  # a sparse or nested tensor has no strides
+            raise ArgumentError("the images are a sparse or nested tensor, want a dense one") from None
+        if pixels is not None:
             call = contexts.local.calls.get(key)
             if call is None:
                 call = self._keep(key, batch, out, layout)
@@ -136,13 +178,18 @@ class Stage:
             else:
                 result, written = out, pixels
         else:
-            source = images.images_of(batch, layout)
+            source = self._source(batch, layout)
+            if isinstance(source, images.Many) and len(source.by_channels()) > 1:
+                return self._run_by_channels(
+                    source.by_channels(), batch, out, layout, sample_ids, epoch, seed, view, return_draws
+                )
             target = self._target(source, batch, out, layout)
             call = Call(self, source, target)
             pixels, written, result = source.pointer, target.pointer, out
 
-        seed, epoch, first, ids, keep = self._samples(call.count, sample_ids, epoch, seed)
-        call.run(self.policy, pixels, written, seed, epoch, first, ids)
+        seed, epoch, first, ids, signed, views, seen, keep = self._samples(call.count, sample_ids, epoch, seed, view)
+        if call.run(self.policy, pixels, written, seed, epoch, first, ids, signed, views, seen):
+            self._repeats.warn()
         if sample_ids is None:
             self.next_sample += call.count
         if source is not None:
@@ -155,9 +202,40 @@ class Stage:
             return result, call.draws(self.policy)
         return result
 
+    @staticmethod
+    def _source(batch, layout):
+        for cls in {type(batch), *(map(type, batch) if isinstance(batch, (list, tuple)) else ())}:
+            images.refuse_followers(cls)
+        return images.images_of(batch, layout)
+
+    def _run_by_channels(self, groups, batch, out, layout, sample_ids, epoch, seed, view, return_draws):
+        """A list of images of different numbers of channels: a call for each number."""
+        if sample_ids is None:
+            sample_ids = range(self.next_sample, self.next_sample + len(batch))
+            seed = (self.seed if seed is None else seed_given(seed)) ^ process_key(self.rank)
+            self.next_sample += len(batch)
+        sample_ids, view = split_views(sample_ids, view)
+        sample_ids = list(sample_ids.tolist() if hasattr(sample_ids, "tolist") else sample_ids)
+        views = [view] * len(batch) if hasattr(view, "__index__") else list(view)
+        if not len(sample_ids) == len(views) == len(batch):
+            raise ArgumentError(
+                f"sample_ids and view have {len(sample_ids)} and {len(views)} numbers, there are {len(batch)} images"
+            )
+        made, drawn = list(batch), [None] * len(batch)
+        for group in groups:
+            part = [batch[i] for i in group]
+            to = None if out is None else part if out is batch else [out[i] for i in group]
+            images_, draws_ = self._run(
+                part, to, layout, [sample_ids[i] for i in group], epoch, seed, [views[i] for i in group], True
+            )
+            for i, image, steps in zip(group, images_, draws_):
+                made[i], drawn[i] = image, steps
+        result = tuple(made) if isinstance(batch, tuple) and out is None else made if out is None else out
+        return (result, drawn) if return_draws else result
+
     def _keep(self, key, batch, out, layout):
         """A call on arrays like `batch`, kept for that key without these pixels."""
-        source = images.images_of(batch, layout)
+        source = self._source(batch, layout)
         target = self._target(source, batch, out, layout)
         call = Call(self, source, target)
         call.finish = source.finish_for()
@@ -169,24 +247,33 @@ class Stage:
         calls[key] = call
         return call
 
-    def _samples(self, count, sample_ids, epoch, seed):
-        """seed, epoch, first id, address of ids (0: counted from the first), what holds these until the call is done"""
-        seed = self.seed if seed is None else _seed(seed)
+    def _samples(self, count, sample_ids, epoch, seed, view):
+        """What Call.run takes of the samples, in its order, and what holds ids and views until it is done."""
+        keep, views = None, 0
+        if view.__class__ is not int or view:
+            keep, views = views_of(view, count)
         if epoch is None:
             epoch = self.epoch
         if sample_ids is None:
-            return seed ^ process_key(self.rank), epoch, self.next_sample, 0, None
-        if KINDS[type(sample_ids)] is None or sample_ids.ndim == 0:  # no array of several
-            if hasattr(sample_ids, "ndim") and sample_ids.ndim == 0:
-                sample_ids = int(sample_ids)
-            if isinstance(sample_ids, int):
-                if count != 1:
-                    raise ArgumentError(
-                        f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each"
-                    )
-                return seed, epoch, sample_ids, 0, None
-        keep, ids = ids_of(sample_ids, count)
-        return seed, epoch, 0, ids, keep
+            seed = (self.seed if seed is None else seed_given(seed)) ^ process_key(self.rank)
+            return seed, epoch, self.next_sample, 0, 0, views, NULL, keep
+        seen = NULL
+        if seed is None:
+            seed, seen = self.seed, self._repeats.seen
+        else:
+            seed = seed_given(seed)
+        one = hasattr(sample_ids, "__index__") if KINDS[type(sample_ids)] is None else sample_ids.ndim == 0
+        if not one and getattr(sample_ids, "ndim", 1) == 2:
+            sample_ids, view = split_views(sample_ids, view)
+            keep, views = views_of(view, count)
+        elif one:
+            if count != 1:
+                raise ArgumentError(
+                    f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each"
+                )
+            return seed, epoch, int(sample_ids), 0, 0, views, seen, keep
+        held, ids, signed = ids_of(sample_ids, count)
+        return seed, epoch, 0, ids, signed, views, seen, (held, keep)
 
     def _target(self, source, batch, out, layout):
         """What to write to."""
@@ -265,17 +352,24 @@ class Call:
         elif target is not source:
             target.describe(c.dst)
 
-    def run(self, policy, pixels, written, seed, epoch, first, ids):
-        """Does or queues the work. pixels, written: addresses. seed, epoch, first, ids: as `_samples` gives them."""
+    def run(self, policy, pixels, written, seed, epoch, first, ids, ids_signed, views, seen):
+        """Does or queues the work. pixels, written: addresses; the rest: run_call's (see call.h). True: `seen` says that
+        samples come again."""
         if policy.custom_ops:
             contexts.local.caller = self.caller
         try:
-            status = lib.run_call(self.c, policy._handle, pixels, written, self.stream(), seed, epoch, first, ids)
-        except OverflowError:
-            raise ArgumentError(
-                f"epoch is {epoch} and the first sample {first}, want 0 to 2^30 - 1 and 0 to 2^64 - 1"
-            ) from None
+            status = lib.run_call(
+                self.c, policy._handle, pixels, written, self.stream(), seed, epoch, first, ids, ids_signed, views, seen
+            )
+        except (OverflowError, TypeError):
+            epoch_given(epoch)
+            whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
+            raise
         if status:
+            if status == lib.CALL_REPEATS:
+                return True
+            if status == lib.CALL_NEGATIVE_ID:
+                raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
             raised, contexts.local.raised = contexts.local.raised, None
             if raised is not None:
                 raise raised
@@ -334,12 +428,6 @@ class AutoAugment(Stage):
 # ---- numbers ----
 
 
-def _seed(seed):
-    if not isinstance(seed, int):
-        seed = seed.__index__()
-    return seed & 0xFFFFFFFFFFFFFFFF
-
-
 def _place(device):
     return "the CPU" if device is None else f"CUDA device {device}"
 
@@ -350,18 +438,21 @@ def _one_of(name, value, wanted):
     return value
 
 
-def _per_channel(name, numbers):
-    numbers = tuple(float(n) for n in (numbers if hasattr(numbers, "__len__") else [numbers]))
-    if not 1 <= len(numbers) <= 4:
-        raise ArgumentError(f"normalize: {name} has {len(numbers)} numbers, want 1 to 4")
-    return numbers
+def _normalize_given(normalize):
+    """mean, std."""
+    if normalize is None:
+        return None, None
+    if isinstance(normalize, str) or not hasattr(normalize, "__len__") or len(normalize) != 2:
+        raise ArgumentError(f"normalize is {normalize!r}, want (mean, std), each a number or one for each channel")
+    return mean_given(normalize[0], "normalize's mean"), std_given(normalize[1], "normalize's std")
 
 
 def ids_of(sample_ids, count):
-    """What holds `count` ids, and their address, of a list, range, array or tensor of whole numbers."""
+    """What holds `count` ids, their address and whether they are signed, of a list, range, array or tensor of whole
+    numbers."""
     kind = KINDS[type(sample_ids)]
     if kind is not None and kind.holds(sample_ids, count, "int64", "uint64"):
-        return sample_ids, kind.pointer(sample_ids)
+        return sample_ids, kind.pointer(sample_ids), name_of(sample_ids.dtype) == "int64"
     if hasattr(sample_ids, "tolist"):
         sample_ids = sample_ids.tolist()
     try:
@@ -370,27 +461,35 @@ def ids_of(sample_ids, count):
         raise ArgumentError(f"sample_ids: {wrong}; want whole numbers from 0 to 2^64 - 1") from None
     if len(ids) != count:
         raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {count} images")
-    return ids, images.address(ids)
+    return ids, images.address(ids), False
 
 
-# ---- processes ----
+def split_views(sample_ids, view):
+    """ids, views: of an array [N, 2] its columns."""
+    if getattr(sample_ids, "ndim", 1) != 2:
+        return sample_ids, view
+    if sample_ids.shape[1] != 2:
+        raise ArgumentError(f"sample_ids has shape {tuple(sample_ids.shape)}, want [N], or [N, 2]: an id and a view each")
+    columns = sample_ids.tolist()
+    return [id for id, _ in columns], [view for _, view in columns]
 
 
-def mixed(text):
-    """64 bits out of a text: FNV-1a, then scattered."""
-    h = 0xCBF29CE484222325
-    for byte in text.encode():
-        h = (h ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
-    h = (h ^ h >> 31) * 0x7FB5D329728EA185 & 0xFFFFFFFFFFFFFFFF
-    return h ^ h >> 27
+def views_of(view, count):
+    """What holds `count` views, and their address; or None and the view of all images."""
+    if hasattr(view, "__index__") and getattr(view, "ndim", 0) == 0:
+        return None, view_given(view)
+    if not hasattr(view, "__len__"):
+        view_given(view)
+    numbers = [view_given(v) for v in (view.tolist() if hasattr(view, "tolist") else view)]
+    if len(numbers) != count:
+        raise ArgumentError(f"view has {len(numbers)} numbers, there are {count} images")
+    held = ffi.new("uint32_t[]", numbers)
+    return held, images.address(held)
 
 
-@functools.lru_cache(maxsize=None)
-def process_key(rank):
-    """What the seed of samples without ids is mixed with; 0 in a process that is alone."""
-    name = contexts.process_name()
-    return mixed(f"{name} {rank}") if name or rank else 0
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=process_key.cache_clear)
+def views_of_each(view, views):
+    """For each of several views of samples, what `view` becomes."""
+    if hasattr(view, "__index__") and getattr(view, "ndim", 0) == 0:
+        return [view_given(view) * views + k for k in range(views)]
+    numbers = view.tolist() if hasattr(view, "tolist") else list(view)
+    return [[v * views + k for v in numbers] for k in range(views)]

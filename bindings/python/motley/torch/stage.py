@@ -9,9 +9,15 @@ import motley
 from motley import contexts
 from motley._core import ffi
 from motley.adapters import policy_of
-from motley.images import images_of
-from motley.stage import Call, ids_of, process_key
+from motley.arrays import Torch
+from motley.checks import epoch_given, mean_given, rank_given, seed_given, std_given, view_given, whole
+from motley.epochs import Repeats
+from motley.images import PASS_BYTES, images_of, refuse_followers
+from motley.processes import Lineage, process_key
+from motley.stage import Call, ids_of
 
+_FORMATS = torch.contiguous_format, torch.channels_last, torch.preserve_format
+_is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
 _DTYPES = torch.uint8, torch.float32, torch.float16, torch.bfloat16
 _NO_AUGMENTATION = "motley: 1\nname: none\nbranches: [identity]\n"
 
@@ -25,7 +31,8 @@ _policy = functools.lru_cache(maxsize=64)(motley.Policy)  # by its text, which i
 
 
 def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Tensor], policy: str, seed: int,
-             rank: int, dtype: torch.dtype, channels_last: bool, mean: List[float], std: List[float]) -> torch.Tensor:
+             rank: Optional[int], dtype: torch.dtype, channels_last: bool, mean: List[float], std: List[float],
+             view: int = 0, views: Optional[torch.Tensor] = None) -> torch.Tensor:
     out = _empty(images, dtype, channels_last)
     key = ("motley.torch", images.shape, images.stride(), images.device, dtype, channels_last, *mean, *std)
     calls = contexts.local.calls
@@ -41,10 +48,11 @@ def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Te
     else:
         epoch, first = counter.tolist()
     if ids is None:
-        keep, address, seed = None, 0, seed ^ process_key(rank)
+        keep, address, signed, seed = None, 0, False, seed ^ process_key(rank)
     else:
-        keep, address = ids_of(ids, len(images))
-    call.run(_policy(policy), images.data_ptr(), out.data_ptr(), seed & 0xFFFFFFFFFFFFFFFF, epoch, first, address)
+        keep, address, signed = ids_of(ids, len(images))
+    call.run(_policy(policy), images.data_ptr(), out.data_ptr(), seed & 0xFFFFFFFFFFFFFFFF, epoch, first, address, signed,
+             view if views is None else views.data_ptr(), ffi.NULL)
     del keep  # the ids lived until here
     return out
 
@@ -53,8 +61,20 @@ if hasattr(torch.library, "custom_op"):  # torch 2.4 and later: an operator that
     _augment = torch.library.custom_op("motley::augment", _augment, mutates_args=())
 
     @_augment.register_fake
-    def _(images, counter, ids, policy, seed, rank, dtype, channels_last, mean, std):
+    def _(images, counter, ids, policy, seed, rank, dtype, channels_last, mean, std, view=0, views=None):
         return _empty(images, dtype, channels_last)
+
+
+def _id_and_view(ids):
+    if ids.shape[1] != 2:
+        raise motley.ArgumentError(f"sample_ids has shape {tuple(ids.shape)}, want [N], or [N, 2]: an id and a view each")
+    return ids[:, 0].contiguous(), ids[:, 1].contiguous()
+
+
+def _like(out, images):
+    """`out` as what the images were: a tv_tensors.Image stays one."""
+    finish = None if type(images) is torch.Tensor else Torch.finish_for(type(images))
+    return finish(out, images) if finish else out
 
 
 class Stage(torch.nn.Module):
@@ -67,17 +87,21 @@ class Stage(torch.nn.Module):
     memory_format  of the result: torch.contiguous_format, torch.channels_last, or torch.preserve_format
     layout         'nchw', or 'nhwc' when batches come as decoders write them; the result is [N, C, H, W] always
     seed, rank     as motley.Stage's
+    views          how many views of each image to make; more than one: in training the result is a tuple of them
 
-    In eval() mode nothing is augmented; normalising, casting and layout stay. The epoch and the number of the next
-    sample are a buffer: state_dict() has them. To torch.compile the stage is one operator."""
+    In eval() mode nothing is augmented, and there is one view; normalising, casting and layout stay. The epoch and the
+    number of the next sample are a buffer: state_dict() has them. To torch.compile the stage is one operator."""
 
     def __init__(self, policy, *, mean=None, std=None, dtype=torch.uint8, memory_format=torch.preserve_format,
-                 layout="nchw", seed=0, rank=0):
+                 layout="nchw", seed=0, rank=None, views=1):
         super().__init__()
         if layout not in ("nchw", "nhwc"):
             raise motley.ArgumentError(f"layout is {layout!r}, want 'nchw' or 'nhwc'")
         if (mean is None) != (std is None):
             raise motley.ArgumentError(f"mean is {mean} and std is {std}, want both or neither")
+        if memory_format not in _FORMATS:
+            raise motley.ArgumentError(f'memory_format is {memory_format!r}, want one of '
+                                       f'{", ".join(map(str, _FORMATS))}')
         if dtype not in _DTYPES:
             raise motley.ArgumentError(f'dtype is {dtype}, want one of {", ".join(map(str, _DTYPES))}')
         if dtype == torch.uint8 and mean is not None:
@@ -85,9 +109,11 @@ class Stage(torch.nn.Module):
                                        "or bfloat16")
         self.policy = policy_of(policy)
         self._text = {True: self.policy.show(), False: _NO_AUGMENTATION}
-        self.mean, self.std = ([] if v is None else [float(x) for x in v] for v in (mean, std))
+        self.mean, self.std = ([], []) if mean is None else (list(mean_given(mean)), list(std_given(std)))
         self.dtype, self.memory_format, self.layout = dtype, memory_format, layout
-        self.seed, self.rank = (seed + (1 << 63)) % (1 << 64) - (1 << 63), rank  # an operator takes signed numbers
+        self.seed = (seed_given(seed) + (1 << 63)) % (1 << 64) - (1 << 63)  # an operator takes signed numbers
+        self.rank, self.views = rank_given(rank), whole("views", views, 1, 65536, "from 1")
+        self._begun, self._repeats, self._lineage = False, Repeats(motley.Stage.ADVICE), Lineage()
         # [epoch, next sample], in shared memory so that a loader's workers see the epoch change, persistent ones too.
         self.register_buffer("counter", torch.zeros(2, dtype=torch.int64).share_memory_())
 
@@ -98,25 +124,73 @@ class Stage(torch.nn.Module):
 
     def set_epoch(self, epoch):
         """Begins an epoch: counts samples from 0 again."""
-        self.counter.copy_(torch.tensor([epoch, 0]))
+        self.counter.copy_(torch.tensor([epoch_given(epoch), 0]))
+        self._begun = False
+        self._repeats.forget()
 
-    def forward(self, images, sample_ids=None):
-        """images: [N, C, H, W] or [C, H, W], uint8. sample_ids: an int64 tensor [N] on the CPU, or None: the next."""
-        if images.dtype != torch.uint8 or images.dim() not in (3, 4):
-            raise motley.ArgumentError(f"images are {images.dtype} of shape {tuple(images.shape)}, want torch.uint8, "
-                                       f"{self.layout.upper()} or one image")
-        batch = images if images.dim() == 4 else images.unsqueeze(0)
-        if self.layout == "nhwc":
-            batch = batch.permute(0, 3, 1, 2)
+    def begin_pass(self):
+        """A pass over the data begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
+        if self._begun:
+            self.set_epoch(self.epoch + 1)
+        self._begun = True
+
+    def forward(self, images, sample_ids=None, view=0):
+        """images       [N, C, H, W] or [C, H, W], uint8
+        sample_ids   an int64 tensor [N] on the CPU, or [N, 2] with each image's view beside its id; None: the next
+        view         which view of the samples this is: a number, or an int64 tensor [N] on the CPU"""
+        batch = self._batch_of(images)
         counter = self.counter.to(images.device)
         channels_last = self.memory_format == torch.channels_last or (
             self.memory_format == torch.preserve_format and batch.stride(1) == 1 and batch.shape[1] > 1)
-        out = _augment(batch, counter, sample_ids, self._text[self.training], self.seed, self.rank, self.dtype,
-                       channels_last, self.mean, self.std)
+        if sample_ids is not None and not isinstance(sample_ids, torch.Tensor):
+            sample_ids = torch.tensor([sample_ids] if isinstance(sample_ids, int) else list(sample_ids))
+        if sample_ids is not None and sample_ids.dim() == 2:
+            sample_ids, view = _id_and_view(sample_ids)
+        number, numbers = (0, view.to(torch.int32)) if isinstance(view, torch.Tensor) else (view_given(view), None)
+        if sample_ids is not None and self.training and not _is_compiling():
+            self._note(sample_ids, number, numbers)
+        views = self.views if self.training else 1
+        made = []
+        for k in range(views):
+            out = _augment(batch, counter, sample_ids, self._text[self.training], self.seed, self.rank, self.dtype,
+                           channels_last, self.mean, self.std, number * views + k,
+                           None if numbers is None else numbers * views + k)
+            made.append(_like(out if images.dim() == 4 else out.squeeze(0), images))
         if sample_ids is None and self.training:
             self.counter[1] += batch.shape[0]
-        return out if images.dim() == 4 else out.squeeze(0)
+        return made[0] if views == 1 else tuple(made)
+
+    def _batch_of(self, images):
+        """The images as a plain tensor [N, C, H, W]."""
+        if not isinstance(images, torch.Tensor):
+            raise motley.ArgumentError(
+                f"images are a {type(images).__module__}.{type(images).__qualname__}, want a torch.uint8 tensor, "
+                f"{self.layout.upper()} or one image; motley.Stage takes PIL images, arrays and lists of images")
+        if type(images) is not torch.Tensor:
+            refuse_followers(type(images))
+            images = images.as_subclass(torch.Tensor)
+        if images.layout != torch.strided or images.is_nested:
+            raise motley.ArgumentError("images are a sparse or nested tensor, want a dense one")
+        if images.dtype != torch.uint8 or images.dim() not in (3, 4):
+            hint = f": {PASS_BYTES}" if images.is_floating_point() else ""
+            raise motley.ArgumentError(f"images are {images.dtype} of shape {tuple(images.shape)}, want torch.uint8, "
+                                       f"{self.layout.upper()} or one image{hint}")
+        batch = images if images.dim() == 4 else images.unsqueeze(0)
+        return batch.permute(0, 3, 1, 2) if self.layout == "nhwc" else batch
+
+    def _note(self, ids, view, views):
+        """Warns when the samples of an epoch come again."""
+        repeats = self._repeats
+        if not repeats.seen or ids.is_cuda or ids.dtype != torch.int64:
+            return
+        counter = self.counter
+        if counter.is_cuda:  # to ask for the epoch would be to wait: set_epoch() forgets what came before it
+            epoch = 0
+        else:
+            epoch = ffi.cast("int64_t *", counter.data_ptr())[0]
+        ids = ids.contiguous()
+        repeats.note(self.seed, epoch, len(ids), ids.data_ptr(), view if views is None else views.data_ptr())
 
     def extra_repr(self):
         return (f"{self.policy.name}, mean={self.mean}, std={self.std}, dtype={self.dtype}, "
-                f"memory_format={self.memory_format}, layout={self.layout}, seed={self.seed}, rank={self.rank}")
+                f"memory_format={self.memory_format}, layout={self.layout}, seed={self.seed}, rank={self.rank}, views={self.views}")

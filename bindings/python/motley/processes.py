@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sets this process apart from others that draw with the same seed: its rank among those of a distributed run, and
+its place among a loader's workers."""
+
+import multiprocessing.context
+import os
+import sys
+
+from . import contexts
+
+# Launchers' names for a process's rank: torchrun (also Accelerate, DeepSpeed, Ray Train), Open MPI, PMIx, MPICH and
+# Intel MPI, MVAPICH, Slurm, Flux.
+LAUNCHERS = (
+    "RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "SLURM_PROCID",
+    "FLUX_TASK_RANK",
+)
+
+_parents_rank = None  # of the process that spawned this one, when it had one
+_keys = {}  # a rank that was given, or None -> process_key
+_settled = False  # whether _keys[None] is of the process group's rank
+
+
+def mixed(text):
+    """64 bits out of a text: FNV-1a, then scattered."""
+    h = 0xCBF29CE484222325
+    for byte in text.encode():
+        h = (h ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    h = (h ^ h >> 31) * 0x7FB5D329728EA185 & 0xFFFFFFFFFFFFFFFF
+    return h ^ h >> 27
+
+
+def _group_is_there():
+    """Whether torch.distributed has a process group. Asked in every call without ids, so it replaces itself."""
+    global _group_is_there
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available():
+        return False
+    _group_is_there = distributed.is_initialized
+    return _group_is_there()
+
+
+def _number(name):
+    text = os.environ.get(name, "")
+    return int(text) if text.isdecimal() else None
+
+
+def rank_of_run():
+    """This process's rank: torch.distributed's, else that of the process that spawned this one, else the launcher's;
+    0 where nothing says. It is looked up when something is drawn, as process groups begin later than stages do."""
+    if _group_is_there():
+        return sys.modules["torch.distributed"].get_rank()
+    if _parents_rank is not None:
+        return _parents_rank
+    for name in LAUNCHERS:
+        rank = _number(name)
+        if rank is not None:
+            return rank
+    node = _number("NODE_RANK") or _number("GROUP_RANK") or 0  # Lightning's own launcher says no more
+    return node << 16 | (_number("LOCAL_RANK") or 0)
+
+
+def process_key(rank):
+    """What the seed of samples without ids is mixed with; 0 in a process that is alone. rank: None to look it up."""
+    key = _keys.get(rank)
+    if key is not None and (rank is not None or _settled or not _group_is_there()):
+        return key
+    return _find_key(rank)
+
+
+def _find_key(rank):
+    global _settled
+    if rank is None:
+        _settled = _group_is_there()
+    name = contexts.process_name()
+    number = rank_of_run() if rank is None else rank
+    key = _keys[rank] = mixed(f"{name} {number}") if name or number else 0
+    return key
+
+
+def rank_key():
+    """What sets a rank's draws apart where its processes already draw apart; 0 in rank 0."""
+    rank = rank_of_run()
+    return mixed(f" {rank}") if rank else 0
+
+
+class Lineage:
+    """Tells a spawned process its parent's rank, when it is pickled among what that process is given."""
+
+    def __reduce__(self):
+        spawning = multiprocessing.context.get_spawning_popen() is not None
+        return _inherit, (rank_of_run() if spawning else None,)
+
+
+def _inherit(rank):
+    global _parents_rank
+    if rank is not None:
+        _parents_rank = rank
+        _keys.clear()
+    return Lineage()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_keys.clear)

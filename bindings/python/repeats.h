@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notices when samples of an epoch are drawn again, alike: a sample of the (id, view) that came, at most REPEATS_HELD of
+ * them whatever the data set's size. Which ones are held follows from their hash, so that a second pass meets those of
+ * the first in any order. Read by CFFI as it stands. */
+#define REPEATS_HELD 512
+
+typedef struct repeats {
+    uint64_t seed, mask; /* held are those whose hash has none of the mask's bits */
+    uint32_t epoch, held, again;
+    uint8_t busy;        /* with another thread's samples: this one's are let go by */
+    uint64_t repeated;   /* an id that came again */
+    uint64_t slot[1024]; /* hashes, 0 where there is none */
+} repeats;
+
+static int repeats_add(repeats *r, uint64_t hash)
+{
+    uint32_t at = (uint32_t)(hash >> 54);
+    for (; r->slot[at]; at = (at + 1) % 1024)
+        if (r->slot[at] == hash)
+            return 0;
+    r->slot[at] = hash;
+    r->held++;
+    return 1;
+}
+
+static void repeats_thin_out(repeats *r)
+{
+    uint64_t old[1024];
+    memcpy(old, r->slot, sizeof old);
+    memset(r->slot, 0, sizeof r->slot);
+    r->mask = r->mask << 1 | 1;
+    r->held = 0;
+    r->again /= 2;
+    for (int i = 0; i < 1024; i++)
+        if (old[i] && !(old[i] & r->mask))
+            repeats_add(r, old[i]);
+}
+
+/* Notes `count` samples. 1: as many as a quarter of what is held have come again. */
+static int repeats_note(repeats *r, const motley_samples *samples, size_t count)
+{
+    if (__atomic_exchange_n(&r->busy, 1, __ATOMIC_ACQUIRE))
+        return 0;
+    if (samples->seed != r->seed || samples->epoch != r->epoch) {
+        memset(r->slot, 0, sizeof r->slot);
+        r->mask = r->held = r->again = 0;
+        r->seed = samples->seed;
+        r->epoch = samples->epoch;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t id = samples->ids ? samples->ids[i] : samples->first + i;
+        const uint32_t v = samples->views ? samples->views[i] : samples->view;
+        uint64_t hash = (id + v * UINT64_C(0xD1B54A32D192ED03) + 1) * UINT64_C(0x9E3779B97F4A7C15);
+        hash = (hash ^ hash >> 32) * UINT64_C(0xD6E8FEB86659FD93);
+        if (hash & r->mask)
+            continue;
+        if (!repeats_add(r, hash)) {
+            r->again++;
+            r->repeated = id;
+        } else if (r->held > REPEATS_HELD) {
+            repeats_thin_out(r);
+        }
+    }
+    const int repeated = r->again > 0 && r->again * 4 >= r->held;
+    __atomic_store_n(&r->busy, 0, __ATOMIC_RELEASE);
+    return repeated;
+}

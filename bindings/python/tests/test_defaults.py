@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to those who say nothing: ranks and epochs differ, samples that come again are noticed, views draw for
+themselves, and what cannot be meant is refused in the caller's words."""
+
+import copy
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import motley
+from motley.epochs import Epoch, RepeatedSamples
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+
+def pictures(count=64, seed=1):
+    return np.random.default_rng(seed).integers(0, 256, (count, 8, 9, 3), np.uint8)
+
+
+def repeats(call):
+    """How often `call` warns of samples that come again."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return sum(issubclass(w.category, RepeatedSamples) for w in caught)
+
+
+# ---- ranks ----
+
+DRAWS = """
+import json, motley
+print(json.dumps(motley.TrivialAugmentWide(**{}).draw(32)))
+"""
+
+
+def draws_of(environment, **options):
+    clean = {k: v for k, v in os.environ.items() if "RANK" not in k and "PROCID" not in k}
+    return subprocess.run([sys.executable, "-c", DRAWS.format(options)], env={**clean, **environment}, check=True,
+                          capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("name", ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"])
+def test_the_launchers_rank_sets_draws_apart(name):
+    alone, first, second = draws_of({}), draws_of({name: "0"}), draws_of({name: "1"})
+    assert alone == first != second == draws_of({}, rank=1)
+    assert draws_of({name: "1"}, rank=0) == alone  # what the caller says counts
+    assert draws_of({name: "captain"}) == alone
+
+
+def test_nodes_of_lightnings_launcher_differ():
+    ranks = [draws_of({"NODE_RANK": node, "LOCAL_RANK": local}) for node in "01" for local in "01"]
+    assert len(set(ranks)) == 4
+
+
+def in_child(stage, queue):
+    queue.put(stage.draw(32))
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+def test_children_of_ranks_differ(start, monkeypatch):
+    context, seen = multiprocessing.get_context(start), []
+    for rank in "01":
+        monkeypatch.setenv("RANK", rank)
+        queue, stage = context.Queue(), motley.TrivialAugmentWide()
+        child = context.Process(target=in_child, args=(stage, queue), name="a child")
+        child.start()
+        seen.append(queue.get(timeout=60))
+        child.join()
+    assert seen[0] != seen[1]
+
+
+# ---- samples that come again ----
+
+@pytest.mark.parametrize("kind", ["one by one", "list", "array", "shuffled", "large"])
+def test_an_epoch_that_stands_still_is_noticed_once(kind):
+    stage, x = motley.RandAugment(), pictures()
+    count = 20000 if kind == "large" else 64
+    small = np.zeros((count, 1, 1, 3), np.uint8)
+
+    def read(order):
+        if kind == "one by one":
+            for i in order:
+                stage(x[i], sample_ids=int(i))
+        elif kind == "list":
+            for k in range(0, count, 8):
+                stage(x[k:k + 8], sample_ids=list(order[k:k + 8]))
+        else:
+            for k in range(0, count, 100):
+                stage(small[k:k + 100], sample_ids=np.ascontiguousarray(order[k:k + 100]))
+    orders = [np.random.default_rng(epoch).permutation(count) for epoch in range(4)]
+    orders = orders if kind in ("shuffled", "large") else [np.arange(count)] * 4
+    assert repeats(lambda: read(orders[0])) == 0
+    stage.set_epoch(1)
+    assert repeats(lambda: read(orders[1])) == 0
+    with pytest.warns(RepeatedSamples, match=r"sample \d+ came again in one epoch.*call set_epoch\(\)"):
+        read(orders[2])
+    assert repeats(lambda: read(orders[3])) == 0  # said once
+
+
+def test_repeats_that_are_meant_are_not_told():
+    stage, x = motley.RandAugment(), pictures(4)
+    assert repeats(lambda: [stage(x, sample_ids=range(4), epoch=e) for e in range(9)]) == 0
+    assert repeats(lambda: [stage(x, sample_ids=range(4), seed=s) for s in (1, 1)]) == 0
+    assert repeats(lambda: [stage(x, sample_ids=range(4), view=v) for v in range(9)]) == 0
+    assert repeats(lambda: [stage(x) for _ in range(9)]) == 0
+    for again in (copy.deepcopy(stage), pickle.loads(pickle.dumps(stage))):
+        assert repeats(lambda: again(x, sample_ids=range(4))) == 0
+        assert repeats(lambda: again(x, sample_ids=range(4))) == 1
+
+
+def test_a_few_samples_that_come_again_are_not_an_epoch():
+    stage, small = motley.RandAugment(), np.zeros((1000, 1, 1, 3), np.uint8)
+    ids = np.concatenate([np.arange(900), np.arange(100)])  # as a sampler fills up the last rank's share
+    assert repeats(lambda: stage(small, sample_ids=ids)) == 0
+
+
+# ---- epochs that workers see ----
+
+def read_epoch(epoch, queue, go):
+    go.wait(60)
+    queue.put(int(epoch))
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+def test_children_see_the_epoch_change(start):
+    context, epoch = multiprocessing.get_context(start), Epoch()
+    queue, go = context.Queue(), context.Event()
+    child = context.Process(target=read_epoch, args=(epoch, queue, go))
+    child.start()
+    epoch.set(7)
+    go.set()
+    assert queue.get(timeout=60) == 7
+    child.join()
+    assert int(copy.deepcopy(epoch)) == int(pickle.loads(pickle.dumps(epoch))) == 7
+
+
+def test_passes_count():
+    epoch = Epoch()
+    seen = []
+    for _ in range(3):
+        epoch.begin_pass()
+        seen.append(int(epoch))
+    epoch.set(9)
+    for _ in range(2):
+        epoch.begin_pass()
+        seen.append(int(epoch))
+    assert seen == [0, 1, 2, 9, 10]
+
+
+# ---- views ----
+
+def test_views_draw_for_themselves():
+    stage, x = motley.TrivialAugmentWide(seed=5), pictures()
+    ids = np.arange(64)
+    first, second = stage(x, sample_ids=ids), stage(x, sample_ids=ids, view=1)
+    assert np.array_equal(first, stage(x, sample_ids=ids, view=0))
+    same = sum(map(np.array_equal, first, second))
+    assert same < 12
+    mixed = stage(x, sample_ids=ids, view=ids % 2)
+    assert np.array_equal(mixed[::2], first[::2]) and np.array_equal(mixed[1::2], second[1::2])
+    forms = [list(ids % 2), tuple(ids % 2), (ids % 2).astype(np.uint8)]
+    forms += [torch.from_numpy(ids % 2)] if torch else []
+    for form in forms:
+        assert np.array_equal(stage(x, sample_ids=ids, view=form), mixed)
+    assert np.array_equal(stage(x, sample_ids=np.stack([ids, ids % 2], 1)), mixed)
+    assert np.array_equal(stage.apply_(x.copy(), sample_ids=ids, view=ids % 2), mixed)
+    assert stage.draw(sample_ids=ids, view=1) != stage.draw(sample_ids=ids)
+    assert stage.draw(sample_ids=ids, view=ids % 2)[1::2] == stage.draw(sample_ids=ids, view=1)[1::2]
+
+
+def test_several_views_at_once():
+    stage, x = motley.TrivialAugmentWide(seed=5), pictures()
+    two = stage(x, sample_ids=range(64), views=2)
+    assert isinstance(two, tuple)
+    assert all(np.array_equal(made, stage(x, sample_ids=range(64), view=v)) for v, made in enumerate(two))
+    three = stage(x, sample_ids=range(64), view=4, views=3)  # the reading numbered 4 makes views 12, 13, 14
+    assert all(np.array_equal(made, stage(x, sample_ids=range(64), view=v)) for v, made in zip((12, 13, 14), three))
+    counted = motley.TrivialAugmentWide(seed=5)
+    assert all(map(np.array_equal, counted(x, views=2), two)) and counted.next_sample == 64
+    with pytest.raises(motley.ArgumentError, match="out is given, but views is 2"):
+        stage(x, views=2, out=x)
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"view": -1}, "view is -1, want a whole number from 0 to 65535"),
+    ({"view": 65536}, "view is 65536, want"),
+    ({"view": 1.5}, "view is 1.5, want"),
+    ({"view": [0] * 63}, "view has 63 numbers, there are 64 images"),
+    ({"view": [0] * 63 + [70000]}, "view is 70000, want"),
+    ({"views": 0}, "views is 0, want a whole number from 1"),
+    ({"sample_ids": np.zeros((64, 3), int)}, r"sample_ids has shape \(64, 3\), want \[N\], or \[N, 2\]"),
+    ({"sample_ids": np.arange(-1, 63)}, "sample_ids has a negative number"),
+    ({"epoch": 1.5}, "epoch is 1.5, want a whole number from 0 to 2\\^30 - 1"),
+    ({"epoch": 2**31}, "epoch is 2147483648, want"),
+    ({"seed": "7"}, "seed is '7', want a whole number from 0 to 2\\^64 - 1")])
+def test_wrong_samples_are_told(arguments, message):
+    with pytest.raises(motley.ArgumentError, match=message):
+        motley.RandAugment()(pictures(), **{"sample_ids": range(64), **arguments})
+
+
+# ---- what cannot be meant ----
+
+@pytest.mark.parametrize("arguments, message", [
+    ({"seed": None}, "seed is None, want a whole number from 0 to 2\\^64 - 1"),
+    ({"seed": "7"}, "seed is '7', want"),
+    ({"seed": 1.5}, "seed is 1.5, want"),
+    ({"seed": 2**70}, "seed is 1180591620717411303424, want"),
+    ({"epoch": 1.5}, "epoch is 1.5, want"),
+    ({"rank": "0"}, "rank is '0', want a whole number from 0, or None"),
+    ({"rank": -1}, "rank is -1, want"),
+    ({"normalize": (0.485, 0.456, 0.406)}, r"normalize is \(0.485, 0.456, 0.406\), want \(mean, std\)"),
+    ({"normalize": 0.5}, r"normalize is 0.5, want \(mean, std\)"),
+    ({"normalize": ("a", "b")}, "normalize's mean is 'a', want a number"),
+    ({"normalize": (123.7, 58.4)}, "normalize's mean is 123.7, want numbers on the 0..1 scale"),
+    ({"normalize": (0.5, 58.4)}, "normalize's std is 58.4, want numbers above 0 on the 0..1 scale"),
+    ({"normalize": (0.5, (0.2, 0.0, 0.2))}, "normalize's std is .*, want numbers above 0")])
+def test_wrong_stages_are_told(arguments, message):
+    with pytest.raises(motley.ArgumentError, match=message):
+        motley.RandAugment(**arguments)
+
+
+def test_numbers_that_are_whole_are_taken():
+    for seed in (np.int64(7), np.uint8(7)):
+        assert motley.RandAugment(seed=seed).seed == 7
+    assert motley.RandAugment(seed=-1).seed == 2**64 - 1 == motley.RandAugment(seed=2**64 - 1).seed
+
+
+def test_images_that_are_none():
+    stage, x = motley.RandAugment(), pictures(4)
+    hint = r"want uint8: pass uint8, for example \(x \* 255\).round\(\).to\(torch.uint8\)"
+    with pytest.raises(motley.ArgumentError, match=hint):
+        stage(x / 255)
+    with pytest.raises(motley.ArgumentError, match=r"the images have shape \(4, 0, 9, 3\), 0 high and 9 wide: want pixels"):
+        stage(x[:, :0])
+    with pytest.raises(motley.ArgumentError, match="MaskedArray, whose mask would be lost"):
+        stage(np.ma.masked_array(x, x > 9))
+    if torch is not None:
+        with pytest.raises(motley.ArgumentError, match="a sparse or nested tensor, want a dense one"):
+            stage(torch.zeros(3, 4, 5, dtype=torch.uint8).to_sparse())
+
+
+@pytest.mark.parametrize("kind", ["Mask", "BoundingBoxes", "KeyPoints"])
+def test_what_follows_an_image_is_not_augmented_as_one(kind):
+    pytest.importorskip("torch")
+    tv_tensors = pytest.importorskip("torchvision.tv_tensors")
+    if not hasattr(tv_tensors, kind):
+        pytest.skip(f"this torchvision has no {kind}")
+    import motley.torch
+    data = torch.ones((1, 8, 8), dtype=torch.uint8)
+    made = {"Mask": lambda: tv_tensors.Mask(data),
+            "BoundingBoxes": lambda: tv_tensors.BoundingBoxes(data[0, :, :4], format="XYXY", canvas_size=(8, 8)),
+            "KeyPoints": lambda: tv_tensors.KeyPoints(data[..., :2], canvas_size=(8, 8))}[kind]()
+    for call in (motley.RandAugment(), motley.torch.Stage("rand_augment")):
+        for images in (made, [made]) if isinstance(call, motley.Stage) else (made,):
+            with pytest.raises(motley.ArgumentError, match=f"tv_tensors.{kind}, which is no picture"):
+                call(images)
+    image = tv_tensors.Image(data)
+    assert type(motley.RandAugment()(image)) is type(motley.torch.Stage("rand_augment")(image)) is tv_tensors.Image
