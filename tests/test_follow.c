@@ -520,3 +520,72 @@ Test(follow, wrong_boxes_and_points_are_refused)
     cr_expect_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, good, point, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect_eq(motley_steps_matrix(drawn.steps, 1, 0, 10, m, &error), MOTLEY_ERR_ARGUMENT);
 }
+
+/* ---- draws as JSON ---- */
+
+Test(follow, draws_come_back_from_json)
+{
+    const int32_t width = 200, height = 150;
+    size_t compared = 0;
+    for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
+        motley_policy *policy = builtin(p);
+        for (uint64_t id = 0; id < 300; id++)
+            for (int32_t channels = 1; channels <= 4; channels++) {
+                motley_step steps[64], read[64];
+                int32_t count, read_count;
+                uint64_t sample;
+                char *text;
+                motley_error error;
+                const motley_samples samples = { .epoch = 90, .first = UINT64_MAX - id };
+                cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, channels, steps, &count, NULL), MOTLEY_OK);
+                cr_assert_eq(motley_draw_json(policy, samples.first, steps, count, channels, &text, NULL), MOTLEY_OK);
+                cr_assert_eq(motley_draw_read(text, strlen(text), channels, &sample, read, 64, &read_count, &error),
+                             MOTLEY_OK, "%s: %s", text, error.message);
+                free(text);
+                cr_assert_eq(sample, samples.first);
+                cr_assert_eq(read_count, count);
+                for (int32_t s = 0; s < count; s++) {
+                    const int needs = motley_op_get(steps[s].op)->values_max > 0;
+                    cr_assert_eq(read[s].op, steps[s].op);
+                    cr_assert_eq(read[s].values_count, steps[s].values_count);
+                    cr_assert_arr_eq(read[s].values, steps[s].values, needs * sizeof steps[s].values);
+                    cr_assert_eq(read[s].interpolation, steps[s].interpolation);
+                    cr_assert_arr_eq(read[s].fill, steps[s].fill, (size_t)channels);
+                    compared++;
+                }
+            }
+        motley_policy_destroy(policy);
+    }
+    cr_expect_gt(compared, 30000);
+}
+
+static void json_fails(const char *text, const char *words)
+{
+    motley_step steps[2];
+    int32_t count;
+    uint64_t sample;
+    motley_error error;
+    cr_expect_eq(motley_draw_read(text, strlen(text), 3, &sample, steps, 2, &count, &error), MOTLEY_ERR_POLICY, "%s", text);
+    cr_expect(strstr(error.message, words), "%s: '%s' does not say '%s'", text, error.message, words);
+}
+
+Test(follow, wrong_json_is_refused)
+{
+    json_fails("[1]", "the draw is a list");
+    json_fails("{\"steps\": []}", "\"sample\" is missing");
+    json_fails("{\"sample\": -1, \"steps\": []}", "no id");
+    json_fails("{\"sample\": 99999999999999999999, \"steps\": []}", "no id");
+    json_fails("{\"sample\": 1}", "\"steps\" is missing");
+    json_fails("{\"sample\": 1, \"steps\": [{}]}", "has no \"op\"");
+    json_fails("{\"sample\": 1, \"steps\": [3]}", "a step is a value");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotat\", \"value\": 3}]}", "did you mean 'rotate'");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\"}]}", "has 0 values, want 1 to 1");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": \"x\"}]}", "want a number");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": [1, 2]}]}", "has 2 values");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"cutout\", \"value\": 1, \"center\": [1]}]}", "want 2");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"interpolation\": \"box\"}]}", "no filter");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1]}]}", "the image 3 channels");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1, 2, 256]}]}", "has 256");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\"}, {\"op\": \"invert\"}, {\"op\": \"invert\"}]}", "at most 2");
+    json_fails("{\"sample\": 1, \"steps\": [", "");
+}

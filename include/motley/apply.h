@@ -56,6 +56,15 @@ MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_s
 MOTLEY_API motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps,
                                           int32_t count, int32_t channels, char **text, motley_error *error);
 
+/** Reads what motley_draw_json wrote: one JSON object. Keys that it does not know, such as a file's name, are left alone.
+ *
+ *  Shapes   json: `length` bytes. steps: [max_steps], for motley_replay and motley/follow.h. channels: of the image, as many
+ *           numbers as a fill has to have. Custom ops are unknown here.
+ *  Errors   POLICY: not such an object, an unknown op, values that it does not take, more steps than max_steps; with line
+ *           and column. MEMORY. */
+MOTLEY_API motley_status motley_draw_read(const char *json, size_t length, int32_t channels, uint64_t *sample,
+                                          motley_step *steps, size_t max_steps, int32_t *count, motley_error *error);
+
 /** The optional last step, fused into the final write: out = (u8 / 255 - mean[c]) / std[c], cast and laid out.
  *  Each operation is rounded to binary32, then the result to the nearest of the output's type, ties to even: the same
  *  bits on every backend. A U8 output takes the bytes as they are. It shares no memory with src or dst, or is, as U8,

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* motley_draw_read: what motley_draw_json wrote, read back. */
+#include "augmentations/table.h"
+#include "base/error.h"
+#include "base/number.h"
+#include "motley/apply.h"
+#include "policies/policy.h"
+#include "policies/yaml.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct reader {
+    mot_yaml_tree tree;
+    int32_t channels;
+} reader;
+
+#define PROBLEM(r, node, ...) mot_yaml_problem(&(r)->tree, (node)->offset, __VA_ARGS__)
+
+static const char *const kind_names[] = { "a value", "a list", "an object" };
+
+static const mot_yaml *get(const reader *r, const mot_yaml *map, const char *key)
+{
+    for (const mot_yaml *k = mot_yaml_child(&r->tree, map), *value; k; k = mot_yaml_next(&r->tree, value)) {
+        value = mot_yaml_next(&r->tree, k);
+        if (!value)
+            return NULL;
+        if (k->kind == MOT_YAML_SCALAR && strcmp(mot_yaml_text(&r->tree, k), key) == 0)
+            return value;
+    }
+    return NULL;
+}
+
+static bool number(reader *r, const mot_yaml *node, const char *what, double *out)
+{
+    if (node->kind == MOT_YAML_SCALAR && node->plain && mot_number_parse(mot_yaml_text(&r->tree, node), out))
+        return true;
+    if (node->kind == MOT_YAML_SCALAR)
+        PROBLEM(r, node, "\"%s\" is '%.60s', want a number", what, mot_yaml_text(&r->tree, node));
+    else
+        PROBLEM(r, node, "\"%s\" is %s, want a number", what, kind_names[node->kind]);
+    return false;
+}
+
+/* A number, or a list of them, to values; returns how many, or -1 after a problem. */
+static int32_t numbers(reader *r, const mot_yaml *node, const char *what, double *values, int32_t most)
+{
+    if (node->kind != MOT_YAML_LIST)
+        return number(r, node, what, values) ? 1 : -1;
+    int32_t count = 0;
+    for (const mot_yaml *item = mot_yaml_child(&r->tree, node); item; item = mot_yaml_next(&r->tree, item)) {
+        if (count == most) {
+            PROBLEM(r, node, "\"%s\" lists %u numbers, want at most %d", what, node->children, most);
+            return -1;
+        }
+        if (!number(r, item, what, &values[count++]))
+            return -1;
+    }
+    return count;
+}
+
+static void read_fill(reader *r, const mot_yaml *node, motley_step *step)
+{
+    double fill[4];
+    const int32_t count = numbers(r, node, "fill", fill, 4);
+    if (count < 0)
+        return;
+    if (count != r->channels) {
+        PROBLEM(r, node, "\"fill\" has %d numbers, the image %d channels: the draw was made for another image", count,
+                r->channels);
+        return;
+    }
+    for (int32_t c = 0; c < count; c++) {
+        if (fill[c] >= 0 && fill[c] <= 255 && fill[c] == floor(fill[c]))
+            step->fill[c] = (uint8_t)fill[c];
+        else
+            PROBLEM(r, node, "\"fill\" has %g, want whole numbers of 0 to 255", fill[c]);
+    }
+}
+
+static void read_step(reader *r, const mot_yaml *map, motley_step *step)
+{
+    *step = (motley_step){ 0 };
+    if (map->kind != MOT_YAML_MAP) {
+        PROBLEM(r, map, "a step is %s, want an object with \"op\"", kind_names[map->kind]);
+        return;
+    }
+    const mot_yaml *op = get(r, map, "op"), *value = get(r, map, "value"), *center = get(r, map, "center");
+    const mot_yaml *interpolation = get(r, map, "interpolation"), *fill = get(r, map, "fill");
+    if (!op || op->kind != MOT_YAML_SCALAR) {
+        PROBLEM(r, op ? op : map, "a step has no \"op\", want the name of an operation");
+        return;
+    }
+    const char *name = mot_yaml_text(&r->tree, op);
+    step->op = motley_op_find(name);
+    if (step->op < 0) {
+        const char *names[MOT_OP_COUNT];
+        for (int i = 0; i < MOT_OP_COUNT; i++)
+            names[i] = mot_op_table[i].info.name;
+        const char *near = mot_nearest_name(name, names, MOT_OP_COUNT);
+        PROBLEM(r, op, near ? "unknown operation '%.60s', did you mean '%s'?" : "unknown operation '%.60s'", name, near);
+        return;
+    }
+    const motley_op_info *info = &mot_op_table[step->op].info;
+    int32_t count = value ? numbers(r, value, "value", step->values, MOTLEY_MAX_VALUES) : 0;
+    if (center && count == 1) {
+        const int32_t two = numbers(r, center, "center", step->values + 1, 2);
+        if (two >= 0 && two != 2)
+            PROBLEM(r, center, "\"center\" has %d numbers, want 2", two);
+        count += two;
+    }
+    if (count >= 0 && (count < info->values_min || count > info->values_max))
+        PROBLEM(r, value ? value : map, "%s has %d values, want %d to %d (%s)", info->name, count, info->values_min,
+                info->values_max, info->unit);
+    step->values_count = count;
+    if (interpolation) {
+        int at = 0;
+        while (at < 3 && !(interpolation->kind == MOT_YAML_SCALAR &&
+                           strcmp(mot_yaml_text(&r->tree, interpolation), mot_interpolation_names[at]) == 0))
+            at++;
+        if (at == 3)
+            PROBLEM(r, interpolation, "\"interpolation\" is no filter, want nearest, bilinear or bicubic");
+        step->interpolation = (motley_interpolation)(at % 3);
+    }
+    if (fill)
+        read_fill(r, fill, step);
+}
+
+static void read_draw(reader *r, uint64_t *sample, motley_step *steps, size_t max_steps, int32_t *count)
+{
+    const mot_yaml *root = &r->tree.node[0];
+    if (root->kind != MOT_YAML_MAP) {
+        PROBLEM(r, root, "the draw is %s, want an object with \"sample\" and \"steps\"", kind_names[root->kind]);
+        return;
+    }
+    const mot_yaml *id = get(r, root, "sample"), *list = get(r, root, "steps");
+    char *end = NULL;
+    errno = 0;
+    if (id && id->kind == MOT_YAML_SCALAR && mot_yaml_text(&r->tree, id)[0] != '-')
+        *sample = strtoull(mot_yaml_text(&r->tree, id), &end, 10);
+    if (!end || end == mot_yaml_text(&r->tree, id) || *end || errno)
+        PROBLEM(r, id ? id : root, "\"sample\" is missing or no id, want a whole number");
+    if (!list || list->kind != MOT_YAML_LIST) {
+        PROBLEM(r, list ? list : root, "\"steps\" is missing or no list");
+        return;
+    }
+    if (list->children > max_steps) {
+        PROBLEM(r, list, "\"steps\" has %u steps, want at most %zu", list->children, max_steps);
+        return;
+    }
+    for (const mot_yaml *item = mot_yaml_child(&r->tree, list); item; item = mot_yaml_next(&r->tree, item))
+        read_step(r, item, &steps[(*count)++]);
+}
+
+motley_status motley_draw_read(const char *json, size_t length, int32_t channels, uint64_t *sample, motley_step *steps,
+                               size_t max_steps, int32_t *count, motley_error *error)
+{
+    MOT_REQUIRE(json || length == 0, error, "json is NULL, want a text of %zu bytes", length);
+    MOT_REQUIRE(sample && count && (steps || max_steps == 0), error, "sample, steps or count is NULL");
+    MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
+    reader r = { .channels = channels };
+    *count = 0;
+    motley_status status = mot_yaml_read(&r.tree, json, length);
+    if (status == MOTLEY_OK && r.tree.problems == 0)
+        read_draw(&r, sample, steps, max_steps, count);
+    if (status == MOTLEY_OK)
+        status = mot_yaml_tell(&r.tree, NULL, error);
+    else
+        mot_fail(error, status, "no memory for reading a draw");
+    mot_yaml_clear(&r.tree);
+    return status;
+}
