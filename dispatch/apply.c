@@ -40,7 +40,7 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
                           .stream = params->stream,
                           .drawn = params->steps,
                           .drawn_counts = params->step_counts };
-    return policy->customs ? mot_custom_apply(context, &job, error) : mot_job_run(context, &job, error);
+    return policy->runs_customs ? mot_custom_apply(context, &job, error) : mot_job_run(context, &job, error);
 }
 
 motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,

@@ -680,7 +680,7 @@ static motley_status workspace(void *state, const mot_job *job, size_t *bytes, m
         const size_t needed = job->count * job->max_steps;
         samples = job->count > samples ? job->count : samples;
         steps = needed > steps ? needed : steps;
-        if (job->policy && !job->policy->customs && !find_tables(s, job->policy))
+        if (job->policy && !job->policy->runs_customs && !find_tables(s, job->policy))
             *bytes += job->policy->compiled_bytes - s->tables[s->tables_next % TABLES_KEPT].bytes; /* in its place */
         const mot_cuda_format format = format_of(job->src);
         mot_cuda_shape shape;

@@ -347,6 +347,10 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
             fill_levels(&c, (int)i, &c.level[filled]);
             filled += c.step[i].levels;
         }
+    policy->runs_customs = false;
+    for (const mot_table_branch *b = c.branch; b < c.branch + policy->branches; b++) /* those of weight 0 are not there */
+        for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++)
+            policy->runs_customs = policy->runs_customs || (c.step[s].op >= MOT_OP_COUNT && c.step[s].threshold > 0);
     policy->fingerprint = hash(hash(14695981039346656037u, &policy->tables, sizeof policy->tables), memory, bytes);
     policy->tables.phase = c.phase;
     policy->tables.branch = c.branch;

@@ -70,12 +70,34 @@ bool mot_customs_copy(motley_policy *policy, const motley_custom_op *ops, size_t
     return whole;
 }
 
+static void clear_op(mot_custom *custom)
+{
+    free((char *)custom->op.name);
+    free((char *)custom->op.unit);
+}
+
+void mot_customs_keep_named(motley_policy *policy)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < policy->customs; i++) {
+        bool named = false;
+        for (uint32_t k = 0; k < policy->spaces; k++)
+            if (policy->space[k].op == MOT_OP_COUNT + (int)i) {
+                policy->space[k].op = MOT_OP_COUNT + (int)kept;
+                named = true;
+            }
+        if (named)
+            policy->custom[kept++] = policy->custom[i];
+        else
+            clear_op(&policy->custom[i]);
+    }
+    policy->customs = kept;
+}
+
 void mot_customs_destroy(motley_policy *policy)
 {
-    for (uint32_t i = 0; policy->custom && i < policy->customs; i++) {
-        free((char *)policy->custom[i].op.name);
-        free((char *)policy->custom[i].op.unit);
-    }
+    for (uint32_t i = 0; policy->custom && i < policy->customs; i++)
+        clear_op(&policy->custom[i]);
     free(policy->custom);
 }
 

@@ -777,6 +777,8 @@ motley_status motley_policy_parse(const char *text, size_t length, const motley_
         status = make_room(&r) && mot_customs_copy(r.policy, customs, customs_count) && read_policy(&r, &r.tree.node[0])
                      ? MOTLEY_OK
                      : MOTLEY_ERR_MEMORY;
+    if (status == MOTLEY_OK && r.policy)
+        mot_customs_keep_named(r.policy);
     if (status == MOTLEY_OK && r.policy && r.policy->steps > 0) { /* also after a problem, to find the others */
         fit(r.policy);
         status = mot_policy_compile(r.policy, compile_problem, &r, NULL);

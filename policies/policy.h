@@ -76,7 +76,8 @@ struct motley_policy {
     uint8_t fill[4];
 
     uint32_t customs;
-    mot_custom *custom; /* [customs]: their ids follow the table's */
+    mot_custom *custom; /* [customs]: those that the text names; their ids follow the table's */
+    bool runs_customs;  /* whether a sample can draw one */
     uint32_t spaces, steps, branches, phases;
     mot_space *space;          /* [spaces] */
     mot_policy_step *step;     /* [steps] */
@@ -123,6 +124,7 @@ motley_step mot_step_told(const motley_op_info *info, const mot_step *step);
 /* The caller's operations: checked, copied into the policy (false: no memory), compared. */
 motley_status mot_customs_check(const motley_custom_op *ops, size_t count, motley_error *error);
 bool mot_customs_copy(motley_policy *policy, const motley_custom_op *ops, size_t count);
+void mot_customs_keep_named(motley_policy *policy); /* frees those that no space names */
 void mot_customs_destroy(motley_policy *policy);
 bool mot_customs_equal(const motley_policy *a, const motley_policy *b);
 

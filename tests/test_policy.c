@@ -1077,6 +1077,37 @@ static motley_status do_nothing(void *user, const motley_custom_batch *batch, mo
 static const motley_custom_op custom_pair[] = { { .name = "one", .unit = "px", .maximum = 9, .run = do_nothing },
                                                 { .name = "two", .run = do_nothing } };
 
+/* A policy keeps the custom ops that it names as ops; a word of its title is no name. */
+Test(policy, custom_ops_that_are_named)
+{
+    static const struct {
+        const char *text;
+        const char *kept[2];
+        bool runs;
+    } cases[] = {
+        { "{motley: 1, name: one, title: one two, branches: [invert]}", { NULL, NULL }, false },
+        { "{motley: 1, name: x, branches: [two]}", { "two", NULL }, true },
+        { "{motley: 1, name: x, branches: [two, {op: one, value: 3}]}", { "one", "two" }, true },
+        { "{motley: 1, name: x, branches: [invert, {weight: 0, steps: two}]}", { "two", NULL }, false },
+        { "{motley: 1, name: x, branches: [{op: two, p: 0}]}", { "two", NULL }, false },
+        { "{motley: 1, name: x, ops: {mine: {op: two}}, branches: [invert]}", { "two", NULL }, false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const motley_parse_params params = { .custom_ops = custom_pair, .custom_ops_count = 2 };
+        motley_policy *policy, *copy;
+        cr_assert_eq(motley_policy_parse(cases[i].text, strlen(cases[i].text), &params, &policy, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_policy_change(policy, &(motley_policy_changes){ .repeat = 2 }, &copy, NULL), MOTLEY_OK);
+        for (int k = 0; k < 2; k++) {
+            const motley_op_info *info = motley_policy_op(policy, motley_op_count() + k);
+            cr_expect_eq(info != NULL, cases[i].kept[k] != NULL, "case %zu", i);
+            cr_expect(!info || strcmp(info->name, cases[i].kept[k]) == 0, "case %zu: %s", i, info->name);
+        }
+        cr_expect_eq(policy->runs_customs, cases[i].runs, "case %zu", i);
+        cr_expect_eq(copy->runs_customs, cases[i].runs, "case %zu, copied", i);
+        motley_policy_destroy(policy), motley_policy_destroy(copy);
+    }
+}
+
 static char *json_of(const motley_policy *policy, const motley_step *steps, int count, int channels)
 {
     motley_error error = { 0 };
@@ -1088,7 +1119,7 @@ static char *json_of(const motley_policy *policy, const motley_step *steps, int 
 
 Test(policy, draws_as_json)
 {
-    const char *const text = HEAD "branches: [{op: one, value: 3}, two, invert]\n";
+    const char *const text = HEAD "branches: [two, {op: one, value: 3}, invert]\n";
     const motley_parse_params params = { .custom_ops = custom_pair, .custom_ops_count = 2 };
     motley_policy *policy;
     motley_error error = { 0 };

@@ -19,7 +19,8 @@ typedef void motley_report(void *user, const motley_error *problem);
 typedef struct motley_parse_params {
     motley_report *report; /* NULL: only the first problem is told, in the call's error */
     void *user;            /* handed to `report` */
-    const motley_custom_op *custom_ops; /* [custom_ops_count]: what the text may name besides the table's; copied */
+    const motley_custom_op *custom_ops; /* [custom_ops_count]: what the text may name besides the table's. The policy
+                                           keeps copies of those that it names, and is one without where it names none */
     size_t custom_ops_count;            /* at most 32 */
 } motley_parse_params;
 
@@ -82,7 +83,7 @@ MOTLEY_API const char *motley_policy_profile(const motley_policy *policy);
 MOTLEY_API const char *motley_policy_paper(const motley_policy *policy);
 
 /** The row of an op that the policy's samples draw: one of the table, or, from motley_op_count() on, one of the
- *  custom_ops that it was parsed with. NULL when there is none. */
+ *  custom_ops that it names, in their order. NULL when there is none. */
 MOTLEY_API const motley_op_info *motley_policy_op(const motley_policy *policy, int op);
 
 /** The most steps that one sample can draw: the second dimension of motley_draw's output. */
