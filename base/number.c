@@ -64,3 +64,9 @@ void mot_number_print(double value, char text[MOT_NUMBER_ROOM])
             return;
     }
 }
+
+const char *mot_number_text(double value, char text[MOT_NUMBER_ROOM])
+{
+    mot_number_print(value, text);
+    return text;
+}

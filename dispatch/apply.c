@@ -89,6 +89,9 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
         params = &defaults;
     const motley_op_info *info = motley_op_get(op);
     MOT_REQUIRE(info, error, "op is %d, want 0 to %d", op, MOT_OP_COUNT - 1);
+    MOT_REQUIRE(info->values_min != info->values_max || values_per_image == info->values_min, error,
+                "%s takes %d value%s%s%s%s, %d were given", info->name, info->values_min, info->values_min == 1 ? "" : "s",
+                *info->unit ? " (" : "", info->unit, *info->unit ? ")" : "", values_per_image);
     MOT_REQUIRE(values_per_image >= info->values_min && values_per_image <= info->values_max, error,
                 "%s takes %d to %d values (%s), %d were given", info->name, info->values_min, info->values_max,
                 info->unit, values_per_image);

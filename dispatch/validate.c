@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks what a caller handed over, once and in full: after this, backends and kernels may assume. */
 #include "augmentations/table.h"
+#include "base/number.h"
 #include "dispatch/backend.h"
 #include "kernels/output.h"
 
@@ -392,8 +393,8 @@ motley_status mot_validate_values(int op, const double *values, int count, size_
                     image, i, values[i]);
     if (count > 0)
         MOT_REQUIRE(values[0] >= info->minimum && values[0] <= info->maximum, error,
-                    "%s, image %zu: value is %.10g, want %.10g to %.10g (%s)", info->name, image, values[0],
-                    info->minimum, info->maximum, info->unit);
+                    "%s, image %zu: value is %s, want %s to %s (%s)", info->name, image, MOT_NUMBER(values[0]),
+                    MOT_NUMBER(info->minimum), MOT_NUMBER(info->maximum), info->unit);
     for (int i = 1; i < count; i++)
         MOT_REQUIRE(fabs(values[i]) <= 1e9, error, "%s, image %zu: value %d is %g, want -1e9 to 1e9", info->name,
                     image, i, values[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Another policy made of one that was loaded, and the parts of a policy as plain data. */
 #include "base/error.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "policies/policy.h"
 
@@ -226,7 +227,7 @@ static motley_status change_levels(motley_policy *policy, const motley_policy_ch
     MOT_TRY(check_level("levels", &changes->levels, error));
     if (changes->set_level)
         MOT_REQUIRE(isfinite(changes->level) && changes->level >= 0 && changes->level <= policy->top, error,
-                    "level is %g, want 0..%g", changes->level, policy->top);
+                    "level is %s, want 0..%s", MOT_NUMBER(changes->level), MOT_NUMBER(policy->top));
     if (!as_a_whole && !changes->set_level)
         return MOTLEY_OK;
     if (as_a_whole || policy->level.kind != MOTLEY_LEVEL_NONE)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A policy's model into the tables that draws are made from: every level's argument is prepared here, in double. */
 #include "base/error.h"
+#include "base/number.h"
 #include "policies/draw.h"
 #include "policies/policy.h"
 
@@ -75,9 +76,10 @@ static bool level_fits(compiler *c, int where, const motley_level *level)
                 "level 'uniform' draws from bins, but the policy has none: want 'bins', or {uniform: [0, %g]}",
                 policy->top);
     else if (level->kind == MOTLEY_LEVEL_RANGE && (level->a < 0 || level->b > policy->top))
-        problem(c, where, "level is uniform in %g..%g, want it in 0..%g", level->a, level->b, policy->top);
+        problem(c, where, "level is uniform in %s..%s, want it in 0..%s", MOT_NUMBER(level->a), MOT_NUMBER(level->b),
+                MOT_NUMBER(policy->top));
     else if (level->kind == MOTLEY_LEVEL_FIXED && (level->a < 0 || level->a > policy->top)) /* a normal one is cut */
-        problem(c, where, "level is %g, want 0..%g", level->a, policy->top);
+        problem(c, where, "level is %s, want 0..%s", MOT_NUMBER(level->a), MOT_NUMBER(policy->top));
     else if (policy->arithmetic == MOT_ARITHMETIC_TORCH &&
              (policy->top_bins == 0 || continuous || (level->kind == MOTLEY_LEVEL_FIXED && level->a != floor(level->a))))
         problem(c, where, "arithmetic 'torch' knows whole bins only: want 'bins' and a whole level");
@@ -130,7 +132,8 @@ static bool fraction_fits(compiler *c, int index, const mot_space *space, const 
     for (int minus = 0; minus < (space->sign == MOT_SIGN_RANDOM ? 2 : 1); minus++) {
         const double fraction = mot_relative(&exact, entry, minus, 1);
         if (fraction < least || fraction > MAX_SIDES) {
-            problem(c, index, "op '%s' gets %g of a side, want %g..%d", space->name, fraction, least, MAX_SIDES);
+            problem(c, index, "op '%s' gets %s of a side, want %g..%d", space->name, MOT_NUMBER(fraction), least,
+                    MAX_SIDES);
             return false;
         }
     }
@@ -158,8 +161,8 @@ static void fill_levels(compiler *c, int index, mot_level_entry *entry)
             const double value = entry->value[minus];
             const bool drawn = minus == 0 || (space->sign == MOT_SIGN_RANDOM && !valued);
             if (drawn && info->values_max > 0 && !(value >= info->minimum && value <= info->maximum)) {
-                problem(c, index, "op '%s' gets the value %g, want %g..%g", space->name, value, info->minimum,
-                        info->maximum);
+                problem(c, index, "op '%s' gets the value %s, want %s..%s", space->name, MOT_NUMBER(value),
+                        MOT_NUMBER(info->minimum), MOT_NUMBER(info->maximum));
                 return;
             }
             if (drawn)

@@ -99,11 +99,11 @@ static bool number(reader *r, const mot_yaml *node, const char *what, double low
         return true;
     }
     if (high == HUGE_VAL)
-        PROBLEM(r, node, "%s is %.10g, want %.10g or more", what, value, low);
+        PROBLEM(r, node, "%s is %s, want %.10g or more", what, MOT_NUMBER(value), low);
     else if (low == high)
-        PROBLEM(r, node, "%s is %.10g, want %.10g", what, value, low);
+        PROBLEM(r, node, "%s is %s, want %.10g", what, MOT_NUMBER(value), low);
     else
-        PROBLEM(r, node, "%s is %.10g, want %.10g..%.10g", what, value, low, high);
+        PROBLEM(r, node, "%s is %s, want %.10g..%.10g", what, MOT_NUMBER(value), low, high);
     return false;
 }
 
@@ -113,7 +113,7 @@ static bool whole_number(reader *r, const mot_yaml *node, const char *what, doub
     if (!number(r, node, what, low, high, &value))
         return false;
     if (value != floor(value)) {
-        PROBLEM(r, node, "%s is %g, want a whole number", what, value);
+        PROBLEM(r, node, "%s is %s, want a whole number", what, MOT_NUMBER(value));
         return false;
     }
     *out = (uint32_t)value;
@@ -450,7 +450,8 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
     if (get(r, map, "fill") && info->shape != MOTLEY_SHAPE_WARP && info->shape != MOTLEY_SHAPE_ERASE)
         PROBLEM(r, get(r, map, "fill"), "'fill' is given for '%s', which fills nothing: want a warp or cutout", info->name);
     if (space->minimum > space->maximum)
-        PROBLEM(r, min, "'min' is %g and 'max' is %g, want 'min' not above 'max'", space->minimum, space->maximum);
+        PROBLEM(r, min, "'min' is %s and 'max' is %s, want 'min' not above 'max'", MOT_NUMBER(space->minimum),
+                MOT_NUMBER(space->maximum));
 }
 
 static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)

@@ -138,7 +138,7 @@ Test(validate, values)
     values[1] = NAN;
     wants(motley_op_apply(context, posterize, values, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "finite");
     wants(motley_op_apply(context, posterize, values, 2, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
-          "posterize takes 1 to 1 values");
+          "posterize takes 1 value (bits kept), 2 were given");
     wants(motley_op_apply(context, posterize, NULL, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
           "values is NULL");
     wants(motley_op_apply(context, 1000, values, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "op is 1000");
