@@ -6,10 +6,14 @@
 #include "policies/yaml.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 const char *const mot_arithmetic_names[2] = { "double", "torch" };
 const char *const mot_choice_names[3] = { "with_replacement", "without_replacement", "until_applied" };
@@ -19,17 +23,47 @@ const char *const mot_rounding_names[3] = { "none", "trunc", "half_even" };
 const char *const mot_interpolation_names[3] = { "nearest", "bilinear", "bicubic" };
 const char *const mot_profile_names[5] = { "torchvision", "timm", "dali", "tf", "paper" };
 
+/* A pipe is read, but not waited for: who opens one that nobody writes to would wait for ever. */
+static motley_status open_text(const char *path, FILE **file, motley_error *error)
+{
+    struct stat info;
+    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0 || fstat(descriptor, &info) != 0) {
+        const int code = errno;
+        if (descriptor >= 0)
+            close(descriptor);
+        return mot_fail(error, MOTLEY_ERR_IO, "cannot open %.150s: %s", path, strerror(code));
+    }
+    struct pollfd input = { .fd = descriptor, .events = POLLIN };
+    char first = 0;
+    ssize_t early = -1;
+    if (S_ISFIFO(info.st_mode) && poll(&input, 1, 0) == 0) /* nobody writes, or there is nothing yet */
+        early = read(descriptor, &first, 1);
+    if (early == 0) {
+        close(descriptor);
+        return mot_fail(error, MOTLEY_ERR_IO, "%.150s is a pipe that nobody writes to", path);
+    }
+    fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+    *file = fdopen(descriptor, "rb");
+    if (*file && early == 1)
+        ungetc(first, *file);
+    if (*file)
+        return MOTLEY_OK;
+    close(descriptor);
+    return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to read %.150s", path);
+}
+
 motley_status motley_policy_load(const char *path, const motley_parse_params *params, motley_policy **policy,
                                  motley_error *error)
 {
     MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
     *policy = NULL;
     MOT_REQUIRE(path, error, "path is NULL, want a file's name");
-    motley_status status;
     char *text = NULL;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return mot_fail(error, MOTLEY_ERR_IO, "cannot open %.150s: %s", path, strerror(errno));
+    FILE *file;
+    motley_status status = open_text(path, &file, error);
+    if (status != MOTLEY_OK)
+        return status;
     const size_t room = MOT_MAX_TEXT_BYTES + 1; /* one more, so that a text that is too long shows itself */
     text = malloc(room);
     if (!text) {
