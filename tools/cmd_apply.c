@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley apply: augments image files with a policy; writes PNG files, the draws, and a contact sheet. */
+#include "tools/clash.h"
 #include "tools/out_file.h"
+#include "tools/parallel.h"
 #include "tools/picture.h"
 #include "tools/sheet.h"
 #include "tools/tool.h"
@@ -10,8 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#define BATCH_BYTES ((size_t)64 << 20) /* of pixels held at a time; one image may be larger */
+#define BATCH_BYTES ((size_t)64 << 20) /* of the pixels of the images that are worked on together */
+#define LARGE_BATCH_BYTES ((size_t)512 << 20) /* the same, of large ones; a single image may be larger still */
+#define BLOCK_ITEMS 4096
 #define PNG_EFFORT 3                   /* half the time of zlib's default for a few per cent of size */
 
 typedef struct arguments {
@@ -89,22 +94,36 @@ static const struct argp argp = {
             { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { &device_argp, 0, NULL, 0 }, { 0 } },
 };
 
-/* One variant of one image that waits to be augmented and written. */
+/* An image file of the block that is being worked on. */
+typedef struct source {
+    picture image;
+    size_t input;
+    char why[PICTURE_WHY]; /* empty: it can be used */
+} source;
+
+/* One variant of one of them, from the copy of its pixels to the file. */
 typedef struct item {
     picture image;
-    size_t input, variant;
+    const source *source;
+    size_t variant;
+    char *path;         /* NULL: nothing goes to a folder */
+    motley_step *steps; /* [max_steps] */
+    int32_t count;
+    bool augmented;
+    char why[PICTURE_WHY]; /* empty: it is done */
 } item;
 
 typedef struct job {
     const arguments *arguments;
     motley_context *context;
     motley_policy *policy;
+    size_t threads;
     char **names; /* [count] of the outputs, without variant and suffix */
     sheet *sheet;
     out_file draws;
-    motley_step *steps; /* [max_steps], of one sample */
+    source *sources; /* the block; as many as fit into BATCH_BYTES */
     item *items;
-    size_t items_count, items_capacity, items_bytes;
+    size_t sources_count, items_count;
     bool failed, delivered; /* something failed; something was delivered */
 } job;
 
@@ -114,9 +133,14 @@ static void complain_about(job *self, const char *path, const char *why)
     self->failed = true;
 }
 
+static const char *input_path(const job *self, const source *from)
+{
+    return self->arguments->images[from->input];
+}
+
 static uint64_t sample_id(const job *self, const item *at)
 {
-    return (uint64_t)at->input * self->arguments->variants + at->variant;
+    return (uint64_t)at->source->input * self->arguments->variants + at->variant;
 }
 
 /* What is applied to a batch; `user` is the request. */
@@ -132,13 +156,13 @@ static motley_status apply_policy(void *user, const motley_batch *batch, motley_
     return motley_apply(r->context, r->policy, batch, batch, &r->params, error);
 }
 
-/* Augments the waiting images that have `channels`, in place. */
+/* Augments the items that have `channels`, in place. */
 static bool apply_to(job *self, int32_t channels, motley_image *images, uint64_t *ids)
 {
     size_t count = 0;
     for (size_t i = 0; i < self->items_count; i++) {
         const picture *p = &self->items[i].image;
-        if (p->channels != channels)
+        if (!p->pixels || p->channels != channels)
             continue;
         images[count] = (motley_image){ p->pixels, p->width, p->height, (int64_t)p->width * channels, channels, 1 };
         ids[count++] = sample_id(self, &self->items[i]);
@@ -149,108 +173,54 @@ static bool apply_to(job *self, int32_t channels, motley_image *images, uint64_t
     if (count == 0 || work_on_device(self->context, channels, images, count, apply_policy, &r, &error) == MOTLEY_OK)
         return true;
     complain("%s: %s", self->arguments->policy, error.message);
+    self->failed = true;
     return false;
 }
 
-/* NULL when nothing goes to a folder. */
-static char *out_path(const job *self, const item *at)
+static void apply_to_all(job *self)
+{
+    motley_image *images = need(malloc(self->items_count * sizeof *images));
+    uint64_t *ids = need(malloc(self->items_count * sizeof *ids));
+    bool good[5] = { 0 };
+    for (int channels = 1; channels <= 4; channels++)
+        good[channels] = apply_to(self, channels, images, ids);
+    free(images);
+    free(ids);
+    for (size_t i = 0; i < self->items_count; i++)
+        self->items[i].augmented = self->items[i].image.pixels && good[self->items[i].image.channels];
+}
+
+/* Of an output, "DIR/NAME-VARIANT.png". */
+static char *out_path(const arguments *arguments, const char *name, size_t variant)
 {
     char *path;
-    if (!self->arguments->out)
-        return NULL;
-    if (asprintf(&path, "%s/%s-%zu.png", self->arguments->out, self->names[at->input], at->variant) < 0)
+    if (asprintf(&path, "%s/%s-%zu.png", arguments->out, name, variant) < 0)
         need(NULL);
     return path;
 }
 
-static bool write_draw(job *self, const item *at, const char *path, int count)
+static bool write_draw(job *self, const item *at)
 {
-    char *text = draw_json(self->policy, sample_id(self, at), self->steps, count, at->image.channels);
+    char *text = draw_json(self->policy, sample_id(self, at), at->steps, at->count, at->image.channels);
     struct json_object *object = need(json_tokener_parse(text));
     free(text);
-    json_object_object_add(object, "image", need(json_object_new_string(self->arguments->images[at->input])));
-    if (path)
-        json_object_object_add(object, "out", need(json_object_new_string(path)));
+    json_object_object_add(object, "image", text_json(input_path(self, at->source)));
+    if (at->path)
+        json_object_object_add(object, "out", text_json(at->path));
     return print_json(self->draws.stream, object);
 }
 
-static bool put_on_sheet(job *self, const item *at, int count)
+static bool put_on_sheet(const job *self, const item *at)
 {
-    sheet_line lines[1 + count];
-    char values[1 + count][NUMBER_TEXT];
+    sheet_line lines[1 + at->count];
+    char values[1 + at->count][NUMBER_TEXT];
     lines[0] = (sheet_line){ "", "unchanged" };
-    for (int i = 0; i < count; i++) {
-        const motley_step *step = &self->steps[i];
+    for (int i = 0; i < at->count; i++) {
+        const motley_step *step = &at->steps[i];
         lines[i] = (sheet_line){ motley_op_get(step->op)->name,
                                  step->values_count ? short_number(step->values[0], values[i]) : "" };
     }
-    return sheet_put(self->sheet, at->input, 1 + at->variant, &at->image, lines, count ? count : 1);
-}
-
-/* Writes one augmented image and tells of it. */
-static void deliver(job *self, const item *at)
-{
-    const char *source = self->arguments->images[at->input];
-    char why[PICTURE_WHY];
-    char *path = out_path(self, at);
-    if (path && !picture_write(path, &at->image, PNG_EFFORT, why)) {
-        complain_about(self, path, why);
-        free(path);
-        return;
-    }
-    motley_samples samples = self->arguments->options.samples;
-    samples.first = sample_id(self, at);
-    int32_t count = 0;
-    motley_error error;
-    if (motley_draw(self->policy, &samples, 1, &at->image.width, &at->image.height, at->image.channels, self->steps,
-                    &count, &error) != MOTLEY_OK)
-        complain_about(self, source, error.message);
-    else {
-        if (self->arguments->draws)
-            write_draw(self, at, path, count); /* an error shows when the file is committed */
-        if (self->sheet && !put_on_sheet(self, at, count))
-            complain_about(self, source, "no memory for its place on the sheet");
-        self->delivered = true;
-    }
-    free(path);
-}
-
-/* Augments, writes and forgets what waits. */
-static void flush(job *self)
-{
-    motley_image *images = need(malloc((self->items_count + 1) * sizeof *images));
-    uint64_t *ids = need(malloc((self->items_count + 1) * sizeof *ids));
-    bool good[5] = { 0 };
-    for (int channels = 1; channels <= 4; channels++) {
-        good[channels] = apply_to(self, channels, images, ids);
-        self->failed |= !good[channels];
-    }
-    free(images);
-    free(ids);
-    for (size_t i = 0; i < self->items_count; i++) {
-        if (good[self->items[i].image.channels])
-            deliver(self, &self->items[i]);
-        picture_free(&self->items[i].image);
-        progress_step();
-    }
-    self->items_count = self->items_bytes = 0;
-}
-
-static bool add_item(job *self, const picture *image, size_t input, size_t variant)
-{
-    if (self->items_count && self->items_bytes + picture_bytes(image) > BATCH_BYTES)
-        flush(self);
-    if (self->items_count == self->items_capacity) {
-        self->items_capacity = self->items_capacity ? 2 * self->items_capacity : 64;
-        self->items = need(realloc(self->items, self->items_capacity * sizeof *self->items));
-    }
-    item *at = &self->items[self->items_count];
-    *at = (item){ .input = input, .variant = variant };
-    if (!picture_copy(image, &at->image))
-        return false;
-    self->items_count++;
-    self->items_bytes += picture_bytes(image);
-    return true;
+    return sheet_put(self->sheet, at->source->input, 1 + at->variant, &at->image, lines, at->count ? at->count : 1);
 }
 
 static const char *base_name(const char *path)
@@ -259,33 +229,135 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static bool put_original(job *self, size_t input, const picture *image)
+static bool put_original(const job *self, const source *from)
 {
     char size[32];
-    snprintf(size, sizeof size, "%dx%d", image->width, image->height);
-    const sheet_line lines[] = { { base_name(self->arguments->images[input]), "" }, { "", size } };
-    return sheet_put(self->sheet, input, 0, image, lines, 2);
+    snprintf(size, sizeof size, "%dx%d", from->image.width, from->image.height);
+    const sheet_line lines[] = { { base_name(input_path(self, from)), "" }, { "", size } };
+    return sheet_put(self->sheet, from->input, 0, &from->image, lines, 2);
 }
 
-static void take_image(job *self, size_t input)
+/* ---- what runs side by side; each part has one source or one item for itself ---- */
+
+static void read_source(void *user, size_t i)
 {
-    const char *path = self->arguments->images[input];
-    char why[PICTURE_WHY];
-    picture image;
-    bool good = picture_read(path, &image, why);
-    if (!good)
-        complain_about(self, path, why);
-    else if (self->sheet && !put_original(self, input, &image))
-        complain_about(self, path, "no memory for its place on the sheet");
-    for (size_t k = 0; k < self->arguments->variants; k++) {
-        if (good && !add_item(self, &image, input, k)) {
-            complain_about(self, path, "no memory for a copy of its pixels");
-            good = false;
-        }
-        if (!good)
-            progress_step();
+    const job *self = user;
+    source *from = &self->sources[i];
+    if (picture_read(input_path(self, from), &from->image, from->why) && self->sheet && !put_original(self, from)) {
+        snprintf(from->why, sizeof from->why, "no memory for its place on the sheet");
+        picture_free(&from->image);
     }
-    picture_free(&image);
+}
+
+static void copy_source(void *user, size_t i)
+{
+    const job *self = user;
+    item *at = &self->items[i];
+    if (at->source->image.pixels && !picture_copy(&at->source->image, &at->image))
+        snprintf(at->why, sizeof at->why, "no memory for a copy of its pixels");
+}
+
+static void write_item(void *user, size_t i)
+{
+    const job *self = user;
+    item *at = &self->items[i];
+    if (!at->augmented || (at->path && !picture_write(at->path, &at->image, PNG_EFFORT, at->why)))
+        return;
+    motley_samples samples = self->arguments->options.samples;
+    samples.first = sample_id(self, at);
+    motley_error error;
+    if (motley_draw(self->policy, &samples, 1, &at->image.width, &at->image.height, at->image.channels, at->steps,
+                    &at->count, &error) != MOTLEY_OK)
+        snprintf(at->why, sizeof at->why, "%s", error.message);
+    else if (self->sheet && !put_on_sheet(self, at))
+        snprintf(at->why, sizeof at->why, "no memory for its place on the sheet");
+}
+
+/* ---- a block ---- */
+
+/* Tells of an item, in the order of the samples. */
+static void tell(job *self, const item *at)
+{
+    if (*at->why)
+        complain_about(self, at->path && at->augmented ? at->path : input_path(self, at->source), at->why);
+    else if (at->augmented) {
+        if (self->arguments->draws)
+            write_draw(self, at); /* an error shows when the file is committed */
+        self->delivered = true;
+    }
+    progress_step();
+}
+
+/* Variants `first` .. `first + variants - 1` of every source. */
+static void do_variants(job *self, size_t first, size_t variants)
+{
+    const size_t max_steps = motley_policy_max_steps(self->policy) + 1;
+    self->items_count = self->sources_count * variants;
+    self->items = need(calloc(self->items_count, sizeof *self->items));
+    motley_step *steps = need(calloc(self->items_count * max_steps, sizeof *steps));
+    for (size_t i = 0; i < self->items_count; i++) {
+        item *at = &self->items[i];
+        at->source = &self->sources[i / variants];
+        at->variant = first + i % variants;
+        at->steps = steps + i * max_steps;
+        if (self->arguments->out)
+            at->path = out_path(self->arguments, self->names[at->source->input], at->variant);
+    }
+    run_parallel(self->threads, self->items_count, copy_source, self);
+    apply_to_all(self);
+    run_parallel(self->threads, self->items_count, write_item, self);
+    for (size_t i = 0; i < self->items_count; i++) {
+        tell(self, &self->items[i]);
+        picture_free(&self->items[i].image);
+        free(self->items[i].path);
+    }
+    free(steps);
+    free(self->items);
+}
+
+/* Of a single input whose variants are too many to be held together. */
+static size_t variants_at_once(const job *self, size_t bytes)
+{
+    const size_t usual = BATCH_BYTES / (bytes + 1), most = LARGE_BATCH_BYTES / (bytes + 1);
+    const size_t count = usual >= self->threads ? usual : most < self->threads ? most : self->threads;
+    return count < 1 ? 1 : count > BLOCK_ITEMS ? BLOCK_ITEMS : count;
+}
+
+/* Reads, augments, writes and forgets inputs `first` .. `first + count - 1`; `bytes` of pixels they hold. */
+static void do_block(job *self, size_t first, size_t count, size_t bytes)
+{
+    const size_t all = self->arguments->variants;
+    self->sources_count = count;
+    self->sources = need(calloc(count, sizeof *self->sources));
+    for (size_t i = 0; i < count; i++)
+        self->sources[i].input = first + i;
+    run_parallel(self->threads, count, read_source, self);
+    for (size_t i = 0; i < count; i++)
+        if (*self->sources[i].why)
+            complain_about(self, input_path(self, &self->sources[i]), self->sources[i].why);
+    const size_t at_once = count > 1 ? all : variants_at_once(self, bytes);
+    for (size_t k = 0; k < all; k += at_once)
+        do_variants(self, k, all - k < at_once ? all - k : at_once);
+    for (size_t i = 0; i < count; i++)
+        picture_free(&self->sources[i].image);
+    free(self->sources);
+}
+
+/* How many inputs from `first` on are done together, with all their variants: as many as BATCH_BYTES hold, of large
+ * photographs enough for all threads, and one at least. */
+static size_t block_size(const job *self, size_t first, size_t *bytes)
+{
+    const size_t left = self->arguments->count - first, variants = self->arguments->variants;
+    size_t count = 0;
+    for (*bytes = 0; count < left; count++) {
+        const size_t more = *bytes + picture_file_bytes(self->arguments->images[first + count]);
+        const size_t items = (count + 1) * variants, items_bytes = more * variants;
+        if (count && (items > BLOCK_ITEMS || items_bytes > LARGE_BATCH_BYTES ||
+                      (items_bytes > BATCH_BYTES && items > 2 * self->threads)))
+            break;
+        *bytes = more;
+    }
+    return count;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -356,6 +428,29 @@ static bool open_sheet(job *self)
     return self->sheet != NULL;
 }
 
+/* Whether no file that is to be written is one that is read, or another one that is written. */
+static bool spares_inputs(const job *self)
+{
+    const arguments *a = self->arguments;
+    clash_list *files = clash_list_create();
+    clash_list_read(files, a->policy, "the policy");
+    for (size_t i = 0; i < a->count; i++)
+        clash_list_read(files, a->images[i], "an image to be read");
+    if (a->draws)
+        clash_list_write(files, a->draws, "--draws");
+    if (a->sheet)
+        clash_list_write(files, a->sheet, "--sheet");
+    for (size_t i = 0; a->out && i < a->count; i++)
+        for (size_t k = 0; k < a->variants; k++) {
+            char *path = out_path(a, self->names[i], k);
+            clash_list_write(files, path, "--out");
+            free(path);
+        }
+    const bool good = clash_list_is_good(files);
+    clash_list_destroy(files);
+    return good;
+}
+
 /* Whatever can go wrong before the first image goes wrong here. */
 static bool begin(job *self)
 {
@@ -368,11 +463,17 @@ static bool begin(job *self)
         complain("%s", error.message);
         return false;
     }
-    self->steps = need(calloc(motley_policy_max_steps(self->policy) + 1, sizeof *self->steps));
-    if (a->out && mkdir(a->out, 0777) != 0 && errno != EEXIST) {
+    const bool made = a->out && mkdir(a->out, 0777) == 0;
+    if (a->out && !made && errno != EEXIST) {
         complain("%s: %s", a->out, strerror(errno));
         return false;
     }
+    if (!spares_inputs(self)) {
+        if (made)
+            rmdir(a->out);
+        return false;
+    }
+    self->threads = thread_count(a->context.threads);
     if (a->sheet && !open_sheet(self))
         return false;
     if (a->draws && !out_file_open(&self->draws, a->draws)) {
@@ -405,17 +506,16 @@ int cmd_apply(int argc, char **argv)
     self.failed = !begin(&self);
     if (!self.failed) {
         progress_begin("augmenting", arguments.count * arguments.variants);
-        for (size_t i = 0; i < arguments.count; i++)
-            take_image(&self, i);
-        flush(&self);
+        for (size_t first = 0, count, bytes; first < arguments.count; first += count) {
+            count = block_size(&self, first, &bytes);
+            do_block(&self, first, count, bytes);
+        }
         progress_end();
         finish(&self);
     }
     for (size_t i = 0; self.names && i < arguments.count; i++)
         free(self.names[i]);
     free(self.names);
-    free(self.items);
-    free(self.steps);
     sheet_destroy(self.sheet);
     motley_context_destroy(self.context);
     motley_policy_destroy(self.policy);

@@ -24,7 +24,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         self->samples = (uint64_t)read_integer(state, "--samples", arg, 0, INT64_MAX);
         return 0;
     case 'F':
-        self->options.samples.first = (uint64_t)read_integer(state, "--first", arg, 0, INT64_MAX);
+        self->options.samples.first = read_unsigned(state, "--first", arg);
         return 0;
     case 'S':
         read_size(state, arg, &self->width, &self->height);
@@ -87,6 +87,10 @@ int cmd_draw(int argc, char **argv)
 {
     arguments self = { .samples = 1, .width = 224, .height = 224, .channels = 3 };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
+    if (self.samples && self.options.samples.first > UINT64_MAX - (self.samples - 1)) {
+        complain("--first and --samples go beyond the last sample, 2^64-1");
+        return EXIT_USAGE;
+    }
     motley_policy *policy = open_policy(self.policy, &self.options.changes);
     const bool good = policy && draw_all(&self, policy);
     motley_policy_destroy(policy);

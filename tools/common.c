@@ -3,6 +3,7 @@
 #include "tools/tool.h"
 
 #include "base/number.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,16 +11,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Writes a message with "\x1b" for what would command the terminal, names of files included, and for what is no text. */
+static void show(const char *text)
+{
+    for (size_t length; *text; text += length) {
+        const unsigned char *c = (const unsigned char *)text;
+        length = mot_utf8_character(text, strlen(text));
+        const bool shown = length > 0 && c[0] >= ' ' && c[0] != 0x7f && !(c[0] == 0xc2 && c[1] < 0xa0);
+        if (shown)
+            fwrite(text, 1, length, stderr);
+        for (length = length ? length : 1; !shown && c < (const unsigned char *)text + length; c++)
+            fprintf(stderr, "\\x%02x", *c);
+    }
+    fputc('\n', stderr);
+}
+
 void complain(const char *format, ...)
 {
     va_list list;
+    char *text = NULL;
     progress_clear();
     fflush(stdout); /* so that messages stand where they belong when both go to one place */
     fputs("motley: ", stderr);
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    show(vasprintf(&text, format, list) < 0 ? "out of memory" : text);
     va_end(list);
-    fputc('\n', stderr);
+    free(text);
 }
 
 void *need(void *memory)
@@ -41,13 +58,13 @@ long long read_integer(struct argp_state *state, const char *what, const char *t
     return value;
 }
 
-uint64_t read_seed(struct argp_state *state, const char *text)
+uint64_t read_unsigned(struct argp_state *state, const char *what, const char *text)
 {
     char *end;
     errno = 0;
     const unsigned long long value = strtoull(text, &end, 0);
     if (end == text || *end || errno || strchr(text, '-'))
-        argp_error(state, "--seed is '%s', want a whole number from 0 to 2^64-1", text);
+        argp_error(state, "%s is '%s', want a whole number from 0 to 2^64-1", what, text);
     return value;
 }
 
@@ -187,7 +204,7 @@ static error_t parse_samples(int key, char *arg, struct argp_state *state)
     motley_samples *samples = &((policy_options *)state->input)->samples;
     switch (key) {
     case 's':
-        samples->seed = read_seed(state, arg);
+        samples->seed = read_unsigned(state, "--seed", arg);
         return 0;
     case 'e':
         samples->epoch = (uint32_t)read_integer(state, "--epoch", arg, 0, (1 << 30) - 1);
@@ -249,13 +266,20 @@ static bool any_change(const motley_policy_changes *changes)
     return changes->repeat || changes->set_level || changes->bins || changes->interpolations || changes->set_fill;
 }
 
+static void show_problem(const char *path, const motley_error *problem)
+{
+    char *text = NULL;
+    show(asprintf(&text, "%s:%d:%d: error: %s", path, problem->line, problem->column, problem->message) < 0 ? path : text);
+    free(text);
+}
+
 /* A policy file's own messages, in the form that compilers and editors share. */
 static void report_problem(void *user, const motley_error *problem)
 {
     const char *path = user;
     progress_clear();
     if (problem->line)
-        fprintf(stderr, "%s:%d:%d: error: %s\n", path, problem->line, problem->column, problem->message);
+        show_problem(path, problem);
     else
         complain("%s: %s", path, problem->message);
 }

@@ -2,14 +2,54 @@
 /* JSON: numbers are written so that they read back as the same doubles. */
 #include "tools/tool.h"
 
+#include "base/utf8.h"
+
 #include <json-c/json.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct json_object *number_json(double value)
 {
     char text[NUMBER_TEXT];
     return isfinite(value) ? need(json_object_new_double_s(value, number_text(value, text))) : NULL;
+}
+
+/* The text in quotes: json-c would write bytes that are not UTF-8 as they are, and the line would not be JSON. */
+static char *quoted(const char *text)
+{
+    char *out = need(malloc(6 * strlen(text) + 3)), *to = out;
+    *to++ = '"';
+    for (size_t length; *text; text += length) {
+        const unsigned char c = (unsigned char)*text;
+        length = mot_utf8_character(text, strlen(text));
+        if (length == 0) {
+            to += sprintf(to, "\\udc%02x", c);
+            length = 1;
+        } else if (c < ' ' || c == 0x7f)
+            to += sprintf(to, "\\u%04x", c);
+        else {
+            if (c == '"' || c == '\\')
+                *to++ = '\\';
+            memcpy(to, text, length);
+            to += length;
+        }
+    }
+    strcpy(to, "\"");
+    return out;
+}
+
+static void free_text(struct json_object *object, void *text)
+{
+    (void)object;
+    free(text);
+}
+
+struct json_object *text_json(const char *text)
+{
+    struct json_object *object = need(json_object_new_string(""));
+    json_object_set_serializer(object, json_object_userdata_to_json_string, quoted(text), free_text);
+    return object;
 }
 
 char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int count, int channels)

@@ -90,7 +90,8 @@ static bool close_output(void)
     const bool failed = ferror(stdout);
     if (fclose(stdout) == 0 && !failed)
         return true;
-    complain("standard output: %s", errno ? strerror(errno) : "could not be written");
+    if (errno != EPIPE) /* whoever reads has had enough: `motley ops | head` */
+        complain("standard output: %s", errno ? strerror(errno) : "could not be written");
     return false;
 }
 

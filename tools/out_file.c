@@ -3,44 +3,92 @@
 #include "tools/out_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static out_file *volatile open_files;
+/* The files that are open, and who may change the list. A signal's handler takes the lock, too, and never gives it back:
+ * no file can then begin after the others were removed. It runs on the main thread alone, as others block signals
+ * (tools/parallel.h), and so does the main thread while it holds the lock. */
+static out_file *open_files;
+static atomic_flag busy = ATOMIC_FLAG_INIT;
 
-/* Signals wait while the list changes, so that the handler sees no half of a change. */
-static void block(int how)
+static void take_lock(void)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(how, &set, NULL);
+    while (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
+        sched_yield();
 }
 
-static void forget(out_file *file)
+static sigset_t lock(void)
 {
-    block(SIG_BLOCK);
-    out_file *before = open_files;
-    if (before == file)
-        open_files = file->next;
-    else {
-        while (before->next != file)
-            before = before->next;
-        before->next = file->next;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    take_lock();
+    return before;
+}
+
+static void unlock(sigset_t before)
+{
+    atomic_flag_clear_explicit(&busy, memory_order_release);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* With the lock held. */
+static void forget(const out_file *file)
+{
+    out_file **at = &open_files;
+    while (*at != file)
+        at = &(*at)->next;
+    *at = file->next;
+}
+
+/* A device or a pipe is written as it is: no new file can take its place. */
+static bool open_in_place(out_file *file, const char *path)
+{
+    const int descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC); /* not to wait for a pipe's reader */
+    file->path = path;
+    *file->temporary = '\0';
+    if (descriptor < 0)
+        return false;
+    fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+    file->stream = fdopen(descriptor, "wb");
+    if (!file->stream)
+        close(descriptor);
+    return file->stream != NULL;
+}
+
+/* The new file's descriptor, with the mode that new files have here, or -1. */
+static int create(out_file *file)
+{
+    const sigset_t before = lock();
+    const mode_t mask = umask(0); /* of the whole process: under the lock */
+    umask(mask);
+    const int descriptor = mkstemp(file->temporary);
+    if (descriptor >= 0) {
+        file->next = open_files;
+        open_files = file;
     }
-    block(SIG_UNBLOCK);
+    unlock(before);
+    if (descriptor >= 0)
+        fchmod(descriptor, 0666 & ~mask);
+    return descriptor;
 }
 
 bool out_file_open(out_file *file, const char *path)
 {
     struct stat info;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) { /* a rename would replace a device by a file */
-        errno = S_ISDIR(info.st_mode) ? EISDIR : EEXIST;
+    file->stream = NULL;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        if (!S_ISDIR(info.st_mode))
+            return open_in_place(file, path);
+        errno = EISDIR;
         return false;
     }
     const char *slash = strrchr(path, '/');
@@ -51,22 +99,13 @@ bool out_file_open(out_file *file, const char *path)
         return false;
     }
     file->path = path;
-    block(SIG_BLOCK);
-    const int descriptor = mkstemp(file->temporary);
-    if (descriptor >= 0) {
-        file->next = open_files;
-        open_files = file;
-    }
-    block(SIG_UNBLOCK);
+    const int descriptor = create(file);
     if (descriptor < 0)
         return false;
-    const mode_t mask = umask(0);
-    umask(mask);
     file->stream = fdopen(descriptor, "wb");
-    if (file->stream && fchmod(descriptor, 0666 & ~mask) == 0)
+    if (file->stream)
         return true;
-    if (!file->stream)
-        close(descriptor);
+    close(descriptor);
     out_file_discard(file);
     return false;
 }
@@ -78,12 +117,20 @@ bool out_file_commit(out_file *file)
     file->stream = NULL;
     if (failed && code == 0)
         errno = EIO;
-    if (!failed && code == 0 && rename(file->temporary, file->path) == 0) {
-        forget(file);
-        return true;
+    if (failed || code != 0) {
+        out_file_discard(file);
+        return false;
     }
-    out_file_discard(file);
-    return false;
+    if (!*file->temporary)
+        return true;
+    const sigset_t before = lock();
+    const bool good = rename(file->temporary, file->path) == 0;
+    if (good)
+        forget(file);
+    unlock(before);
+    if (!good)
+        out_file_discard(file);
+    return good;
 }
 
 void out_file_discard(out_file *file)
@@ -92,13 +139,18 @@ void out_file_discard(out_file *file)
     if (file->stream)
         fclose(file->stream);
     file->stream = NULL;
-    unlink(file->temporary);
-    forget(file);
+    if (*file->temporary) {
+        const sigset_t before = lock();
+        unlink(file->temporary);
+        forget(file);
+        unlock(before);
+    }
     errno = saved;
 }
 
 static void remove_and_end(int number)
 {
+    take_lock();
     for (out_file *file = open_files; file; file = file->next)
         unlink(file->temporary);
     signal(number, SIG_DFL);

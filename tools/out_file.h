@@ -11,10 +11,11 @@ typedef struct out_file {
     FILE *stream;
     const char *path; /* the caller's */
     char temporary[PATH_MAX];
-    struct out_file *next; /* of those that are open, for the signal handler */
+    struct out_file *next; /* of those that are open, for the handler of signals */
 } out_file;
 
-/* Opens a new file beside `path`. False sets errno, and nothing is left behind. */
+/* Opens a new file beside `path`, or what is there already if that is a device or a pipe. False sets errno, and nothing
+ * is left behind. Threads may have files open side by side. */
 bool out_file_open(out_file *file, const char *path);
 
 /* Closes it and gives it its name. False sets errno, and nothing is left behind. */

@@ -4,9 +4,12 @@
 #include "tools/out_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libexif/exif-data.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 size_t picture_bytes(const picture *in)
 {
@@ -111,34 +114,66 @@ static const char *name_format(const uint8_t *head, size_t size)
     return "not an image";
 }
 
-bool picture_read(const char *path, picture *out, char why[PICTURE_WHY])
+/* A file that can be read at once and from any place. */
+static FILE *open_image(const char *path, char why[PICTURE_WHY])
+{
+    struct stat info;
+    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* not to wait for a pipe's writer */
+    if (descriptor < 0 || fstat(descriptor, &info) != 0)
+        snprintf(why, PICTURE_WHY, "%s", strerror(errno));
+    else if (S_ISDIR(info.st_mode))
+        snprintf(why, PICTURE_WHY, "%s", strerror(EISDIR));
+    else if (!S_ISREG(info.st_mode))
+        snprintf(why, PICTURE_WHY, "it is a pipe or a device, want a file");
+    else {
+        FILE *file = fdopen(descriptor, "rb");
+        if (file)
+            return file;
+        snprintf(why, PICTURE_WHY, "%s", strerror(errno));
+    }
+    if (descriptor >= 0)
+        close(descriptor);
+    return NULL;
+}
+
+/* `orientation` NULL: the size alone. */
+static bool read_any(const char *path, picture *out, int *orientation, char why[PICTURE_WHY])
 {
     *out = (picture){ 0 };
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        snprintf(why, PICTURE_WHY, "%s", strerror(errno));
+    FILE *file = open_image(path, why);
+    if (!file)
         return false;
-    }
     uint8_t head[16];
     const size_t size = fread(head, 1, sizeof head, file);
-    int orientation = 1;
     bool good = false;
     if (ferror(file) || fseek(file, 0, SEEK_SET) != 0)
         snprintf(why, PICTURE_WHY, "%s", strerror(errno));
     else if (size == 0)
         snprintf(why, PICTURE_WHY, "the file is empty, want a PNG or JPEG image");
     else if (size >= 3 && !memcmp(head, "\xff\xd8\xff", 3))
-        good = jpeg_read(file, out, &orientation, why);
+        good = jpeg_read(file, out, orientation, why);
     else if (size >= 8 && !memcmp(head, "\x89PNG\r\n\x1a\n", 8))
-        good = png_read(file, out, &orientation, why);
+        good = png_read(file, out, orientation, why);
     else
         snprintf(why, PICTURE_WHY, "the file is %s, want a PNG or JPEG image", name_format(head, size));
     fclose(file);
-    if (good && orientation != 1)
-        good = turn_upright(out, orientation, why);
+    return good;
+}
+
+bool picture_read(const char *path, picture *out, char why[PICTURE_WHY])
+{
+    int orientation = 1;
+    const bool good = read_any(path, out, &orientation, why) && (orientation == 1 || turn_upright(out, orientation, why));
     if (!good)
         picture_free(out);
     return good;
+}
+
+size_t picture_file_bytes(const char *path)
+{
+    picture size;
+    char why[PICTURE_WHY];
+    return read_any(path, &size, NULL, why) ? picture_bytes(&size) : 0;
 }
 
 bool picture_write(const char *path, const picture *in, int effort, char why[PICTURE_WHY])

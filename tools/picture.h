@@ -26,6 +26,9 @@ bool picture_read(const char *path, picture *out, char why[PICTURE_WHY]);
 /* Writes a PNG; the file is there in full or not at all. `effort` is zlib's, 1 to 9. */
 bool picture_write(const char *path, const picture *in, int effort, char why[PICTURE_WHY]);
 
+/* Bytes of pixels that picture_read would allocate; 0 when it would fail. */
+size_t picture_file_bytes(const char *path);
+
 size_t picture_bytes(const picture *in);
 bool picture_copy(const picture *in, picture *out);
 void picture_free(picture *in);
@@ -33,6 +36,7 @@ void picture_free(picture *in);
 /* For the formats' own files. */
 bool picture_allocate(picture *out, char why[PICTURE_WHY]); /* width, height and channels are set */
 bool picture_check_size(uint32_t width, uint32_t height, char why[PICTURE_WHY]);
+/* `orientation` NULL: the size alone, no pixels. */
 bool jpeg_read(FILE *file, picture *out, int *orientation, char why[PICTURE_WHY]);
 bool png_read(FILE *file, picture *out, int *orientation, char why[PICTURE_WHY]);
 bool png_write(FILE *file, const picture *in, int effort, char why[PICTURE_WHY]);

@@ -63,10 +63,10 @@ bool jpeg_read(FILE *file, picture *out, int *orientation, char why[PICTURE_WHY]
     out->width = (int32_t)jpeg.image_width;
     out->height = (int32_t)jpeg.image_height;
     out->channels = jpeg.num_components;
-    if (!check_colours(&jpeg, why) || !picture_check_size(jpeg.image_width, jpeg.image_height, why) ||
-        !picture_allocate(out, why)) {
+    const bool fits = check_colours(&jpeg, why) && picture_check_size(jpeg.image_width, jpeg.image_height, why);
+    if (!fits || !orientation || !picture_allocate(out, why)) {
         jpeg_destroy_decompress(&jpeg);
-        return false;
+        return fits && !orientation;
     }
     for (const struct jpeg_marker_struct *m = jpeg.marker_list; m; m = m->next)
         if (m->data_length > 6 && !memcmp(m->data, "Exif\0", 6)) {

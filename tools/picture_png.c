@@ -96,7 +96,10 @@ bool png_read(FILE *file, picture *out, int *orientation, char why[PICTURE_WHY])
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff); /* ours come with a clearer message */
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_ALWAYS, (const uint8_t *)"acTL", 1);
     png_read_info(png, info);
-    if (!check_header(png, info, out, why) || !picture_allocate(out, why))
+    if (!check_header(png, info, out, why))
+        goto done;
+    good = !orientation;
+    if (!orientation || !picture_allocate(out, why))
         goto done;
     png_set_expand_gray_1_2_4_to_8(png);
     png_set_interlace_handling(png);

@@ -33,7 +33,7 @@ void *need(void *memory);
 
 /* Numbers in an option or argument; a wrong one is a usage error that names `what`, so these return or exit. */
 long long read_integer(struct argp_state *state, const char *what, const char *text, long long low, long long high);
-uint64_t read_seed(struct argp_state *state, const char *text);
+uint64_t read_unsigned(struct argp_state *state, const char *what, const char *text); /* of 64 bits */
 double read_real(struct argp_state *state, const char *what, const char *text);
 
 /* "90" or "90,120,30": the number of values, 1 .. capacity. */
@@ -78,6 +78,7 @@ motley_status work_on_device(motley_context *context, int32_t channels, const mo
 char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int count, int channels);
 
 struct json_object;
+struct json_object *text_json(const char *text); /* bytes that are not UTF-8 as "\udcXX", which Python's os.fsencode undoes */
 struct json_object *number_json(double value);             /* null when not finite */
 bool print_json(FILE *stream, struct json_object *object); /* one line; frees the object */
 
