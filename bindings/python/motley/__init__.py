@@ -23,6 +23,7 @@ from .errors import (
     UnsupportedError,
 )
 from .policy import Policy
+from .samples import samples
 from .stage import AutoAugment, RandAugment, Stage, TrivialAugmentWide
 from .timm_config import from_timm
 from . import ops
@@ -46,4 +47,5 @@ __all__ = [
     "custom_op",
     "from_timm",
     "ops",
+    "samples",
 ]

@@ -7,11 +7,13 @@
     motley.timm.take_over()                            # these two lines
 
 Draws     Each call takes a new seed from Python's random, which is what timm draws from; random.seed() makes a run
-          repeatable. They are other draws than timm makes from the same generator."""
+          repeatable. They are other draws than timm makes from the same generator.
+Samples   In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set: see motley.samples."""
 import random
 import sys
 
 from motley import ArgumentError, from_timm
+from motley.samples import samples_of
 
 __all__ = ["rand_augment_transform", "auto_augment_transform", "take_over", "hand_back"]
 
@@ -23,10 +25,15 @@ class Transform:
         self.config, self.stage = config, from_timm(config, hparams)
 
     def __call__(self, img):
-        return self.stage(img, seed=random.getrandbits(64), sample_ids=0)
+        seed, ids, rest = samples_of(self, _fresh_seed)
+        return self.stage(img, seed=seed, sample_ids=ids, **rest)
 
     def __repr__(self):
         return f"motley.timm.Transform({self.config!r}, policy={self.stage.policy.name})"
+
+
+def _fresh_seed():
+    return random.getrandbits(64)
 
 
 def rand_augment_transform(config_str, hparams=None, transforms=None):

@@ -108,3 +108,16 @@ def test_take_over():
     finally:
         motley.timm.hand_back()
     assert "motley" not in kinds() and timm_data.rand_augment_transform is not motley.timm.rand_augment_transform
+
+
+def test_samples():
+    """A draw depends on (epoch, id), not on Python's generator, which is left alone."""
+    transform, image = ours("rand-m9-mstd0.5-inc1"), picture()
+    for epoch, sample in ((0, 5), (2, 5), (0, 6)):
+        want = numpy.asarray(transform.stage(image, epoch=epoch, sample_ids=sample))
+        for _ in range(2):
+            state = random.getstate()
+            with motley.samples(sample, epoch=epoch):
+                assert numpy.array_equal(numpy.asarray(transform(image)), want)
+            assert random.getstate() == state
+            transform(image)

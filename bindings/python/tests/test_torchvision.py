@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """motley.torchvision against torchvision itself: the same arguments, and for a given draw the same pixels."""
+import copy
+import importlib
+import logging
+import multiprocessing
 import pathlib
 import pickle
+import pkgutil
 import subprocess
 import sys
-import warnings
 
 import pytest
 
@@ -154,14 +158,15 @@ def test_draws_are_torchvisions(version, name, arguments):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_tensors_get_the_images_bytes(version):
-    """A CHW tensor, alone or in a batch, CHW or channels_last in memory, is what its PIL image becomes."""
+    """A CHW tensor, alone or in a batch, CHW or channels_last in memory, is what its PIL image becomes; a batch shares
+    one draw, as in torchvision."""
     mine = namespace(version)[1].RandAugment(2, 9, fill=(1, 2, 3))
     images = [picture(3, seed=s) for s in range(6)]
     batch = torch.stack([torch.from_numpy(numpy.array(image)).permute(2, 0, 1) for image in images])
     torch.manual_seed(3)
     seed = int(torch.randint(1 << 62, ()))
     stage = ours._stage_of(mine, version == "v2", images[0], 3)
-    want = [numpy.asarray(stage(image, seed=seed, sample_ids=i)) for i, image in enumerate(images)]
+    want = [numpy.asarray(stage(image, seed=seed, sample_ids=0)) for image in images]
     for shape in (batch, batch.contiguous(memory_format=torch.channels_last), batch.reshape(2, 3, *batch.shape[1:])):
         torch.manual_seed(3)
         out = mine(shape)
@@ -240,16 +245,15 @@ class OwnSpace(ours.TrivialAugmentWide):
     (ours.TrivialAugmentWide(num_magnitude_bins=149), picture(3), "num_magnitude_bins is 149"),
     (ours.TrivialAugmentWide(), picture(3).convert("P").convert("RGB").convert("1"), "mode 1"),
 ])
-def test_what_is_torchvisions_runs_there(transform, image, why):
+def test_what_is_torchvisions_runs_there(transform, image, why, caplog):
     ours._say.cache_clear()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        for _ in range(3):
-            try:
-                out = transform(image)
-            except Exception:  # torchvision has no pixels for it either
-                out = None
-    assert [why in str(warning.message) for warning in told] == [True], told
+    for _ in range(3):
+        try:
+            out = transform(image)
+        except Exception:  # torchvision has no pixels for it either
+            out = None
+    assert [why in record.getMessage() for record in caplog.records] == [True], caplog.records
+    assert caplog.records[0].name == "motley.torchvision" and caplog.records[0].levelno == logging.WARNING
     if isinstance(transform, OwnSpace):
         assert numpy.array_equal(numpy.asarray(out), 255 - numpy.asarray(image))
 
@@ -259,6 +263,238 @@ def test_mistakes():
         ours.RandAugment(fill=[1, 2])(picture(3))
     with pytest.raises(IndexError, match="magnitude is 31, want 0..30"):
         ours.RandAugment(magnitude=31)(picture(3))
+
+
+@pytest.mark.filterwarnings("error", "ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("how", ["import", "take_over"])
+@pytest.mark.parametrize("name,arguments", [ASKED[1], ASKED[4], ASKED[-1]], ids=name_of)
+def test_scripted_is_torchvisions(version, how, name, arguments, tmp_path):
+    """torch.jit.script gives what it gives of torchvision's class, alone and inside of other modules, saved too."""
+    theirs, module = namespace(version)
+    image = torch.randint(256, (3, 20, 24), dtype=torch.uint8)
+    wanted = torch.jit.script(getattr(theirs, name)(**arguments))
+    if how == "take_over":
+        ours.take_over()
+        module = theirs
+    try:
+        mine = getattr(module, name)(**arguments)
+        for scripted in (torch.jit.script(mine), torch.jit.script(torch.nn.Sequential(mine))):
+            scripted.save(str(tmp_path / "scripted.pt"))
+            for transform in (scripted, torch.jit.load(str(tmp_path / "scripted.pt"))):
+                torch.manual_seed(4)
+                want = wanted(image)
+                torch.manual_seed(4)
+                assert torch.equal(transform(image), want)
+        assert mine(picture(3)).size == (37, 29)  # the object itself is as it was
+    finally:
+        ours.hand_back()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_floats_are_torchvisions_without_a_warning(version, caplog):
+    """Whoever turns warnings into errors, as torchvision's own tests do, is not stopped by a call that torchvision runs;
+    and an error of torchvision's is shown alone."""
+    ours._say.cache_clear()
+    mine = namespace(version)[1].RandAugment()
+    if version == "v2":
+        assert mine(torch.rand(3, 8, 8)).dtype == torch.float32
+    else:
+        with pytest.raises(Exception) as raised:
+            for _ in range(50):
+                mine(torch.rand(3, 8, 8))
+        assert raised.value.__context__ is None or not isinstance(raised.value.__context__, ours._NotOurs)
+    assert "a tensor of torch.float32" in caplog.text
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_clips_share_a_draw(version):
+    """Equal frames stay equal, whatever stands before their channels."""
+    mine = namespace(version)[1].TrivialAugmentWide()
+    frame = torch.from_numpy(numpy.array(picture(3))).permute(2, 0, 1)
+    changed = 0
+    for shape in ((16,), (2, 8), (2, 2, 2)):
+        for _ in range(4):
+            out = mine(frame.expand(*shape, *frame.shape).contiguous()).reshape(-1, *frame.shape)
+            assert all(torch.equal(out[0], each) for each in out)
+            changed += not torch.equal(out[0], frame)
+    assert changed
+
+
+@needs_v2
+@pytest.mark.parametrize("kind", ["Mask", "BoundingBoxes", "KeyPoints"])
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_what_cannot_follow_is_refused(kind, version):
+    from torchvision import tv_tensors
+    if not hasattr(tv_tensors, kind):
+        pytest.skip(f"torchvision {torchvision.__version__} has no {kind}")
+    data = torch.randint(3, (1, 16, 16), dtype=torch.uint8)
+    extra = {} if kind == "Mask" else dict(canvas_size=(16, 16))
+    if kind != "Mask":
+        data = data[0, :2, :(4 if kind == "BoundingBoxes" else 2)]
+    if kind == "BoundingBoxes":
+        extra["format"] = "XYXY"
+    given = getattr(tv_tensors, kind)(data, **extra)
+    before = given.clone()
+    mine = namespace(version)[1].RandAugment()
+    samples = [given] if version == "v1" else [given, (picture(3), given), {"image": picture(3), "target": given}]
+    for sample in samples:
+        with pytest.raises(TypeError, match=f"Inputs of type {kind} are not supported by RandAugment"):
+            mine(sample)
+    assert torch.equal(given, before)
+
+
+# ---- samples, seeds ----
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("how", ["import", "take_over"])
+def test_samples(version, how):
+    """A draw depends on (seed, epoch, id), not on what was drawn before; motley.Stage draws the same."""
+    theirs, module = namespace(version)
+    if how == "take_over":
+        ours.take_over()
+        module = theirs
+    try:
+        mine, image = module.RandAugment(2, 9), picture(3)
+        stage = ours._stage_of(mine, version == "v2", image, 3)
+        for epoch, sample, view in ((0, 5, 0), (1, 5, 0), (0, 5, 1), (0, 6, 0), (3, 2**40, 7)):
+            want = numpy.asarray(stage(image, seed=0, epoch=epoch, sample_ids=sample, view=view))
+            for _ in range(2):
+                state = torch.get_rng_state()
+                with ours_samples(sample, epoch=epoch, view=view):
+                    assert numpy.array_equal(numpy.asarray(mine(image)), want)
+                assert torch.equal(state, torch.get_rng_state())
+                mine(image)
+        if how == "import":
+            with ours_samples(5):
+                assert numpy.array_equal(numpy.asarray(module.RandAugment(2, 9, seed=7)(image)),
+                                         numpy.asarray(stage(image, seed=7, sample_ids=5)))
+    finally:
+        ours.hand_back()
+
+
+def ours_samples(*arguments, **keywords):
+    import motley
+    return motley.samples(*arguments, **keywords)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_samples_of_a_batch(version):
+    """With an id for each image a batch draws image by image; the frames of one share it."""
+    mine = namespace(version)[1].RandAugment(2, 9, seed=3)
+    clips = torch.randint(256, (4, 2, 3, 16, 16), dtype=torch.uint8)
+    ids = [9, 2, 9, 5]
+    with ours_samples(ids, epoch=1):
+        out = mine(clips)
+    for clip, sample, got in zip(clips, ids, out):
+        with ours_samples(sample, epoch=1):
+            assert torch.equal(mine(clip), got)
+    with ours_samples(torch.tensor(ids), epoch=1):
+        assert torch.equal(mine(clips), out)
+    with pytest.raises(ValueError, match="motley.samples has 3 ids, the tensor has 4 images"), ours_samples([1, 2, 3]):
+        mine(clips)
+    for wrong in ("7", None, 1.5, True):
+        with pytest.raises(ValueError, match="ids is .*, want a whole number, or one for each image"):
+            ours_samples(wrong)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_seeds(version):
+    """With a seed a transform counts its calls, apart from torch's generator; copies go on from where it was."""
+    module, image = namespace(version)[1], picture(3)
+
+    def drawn(transform, count=6):
+        return [numpy.asarray(transform(image)).tobytes() for _ in range(count)]
+    state = torch.get_rng_state()
+    first, same, other = (module.RandAugment(seed=seed) for seed in (5, 5, 6))
+    outs = drawn(first)
+    assert len(set(outs)) > 3 and drawn(same) == outs and drawn(other) != outs
+    assert torch.equal(state, torch.get_rng_state())
+    assert drawn(copy.deepcopy(first)) == drawn(pickle.loads(pickle.dumps(same))) == drawn(first)
+    assert first.seed == 5 and module.RandAugment().seed is None and "seed" not in repr(first)
+    for wrong in (1 << 64, "5", 1.5):
+        with pytest.raises(ValueError, match="seed is .*, want a whole number from 0 to 2.64 - 1"):
+            module.RandAugment(seed=wrong)
+
+
+# ---- workers, modules ----
+
+def runs_on_motley(transform):
+    torch.manual_seed(2)
+    return [numpy.asarray(transform(picture(3))).tobytes() for _ in range(3)]
+
+
+class Answers(torch.utils.data.Dataset):
+    def __init__(self, transform):
+        self.transform = transform
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, i):
+        return runs_on_motley(self.transform)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_take_over_reaches_workers(version, method):
+    """A DataLoader's worker that is handed a transform of a process that took over runs it on Motley."""
+    theirs, mine = namespace(version)
+    want = runs_on_motley(mine.RandAugment())
+    assert runs_on_motley(theirs.RandAugment()) != want
+    ours.take_over()
+    try:
+        transform = transforms.Compose([theirs.RandAugment()])
+        assert pickle.dumps(transform).count(b"motley") == 0  # a pickle that is kept needs no Motley
+        loader = torch.utils.data.DataLoader(Answers(transform), batch_size=None, num_workers=1,
+                                             multiprocessing_context=multiprocessing.get_context(method))
+        assert next(iter(loader)) == want
+    finally:
+        ours.hand_back()
+
+
+def submodules(package):
+    yield package.__name__
+    for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        yield found.name
+
+
+def test_modules_are_torchvisions():
+    """Every module below motley.torchvision.transforms that Motley does not have is torchvision's, not a copy."""
+    script = """
+import importlib, sys, warnings
+warnings.simplefilter("ignore")
+for name in sys.argv[1:]:
+    try:
+        theirs = importlib.import_module(name)
+    except ImportError:
+        continue
+    mine = importlib.import_module("motley." + name)
+    assert mine.__name__.startswith("motley.") == (name in OURS) and (name in OURS or mine is theirs), name
+    assert {a for a in dir(theirs) if a[0] != "_"} == {a for a in dir(mine) if a[0] != "_"} or name not in OURS, name
+assert sum(name.count("transforms.v2.functional._meta") for name in sys.modules) in (0, 2)
+try:
+    import motley.torchvision.transforms.nowhere
+except ModuleNotFoundError as error:
+    assert "motley.torchvision.transforms.nowhere" in str(error)
+else:
+    raise AssertionError
+import motley.torchvision, torchvision.transforms.autoaugment
+from motley.torchvision.transforms.functional import InterpolationMode
+from motley.torchvision.transforms import autoaugment
+assert autoaugment.AugMix is torchvision.transforms.autoaugment.AugMix
+assert autoaugment.RandAugment is motley.torchvision.RandAugment is motley.torchvision.transforms.RandAugment
+assert InterpolationMode is torchvision.transforms.InterpolationMode
+""".replace("OURS", str(("torchvision.transforms", "torchvision.transforms.v2", "torchvision.transforms.autoaugment")))
+    run = subprocess.run([sys.executable, "-c", script, *submodules(transforms)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+@needs_v2
+def test_registries_are_torchvisions():
+    module = importlib.import_module("motley.torchvision.transforms.v2.functional")
+    assert module is importlib.import_module("torchvision.transforms.v2.functional")
 
 
 @pytest.mark.parametrize("change", ["", "import line", "two lines"])

@@ -8,21 +8,34 @@
     motley.torchvision.take_over()                     # these two lines at its top
 
 Images    PIL images (L, LA, RGB, RGBA) and uint8 tensors [..., C, H, W] on the CPU or CUDA; v2 also takes what stands
-          beside an image in a sample. A tensor gets the bytes that the PIL image with its pixels gets. Each image of
-          a batch has a draw of its own (torchvision: one for all); the frames of a tv_tensors.Video share one.
-Draws     Each call takes a new seed from torch's generator, so torch.manual_seed() makes a run repeatable and a
-          DataLoader's workers differ. They are other draws than torchvision makes from the same generator.
+          beside an image in a sample. A tensor gets the bytes that the PIL image with its pixels gets. Masks, boxes and
+          keypoints cannot follow, and are refused.
+Draws     As in torchvision, all images of a tensor share one draw: a clip [T, C, H, W] does not flicker. Each call takes
+          a new seed from torch's generator, so torch.manual_seed() makes a run repeatable and a DataLoader's workers
+          differ. They are other draws than torchvision makes from the same generator.
+Samples   In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set, whatever was drawn before:
+          see motley.samples. `seed`, which these classes take beside torchvision's arguments, sets runs apart there;
+          alone, it makes a transform count its own calls. With an id for each image along its first axis, the images
+          of a batch draw each for itself.
 Else      What Motley has no bytes for (float images, other modes, Lanczos, a subclass with other operations) runs in
-          torchvision as ever, and says so in a warning, once for each reason."""
+          torchvision as ever, as do transforms that are scripted or traced. The logger "motley.torchvision" says so,
+          once for each reason."""
 import functools
-import warnings
+import inspect
+import logging
+import math
+import types
+from multiprocessing import context as _processes
 
 import PIL.Image
 import torch
 from torchvision import transforms as _v1
 from torchvision.transforms import AutoAugmentPolicy, InterpolationMode
 
-from motley import Policy, Stage
+from motley import ArgumentError, Policy, Stage
+from motley.checks import seed_given
+from motley.pillow import Pillow
+from motley.samples import samples_of
 
 try:
     from torchvision import tv_tensors
@@ -33,7 +46,6 @@ except ImportError:  # before torchvision 0.16
 __all__ = ["RandAugment", "TrivialAugmentWide", "AutoAugment", "AutoAugmentPolicy", "InterpolationMode", "take_over",
            "hand_back"]
 
-_MODES = ("L", "LA", "RGB", "RGBA")
 _PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 _INTERPOLATIONS = {"nearest": "nearest", "nearest-exact": "nearest", "bilinear": "bilinear", "bicubic": "bicubic"}
 _MOST_BINS = 148  # torchvision rounds bits otherwise from its division than from the level, with some counts past this
@@ -88,18 +100,36 @@ def _fill_of(fill, channels):
     return values[0] if len(values) == 1 else values
 
 
+_stages = {}  # what a policy depends on -> Stage
+
+
 def _stage_of(transform, v2, image, channels):
+    """The stage of a transform's arguments as they are now."""
+    own = vars(transform)
+    fill = own["_fill" if v2 else "fill"]
+    if isinstance(fill, dict):  # v2: by type of image
+        fill = fill.get(type(image), fill.get("others"))
+    if isinstance(fill, list):
+        fill = tuple(fill)
+    key = (type(transform), v2, channels, fill, own["interpolation"], own.get("num_ops"), own.get("magnitude"),
+           own.get("num_magnitude_bins"), own.get("policy"))
+    stage = _stages.get(key)
+    if stage is None:
+        if len(_stages) >= _STAGES_KEPT:
+            _stages.clear()
+        stage = _stages[key] = _new_stage(transform, v2, channels, fill)
+    return stage
+
+
+def _new_stage(transform, v2, channels, fill):
     cls = _class_of(transform)
-    for name in ("_augmentation_space", "_AUGMENTATION_SPACE", "_get_policies", "_apply_image_or_video_transform"):
+    for name in _OVERRIDES:
         if getattr(type(transform), name, None) is not getattr(cls, name, None):
             raise _NotOurs(f"{type(transform).__name__} has a {name} of its own")
     interpolation = getattr(transform.interpolation, "value", transform.interpolation)
     interpolation = _INTERPOLATIONS.get(_PILLOW_FILTERS.get(interpolation, interpolation))
     if interpolation is None:
         raise _NotOurs(f"interpolation {transform.interpolation}")
-    fill = transform._fill if v2 else transform.fill
-    if isinstance(fill, dict):  # v2: by type of image
-        fill = next((fill[kind] for kind in (type(image), "others") if kind in fill), None)
     fill = _fill_of(fill, channels)
     repeat = getattr(transform, "num_ops", None)
     bins = getattr(transform, "num_magnitude_bins", None)
@@ -120,57 +150,102 @@ def _stage_of(transform, v2, image, channels):
 
 def _augment(transform, image, v2=False):
     """`image` augmented. Raises _NotOurs when torchvision has to do it."""
-    if isinstance(image, PIL.Image.Image):
-        if image.mode not in _MODES:
+    picture = isinstance(image, PIL.Image.Image)
+    if picture:
+        channels = Pillow.channels_of.get(image.mode)
+        if channels is None:
             raise _NotOurs(f"a PIL image of mode {image.mode}")
-        channels = len(image.getbands())
     elif not isinstance(image, torch.Tensor):
         raise _NotOurs(f"an image of type {type(image).__name__}")
+    elif isinstance(image, _FOLLOWERS):
+        raise TypeError(f"Inputs of type {type(image).__name__} are not supported by {type(transform).__name__}(): want "
+                        "an image or a video")
     elif image.dtype != torch.uint8:
         raise _NotOurs(f"a tensor of {image.dtype}")
     elif image.ndim < 3 or not 1 <= image.shape[-3] <= 4:
         raise _NotOurs(f"a tensor of shape {tuple(image.shape)}")
+    elif torch.jit.is_tracing():
+        raise _NotOurs("torch.jit.trace sees only what torch does")
     else:
         channels = image.shape[-3]
     stage = _stage_of(transform, v2, image, channels)
-    seed = int(torch.randint(1 << 62, ()))
-    if getattr(transform, "num_ops", None) == 0 or (isinstance(image, torch.Tensor) and image.numel() == 0):
+    seed, ids, rest = samples_of(transform, _fresh_seed)
+    if vars(transform).get("num_ops") == 0 or (not picture and image.numel() == 0):
         return image
-    if isinstance(image, PIL.Image.Image):
-        return stage(image, seed=seed, sample_ids=0)
+    if picture:
+        return stage(image, seed=seed, sample_ids=ids, **rest)
     batch = image.reshape(-1, *image.shape[-3:])
-    video = v2 and isinstance(image, tv_tensors.Video)
-    ids = torch.zeros(len(batch), dtype=torch.int64) if video else torch.arange(len(batch))
-    out = stage(batch.as_subclass(torch.Tensor), seed=seed, sample_ids=ids).reshape(image.shape)
+    ids = _ids_for(ids, image.shape[:-3])
+    out = stage(batch.as_subclass(torch.Tensor), seed=seed, sample_ids=ids, **rest).reshape(image.shape)
     return tv_tensors.wrap(out, like=image) if v2 and isinstance(image, tv_tensors.TVTensor) else out
+
+
+def _fresh_seed():
+    return int(torch.randint(1 << 62, ()))
+
+
+def _ids_for(ids, lead):
+    """An id for each image of a tensor [*lead, C, H, W]: `ids` is that of all, or has one for each entry of lead[0]."""
+    count = math.prod(lead)
+    if not hasattr(ids, "__len__"):
+        return torch.full((count,), ids, dtype=torch.int64)
+    entries = lead[0] if lead else 1
+    if len(ids) != entries:
+        raise ArgumentError(f"motley.samples has {len(ids)} ids, the tensor has {entries} images along its first axis: "
+                            "want an id for each, or one for all")
+    return torch.as_tensor(ids).to("cpu", torch.int64).repeat_interleave(count // entries)
 
 
 @functools.lru_cache(maxsize=None)
 def _say(name, why):
-    warnings.warn(f"{name} runs in torchvision, not in Motley: {why}", stacklevel=4)
+    logging.getLogger(__name__).warning("%s runs in torchvision, not in Motley: %s", name, why)
 
 
-def _forward_v1(self, img):
+def _run_v1(self, img):
     try:
         return _augment(self, img)
-    except _NotOurs as why:
-        _say(type(self).__name__, str(why))
-        return _THEIRS[_class_of(self)](self, img)
+    except _NotOurs as found:
+        why = str(found)
+    _say(type(self).__name__, why)
+    return _THEIRS[_class_of(self)](self, img)
+
+
+def _forward_v1(self, img: torch.Tensor) -> torch.Tensor:
+    if torch.jit.is_scripting():  # torch.jit.script compiles this branch only
+        return self._torchvision_forward(img)
+    else:
+        return _run_v1(self, img)
 
 
 def _forward_v2(self, *inputs):
     try:
+        if len(inputs) == 1 and (isinstance(inputs[0], PIL.Image.Image) or type(inputs[0]) in _PLAIN):
+            return _augment(self, inputs[0], v2=True)
         sample, image = self._flatten_and_extract_image_or_video(inputs)
         return self._unflatten_and_insert_image_or_video(sample, _augment(self, image, v2=True))
-    except _NotOurs as why:
-        _say(type(self).__name__, str(why))
-        return _THEIRS[_class_of(self)](self, *inputs)
+    except _NotOurs as found:
+        why = str(found)
+    _say(type(self).__name__, why)
+    return _THEIRS[_class_of(self)](self, *inputs)
 
 
+_STAGES_KEPT = 256
+_OVERRIDES = ("_augmentation_space", "_AUGMENTATION_SPACE", "_get_policies", "_apply_image_or_video_transform",
+              "_flatten_and_extract_image_or_video", "_unflatten_and_insert_image_or_video", "_needs_transform_list")
+_FOLLOWERS = tuple(getattr(tv_tensors, name) for name in ("BoundingBoxes", "KeyPoints", "Mask")
+                   if hasattr(tv_tensors, name)) if _v2 else ()
+_PLAIN = (torch.Tensor, tv_tensors.Image, tv_tensors.Video) if _v2 else ()
 _NAMES = {"RandAugment": "rand_augment", "TrivialAugmentWide": "trivial_augment_wide", "AutoAugment": "auto_augment_"}
 _OURS = {getattr(module, name): forward for module, forward in ((_v1, _forward_v1), (_v2, _forward_v2)) if module
          for name in _NAMES}
 _THEIRS = {cls: cls.forward for cls in _OURS}
+
+
+def _named(forward):
+    """A copy of torchvision's forward for torch.jit.script, which takes a method's name from the function."""
+    copy = types.FunctionType(forward.__code__, forward.__globals__, "_torchvision_forward", forward.__defaults__)
+    copy.__annotations__ = forward.__annotations__
+    return copy
 
 
 def _class_of(transform):
@@ -179,24 +254,74 @@ def _class_of(transform):
 
 def take_over():
     """From here on torchvision's own RandAugment, TrivialAugmentWide and AutoAugment run on Motley, v1 and v2, the
-    objects that exist already included. Processes that are spawned, not forked, have to call it too."""
+    objects that exist already included. A process that is spawned with one of them (a DataLoader's worker, with its data
+    set) takes over as well; one that is spawned without has to call this itself."""
     for cls, forward in _OURS.items():
-        cls.forward = forward
+        cls._torchvision_forward, cls.forward, cls.__reduce_ex__ = _named(_THEIRS[cls]), forward, _reduce_ex
 
 
 def hand_back():
     """Ends what take_over() began."""
     for cls, forward in _THEIRS.items():
         cls.forward = forward
+        for name in ("_torchvision_forward", "__reduce_ex__"):
+            if name in vars(cls):
+                delattr(cls, name)
 
 
-class RandAugment(_v1.RandAugment):
+def _reduce_ex(self, protocol):
+    """Pickles as ever, but for a process that is being spawned: unpickling there takes over first."""
+    function, arguments, *rest = object.__reduce_ex__(self, protocol)
+    if _processes.get_spawning_popen() is None:
+        return (function, arguments, *rest)
+    return (_taken_over, (function, arguments), *rest)
+
+
+def _taken_over(function, arguments):
+    take_over()
+    return function(*arguments)
+
+
+# ---- the classes ----
+
+class Seeded:
+    """What Motley's classes have beside torchvision's: `seed`, and a way back for torch.jit.script."""
+
+    __jit_unused_properties__ = ["seed"]
+
+    def __init_subclass__(cls):
+        super().__init_subclass__()
+        theirs = cls.__mro__[2]
+        if Seeded in cls.__bases__:
+            def __init__(self, *args, seed=None, **kwargs):
+                theirs.__init__(self, *args, **kwargs)
+                self.seed = seed
+            signature = inspect.signature(theirs.__init__)
+            keyword = inspect.Parameter("seed", inspect.Parameter.KEYWORD_ONLY, default=None)
+            __init__.__signature__ = signature.replace(parameters=[*signature.parameters.values(), keyword])
+            cls.__init__, cls._torchvision_forward = __init__, _named(_THEIRS[theirs])
+
+    @property
+    def seed(self):
+        """Sets runs apart where motley.samples() says which samples are drawn for; alone, it makes the transform count
+        its calls, in each worker and rank apart. None: each call takes a new seed from torch's generator."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed):
+        self._seed = None if seed is None else seed_given(seed)  # a name that torchvision neither prints nor hands on
+
+
+class RandAugment(Seeded, _v1.RandAugment):
+    """torchvision's RandAugment on Motley, which also takes a `seed`."""
     forward = _forward_v1
 
 
-class TrivialAugmentWide(_v1.TrivialAugmentWide):
+class TrivialAugmentWide(Seeded, _v1.TrivialAugmentWide):
+    """torchvision's TrivialAugmentWide on Motley, which also takes a `seed`."""
     forward = _forward_v1
 
 
-class AutoAugment(_v1.AutoAugment):
+class AutoAugment(Seeded, _v1.AutoAugment):
+    """torchvision's AutoAugment on Motley, which also takes a `seed`."""
     forward = _forward_v1

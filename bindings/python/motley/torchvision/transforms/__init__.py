@@ -2,20 +2,7 @@
 """torchvision.transforms, with Motley's RandAugment, TrivialAugmentWide and AutoAugment in it."""
 from torchvision import transforms as _theirs
 
-from motley.torchvision import AutoAugment, RandAugment, TrivialAugmentWide
+from motley.torchvision import AutoAugment, RandAugment, TrivialAugmentWide  # noqa: F401
+from motley.torchvision.theirs import stands_for
 
-__all__ = [name for name in dir(_theirs) if not name.startswith("_")]
-
-
-def __getattr__(name):
-    if name == "v2":
-        from importlib import import_module
-        return import_module("motley.torchvision.transforms.v2")
-    if name == "autoaugment":  # has these classes and the enums only
-        import sys
-        return sys.modules[__name__]
-    return getattr(_theirs, name)
-
-
-def __dir__():
-    return __all__
+__getattr__, __dir__, __all__ = stands_for(__name__, _theirs)

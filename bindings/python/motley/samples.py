@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which samples of the data set the drop-in transforms draw for."""
+
+import contextvars
+
+from .checks import epoch_given, view_given
+from .errors import ArgumentError
+from .processes import process_key
+
+_block = contextvars.ContextVar("motley.samples", default=None)
+
+
+class samples:
+    """In its body, the transforms of motley.torchvision and motley.timm draw for these samples:
+
+        with motley.samples(index, epoch=3):
+            image = transform(image)             # the same for (seed, epoch, index) in any worker, rank or resumed run
+
+    ids      the whole number of the sample in its data set; or, for a batch, one for each image along its first axis
+    epoch    samples draw anew in each epoch
+    view     and in each view of an epoch, for samples that are read several times
+
+    Also after motley.torchvision.take_over(). Each thread and task has a block of its own; blocks nest."""
+
+    def __init__(self, ids, *, epoch=0, view=0):
+        if isinstance(ids, (bool, str, bytes)) or not (hasattr(ids, "__index__") or hasattr(ids, "__len__")):
+            raise ArgumentError(f"ids is {ids!r}, want a whole number, or one for each image")
+        self.ids = ids.__index__() if getattr(ids, "ndim", 0) == 0 and hasattr(ids, "__index__") else ids
+        self.rest = {"epoch": epoch_given(epoch), "view": view_given(view)}
+        self._tokens = []
+
+    def __enter__(self):
+        self._tokens.append(_block.set(self))
+        return self
+
+    def __exit__(self, *_):
+        _block.reset(self._tokens.pop())
+
+
+def samples_of(transform, fresh_seed):
+    """seed, sample ids and further arguments for a stage, of a transform's next call: as the block around it says; or
+    by the transform's own seed and number of calls; or by a seed that `fresh_seed` draws."""
+    block, own = _block.get(), vars(transform).get("_seed")
+    if block is not None:
+        return own or 0, block.ids, block.rest
+    if own is None:
+        return fresh_seed(), 0, {}
+    count = vars(transform).get("_calls", 0)
+    vars(transform)["_calls"] = count + 1
+    return own ^ process_key(None), count, {}

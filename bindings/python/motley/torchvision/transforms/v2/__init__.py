@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torchvision.transforms.v2, with Motley's RandAugment, TrivialAugmentWide and AutoAugment in it."""
+from torchvision.transforms import v2 as _theirs
+
+from motley.torchvision import Seeded, _forward_v2
+from motley.torchvision.theirs import stands_for
+
+__getattr__, __dir__, __all__ = stands_for(__name__, _theirs)
+
+
+class RandAugment(Seeded, _theirs.RandAugment):
+    """torchvision's RandAugment on Motley, which also takes a `seed`."""
+    forward = _forward_v2
+
+
+class TrivialAugmentWide(Seeded, _theirs.TrivialAugmentWide):
+    """torchvision's TrivialAugmentWide on Motley, which also takes a `seed`."""
+    forward = _forward_v2
+
+
+class AutoAugment(Seeded, _theirs.AutoAugment):
+    """torchvision's AutoAugment on Motley, which also takes a `seed`."""
+    forward = _forward_v2
