@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call of motley_apply, described once and repeated with other pixels: a field set from Python costs as much as a
+/* A prepared call with what changes from one use to the next as plain numbers: a field set from Python costs as much as a
  * hundred of these lines. Read by CFFI as it stands. */
-typedef struct prepared_call {
-    motley_context *context;
-    motley_batch src, dst;      /* data is set by each call */
-    motley_apply_params params; /* samples and stream likewise, and output.batch.data when `fused` */
+typedef struct kept_call {
+    motley_call *call;
+    size_t count;
     int in_place, fused;
+    motley_apply_params params;
     motley_error error;
-} prepared_call;
+} kept_call;
 
 /* What run_call returns beside a motley_status: it was done, and `seen` says that samples come again; it was not done. */
 #define CALL_REPEATS 101
@@ -31,21 +31,25 @@ static int note_samples(repeats *seen, uint64_t seed, uint32_t epoch, size_t cou
 
 /* views: an address, or the view of all images, which is below 65536. ids_signed: they are int64_t, and have to be 0 or
  * more. seen: NULL, or where the samples are noted. */
-static int run_call(prepared_call *call, const motley_policy *policy, uintptr_t src, uintptr_t dst, uintptr_t stream,
+static int run_call(kept_call *kept, const motley_policy *policy, uintptr_t src, uintptr_t dst, uintptr_t stream,
                     uint64_t seed, uint32_t epoch, uint64_t first, uintptr_t ids, int ids_signed, uintptr_t views,
                     repeats *seen)
 {
-    call->params.samples = samples_of(seed, epoch, first, ids, views);
-    for (size_t i = 0; ids_signed && i < call->src.count; i++)
+    kept->params.samples = samples_of(seed, epoch, first, ids, views);
+    kept->params.stream = (void *)stream;
+    for (size_t i = 0; ids_signed && i < kept->count; i++)
         if (((const int64_t *)ids)[i] < 0)
             return CALL_NEGATIVE_ID;
-    call->params.stream = (void *)stream;
-    call->src.data = (void *)src;
-    if (call->fused)
-        call->params.output.batch.data = (void *)dst;
-    else
-        call->dst.data = (void *)dst;
-    const motley_batch *const to = call->fused ? NULL : call->in_place ? &call->src : &call->dst;
-    const motley_status status = motley_apply(call->context, policy, &call->src, to, &call->params, &call->error);
-    return status == MOTLEY_OK && seen && repeats_note(seen, &call->params.samples, call->src.count) ? CALL_REPEATS : (int)status;
+    const motley_status status =
+        motley_call_apply(kept->call, policy, (void *)src, kept->in_place || kept->fused ? NULL : (void *)dst,
+                          kept->fused ? (void *)dst : NULL, &kept->params, &kept->error);
+    return status == MOTLEY_OK && seen && repeats_note(seen, &kept->params.samples, kept->count) ? CALL_REPEATS : (int)status;
+}
+
+static int run_op(kept_call *kept, int op, const double *values, int each, uintptr_t src, uintptr_t dst, uintptr_t stream,
+                  int interpolation, const uint8_t *fill)
+{
+    const motley_op_params params = { (motley_interpolation)interpolation, fill, (void *)stream };
+    return motley_call_op_apply(kept->call, op, values, each, (void *)src, kept->in_place ? NULL : (void *)dst, &params,
+                                &kept->error);
 }

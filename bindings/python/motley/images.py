@@ -393,10 +393,10 @@ _get_pointer, _is_valid = _capsules()
 class Many:
     """A list of images, of one kind but perhaps of many sizes."""
 
-    __slots__ = ("parts", "cls", "device", "images")
+    __slots__ = ("parts", "cls", "device", "images", "pointers")
 
     def __init__(self, images, layout):
-        self.cls = type(images)
+        self.cls, self.pointers = type(images), None
         self.parts = [images_of(image, layout) for image in images]
         first = self.parts[0] if self.parts else None
         self.device = first.device if first else None
@@ -412,7 +412,7 @@ class Many:
                     f"image {i} of the list is on device {part.device}, image 0 on {self.device}: want one"
                 )
 
-    single, pointer = False, 0
+    single = False
     dtype = property(lambda self: self.parts[0].dtype if self.parts else lib.MOTLEY_U8)
 
     @property
@@ -422,6 +422,13 @@ class Many:
     @property
     def count(self):
         return len(self.parts)
+
+    @property
+    def pointer(self):
+        """Of a list, the address of its images' addresses."""
+        if self.pointers is None:
+            self.pointers = ffi.new("uintptr_t[]", [part.pointer for part in self.parts])
+        return address(self.pointers)
 
     @property
     def channels(self):
@@ -465,7 +472,7 @@ class Many:
 
     def _made(self, parts):
         made = Many.__new__(Many)
-        made.cls, made.device, made.parts = self.cls, self.device, parts
+        made.cls, made.device, made.parts, made.pointers = self.cls, self.device, parts, None
         return made
 
     def output(self, dtype=None, layout=None):

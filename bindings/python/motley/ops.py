@@ -11,23 +11,15 @@ layout   as of motley.Stage; arrays on CUDA are worked on in the current stream 
 `table` has the rows: name, summary, unit, matches, paper, shape, minimum, maximum, neutral, example.
 """
 
+import functools
 import math
 import types
 
-from . import arrays, contexts, images
+from . import arrays
 from ._core import ffi, lib
 from .errors import ArgumentError, check, text_of
-from .policy import fill_bytes, interpolation_number
-
-SHAPES = {
-    lib.MOTLEY_SHAPE_POINT: "point",
-    lib.MOTLEY_SHAPE_STATS: "stats",
-    lib.MOTLEY_SHAPE_COLOR: "color",
-    lib.MOTLEY_SHAPE_WARP: "warp",
-    lib.MOTLEY_SHAPE_STENCIL: "stencil",
-    lib.MOTLEY_SHAPE_BLUR: "blur",
-    lib.MOTLEY_SHAPE_ERASE: "erase",
-}
+from .policy import INTERPOLATIONS, fill_bytes, interpolation_number
+from .stage import Stage
 
 
 def _row(number):
@@ -40,7 +32,7 @@ def _row(number):
     numbers = {
         key: getattr(info, key) for key in ("values_min", "values_max", "minimum", "maximum", "neutral", "example")
     }
-    return types.SimpleNamespace(**{"paper": "", **texts}, **numbers, shape=SHAPES[info.shape], number=number)
+    return types.SimpleNamespace(**{"paper": "", **texts}, **numbers, shape=text_of(lib.motley_shape_name(info.shape)), number=number)
 
 
 def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, layout=None, threads=None):
@@ -48,39 +40,33 @@ def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, 
     row = table.get(op)
     if row is None:
         raise ArgumentError(f"there is no operation '{op}': motley.ops.table lists them")
-    source = images.images_of(batch, layout)
-    if out is None:
-        target = source.output()
-    elif out is batch:
-        source.require_writable()
-        target = source
-    else:
-        target = images.images_of(out, layout)
-        target.require_writable()
-    if source.count:
-        context = contexts.context_of(source.device, threads)
-        each, numbers = _numbers(row, values, source.count)
-        src, dst, params, error = (
-            ffi.new(kind) for kind in ("motley_batch *", "motley_batch *", "motley_op_params *", "motley_error *")
-        )
-        source.require_bytes()
-        source.describe(src)
-        if target is source:
-            dst = src
-        else:
-            target.describe(dst)
-        color = ffi.new("uint8_t[]", fill_bytes(fill))
-        params.interpolation, params.fill = interpolation_number(interpolation), color
-        if source.device is not None:
-            params.stream = ffi.cast("void *", source.stream_of()())
-        check(lib.motley_op_apply(context.handle, row.number, numbers, each, src, dst, params, error), error)
-        if source.device is not None:
-            images.hold_until_done((source, target), source, target)
-    return target.result(source) if out is None else out
+    call, source, target, pixels, written, result = _plain(threads)._prepare(batch, out, layout)
+    if call is None:
+        source.channels  # says which image has another number
+    if call.count:
+        each, numbers = _numbers(row, values, call.count)
+        number = _INTERPOLATIONS.get(interpolation) if isinstance(interpolation, str) else None
+        if number is None:
+            number = interpolation_number(interpolation)
+        color = _BLACK if fill == 0 and fill.__class__ is int else fill_bytes(fill)
+        check(lib.run_op(call.c, row.number, numbers, each, pixels, written, call.stream(), number, color), call.c.error)
+    return call.result(batch, source, target, result)
+
+
+_INTERPOLATIONS = {name: number for number, name in enumerate(INTERPOLATIONS)}
+_BLACK = bytes(4)
+
+
+@functools.lru_cache(maxsize=None)
+def _plain(threads):
+    """A stage whose calls an operation can take: bytes in, bytes out."""
+    return Stage('{"motley": 1, "name": "none", "branches": ["identity"]}', threads=threads)
 
 
 def _numbers(row, values, count):
     """How many values an image has, and the double[] of them all: an array's own memory where it is one."""
+    if values.__class__ in (float, int) and row.values_min == 1:
+        return 1, [values] * count
     if values is None:
         if row.values_min:
             raise ArgumentError(f"{row.name} takes values ({row.unit}), none were given")

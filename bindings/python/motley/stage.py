@@ -160,7 +160,25 @@ class Stage:
     # ---- how a call goes ----
 
     def _run(self, batch, out, layout, sample_ids, epoch, seed, view, return_draws):
-        kind, source, pixels = KINDS[type(batch)], None, None
+        call, source, target, pixels, written, result = self._prepare(batch, out, layout)
+        if call is None:
+            return self._run_by_channels(
+                source.by_channels(), batch, out, layout, sample_ids, epoch, seed, view, return_draws
+            )
+        seed, epoch, first, ids, signed, views, seen, keep = self._samples(call.count, sample_ids, epoch, seed, view)
+        if call.run(self.policy, pixels, written, seed, epoch, first, ids, signed, views, seen):
+            self._repeats.warn()
+        if sample_ids is None:
+            self.next_sample += call.count
+        result = call.result(batch, source, target, result)
+        if return_draws:
+            return result, call.draws(self.policy)
+        return result
+
+    def _prepare(self, batch, out, layout):
+        """The call for `batch`; the batches to read and to write where no kept call knows them; the addresses of both;
+        what is written to, None where the batch will tell. The call is None for a list of several channel counts."""
+        kind, pixels = KINDS[type(batch)], None
         try:
             if kind is not None and (out is None or out is batch):
                 pixels = kind.pointer(batch)
@@ -168,39 +186,20 @@ class Stage:
                 key = kind.key(batch, layout, self._flavour, out is batch)
         except (RuntimeError, NotImplementedError):  # a sparse or nested tensor has no strides
             raise ArgumentError("the images are a sparse or nested tensor, want a dense one") from None
-        if pixels is not None:
-            call = contexts.local.calls.get(key)
-            if call is None:
-                call = self._keep(key, batch, out, layout)
-            if out is None:
-                result = call.like(batch)
-                written = kind.pointer(result)
-            else:
-                result, written = out, pixels
-        else:
+        if pixels is None:
             source = self._source(batch, layout)
             if isinstance(source, images.Many) and len(source.by_channels()) > 1:
-                return self._run_by_channels(
-                    source.by_channels(), batch, out, layout, sample_ids, epoch, seed, view, return_draws
-                )
+                return None, source, None, 0, 0, None
             target = self._target(source, batch, out, layout)
             call = Call(self, source, target)
-            pixels, written, result = source.pointer, target.pointer, out
-
-        seed, epoch, first, ids, signed, views, seen, keep = self._samples(call.count, sample_ids, epoch, seed, view)
-        if call.run(self.policy, pixels, written, seed, epoch, first, ids, signed, views, seen):
-            self._repeats.warn()
-        if sample_ids is None:
-            self.next_sample += call.count
-        if source is not None:
-            images.hold_until_done(call, source, target)
-            if out is None:
-                result = target.result(source)
-        elif call.finish is not None:
-            result = call.finish(result, batch)
-        if return_draws:
-            return result, call.draws(self.policy)
-        return result
+            return call, source, target, source.pointer, target.pointer, out
+        call = contexts.local.calls.get(key)
+        if call is None:
+            call = self._keep(key, batch, out, layout)
+        if out is not None:
+            return call, None, None, pixels, pixels, out
+        result = call.like(batch)
+        return call, None, None, pixels, kind.pointer(result), result
 
     @staticmethod
     def _source(batch, layout):
@@ -315,6 +314,7 @@ class Call:
 
     __slots__ = (
         "c",
+        "made",
         "context",
         "count",
         "stream",
@@ -329,28 +329,40 @@ class Call:
 
     def __init__(self, stage, source, target):
         self.context = contexts.context_of(source.device, stage.threads)
-        self.c = c = ffi.new("prepared_call *")
-        c.context = self.context.handle
-        self.count, self.single = source.count, source.single
+        self.c = c = ffi.new("kept_call *")
+        c.count = self.count = source.count
+        c.in_place, c.fused = target is source, stage.fused
+        self.single = source.single
         self.keep = source, target
         self.like = self.finish = None
         self.stream = no_stream
         self.caller = images.library_of(source), source.device
         self.sizes, self.channels = [], 1
-        if not self.count:
-            return
-        self.sizes, self.channels = source.sizes(), source.channels
-        if source.device is not None:
-            self.stream = source.stream_of()
-        source.require_bytes()
-        source.describe(c.src)
-        c.in_place, c.fused = target is source, stage.fused
-        if c.fused:
-            target.describe(c.params.output.batch)
-            c.params.output.mean = stage._four(stage.mean, self.channels, 0)
-            c.params.output.std = stage._four(stage.std, self.channels, 1)
-        elif target is not source:
-            target.describe(c.dst)
+        src, dst, output = ffi.new("motley_batch *"), ffi.new("motley_batch *"), ffi.new("motley_output *")
+        if self.count:
+            self.sizes, self.channels = source.sizes(), source.channels
+            if source.device is not None:
+                self.stream = source.stream_of()
+            source.require_bytes()
+            source.describe(src[0])
+            if c.fused:
+                target.describe(output.batch)
+                output.mean = stage._four(stage.mean, self.channels, 0)
+                output.std = stage._four(stage.std, self.channels, 1)
+            elif target is not source:
+                target.describe(dst[0])
+        to = ffi.NULL if c.fused else src if c.in_place else dst
+        call, error = ffi.new("motley_call **"), ffi.new("motley_error *")
+        check(lib.motley_call_create(self.context.handle, src, to, output if c.fused else ffi.NULL, call, error), error)
+        self.made = ffi.gc(call[0], lib.motley_call_destroy)
+        c.call = call[0]
+
+    def result(self, batch, source, target, result):
+        """What the caller gets; the arguments are Stage._prepare's."""
+        if source is not None:
+            images.hold_until_done(self, source, target)
+            return target.result(source) if result is None else result
+        return result if self.finish is None else self.finish(result, batch)
 
     def run(self, policy, pixels, written, seed, epoch, first, ids, ids_signed, views, seen):
         """Does or queues the work. pixels, written: addresses; the rest: run_call's (see call.h). True: `seen` says that
@@ -419,9 +431,8 @@ class AutoAugment(Stage):
 
     def __init__(self, policy="imagenet", interpolation=None, fill=None, **stage):
         name = str(getattr(policy, "value", policy))  # torchvision's AutoAugmentPolicy has names as values
-        names = [n[len("auto_augment_") :] for n in Policy.names() if n.startswith("auto_augment_")]
-        if name not in names:
-            raise ArgumentError(f"policy is {policy!r}, want one of {', '.join(sorted(names))}")
+        if name not in ("cifar10", "imagenet", "svhn"):
+            raise ArgumentError(f"policy is {policy!r}, want one of cifar10, imagenet, svhn")
         super().__init__(Policy.builtin("auto_augment_" + name).change(interpolation=interpolation, fill=fill), **stage)
 
 
