@@ -136,6 +136,71 @@ class Listings(Case):
             self.assertIn(f"Usage: motley {command}", self.good(command, "--help"))
 
 
+class Preview(Case):
+    def page(self, *args):
+        path = self.path("page.html")
+        self.good("preview", *args, "-o", path, "--samples", "500")
+        return pathlib.Path(path).read_text(encoding="utf-8")
+
+    def test_the_page_is_complete_in_itself(self):
+        page = self.page("rand_augment", self.image("a.png"), self.image("b.png", 30, 40, 1), "--variants", "3")
+        self.assertNotRegex(page, r"(src|href)=\"(?!data:)")
+        self.assertNotIn("http", page)
+        self.assertEqual(page.count('src="data:image/png;base64,'), 2 * (1 + 3) + 11 * 2)
+        self.assertEqual(page.count('class="row stop"'), 11)
+        self.assertIn("Cubuk, Zoph, Shlens, Le 2019, arXiv:1909.13719", page)
+        self.assertIn("repeat: 2\n", page)
+        for op in ("rotate", "equalize", "posterize"):
+            self.assertRegex(page, rf"<td>{op}</td><td class=\"number\">0\.\d+</td>")
+        drawn = [json.loads(line) for line in
+                 self.good("draw", "rand_augment", "--samples", "3", "--size", "40x30").splitlines()]
+        for step in (step for sample in drawn for step in sample["steps"]):
+            self.assertIn(f'<span class="step">{step["op"]}', page)
+
+    def test_boxes_and_masks_follow(self):
+        policy = self.file("mirror.yaml", "motley: 1\nname: mirror\nbranches: [flip_lr]\n")
+        image, mask = self.image(), self.file("mask.png", png(40, 30, 1, bytes(1200)))
+        boxes = self.file("boxes.jsonl", json.dumps({"image": image, "boxes": [[4, 5, 14, 25]]}) + "\n")
+        page = self.page(policy, image, "--variants", "1", "--mask", mask, "--boxes", boxes)
+        self.assertIn('<rect x="4.00" y="5.00" width="10.00" height="20.00"/>', page)
+        self.assertIn('<rect x="26.00" y="5.00" width="10.00" height="20.00"/>', page)
+        self.assertEqual(page.count('class="mask"'), 2)
+        self.assertNotIn('id="level"', page.split("<script>")[0])
+
+    def test_bad_input(self):
+        image, out = self.image(), self.path("page.html")
+        small = self.file("small.png", png(3, 3, 1, bytes(9)))
+        wrong = self.file("boxes.jsonl", "[]\n")
+        self.assertIn("the mask is 3 x 3 with 1 channels", self.bad("preview", "rand_augment", image, "-o", out, "--mask", small))
+        self.assertIn("boxes.jsonl:1: want", self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
+        self.assertIn("1 masks are given for 2 images",
+                      self.bad("preview", "rand_augment", image, image, "-o", out, "--mask", small, status=2))
+        self.bad("preview", "rand_augment", image, status=2)
+        self.bad("preview", "rand_augment", self.path("none.png"), "-o", out)
+        before = pathlib.Path(image).read_bytes()
+        self.bad("preview", "rand_augment", image, "-o", image)
+        self.assertEqual(pathlib.Path(image).read_bytes(), before)
+        self.assertFalse(pathlib.Path(out).exists())
+        self.assertEqual(self.leftovers(), [])
+
+    @unittest.skipUnless(shutil.which("chromium"), "chromium is not here")
+    def test_a_browser_shows_it_light_and_dark(self):
+        self.page("rand_augment", self.image("a.png", 200, 150))
+        corners = []
+        for dark in (0, 1):
+            shot = self.path(f"shot{dark}.png")
+            subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                            f"--blink-settings=preferredColorScheme={1 - dark}", "--window-size=900,1200",
+                            f"--user-data-dir={self.path('browser')}", f"--screenshot={shot}",
+                            "file://" + self.path("page.html")], check=True, capture_output=True, timeout=60)
+            width, height, channels, pixels = read_png(pathlib.Path(shot).read_bytes())
+            corners.append(sum(pixels[:3]) // 3)
+            colours = {bytes(pixels[i:i + channels]) for i in range(0, len(pixels), 97 * channels)}
+            self.assertGreater(len(colours), 100, "the page shows no pictures")
+        self.assertGreater(corners[0], 200)
+        self.assertLess(corners[1], 60)
+
+
 class Check(Case):
     def test_every_problem_of_every_file_with_its_place(self):
         good = self.file("good.yaml", self.good("show", "rand_augment"))

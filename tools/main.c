@@ -18,6 +18,7 @@ static const struct command {
     { "show", cmd_show, "print a policy in full" },
     { "stats", cmd_stats, "print how often a policy applies each operation, with which values" },
     { "compare", cmd_compare, "print policies side by side" },
+    { "preview", cmd_preview, "write an HTML page that shows what a policy does to images" },
     { "check", cmd_check, "report every mistake in policy files" },
     { "draw", cmd_draw, "print what samples would get, without images" },
     { "apply", cmd_apply, "augment image files with a policy" },

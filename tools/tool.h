@@ -19,6 +19,7 @@ int cmd_policies(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
+int cmd_preview(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_draw(int argc, char **argv);
 int cmd_apply(int argc, char **argv);

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* motley preview: one HTML page that shows what a policy does to images. */
+#include "tools/clash.h"
+#include "tools/out_file.h"
+#include "tools/page.h"
+#include "tools/picture.h"
+#include "tools/summary.h"
+#include "tools/tool.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PNG_EFFORT 6
+#define MOST_IMAGES 64
+#define STOPS 11        /* of the slider over the level */
+#define SLIDER_SAMPLES 4 /* images that the slider shows */
+#define BARS 24         /* of a distribution of magnitudes */
+
+typedef struct arguments {
+    policy_options options;
+    const char *policy, *out, *boxes;
+    const char *masks[MOST_IMAGES];
+    char **images;
+    size_t count, variants, masks_count;
+    uint64_t samples;
+    int32_t cell_px;
+} arguments;
+
+enum { KEY_MASK = 256, KEY_BOXES, KEY_CELL };
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    arguments *self = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = state->child_inputs[1] = &self->options;
+        return 0;
+    case 'o':
+        self->out = arg;
+        return 0;
+    case 'k':
+        self->variants = (size_t)read_integer(state, "--variants", arg, 1, 100);
+        return 0;
+    case 'N':
+        self->samples = (uint64_t)read_integer(state, "--samples", arg, 1, 1000000);
+        return 0;
+    case KEY_CELL:
+        self->cell_px = (int32_t)read_integer(state, "--cell", arg, 16, 1024);
+        return 0;
+    case KEY_BOXES:
+        self->boxes = arg;
+        return 0;
+    case KEY_MASK:
+        if (self->masks_count == MOST_IMAGES)
+            argp_error(state, "more than %d masks", MOST_IMAGES);
+        self->masks[self->masks_count++] = arg;
+        return 0;
+    case ARGP_KEY_ARGS:
+        self->policy = state->argv[state->next];
+        self->images = state->argv + state->next + 1;
+        self->count = (size_t)(state->argc - state->next - 1);
+        return 0;
+    case ARGP_KEY_END:
+        if (!self->policy)
+            argp_error(state, "want a POLICY: a name from 'motley policies', or a file");
+        if (!self->count || self->count > MOST_IMAGES)
+            argp_error(state, "%zu images are given, want 1 to %d", self->count, MOST_IMAGES);
+        if (!self->out)
+            argp_error(state, "want --out: where should the page go?");
+        if (self->masks_count && self->masks_count != self->count)
+            argp_error(state, "%zu masks are given for %zu images, want one for each", self->masks_count, self->count);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {
+    .parser = parse,
+    .options =
+        (const struct argp_option[]){
+            { "out", 'o', "PAGE.html", 0, "The page", 0 },
+            { "variants", 'k', "K", 0, "How often each image is augmented (5)", 0 },
+            { "cell", KEY_CELL, "PIXELS", 0, "Longer side of a picture on the page (200)", 0 },
+            { "mask", KEY_MASK, "FILE.png", 0, "Mask of an image, drawn over it where it is not 0; once for each image", 0 },
+            { "boxes", KEY_BOXES, "FILE.jsonl", 0,
+              "Boxes, a JSON object a line: {\"image\": PATH, \"boxes\": [[left, top, right, bottom], ...]}", 0 },
+            { "samples", 'N', "COUNT", 0, "How many samples to draw for the frequencies (20000)", 0 },
+            { 0 } },
+    .args_doc = "POLICY IMAGE...",
+    .doc = "Writes one HTML page, complete in itself, that shows what a policy does: augmented images with what was done, "
+           "how often each operation comes, the magnitudes, the policy's text and citation, and a slider over its "
+           "level.\v"
+           "Image i, variant k (both from 0) is sample i*K + k, as with 'motley apply'.",
+    .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
+};
+
+typedef struct job {
+    const arguments *arguments;
+    motley_context *context;
+    motley_policy *policy, *follower; /* follower: of masks, NULL without any */
+    motley_step *steps;               /* [max_steps], of one sample */
+    picture images[MOST_IMAGES], masks[MOST_IMAGES];
+    double *boxes[MOST_IMAGES]; /* [boxes_count][4] */
+    size_t boxes_count[MOST_IMAGES];
+    FILE *page;
+} job;
+
+/* ---- reading ---- */
+
+static bool read_images(job *self)
+{
+    char why[PICTURE_WHY];
+    for (size_t i = 0; i < self->arguments->count; i++) {
+        if (!picture_read(self->arguments->images[i], &self->images[i], why)) {
+            complain("%s: %s", self->arguments->images[i], why);
+            return false;
+        }
+        if (!self->arguments->masks_count)
+            continue;
+        const char *path = self->arguments->masks[i];
+        if (!picture_read(path, &self->masks[i], why)) {
+            complain("%s: %s", path, why);
+            return false;
+        }
+        if (self->masks[i].channels != 1 || self->masks[i].width != self->images[i].width ||
+            self->masks[i].height != self->images[i].height) {
+            complain("%s: the mask is %d x %d with %d channels, its image %s is %d x %d: want one channel and that size", path,
+                     self->masks[i].width, self->masks[i].height, self->masks[i].channels, self->arguments->images[i],
+                     self->images[i].width, self->images[i].height);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The boxes of one line, for the image that it names. False after a complaint. */
+static bool read_boxes_line(job *self, const char *line, int number)
+{
+    struct json_object *object = json_tokener_parse(line), *image = NULL, *boxes = NULL;
+    bool good = json_object_is_type(object, json_type_object) && json_object_object_get_ex(object, "image", &image) &&
+                json_object_object_get_ex(object, "boxes", &boxes) && json_object_is_type(boxes, json_type_array);
+    if (!good)
+        complain("%s:%d: want {\"image\": PATH, \"boxes\": [[left, top, right, bottom], ...]}", self->arguments->boxes, number);
+    for (size_t i = 0; good && i < self->arguments->count; i++) {
+        if (strcmp(json_object_get_string(image), self->arguments->images[i]) != 0)
+            continue;
+        const size_t n = json_object_array_length(boxes);
+        free(self->boxes[i]);
+        self->boxes[i] = need(calloc(n + 1, 4 * sizeof **self->boxes));
+        self->boxes_count[i] = n;
+        for (size_t b = 0; good && b < n; b++) {
+            struct json_object *box = json_object_array_get_idx(boxes, b);
+            good = json_object_is_type(box, json_type_array) && json_object_array_length(box) == 4;
+            if (!good)
+                complain("%s:%d: box %zu is no list of 4 numbers", self->arguments->boxes, number, b);
+            for (size_t k = 0; good && k < 4; k++)
+                self->boxes[i][4 * b + k] = json_object_get_double(json_object_array_get_idx(box, k));
+        }
+    }
+    json_object_put(object);
+    return good;
+}
+
+static bool read_boxes(job *self)
+{
+    if (!self->arguments->boxes)
+        return true;
+    FILE *file = fopen(self->arguments->boxes, "r");
+    if (!file) {
+        complain("%s: %s", self->arguments->boxes, strerror(errno));
+        return false;
+    }
+    char *line = NULL;
+    size_t room = 0;
+    bool good = true;
+    for (int number = 1; good && getline(&line, &room, file) >= 0; number++)
+        good = read_boxes_line(self, line, number);
+    free(line);
+    fclose(file);
+    return good;
+}
+
+/* ---- pictures ---- */
+
+static motley_batch batch_of(const picture *p)
+{
+    return (motley_batch){ .count = 1, .channels = p->channels, .data = p->pixels, .width = p->width, .height = p->height };
+}
+
+/* A picture no larger than a cell. */
+static picture thumbnail(job *self, const picture *in, motley_filter filter)
+{
+    const double scale = fmin(1, (double)self->arguments->cell_px / (in->width > in->height ? in->width : in->height));
+    picture out = { .width = (int32_t)fmax(1, rint(in->width * scale)),
+                    .height = (int32_t)fmax(1, rint(in->height * scale)),
+                    .channels = in->channels };
+    char why[PICTURE_WHY];
+    if (!picture_allocate(&out, why))
+        need(NULL);
+    const motley_batch src = batch_of(in), dst = batch_of(&out);
+    motley_error error;
+    if (motley_resize(self->context, &src, &dst, &(motley_resize_params){ .filter = filter }, &error) != MOTLEY_OK) {
+        complain("%s", error.message);
+        exit(EXIT_INPUT);
+    }
+    return out;
+}
+
+static void put_picture(job *self, const picture *image, motley_filter filter, const char *attributes)
+{
+    picture small = thumbnail(self, image, filter);
+    page_picture(self->page, &small, PNG_EFFORT, attributes);
+    picture_free(&small);
+}
+
+/* A mask as a picture to lay over its image: red where it is not 0, clear elsewhere. */
+static void put_mask(job *self, const picture *mask)
+{
+    picture over = { .width = mask->width, .height = mask->height, .channels = 4 };
+    char why[PICTURE_WHY];
+    if (!picture_allocate(&over, why))
+        need(NULL);
+    for (size_t i = 0; i < (size_t)mask->width * (size_t)mask->height; i++) {
+        over.pixels[4 * i] = 255;
+        over.pixels[4 * i + 1] = over.pixels[4 * i + 2] = 40;
+        over.pixels[4 * i + 3] = mask->pixels[i] ? 110 : 0;
+    }
+    put_picture(self, &over, MOTLEY_FILTER_NEAREST, "class=\"mask\"");
+    picture_free(&over);
+}
+
+/* Applies a policy to a copy of the picture, as the sample `id`. */
+static picture augmented(job *self, const motley_policy *policy, const picture *in, uint64_t id)
+{
+    picture out;
+    if (!picture_copy(in, &out))
+        need(NULL);
+    const motley_batch batch = batch_of(&out);
+    motley_apply_params params = { .samples = self->arguments->options.samples };
+    params.samples.first = id;
+    motley_error error;
+    if (motley_apply(self->context, policy, &batch, &batch, &params, &error) != MOTLEY_OK) {
+        complain("%s: %s", self->arguments->policy, error.message);
+        exit(EXIT_INPUT);
+    }
+    return out;
+}
+
+static int32_t draw(job *self, const motley_policy *policy, const picture *in, uint64_t id)
+{
+    motley_samples samples = self->arguments->options.samples;
+    samples.first = id;
+    int32_t count = 0;
+    motley_error error;
+    if (motley_draw(policy, &samples, 1, &in->width, &in->height, in->channels, self->steps, &count, &error) != MOTLEY_OK) {
+        complain("%s: %s", self->arguments->policy, error.message);
+        exit(EXIT_INPUT);
+    }
+    return count;
+}
+
+/* The boxes of image i after the steps that were drawn last, as an SVG over the picture. */
+static void put_boxes(job *self, size_t i, int32_t steps)
+{
+    const picture *image = &self->images[i];
+    const size_t n = self->boxes_count[i], offsets[2] = { 0, n };
+    double *boxes = need(calloc(n + 1, 4 * sizeof *boxes));
+    uint8_t *keep = need(calloc(n + 1, 1));
+    memcpy(boxes, self->boxes[i], n * 4 * sizeof *boxes);
+    const motley_drawn drawn = { .count = 1, .steps = self->steps, .step_counts = &steps, .max_steps = (size_t)steps,
+                                 .widths = &image->width, .heights = &image->height };
+    motley_error error;
+    if (motley_follow_boxes(&drawn, NULL, offsets, boxes, NULL, keep, &error) != MOTLEY_OK) {
+        complain("%s: %s", self->arguments->boxes, error.message);
+        exit(EXIT_INPUT);
+    }
+    fprintf(self->page, "<svg class=\"boxes\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">", image->width, image->height);
+    for (size_t b = 0; b < n; b++)
+        if (keep[b])
+            fprintf(self->page, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>", boxes[4 * b],
+                    boxes[4 * b + 1], boxes[4 * b + 2] - boxes[4 * b], boxes[4 * b + 3] - boxes[4 * b + 1]);
+    fprintf(self->page, "</svg>");
+    free(keep);
+    free(boxes);
+}
+
+/* One cell of the contact sheet: image i as sample `id`, or as it is. */
+static void put_cell(job *self, size_t i, bool original, uint64_t id)
+{
+    const int32_t steps = original ? 0 : draw(self, self->policy, &self->images[i], id);
+    picture image = { 0 }, mask = { 0 };
+    if (!original)
+        image = augmented(self, self->policy, &self->images[i], id);
+    fprintf(self->page, "<figure><div class=\"frame\">");
+    put_picture(self, original ? &self->images[i] : &image, MOTLEY_FILTER_BILINEAR, "");
+    if (self->follower) {
+        if (!original)
+            mask = augmented(self, self->follower, &self->masks[i], id);
+        put_mask(self, original ? &self->masks[i] : &mask);
+    }
+    if (self->boxes_count[i])
+        put_boxes(self, i, steps);
+    fprintf(self->page, "</div><figcaption>");
+    if (original)
+        fprintf(self->page, "unchanged");
+    for (int32_t s = 0; s < steps; s++) {
+        char number[NUMBER_TEXT];
+        const motley_step *step = &self->steps[s];
+        fprintf(self->page, "<span class=\"step\">%s%s%s</span>", motley_op_get(step->op)->name, step->values_count ? " " : "",
+                step->values_count ? short_number(step->values[0], number) : "");
+    }
+    if (!original && steps == 0)
+        fprintf(self->page, "nothing");
+    fprintf(self->page, "</figcaption></figure>\n");
+    picture_free(&mask);
+    picture_free(&image);
+}
+
+static void put_sheet(job *self)
+{
+    fprintf(self->page, "<h2>Images</h2>\n");
+    for (size_t i = 0; i < self->arguments->count; i++) {
+        fprintf(self->page, "<section class=\"row\">");
+        put_cell(self, i, true, 0);
+        for (size_t k = 0; k < self->arguments->variants; k++)
+            put_cell(self, i, false, i * self->arguments->variants + k);
+        fprintf(self->page, "</section>\n");
+    }
+}
+
+/* ---- the level ---- */
+
+/* The same samples at levels from 0 to the top; nothing for a policy without a scale. */
+static void put_slider(job *self, double top)
+{
+    if (!(top > 0))
+        return;
+    fprintf(self->page, "<h2>Level</h2>\n<p>The same draws at every level of the policy's scale.</p>\n"
+                        "<input id=\"level\" type=\"range\" min=\"0\" max=\"%d\" value=\"%d\" aria-label=\"level\"> "
+                        "<output id=\"level-name\"></output>\n",
+            STOPS - 1, (STOPS - 1) / 2);
+    const size_t shown = self->arguments->count < SLIDER_SAMPLES ? self->arguments->count : SLIDER_SAMPLES;
+    for (int stop = 0; stop < STOPS; stop++) {
+        const double exact = top * stop / (STOPS - 1);
+        const double level = top == floor(top) && top >= STOPS - 1 ? rint(exact) : exact;
+        const motley_policy_changes change = { .set_level = 1, .level = level };
+        motley_policy *policy;
+        motley_error error;
+        if (motley_policy_change(self->policy, &change, &policy, &error) != MOTLEY_OK) {
+            complain("%s: %s", self->arguments->policy, error.message);
+            exit(EXIT_INPUT);
+        }
+        char number[NUMBER_TEXT];
+        fprintf(self->page, "<section class=\"row stop\" data-level=\"%s\"%s>", short_number(level, number),
+                stop == (STOPS - 1) / 2 ? "" : " hidden");
+        for (size_t i = 0; i < shown; i++) {
+            picture image = augmented(self, policy, &self->images[i], i * self->arguments->variants);
+            fprintf(self->page, "<figure><div class=\"frame\">");
+            put_picture(self, &image, MOTLEY_FILTER_BILINEAR, "");
+            fprintf(self->page, "</div></figure>");
+            picture_free(&image);
+        }
+        fprintf(self->page, "</section>\n");
+        motley_policy_destroy(policy);
+    }
+}
+
+/* ---- frequencies and magnitudes ---- */
+
+/* The values that an op can get, as bars; each value counts once for each level that gives it. */
+static void put_magnitudes(job *self, const op_summary *op)
+{
+    const size_t count = op->values ? json_object_array_length(op->values) : 0;
+    int bars[BARS] = { 0 }, most = 0;
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < count; i++)
+            for (int sign = 0; sign < 2; sign++) {
+                struct json_object *value;
+                if (!json_object_object_get_ex(json_object_array_get_idx(op->values, i), sign ? "minus" : "value", &value))
+                    continue;
+                const double v = json_object_get_double(value);
+                low = pass ? low : fmin(low, v);
+                high = pass ? high : fmax(high, v);
+                const int bar = high > low ? (int)fmin(BARS - 1, (v - low) / (high - low) * BARS) : BARS / 2;
+                most = pass && ++bars[bar] > most ? bars[bar] : most;
+            }
+    fprintf(self->page, "<svg class=\"magnitudes\" viewBox=\"0 0 %d 10\" preserveAspectRatio=\"none\">", BARS);
+    for (int b = 0; b < BARS && most; b++)
+        fprintf(self->page, "<rect x=\"%d.1\" y=\"%.2f\" width=\"0.8\" height=\"%.2f\"/>", b, 10 - 10.0 * bars[b] / most,
+                10.0 * bars[b] / most);
+    fprintf(self->page, "</svg>");
+}
+
+static void put_frequencies(job *self, const op_summary *summary)
+{
+    double most = 0;
+    for (int i = 0; i < motley_op_count(); i++)
+        most = fmax(most, summary[i].per_image);
+    fprintf(self->page, "<h2>Operations</h2>\n<p>How many times an image gets each, over %llu samples, and the values that it can "
+                        "get.</p>\n<table><tr><th>operation</th><th colspan=\"2\">per image</th><th colspan=\"2\">values</th></tr>\n",
+            (unsigned long long)self->arguments->samples);
+    for (int i = 0; i < motley_op_count(); i++) {
+        if (!summary[i].used)
+            continue;
+        char text[VALUES_TEXT];
+        fprintf(self->page, "<tr><td>%s</td><td class=\"number\">%.3f</td><td><div class=\"bar\" style=\"width:%.1f%%\"></div></td><td>%s</td><td>",
+                summary[i].name, summary[i].per_image, most > 0 ? 100 * summary[i].per_image / most : 0,
+                values_text(&summary[i], text));
+        put_magnitudes(self, &summary[i]);
+        fprintf(self->page, "</td></tr>\n");
+    }
+    fprintf(self->page, "</table>\n");
+}
+
+/* ---- the page ---- */
+
+static bool write_page(job *self)
+{
+    const arguments *a = self->arguments;
+    motley_error error;
+    char *text = NULL, *json = NULL;
+    op_summary *summary = summarise(a->policy, self->policy, &a->options.samples, a->samples, self->images[0].width,
+                                    self->images[0].height);
+    const bool good = summary && motley_policy_print(self->policy, &text, &error) == MOTLEY_OK &&
+                      motley_policy_describe(self->policy, &json, &error) == MOTLEY_OK;
+    if (good) {
+        struct json_object *described = need(json_tokener_parse(json)), *top = NULL;
+        json_object_object_get_ex(described, "top", &top);
+        page_begin(self->page, motley_policy_title(self->policy));
+        fprintf(self->page, "<p class=\"paper\">");
+        page_text(self->page, motley_policy_paper(self->policy) ? motley_policy_paper(self->policy) : "no paper is cited");
+        fprintf(self->page, "</p>\n");
+        put_sheet(self);
+        put_slider(self, top ? json_object_get_double(top) : 0);
+        put_frequencies(self, summary);
+        fprintf(self->page, "<h2>Policy</h2>\n<pre>");
+        page_text(self->page, text);
+        fprintf(self->page, "</pre>\n");
+        page_end(self->page);
+        json_object_put(described);
+    } else if (summary) {
+        complain("%s: %s", a->policy, error.message);
+    }
+    free(json);
+    free(text);
+    summary_free(summary);
+    return good;
+}
+
+/* The page must not replace what it is made of. */
+static bool page_is_new(const arguments *a)
+{
+    clash_list *files = clash_list_create();
+    clash_list_read(files, a->policy, "the policy");
+    for (size_t i = 0; i < a->count; i++)
+        clash_list_read(files, a->images[i], "an image to be read");
+    for (size_t i = 0; i < a->masks_count; i++)
+        clash_list_read(files, a->masks[i], "--mask");
+    if (a->boxes)
+        clash_list_read(files, a->boxes, "--boxes");
+    clash_list_write(files, a->out, "--out");
+    const bool good = clash_list_is_good(files);
+    clash_list_destroy(files);
+    return good;
+}
+
+static bool run(job *self)
+{
+    const arguments *a = self->arguments;
+    motley_error error;
+    if (!page_is_new(a))
+        return false;
+    self->policy = open_policy(a->policy, &a->options.changes);
+    if (!self->policy || !read_images(self) || !read_boxes(self))
+        return false;
+    const motley_context_params on_cpu = { .backend = MOTLEY_BACKEND_CPU };
+    if (motley_context_create(&on_cpu, &self->context, &error) != MOTLEY_OK ||
+        (a->masks_count && motley_policy_follower(self->policy, NULL, &self->follower, &error) != MOTLEY_OK)) {
+        complain("%s", error.message);
+        return false;
+    }
+    self->steps = need(calloc(motley_policy_max_steps(self->policy) + 1, sizeof *self->steps));
+    out_file file;
+    if (!out_file_open(&file, a->out)) {
+        complain("%s: %s", a->out, strerror(errno));
+        return false;
+    }
+    self->page = file.stream;
+    if (!write_page(self)) {
+        out_file_discard(&file);
+        return false;
+    }
+    if (!out_file_commit(&file)) {
+        complain("%s: %s", a->out, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+int cmd_preview(int argc, char **argv)
+{
+    arguments a = { .variants = 5, .cell_px = 200, .samples = 20000 };
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    out_file_catch_signals();
+    job self = { .arguments = &a };
+    const bool good = run(&self);
+    for (size_t i = 0; i < MOST_IMAGES; i++) {
+        picture_free(&self.images[i]);
+        picture_free(&self.masks[i]);
+        free(self.boxes[i]);
+    }
+    free(self.steps);
+    motley_policy_destroy(self.follower);
+    motley_policy_destroy(self.policy);
+    motley_context_destroy(self.context);
+    return good ? 0 : EXIT_INPUT;
+}
