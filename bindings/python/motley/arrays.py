@@ -19,15 +19,13 @@ import functools
 import sys
 
 from ._core import lib
-from .errors import ArgumentError, UnsupportedError
+from .errors import ArgumentError, UnsupportedError, text_of
 from .pillow import Pillow
 
 # dtype name -> the library's number, bytes of a sample
 DTYPES = {
-    "uint8": (lib.MOTLEY_U8, 1),
-    "float32": (lib.MOTLEY_F32, 4),
-    "float16": (lib.MOTLEY_F16, 2),
-    "bfloat16": (lib.MOTLEY_BF16, 2),
+    text_of(lib.motley_dtype_name(number)): (number, size)
+    for number, size in ((lib.MOTLEY_U8, 1), (lib.MOTLEY_F32, 4), (lib.MOTLEY_F16, 2), (lib.MOTLEY_BF16, 2))
 }
 
 

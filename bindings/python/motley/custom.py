@@ -62,7 +62,7 @@ def custom_op(name, unit=None, minimum=0.0, maximum=1.0):
 
 
 def named_in(text):
-    """The registered ops whose names a policy's text holds."""
+    """The registered ops that a policy's text may name; the library tells which of them it does."""
     return [op for name, op in registered.items() if name.encode() in text]
 
 

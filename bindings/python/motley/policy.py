@@ -8,7 +8,7 @@ from . import custom
 from ._core import ffi, lib
 from .errors import ArgumentError, FileError, PolicyError, check, failure, text_of
 
-INTERPOLATIONS = ("nearest", "bilinear", "bicubic")  # by motley_interpolation's numbers
+INTERPOLATIONS = tuple(text_of(lib.motley_interpolation_name(i)) for i in range(lib.MOTLEY_BICUBIC + 1))
 
 
 @ffi.def_extern()
@@ -86,16 +86,18 @@ class Policy:
 
     @classmethod
     def of(cls, policy):
-        """A Policy of a Policy, a built-in's name, a path (ends in .yaml, .yml or .json) or a text of several lines."""
+        """A Policy of a Policy, a built-in's name, a path or a policy's text, by the library's rule: a text has several
+        lines or begins with '{'; a path has a '/', ends in .yaml, .yml or .json, or is that of a file."""
         if isinstance(policy, cls):
             return policy
         if isinstance(policy, os.PathLike):
             return cls.load(policy)
-        if isinstance(policy, str):
-            if "\n" in policy or policy.lstrip().startswith("{"):
-                return cls.parse(policy)
-            return cls.load(policy) if policy.endswith((".yaml", ".yml", ".json")) else cls.builtin(policy)
-        raise ArgumentError(f"policy is a {type(policy).__name__}, want a motley.Policy, a name, a path or a text")
+        if not isinstance(policy, str):
+            raise ArgumentError(f"policy is a {type(policy).__name__}, want a motley.Policy, a name, a path or a text")
+        if "\0" in policy:
+            raise ArgumentError(f"policy is {policy!r}, want a name, a path or a text, which have no NUL")
+        makers = {lib.MOTLEY_POLICY_BUILTIN: cls.builtin, lib.MOTLEY_POLICY_FILE: cls.load}
+        return makers.get(lib.motley_policy_source_of(policy.encode()), cls.parse)(policy)
 
     @staticmethod
     def names():
@@ -323,4 +325,7 @@ def _read(text, call, *arguments, name="<policy>"):
         raise FileError(text_of(error.message))
     if status:
         raise failure(status, error)
-    return policy[0], named
+    kept = set()  # of those in the text, the ones that it names as operations
+    while (row := lib.motley_policy_op(policy[0], lib.motley_op_count() + len(kept))) != ffi.NULL:
+        kept.add(text_of(row.name))
+    return policy[0], [op for op in named if op.name in kept]

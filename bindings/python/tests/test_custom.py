@@ -189,3 +189,14 @@ def test_the_example():
     for line in lines:
         side = float(line.rsplit(" ", 1)[1]) if "grey_square" in line else 0
         assert int(line.split(": ")[1].split()[0]) <= (side + 1) ** 2
+
+
+def test_a_word_of_the_text_is_no_operation():
+    motley.custom_op("cut")(lambda indices, images, values: None)
+    for text in (
+        "motley: 1\nname: cut\ntitle: cut\nbranches: [{op: cutout, value: 8}]\n",
+        '{"motley": 1, "name": "shortcut", "branches": ["invert"]}',
+    ):
+        assert not motley.Policy(text).custom_ops
+    named = motley.Policy("motley: 1\nname: x\nbranches: [cut, {op: cutout, value: 8}]\n")
+    assert [op.name for op in named.custom_ops] == ["cut"]

@@ -111,3 +111,20 @@ def test_changes_of_parts():
     ]:
         with pytest.raises(motley.ArgumentError, match=piece):
             base.change(**wrong)
+
+
+def test_a_name_a_path_or_a_text(tmp_path, monkeypatch):
+    text = "motley: 1\nname: mine\nbranches: [invert]\n"
+    monkeypatch.chdir(tmp_path)
+    for name in ("plain", "mine.yaml"):
+        (tmp_path / name).write_text(text)
+        for path in (name, str(tmp_path / name), tmp_path / name):
+            assert Policy.of(path) == Policy(text)
+    assert Policy.of(text) == Policy.of('{"motley": 1, "name": "mine", "branches": ["invert"]}') == Policy(text)
+    assert Policy.of("rand_augment").name == "rand_augment"
+    with pytest.raises(motley.ArgumentError, match="did you mean 'rand_augment'"):
+        Policy.of("rand_augmnt")
+    with pytest.raises(motley.FileError, match="missing.yml"):
+        Policy.of("missing.yml")
+    with pytest.raises(motley.ArgumentError, match="no NUL"):
+        Policy.of("rand_augment\0")

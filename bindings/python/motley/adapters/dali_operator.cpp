@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fn.motley.augment, an operator of NVIDIA DALI in C++: motley_apply on DALI's own buffers, threads and stream.
+/* fn.motley.augment, an operator of NVIDIA DALI in C++: prepared calls on DALI's own buffers, threads and stream.
  *
  * DALI promises no binary interface between its releases, so this is compiled against the release that loads it. */
 #include <dali/core/static_switch.h>
@@ -32,6 +32,13 @@ template <auto destroy> struct Destroy {
 using Policy = std::unique_ptr<motley_policy, Destroy<motley_policy_destroy>>;
 using Context = std::unique_ptr<motley_context, Destroy<motley_context_destroy>>;
 
+/* A context, and the call for the last batch of one size that it met. */
+struct Worker {
+    Context context;
+    std::unique_ptr<motley_call, Destroy<motley_call_destroy>> call;
+    motley_batch shape = {};
+};
+
 /* Motley's sentence as the DALI exception that becomes Python's ValueError or RuntimeError. */
 void check(motley_status status, const motley_error &error, std::string place = "")
 {
@@ -44,15 +51,11 @@ void check(motley_status status, const motley_error &error, std::string place = 
     throw dali::DaliRuntimeError(place + error.message);
 }
 
-/* Of a built-in's name or, when it has several lines, of a text. */
 Policy policy_of(const std::string &policy)
 {
     motley_policy *made = nullptr;
     motley_error error;
-    if (policy.find('\n') == std::string::npos)
-        check(motley_policy_builtin(policy.c_str(), &made, &error), error);
-    else
-        check(motley_policy_parse(policy.data(), policy.size(), nullptr, &made, &error), error);
+    check(motley_policy_open(policy.c_str(), nullptr, &made, &error), error);
     return Policy(made);
 }
 
@@ -95,7 +98,7 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     {
         const int device = on_cpu ? 0 : spec.GetArgument<int>("device_id");
         for (int i = 0; i < (on_cpu ? this->num_threads_ : 1); i++)
-            contexts_.push_back(context_of(on_cpu ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_CUDA, device));
+            workers_.push_back({ context_of(on_cpu ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_CUDA, device), nullptr, {} });
     }
 
     bool SetupImpl(std::vector<dali::OutputDesc> &outputs, const Workspace &ws) override
@@ -138,7 +141,7 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
         if constexpr (on_cpu) {
             auto &threads = ws.GetThreadPool();
             for (int i = 0; i < count; i++)
-                threads.AddWork([=](int t) { apply(contexts_[t].get(), i, i + 1, channels(i), nullptr); },
+                threads.AddWork([=](int t) { apply(workers_[t], i, i + 1, channels(i), nullptr); },
                                 src.tensor_shape(i).num_elements());
             threads.RunAll();
         } else {
@@ -147,7 +150,7 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
                 for (end = begin + 1; end < count && epochs_[end] == epochs_[begin]; end++)
                     if (channels(end) != channels(begin))
                         break;
-                apply(contexts_[0].get(), begin, end, channels(begin), ws.stream());
+                apply(workers_[0], begin, end, channels(begin), ws.stream());
             }
         }
     }
@@ -181,39 +184,55 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
         return { data, side(shape[1]), side(shape[0]), shape[1] * shape[2], shape[2], 1 };
     }
 
+    /* The call for images of one size; most batches have the size of the one before. */
+    static motley_call *call_of(Worker &worker, const motley_batch &shape)
+    {
+        const motley_batch &last = worker.shape;
+        if (!worker.call || last.count != shape.count || last.channels != shape.channels || last.width != shape.width ||
+            last.height != shape.height) {
+            const motley_batch dst = shape;
+            motley_call *made = nullptr;
+            motley_error error;
+            check(motley_call_create(worker.context.get(), &shape, &dst, nullptr, &made, &error), error);
+            worker.call.reset(made);
+            worker.shape = shape;
+        }
+        return worker.call.get();
+    }
+
     /* Images begin .. end - 1, which have one epoch and one number of channels. */
-    void apply(motley_context *context, int begin, int end, int32_t channels, void *stream) const
+    void apply(Worker &worker, int begin, int end, int32_t channels, void *stream) const
     {
         if (epochs_[begin] > UINT32_MAX)
             throw dali::DaliValueError(
                 make_string("epoch is ", static_cast<int64_t>(epochs_[begin]), ", want 0 to 2^30 - 1"));
-        const auto batch_of = [=](const motley_image *images) {
-            motley_batch batch = {};
-            batch.count = end - begin;
-            batch.channels = channels;
-            if (dense_) {
-                batch.data = images->data;
-                batch.width = images->width;
-                batch.height = images->height;
-            } else {
-                batch.images = images;
-            }
-            return batch;
-        };
-        const motley_batch src = batch_of(&src_[begin]), dst = batch_of(&dst_[begin]);
         motley_apply_params params = {};
         params.samples.seed = seed_;
         params.samples.epoch = static_cast<uint32_t>(epochs_[begin]);
         params.samples.ids = &ids_[begin];
         params.stream = stream;
+        motley_batch src = {}, dst;
+        src.count = end - begin;
+        src.channels = channels;
+        dst = src;
         motley_error error;
-        const motley_status status = motley_apply(context, policy_.get(), &src, &dst, &params, &error);
+        motley_status status;
+        if (dense_) {
+            src.width = src_[begin].width;
+            src.height = src_[begin].height;
+            status = motley_call_apply(call_of(worker, src), policy_.get(), src_[begin].data, dst_[begin].data, nullptr,
+                                       &params, &error);
+        } else {
+            src.images = &src_[begin];
+            dst.images = &dst_[begin];
+            status = motley_apply(worker.context.get(), policy_.get(), &src, &dst, &params, &error);
+        }
         check(status, error, begin > 0 || end == begin + 1 ? make_string("from sample ", begin, " on: ") : "");
     }
 
     Policy policy_;
     uint64_t seed_;
-    std::vector<Context> contexts_; /* one for each of DALI's threads; one on a GPU */
+    std::vector<Worker> workers_; /* one for each of DALI's threads; one on a GPU */
     uint64_t next_sample_ = 0;      /* of batches without ids */
     std::vector<uint64_t> ids_, epochs_;
     std::vector<motley_image> src_, dst_;
@@ -237,7 +256,7 @@ DALI_SCHEMA(motley__Augment)
     .InputDevice(1, InputDevice::CPU)
     .OutputDType(0, DALI_UINT8)
     .OutputLayout(0, TensorLayout("HWC"))
-    .AddArg("policy", "The name of a built-in policy, or the text of one.", DALI_STRING)
+    .AddArg("policy", "The name of a built-in policy, the path of a file, or a policy's text.", DALI_STRING)
     .AddOptionalArg<int>("epoch", "Of the draws. One for each sample, or one for all.", 0, true)
     .AddRandomSeedArg();
 
