@@ -155,7 +155,15 @@ MATRICES = [(1, 0, 0, 0, 1, 0), (1, 0, TIE, 0, 1, TIE), (1, 0, -TIE, 0, 1, -TIE)
             (1, 1, -1e9, 1, 1, 1e9), (0.1, 0.03, 0.06, -0.03, 0.1, 0.12), (1, 0.3, -0.1, -0.3, 1, 0.1)]
 
 # name: (recipe, published and edge values, a random one)
-RECIPES = {
+class Recipes(dict):
+    """By op."""
+
+    def __missing__(self, name):
+        raise LookupError(f"op '{name}' is new: it wants an entry in RECIPES of tests/pillow/recipes.py, which says how Pillow "
+                          "does it, and then its golden vectors, by tests/golden/make.py")
+
+
+RECIPES = Recipes({
     "identity": (lambda image, values, resample, fill: image.copy(), [()], None),
     "auto_contrast": (colours_only(lambda image, values, resample, fill: ImageOps.autocontrast(image)), [()], None),
     "equalize": (colours_only(lambda image, values, resample, fill: ImageOps.equalize(image)), [()], None),
@@ -188,7 +196,7 @@ RECIPES = {
     "gaussian_blur": (lambda image, values, resample, fill: image.filter(ImageFilter.GaussianBlur(values[0])),
                       singles(RADII), random_between(0, 20)),
     "affine": (warp(lambda v, w, h: v), [tuple(float(x) for x in m) for m in MATRICES], random_affine),
-}
+})
 
 WARPS = {"shear_x", "shear_y", "translate_x", "translate_y", "translate_x_rel", "translate_y_rel", "rotate", "flip_lr",
          "flip_ud", "affine"}

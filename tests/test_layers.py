@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The layers of doc/architecture.md are true: who includes whom, who names an op, and what a new op costs.
+
+SOURCE is the repository."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("SOURCE", pathlib.Path(__file__).parent.parent))
+PAGE = (SOURCE / "doc" / "architecture.md").read_text()
+CODE = {".c", ".h", ".cu", ".cuh", ".cpp", ".inc"}
+NO_CODE = {"packaging", "subprojects"}  # of ours
+
+
+def folders():
+    """Everything at the top but what is built or hidden."""
+    return sorted(path.name for path in SOURCE.iterdir() if path.is_dir() and not re.match(r"\.|build|dist", path.name))
+
+
+def sources(folder):
+    return [path for path in sorted((SOURCE / folder).rglob("*")) if path.suffix in CODE]
+
+
+def table():
+    """{folder: what it may include besides itself}, from the page's table of includes."""
+    rows = re.findall(r"^\| `(\w+)/` includes \| (.*) \|$", PAGE, re.M)
+    return {folder: re.findall(r"`([\w./]+)`", allowed) for folder, allowed in rows}
+
+
+FOLDERS = [name for name in folders() if name not in NO_CODE and sources(name)]
+
+
+def included(path):
+    """What a file includes of ours: "kernels/cpu.h", or "include" for a public header."""
+    for name in re.findall(r'^\s*#\s*include\s+["<]([^">]+)[">]', path.read_text(), re.M):
+        if name == "motley.h" or name.startswith("motley/"):
+            yield "include/" + name
+        elif name.split("/")[0] in FOLDERS:
+            yield name
+
+
+def ops():
+    text = (SOURCE / "augmentations" / "ops.h").read_text()
+    return re.findall(r"^\s+X\((\w+),\s*(\w+),\s*(\w+)\)", text, re.M)
+
+
+class Layers(unittest.TestCase):
+    def test_every_include_is_an_arrow_of_the_page(self):
+        arrows = table()
+        self.assertEqual(sorted(arrows), FOLDERS)
+        for folder in FOLDERS:
+            used = set()
+            for path in sources(folder):
+                for name in included(path):
+                    if name.startswith(folder + "/"):
+                        continue
+                    fits = [allowed for allowed in arrows[folder] if name == allowed or name.startswith(allowed)]
+                    self.assertTrue(fits, f"{path.relative_to(SOURCE)} includes {name}, but doc/architecture.md draws no "
+                                          f"such arrow from {folder}/: move what is needed, or change the page")
+                    used.update(fits)
+            self.assertEqual(sorted(set(arrows[folder]) - used), [], f"{folder}/ uses no such arrow any more")
+
+    def test_no_file_outside_augmentations_names_an_op(self):
+        self.assertGreater(len(ops()), 20)
+        constants = "|".join(constant for _, constant, _ in ops())
+        shapes = {shape.lower() for shape, _, _ in ops()}
+        for folder in set(FOLDERS) - {"augmentations", "tools", "examples", "bindings", "bench", "tests"}:
+            for path in sources(folder):
+                text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+                found = re.findall(rf"\bMOT_OP_(?:{constants})\b", text)
+                found += [stem for _, _, stem in ops() if stem not in shapes and re.search(rf'"{stem}"|\bmot_{stem}(_prepare)?\(', text)]
+                self.assertEqual(found, [], f"{path.relative_to(SOURCE)} names an op: let a fact of its row say it "
+                                            "(augmentations/table.h)")
+
+
+@unittest.skipUnless(shutil.which("meson"), "meson is not here")
+class NewOp(unittest.TestCase):
+    def test_a_new_op_of_any_shape_is_two_files(self):
+        """A copy of the tree gets one more op of each shape, itself a copy of one that is there: its header, and its
+        two lines in ops.h. The library must build, and the matrix must find the op equal on all backends."""
+        first = {}
+        for shape, constant, stem in ops():
+            first.setdefault(shape, (constant, stem))
+        first["POINT"] = "INVERT", "invert"  # the first one, identity, does nothing
+        with tempfile.TemporaryDirectory(prefix="motley-op-") as folder:
+            tree = pathlib.Path(folder)
+            for name in folders():
+                shutil.copytree(SOURCE / name, tree / name)
+            for path in SOURCE.glob("*"):
+                if path.is_file():
+                    shutil.copy(path, tree)
+            path = tree / "augmentations" / "ops.h"
+            text = path.read_text()
+            for shape, (constant, stem) in first.items():
+                header = (tree / "augmentations" / f"{stem}.h").read_text()
+                new = f"probe_{shape.lower()}"
+                (tree / "augmentations" / f"{new}.h").write_text(
+                    re.sub(rf"\b((?:mot_)?){stem}\b", rf"\1{new}", header.replace(f"mot_{stem}", f"mot_{new}")
+                           .replace(f"MOT_{constant}", f"MOT_{new.upper()}")))
+                text = text.replace('#include "motley/op.h"', f'#include "augmentations/{new}.h"\n#include "motley/op.h"')
+                text = re.sub(r"(MOT_OPS\(X\)(?:.*\\\n)+.*\))\n", rf"\1 \\\n    X({shape}, {new.upper()}, {new})\n", text, count=1)
+            path.write_text(text)
+            off = [f"-D{name}=disabled" for name in ("cuda", "tools", "examples", "docs", "python", "bench")]
+            for command in (["meson", "setup", tree / "build", tree, "-Dtests=enabled", *off],
+                            ["ninja", "-C", tree / "build", "tests/check"],
+                            *([tree / "build" / "tests" / "check", "--op", f"probe_{shape.lower()}"] for shape in first)):
+                done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
+                self.assertEqual(done.returncode, 0, (done.stdout + done.stderr)[-4000:])
+
+
+if __name__ == "__main__":
+    unittest.main()
