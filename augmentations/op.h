@@ -99,6 +99,16 @@ static __device__ __forceinline__ int mot_byte_device(float v)
 }
 #endif
 
+/* Whether v < limit. On the CPU in bytes, which vectors have more of. */
+MOT_FN int mot_below(uint8_t v, uint32_t limit)
+{
+#ifdef __CUDA_ARCH__
+    return v < limit;
+#else
+    return limit > 255 || (limit > 0 && v <= (uint8_t)(limit - 1));
+#endif
+}
+
 /* A float as a byte, by truncation after a cut to 0..255. The device adds 12582912, which costs less than its conversion
  * and is as exact. */
 MOT_FN uint8_t mot_byte(float v)

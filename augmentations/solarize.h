@@ -25,7 +25,7 @@ static inline void mot_solarize_prepare(const double *values, int count, mot_arg
 
 MOT_FN uint8_t mot_solarize(uint8_t v, const mot_arg *arg)
 {
-    return v < arg->u[0] ? v : (uint8_t)(255 - v);
+    return mot_below(v, arg->u[0]) ? v : (uint8_t)(255 - v);
 }
 
 #endif

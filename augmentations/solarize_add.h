@@ -12,7 +12,7 @@
     .unit = "amount added; threshold (128)", .matches = "timm solarize_add", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 2, .minimum = 0, .maximum = 255, .neutral = 0, .example = 60
-#define MOT_SOLARIZE_ADD_FACTS .cost = 700
+#define MOT_SOLARIZE_ADD_FACTS .cost = 600, .form = MOT_FORM_DIRECT
 
 #ifndef __CUDACC__
 static inline void mot_solarize_add_prepare(const double *values, int count, mot_arg *arg)
@@ -25,8 +25,8 @@ static inline void mot_solarize_add_prepare(const double *values, int count, mot
 
 MOT_FN uint8_t mot_solarize_add(uint8_t v, const mot_arg *arg)
 {
-    const uint32_t sum = v + arg->u[0];
-    return v >= arg->u[1] ? v : sum > 255 ? 255 : (uint8_t)sum;
+    const uint8_t add = (uint8_t)arg->u[0], room = (uint8_t)(255 - v);
+    return mot_below(v, arg->u[1]) ? (uint8_t)(v + (add < room ? add : room)) : v;
 }
 
 #endif

@@ -116,7 +116,6 @@ static void point_by_table(const mot_view *src, const mot_view *dst, const mot_s
     apply_tables(src, dst, (const lanes_table *)table);
 }
 
-#ifndef __AVX512VBMI__ /* see set_cpu.c */
 /* Without a table: for images whose channels are all colour. */
 static void point_direct(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
 {
@@ -131,7 +130,6 @@ static void point_direct(const mot_view *src, const mot_view *dst, const mot_ste
             point_run(steps[0].op, &steps[0].arg, src->data + y * src->row + c * src->channel,
                       dst->data + y * dst->row + c * dst->channel, runs.length * (size_t)src->pixel);
 }
-#endif
 
 /* ---- statistics ---- */
 

@@ -30,9 +30,7 @@
 #define POINTS .interpolation = -1, .in_place = 1, .takes_points = 1
 #define STAYS .interpolation = -1, .in_place = 1
 static const mot_cpu_row rows[] = {
-#ifndef __AVX512VBMI__ /* whose tables cost no more than a copy */
     ROW(POINT, point_direct, .form = MOT_FORM_DIRECT, POINTS),
-#endif
     ROW(POINT, point_by_table, POINTS),
     ROW(STATS, stats_by_table, POINTS),
     ROW(COLOR, color_blend, .form = MOT_FORM_BLEND, .channels = 3, STAYS),
