@@ -9,7 +9,7 @@
     .unit = "shear factor: pixels along per pixel across", .matches = "torchvision affine with centre (0, 0); timm shear_y", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -100, .maximum = 100, .neutral = 0, .example = 0.3
-#define MOT_SHEAR_Y_FACTS .cost = 2000, .tangent = MOT_TANGENT_Y
+#define MOT_SHEAR_Y_FACTS .cost = 900, .tangent = MOT_TANGENT_Y
 
 #ifndef __CUDACC__
 static inline void mot_shear_y_prepare(const double *values, int count, mot_arg *arg)

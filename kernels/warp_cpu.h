@@ -259,6 +259,13 @@ static void warp_copy_run(uint8_t *out_row, const uint8_t *from_row, int64_t at,
         memcpy(out_row + at + i, from_row + at + i, WARP_BLOCK);
 }
 
+/* Pixels that a run needs to be worth a copy: more where warp_gather_four is an alternative. */
+#ifdef __AVX2__
+#define WARP_RUN(size) ((size) >= 3 ? 8 : 2)
+#else
+#define WARP_RUN(size) 2
+#endif
+
 /* Columns stay columns (step_x is one, and y moves by one a row): runs of them are copied, row by row. False when the
  * runs are too short to be worth it. */
 static int warp_columns(const warp_plane *p, const mot_warp_plan *plan, warp_run *runs)
@@ -270,7 +277,7 @@ static int warp_columns(const warp_plane *p, const mot_warp_plan *plan, warp_run
         const int32_t down = (int32_t)(plan->fixed[5] + (uint32_t)x * plan->fixed[3]) >> 16;
         if (count > 0 && runs[count - 1].down == down)
             runs[count - 1].count++;
-        else if (2 * count <= p->width)
+        else if (WARP_RUN(p->size) * count <= p->width)
             runs[count++] = (warp_run){ x, 1, down };
         else
             return 0;
