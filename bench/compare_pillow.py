@@ -26,6 +26,7 @@ from PIL import Image
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZES = [(224, 192), (32, 2048)]  # side, images
 CPU_PATHS = ['augmentations', 'dispatch', 'include', 'kernels', 'policies', ':!*cuda*']  # what the numbers depend on
+CLOCKS = {1: time.process_time, 2: time.perf_counter}  # one thread: what others run meanwhile does not count
 POLICIES = {
     'rand_augment': ('RandAugment(2, 9)', lambda: torchvision.transforms.RandAugment(2, 9)),
     'trivial_augment_wide': ('TrivialAugmentWide', torchvision.transforms.TrivialAugmentWide),
@@ -46,7 +47,7 @@ class ContextParams(ctypes.Structure):
 
 class Samples(ctypes.Structure):
     _fields_ = [('seed', ctypes.c_uint64), ('epoch', ctypes.c_uint32), ('first', ctypes.c_uint64),
-                ('ids', ctypes.c_void_p)]
+                ('ids', ctypes.c_void_p), ('view', ctypes.c_uint32), ('views', ctypes.c_void_p)]
 
 
 class Output(ctypes.Structure):
@@ -111,10 +112,10 @@ def transform_range(task):
         transform(image)
 
 
-def seconds(work):
-    start = time.perf_counter()
+def seconds(work, clock=time.perf_counter):
+    start = clock()
     work()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def compare(motley, side, count, rounds):
@@ -130,11 +131,12 @@ def compare(motley, side, count, rounds):
             times = {(who, threads): [] for who in ('pillow', 'motley') for threads in (1, 2)}
             halves = [(name, 0, count // 2), (name, count // 2, count)]
             for r in range(rounds + 1):
-                turn = {('pillow', 1): seconds(lambda: [transform(image) for image in worker_images]),
+                turn = {('pillow', 1): seconds(lambda: [transform(image) for image in worker_images], CLOCKS[1]),
                         ('pillow', 2): seconds(lambda: pool.map(transform_range, halves, 1))}
                 for threads, context in contexts.items():
                     turn['motley', threads] = statistics.median(
-                        seconds(lambda: motley.apply(context, policy, images, out, 16 * r + k)) for k in range(9))
+                        seconds(lambda: motley.apply(context, policy, images, out, 16 * r + k), CLOCKS[threads])
+                        for k in range(9))
                 if r > 0:  # the first round warms up
                     for key, value in turn.items():
                         times[key].append(value)
