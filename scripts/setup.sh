@@ -3,6 +3,7 @@
 # Installs what is missing (Debian 12, Ubuntu 24.04 and their relatives) and builds Motley in build/. Asks nothing.
 #   scripts/setup.sh          the library and the motley command
 #   scripts/setup.sh tests    also what the tests need, and the tests
+#   scripts/setup.sh docs     also what the documentation site needs, and the Python package
 #   scripts/setup.sh ci       also what fuzzing needs, and in .venv-torch a newer torch and other loaders (gigabytes)
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,7 +11,8 @@ cd "$(dirname "$0")/.."
 build_packages="gcc libc6-dev meson ninja-build pkg-config python3
     libfyaml-dev librandom123-dev libpthreadpool-dev
     libjson-c-dev libjpeg-dev libpng-dev libexif-dev libcairo2-dev fonts-dejavu-core scdoc"
-test_packages="libcriterion-dev g++ python3-venv python3-numpy python3-pil python3-pytest python3-cffi python3-dev"
+test_packages="libcriterion-dev g++ python3-venv python3-numpy python3-pil python3-pytest python3-cffi python3-dev cmake"
+doc_packages="python3-sphinx python3-myst-parser python3-cffi python3-dev"
 # Tests that need these are skipped, and counted as skipped, where the archive has none of them.
 optional_packages="python3-torchvision"
 
@@ -26,8 +28,13 @@ tests | ci)
     python=enabled
     ;;
 esac
+if [ "${1:-}" = docs ]; then
+    packages="$packages $doc_packages"
+    python=enabled
+fi
 if [ "${1:-}" = ci ]; then
-    optional="$optional clang libclang-rt-dev"
+    packages="$packages $doc_packages"
+    optional="$optional clang-format-14 clang libclang-rt-dev"
 fi
 
 as_root=

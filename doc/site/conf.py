@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation site: the repository's own pages, the public headers and the docstrings. scripts/docs.sh builds it."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "doc" / "site"))
+sys.path.insert(0, str(ROOT / "build" / "bindings" / "python"))
+
+project = "Motley"
+author = "The authors of Motley"
+version = release = re.search(r"version: '([\d.]+)'", (ROOT / "meson.build").read_text()).group(1)
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+root_doc = "doc/site/index"
+include_patterns = ["*.md", "doc/*.md", "doc/site/**", "bindings/python/README.md"]
+exclude_patterns = ["doc/site/__pycache__"]
+html_theme = "alabaster"
+html_theme_options = {"description": "A different augmentation for every image of a batch", "page_width": "72em"}
+html_show_copyright = False
+myst_heading_anchors = 3
+autodoc_mock_imports = ["torch", "torchvision", "timm", "numpy", "PIL"]
+autodoc_member_order = "bysource"
+suppress_warnings = ["myst.header"]
+
+
+def keep_links_inside(app, name, source):
+    """Links to pages of the site stay, those to other files of the repository become their text. A file that is not
+    there is an error."""
+    folder = (ROOT / app.env.doc2path(name, base=False)).parent
+
+    def mend(match):
+        image, text, target = match.groups()
+        path = target.split("#")[0]
+        if "://" in target or not path:
+            return match.group(0)
+        if not (folder / path).exists():
+            raise FileNotFoundError(f"{name}: the link to {target} leads nowhere")
+        if image or (folder / path).resolve().relative_to(ROOT).as_posix() in PAGES:
+            return match.group(0)
+        return text
+
+    source[0] = re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]*)\)", mend, source[0])
+
+
+PAGES = {
+    path.relative_to(ROOT).as_posix()
+    for pattern in include_patterns
+    for path in ROOT.glob(pattern)
+    if path.suffix == ".md"
+}
+
+
+def keep_columns(app, what, name, obj, options, lines):
+    """Docstrings are laid out in columns, for help(): they are shown as they are."""
+    if any(lines):
+        lines[:] = [".. code-block:: text", "", *("   " + line for line in lines), ""]
+
+
+def write_headers(app):
+    """A page for each public header: its functions as entries of the index, everything else as it stands."""
+    target = pathlib.Path(app.srcdir) / "doc" / "site" / "c"
+    target.mkdir(exist_ok=True)
+    pages = []
+    for header in sorted((ROOT / "include" / "motley").glob("*.h")):
+        text = header.read_text()
+        title = f"motley/{header.name}"
+        page = [title, "=" * len(title), ""]
+        page += [" ".join(re.search(r"/\*\*(.*?)\*/", text, re.S).group(1).replace("\n *", "\n").split()), ""]
+        for comment, prototype in re.findall(r"/\*\*((?:(?!\*/).)*)\*/\s*MOTLEY_API ([^;{]*\));", text, re.S):
+            page += [".. c:function:: " + " ".join(prototype.split()), "", "   .. code-block:: text", ""]
+            page += ["      " + re.sub(r"^ \* ? ?", "", line).rstrip() for line in comment.strip().split("\n")] + [""]
+        page += ["The whole header", "-" * 16, "", f".. literalinclude:: ../../../include/motley/{header.name}", "   :language: c", ""]
+        (target / f"{header.stem}.rst").write_text("\n".join(page))
+        pages.append(f"   {header.stem}")
+    top = ["The C interface", "===============", "", "Programs include ``motley.h``, which includes these.", "", ".. toctree::", ""]
+    (target / "index.rst").write_text("\n".join(top + pages) + "\n")
+
+
+def setup(app):
+    app.connect("builder-inited", write_headers, priority=400)
+    app.connect("source-read", keep_links_inside)
+    app.connect("autodoc-process-docstring", keep_columns)
