@@ -50,3 +50,42 @@ def mean_given(mean, name="mean"):
 
 def std_given(std, name="std"):
     return per_channel(name, std, 0, 1, "numbers above 0 on the 0..1 scale (those of the 0..255 scale divided by 255)")
+
+
+# ---- what a stage writes: motley.Stage and motley.torch.Stage take each other's words ----
+
+
+def normalize_given(normalize, mean, std):
+    """mean, std; both None where nothing is normalised."""
+    if normalize is None:
+        if (mean is None) != (std is None):
+            raise ArgumentError(f"mean is {mean} and std is {std}, want both or neither")
+        return (None, None) if mean is None else (mean_given(mean), std_given(std))
+    if mean is not None or std is not None:
+        raise ArgumentError("both normalize and mean or std are given, want one of them")
+    if isinstance(normalize, str) or not hasattr(normalize, "__len__") or len(normalize) != 2:
+        raise ArgumentError(f"normalize is {normalize!r}, want (mean, std), each a number or one for each channel")
+    return mean_given(normalize[0], "normalize's mean"), std_given(normalize[1], "normalize's std")
+
+
+def one_of(name, value, wanted):
+    if value not in wanted:
+        raise ArgumentError(f"{name} is {value!r}, want {', '.join(map(repr, wanted))}")
+    return value
+
+
+FORMATS = {"contiguous_format": "chw", "channels_last": "channels_last", "preserve_format": None}
+
+
+def output_layout_given(output_layout, memory_format):
+    """output_layout, of either; memory_format is torch's."""
+    one_of("output_layout", output_layout, (None, "chw", "hwc", "channels_last"))
+    if memory_format is None:
+        return output_layout
+    if output_layout is not None:
+        raise ArgumentError("both output_layout and memory_format are given, want one of them")
+    name = str(memory_format)
+    if not name.startswith("torch.") or name[len("torch.") :] not in FORMATS:
+        wanted = ", ".join("torch." + each for each in FORMATS)
+        raise ArgumentError(f"memory_format is {memory_format!r}, want one of {wanted}")
+    return FORMATS[name[len("torch.") :]]

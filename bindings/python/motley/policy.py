@@ -229,7 +229,13 @@ class Policy:
         return self.show()
 
     def __repr__(self):
-        return f"<motley.Policy {self.name}>"
+        """Its name, and what sets it apart from the built-in policy of that name."""
+        if self.name not in Policy.names():
+            return f"<motley.Policy {self.name}>"
+        base = Policy.builtin(self.name).show().splitlines()
+        other = [line.strip() for line in self.show().splitlines() if line not in base]
+        more = f", and {len(other) - 6} lines more" if len(other) > 6 else ""
+        return f"<motley.Policy {self.name}{': ' if other else ''}{', '.join(other[:6])}{more}>"
 
 
 # ---- parts of policies: plain data in the format's words, and the library's structs ----

@@ -1,10 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages: a policy bound to a loader; images in, augmented images out."""
 
+import inspect
+
 from . import arrays, contexts, draws, images
 from ._core import ffi, lib
 from .arrays import KINDS, name_of
-from .checks import epoch_given, mean_given, rank_given, seed_given, std_given, view_given, whole
+from .checks import (
+    epoch_given,
+    normalize_given,
+    output_layout_given,
+    rank_given,
+    seed_given,
+    view_given,
+    whole,
+)
 from .epochs import Repeats
 from .errors import ArgumentError, check
 from .policy import Policy
@@ -23,10 +33,11 @@ class Stage:
     layout          "chw", "hwc" or "hw": the axes of arrays. None: torch tensors are chw, other arrays hwc, arrays of
                     two axes hw; a further axis in front is the batch's. Strides do not matter: torch's channels_last
                     is chw
-    normalize       (mean, std), each a number or one per channel on the 0..1 scale: the result is
-                    (u8 / 255 - mean) / std
+    mean, std       a number or one per channel each, on the 0..1 scale: the result is (u8 / 255 - mean) / std
+    normalize       the same as a pair: (mean, std)
     dtype           of that result: "float32" (default), "float16", "bfloat16", or "uint8" for the bytes as they are
     output_layout   of that result: "chw", "hwc" or "channels_last" (chw, with hwc in memory); None: as the images are
+    memory_format   the same in torch's words: torch.contiguous_format, channels_last or preserve_format
     threads         of CPU work. None: every processor; in a process that multiprocessing started, such as a
                     DataLoader's worker, one
 
@@ -58,17 +69,20 @@ class Stage:
         rank=None,
         layout=None,
         normalize=None,
+        mean=None,
+        std=None,
         dtype=None,
         output_layout=None,
+        memory_format=None,
         threads=None,
     ):
         self.policy = Policy.of(policy)
         self.seed, self.epoch, self.rank = seed_given(seed), epoch_given(epoch), rank_given(rank)
         self.next_sample = 0
         self._repeats, self._lineage = Repeats(self.ADVICE), Lineage()
-        self.layout, self.threads = layout, threads
-        self.output_layout = _one_of("output_layout", output_layout, (None, "chw", "hwc", "channels_last"))
-        self.mean, self.std = _normalize_given(normalize)
+        self.layout, self.threads = {"nchw": "chw", "nhwc": "hwc"}.get(layout, layout), threads
+        self.output_layout = output_layout_given(output_layout, memory_format)
+        self.mean, self.std = normalize_given(normalize, mean, std)
         self.dtype = None if dtype is None else arrays.dtype_name(dtype)
         if self.mean is not None and self.dtype == "uint8":
             raise ArgumentError("normalize is given, but dtype is uint8: want float32, float16 or bfloat16")
@@ -154,8 +168,28 @@ class Stage:
             raise ArgumentError(f"the state has {', '.join(sorted(map(str, state)))}, want epoch, next_sample, seed")
         self.seed, self.epoch, self.next_sample = seed_given(state["seed"]), int(state["epoch"]), int(state["next_sample"])
 
+    _made_of = ("policy",)  # the arguments that say which policy it is
+
+    def _settings(self):
+        """The arguments that are not the defaults, for __repr__."""
+        for cls in dict.fromkeys((type(self), Stage)):
+            for name, parameter in inspect.signature(cls.__init__).parameters.items():
+                of_stage = cls is Stage and name != "policy" and name in self.__dict__
+                if (of_stage or name in self._made_of) and getattr(self, name) != parameter.default:
+                    yield name, getattr(self, name)
+
     def __repr__(self):
-        return f"{type(self).__name__}(policy={self.policy.name}, seed={self.seed})"
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._settings())})"
+
+    def __eq__(self, other):
+        """Whether both draw and write alike from here on."""
+        if type(other) is not type(self):
+            return NotImplemented
+        state = self.state_dict(), self.rank, self.layout, self._flavour
+        return self.policy == other.policy and state == (other.state_dict(), other.rank, other.layout, other._flavour)
+
+    def __hash__(self):  # of what does not change while it is used
+        return hash((type(self), self.policy.name, self.layout, self._flavour))
 
     # ---- how a call goes ----
 
@@ -398,10 +432,25 @@ def no_stream():
 class RandAugment(Stage):
     """RandAugment as torchvision has it: `num_ops` of 14 operations, each at level `magnitude` of `num_magnitude_bins`.
 
-    interpolation ("nearest", "bilinear", "bicubic") and fill (a number, or one per channel) are of rotations, shears
-    and translations. Other keywords: see Stage. Cubuk, Zoph, Shlens, Le 2019, arXiv:1909.13719."""
+    Cubuk, Zoph, Shlens, Le 2019, arXiv:1909.13719.
+
+    Args:
+        num_ops: Operations per image.
+        magnitude: The level of each, from 0 to num_magnitude_bins - 1.
+        num_magnitude_bins: How many levels there are.
+        interpolation: "nearest", "bilinear" or "bicubic", of rotations, shears and translations; or several to draw from.
+        fill: What comes in from outside the image: a number, or one per channel.
+        stage: Other keywords are Stage's.
+    """
+
+    _made_of = "num_ops", "magnitude", "num_magnitude_bins", "interpolation", "fill"
 
     def __init__(self, num_ops=2, magnitude=9, num_magnitude_bins=31, interpolation=None, fill=None, **stage):
+        self.num_ops = whole("num_ops", num_ops, 1, 16, "from 1 to 16")
+        self.num_magnitude_bins = _bins_given(num_magnitude_bins)
+        last = self.num_magnitude_bins - 1
+        self.magnitude = whole("magnitude", magnitude, 0, last, f"from 0 to {last} (num_magnitude_bins - 1)")
+        self.interpolation, self.fill = interpolation, fill
         super().__init__(
             Policy.builtin("rand_augment").change(
                 repeat=num_ops, level=magnitude, bins=num_magnitude_bins, interpolation=interpolation, fill=fill
@@ -411,11 +460,20 @@ class RandAugment(Stage):
 
 
 class TrivialAugmentWide(Stage):
-    """TrivialAugmentWide as torchvision has it: one of 14 operations at one of 31 levels.
+    """TrivialAugmentWide as torchvision has it: one of 14 operations at one of `num_magnitude_bins` levels.
 
-    Keywords: see RandAugment. Mueller, Hutter 2021, arXiv:2103.10158."""
+    Mueller, Hutter 2021, arXiv:2103.10158.
+
+    Args:
+        num_magnitude_bins: How many levels there are.
+        interpolation, fill, stage: As RandAugment's.
+    """
+
+    _made_of = "num_magnitude_bins", "interpolation", "fill"
 
     def __init__(self, num_magnitude_bins=31, interpolation=None, fill=None, **stage):
+        self.num_magnitude_bins = _bins_given(num_magnitude_bins)
+        self.interpolation, self.fill = interpolation, fill
         super().__init__(
             Policy.builtin("trivial_augment_wide").change(
                 bins=num_magnitude_bins, interpolation=interpolation, fill=fill
@@ -425,15 +483,33 @@ class TrivialAugmentWide(Stage):
 
 
 class AutoAugment(Stage):
-    """AutoAugment as torchvision has it, of "imagenet", "cifar10" or "svhn".
+    """AutoAugment as torchvision has it.
 
-    Keywords: see RandAugment. Cubuk, Zoph, Mane, Vasudevan, Le 2018, arXiv:1805.09501."""
+    Cubuk, Zoph, Mane, Vasudevan, Le 2018, arXiv:1805.09501.
+
+    Args:
+        policy: "imagenet", "cifar10" or "svhn", or torchvision's AutoAugmentPolicy. The attribute `policy` is the
+            motley.Policy of it.
+        interpolation, fill, stage: As RandAugment's.
+    """
+
+    _made_of = "interpolation", "fill"
 
     def __init__(self, policy="imagenet", interpolation=None, fill=None, **stage):
         name = str(getattr(policy, "value", policy))  # torchvision's AutoAugmentPolicy has names as values
         if name not in ("cifar10", "imagenet", "svhn"):
             raise ArgumentError(f"policy is {policy!r}, want one of cifar10, imagenet, svhn")
+        self.interpolation, self.fill, self._name = interpolation, fill, name
         super().__init__(Policy.builtin("auto_augment_" + name).change(interpolation=interpolation, fill=fill), **stage)
+
+    def _settings(self):
+        if self._name != "imagenet":
+            yield "policy", self._name
+        yield from super()._settings()
+
+
+def _bins_given(bins):
+    return whole("num_magnitude_bins", bins, 2, 1024, "from 2 to 1024")
 
 
 # ---- numbers ----
@@ -441,21 +517,6 @@ class AutoAugment(Stage):
 
 def _place(device):
     return "the CPU" if device is None else f"CUDA device {device}"
-
-
-def _one_of(name, value, wanted):
-    if value not in wanted:
-        raise ArgumentError(f"{name} is {value!r}, want {', '.join(map(repr, wanted))}")
-    return value
-
-
-def _normalize_given(normalize):
-    """mean, std."""
-    if normalize is None:
-        return None, None
-    if isinstance(normalize, str) or not hasattr(normalize, "__len__") or len(normalize) != 2:
-        raise ArgumentError(f"normalize is {normalize!r}, want (mean, std), each a number or one for each channel")
-    return mean_given(normalize[0], "normalize's mean"), std_given(normalize[1], "normalize's std")
 
 
 def ids_of(sample_ids, count):

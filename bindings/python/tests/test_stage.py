@@ -98,7 +98,7 @@ def test_arguments_reach_the_policy():
     assert motley.TrivialAugmentWide(interpolation=["bilinear", "bicubic"]).policy != motley.TrivialAugmentWide().policy
     with pytest.raises(motley.ArgumentError, match="policy is 'imagenett', want one of cifar10, imagenet, svhn"):
         motley.AutoAugment("imagenett")
-    with pytest.raises(motley.ArgumentError, match="level"):
+    with pytest.raises(motley.ArgumentError, match="magnitude is 31"):
         motley.RandAugment(magnitude=31)
 
 
@@ -771,3 +771,57 @@ def test_arrays_are_held_until_the_device_is_done(monkeypatch):
     OnDevice.kind = None  # an array that its own library keeps
     images.hold_until_done("fourth", OnDevice)
     assert [call for _, call in contexts.local.held] == ["second", "third"]
+
+
+def test_settings_show_in_reprs():
+    assert repr(motley.RandAugment()) == "RandAugment()"
+    assert repr(motley.RandAugment(3, 7, fill=5, seed=2, dtype="float16")) == (
+        "RandAugment(num_ops=3, magnitude=7, fill=5, seed=2, dtype='float16')"
+    )
+    assert repr(motley.AutoAugment("svhn", threads=1)) == "AutoAugment(policy='svhn', threads=1)"
+    assert repr(motley.Stage(motley.RandAugment(3, 7).policy, rank=1)) == (
+        "Stage(policy=<motley.Policy rand_augment: repeat: 3, level: 7>, rank=1)"
+    )
+    stage = motley.RandAugment(3, 7, 11, "bilinear", (1, 2, 3))
+    assert (stage.num_ops, stage.magnitude, stage.num_magnitude_bins, stage.interpolation, stage.fill) == (
+        3, 7, 11, "bilinear", (1, 2, 3)
+    )  # fmt: skip
+
+
+def test_stages_are_compared_by_what_they_do(pixels):
+    one, two = motley.RandAugment(seed=3), motley.RandAugment(seed=3)
+    assert one == two and hash(one) == hash(two)
+    for other in (
+        motley.RandAugment(seed=4),
+        motley.RandAugment(fill=1, seed=3),
+        motley.RandAugment(dtype="float32", seed=3),
+        motley.Stage("rand_augment", seed=3),
+        "rand_augment",
+    ):
+        assert one != other
+    one(pixels)
+    assert one != two and hash(one) == hash(two)  # it has counted samples
+    two(pixels)
+    assert one == two
+
+
+def test_either_stages_words(pixels):
+    normal = motley.Stage("rand_augment", normalize=((0.4, 0.5, 0.6), 0.25))
+    same = motley.Stage("rand_augment", mean=(0.4, 0.5, 0.6), std=0.25, layout="nhwc")
+    np.testing.assert_array_equal(normal(pixels), same(pixels))
+    for wrong, piece in [
+        (dict(mean=0.5), "want both or neither"),
+        (dict(mean=0.5, std=0.5, normalize=(0.5, 0.5)), "both normalize and mean"),
+        (dict(memory_format="channels_last"), "memory_format is 'channels_last'"),
+        (dict(layout="nwhc"), "layout is 'nwhc'"),
+    ]:
+        with pytest.raises(motley.ArgumentError, match=piece):
+            motley.Stage("rand_augment", **wrong)(pixels)
+    for wrong, piece in [
+        (dict(num_ops=0), "num_ops is 0"),
+        (dict(magnitude=31), "magnitude is 31, want a whole number from 0 to 30"),
+        (dict(magnitude=9.5), "magnitude is 9.5"),
+        (dict(num_magnitude_bins=1), "num_magnitude_bins is 1"),
+    ]:
+        with pytest.raises(motley.ArgumentError, match=piece):
+            motley.RandAugment(**wrong)

@@ -106,7 +106,7 @@ def test_stage_copies_and_pickles():
 
 
 @pytest.mark.parametrize("arguments,message", [
-    ({"layout": "chw"}, "layout is 'chw', want 'nchw' or 'nhwc'"),
+    ({"layout": "nwhc"}, "layout is 'nwhc', want 'nchw' or 'nhwc'"),
     ({"mean": MEAN}, "want both or neither"),
     ({"mean": MEAN, "std": STD}, "dtype is torch.uint8"),
     ({"dtype": torch.int32}, "dtype is torch.int32, want"),
@@ -407,3 +407,51 @@ def test_a_replayed_graph_draws_anew():
     for _ in range(4):
         graph.replay()
         assert torch.equal(out, core(images))
+
+
+def test_out_and_draws():
+    images = torch.randint(256, (5, 3, 20, 24), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+    ids = torch.arange(5)
+    for settings in ({}, {"mean": (0.4, 0.5, 0.6), "std": (0.2,) * 3, "dtype": torch.float16},
+                     {"memory_format": torch.channels_last, "mean": 0.5, "std": 0.5, "dtype": "float32"}):
+        wanted = motley.torch.Stage("rand_augment", seed=3, **settings)(images, ids)
+        stage = motley.torch.Stage("rand_augment", seed=3, **settings)
+        result, draws = stage(images, ids, return_draws=True)
+        assert torch.equal(result, wanted) and result.stride() == wanted.stride()
+        assert draws == motley.Stage("rand_augment", seed=3).draw(size=(20, 24), sample_ids=ids.tolist())
+        out = torch.empty_like(wanted)
+        assert stage(images, ids, out=out) is out and torch.equal(out, wanted)
+        counted = motley.torch.Stage("rand_augment", seed=3, **settings)
+        assert torch.equal(counted(images, return_draws=True)[0], wanted) and counted.counter.tolist() == [0, 5]
+    again = images.clone()
+    assert motley.torch.Stage("rand_augment", seed=3)(again, ids, out=again) is again
+    assert torch.equal(again, motley.torch.Stage("rand_augment", seed=3)(images, ids))
+    with pytest.raises(motley.ArgumentError, match="makes 2 views"):
+        motley.torch.Stage("rand_augment", views=2)(images, ids, out=out)
+
+
+def test_the_seed_is_state():
+    stage = motley.torch.Stage("rand_augment", seed=-3)
+    other = motley.torch.Stage("rand_augment", seed=7)
+    other.load_state_dict(stage.state_dict())
+    assert other.seed == stage.seed
+    old = motley.torch.Stage("rand_augment", seed=9)
+    old.load_state_dict({"counter": torch.tensor([2, 40])})
+    assert old.seed == 9 and old.counter.tolist() == [2, 40]
+
+
+def test_kept_calls_are_bounded():
+    from motley import contexts
+    from motley.stage import CALLS_KEPT
+    stage = motley.torch.Stage("rand_augment")
+    for width in range(1, CALLS_KEPT + 40):
+        stage(torch.zeros(1, 1, 1, width, dtype=torch.uint8))
+    assert len(contexts.local.calls) <= CALLS_KEPT
+
+
+def test_either_stages_words():
+    stage = motley.torch.Stage("rand_augment", normalize=(0.5, 0.25), dtype="float16", output_layout="channels_last",
+                               layout="hwc")
+    assert stage.mean == [0.5] and stage.std == [0.25] and stage.dtype == torch.float16
+    assert stage.memory_format == torch.channels_last and stage.layout == "nhwc"
+    assert "seed" not in repr(stage) and "dtype=torch.float16" in repr(stage)

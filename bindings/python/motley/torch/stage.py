@@ -9,14 +9,14 @@ import motley
 from motley import contexts
 from motley._core import ffi
 from motley.adapters import policy_of
-from motley.arrays import Torch
-from motley.checks import epoch_given, mean_given, rank_given, seed_given, std_given, view_given, whole
+from motley.arrays import Torch, dtype_name
+from motley.checks import (
+    epoch_given, normalize_given, output_layout_given, rank_given, seed_given, view_given, whole)
 from motley.epochs import Repeats
 from motley.images import PASS_BYTES, images_of, refuse_followers
 from motley.processes import Lineage, process_key
-from motley.stage import Call, ids_of
+from motley.stage import CALLS_KEPT, Call, ids_of
 
-_FORMATS = torch.contiguous_format, torch.channels_last, torch.preserve_format
 _is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
 _DTYPES = torch.uint8, torch.float32, torch.float16, torch.bfloat16
 _NO_AUGMENTATION = "motley: 1\nname: none\nbranches: [identity]\n"
@@ -38,6 +38,8 @@ def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Te
     calls = contexts.local.calls
     call = calls.get(key)
     if call is None:
+        if len(calls) >= CALLS_KEPT:
+            calls.clear()
         plain = dtype == torch.uint8
         like = motley.Stage(_policy(policy), normalize=(mean, std) if mean else None, dtype=None if plain else dtype)
         call = calls[key] = Call(like, images_of(images, "chw"), images_of(out, "chw"))
@@ -82,26 +84,32 @@ class Stage(torch.nn.Module):
     and laid out in the same pass over the pixels.
 
     policy         a motley.Policy, what has one (motley.RandAugment(2, 9)), a built-in's name, a path or a text
-    mean, std      per channel, on the 0..1 scale: out = (u8 / 255 - mean) / std; both or neither
+    mean, std      per channel, on the 0..1 scale: out = (u8 / 255 - mean) / std; both or neither. Also as a pair:
+                   normalize=(mean, std)
     dtype          torch.float32, float16, bfloat16; or torch.uint8, the default, which takes no mean and std
-    memory_format  of the result: torch.contiguous_format, torch.channels_last, or torch.preserve_format
+    memory_format  of the result: torch.contiguous_format, torch.channels_last, or torch.preserve_format, the default.
+                   Also in motley.Stage's words: output_layout="chw", "channels_last" or None
     layout         'nchw', or 'nhwc' when batches come as decoders write them; the result is [N, C, H, W] always
     seed, rank     as motley.Stage's
     views          how many views of each image to make; more than one: in training the result is a tuple of them
 
     In eval() mode nothing is augmented, and there is one view; normalising, casting and layout stay. The epoch and the
-    number of the next sample are a buffer: state_dict() has them. To torch.compile the stage is one operator."""
+    number of the next sample are a buffer: state_dict() has them, and the seed. To torch.compile the stage is one operator."""
 
-    def __init__(self, policy, *, mean=None, std=None, dtype=torch.uint8, memory_format=torch.preserve_format,
-                 layout="nchw", seed=0, rank=None, views=1):
+    def __init__(self, policy, *, mean=None, std=None, normalize=None, dtype=torch.uint8, memory_format=None,
+                 output_layout=None, layout="nchw", seed=0, rank=None, views=1):
         super().__init__()
+        layout = {"chw": "nchw", "hwc": "nhwc"}.get(layout, layout)
         if layout not in ("nchw", "nhwc"):
             raise motley.ArgumentError(f"layout is {layout!r}, want 'nchw' or 'nhwc'")
-        if (mean is None) != (std is None):
-            raise motley.ArgumentError(f"mean is {mean} and std is {std}, want both or neither")
-        if memory_format not in _FORMATS:
-            raise motley.ArgumentError(f'memory_format is {memory_format!r}, want one of '
-                                       f'{", ".join(map(str, _FORMATS))}')
+        mean, std = normalize_given(normalize, mean, std)
+        output_layout = output_layout_given(output_layout, memory_format)
+        if output_layout == "hwc":
+            raise motley.ArgumentError("output_layout is 'hwc', want 'chw' or 'channels_last': the result is [N, C, H, W]")
+        memory_format = {"chw": torch.contiguous_format, "channels_last": torch.channels_last, None: torch.preserve_format}[
+            output_layout]
+        if isinstance(dtype, str):
+            dtype = getattr(torch, dtype_name(dtype))
         if dtype not in _DTYPES:
             raise motley.ArgumentError(f'dtype is {dtype}, want one of {", ".join(map(str, _DTYPES))}')
         if dtype == torch.uint8 and mean is not None:
@@ -109,7 +117,7 @@ class Stage(torch.nn.Module):
                                        "or bfloat16")
         self.policy = policy_of(policy)
         self._text = {True: self.policy.show(), False: _NO_AUGMENTATION}
-        self.mean, self.std = ([], []) if mean is None else (list(mean_given(mean)), list(std_given(std)))
+        self.mean, self.std = ([], []) if mean is None else (list(mean), list(std))
         self.dtype, self.memory_format, self.layout = dtype, memory_format, layout
         self.seed = (seed_given(seed) + (1 << 63)) % (1 << 64) - (1 << 63)  # an operator takes signed numbers
         self.rank, self.views = rank_given(rank), whole("views", views, 1, 65536, "from 1")
@@ -134,11 +142,28 @@ class Stage(torch.nn.Module):
             self.set_epoch(self.epoch + 1)
         self._begun = True
 
-    def forward(self, images, sample_ids=None, view=0):
+    def get_extra_state(self):
+        """The seed, which state_dict() has beside the counter."""
+        return torch.tensor([self.seed], dtype=torch.int64)
+
+    def set_extra_state(self, state):
+        self.seed = int(state[0])
+
+    def _load_from_state_dict(self, state_dict, prefix, *rest):
+        state_dict.setdefault(prefix + "_extra_state", self.get_extra_state())  # before it was part of the state
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    def forward(self, images, sample_ids=None, view=0, *, out=None, return_draws=False):
         """images       [N, C, H, W] or [C, H, W], uint8
         sample_ids   an int64 tensor [N] on the CPU, or [N, 2] with each image's view beside its id; None: the next
-        view         which view of the samples this is: a number, or an int64 tensor [N] on the CPU"""
+        view         which view of the samples this is: a number, or an int64 tensor [N] on the CPU
+        out          a tensor of the result's shape and dtype to write to, and what the call returns; out=images works
+                     in place, where nothing is normalised or cast
+        return_draws return (images, draws): for each image the list of its steps, as `motley draw` prints them. With
+                     it, or with out, the call is no operator of torch.compile, and on CUDA it waits for the counter"""
         batch = self._batch_of(images)
+        if out is not None or return_draws:
+            return self._written(images, sample_ids, view, out, return_draws)
         counter = self.counter.to(images.device)
         channels_last = self.memory_format == torch.channels_last or (
             self.memory_format == torch.preserve_format and batch.stride(1) == 1 and batch.shape[1] > 1)
@@ -159,6 +184,23 @@ class Stage(torch.nn.Module):
         if sample_ids is None and self.training:
             self.counter[1] += batch.shape[0]
         return made[0] if views == 1 else tuple(made)
+
+    def _written(self, images, sample_ids, view, out, return_draws):
+        """Of forward(), by motley.Stage."""
+        if self.views != 1 and self.training:
+            raise motley.ArgumentError(f"out or return_draws is given, but the stage makes {self.views} views: want one")
+        epoch, first = self.counter.tolist()
+        layout = {torch.contiguous_format: "chw", torch.channels_last: "channels_last", torch.preserve_format: None}[
+            self.memory_format]
+        stage = motley.Stage(_policy(self._text[self.training]), seed=self.seed, epoch=epoch, rank=self.rank,
+                             layout=self.layout, mean=self.mean or None, std=self.std or None,
+                             dtype=None if self.dtype == torch.uint8 else self.dtype,
+                             output_layout="chw" if self.layout == "nhwc" and out is None and layout is None else layout)
+        stage.next_sample, stage._repeats = first, self._repeats
+        result = stage(images, sample_ids=sample_ids, view=view, out=out, return_draws=return_draws)
+        if sample_ids is None and self.training:
+            self.counter[1] += stage.next_sample - first
+        return result
 
     def _batch_of(self, images):
         """The images as a plain tensor [N, C, H, W]."""
@@ -192,5 +234,7 @@ class Stage(torch.nn.Module):
         repeats.note(self.seed, epoch, len(ids), ids.data_ptr(), view if views is None else views.data_ptr())
 
     def extra_repr(self):
-        return (f"{self.policy.name}, mean={self.mean}, std={self.std}, dtype={self.dtype}, "
-                f"memory_format={self.memory_format}, layout={self.layout}, seed={self.seed}, rank={self.rank}, views={self.views}")
+        settings = {"mean": [], "std": [], "dtype": torch.uint8, "memory_format": torch.preserve_format, "layout": "nchw",
+                    "seed": 0, "rank": None, "views": 1}
+        return ", ".join([repr(self.policy), *(f"{name}={getattr(self, name)}" for name, default in settings.items()
+                                               if getattr(self, name) != default)])
