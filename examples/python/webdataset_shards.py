@@ -27,5 +27,7 @@ if __name__ == "__main__":
         dataset = (webdataset.WebDataset(os.path.join(folder, "{00..01}.tar"), shardshuffle=False)
                    .decode("pil").map(Augment("rand_augment", seed=7, epoch=0)).to_tuple("jpg", "cls")
                    .map_tuple(pil_to_tensor, int).batched(16))
-        for images, labels in torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2):
-            print(f"images {tuple(images.shape)}, mean {images.float().mean().item():.2f}")
+        loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
+        for epoch in range(2):  # the first is the 0 that was given, and each pass of the loader is the next
+            for images, labels in loader:
+                print(f"epoch {epoch}: images {tuple(images.shape)}, mean {images.float().mean().item():.2f}")

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which epoch samples are drawn in: numbers that a loader's workers see change, passes of a loader that advance them, and
-a warning where they stand still."""
+"""Which epoch samples are drawn in: numbers that a loader's workers see change, loaders whose passes advance them, and a
+warning where they stand still.
 
+No loader tells its data set that a pass begins. So when the first object that wants to know is made, __iter__ of torch's
+DataLoader (of FFCV's Loader, where its adapter is used) is wrapped: it looks for such objects in its data set and
+collate_fn, and tells them. That works with every sampler and with workers that live on, however they were started."""
+
+import functools
 import multiprocessing
 import multiprocessing.context
+import sys
+import types
 import warnings
 
 from ._core import ffi, lib
@@ -27,12 +34,12 @@ class Epoch:
 
     __index__ = __int__
 
-    def set(self, epoch):
+    def set_epoch(self, epoch):
         """The epoch of the next pass."""
         self._numbers[:] = [epoch_given(epoch), 0]
 
     def begin_pass(self):
-        """A loader begins: the next epoch, unless set() has just said which."""
+        """A loader begins: the next epoch, unless set_epoch() has just said which."""
         self._numbers[:] = [self._numbers[0] + self._numbers[1], 1]
 
     def __reduce__(self):
@@ -42,6 +49,82 @@ class Epoch:
 
     def __repr__(self):
         return str(int(self))
+
+
+# ---- loaders ----
+
+
+def watch_loaders():
+    """From here on passes of torch's DataLoader advance the epochs of what they read."""
+    data = sys.modules.get("torch.utils.data")
+    if data is not None:
+        watch(data.DataLoader, "dataset", "collate_fn")
+
+
+def watch(loader_class, *parts):
+    """Wraps loader_class.__iter__, once. parts: attributes in which to look for what wants to know."""
+    begin = loader_class.__iter__
+    if hasattr(begin, "of_motley"):
+        return
+
+    @functools.wraps(begin)
+    def __iter__(self):
+        found = wanting([getattr(self, part, None) for part in parts])
+        for one in found:
+            one.begin_pass()
+        tell_twins(found)
+        return begin(self)
+
+    __iter__.of_motley = True
+    loader_class.__iter__ = __iter__
+
+
+def tell_twins(found):
+    """Warns of data sets of one loader whose samples of equal index draw alike."""
+    drawn = [one.draws_as() for one in found if hasattr(one, "draws_as")]
+    if len(set(drawn)) < len(drawn):
+        warnings.warn(
+            "two data sets of this loader are augmented by one policy with one seed, so that samples of equal index draw "
+            "alike: give each a seed of its own, or augment what concatenates them",
+            stacklevel=3,
+        )
+
+
+MOST_SEEN = 10_000  # objects that are looked into, so that a data set's own lists cost nothing
+PLAIN = str, bytes, bytearray, int, float, complex, type, types.ModuleType
+
+
+def wanting(roots):
+    """What in these objects, or in what they hold, wants to know when a pass begins: what has `begins_with_loader`, and
+    with it begin_pass() and set_epoch()."""
+    seen, waiting, found = set(), list(roots), []
+    while waiting and len(seen) < MOST_SEEN:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, PLAIN):
+            continue
+        seen.add(id(one))
+        if getattr(type(one), "begins_with_loader", False):
+            found.append(one)
+        if isinstance(one, (list, tuple, set)):
+            waiting += list(one)[:256]
+        elif isinstance(one, dict):
+            waiting += list(one.values())[:256]
+        elif isinstance(one, functools.partial):
+            waiting += [one.func, one.args, one.keywords]
+        elif isinstance(one, types.MethodType):
+            waiting.append(one.__self__)
+        elif isinstance(one, types.FunctionType):
+            for cell in one.__closure__ or ():
+                try:
+                    waiting.append(cell.cell_contents)
+                except ValueError:  # not yet filled
+                    pass
+        else:
+            waiting.append(getattr(one, "__dict__", None))
+    return found
+
+
+# ---- samples that come again ----
 
 
 class RepeatedSamples(UserWarning):

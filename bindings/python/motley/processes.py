@@ -20,6 +20,8 @@ LAUNCHERS = (
     "FLUX_TASK_RANK",
 )
 
+SIZES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS", "FLUX_JOB_SIZE")
+
 _parents_rank = None  # of the process that spawned this one, when it had one
 _keys = {}  # a rank that was given, or None -> process_key
 _settled = False  # whether _keys[None] is of the process group's rank
@@ -62,6 +64,13 @@ def rank_of_run():
             return rank
     node = _number("NODE_RANK") or _number("GROUP_RANK") or 0  # Lightning's own launcher says no more
     return node << 16 | (_number("LOCAL_RANK") or 0)
+
+
+def world_of_run():
+    """How many ranks there are; 1 where nothing says."""
+    if _group_is_there():
+        return sys.modules["torch.distributed"].get_world_size()
+    return max([1, rank_of_run() + 1] + [_number(name) or 1 for name in SIZES])
 
 
 def process_key(rank):

@@ -136,7 +136,7 @@ def test_children_see_the_epoch_change(start):
     queue, go = context.Queue(), context.Event()
     child = context.Process(target=read_epoch, args=(epoch, queue, go))
     child.start()
-    epoch.set(7)
+    epoch.set_epoch(7)
     go.set()
     assert queue.get(timeout=60) == 7
     child.join()
@@ -149,7 +149,7 @@ def test_passes_count():
     for _ in range(3):
         epoch.begin_pass()
         seen.append(int(epoch))
-    epoch.set(9)
+    epoch.set_epoch(9)
     for _ in range(2):
         epoch.begin_pass()
         seen.append(int(epoch))

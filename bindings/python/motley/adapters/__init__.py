@@ -3,16 +3,19 @@
 
 In all of them a sample id makes a sample's draw depend on (seed, epoch, id) alone. Where there is no id, each call
 takes a new seed: from torch's generator where torch is loaded, else from Python's random, so that what people call to
-make a run repeatable does that here too."""
+make a run repeatable does that here too; ranks draw apart all the same."""
 import random
 import sys
 
 from motley import Policy
+from motley.processes import rank_key
 
 
 def fresh_seed():
+    """62 bits that differ between ranks whose generators are seeded alike."""
     torch = sys.modules.get("torch")
-    return int(torch.randint(1 << 62, ())) if torch else random.getrandbits(62)
+    number = int(torch.randint(1 << 62, ())) if torch else random.getrandbits(62)
+    return number ^ rank_key() >> 2
 
 
 def policy_of(policy):

@@ -5,6 +5,7 @@
     dataset.set_transform(Augment('rand_augment'))                                                  # Hugging Face"""
 import motley
 from motley.adapters import fresh_seed, policy_of
+from motley.epochs import Epoch, watch_loaders
 
 
 class Augment:
@@ -13,14 +14,24 @@ class Augment:
     policy   a motley.Policy, what has one, a name or a path
     image    the column of images: an array [N, H, W, C] of bytes, or a list of PIL images or arrays of any sizes
     ids      the column of sample ids, or None
-    epoch    of the draws that ids make; set_epoch() changes it, where the object itself does the work. Ray makes its
-             objects in other processes: give each epoch's map_batches its own."""
+    epoch    of the draws that ids make, in the first pass. Each pass of a torch DataLoader over the data set is the next
+             epoch, unless set_epoch() says which; its workers see that. Ray makes its objects in other processes, of
+             which none sees a pass: give each epoch's map_batches its own `epoch`."""
+
+    begins_with_loader = True
 
     def __init__(self, policy, *, image="image", ids=None, seed=0, epoch=0):
-        self.stage, self.image, self.ids = motley.Stage(policy_of(policy), seed=seed, epoch=epoch), image, ids
+        self.stage, self.image, self.ids = motley.Stage(policy_of(policy), seed=seed), image, ids
+        self.epoch = Epoch(epoch)
+        watch_loaders()
 
     def set_epoch(self, epoch):
-        self.stage.set_epoch(epoch)
+        """The epoch of the next pass."""
+        self.epoch.set_epoch(epoch)
+
+    def begin_pass(self):
+        """A pass begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
+        self.epoch.begin_pass()
 
     def __call__(self, batch):
         images = batch[self.image]
@@ -29,5 +40,8 @@ class Augment:
         if self.ids is None:
             out = self.stage(images, seed=fresh_seed(), sample_ids=range(len(images)))
         else:
-            out = self.stage(images, sample_ids=batch[self.ids])
+            out = self.stage(images, epoch=int(self.epoch), sample_ids=batch[self.ids])
         return {**batch, self.image: out}
+
+    def __repr__(self):
+        return f"Augment({self.stage.policy.name}, image={self.image!r}, ids={self.ids!r}, epoch={self.epoch})"

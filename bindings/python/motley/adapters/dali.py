@@ -20,6 +20,7 @@ from nvidia.dali.data_node import DataNode
 
 import motley
 from motley.adapters import fresh_seed, policy_of
+from motley.epochs import RepeatedSamples
 
 LIBRARY = pathlib.Path(__file__).with_name("libdali_motley.so")
 
@@ -36,14 +37,20 @@ def why_not_native():
     return None
 
 
-def augment(images, ids=None, *, policy, seed=0, epoch=0, operator=None):
+def augment(images, ids=None, *, policy, seed=0, epoch=None, operator=None):
     """A DALI node that gives `images` (HWC, uint8, any sizes) augmented, each with a draw of its own.
 
     ids       a node of the sample ids, one whole number a sample, or None: each batch draws anew
-    epoch     of the draws that ids make: a number; a node of one for each sample; or a callable that gives one, asked
-              once for a batch, which has to be of the pipeline's batch size
+    epoch     of the draws that ids make: a callable that gives one, asked once for a batch, which has to be of the
+              pipeline's batch size; a node of one for each sample; or a number. None, with ids, is 0 and warns: a
+              pipeline does not tell its operators that an epoch begins
     operator  "native", "python", or None: native where that is possible"""
     stage = motley.Stage(policy_of(policy), seed=seed, layout="hwc")
+    if epoch is None:
+        if ids is not None:
+            warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give "
+                          "epoch=lambda: the_epoch, or a node of the epoch", RepeatedSamples, stacklevel=2)
+        epoch = 0
     if operator not in (None, "native", "python"):
         raise motley.ArgumentError(f"operator is {operator!r}, want 'native', 'python' or None")
     missing = why_not_native()

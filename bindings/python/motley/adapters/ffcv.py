@@ -6,18 +6,32 @@
 from dataclasses import replace
 
 import torch
+from ffcv.loader import Loader
 from ffcv.pipeline.operation import Operation
+
+from motley.epochs import watch
 
 
 class Augment(Operation):
     """Runs a motley.torch.Stage on the batch; to stand after ToTorchImage, on the CPU or after ToDevice.
 
-    The sample ids are FFCV's own indices of the samples, so that a draw depends on (seed, epoch, index) alone. Call
-    stage.set_epoch() before each pass over the loader."""
+    The sample ids are FFCV's own indices of the samples, so that a draw depends on (seed, epoch, index) alone. Each pass
+    over the loader is the stage's next epoch, unless stage.set_epoch() says which."""
+
+    begins_with_loader = True
 
     def __init__(self, stage):
         super().__init__()
         self.stage = stage
+        watch(Loader, "pipelines", "pipeline_specs")
+
+    def set_epoch(self, epoch):
+        """The epoch of the next pass."""
+        self.stage.set_epoch(epoch)
+
+    def begin_pass(self):
+        """A pass begins. Loaders call it."""
+        self.stage.begin_pass()
 
     def generate_code(self):
         def augment(images, _, indices):

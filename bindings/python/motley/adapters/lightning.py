@@ -6,31 +6,59 @@
             super().__init__()
             self.augments(motley.torch.Stage('rand_augment', mean=MEAN, std=STD, dtype=torch.float32))
 """
+import torch
+
+import motley
+from motley.torch.batches import replaced
 
 
 class Augments:
     """A mixin, to stand before LightningModule or LightningDataModule. While the trainer trains, a batch's images run
     through the stage, with the trainer's epoch; while it validates, tests or predicts, they are only normalised, cast
-    and laid out."""
+    and laid out. The stage's state is in checkpoints."""
 
     def augments(self, stage, *, images=0, ids=None):
-        """stage: a motley.torch.Stage. images, ids: where in a batch these are, an index or a key; ids may be None."""
-        self._motley = stage, images, ids
+        """stage: a motley.torch.Stage. images, ids: where in a batch these are, an index or a key; ids may be None, and
+        batches that are not trained on need have none."""
+        self.motley_stage = stage  # to a LightningModule a submodule
+        self._motley_images, self._motley_ids_at = images, ids
 
     def on_before_batch_transfer(self, batch, dataloader_idx):
         batch = super().on_before_batch_transfer(batch, dataloader_idx)
-        ids = self._motley[2]
-        self._motley_ids = None if ids is None else batch[ids]  # wanted on the CPU, where they still are
+        self._motley_ids = self._motley_ids_of(batch)  # wanted on the CPU, where they still are
         return batch
 
+    def _motley_ids_of(self, batch):
+        if self._motley_ids_at is None or not self.trainer.training:
+            return None
+        try:
+            return batch[self._motley_ids_at]
+        except (IndexError, KeyError):
+            has = f"the keys {', '.join(map(str, batch))}" if isinstance(batch, dict) else f"{len(batch)} items"
+            raise motley.ArgumentError(
+                f"a batch has no sample ids at {self._motley_ids_at!r}: it has {has}; motley.torch.Indexed adds them"
+            ) from None
+
     def on_after_batch_transfer(self, batch, dataloader_idx):
-        from motley.torch.batches import replaced
         batch = super().on_after_batch_transfer(batch, dataloader_idx)
-        stage, images, _ = self._motley
+        stage, images = self.motley_stage, self._motley_images
         stage.to(batch[images].device).train(self.trainer.training)
-        if self._motley_epoch != self.trainer.current_epoch:
+        if self.trainer.training and self._motley_epoch != self.trainer.current_epoch:
+            if self._motley_epoch is not None or stage.epoch != self.trainer.current_epoch:  # else as a checkpoint has it
+                stage.set_epoch(self.trainer.current_epoch)
             self._motley_epoch = self.trainer.current_epoch
-            stage.set_epoch(self._motley_epoch)
         return replaced(batch, images, stage(batch[images], self._motley_ids))
+
+    def state_dict(self, *args, **kwargs):
+        state = super().state_dict(*args, **kwargs)
+        if not isinstance(self, torch.nn.Module):
+            state["motley_stage"] = self.motley_stage.state_dict()
+        return state
+
+    def load_state_dict(self, state, *args, **kwargs):
+        if isinstance(self, torch.nn.Module):
+            return super().load_state_dict(state, *args, **kwargs)
+        self.motley_stage.load_state_dict(state["motley_stage"])
+        return super().load_state_dict({key: value for key, value in state.items() if key != "motley_stage"})
 
     _motley_epoch = None

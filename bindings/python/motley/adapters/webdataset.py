@@ -7,6 +7,7 @@ import hashlib
 
 import motley
 from motley.adapters import fresh_seed, policy_of
+from motley.epochs import Epoch, watch_loaders
 
 
 def id_of(key):
@@ -18,12 +19,27 @@ class Augment:
     """A callable for WebDataset.map: augments the decoded image of a sample.
 
     image   the sample's key; the default is the first of jpg, jpeg, png, webp and ppm that it has
-    epoch   None: each call draws anew. A number, or a callable that gives one (in each worker): a sample's draw
-            depends on (seed, epoch, __key__) alone"""
+    epoch   None: each call draws anew. A number: a sample's draw depends on (seed, epoch, __key__) alone; the number is
+            the first pass's, and each pass of a torch DataLoader (WebLoader is one) is the next epoch, unless
+            set_epoch() says which. Or a callable that gives the epoch, asked in the worker"""
+    begins_with_loader = True
     IMAGES = ("jpg", "jpeg", "png", "webp", "ppm")
 
     def __init__(self, policy, *, image=None, seed=0, epoch=None):
-        self.stage, self.image, self.epoch = motley.Stage(policy_of(policy), seed=seed), image, epoch
+        self.stage, self.image = motley.Stage(policy_of(policy), seed=seed), image
+        self.epoch = epoch if epoch is None or callable(epoch) else Epoch(epoch)
+        watch_loaders()
+
+    def set_epoch(self, epoch):
+        """The epoch of the next pass."""
+        if not isinstance(self.epoch, Epoch):
+            raise motley.ArgumentError(f"set_epoch({epoch}): epoch was given as {self.epoch}, want it given as a number")
+        self.epoch.set_epoch(epoch)
+
+    def begin_pass(self):
+        """A pass begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
+        if isinstance(self.epoch, Epoch):
+            self.epoch.begin_pass()
 
     def __call__(self, sample):
         key = self.image or next((name for name in self.IMAGES if name in sample), None)
@@ -33,6 +49,6 @@ class Augment:
         if self.epoch is None:
             image = self.stage(sample[key], seed=fresh_seed(), sample_ids=0)
         else:
-            epoch = self.epoch() if callable(self.epoch) else self.epoch
+            epoch = self.epoch() if callable(self.epoch) else int(self.epoch)
             image = self.stage(sample[key], epoch=epoch, sample_ids=id_of(sample["__key__"]))
         return {**sample, key: image}

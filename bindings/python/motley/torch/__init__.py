@@ -6,12 +6,13 @@
         train(images, labels)
 
 Draws     With sample ids a draw depends on (seed, epoch, sample id) and on nothing else: not on workers, ranks, batch
-          size, shuffling or where a run was resumed. `Indexed` gives a data set's samples their ids, and set_epoch()
-          the epoch; until it changes, a sample draws the same again. Without ids a stage counts its samples, and
-          the counter is part of its state_dict(); ranks then need the `rank` that sets them apart."""
+          size, shuffling or where a run was resumed. `Indexed` gives a data set's samples their ids. Each pass of a
+          loader is the next epoch, unless set_epoch() says which; a stage that is called by hand has to be told,
+          and warns if it is not. Without ids a stage counts its samples, and the counter is part of its
+          state_dict(); ranks draw apart."""
 from motley.torch.collate import MotleyCollate
-from motley.torch.datasets import Augmented, Indexed
+from motley.torch.datasets import Augmented, Index, Indexed, Views
 from motley.torch.prefetcher import Prefetcher
 from motley.torch.stage import Stage
 
-__all__ = ["Stage", "Prefetcher", "Indexed", "Augmented", "MotleyCollate"]
+__all__ = ["Stage", "Prefetcher", "Indexed", "Augmented", "Index", "Views", "MotleyCollate"]

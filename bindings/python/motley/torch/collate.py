@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A collate_fn that augments: a batch in one call, on a worker's core."""
+import os
+
 import torch
 
+from motley import Policy
+from motley.adapters import fresh_seed
+from motley.epochs import watch_loaders
+from motley.images import refuse_followers
 from motley.torch.batches import replaced
 from motley.torch.stage import Stage
 
@@ -9,19 +15,33 @@ from motley.torch.stage import Stage
 class MotleyCollate:
     """A collate_fn that stacks a batch's images and augments them in one call, on the worker's core.
 
-    stage    a motley.torch.Stage, whose result is the batch's images
+    stage    a motley.torch.Stage, whose result is the batch's images; or a motley.Policy, a name or a path
     images   index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8 tensors
              [C, H, W]
     ids      index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
              seeds anew in each epoch
-    collate  of everything else"""
+    collate  of everything else
+
+    Each pass of a DataLoader is the stage's next epoch, unless set_epoch() says which."""
 
     def __init__(self, stage, *, images=0, ids=None, collate=torch.utils.data.default_collate):
+        if isinstance(stage, (str, os.PathLike, Policy)):
+            stage = Stage(stage)
         if not isinstance(stage, Stage):
-            raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a motley.torch.Stage")
+            raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a motley.torch.Stage, "
+                            "a motley.Policy, a name or a path")
         self.stage, self.images, self.ids, self.collate = stage, images, ids, collate
+        watch_loaders()
+
+    begins_with_loader = True
+
+    def begin_pass(self):
+        """A pass begins. Loaders call it."""
+        if self.ids is not None:
+            self.stage.begin_pass()
 
     def set_epoch(self, epoch):
+        """The epoch of the next pass."""
         self.stage.set_epoch(epoch)
 
     def __call__(self, samples):
@@ -30,12 +50,16 @@ class MotleyCollate:
         if self.ids is not None:
             ids = torch.as_tensor(batch[self.ids])
         else:
-            ids = torch.randint(1 << 62, (1,)) + torch.arange(len(images))
+            ids = fresh_seed() + torch.arange(len(images))
         return replaced(batch, self.images, self.stage(images, ids))
+
+    def __repr__(self):
+        return f"MotleyCollate({self.stage!r}, images={self.images!r}, ids={self.ids!r})"
 
     @staticmethod
     def _stack(images):
         if isinstance(images[0], torch.Tensor):
+            refuse_followers(type(images[0]))
             return torch.stack(images)
         import numpy
         arrays = [numpy.asarray(image) for image in images]

@@ -1,45 +1,229 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets whose samples carry their ids, or are augmented where they are read."""
+"""Data sets whose samples carry their ids, or are augmented where they are read, and samplers that number views."""
+import collections
+import functools
+import math
+import operator
 from collections.abc import Mapping
 
 import torch
+from torch.utils.data import Dataset, IterableDataset, Sampler
 
 import motley
 from motley.adapters import policy_of
+from motley.checks import whole
+from motley.epochs import Epoch, Repeats, watch_loaders
+from motley.processes import mixed, rank_of_run, world_of_run
 from motley.torch.batches import replaced
 
+ADVICE = ("call set_epoch() of the motley.torch.Augmented before each pass; around a sampler that repeats its indices put "
+          "motley.torch.Views, and for several views of one reading there is Augmented(views=)")
 
-class Indexed(torch.utils.data.Dataset):
-    """A data set whose samples carry their index as their last item (of a dict: under 'sample_id')."""
+
+# ---- indices ----
+
+class Index(int):
+    """An index of a data set with the view that it asks for. What adds to it or subtracts from it, as ConcatDataset
+    does, keeps the view."""
+
+    def __new__(cls, index, view=0):
+        made = super().__new__(cls, index)
+        made.view = view
+        return made
+
+    def __add__(self, other):
+        return Index(int(self) + other, self.view)
+
+    def __sub__(self, other):
+        return Index(int(self) - other, self.view)
+
+    def __reduce__(self):
+        return Index, (int(self), self.view)
+
+    __radd__ = __add__
+
+
+class Views(Sampler):
+    """A sampler that repeats indices, so that each repetition is a view of its own, for Augmented and Indexed.
+
+        loader = DataLoader(dataset, sampler=motley.torch.Views(RASampler(dataset, shuffle=True)), ...)
+
+    sampler   of the indices of one rank
+    repeats   how often it repeats each index in a row before it deals them out to the ranks in turn. None: as often as
+              its `repetitions` (torchvision's RASampler) or `num_repeats` (timm's RepeatAugSampler) says. With neither,
+              a rank's k-th time of an index is its view k, and a sampler without `num_replicas` is taken for one
+              that draws for its rank alone
+
+    Views follow from the place in the sampler's order, and so are the same in any worker, on any number of ranks, and in
+    a resumed run."""
+
+    def __init__(self, sampler, repeats=None):
+        self.sampler = sampler
+        if repeats is None:
+            repeats = getattr(sampler, "repetitions", None) or getattr(sampler, "num_repeats", None)
+        self.repeats = repeats
+
+    def __iter__(self):
+        return self._by_place() if self.repeats else self._by_count()
+
+    def _by_place(self):
+        """The views of a sampler that deals out [a, a, a, b, b, b, ...] to the ranks in turn."""
+        place, ranks = getattr(self.sampler, "rank", 0), getattr(self.sampler, "num_replicas", 1)
+        last = None
+        for i in self.sampler:
+            group = int(place // self.repeats)
+            if last is not None and last[0] == group and last[1] != i:
+                raise motley.ArgumentError(f"the sampler does not repeat each index {self.repeats} times in a row: places "
+                                           f"{place - ranks} and {place} are {last[1]} and {i}")
+            last = group, i
+            yield Index(i, place - math.ceil(group * self.repeats))
+            place += ranks
+
+    def _by_count(self):
+        alone = hasattr(self.sampler, "num_replicas")
+        rank, ranks = (0, 1) if alone else (rank_of_run(), world_of_run())
+        counts = collections.Counter()
+        for i in self.sampler:
+            yield Index(i, counts[i] * ranks + rank)
+            counts[i] += 1
+
+    def __len__(self):
+        return len(self.sampler)
+
+    def __getattr__(self, name):  # set_epoch, among others
+        if name == "sampler" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.sampler, name)
+
+
+def _index_and_view(index):
+    if isinstance(index, tuple) and len(index) == 2:
+        return operator.index(index[0]), operator.index(index[1])
+    return operator.index(index), getattr(index, "view", 0)
+
+
+# ---- data sets ----
+
+class _Around:
+    """What is the same around any data set: its attributes are there, too."""
+
+    def __len__(self):
+        return len(self.dataset)
+
+    def __getattr__(self, name):
+        if name == "dataset" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dataset, name)
+
+
+def _stream(dataset):
+    """The samples of an iterable data set, each with an id: its place in what this worker of this rank reads."""
+    worker, rank = torch.utils.data.get_worker_info(), rank_of_run()
+    number = worker.id if worker else 0
+    first = mixed(f"stream {rank} {number}") >> 2 if rank or number else 0
+    return enumerate(dataset, first)
+
+
+class Indexed(_Around, Dataset):
+    """A data set whose samples carry their index as their last item (of a dict: under 'sample_id'; of a named tuple: as
+    sample_id). Where the sampler is motley.torch.Views the item is a tensor of the index and the view, which batches to
+    the [N, 2] that stages take as well. The samples of an IterableDataset are numbered as each worker reads them."""
+
+    def __new__(cls, dataset):
+        return super().__new__(_IndexedStream if isinstance(dataset, IterableDataset) else cls)
+
+    def __getnewargs__(self):
+        return (self.dataset,)
 
     def __init__(self, dataset):
         self.dataset = dataset
 
-    def __len__(self):
-        return len(self.dataset)
+    def __getitem__(self, index):
+        i, view = _index_and_view(index)
+        return _with_id(self.dataset[i], torch.tensor([i, view]) if isinstance(index, (Index, tuple)) else i)
 
-    def __getitem__(self, i):
-        sample = self.dataset[i]
-        return {**sample, "sample_id": i} if isinstance(sample, Mapping) else (*sample, i)
+    def __repr__(self):
+        return f"Indexed({self.dataset!r})"
 
 
-class Augmented(torch.utils.data.Dataset):
+class _IndexedStream(Indexed, IterableDataset):
+    def __iter__(self):
+        return (_with_id(sample, i) for i, sample in _stream(self.dataset))
+
+
+def _with_id(sample, i):
+    if isinstance(sample, Mapping):
+        return {**sample, "sample_id": i}
+    if isinstance(sample, tuple) and hasattr(sample, "_fields"):
+        return _with_field(type(sample))(*sample, i)
+    if isinstance(sample, (tuple, list)):
+        return type(sample)([*sample, i])
+    return sample, i
+
+
+@functools.lru_cache(maxsize=None)
+def _with_field(cls):
+    """The named tuple `cls` with one field more. Workers hand it over by way of `cls`."""
+    made = collections.namedtuple(cls.__name__, (*cls._fields, "sample_id"))
+    made.__reduce__ = lambda self: (_rebuilt, (cls, *self))
+    return made
+
+
+def _rebuilt(cls, *items):
+    return _with_field(cls)(*items)
+
+
+class Augmented(_Around, Dataset):
     """A data set whose images are augmented one by one where they are read, sample i with the draws of id i.
 
-    images   index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes"""
+    images   index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes. A sample
+             that is neither a tuple, a list nor a dict is the image
+    views    how many views of an image to make; more than one: a tuple of them takes its place
 
-    def __init__(self, dataset, policy, *, seed=0, images=0):
+    Each pass of a DataLoader is the next epoch, unless set_epoch() says which. A sampler that repeats its indices goes
+    into motley.torch.Views; dataset[i, view] asks for a view by hand. The samples of an IterableDataset are numbered as
+    each worker reads them."""
+
+    def __new__(cls, dataset, *args, **kwargs):
+        return super().__new__(_AugmentedStream if isinstance(dataset, IterableDataset) else cls)
+
+    def __getnewargs__(self):
+        return (self.dataset,)
+
+    def __init__(self, dataset, policy, *, seed=0, images=0, views=1):
         self.dataset, self.stage, self.images = dataset, motley.Stage(policy_of(policy), seed=seed), images
-        self.epoch = torch.zeros(1, dtype=torch.int64).share_memory_()
+        self.stage._repeats = Repeats(ADVICE)
+        self.views, self.epoch = whole("views", views, 1, 65536, "from 1"), Epoch()
+        watch_loaders()
+
+    begins_with_loader = True
+
+    def begin_pass(self):
+        """A pass begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
+        self.epoch.begin_pass()
+
+    def draws_as(self):
+        return self.stage.policy.show(), self.stage.seed
 
     def set_epoch(self, epoch):
-        """To be called before each pass over the loader, as DistributedSampler's; workers see it at once."""
-        self.epoch.fill_(epoch)
+        """The epoch of the next pass, as DistributedSampler's; workers see it at once."""
+        self.epoch.set_epoch(epoch)
 
-    def __len__(self):
-        return len(self.dataset)
+    def __getitem__(self, index):
+        i, view = _index_and_view(index)
+        i = i + len(self.dataset) if i < 0 else i
+        return self._augmented(self.dataset[i], i, view)
 
-    def __getitem__(self, i):
-        sample = self.dataset[i]
-        image = self.stage(sample[self.images], epoch=int(self.epoch), sample_ids=i)
-        return replaced(sample, self.images, image)
+    def _augmented(self, sample, i, view):
+        inside = isinstance(sample, (tuple, list, Mapping))
+        image = self.stage(sample[self.images] if inside else sample, epoch=int(self.epoch), sample_ids=i, view=view,
+                           views=self.views)
+        return replaced(sample, self.images, image) if inside else image
+
+    def __repr__(self):
+        return f"Augmented({self.dataset!r}, {self.stage.policy.name}, seed={self.stage.seed}, epoch={self.epoch})"
+
+
+class _AugmentedStream(Augmented, IterableDataset):
+    def __iter__(self):
+        return (self._augmented(sample, i, 0) for i, sample in _stream(self.dataset))

@@ -2,7 +2,10 @@
 """A loader whose next batch is made while the model trains."""
 import torch
 
+import motley
+from motley.epochs import wanting
 from motley.torch.batches import map_tensors, replaced
+from motley.torch.stage import Stage
 
 
 class Prefetcher:
@@ -10,46 +13,82 @@ class Prefetcher:
 
     loader   anything iterable that yields batches: tuples, lists or dicts with a uint8 batch of images in them. Pin
              its memory (pin_memory=True), or copies do not overlap. What it yields it must not write into again.
-    stage    a Stage, or another callable of the images, on `device`
+    stage    a motley.torch.Stage on `device`, a motley.Stage, or another callable of the images
     device   where batches are wanted; the default is the current CUDA device, or the CPU where there is none
     images   index or key of the images in a batch
     ids      index or key of their sample ids, or None; the ids stay on the CPU
 
     The batch that is handed over is ready for the current stream, and its memory is not reused before that stream is
-    done with it. Each pass over the loader is the next epoch, unless set_epoch() says which. len() is the loader's."""
+    done with it. Each pass over the loader is the next epoch, unless set_epoch() says which. len() is the loader's.
+
+    state_dict() is for checkpoints: a run that loads it goes on with the epoch, and without ids with the samples, that
+    come after the batches that were handed over."""
 
     def __init__(self, loader, stage, device=None, *, images=0, ids=None):
         self.loader, self.stage, self.images, self.ids = loader, stage, images, ids
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
         self.stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
-        self.begun = False
+        self._begun = self._finished = False  # _begun: of a stage that does not know it itself
+        self._ahead = None  # the counter of a stage that works a batch ahead; the stage's own is of what was handed over
 
     def __len__(self):
         return len(self.loader)
 
     def set_epoch(self, epoch):
-        """The epoch of the next pass, for the draws and for the loader's sampler."""
+        """The epoch of the next pass: of the draws, of what augments in the loader, and of the loader's sampler."""
+        self._wait()
         self._set_stage_epoch(epoch)
+        for one in wanting([getattr(self.loader, part, None) for part in ("dataset", "collate_fn")]):
+            one.set_epoch(epoch)
         sampler = getattr(self.loader, "sampler", None)
         if hasattr(sampler, "set_epoch"):
             sampler.set_epoch(epoch)
-        self.begun = False
 
-    def _set_stage_epoch(self, epoch):
+    def state_dict(self):
+        stage = self.stage
+        first = stage.next_sample if isinstance(stage, motley.Stage) else int(stage.counter[1])
+        return {"epoch": stage.epoch, "next_sample": first, "finished": self._finished}
+
+    def load_state_dict(self, state):
+        if set(state) != {"epoch", "next_sample", "finished"}:
+            raise motley.ArgumentError(f"the state has {', '.join(sorted(map(str, state)))}, want epoch, finished, "
+                                       "next_sample")
+        self.set_epoch(state["epoch"] + state["finished"])
+        if not state["finished"]:
+            if isinstance(self.stage, motley.Stage):
+                self.stage.next_sample = state["next_sample"]
+            else:
+                self.stage.counter[1] = state["next_sample"]
+
+    def _wait(self):
         if self.stream:  # a pass that was broken off may have left work behind, which reads the epoch
             torch.cuda.current_stream(self.device).wait_stream(self.stream)
+
+    def _set_stage_epoch(self, epoch):
         if hasattr(self.stage, "set_epoch"):
             self.stage.set_epoch(epoch)
+        self._begun = self._finished = False
+
+    def _begin_pass(self):
+        if self._begun:
+            self._wait()
+        self._finished = False
+        if hasattr(self.stage, "begin_pass"):
+            self.stage.begin_pass()
+        elif self._begun and hasattr(self.stage, "epoch"):
+            self._set_stage_epoch(self.stage.epoch + 1)
+        self._begun = True
 
     def __iter__(self):
-        if self.begun and hasattr(self.stage, "epoch"):
-            self._set_stage_epoch(self.stage.epoch + 1)
-        self.begun = True
+        self._begin_pass()
         if not self.stream:
             for batch in self.loader:
                 yield self._prepare(batch)
+            self._finished = True
             return
         self.stream.wait_stream(torch.cuda.current_stream(self.device))  # what the stage reads may just be written
+        counts = self.ids is None and isinstance(self.stage, Stage)
+        self._ahead = self.stage.counter.clone() if counts else None
         ahead = None
         for batch in self.loader:
             prepared = self._prepare_aside(batch)
@@ -58,13 +97,16 @@ class Prefetcher:
             ahead = prepared
         if ahead:
             yield self._hand_over(*ahead)
+        self._finished = True
 
     def _prepare(self, batch):
         ids = batch[self.ids] if self.ids is not None else None
         batch = map_tensors(lambda t: t.to(self.device, non_blocking=True), batch)
         if ids is None:
             return replaced(batch, self.images, self.stage(batch[self.images]))
-        return replaced(replaced(batch, self.ids, ids), self.images, self.stage(batch[self.images], ids))
+        made = (self.stage(batch[self.images], sample_ids=ids) if isinstance(self.stage, motley.Stage)
+                else self.stage(batch[self.images], ids))
+        return replaced(replaced(batch, self.ids, ids), self.images, made)
 
     def _prepare_aside(self, batch):
         current = torch.cuda.current_stream(self.device)
@@ -79,10 +121,38 @@ class Prefetcher:
         if lend.any:
             self.stream.wait_stream(current)
         with torch.cuda.stream(self.stream):
-            return self._prepare(batch), self.stream.record_event()
+            return *self._prepare_ahead(batch), self.stream.record_event()
 
-    def _hand_over(self, batch, ready):
+    def _prepare_ahead(self, batch):
+        """The batch, and what the stage's counter is to be when it is handed over."""
+        stage = self.stage
+        if isinstance(stage, motley.Stage) and self.ids is None:
+            first, stage.next_sample = stage.next_sample, self._ahead or stage.next_sample
+            try:
+                prepared = self._prepare(batch)
+            finally:
+                self._ahead, stage.next_sample = stage.next_sample, first
+            return prepared, self._ahead
+        if self._ahead is None:
+            return self._prepare(batch), None
+        counter, stage.counter = stage.counter, self._ahead
+        try:
+            prepared = self._prepare(batch)
+        finally:
+            stage.counter = counter
+        return prepared, self._ahead.clone()
+
+    def _hand_over(self, batch, counter, ready):
         current = torch.cuda.current_stream(self.device)
         current.wait_event(ready)
         map_tensors(lambda t: t.record_stream(current) if t.is_cuda else None, batch)
+        if isinstance(self.stage, motley.Stage) and counter is not None:
+            self.stage.next_sample = counter
+        elif counter is not None:
+            if counter.is_cuda:
+                counter.record_stream(current)
+            self.stage.counter.copy_(counter)
         return batch
+
+    def __repr__(self):
+        return f"Prefetcher({self.loader!r}, {self.stage!r}, {self.device}, images={self.images!r}, ids={self.ids!r})"

@@ -1,0 +1,641 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loaders of people who say nothing: each pass is an epoch, repeated indices are views, ranks draw apart, and data sets
+stay what they are. Samplers stand here as the libraries have them."""
+import collections
+import copy
+import math
+import multiprocessing
+import pickle
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, TensorDataset  # noqa: E402
+
+import motley  # noqa: E402
+from motley.epochs import RepeatedSamples  # noqa: E402
+from motley.torch import Augmented, Index, Indexed, MotleyCollate, Prefetcher, Stage, Views  # noqa: E402
+
+COUNT = 24
+
+
+def pictures(count=COUNT, seed=1):
+    return torch.randint(256, (count, 3, 8, 9), generator=torch.Generator().manual_seed(seed), dtype=torch.uint8)
+
+
+def data():
+    return TensorDataset(pictures(), torch.arange(COUNT))
+
+
+def wanted(ids, epoch=0, view=0, seed=7):
+    return motley.Stage("trivial_augment_wide", seed=seed)(pictures()[torch.as_tensor(ids)], sample_ids=ids, epoch=epoch,
+                                                           view=view)
+
+
+def augmented(dataset=None, **options):
+    return Augmented(dataset or data(), "trivial_augment_wide", seed=7, **options)
+
+
+# ---- epochs ----
+
+def loader_of(form, workers, persistent, start, shuffle=True):
+    """A loader of (images, ids, ...), and who has set_epoch()."""
+    options = {"batch_size": 5, "shuffle": shuffle, "num_workers": workers}
+    if workers:
+        options.update(persistent_workers=persistent, multiprocessing_context=start)
+    if form == "augmented":
+        dataset = augmented()
+        return DataLoader(dataset, **options), dataset
+    stage = Stage("trivial_augment_wide", seed=7)
+    if form == "collate":
+        collate = MotleyCollate(stage, ids=1)
+        return DataLoader(data(), collate_fn=collate, **options), collate
+    loader = Prefetcher(DataLoader(Indexed(data()), **options), stage, "cpu", ids=2)
+    return loader, loader
+
+
+WORKERS = [(0, False, None), (2, False, "fork"), (2, True, "fork")]
+STARTED = [("augmented", 1, True, "spawn"), ("augmented", 1, True, "forkserver"), ("collate", 1, True, "spawn")]
+
+
+@pytest.mark.parametrize("form, workers, persistent, start",
+                         [(form, *w) for form in ("augmented", "collate", "prefetcher") for w in WORKERS] + STARTED)
+def test_each_pass_is_an_epoch(form, workers, persistent, start):
+    loader, keeper = loader_of(form, workers, persistent, start)
+
+    def passes(epochs):
+        for epoch in epochs:
+            for images, ids, *_ in loader:
+                assert torch.equal(images, wanted(ids, epoch)), (form, epoch)
+    passes([0, 1])
+    keeper.set_epoch(7)  # as a run that goes on does
+    passes([7, 8])
+    next(iter(loader))  # a pass that is broken off is one
+    passes([10])
+
+
+def test_repeats_of_a_loader_that_tells_nobody_are_noticed():
+    class Silent(DataLoader):  # as timm's MultiEpochsDataLoader, which has an __iter__ of its own
+        def __iter__(self):
+            return iter([self.collate_fn([self.dataset[i] for i in batch]) for batch in self.batch_sampler])
+    loader = Silent(augmented(), batch_size=5)
+    list(loader)
+    with pytest.warns(RepeatedSamples, match=r"call set_epoch\(\) of the motley.torch.Augmented"):
+        list(loader)
+
+
+def test_a_stage_called_by_hand_says_that_an_epoch_stands_still():
+    stage, loader = Stage("trivial_augment_wide"), DataLoader(Indexed(data()), 5, shuffle=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RepeatedSamples)
+        for epoch in range(3):
+            stage.set_epoch(epoch)
+            for images, _, ids in loader:
+                stage(images, ids)
+        stage.eval()
+        for images, _, ids in loader:
+            stage(images, ids)
+    stage.train()
+    with pytest.warns(RepeatedSamples, match=r"call set_epoch\(\) before each pass") as told:
+        for _ in range(3):
+            for images, _, ids in loader:
+                stage(images, ids)
+    assert len(told) == 1
+
+
+def test_hugging_face_epochs_advance():
+    datasets = pytest.importorskip("datasets")
+    from motley.adapters.columns import Augment
+    arrays = pictures().permute(0, 2, 3, 1).numpy()
+    dataset = datasets.Dataset.from_dict({"image": arrays, "id": list(range(COUNT))}, features=datasets.Features(
+        image=datasets.Image(), id=datasets.Value("int64")))
+    augment = Augment("trivial_augment_wide", ids="id", seed=7)
+    dataset.set_transform(augment)
+
+    def as_tensors(samples):
+        import numpy
+        return (torch.stack([torch.from_numpy(numpy.array(s["image"])).permute(2, 0, 1) for s in samples]),
+                torch.tensor([s["id"] for s in samples]))
+    for persistent, first in ((False, 0), (True, 3)):
+        loader = DataLoader(dataset, 5, shuffle=True, num_workers=2, persistent_workers=persistent, collate_fn=as_tensors)
+        augment.set_epoch(first)
+        for epoch in range(first, first + 3):
+            for images, ids in loader:
+                assert torch.equal(images, wanted(ids, epoch))
+
+
+def test_columns_of_grey_and_of_colour():
+    Image = pytest.importorskip("PIL.Image")
+    from motley.adapters.columns import Augment
+    arrays = [image.permute(1, 2, 0).numpy() for image in pictures()]
+    images = [Image.fromarray(a if i % 3 else a[..., 0]) for i, a in enumerate(arrays)]
+    out = Augment("trivial_augment_wide", ids="id")({"image": images, "id": list(range(COUNT))})["image"]
+    stage = motley.Stage("trivial_augment_wide")
+    assert [image.mode for image in out] == [image.mode for image in images]
+    assert all(a.tobytes() == stage(b, sample_ids=i).tobytes() for i, (a, b) in enumerate(zip(out, images)))
+
+
+@pytest.mark.parametrize("workers, persistent", [(0, False), (2, False), (2, True)])
+def test_webdataset_epochs_advance(tmp_path, workers, persistent):
+    webdataset = pytest.importorskip("webdataset")
+    Image = pytest.importorskip("PIL.Image")
+    import numpy
+    from motley.adapters.webdataset import Augment, id_of
+    for s in range(2):
+        with webdataset.TarWriter(str(tmp_path / f"{s}.tar")) as shard:
+            for i in range(s, COUNT, 2):
+                shard.write({"__key__": f"{i:03}", "png": Image.fromarray(pictures()[i].permute(1, 2, 0).numpy()),
+                             "cls": i})
+    augment = Augment("trivial_augment_wide", seed=7, epoch=0)
+    dataset = webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False).decode("pil").map(
+        augment).to_tuple("png", "cls")
+    loader = webdataset.WebLoader(dataset, batch_size=None, num_workers=workers, persistent_workers=persistent)
+    stage = motley.Stage("trivial_augment_wide", seed=7)
+
+    def passes(epochs):
+        for epoch in epochs:
+            for image, i in loader:
+                want = stage(pictures()[i], sample_ids=id_of(f"{i:03}"), epoch=epoch)
+                assert torch.equal(torch.from_numpy(numpy.array(image)).permute(2, 0, 1), want), epoch
+    passes([0, 1])
+    augment.set_epoch(5)
+    passes([5, 6])
+
+
+# ---- views ----
+
+class RASampler(torch.utils.data.Sampler):
+    """As torchvision's references/classification/sampler.py has it: repeated augmentation, dealt out to ranks."""
+
+    def __init__(self, dataset, num_replicas, rank, shuffle=True, seed=0, repetitions=3):
+        self.dataset, self.num_replicas, self.rank, self.epoch = dataset, num_replicas, rank, 0
+        self.num_samples = int(math.ceil(len(dataset) * float(repetitions) / num_replicas))
+        self.total_size = self.num_samples * num_replicas
+        self.num_selected_samples = int(math.floor(len(dataset) // 8 * 8 / num_replicas))  # there: 256
+        self.shuffle, self.seed, self.repetitions = shuffle, seed, repetitions
+
+    def __iter__(self):
+        if self.shuffle:
+            g = torch.Generator()
+            g.manual_seed(self.seed + self.epoch)
+            indices = torch.randperm(len(self.dataset), generator=g).tolist()
+        else:
+            indices = list(range(len(self.dataset)))
+        indices = [ele for ele in indices for i in range(self.repetitions)]
+        indices += indices[:(self.total_size - len(indices))]
+        indices = indices[self.rank:self.total_size:self.num_replicas]
+        return iter(indices[:self.num_selected_samples])
+
+    def __len__(self):
+        return self.num_selected_samples
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+
+def read(loader, epoch):
+    """{(id, k-th time): image} of a pass, on one rank."""
+    seen = collections.defaultdict(list)
+    for images, ids in loader:
+        for image, i in zip(images, ids.tolist()):
+            seen[i].append(image)
+    return seen
+
+
+@pytest.mark.parametrize("ranks, workers, persistent, start",
+                         [(1, *WORKERS[0]), (2, *WORKERS[0]), (3, *WORKERS[0]), (2, *WORKERS[2]), (1, *STARTED[0][1:])])
+def test_repeated_augmentation_of_torchvision(ranks, workers, persistent, start):
+    """Over all ranks each index comes three times, as views 0, 1, 2; also after a run goes on in epoch 1."""
+    options = dict(num_workers=workers, batch_size=4)
+    if workers:
+        options.update(persistent_workers=persistent, multiprocessing_context=start)
+    views = collections.defaultdict(set)
+    for rank in range(ranks):
+        for resumed in (False, True) if not workers else (False,):
+            dataset = augmented()
+            sampler = Views(RASampler(dataset, ranks, rank))
+            loader = DataLoader(dataset, sampler=sampler, **options)
+            assert len(loader) == math.ceil(len(sampler) / 4)
+            if resumed:
+                dataset.set_epoch(1)
+            for epoch in (1,) if resumed else (0, 1):
+                sampler.set_epoch(epoch)
+                order = [(int(i), i.view) for i in sampler]
+                got = [(image, i) for images, ids in loader for image, i in zip(images, ids.tolist())]
+                assert [i for _, i in got] == [i for i, _ in order]
+                for (image, _), (i, view) in zip(got, order):
+                    assert torch.equal(image, wanted([i], epoch, view)[0])
+                    views[epoch, i].add((rank, view))
+    for found in views.values():
+        assert len({view for _, view in found}) == len(found) and {view for _, view in found} <= {0, 1, 2}
+    complete = sum(len(found) == 3 for found in views.values())
+    assert complete >= 2 * COUNT // 3 - 2  # the last selected ones are cut off
+
+
+def test_views_do_not_depend_on_the_number_of_ranks():
+    def union(ranks):
+        parts = [list(Views(RASampler(range(COUNT), ranks, rank))) for rank in range(ranks)]
+        return sorted((int(i), i.view) for part in parts for i in part)
+    assert union(1) == union(2) == union(3)
+
+
+@pytest.mark.parametrize("repeats", [3, 2.5])
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_repeated_augmentation_of_timm(repeats, ranks):
+    timm = pytest.importorskip("timm.data.distributed_sampler")
+    seen = collections.Counter()
+    for rank in range(ranks):
+        sampler = timm.RepeatAugSampler(range(512), num_replicas=ranks, rank=rank, num_repeats=repeats)
+        seen.update((int(i), i.view) for i in Views(sampler))
+    assert max(seen.values()) == 1 and max(view for _, view in seen) == math.ceil(repeats) - 1
+
+
+def test_repeats_without_views_are_noticed():
+    dataset = augmented()
+    loader = DataLoader(dataset, batch_size=4, sampler=RASampler(dataset, 1, 0))
+    with pytest.warns(RepeatedSamples, match="around a sampler that repeats its indices put motley.torch.Views"):
+        list(loader)
+
+
+def test_views_of_other_samplers():
+    class Twice(torch.utils.data.Sampler):
+        def __init__(self):
+            pass
+
+        def __iter__(self):
+            return iter([3, 1, 3, 2, 1, 3])
+
+        def __len__(self):
+            return 6
+    assert [(int(i), i.view) for i in Views(Twice())] == [(3, 0), (1, 0), (3, 1), (2, 0), (1, 1), (3, 2)]
+    with pytest.raises(motley.ArgumentError, match="does not repeat each index 2 times in a row: places 0 and 1 are 3 and 1"):
+        list(Views(Twice(), repeats=2))
+
+
+def test_views_reach_the_stage_with_the_ids():
+    loader = DataLoader(Indexed(data()), batch_size=6, sampler=Views(RASampler(range(COUNT), 1, 0)))
+    for form in ("prefetcher", "collate"):
+        stage = Stage("trivial_augment_wide", seed=7)
+        if form == "prefetcher":
+            batches = Prefetcher(loader, stage, "cpu", ids=2)
+        else:
+            batches = DataLoader(Indexed(data()), batch_size=6, sampler=loader.sampler, num_workers=1,
+                                 collate_fn=MotleyCollate(stage, ids=2))
+        for epoch in range(2):
+            for images, labels, ids in batches:
+                assert ids.shape == (6, 2) and ids[:, 1].max() > 0 and torch.equal(ids[:, 0], labels)
+                assert torch.equal(images, wanted(labels, epoch, ids[:, 1]))
+
+
+def test_two_views_of_one_reading():
+    """As SimCLR wants: two images of each sample, which differ, the same whoever reads them."""
+    pairs = DataLoader(augmented(views=2), batch_size=5, num_workers=2, persistent_workers=True)
+    for epoch in range(2):
+        for (first, second), ids in pairs:
+            assert torch.equal(first, wanted(ids, epoch, 0)) and torch.equal(second, wanted(ids, epoch, 1))
+    stage = Stage("trivial_augment_wide", seed=7, views=2)
+    for images, ids in DataLoader(data(), batch_size=5):
+        first, second = stage(images, ids)
+        assert torch.equal(first, wanted(ids)) and torch.equal(second, wanted(ids, view=1))
+        assert torch.equal(stage.eval()(images), images)
+        stage.train()
+    batch = next(iter(Prefetcher(DataLoader(data(), 5), stage, "cpu", ids=1)))
+    assert isinstance(batch[0], tuple) and len(batch[0]) == 2
+    counted = Stage("trivial_augment_wide", seed=7, views=2)
+    first, second = counted(pictures())
+    assert torch.equal(first, wanted(range(COUNT))) and torch.equal(second, wanted(range(COUNT), view=1))
+    assert counted.counter.tolist() == [0, COUNT]
+
+
+def test_views_by_hand():
+    dataset = augmented()
+    assert torch.equal(dataset[3, 1][0], wanted([3], view=1)[0])
+    assert torch.equal(dataset[Index(3, 1)][0], wanted([3], view=1)[0])
+    assert torch.equal(dataset[-1][0], wanted([COUNT - 1])[0])
+    both = ConcatDataset([augmented(), Augmented(data(), "trivial_augment_wide", seed=8)])
+    assert torch.equal(both[Index(COUNT + 3, 2)][0], wanted([3], view=2, seed=8)[0])
+    assert Index(3, 1) + 2 == 5 and (Index(3, 1) - 1).view == 1
+    again = pickle.loads(pickle.dumps(Index(3, 1)))
+    assert again == 3 and again.view == 1
+
+
+def test_two_readings_of_one_sample_are_noticed():
+    class Pairs(Dataset):
+        def __init__(self, dataset):
+            self.dataset = dataset
+
+        def __len__(self):
+            return len(self.dataset)
+
+        def __getitem__(self, i):
+            return self.dataset[i][0], self.dataset[i][0]
+    with pytest.warns(RepeatedSamples, match=r"for several views of one reading there is Augmented\(views=\)"):
+        list(DataLoader(Pairs(augmented()), 4))
+
+
+# ---- ranks ----
+
+def as_rank(rank, ranks, port, queue):
+    import torch.distributed as dist
+    stage = Stage("trivial_augment_wide")  # before the process group is there
+    core, collate = motley.TrivialAugmentWide(), MotleyCollate(Stage("trivial_augment_wide"))
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks)
+    torch.manual_seed(0)
+    same = pictures(1).repeat(64, 1, 1, 1)
+    from motley.adapters.columns import Augment
+    loader = DataLoader(TensorDataset(same), 64, num_workers=1, multiprocessing_context="spawn", collate_fn=collate)
+    made = {"stage": stage(same), "core": core(same), "collate": collate([(x,) for x in same])[0],
+            "prefetcher": next(iter(Prefetcher([(same,)], Stage("trivial_augment_wide"), "cpu")))[0],
+            "columns": torch.from_numpy(Augment("trivial_augment_wide")({"image": same.permute(0, 2, 3, 1).numpy()})["image"]
+                                        ).permute(0, 3, 1, 2),
+            "spawned": next(iter(loader))[0],
+            "ids": stage(same, torch.arange(64))}
+    queue.put((rank, {name: x.numpy() for name, x in made.items()}))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_ranks_draw_apart(ranks, unused_port):
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    processes = [context.Process(target=as_rank, args=(rank, ranks, unused_port, queue), name="rank") for rank in range(ranks)]
+    for process in processes:
+        process.start()
+    made = dict(queue.get(timeout=120) for _ in processes)
+    for process in processes:
+        process.join()
+    for form in made[0]:
+        for a in range(ranks):
+            for b in range(a):
+                alike = sum((x == y).all() for x, y in zip(made[a][form], made[b][form]))
+                assert alike == 64 if form == "ids" else alike < 16, (form, a, b)
+
+
+@pytest.fixture
+def unused_port():
+    import socket
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+# ---- data sets stay what they are ----
+
+Named = collections.namedtuple("Named", "pixels label")
+
+
+class Samples(Dataset):
+    classes, root = ["cat", "dog"], "somewhere"
+
+    def __init__(self, make):
+        self.make = make
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, i):
+        return self.make(pictures()[i], i)
+
+
+@pytest.mark.parametrize("kind", ["tuple", "list", "named", "dict", "bare"])
+def test_samples_keep_their_type(kind):
+    make = {"tuple": lambda x, i: (x, i), "list": lambda x, i: [x, i], "named": Named,
+            "dict": lambda x, i: {"pixels": x, "label": i}, "bare": lambda x, i: x}[kind]
+    key = "pixels" if kind == "dict" else 0
+    dataset = Augmented(Samples(make), "trivial_augment_wide", seed=7, images=key)
+    plain, sample = make(pictures()[3], 3), dataset[3]
+    assert type(sample) is type(plain)
+    assert torch.equal(sample if kind == "bare" else sample[key], wanted([3])[0])
+    indexed = Indexed(Samples(make))[3]
+    if kind == "dict":
+        assert indexed["sample_id"] == 3 and len(indexed) == 3
+    else:
+        assert isinstance(indexed, type(plain) if kind in ("tuple", "list") else tuple)
+        assert indexed[-1] == 3 and len(indexed) == (2 if kind == "bare" else 3)
+    if kind == "named":
+        assert indexed._fields == ("pixels", "label", "sample_id") and indexed.label == 3
+        assert pickle.loads(pickle.dumps(indexed)).sample_id == 3
+    for wrapped in (dataset, Indexed(Samples(make))):
+        assert wrapped.classes == ["cat", "dog"] and wrapped.root == "somewhere" and len(wrapped) == COUNT
+        with pytest.raises(AttributeError, match="targets"):
+            wrapped.targets
+    again = copy.deepcopy(dataset)
+    assert torch.equal(again[3] if kind == "bare" else again[3][key], wanted([3])[0])
+
+
+def test_named_tuples_go_through_workers():
+    batch = next(iter(DataLoader(Indexed(Samples(Named)), 4, num_workers=1)))
+    assert batch.sample_id.tolist() == batch.label.tolist() == [0, 1, 2, 3]
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        worker = torch.utils.data.get_worker_info()
+        first, step = (worker.id, worker.num_workers) if worker else (0, 1)
+        return iter([(pictures(1)[0], i) for i in range(first, 64, step)])
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_iterable_data_sets(workers):
+    dataset = Augmented(Stream(), "trivial_augment_wide", seed=7)
+    assert isinstance(dataset, IterableDataset) and isinstance(dataset, Augmented)
+    loader = DataLoader(dataset, 8, num_workers=workers)
+
+    def seen():
+        return {i: image for images, ids in loader for image, i in zip(images, ids.tolist())}
+    epochs = [seen() for _ in range(3)]
+    assert all(len(epoch) == 64 for epoch in epochs)
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        assert sum(torch.equal(epochs[a][i], epochs[b][i]) for i in range(64)) < 16
+    assert len({image.numpy().tobytes() for image in epochs[0].values()}) > 24  # of one picture
+    dataset.set_epoch(1)
+    again = seen()
+    assert all(torch.equal(again[i], epochs[1][i]) for i in range(64))
+    ids = [i for *_, ids in DataLoader(Indexed(Stream()), 8, num_workers=workers) for i in ids.tolist()]
+    assert len(set(ids)) == 64 and min(ids) >= 0
+
+
+def test_twins_of_one_loader_are_told():
+    loader = DataLoader(ConcatDataset([augmented(), augmented()]), 5)
+    with pytest.warns(UserWarning, match="two data sets of this loader are augmented by one policy with one seed"):
+        iter(loader)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        iter(DataLoader(augmented(ConcatDataset([data(), data()])), 5))
+
+
+@pytest.mark.parametrize("kind", ["Mask", "BoundingBoxes"])
+def test_no_mask_is_augmented_as_a_picture(kind):
+    tv_tensors = pytest.importorskip("torchvision.tv_tensors")
+    x = torch.ones((1, 8, 4), dtype=torch.uint8)
+    made = tv_tensors.Mask(x) if kind == "Mask" else tv_tensors.BoundingBoxes(x[0], format="XYXY", canvas_size=(8, 8))
+    from motley.adapters.columns import Augment
+    calls = (lambda: augmented(Samples(lambda x, i: (made, i)))[0], lambda: MotleyCollate("rand_augment")([(made, 1)]),
+             lambda: Augment("rand_augment")({"image": [made]}))
+    for call in calls:
+        with pytest.raises(motley.ArgumentError, match=f"tv_tensors.{kind}, which is no picture"):
+            call()
+    image = tv_tensors.Image(pictures()[0])
+    assert type(augmented(Samples(lambda x, i: (image, i)))[0][0]) is tv_tensors.Image
+
+
+# ---- the prefetcher's state, and what it takes ----
+
+class Ahead:
+    """Stand-ins for streams, so that the prefetcher works a batch ahead without a GPU."""
+
+    def wait_stream(self, other):
+        pass
+
+    wait_event = wait_stream
+
+    def record_event(self):
+        return None
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("kind", ["torch", "core"])
+def test_a_checkpoint_counts_what_was_handed_over(ahead, kind, monkeypatch):
+    import contextlib
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Ahead())
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
+
+    def make(batches):
+        stage = (Stage if kind == "torch" else motley.Stage)("trivial_augment_wide", seed=7)
+        prefetcher = Prefetcher(batches, stage, "cpu")
+        prefetcher.stream = Ahead() if ahead else None
+        return prefetcher
+    batches = [(pictures(4, seed=i),) for i in range(4)]
+    whole, states = make(batches), []
+    run = []
+    for _ in range(2):
+        for images, in whole:
+            states.append(whole.state_dict())
+            run.append(images)
+    assert [state["next_sample"] for state in states] == [4, 8, 12, 16] * 2
+    for k in range(1, 7):  # a checkpoint after each batch
+        epoch, done = divmod(k, 4)
+        state = states[k - 1]
+        resumed = make(batches[done:])
+        resumed.load_state_dict(state if done else {**state, "finished": True})
+        assert torch.equal(next(iter(resumed))[0], run[k])
+    finished = make(batches)
+    list(finished)
+    assert finished.state_dict()["finished"]
+    resumed = make(batches)
+    resumed.load_state_dict(finished.state_dict())
+    assert torch.equal(next(iter(resumed))[0], run[4])
+
+
+def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
+    loader = Prefetcher(DataLoader(data(), 6), motley.TrivialAugmentWide(seed=7), "cpu", ids=1)
+    for epoch in range(2):
+        for images, ids in loader:
+            assert torch.equal(images, wanted(ids, epoch))
+    dataset = augmented()
+    loader = Prefetcher(DataLoader(dataset, 6), Stage("trivial_augment_wide").eval(), "cpu")
+    loader.set_epoch(4)
+    for epoch in (4, 5):
+        for images, ids in loader:
+            assert torch.equal(images, wanted(ids, epoch))
+
+
+# ---- torch's stage ----
+
+@pytest.mark.parametrize("call, message", [
+    (lambda s: s([1]), "images are a builtins.list, want a torch.uint8 tensor, NCHW or one image; motley.Stage takes PIL"),
+    (lambda s: s(pictures() / 255), r"want torch.uint8, NCHW or one image: pass uint8, for example \(x \* 255\).round"),
+    (lambda s: s(pictures().to_sparse()), "images are a sparse or nested tensor, want a dense one"),
+    (lambda s: s(pictures(), torch.arange(-1, COUNT - 1)), "sample_ids has a negative number"),
+    (lambda s: s(pictures(), view=65536), "view is 65536, want"),
+    (lambda s: s.set_epoch(1.5), "epoch is 1.5, want"),
+    (lambda s: Stage("rand_augment", seed="7"), "seed is '7', want"),
+    (lambda s: Stage("rand_augment", seed=2**70), "seed is 1180591620717411303424, want"),
+    (lambda s: Stage("rand_augment", rank="0"), "rank is '0', want"),
+    (lambda s: Stage("rand_augment", memory_format="channels_last"), "memory_format is 'channels_last', want one of torch"),
+    (lambda s: Stage("rand_augment", mean=123.7, std=58.4, dtype=torch.float32), "mean is 123.7, want numbers on the 0..1"),
+    (lambda s: Stage("rand_augment", mean=.5, std=0, dtype=torch.float32), "std is 0, want numbers above 0"),
+    (lambda s: MotleyCollate(motley.RandAugment()), "want a motley.torch.Stage, a motley.Policy, a name or a path")])
+def test_mistakes_are_told(call, message):
+    with pytest.raises((motley.ArgumentError, TypeError), match=message):
+        call(Stage("rand_augment"))
+
+
+def test_what_is_meant_is_taken():
+    stage = Stage("trivial_augment_wide", seed=7)
+    assert torch.equal(stage(pictures(), list(range(COUNT))), wanted(range(COUNT)))
+    assert torch.equal(stage(pictures()[3], 3), wanted([3])[0])
+    half = Stage("rand_augment", mean=.5, std=.25, dtype=torch.float32).eval()
+    assert torch.equal(half(pictures()), (pictures().float() / 255 - .5) / .25)
+    collate = MotleyCollate("trivial_augment_wide", ids=1)
+    assert torch.equal(collate(list(zip(pictures(), range(COUNT))))[0], wanted(range(COUNT), seed=0))
+
+
+# ---- Lightning ----
+
+@pytest.fixture
+def lightning():
+    return pytest.importorskip("lightning")
+
+
+def fit(lightning, module, loader, validation=None, **options):
+    lightning.Trainer(**{**dict(max_epochs=2, accelerator="cpu", devices=1, logger=False, enable_checkpointing=False,
+                                enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0), **options}
+                      ).fit(module, loader, validation)
+    return module
+
+
+def model_of(lightning, ids=None):
+    from motley.adapters.lightning import Augments
+
+    class Model(Augments, lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.seen = torch.nn.Parameter(torch.zeros(1)), []
+            self.augments(Stage("trivial_augment_wide", seed=7), ids=ids)
+
+        def training_step(self, batch, _):
+            self.seen.append((self.current_epoch, batch[0].clone()))
+            return self.weight.sum()
+
+        def validation_step(self, batch, _):
+            assert torch.equal(batch[0], pictures()[batch[1]])
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+    return Model()
+
+
+def test_lightning_keeps_the_stage_in_checkpoints(lightning, tmp_path):
+    loader = DataLoader(data(), 6)
+    whole = fit(lightning, model_of(lightning), loader, max_epochs=3)
+    assert "motley_stage.counter" in whole.state_dict()
+    path = str(tmp_path / "after.ckpt")
+    trainer = lightning.Trainer(max_steps=6, accelerator="cpu", devices=1, logger=False, enable_checkpointing=False,
+                                enable_progress_bar=False, enable_model_summary=False)
+    trainer.fit(model_of(lightning), loader)
+    trainer.save_checkpoint(path)
+    assert torch.load(path, weights_only=False)["state_dict"]["motley_stage.counter"].tolist() == [1, 12]
+
+
+def test_lightning_takes_validation_without_ids(lightning):
+    model = fit(lightning, model_of(lightning, ids=2), DataLoader(Indexed(data()), 6), DataLoader(data(), 6))
+    for k, (epoch, images) in enumerate(model.seen):
+        assert torch.equal(images, wanted(range(6 * (k % 4), 6 * (k % 4) + 6), epoch))
+    with pytest.raises(motley.ArgumentError, match="a batch has no sample ids at 2: it has 2 items; motley.torch.Indexed"):
+        fit(lightning, model_of(lightning, ids=2), DataLoader(data(), 6))
+
+
+def test_lightning_data_modules_keep_the_stage(lightning):
+    from motley.adapters.lightning import Augments
+
+    class Module(Augments, lightning.LightningDataModule):
+        def __init__(self):
+            super().__init__()
+            self.augments(Stage("trivial_augment_wide", seed=7))
+    module, again = Module(), Module()
+    module.motley_stage.set_epoch(4)
+    again.load_state_dict(module.state_dict())
+    assert again.motley_stage.epoch == 4
