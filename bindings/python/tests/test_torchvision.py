@@ -9,6 +9,7 @@ import pickle
 import pkgutil
 import subprocess
 import sys
+from typing import Dict, Tuple
 
 import pytest
 
@@ -234,6 +235,16 @@ def test_objects_are_torchvisions():
     assert numpy.array_equal(numpy.asarray(ours.RandAugment(num_ops=0)(image)), numpy.asarray(image))
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
+def test_scripted_subclasses_are_torchvisions():
+    """Operations of its own are compiled as torchvision compiles them."""
+    class Own(ours.TrivialAugmentWide):
+        def _augmentation_space(self, num_bins: int) -> Dict[str, Tuple[torch.Tensor, bool]]:
+            return {"Invert": (torch.tensor(0.0), False)}
+    image = torch.randint(256, (3, 20, 24), dtype=torch.uint8)
+    assert torch.equal(torch.jit.script(Own())(image), 255 - image)
+
+
 class OwnSpace(ours.TrivialAugmentWide):
     def _augmentation_space(self, *arguments):
         return {"Invert": (torch.tensor(0.0), False)}
@@ -269,11 +280,10 @@ def test_mistakes():
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("how", ["import", "take_over"])
 @pytest.mark.parametrize("name,arguments", [ASKED[1], ASKED[4], ASKED[-1]], ids=name_of)
-def test_scripted_is_torchvisions(version, how, name, arguments, tmp_path):
-    """torch.jit.script gives what it gives of torchvision's class, alone and inside of other modules, saved too."""
+def test_scripted(version, how, name, arguments, tmp_path):
+    """A scripted transform, alone, inside of other modules or loaded from a file, draws and gives what it does itself."""
     theirs, module = namespace(version)
-    image = torch.randint(256, (3, 20, 24), dtype=torch.uint8)
-    wanted = torch.jit.script(getattr(theirs, name)(**arguments))
+    image = torch.randint(256, (2, 3, 20, 24), dtype=torch.uint8)
     if how == "take_over":
         ours.take_over()
         module = theirs
@@ -282,13 +292,36 @@ def test_scripted_is_torchvisions(version, how, name, arguments, tmp_path):
         for scripted in (torch.jit.script(mine), torch.jit.script(torch.nn.Sequential(mine))):
             scripted.save(str(tmp_path / "scripted.pt"))
             for transform in (scripted, torch.jit.load(str(tmp_path / "scripted.pt"))):
-                torch.manual_seed(4)
-                want = wanted(image)
-                torch.manual_seed(4)
-                assert torch.equal(transform(image), want)
-        assert mine(picture(3)).size == (37, 29)  # the object itself is as it was
+                for seed in range(4):
+                    torch.manual_seed(seed)
+                    want = mine(image)
+                    torch.manual_seed(seed)
+                    assert torch.equal(transform(image), want)
     finally:
         ours.hand_back()
+
+
+class TwoViews(torch.nn.Module):
+    def __init__(self, transform):
+        super().__init__()
+        self.transform = transform
+
+    def forward(self, image):
+        return self.transform(image), self.transform(image)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_scripted_calls_differ(version):
+    """The compiler keeps two calls on one image apart; with a seed they are counted."""
+    image = torch.randint(256, (3, 20, 24), dtype=torch.uint8)
+    module = namespace(version)[1]
+    for arguments in ({}, {"seed": 5}):
+        scripted = torch.jit.script(TwoViews(module.RandAugment(3, 12, **arguments)))
+        pairs = [scripted(image) for _ in range(5)]
+        assert sum(torch.equal(a, b) for a, b in pairs) <= 1
+    eager = module.RandAugment(3, 12, seed=5)
+    assert all(torch.equal(each, eager(image)) for pair in pairs for each in pair)
 
 
 @pytest.mark.filterwarnings("error")

@@ -18,10 +18,13 @@ Samples   In `with motley.samples(id, epoch=3):` a call draws for that sample of
           alone, it makes a transform count its own calls. With an id for each image along its first axis, the images
           of a batch draw each for itself.
 Else      What Motley has no bytes for (float images, other modes, Lanczos, a subclass with other operations) runs in
-          torchvision as ever, as do transforms that are scripted or traced. The logger "motley.torchvision" says so,
-          once for each reason."""
+          torchvision as ever, as do transforms that are traced. The logger "motley.torchvision" says so, once for each
+          reason.
+Scripts   torch.jit.script makes an operator of a transform, with the draws that the transform itself makes. Where such
+          a module is loaded, motley.torchvision has to be imported."""
 import functools
 import inspect
+import json
 import logging
 import math
 import types
@@ -211,7 +214,7 @@ def _run_v1(self, img):
 
 
 def _forward_v1(self, img: torch.Tensor) -> torch.Tensor:
-    if torch.jit.is_scripting():  # torch.jit.script compiles this branch only
+    if torch.jit.is_scripting():  # a subclass with operations of its own: torch.jit.script compiles this branch only
         return self._torchvision_forward(img)
     else:
         return _run_v1(self, img)
@@ -227,6 +230,56 @@ def _forward_v2(self, *inputs):
         why = str(found)
     _say(type(self).__name__, why)
     return _THEIRS[_class_of(self)](self, *inputs)
+
+
+# ---- torch.jit.script ----
+
+class Scripted(torch.nn.Module):
+    """What torch.jit.script compiles in a transform's place: a call of an operator, which runs the transform."""
+
+    def __init__(self, settings):
+        super().__init__()
+        self.settings = settings
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, img: torch.Tensor) -> torch.Tensor:
+        return torch.ops.motley_torchvision.augment(img, self.calls, self.settings)
+
+
+def _prepare_scriptable(self):
+    cls, own = _class_of(self), vars(self)
+    if any(getattr(type(self), name, None) is not getattr(cls, name, None) for name in _OVERRIDES):
+        return self
+    if isinstance(own["fill"], dict):
+        raise ValueError(f"{type(self).__name__}() can not be scripted for when `fill` is a dictionary.")
+    names = ("num_ops", "magnitude", "num_magnitude_bins", "policy", "interpolation", "fill")
+    arguments = {name: getattr(own[name], "value", own[name]) for name in names if name in own}
+    return Scripted(json.dumps([cls.__name__, cls.__module__.split(".")[2] == "v2", arguments, own.get("_seed")]))
+
+
+@functools.lru_cache(maxsize=64)
+def _of_settings(settings):
+    name, v2, arguments, seed = json.loads(settings)
+    for key, enum in (("policy", AutoAugmentPolicy), ("interpolation", InterpolationMode)):
+        if isinstance(arguments.get(key), str):
+            arguments[key] = enum(arguments[key])
+    transform = getattr(_v2 if v2 else _v1, name)(**arguments)
+    transform._seed = seed
+    return transform, _forward_v2 if v2 else _run_v1
+
+
+def _augment_scripted(image, calls, settings):
+    transform, run = _of_settings(settings)
+    transform._calls = int(calls)  # which counts only where there is a seed
+    calls += 1
+    out = run(transform, image)
+    return out.clone() if out is image else out
+
+
+# `calls` is written to, so that the compiler does not take two calls on one image for one.
+_operators = torch.library.Library("motley_torchvision", "DEF")
+_operators.define("augment(Tensor image, Tensor(a!) calls, str settings) -> Tensor")
+_operators.impl("augment", _augment_scripted, "CompositeExplicitAutograd")
 
 
 _STAGES_KEPT = 256
@@ -257,14 +310,16 @@ def take_over():
     objects that exist already included. A process that is spawned with one of them (a DataLoader's worker, with its data
     set) takes over as well; one that is spawned without has to call this itself."""
     for cls, forward in _OURS.items():
-        cls._torchvision_forward, cls.forward, cls.__reduce_ex__ = _named(_THEIRS[cls]), forward, _reduce_ex
+        for name, ours in (("forward", forward), ("_torchvision_forward", _named(_THEIRS[cls])),
+                           ("__prepare_scriptable__", _prepare_scriptable), ("__reduce_ex__", _reduce_ex)):
+            setattr(cls, name, ours)
 
 
 def hand_back():
     """Ends what take_over() began."""
     for cls, forward in _THEIRS.items():
         cls.forward = forward
-        for name in ("_torchvision_forward", "__reduce_ex__"):
+        for name in ("_torchvision_forward", "__prepare_scriptable__", "__reduce_ex__"):
             if name in vars(cls):
                 delattr(cls, name)
 
@@ -288,6 +343,7 @@ class Seeded:
     """What Motley's classes have beside torchvision's: `seed`, and a way back for torch.jit.script."""
 
     __jit_unused_properties__ = ["seed"]
+    __prepare_scriptable__ = _prepare_scriptable
 
     def __init_subclass__(cls):
         super().__init_subclass__()
