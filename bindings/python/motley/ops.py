@@ -49,6 +49,8 @@ def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, 
         if number is None:
             number = interpolation_number(interpolation)
         color = _BLACK if fill == 0 and fill.__class__ is int else fill_bytes(fill)
+        if color is not _BLACK and call.channels < 3 and getattr(fill, "__len__", lambda: 1)() > 1:
+            raise ArgumentError(f"fill is {fill!r}, the images have {call.channels} channels: want one number")
         check(lib.run_op(call.c, row.number, numbers, each, pixels, written, call.stream(), number, color), call.c.error)
     return call.result(batch, source, target, result)
 
@@ -97,6 +99,8 @@ def _numbers(row, values, count):
 def _flat(values):
     if isinstance(values, (list, tuple)):
         return [number for part in values for number in _flat(part)]
+    if isinstance(values, (str, bytes)):
+        raise ArgumentError(f"a value is {values!r}, want a number")
     try:
         return [float(values)]
     except TypeError:

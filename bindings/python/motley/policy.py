@@ -16,9 +16,15 @@ def on_problem(user, problem):
     ffi.from_handle(user).append((problem.line, problem.column, text_of(problem.message)))
 
 
+PILLOWS = {0: "nearest", 2: "bilinear", 3: "bicubic"}  # PIL.Image.Resampling
+
+
 def interpolation_number(name):
-    """motley_interpolation's number of "nearest", "bilinear" or "bicubic", or of an enum with such a name or value."""
-    text = str(getattr(name, "value", name)).lower()
+    """motley_interpolation's number of "nearest", "bilinear" or "bicubic", or of an enum with such a name or value; Pillow's
+    and torchvision's, numbers of Pillow's among them, are taken."""
+    value = getattr(name, "value", name)
+    text = PILLOWS.get(value) if isinstance(value, int) and not isinstance(value, bool) else str(value).lower()
+    text = "nearest" if text == "nearest-exact" else text  # at a size that stays they are one
     if text not in INTERPOLATIONS:
         raise ArgumentError(f"interpolation is {name!r}, want one of {', '.join(INTERPOLATIONS)}")
     return INTERPOLATIONS.index(text)

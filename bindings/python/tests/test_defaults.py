@@ -265,3 +265,32 @@ def test_what_follows_an_image_is_not_augmented_as_one(kind):
                 call(images)
     image = tv_tensors.Image(data)
     assert type(motley.RandAugment()(image)) is type(motley.torch.Stage("rand_augment")(image)) is tv_tensors.Image
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda x: motley.ops.rotate(x, "30"), "a value is '30', want a number"),
+    (lambda x: motley.ops.rotate(x[..., :1], 30, fill=(9, 8, 6)), r"fill is \(9, 8, 6\), the images have 1 channels"),
+    (lambda x: motley.RandAugment(num_ops=0), "num_ops is 0, want a whole number from 1"),
+    (lambda x: motley.RandAugment(magnitude=31), "magnitude is 31, want a whole number from 0 to 30"),
+    (lambda x: motley.RandAugment(magnitude=9.5), "magnitude is 9.5, want a whole number"),
+    (lambda x: motley.RandAugment(interpolation=1), "interpolation is 1, want one of nearest, bilinear, bicubic")])
+def test_wrong_values_are_told(call, message):
+    with pytest.raises(motley.ArgumentError, match=message):
+        call(pictures(4))
+
+
+def test_interpolations_of_pillow_and_torchvision():
+    from PIL import Image
+    given = [(0, "nearest"), (2, "bilinear"), (3, "bicubic"), ("nearest-exact", "nearest")]
+    if hasattr(Image, "Resampling"):
+        given += [(Image.Resampling.BILINEAR, "bilinear"), (Image.Resampling.BICUBIC, "bicubic")]
+    try:
+        from torchvision.transforms import InterpolationMode
+        given += [(InterpolationMode.BILINEAR, "bilinear")]
+        given += [(InterpolationMode.NEAREST_EXACT, "nearest")] if hasattr(InterpolationMode, "NEAREST_EXACT") else []
+    except ImportError:
+        pass
+    for value, name in given:
+        assert motley.RandAugment(interpolation=value).policy == motley.RandAugment(interpolation=name).policy
+        assert np.array_equal(motley.ops.rotate(pictures(2), 20, interpolation=value),
+                              motley.ops.rotate(pictures(2), 20, interpolation=name))

@@ -126,7 +126,7 @@ def test_lists_and_pictures(pixels):
         (lambda x: ops.cutout(x, [1, 2, 3, 4, 5]), "cutout takes 1 to 3 values .*, 5 were given"),
         (lambda x: ops.posterize(x, 9), "posterize, image 0: value is 9, want 0 to 8"),
         (lambda x: ops.rotate(x, float("nan")), "value 0 is nan"),
-        (lambda x: ops.rotate(x, "much"), "could not convert"),
+        (lambda x: ops.rotate(x, "much"), "a value is '.*', want a number"),
         (lambda x: ops.rotate(x, {}), "a value is a dict, want a number"),
         (lambda x: ops.rotate(x, 3, interpolation="cubic"), "interpolation is 'cubic'"),
         (lambda x: ops.apply("turn", x), "there is no operation 'turn'"),
