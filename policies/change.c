@@ -63,6 +63,14 @@ static motley_status check_level(const char *what, const motley_level *level, mo
     return MOTLEY_OK;
 }
 
+/* Without the numbers that its kind does not have: equal levels are to compare as equal. */
+static motley_level only_used(motley_level level)
+{
+    const bool has_a = level.kind != MOTLEY_LEVEL_NONE && level.kind != MOTLEY_LEVEL_UNIFORM;
+    const bool has_b = level.kind == MOTLEY_LEVEL_RANGE || level.kind == MOTLEY_LEVEL_NORMAL;
+    return (motley_level){ level.kind, has_a ? level.a : 0, has_b ? level.b : 0 };
+}
+
 /* The space that a step names; for an op that has none, a new one without levels. */
 static motley_status find_space(motley_policy *policy, const char *name, uint32_t *index, motley_error *error)
 {
@@ -92,7 +100,7 @@ static motley_status add_step(motley_policy *policy, const motley_policy_step *f
     uint32_t index = 0;
     MOT_TRY(find_space(policy, from->op, &index, error));
     const mot_space *space = &policy->space[index];
-    mot_policy_step step = { .space = index, .probability = from->p, .level = from->level };
+    mot_policy_step step = { .space = index, .probability = from->p, .level = only_used(from->level) };
     MOT_REQUIRE(from->p >= 0 && from->p <= 1, error, "op '%s': p is %g, want 0..1", space->name, from->p);
     MOT_TRY(check_level(space->name, &from->level, error));
     MOT_REQUIRE(from->level.kind == MOTLEY_LEVEL_NONE || motley_policy_op(policy, space->op)->values_max > 0, error,
@@ -231,11 +239,11 @@ static motley_status change_levels(motley_policy *policy, const motley_policy_ch
     if (!as_a_whole && !changes->set_level)
         return MOTLEY_OK;
     if (as_a_whole || policy->level.kind != MOTLEY_LEVEL_NONE)
-        policy->level = as_a_whole ? changes->levels : at_level(policy->level, changes->level);
+        policy->level = as_a_whole ? only_used(changes->levels) : at_level(policy->level, changes->level);
     for (uint32_t i = 0; i < policy->steps; i++) {
         motley_level *level = &policy->step[i].level;
         if (level->kind != MOTLEY_LEVEL_NONE && level->kind != MOTLEY_LEVEL_VALUE)
-            *level = as_a_whole ? changes->levels : at_level(*level, changes->level);
+            *level = as_a_whole ? only_used(changes->levels) : at_level(*level, changes->level);
     }
     return MOTLEY_OK;
 }

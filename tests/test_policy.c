@@ -523,6 +523,18 @@ Test(policy, numbers_in_another_locale)
     }
 }
 
+Test(policy, a_change_keeps_no_number_that_its_level_does_not_have)
+{
+    const motley_level levels[] = { { MOTLEY_LEVEL_UNIFORM, 5, 7 }, { MOTLEY_LEVEL_FIXED, 5, 7 } };
+    motley_policy *base = builtin("rand_augment"), *changed;
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(motley_policy_change(base, &(motley_policy_changes){ .levels = levels[i] }, &changed, NULL), MOTLEY_OK);
+        there_and_back(changed);
+        motley_policy_destroy(changed);
+    }
+    motley_policy_destroy(base);
+}
+
 /* --- levels --- */
 
 static void expect_values(const char *name, const char *space, int bins, const double *want)
