@@ -100,7 +100,7 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
                 "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);
     MOT_REQUIRE(context->backend->id == MOTLEY_BACKEND_CUDA || !params->stream, error,
                 "stream is set, but the %s backend has none", context->backend->name);
-    for (size_t i = 0; i < src->count; i++)
+    for (size_t i = 0; values && i < src->count; i++)
         MOT_TRY(mot_validate_values(op, values + i * (size_t)values_per_image, values_per_image, i, error));
     if (src->count == 0)
         return MOTLEY_OK;
@@ -109,7 +109,7 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
     if (!steps)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the arguments of %zu images", src->count);
     for (size_t i = 0; i < src->count; i++) {
-        const double *value = values + i * (size_t)values_per_image;
+        const double *value = values ? values + i * (size_t)values_per_image : NULL;
         mot_op_prepare(op, value, values_per_image, &steps[i].arg);
         steps[i].op = op;
         steps[i].value = values_per_image ? value[0] : 0;
