@@ -34,7 +34,7 @@ if [ "${1:-}" = docs ]; then
 fi
 if [ "${1:-}" = ci ]; then
     packages="$packages $doc_packages"
-    optional="$optional clang-format-14 clang libclang-rt-dev"
+    optional="$optional clang-format-14 clang libclang-rt-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 fi
 
 as_root=
