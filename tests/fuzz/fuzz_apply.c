@@ -2,17 +2,7 @@
 /* Fuzzes motley_op_apply: any op, size, strides, values and fill are refused with a sentence, or leave the reference's
  * bytes, and no byte outside the image. Buffers end where the image ends, for the address sanitizer. */
 #include "motley.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition) \
-    do { \
-        if (!(condition)) \
-            abort(); \
-    } while (0)
+#include "tests/fuzz/fuzz.h"
 
 #define MAX_SIDE 70
 #define MAX_EXTENT (1 << 16)

@@ -3,9 +3,7 @@
  * draws. Seed it with policy_files/ and tests/bad_policies/. */
 #include "motley.h"
 #include "policies/policy.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 /* libfyaml 0.7.12 loses the buffer of a long quoted key when the key turns out to be wrong. That is not ours to find here;
  * the tests run without this. */
@@ -15,14 +13,6 @@ const char *__lsan_default_suppressions(void)
 {
     return "leak:libfyaml";
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition) \
-    do { \
-        if (!(condition)) \
-            abort(); \
-    } while (0)
 
 static void check_problem(void *user, const motley_error *problem)
 {

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the fuzz targets share: an assertion that no build switches off, and values taken from the input. */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(condition) \
+    do { \
+        if (!(condition)) \
+            abort(); \
+    } while (0)
+
+/* What is left of an input. Past its end everything is 0. */
+typedef struct fuzz_input {
+    const uint8_t *data;
+    size_t size;
+} fuzz_input;
+
+static inline void fuzz_take(fuzz_input *in, void *value, size_t bytes)
+{
+    const size_t n = bytes < in->size ? bytes : in->size;
+    memset(value, 0, bytes);
+    if (n)
+        memcpy(value, in->data, n);
+    in->data += n;
+    in->size -= n;
+}
+
+static inline uint32_t fuzz_number(fuzz_input *in, uint32_t below)
+{
+    uint16_t word;
+    fuzz_take(in, &word, sizeof word);
+    return word % below;
+}
+
+#endif
