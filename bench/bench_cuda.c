@@ -2,7 +2,8 @@
 /* Times policies and ops on the GPU against a device-to-device copy of the same bytes in the same run, and prints one
  * JSON object a line.
  *
- *     bench_cuda [--set NAME] [--runs N]        sets: targets, ops, batches, sizes, mixed, graph, fused, large, all
+ *     bench_cuda [--set NAME] [--runs N]        sets: targets, ops, batches, sizes, mixed, graph, fused, large,
+ *                                           shapes, all
  *     bench/cuda_results.py build               runs all and writes a dated file into bench/results/
  *
  * Each measurement has a context of its own. `buffers` copies of the batch, together several times the L2 cache, are
@@ -129,8 +130,11 @@ static void work_make_mixed(work *w, size_t count, int low, int high)
     for (size_t i = 0; i < count; i++) {
         const int width = low + (int)(input_random(&state) % (uint64_t)(high - low + 1));
         const int height = low + (int)(input_random(&state) % (uint64_t)(high - low + 1));
-        image[i] = (motley_image){ .width = width, .height = height, .row_stride = CHANNELS * width,
-                                   .pixel_stride = CHANNELS, .channel_stride = 1 };
+        image[i] = (motley_image){ .width = width,
+                                   .height = height,
+                                   .row_stride = CHANNELS * width,
+                                   .pixel_stride = CHANNELS,
+                                   .channel_stride = 1 };
         at[i] = bytes;
         bytes += ((size_t)width * (size_t)height * CHANNELS + 255) & ~(size_t)255;
     }
@@ -537,16 +541,56 @@ static void large(void)
         }
 }
 
+/* One op on every image. */
+static void one_op(work *w, const char *name, double value)
+{
+    char text[200];
+    motley_policy *p;
+    motley_error error;
+    snprintf(text, sizeof text, "motley: 1\nname: one\nbranches: [{op: %s, value: %g}]\n", name, value);
+    need(motley_policy_parse(text, strlen(text), NULL, &p, &error) == MOTLEY_OK, error.message);
+    subject s = { .how = CALL, .name = name, .policy = p };
+    measure(w, &s);
+    motley_policy_destroy(p);
+}
+
+/* Widths that are no multiple of four, policies that blur or interpolate, and images of a megapixel. */
+static void shapes(void)
+{
+    static const struct {
+        size_t count;
+        int side;
+    } batches[] = { { 256, 223 }, { 144, 299 }, { 12, 1024 } };
+    work w;
+    for (size_t t = 0; t < sizeof batches / sizeof batches[0]; t++)
+        for (int layout = MOTLEY_HWC; layout <= MOTLEY_CHW; layout++) {
+            work_make(&w, batches[t].count, batches[t].side, batches[t].side, (motley_layout)layout);
+            copy(&w);
+            policy(&w, "rand_augment");
+            policy(&w, "trivial_augment_wide");
+            work_drop(&w);
+        }
+    for (int layout = MOTLEY_HWC; layout <= MOTLEY_CHW; layout++) {
+        work_make(&w, 256, 224, 224, (motley_layout)layout);
+        copy(&w);
+        policy(&w, "timm_rand_m9_mstd05_inc1");
+        policy(&w, "timm_3_augment");
+        one_op(&w, "gaussian_blur", 2);
+        work_drop(&w);
+    }
+}
+
 static const struct {
     const char *name;
     void (*measure)(void);
-} sets[] = { { "targets", targets }, { "ops", ops },     { "batches", batches }, { "sizes", sizes },
-             { "mixed", mixed },     { "graph", graph }, { "fused", fused },     { "large", large } };
+} sets[] = { { "targets", targets }, { "ops", ops },     { "batches", batches },
+             { "sizes", sizes },     { "mixed", mixed }, { "graph", graph },
+             { "fused", fused },     { "large", large }, { "shapes", shapes } };
 
 int main(int argc, char **argv)
 {
     static const char usage[] =
-        "usage: bench_cuda [--set targets|ops|batches|sizes|mixed|graph|fused|large|all] [--runs N]";
+        "usage: bench_cuda [--set targets|ops|batches|sizes|mixed|graph|fused|large|shapes|all] [--runs N]";
     const char *wanted = "all";
     for (int i = 1; i < argc; i += 2) {
         need(i + 1 < argc, usage);

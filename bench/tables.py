@@ -100,6 +100,10 @@ def cuda_large(result):
     return both_layouts(result, 'large')
 
 
+def cuda_shapes(result):
+    return both_layouts(result, 'shapes')
+
+
 def cuda_mixed(result):
     rows = cuda_rows(result, 'mixed')
     if rows:
@@ -247,6 +251,7 @@ TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops), 'benc
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
           'bench-cuda-mixed': ('cuda', cuda_mixed), 'bench-cuda-graph': ('cuda', cuda_graph),
           'bench-cuda-fused': ('cuda', cuda_fused), 'bench-cuda-large': ('cuda', cuda_large),
+          'bench-cuda-shapes': ('cuda', cuda_shapes),
           'bench-attempts': ('attempts', attempts), 'bench-peers': ('peers', peers),
           'bench-peers-short': ('peers', peers_short), 'bench-train': ('train', train)}
 PLOTS = {'doc/train.svg': ('train', train_svg)}

@@ -4,20 +4,17 @@
  * A call queues the draw kernel (samples -> steps -> sub-batches) and then the image kernel (steps -> pixels). In
  * steady state it allocates nothing, waits for nothing and reads nothing back. */
 #include "dispatch/backend.h"
-#include "dispatch/cuda_large.h"
+#include "dispatch/cuda_tiles.h"
+#include "dispatch/cuda.h"
 #include "dispatch/plan_cuda.h"
-#include "kernels/cuda/tile.h"
+#include "dispatch/route.h"
+#include "kernels/cuda/tuning.h"
+#include "policies/draw.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define TABLES_KEPT 32
-
-/* Tuning, measured on an H200: none of it can change a result. */
-#define MOT_STATIC_BYTES (9 * 1024) /* a CTA's own variables, and what the chip takes for itself */
-#define MOT_MOST_THREADS 1024
-#define MOT_THREADS_PER_SM 2048
-#define MOT_NEAR_BYTES (96 * 1024)
 
 /* A policy's tables on the device. */
 typedef struct sent_tables {
@@ -26,18 +23,16 @@ typedef struct sent_tables {
     void *memory;
 } sent_tables;
 
-/* What the chip offers. */
-typedef struct chip {
-    int clusters;     /* most CTAs that can share an image */
-    int shared_bytes; /* most dynamic shared memory of a CTA */
-    int shared_per_sm;
-    int multiprocessors;
-    int near_bytes; /* of shared memory for the draw kernel */
-} chip;
+/* Whether all warps of a policy, for images of a size, read by 16.16 numbers or interpolate. */
+typedef struct plain_warps {
+    uint64_t fingerprint;
+    int32_t width, height;
+    int known, plain;
+} plain_warps;
 
 typedef struct cuda_state {
     int device;
-    chip chip;
+    mot_chip chip;
     motley_context_params params;
     mot_cuda_plan plan;
     uint64_t *ids;         /* [capacity], and the next */
@@ -46,9 +41,12 @@ typedef struct cuda_state {
     size_t capacity;       /* samples */
     size_t steps_capacity; /* samples x steps */
     void *memory;          /* all of the above */
-    void *large;           /* what images need that shared memory does not hold */
-    size_t large_bytes;
-    int always_large;
+    void *tiles;           /* what batches need that go by tiles */
+    size_t tiles_bytes;
+    int always_tiles;
+    int tiles_prepared[MOT_FORMATS];
+    plain_warps warps[16]; /* asked for before */
+    unsigned warps_next;
     sent_tables tables[TABLES_KEPT];
     unsigned tables_next;
     cudaStream_t last_stream;
@@ -156,21 +154,20 @@ static motley_status reserve(cuda_state *s, size_t samples, size_t max_steps, cu
     return MOTLEY_OK;
 }
 
-/* Room for a batch whose images shared memory does not hold. */
-static motley_status reserve_large(cuda_state *s, const mot_job *job, mot_cuda_format format, cudaStream_t stream,
-                                   motley_error *error)
+/* Room for a batch that goes by tiles. */
+static motley_status reserve_tiles(cuda_state *s, const mot_tiles_plan *plan, cudaStream_t stream, motley_error *error)
 {
-    const size_t bytes = mot_cuda_large_bytes(job, format);
-    if (bytes <= s->large_bytes)
+    const size_t bytes = (size_t)plan->bytes;
+    if (bytes <= s->tiles_bytes)
         return MOTLEY_OK;
     MOT_TRY(refuse_capture(stream, "a larger batch", error));
     if (s->queued)
         CUDA_TRY(cudaEventSynchronize(s->done), "waiting for earlier work");
-    release(s, s->large, stream);
-    s->large = NULL;
-    s->large_bytes = 0;
-    MOT_TRY(allocate(s, bytes, stream, &s->large, error));
-    s->large_bytes = bytes;
+    release(s, s->tiles, stream);
+    s->tiles = NULL;
+    s->tiles_bytes = 0;
+    MOT_TRY(allocate(s, bytes, stream, &s->tiles, error));
+    s->tiles_bytes = bytes;
     return MOTLEY_OK;
 }
 
@@ -240,7 +237,7 @@ static void destroy(void *state)
         if (s->queued)
             cudaEventSynchronize(s->done);
         release(s, s->memory, NULL);
-        release(s, s->large, NULL);
+        release(s, s->tiles, NULL);
         for (unsigned i = 0; i < TABLES_KEPT; i++)
             release(s, s->tables[i].memory, NULL);
         if (s->done)
@@ -262,8 +259,8 @@ static motley_status look_at_device(cuda_state *s, motley_error *error)
     s->chip.clusters = major == 9 || major == 10 ? 16 : major > 10 ? 8 : 1;
     s->chip.shared_bytes = per_cta - MOT_STATIC_BYTES;
     s->chip.shared_per_sm = per_sm;
-    s->chip.near_bytes = s->chip.shared_bytes < MOT_NEAR_BYTES ? s->chip.shared_bytes : MOT_NEAR_BYTES;
-    CUDA_TRY(mot_cuda_draw_prepare(s->chip.near_bytes), "preparing the draw kernel");
+    s->chip.draw_bytes = s->chip.shared_bytes < MOT_DRAW_BYTES ? s->chip.shared_bytes : MOT_DRAW_BYTES;
+    CUDA_TRY(mot_cuda_draw_prepare(s->chip.draw_bytes), "preparing the draw kernel");
     CUDA_TRY(cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), "making an event");
     return MOTLEY_OK;
 }
@@ -339,6 +336,8 @@ static motley_status validate(void *state, const mot_job *job, motley_error *err
 
 static int packed_format(const mot_view *v)
 {
+    if (v->row < 0 || v->row > INT32_MAX / v->height) /* kernels read the others at 32-bit offsets */
+        return MOT_FORMAT_STRIDED;
     if (v->channels == 1 && v->pixel == 1)
         return MOT_FORMAT_GREY;
     if (v->channels == 3 && v->pixel == 3 && v->channel == 1)
@@ -378,50 +377,16 @@ static motley_status send_batch(const motley_batch *batch, motley_image *images,
     return MOTLEY_OK;
 }
 
-/* Shared memory that the largest tile of a group takes, with the tables of a SCALE warp beside it. */
-static int64_t tile_bytes(int size, int width, int height, int blocks, int pixel_bytes)
+/* Threads that draw one sample, log2: one for each of its steps, when none asks what another is. */
+static int slots_of(const mot_tables *tables)
 {
-    int64_t most = 0;
-    const mot_cut cut = mot_cut_of(size, width, height, blocks);
-    for (int rank = 0; rank < size; rank++) {
-        const mot_tile t = mot_tile_at(&cut, rank, width, height);
-        if (t.x0 >= t.x1 || t.y0 >= t.y1)
-            continue;
-        const int64_t across = (t.x1 - t.x0 + 15) & ~15, down = t.y1 - t.y0;
-        const int64_t bytes = across * down * pixel_bytes + 4 * (across + down) + 16;
-        most = bytes > most ? bytes : most;
-    }
-    return (most + 31) & ~(int64_t)15; /* and what a tap may read past the end */
+    int slots_log2 = 0;
+    while (1u << slots_log2 < tables->max_steps)
+        slots_log2++;
+    return tables->choice == MOT_WITH_REPLACEMENT && slots_log2 <= MOT_SLOTS_LOG2 ? slots_log2 : 0;
 }
 
-/* Threads of a CTA that has an image to itself: as few as do it in as many turns as the most would. */
-static int threads_for(int64_t pixels)
-{
-    const int64_t strips = (pixels + 255) / 256; /* what a warp takes at a time */
-    const int64_t most = pixels <= 1024 ? 4 : pixels <= 4096 ? 8 : pixels <= 16384 ? 16 : MOT_MOST_THREADS / 32;
-    const int64_t turns = (strips + most - 1) / most;
-    const int64_t warps = (strips + turns - 1) / turns;
-    return 32 * warps > MOT_LEAST_THREADS ? 32 * (int)warps : MOT_LEAST_THREADS;
-}
-
-/* A warp's share, or a histogram's copies: 16 where they take nothing from another CTA or from the image, else 4. */
-static int stage_bytes(const chip *chip, int threads, int64_t image)
-{
-    const int one = MOT_HISTOGRAM_BYTES, warps = threads / 32 * MOT_STAGE_BYTES, least = warps > one ? warps : one;
-    const int64_t four = image + MOT_STATIC_BYTES + 4 * one, sixteen = image + MOT_STATIC_BYTES + 16 * one;
-    if (threads <= MOT_MOST_THREADS / 2 || image == 0)
-        return least;
-    const int room = sixteen <= chip->shared_bytes && chip->shared_per_sm / sixteen == chip->shared_per_sm / four;
-    return (room ? 16 : 4) * one;
-}
-
-/* Shared memory for a slab and a row on both sides: in_slabs() of kernels/cuda/slab.cuh asks the same. */
-static int64_t slab_bytes(int size, int width, int height, int pixel_bytes)
-{
-    return (int64_t)((height + size - 1) / size + 2) * width * pixel_bytes;
-}
-
-/* Whether no step of the call interpolates, as far as it is known: one that only asks for memory has no steps. */
+/* Whether no step of the call interpolates. */
 static int is_nearest(const mot_job *job)
 {
     for (uint32_t i = 0; job->policy && i < job->policy->tables.interpolations; i++)
@@ -433,72 +398,8 @@ static int is_nearest(const mot_job *job)
     return 1;
 }
 
-/* Whether groups take all images of the call in slabs: the short way, kernels/cuda/slab.cuh. */
-static int goes_in_slabs(const mot_job *job, mot_cuda_format format)
-{
-    const mot_view v = mot_batch_view(job->src, 0);
-    return !job->src->images &&
-           (format == MOT_FORMAT_GREY || format == MOT_FORMAT_RGB || format == MOT_FORMAT_PLANES) &&
-           v.width % 16 == 0 && v.row == v.width * v.pixel && is_nearest(job);
-}
-
-/* Chooses how an image is worked on: by one CTA where shared memory holds it and the batch fills the device, else by
- * the smallest group that holds it in slabs, or does and leaves room for what a warp reads beyond its tile. False: the
- * image is too large for any group. */
-static int choose_shape(const chip *chip, size_t count, int width, int height, mot_cuda_format format, int channels,
-                        int output, int slabs, mot_cuda_shape *shape)
-{
-    const int64_t pixels = (int64_t)width * height;
-    const int pixel_bytes = format == MOT_FORMAT_STRIDED ? 4 : channels;
-    const int64_t image = tile_bytes(1, width, height, 0, pixel_bytes);
-    const int64_t lines =
-        32 * (height > width / 4 + 1 ? (int64_t)height : width / 4 + 1); /* a row or four columns to blur */
-    const int64_t whole = image > lines ? image : lines;
-    shape->early = chip->clusters > 1;
-    shape->threads = threads_for(pixels);
-    for (shape->clusters = 1; shape->clusters <= chip->clusters; shape->clusters *= 2) {
-        const int64_t slab = tile_bytes(shape->clusters, width, height, 0, pixel_bytes);
-        const int64_t block = tile_bytes(shape->clusters, width, height, 1, pixel_bytes);
-        const int64_t tile = slab > block ? slab : block, needed = tile > lines ? tile : lines;
-        const int last = shape->clusters * 2 > chip->clusters;
-        const int idle =
-            pixels > 16384 && shape->clusters < 8 && count * (size_t)shape->clusters < (size_t)chip->multiprocessors;
-        if (shape->clusters > 1)
-            shape->threads = MOT_MOST_THREADS / 2;
-        shape->stage_bytes = stage_bytes(chip, shape->threads, shape->clusters == 1 ? whole : 0);
-        const int beside = shape->stage_bytes + (output ? channels * 1024 : 0);
-        const int64_t most = chip->shared_bytes - beside, half = chip->shared_per_sm / 2 - MOT_STATIC_BYTES - beside;
-        int64_t box = whole;
-        if (shape->clusters == 1) { /* twice the image, so that it stays there between passes, when that costs no CTA */
-            const int at_once = MOT_MOST_THREADS / shape->threads; /* as registers allow */
-            if (2 * whole <= most && at_once * (2 * whole + beside + MOT_STATIC_BYTES) <= chip->shared_per_sm)
-                box = 2 * whole;
-        }
-        if (shape->clusters > 1) { /* two CTAs on a multiprocessor, when that leaves a quarter more than the tile */
-            box = needed + needed / 4 <= half ? half : last && needed <= most ? most : INT64_MAX;
-            if (slabs && slab_bytes(shape->clusters, width, height, pixel_bytes) <= half && needed <= half)
-                box = half;
-        }
-        if (needed > most || box > most || (idle && !last))
-            continue;
-        shape->box_bytes = (int)(box & ~(int64_t)15);
-        shape->shared_bytes = shape->box_bytes + beside;
-        return 1;
-    }
-    return 0;
-}
-
-/* Threads that draw one sample, log2: one for each of its steps, when none asks what another is. */
-static int slots_of(const mot_tables *tables)
-{
-    int slots_log2 = 0;
-    while (1u << slots_log2 < tables->max_steps)
-        slots_log2++;
-    return tables->choice == MOT_WITH_REPLACEMENT && slots_log2 <= MOT_SLOTS_LOG2 ? slots_log2 : 0;
-}
-
 /* How many samples the first wave of CTAs has, and how the others are mixed: image.cu says why. */
-static void choose_order(const chip *chip, const mot_cuda_shape *shape, mot_cuda_job *image)
+static void choose_order(const mot_chip *chip, const mot_cuda_shape *shape, mot_cuda_job *image)
 {
     static const int32_t primes[] = { 7919, 7907, 7901, 7883 };
     const int by_memory = chip->shared_per_sm / (shape->shared_bytes + MOT_STATIC_BYTES);
@@ -523,42 +424,135 @@ static void largest_size(const motley_batch *batch, int *width, int *height)
     }
 }
 
-/* Whether some image is more than shared memory holds; if none is, how they are worked on. */
-static int is_large(const cuda_state *s, const mot_job *job, mot_cuda_format format, mot_cuda_shape *shape)
+/* ---- the route ---- */
+
+/* Whether a step's warp, if it is one, reads by 16.16 numbers or interpolates. */
+static int is_plain_warp(const mot_step *step, int width, int height)
 {
-    int width, height;
-    largest_size(job->src, &width, &height);
-    return s->always_large || !choose_shape(&s->chip, job->count, width, height, format, job->channels,
-                                            job->output != NULL, goes_in_slabs(job, format), shape);
+    mot_program program;
+    mot_warp warp;
+    if (mot_shape_of(step->op) != MOTLEY_SHAPE_WARP || (step->arg.flags & MOT_ARG_IDENTITY))
+        return 1;
+    mot_warp_matrix(step->op, width, height, &step->arg, &warp);
+    mot_program_warp_path(&program, 0, &warp, width, height, step->interpolation);
+    return program.path[0] != MOT_WARP_SCALE && program.path[0] != MOT_WARP_DOUBLE;
+}
+
+/* The same of all that a policy can draw. */
+static int has_plain_warps(const motley_policy *policy, int width, int height)
+{
+    const mot_tables *const t = &policy->tables;
+    for (uint32_t b = 0; b < policy->branches; b++)
+        for (uint32_t s = 0; s < t->branch[b].steps; s++) {
+            const mot_table_step *const step = &t->step[t->branch[b].first_step + s];
+            for (uint32_t level = 0; step->warps && level < step->levels; level++)
+                for (int minus = 0; minus < 2; minus++) {
+                    const mot_level_entry *const entry = &t->level[step->first_level + level];
+                    mot_step drawn = { .arg = entry->arg[minus], .op = step->op, .interpolation = MOTLEY_NEAREST };
+                    if (step->side != MOT_SIDE_NONE) {
+                        drawn.arg.d[0] = mot_relative(step, entry, minus, step->side == MOT_SIDE_WIDTH ? width : height);
+                        drawn.arg.flags = drawn.arg.d[0] == 0 ? drawn.arg.flags : 0;
+                    }
+                    if (!is_plain_warp(&drawn, width, height))
+                        return 0;
+                }
+        }
+    return 1;
+}
+
+/* It takes as long as a call does: the answers are kept. */
+static int knows_plain_warps(cuda_state *s, const motley_policy *policy, int width, int height)
+{
+    const unsigned kept = sizeof s->warps / sizeof s->warps[0];
+    for (unsigned i = 0; i < kept; i++) {
+        const plain_warps *const w = &s->warps[i];
+        if (w->known && w->fingerprint == policy->fingerprint && w->width == width && w->height == height)
+            return w->plain;
+    }
+    plain_warps *const w = &s->warps[s->warps_next++ % kept];
+    *w = (plain_warps){ policy->fingerprint, width, height, 1, has_plain_warps(policy, width, height) };
+    return w->plain;
+}
+
+static int can_blur(const mot_job *job)
+{
+    int blurs = 0;
+    for (uint32_t b = 0; job->policy && b < job->policy->branches; b++) {
+        const mot_table_branch *const branch = &job->policy->tables.branch[b];
+        for (uint32_t s = 0; s < branch->steps; s++)
+            blurs |= mot_shape_of(job->policy->tables.step[branch->first_step + s].op) == MOTLEY_SHAPE_BLUR;
+    }
+    for (size_t i = 0; job->steps && i < job->count * job->max_steps; i++)
+        blurs |= mot_shape_of(job->steps[i].op) == MOTLEY_SHAPE_BLUR;
+    return blurs;
+}
+
+/* Whether the images lie as mot_is_dense() asks, all of them. */
+static int are_dense(const motley_batch *batch, mot_cuda_format format)
+{
+    const mot_view first = mot_batch_view(batch, 0);
+    const int64_t step = batch->count > 1 ? mot_batch_view(batch, 1).data - first.data : 0;
+    return !batch->images && mot_is_dense(&first, format) && step % 16 == 0;
+}
+
+/* `work`: dst, or where pixels wait in the output. */
+static mot_route_choice route_of(cuda_state *s, const mot_job *job, mot_cuda_format format, const motley_batch *work)
+{
+    const mot_view v = mot_batch_view(job->src, 0);
+    mot_route_facts f = { .count = job->count,
+                          .width = v.width,
+                          .height = v.height,
+                          .channels = job->channels,
+                          .format = format,
+                          .one_size = !job->src->images,
+                          .output = job->output != NULL,
+                          .max_steps = job->max_steps,
+                          .always_tiles = s->always_tiles };
+    f.dense = are_dense(job->src, format);
+    f.dense_between = format_of(work) == format && are_dense(work, format);
+    if (f.one_size && f.dense && f.dense_between) { /* else the rest makes no difference */
+        f.blurs = can_blur(job);
+        f.interpolates = !is_nearest(job);
+        f.sums = job->policy && !knows_plain_warps(s, job->policy, v.width, v.height);
+        for (size_t i = 0; job->steps && !f.sums && i < job->count * job->max_steps; i++)
+            f.sums = !is_plain_warp(&job->steps[i], v.width, v.height);
+    }
+    return mot_route_choose(&s->chip, &f);
+}
+
+/* CTAs of the tile kernel that the device holds together. */
+static int resident_ctas(const mot_chip *chip)
+{
+    const int by_memory = chip->shared_per_sm / (mot_tile_kernel_bytes() + 1024);
+    return chip->multiprocessors * (by_memory < 1 ? 1 : by_memory > MOT_TILE_CTAS ? MOT_TILE_CTAS : by_memory);
 }
 
 static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t stream, motley_error *error)
 {
     mot_cuda_draw draw = { .count = (int32_t)job->count, .channels = job->channels, .plan = s->plan };
     mot_cuda_job image = { .count = draw.count, .channels = job->channels };
-    mot_cuda_shape shape = { .clusters = 1 };
     int width, height;
     largest_size(job->src, &width, &height);
     const mot_cuda_format format = format_of(job->src);
-    const int large = is_large(s, job, format, &shape);
-    if (large)
-        MOT_TRY(reserve_large(s, job, format, stream, error));
+    const mot_tiles_plan plan = mot_tiles_plan_of(job, format, resident_ctas(&s->chip));
+    MOT_TRY(reserve_tiles(s, &plan, stream, error));
+
+    /* Where pixels come from and go: src -> work (between passes) -> output. */
+    motley_batch waiting;
+    const motley_batch *work = job->dst;
+    if (!work) {
+        waiting = mot_tiles_work(job->src, &job->output->batch, format);
+        work = &waiting;
+    }
+    const mot_route_choice choice = route_of(s, job, format, work);
+    const mot_cuda_shape shape = choice.shape;
+    const int by_tiles = choice.route == MOT_ROUTE_TILES;
     image.max_steps = draw.max_steps = (int32_t)job->max_steps;
     image.box_bytes = shape.box_bytes;
     image.stage_bytes = shape.stage_bytes;
-    if (!large)
+    if (!by_tiles)
         choose_order(&s->chip, &shape, &image);
     draw.first_wave = image.first_wave;
-    image.cut[0] = mot_cut_of(shape.clusters, width, height, 0);
-    image.cut[1] = mot_cut_of(shape.clusters, width, height, 1);
-
-    /* Where pixels come from and go: src -> work (every pass but the last) -> output. */
-    motley_batch slots;
-    const motley_batch *work = job->dst;
-    if (!work) { /* bytes between passes lie in the first byte of each output sample */
-        slots = mot_output_slots(&job->output->batch);
-        work = &slots;
-    }
     const motley_batch *output = job->output ? &job->output->batch : work;
     MOT_TRY(send_batch(job->src, s->images, stream, &image.src, error));
     image.work = image.src;
@@ -573,7 +567,6 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
         memcpy(image.mean, job->output->mean, sizeof image.mean);
         memcpy(image.std, job->output->std, sizeof image.std);
     }
-    image.work_strided = format_of(work) != format;
 
     if (job->policy) {
         draw.draws = 1;
@@ -584,7 +577,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
         MOT_TRY(send_tables(s, job->policy, stream, &draw.tables, error));
         draw.tables_bytes = (int64_t)job->policy->compiled_bytes;
         draw.slots_log2 = slots_of(&draw.tables);
-        draw.near_bytes = s->chip.near_bytes;
+        draw.near_bytes = s->chip.draw_bytes;
         if (job->samples.ids && job->count <= MOT_FEW_IDS) {
             draw.few_ids = 1;
             memcpy(draw.few_id, job->samples.ids, job->count * sizeof(uint64_t));
@@ -613,11 +606,28 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     image.steps = s->plan.steps;
     image.ready = s->plan.ready;
     image.order = s->plan.order;
-    if (large) {
+    if (by_tiles) {
+        if (!s->tiles_prepared[format]) {
+            CUDA_TRY(mot_tiles_prepare(format), "preparing the tile kernel");
+            s->tiles_prepared[format] = 1;
+        }
+        mot_tiles_job tiles = { .src = image.src,
+                                .work = image.work,
+                                .output = image.output,
+                                .channels = job->channels,
+                                .max_steps = image.max_steps,
+                                .output_dtype = image.output_dtype,
+                                .has_output = job->output != NULL,
+                                .work_strided = format_of(work) != format,
+                                .work_in_output = !job->dst,
+                                .steps = s->plan.steps,
+                                .step_count = s->plan.step_count,
+                                .order = job->src->images ? NULL : s->plan.order };
+        memcpy(tiles.mean, image.mean, sizeof tiles.mean);
+        memcpy(tiles.std, image.std, sizeof tiles.std);
         CUDA_TRY(mot_cuda_draw_launch(&draw, stream), "launching the draw kernel");
-        CUDA_TRY(
-            mot_cuda_large_queue(job, &image, s->plan.step_count, format, s->chip.multiprocessors, s->large, stream),
-            "launching the kernels for large images");
+        CUDA_TRY(mot_tiles_queue(job, &tiles, &plan, format, s->chip.clusters > 1, s->tiles, stream),
+                 "launching the tile kernel");
         return MOTLEY_OK;
     }
     if (!s->prepared[format]) {
@@ -672,7 +682,7 @@ static motley_status workspace(void *state, const mot_job *job, size_t *bytes, m
     (void)error;
     cuda_state *const s = state;
     cuda_state counted = *s; /* to lay out without moving anything */
-    size_t samples = s->capacity, steps = s->steps_capacity, large = s->large_bytes;
+    size_t samples = s->capacity, steps = s->steps_capacity, tiles = s->tiles_bytes;
     *bytes = 0;
     for (unsigned i = 0; i < TABLES_KEPT; i++)
         *bytes += s->tables[i].bytes;
@@ -682,12 +692,10 @@ static motley_status workspace(void *state, const mot_job *job, size_t *bytes, m
         steps = needed > steps ? needed : steps;
         if (job->policy && !job->policy->runs_customs && !find_tables(s, job->policy))
             *bytes += job->policy->compiled_bytes - s->tables[s->tables_next % TABLES_KEPT].bytes; /* in its place */
-        const mot_cuda_format format = format_of(job->src);
-        mot_cuda_shape shape;
-        const size_t own = is_large(s, job, format, &shape) ? mot_cuda_large_bytes(job, format) : 0;
-        large = own > large ? own : large;
+        const mot_tiles_plan plan = mot_tiles_plan_of(job, format_of(job->src), resident_ctas(&s->chip));
+        tiles = (size_t)plan.bytes > tiles ? (size_t)plan.bytes : tiles;
     }
-    *bytes += large;
+    *bytes += tiles;
     if (samples > 0)
         *bytes += lay_out(&counted, NULL, samples, steps);
     return MOTLEY_OK;
@@ -811,9 +819,9 @@ static motley_status wait(void *state, void *stream, motley_error *error)
     return MOTLEY_OK;
 }
 
-void mot_cuda_large_always(motley_context *context, int always)
+void mot_cuda_tiles_always(motley_context *context, int always)
 {
-    ((cuda_state *)context->state)->always_large = always;
+    ((cuda_state *)context->state)->always_tiles = always;
 }
 
 const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,

@@ -285,37 +285,52 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream)
 {
     const near_memory near = near_memory_of(*draw);
     const int samples = samples_of_cta(*draw);
-    draw_kernel<<<(unsigned)((draw->count + samples - 1) / samples), DRAW_THREADS,
-                  (size_t)(near.tables + near.steps), stream>>>(*draw, near);
+    draw_kernel<<<(unsigned)((draw->count + samples - 1) / samples), DRAW_THREADS, (size_t)(near.tables + near.steps),
+                  stream>>>(*draw, near);
     return cudaGetLastError();
 }
 
+/* Bytes in kernel arguments: 32,764 with toolkits that know of so many, else 4,096. */
+#if CUDART_VERSION >= 12010
+#define SEND_WORDS 8160
+#else
 #define SEND_WORDS 960
+#endif
+#define SEND_FEW_WORDS 480
 
-struct letter {
+template <int WORDS> struct letter {
     uint32_t *to;
     uint32_t words;
-    uint32_t word[SEND_WORDS];
+    uint32_t word[WORDS];
 };
 
-static __global__ void send_kernel(const __grid_constant__ letter l)
+template <int WORDS> static __global__ void send_kernel(const __grid_constant__ letter<WORDS> l)
 {
     for (uint32_t i = threadIdx.x; i < l.words; i += blockDim.x)
         l.to[i] = l.word[i];
 }
 
+template <int WORDS> static cudaError_t send(void *to, const void *from, size_t bytes, cudaStream_t stream)
+{
+    letter<WORDS> l;
+    l.to = (uint32_t *)to;
+    l.words = (uint32_t)(bytes / sizeof(uint32_t));
+    memcpy(l.word, from, bytes);
+    send_kernel<WORDS> < < <1, bytes> 4096 ? 1024 : 256, 0, stream >>> (l);
+    return cudaGetLastError();
+}
+
 cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t stream)
 {
-    for (size_t at = 0; at < bytes; at += sizeof(uint32_t) * SEND_WORDS) {
-        letter l;
-        const size_t left = bytes - at, here = left < sizeof l.word ? left : sizeof l.word;
-        l.to = (uint32_t *)((char *)to + at);
-        l.words = (uint32_t)(here / sizeof(uint32_t));
-        memcpy(l.word, (const char *)from + at, here);
-        send_kernel<<<1, 256, 0, stream>>>(l);
-        const cudaError_t error = cudaGetLastError();
+    for (size_t at = 0; at < bytes;) {
+        const size_t most = sizeof(uint32_t) * SEND_WORDS, left = bytes - at, now = left < most ? left : most;
+        char *const out = (char *)to + at;
+        const char *const in = (const char *)from + at;
+        const cudaError_t error = now <= sizeof(uint32_t) * SEND_FEW_WORDS ? send<SEND_FEW_WORDS>(out, in, now, stream)
+                                                                           : send<SEND_WORDS>(out, in, now, stream);
         if (error != cudaSuccess)
             return error;
+        at += now;
     }
     return cudaSuccess;
 }

@@ -6,12 +6,12 @@
  *
  * --quick: fewer layouts, values and images. --brief: a handful of images for each op and policy that still reach every
  * kind of group of threads, for compute-sanitizer's racecheck, which is slow.
- * --large: only what is for images that shared memory does not hold, and the rest by way of the same kernels; with
- * --brief, only the latter. --huge: only batches beyond 2^31 bytes.
+ * --large: large images, and the rest by tiles whatever route it would take; with --brief, only the latter. --huge:
+ * only batches beyond 2^31 bytes.
  *
  * Without a CUDA device it prints that it skips and exits 77, which `meson test` counts; with --require that is a
  * failure. */
-#include "dispatch/cuda_large.h"
+#include "dispatch/cuda.h"
 #include "motley.h"
 #include "tests/inputs.h"
 
@@ -102,8 +102,8 @@ static int same(batch *b, const char *what)
             if (got[k] != wanted[k])
                 at = k, differing++;
         const motley_image *im = &b->host[i];
-        fprintf(stderr, "%s: image %zu (%" PRId32 "x%" PRId32 "x%d): %zu bytes differ, first %zu is %d, want %d", what, i,
-                im->width, im->height, b->channels, differing, at, got[at], wanted[at]);
+        fprintf(stderr, "%s: image %zu (%" PRId32 "x%" PRId32 "x%d): %zu bytes differ, first %zu is %d, want %d", what,
+                i, im->width, im->height, b->channels, differing, at, got[at], wanted[at]);
         for (int32_t y = 0; y < im->height; y++)
             for (int32_t x = 0; x < im->width; x++)
                 for (int c = 0; c < b->channels; c++)
@@ -140,8 +140,8 @@ static const struct {
 #define PAIRS (sizeof pairs / sizeof pairs[0])
 
 /* One batch of these sizes, each with `each` values; --brief: each with another one of them. */
-static void check_op_batch(int op, int channels, motley_interpolation interpolation, size_t pair, const input_size *sizes,
-                           size_t sizes_count, int each)
+static void check_op_batch(int op, int channels, motley_interpolation interpolation, size_t pair,
+                           const input_size *sizes, size_t sizes_count, int each)
 {
     static const uint8_t fill[4] = { 125, 123, 114, 200 };
     const motley_op_info *info = motley_op_get(op);
@@ -184,7 +184,8 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
              input_layout_names[pairs[pair].src], input_layout_names[pairs[pair].dst], in_place ? " in place" : "",
              (int)interpolation, sizes_count, sizes[0].width, sizes[0].height);
     motley_error error = { 0 };
-    need_status(motley_op_apply(cpu, op, values, info->values_max, &host_src, &host_dst, &params, &error), &error, what);
+    need_status(motley_op_apply(cpu, op, values, info->values_max, &host_src, &host_dst, &params, &error), &error,
+                what);
     need_status(motley_op_apply(cuda, op, values, info->values_max, &device_src, &device_dst, &params, &error), &error,
                 what);
     need_cuda(cudaDeviceSynchronize(), what);
@@ -252,7 +253,7 @@ static void check_past_edge(void)
     }
 }
 
-/* Few images of each size at which the image kernel takes another number of threads (choose_shape in dispatch/cuda.c),
+/* Few images of each size at which the image kernel takes another number of threads (dispatch/route.c),
  * and of each kind of layout. The largest get a group of CTAs each, or one CTA in a batch that fills the device. */
 static void check_op_brief(int op)
 {
@@ -266,8 +267,8 @@ static void check_op_brief(int op)
         { 0, 3, { 31, 33 }, 4, 0 },   { 0, 3, { 63, 61 }, 1, 0 },   { 0, 3, { 120, 100 }, 1, 0 },
         { 0, 3, { 160, 130 }, 1, 0 }, { 0, 3, { 160, 130 }, 1, 1 }, { 1, 3, { 33, 31 }, 2, 0 },
         { 1, 3, { 132, 140 }, 1, 0 }, { 1, 3, { 132, 140 }, 1, 1 }, { 2, 3, { 33, 31 }, 1, 0 },
-        { 3, 3, { 33, 31 }, 1, 0 },   { 0, 1, { 17, 5 }, 2, 0 },    { 0, 1, { 64, 48 }, 1, 0 },   { 0, 2, { 17, 5 }, 1, 0 },
-        { 0, 4, { 33, 31 }, 2, 0 },
+        { 3, 3, { 33, 31 }, 1, 0 },   { 0, 1, { 17, 5 }, 2, 0 },    { 0, 1, { 64, 48 }, 1, 0 },
+        { 0, 2, { 17, 5 }, 1, 0 },    { 0, 4, { 33, 31 }, 2, 0 },
     };
     static const input_size small[] = { { 1, 1 }, { 5, 3 }, { 3, 17 } };
     const int interpolations = motley_op_get(op)->shape == MOTLEY_SHAPE_WARP ? 3 : 1;
@@ -289,7 +290,9 @@ static void check_op_large(int op)
     static const input_size large[] = { { 1500, 1100 } }, huge[] = { { 4000, 3000 } };
     static const input_size thin[] = { { 1, 5000 }, { 5000, 1 }, { 3, 20001 } };
     static const input_size wide[] = { { 40000, 41 }, { 70, 33000 } }; /* beyond 16.16 */
-    static const input_size mixed[] = { { 33, 31 }, { 1500, 1100 }, { 1, 1 }, { 224, 224 }, { 1, 5000 }, { 1200, 1025 } };
+    static const input_size mixed[] = {
+        { 33, 31 }, { 1500, 1100 }, { 1, 1 }, { 224, 224 }, { 1, 5000 }, { 1200, 1025 }
+    };
     const motley_shape shape = motley_op_get(op)->shape;
     const int interpolations = shape == MOTLEY_SHAPE_WARP ? 3 : 1;
     const int far = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_BLUR;
@@ -356,8 +359,9 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
             for (size_t k = each; k-- > 0;)
                 if (host[i * each + k] != back[i * each + k])
                     at = k, differing++;
-            fprintf(stderr, "%s, image %zu of %zu %" PRId32 "x%" PRId32 "x%d layout %d: %zu bytes differ, first %zu:",
-                    name, i, n, width, height, channels, (int)layout, differing, at);
+            fprintf(stderr,
+                    "%s, image %zu of %zu %" PRId32 "x%" PRId32 "x%d layout %d: %zu bytes differ, first %zu:", name, i,
+                    n, width, height, channels, (int)layout, differing, at);
             for (int32_t s = 0; s < count; s++)
                 fprintf(stderr, " %s(%.9g)", motley_op_get(steps[s].op)->name, steps[s].values[0]);
             fprintf(stderr, "\n");
@@ -562,7 +566,8 @@ static void check_refusals(void)
     wants_error(motley_op_apply(cuda, op, &value, 1, &b, &other, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
                 "dst image 0: data is host memory");
     other.data = device + 5;
-    wants_error(motley_op_apply(cuda, op, &value, 1, &b, &other, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "overlaps");
+    wants_error(motley_op_apply(cuda, op, &value, 1, &b, &other, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
+                "overlaps");
     b.row_stride = 10;
     b.pixel_stride = 3;
     b.channel_stride = 1;
@@ -578,7 +583,8 @@ static void check_refusals(void)
 /* A policy on images of many sizes and any layout, in place or from src to dst. */
 static void check_policy_mixed(const char *name, size_t pair, int channels, uint32_t epoch)
 {
-    static const input_size some[] = { { 1500, 1100 }, { 33, 31 }, { 224, 224 }, { 1, 5000 }, { 5000, 1 }, { 1300, 1201 } };
+    static const input_size some[] = { { 1500, 1100 }, { 33, 31 },  { 224, 224 },
+                                       { 1, 5000 },    { 5000, 1 }, { 1300, 1201 } };
     motley_policy *policy;
     motley_error error = { 0 };
     batch *src = calloc(1, sizeof *src), *dst = calloc(1, sizeof *dst);
@@ -722,7 +728,7 @@ int main(int argc, char **argv)
     if (large) {
         if (!brief)
             check_large(only_op, only_policy);
-        mot_cuda_large_always(cuda, 1); /* and now what is small, by the same kernels */
+        mot_cuda_tiles_always(cuda, 1); /* and now what is small, by the same kernels */
     }
     if (huge)
         check_huge();

@@ -82,11 +82,6 @@ template <int FORMAT> DEVICE int first_of_four(const box_taps<FORMAT> &taps, int
     return min(max(i - 1, taps.from.x0), taps.from.x0 + taps.from.width - 4);
 }
 
-template <int FORMAT> DEVICE int first_of_four(const image_taps<FORMAT> &taps, int i)
-{
-    return max(min(i - 1, taps.view.width - 4), 0);
-}
-
 /* The four pixels of row y from x on. The last word may be the four bytes after the box: they are shifted out. */
 template <int FORMAT> DEVICE void row_of_four(const box_taps<FORMAT> &taps, int x, int y, uint32_t of[4])
 {
@@ -108,14 +103,6 @@ template <int FORMAT> DEVICE void row_of_four(const box_taps<FORMAT> &taps, int 
         const uint32_t px[4] = { w[0], w[1], w[2], w[3] };
         by_channel(px, of);
     }
-}
-
-template <int FORMAT> DEVICE void row_of_four(const image_taps<FORMAT> &taps, int x, int y, uint32_t of[4])
-{
-    uint32_t px[4];
-    for (int k = 0; k < 4; k++)
-        px[k] = taps(min(x + k, taps.view.width - 1), y);
-    by_channel(px, of);
 }
 
 /* Counts for the four pixels from `first` on, where the taps i - 1 to i + 2 are cut to a row of `width`. */

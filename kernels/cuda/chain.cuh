@@ -7,10 +7,10 @@
 #include "kernels/color.h"
 #include "kernels/erase.h"
 #include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/program.h"
 #include "kernels/point.h"
 #include "kernels/stats.h"
 
-#define MOT_WINDOW 4                              /* steps that a pass chooses from */
 #define MOT_CHAIN_ITEMS MOT_WINDOW                /* the most that they can become ... */
 #define MOT_CHAIN_TABLES ((MOT_CHAIN_ITEMS + 1) / 2) /* ... as two tables in a row are one */
 
@@ -38,12 +38,6 @@ struct chain_state {
 };
 
 /* ---- what the table says of an op ---- */
-
-/* Whether the op moves pixels, in a way that a pass can do on its way from the box. */
-DEVICE bool is_spatial(int op)
-{
-    return mot_shape_of(op) == MOTLEY_SHAPE_WARP || mot_shape_of(op) == MOTLEY_SHAPE_STENCIL;
-}
 
 #include "kernels/shapes_off.h"
 #undef MOT_IF_STATS

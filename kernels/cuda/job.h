@@ -4,7 +4,6 @@
 #define MOT_CUDA_JOB_H
 
 #include "augmentations/step.h"
-#include "kernels/cuda/tile.h"
 #include "kernels/view.h"
 #include "motley/image.h"
 
@@ -27,7 +26,8 @@ typedef enum mot_cuda_format {
     MOT_FORMAT_GREY,    /* one channel, pixel stride 1 */
     MOT_FORMAT_RGB,     /* three channels side by side */
     MOT_FORMAT_PLANES,  /* three planes, pixel stride 1 */
-    MOT_FORMAT_RGBA,    /* four channels side by side */
+    MOT_RESIDENT_FORMATS, /* those before this one are what the image kernel takes */
+    MOT_FORMAT_RGBA = MOT_RESIDENT_FORMATS, /* four channels side by side */
     MOT_FORMAT_STRIDED, /* anything, one byte at a time */
     MOT_FORMATS
 } mot_cuda_format;
@@ -50,10 +50,8 @@ typedef struct mot_cuda_job {
     int32_t first_wave;    /* these samples are taken by the first CTAs, which may begin before the draw kernel ends */
     int32_t mixed, mix;    /* so many after those are taken `mix` places apart, so that heavy ones do not meet */
     int32_t plain;         /* the result is u8 and goes to `work` */
-    int32_t work_strided;  /* work has another format than src: it is read and written as MOT_FORMAT_STRIDED */
     int32_t box_bytes;     /* shared memory for an image's part, a multiple of 16 */
     int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, a histogram or more */
-    mot_cut cut[2];        /* slabs and blocks, of images of one size */
     float mean[4], std[4]; /* when output_dtype is not u8 */
 } mot_cuda_job;
 

@@ -7,6 +7,7 @@
 #ifndef MOT_SLAB_CUH
 #define MOT_SLAB_CUH
 
+#include "kernels/cuda/memory.cuh"
 #include "kernels/cuda/whole.cuh"
 
 #ifdef MOT_CLUSTERS
@@ -15,15 +16,6 @@
 DEVICE int slab_rows(int height)
 {
     return (height + group_size() - 1) / group_size();
-}
-
-/* Whether every CTA has a slab that bulk copies can take, and room for it and a row on both sides. */
-template <int FORMAT> DEVICE bool in_slabs(const mot_view &src, int box_bytes)
-{
-    const int rows = slab_rows(src.height), row = src.width * pixel_bytes(FORMAT) * planes_of(FORMAT);
-    return group_size() > 1 && in_one_piece<FORMAT>(src) && (src.width & 15) == 0 &&
-           rows * (group_size() - 1) < src.height && (int64_t)(rows + 2) * row <= box_bytes &&
-           (rows + 2) * (src.width / 4) <= MOT_BANDS << MOT_BAND_SHIFT; /* or fewer rows could have more bands */
 }
 
 /* What a CTA knows about its slab; the same in all threads. */
@@ -52,18 +44,18 @@ template <int FORMAT> DEVICE void load_rows(slab_state &s, int first, int rows)
 {
     __syncthreads();
     if (threadIdx.x == 0) {
-        e.height = rows;
-        e.phase ^= s.loaded;
-        e.all_here = false;
+        cta().height = rows;
+        cta().phase ^= s.loaded;
+        cta().all_here = false;
     }
     bulk_fence();
     __syncthreads();
-    load_bands<FORMAT>(rows_of<FORMAT>(e.src, first, rows), 0, MOT_BANDS);
-    const int bands = bands_of(e.width / 4 * rows), made = bands_of(e.width / 4 * (s.rows + 2));
+    load_bands<FORMAT>(rows_of<FORMAT>(cta().src, first, rows), 0, MOT_BANDS);
+    const int bands = bands_of(cta().width / 4 * rows), made = bands_of(cta().width / 4 * (s.rows + 2));
     MOT_FOR_BANDS(band)
     {
         if (band >= bands && band < made) /* nothing comes, and their barriers are to be where the others are */
-            asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&e.band[band])) : "memory");
+            asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&cta().band[band])) : "memory");
     }
     s.loaded = true;
 }
@@ -95,13 +87,13 @@ DEVICE uint32_t gather_far(const uint8_t *image, int64_t plane, int width, int h
     for (int i = 0; i < 4; i++) {
         const uint32_t at = place_read<FORMAT, TWICE>(i, width, height, warp, before, x, y, &holes);
         if (FORMAT == MOT_FORMAT_RGB) { /* nothing past the last word */
-            const uint32_t *const word = (const uint32_t *)(image + (at & ~3u));
-            px[i] = __funnelshift_r(word[0], word[(at & 3) > 1], at * 8);
+            const uint8_t *const word = image + (at & ~3u);
+            px[i] = __funnelshift_r(load_word(word), load_word(word + ((at & 3) > 1 ? 4 : 0)), at * 8);
         } else if (FORMAT == MOT_FORMAT_PLANES) {
             const uint8_t *const first = image + at;
-            px[i] = first[0] | (uint32_t)first[plane] << 8 | (uint32_t)first[2 * plane] << 16;
+            px[i] = load_byte(first) | load_byte(first + plane) << 8 | load_byte(first + 2 * plane) << 16;
         } else {
-            px[i] = image[at];
+            px[i] = load_byte(image + at);
         }
     }
     return holes;
@@ -113,12 +105,12 @@ template <int FORMAT, bool TWICE>
 static __device__ __noinline__ void gather_slab(int first_row, int image_height, int items, int at, int before,
                                                 int first_items)
 {
-    const int lane = threadIdx.x & 31, width = e.width, rows = e.height, across = width / 4, quads = across * rows;
-    const int down_by_x = abs((int32_t)e.plans[at].fixed[3]); /* in 2^-16 */
+    const int lane = threadIdx.x & 31, width = cta().width, rows = cta().height, across = width / 4, quads = across * rows;
+    const int down_by_x = abs((int32_t)cta().plans[at].fixed[3]); /* in 2^-16 */
     const bool blocks = down_by_x != 0 && (rows & 7) == 0;
     const int wide = down_by_x < 32768 && (width & 31) == 0 ? 3 : 2, blocks_across = across >> wide;
-    const uint8_t *const image = e.src.data;
-    const int64_t plane = e.src.channel;
+    const uint8_t *const image = cta().src.data;
+    const int64_t plane = cta().src.channel;
     fixed_warp warp = fixed_warp_of(at);
     warp.x_of_0 += first_row * warp.x_of_y;
     warp.y_of_0 += first_row * warp.y_of_y;
@@ -140,7 +132,7 @@ static __device__ __noinline__ void gather_slab(int first_row, int image_height,
                 fill_holes<TWICE>(holes, warp, first_warp, px);
             if (k == items)
                 break;
-            apply_item<FORMAT>(e.work, k, 3, 4 * column, y, px);
+            apply_item<FORMAT>(cta().work, k, 3, 4 * column, y, px);
         }
         pack<FORMAT>(px, words);
 #pragma unroll
@@ -155,9 +147,9 @@ static __device__ __noinline__ void gather_slab(int first_row, int image_height,
 template <int FORMAT, int SINK>
 static __device__ __noinline__ void stencil_slab(int first_row, int rows, int image_height, int items, int at)
 {
-    const int lane = threadIdx.x & 31, width = e.width, held = e.height, across = width / 4, quads = across * rows;
+    const int lane = threadIdx.x & 31, width = cta().width, held = cta().height, across = width / 4, quads = across * rows;
     const int above = first_row > 0;
-    const mot_step &step = e.step[at];
+    const mot_step &step = cta().step[at];
     const chain_form form = form_of(items);
     uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
     for (int first = threadIdx.x & ~31; first < quads; first += blockDim.x) {
@@ -174,7 +166,7 @@ static __device__ __noinline__ void stencil_slab(int first_row, int rows, int im
         chain_words<FORMAT>(form, items, 4 * column, y, words);
         if (SINK == TO_IMAGE) {
             const int at_byte = 4 * lane < 3 * (quads - first) ? 12 * first + 16 * lane : -1;
-            write_quads<FORMAT>(e.to, e.to_plane, q, quads, at_byte, words, stage);
+            write_quads<FORMAT>(cta().to, cta().to_plane, q, quads, at_byte, words, stage);
         } else if (q < quads) {
             write_output<FORMAT>(q, 4 * column, y, words);
         }
@@ -200,7 +192,7 @@ template <int FORMAT> static __device__ __noinline__ void flush_chain(slab_state
 template <int FORMAT> static __device__ __noinline__ void do_warp(slab_state &s, int image_height)
 {
     if (s.loaded) { /* whoever still reads the slab, or brings it */
-        arriving a = arriving_of(e.width / 4 * e.height);
+        arriving a = arriving_of(cta().width / 4 * cta().height);
         wait_quads(a, INT_MAX);
     }
     __syncthreads();
@@ -222,8 +214,8 @@ template <int FORMAT> static __device__ __noinline__ void store_slab(slab_state 
     bulk_fence();
     __syncthreads();
     if (threadIdx.x < planes_of(FORMAT)) {
-        const int bytes = e.width * s.rows * pixel_bytes(FORMAT);
-        uint8_t *const to = e.work_view.data + s.first * e.work_view.row + threadIdx.x * e.work_view.channel;
+        const int bytes = cta().width * s.rows * pixel_bytes(FORMAT);
+        uint8_t *const to = cta().work_view.data + s.first * cta().work_view.row + threadIdx.x * cta().work_view.channel;
         asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
                      "r"(shared_address(box_memory() + threadIdx.x * bytes)), "r"(bytes)
                      : "memory");
@@ -238,8 +230,8 @@ DEVICE void begin_anew(slab_state &s)
     image_fence();
     group_sync();
     if (threadIdx.x == 0) {
-        e.src = e.work_view;
-        e.height = s.rows;
+        cta().src = cta().work_view;
+        cta().height = s.rows;
     }
     __syncthreads();
     s.dirty = s.others = false;
@@ -267,7 +259,7 @@ template <int FORMAT, int SINK> static __device__ __noinline__ void do_stencil(s
 {
     const int above = s.first > 0, below = s.first + s.rows < image_height;
     load_rows<FORMAT>(s, s.first - above, s.rows + above + below);
-    arriving a = arriving_of(e.width / 4 * e.height);
+    arriving a = arriving_of(cta().width / 4 * cta().height);
     wait_quads(a, INT_MAX);
     group_sync();
     stencil_slab<FORMAT, SINK>(s.first, s.rows, image_height, s.chain.items, s.spatial);
@@ -278,12 +270,12 @@ template <int FORMAT, int SINK> static __device__ __noinline__ void do_stencil(s
         begin_anew(s);
 }
 
-/* Statistics of the whole image, into e.stats. */
+/* Statistics of the whole image, into cta().stats. */
 template <int FORMAT> static __device__ __noinline__ void find_group_stats(int needs, int pixels)
 {
     count_image<FORMAT, true>(needs);
     if (threadIdx.x == 0)
-        e.sum = e.total_sum;
+        cta().sum = cta().total_sum;
     count_group(needs);
     finish_stats(needs, pixels, totals());
 }
@@ -291,40 +283,40 @@ template <int FORMAT> static __device__ __noinline__ void find_group_stats(int n
 /* Whether the stencil is what was put off. */
 DEVICE bool is_stencil(const slab_state &s)
 {
-    return s.spatial >= 0 && mot_shape_of(e.step[s.spatial].op) == MOTLEY_SHAPE_STENCIL;
+    return s.spatial >= 0 && mot_shape_of(cta().step[s.spatial].op) == MOTLEY_SHAPE_STENCIL;
 }
 
-/* All steps of a sample; e.height is the image's still. */
+/* All steps of a sample; cta().height is the image's still. */
 template <int FORMAT, bool OUTPUT> static __device__ __noinline__ void run_slab()
 {
-    const int height = e.height, steps = e.steps;
+    const int height = cta().height, steps = cta().steps;
     slab_state s = {};
     s.first = group_rank() * slab_rows(height);
     s.rows = min(slab_rows(height), height - s.first);
     s.spatial = s.before = -1;
     __syncthreads();
     if (threadIdx.x == 0) {
-        e.height = s.rows;
-        e.all_here = true; /* what there is */
-        e.to = e.work_view.data + s.first * e.work_view.row;
-        e.to_plane = e.work_view.channel;
+        cta().height = s.rows;
+        cta().all_here = true; /* what there is */
+        cta().to = cta().work_view.data + s.first * cta().work_view.row;
+        cta().to_plane = cta().work_view.channel;
         if (OUTPUT)
-            e.output.data += s.first * e.output.row;
+            cta().output.data += s.first * cta().output.row;
     }
     __syncthreads();
     for (int at = 0; at < steps; at++) {
-        const mot_step &step = e.step[at];
+        const mot_step &step = cta().step[at];
         const int shape = mot_shape_of(step.op);
         if (step.arg.flags & MOT_ARG_IDENTITY)
             continue;
         if (shape == MOTLEY_SHAPE_POINT) {
-            chain_point(e.work, s.chain, step.op, &step.arg);
+            chain_point(cta().work, s.chain, step.op, &step.arg);
         } else if (shape == MOTLEY_SHAPE_COLOR) {
-            chain_append(e.work, s.chain, CHAIN_COLOR, &step, mot_rect{ 0, 0, 0, 0 }, 0);
+            chain_append(cta().work, s.chain, CHAIN_COLOR, &step, mot_rect{ 0, 0, 0, 0 }, 0);
         } else if (shape == MOTLEY_SHAPE_ERASE) {
-            mot_rect rect = mot_erase_rect(step.op, e.width, height, &step.arg);
+            mot_rect rect = mot_erase_rect(step.op, cta().width, height, &step.arg);
             rect.y0 -= s.first, rect.y1 -= s.first;
-            chain_append(e.work, s.chain, CHAIN_ERASE, &step, rect, fill_word(step));
+            chain_append(cta().work, s.chain, CHAIN_ERASE, &step, rect, fill_word(step));
         } else if (shape == MOTLEY_SHAPE_STATS) {
             if (is_stencil(s))
                 do_stencil<FORMAT, TO_IMAGE>(s, height, false);
@@ -332,8 +324,8 @@ template <int FORMAT, bool OUTPUT> static __device__ __noinline__ void run_slab(
                 do_warp<FORMAT>(s, height);
             flush_chain<FORMAT>(s);
             bring<FORMAT>(s);
-            find_group_stats<FORMAT>(needs_of(step.op), e.width * height);
-            chain_stats(e.work, s.chain, step.op, e.stats, FORMAT == MOT_FORMAT_GREY ? 1 : 3, &step.arg);
+            find_group_stats<FORMAT>(needs_of(step.op), cta().width * height);
+            chain_stats(cta().work, s.chain, step.op, cta().stats, FORMAT == MOT_FORMAT_GREY ? 1 : 3, &step.arg);
         } else { /* it reads the image as it is in memory */
             const bool warp = shape == MOTLEY_SHAPE_WARP;
             const bool second =
@@ -366,7 +358,7 @@ template <int FORMAT, bool OUTPUT> static __device__ __noinline__ void run_slab(
     bring<FORMAT>(s);
     __syncthreads();
     if (s.others && !s.dirty) { /* the slab itself is on its way */
-        arriving a = arriving_of(e.width / 4 * e.height);
+        arriving a = arriving_of(cta().width / 4 * cta().height);
         wait_quads(a, INT_MAX);
     }
     let_others_read(s);

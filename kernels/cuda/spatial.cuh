@@ -16,15 +16,6 @@ template <int FORMAT> struct box_taps {
     }
 };
 
-/* The image itself, for warps that read too far apart to be held in shared memory. */
-template <int FORMAT> struct image_taps {
-    const mot_view &view;
-    const chain &before;
-    int items;
-    bool premultiply, strided;
-    __device__ __forceinline__ uint32_t operator()(int x, int y) const;
-};
-
 /* Alpha of an interpolated image. */
 DEVICE uint32_t premultiplied(uint32_t word, int channels)
 {
@@ -44,29 +35,6 @@ DEVICE uint32_t unpremultiplied(uint32_t word, int channels)
     for (int c = 0; c < colors; c++)
         out |= (uint32_t)mot_unpremultiply((uint8_t)byte_of(word, c), alpha) << (8 * c);
     return out;
-}
-
-template <int FORMAT> __device__ __forceinline__ uint32_t image_taps<FORMAT>::operator()(int x, int y) const
-{
-    const int channels = channels_of(FORMAT, view);
-    uint32_t px[4] = { strided ? fetch_one<MOT_FORMAT_STRIDED>(view, x, y) : fetch_one<FORMAT>(view, x, y) };
-    apply_chain<FORMAT>(before, items, channels, x, y, px);
-    return premultiply ? premultiplied(px[0], channels) : px[0];
-}
-
-template <class TAPS>
-DEVICE void warp_fixed(const mot_warp_plan &plan, const TAPS &taps, uint32_t fill, int x, int y, uint32_t px[4])
-{
-    uint32_t fx = plan.fixed[2] + (uint32_t)x * plan.fixed[0] + (uint32_t)y * plan.fixed[1];
-    uint32_t fy = plan.fixed[5] + (uint32_t)x * plan.fixed[3] + (uint32_t)y * plan.fixed[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const int in_x = (int32_t)fx >> 16, in_y = (int32_t)fy >> 16;
-        px[i] = (uint32_t)in_x < (uint32_t)plan.width && (uint32_t)in_y < (uint32_t)plan.height ? taps(in_x, in_y)
-                                                                                                : fill;
-        fx += plan.fixed[0];
-        fy += plan.fixed[3];
-    }
 }
 
 /* Sums of bytes 0 and 2, and of bytes 1 and 3, side by side in 16 bits each. */
@@ -135,53 +103,5 @@ DEVICE void stencil_words(int op, const mot_arg *arg, const uint8_t *row, int pi
     }
 }
 #include "kernels/shapes_off.h"
-
-/* The pixels x - 1 .. x + 4 of a row, x a multiple of four; at the image's edges anything. */
-template <int FORMAT> DEVICE void row_of_six(const box_taps<FORMAT> &taps, int x, int y, int width, uint32_t px[6])
-{
-    px[0] = taps(max(x - 1, taps.from.x0), y);
-    box_read<FORMAT>(taps.from, x, y, px + 1);
-    px[5] = taps(min(x + 4, width - 1), y);
-}
-
-template <int FORMAT> DEVICE void row_of_six(const image_taps<FORMAT> &taps, int x, int y, int width, uint32_t px[6])
-{
-    for (int i = 0; i < 6; i++)
-        px[i] = taps(mot_warp_clamp(x - 1 + i, width), y);
-}
-
-template <class TAPS>
-DEVICE void stencil_quad(const TAPS &taps, int op, const mot_arg *arg, int colors, int width, int height, int x, int y,
-                         uint32_t px[4])
-{
-    uint32_t middle[6], other[6];
-    word_sum column[6];
-    row_of_six(taps, x, y, width, middle);
-#pragma unroll
-    for (int i = 0; i < 6; i++)
-        column[i] = add_word(word_sum{ 0, 0 }, middle[i]);
-    row_of_six(taps, x, max(y - 1, 0), width, other);
-#pragma unroll
-    for (int i = 0; i < 6; i++)
-        column[i] = add_word(column[i], other[i]);
-    row_of_six(taps, x, min(y + 1, height - 1), width, other);
-#pragma unroll
-    for (int i = 0; i < 6; i++)
-        column[i] = add_word(column[i], other[i]);
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const uint32_t v = middle[i + 1];
-        const uint32_t even = column[i].even + column[i + 1].even + column[i + 2].even;
-        const uint32_t odd = column[i].odd + column[i + 1].odd + column[i + 2].odd;
-        uint32_t out = v & (colors == 3 ? 0xFF000000u : 0xFFFFFF00u);
-        out |= mot_stencil_value(op, (uint8_t)v, even & 0xFFFF, arg);
-        if (colors == 3) {
-            out |= (uint32_t)mot_stencil_value(op, (uint8_t)byte_of(v, 1), odd & 0xFFFF, arg) << 8;
-            out |= (uint32_t)mot_stencil_value(op, (uint8_t)byte_of(v, 2), even >> 16, arg) << 16;
-        }
-        const bool edge = x + i == 0 || x + i >= width - 1 || y == 0 || y == height - 1;
-        px[i] = edge ? v : out;
-    }
-}
 
 #endif

@@ -3,13 +3,12 @@
  *
  * The image is loaded in bands; every loop over its pixels takes them in the order in which they arrive, and the last
  * loop of a pass writes to memory what it has made: loading, computing and writing overlap. A thread works on a quad,
- * four neighbouring pixels, which it keeps as the words that they lie in. Images that only a group of CTAs holds go by
- * slab.cuh; what neither can do (blur, alpha, images with gaps, and groups' interpolation)
- * is left to the engine. */
+ * four neighbouring pixels, which it keeps as the words that they lie in. Images that only a cluster of CTAs holds go by
+ * slab.cuh; what neither can do goes by tiles (dispatch/route.c). */
 #ifndef MOT_WHOLE_CUH
 #define MOT_WHOLE_CUH
 
-#include "kernels/cuda/engine.cuh"
+#include "kernels/cuda/resident.cuh"
 #include "kernels/cuda/passes.h"
 
 #ifdef MOT_CLUSTERS
@@ -27,30 +26,6 @@
 /* Where a loop takes quads from, and where to. */
 enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_BETWEEN, QUAD_STENCIL };
 enum whole_sink { TO_BOX, TO_IMAGE, TO_OUTPUT };
-
-/* Whether the image lies in one piece that bulk copies can take, whole quads in every row. */
-template <int FORMAT> DEVICE bool in_one_piece(const mot_view &v)
-{
-    return v.row == (int64_t)v.width * pixel_bytes(FORMAT) && (v.width & 3) == 0 && v.width >= 8 &&
-           ((v.width * v.height) & 15) == 0 && aligned(v.data, 16) &&
-           (FORMAT != MOT_FORMAT_PLANES || (v.channel & 15) == 0);
-}
-
-/* Where an image's bytes may lie between two passes when its result is of another type: in one piece at the beginning
- * of where that goes, which has the room when it is dense. Width 0: it is not. */
-template <int FORMAT> DEVICE mot_view room_in_output(const mot_view &src, const mot_view &output, int dtype)
-{
-    const int64_t size = (int64_t)mot_dtype_bytes(dtype), pixels = (int64_t)src.width * src.height;
-    const bool chw = output.pixel == size && output.row == src.width * size && output.channel == pixels * size;
-    const bool hwc =
-        output.channel == size && output.pixel == src.channels * size && output.row == src.width * output.pixel;
-    mot_view room = src;
-    room.data = output.data;
-    room.row = (int64_t)src.width * pixel_bytes(FORMAT);
-    room.channel = FORMAT == MOT_FORMAT_PLANES ? pixels : src.channel;
-    room.width = chw || hwc ? src.width : 0;
-    return room;
-}
 
 /* ---- loading ---- */
 
@@ -80,7 +55,7 @@ DEVICE void make_bands(int quads)
     {
         if (band >= bands)
             break;
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&e.band[band])) : "memory");
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&cta().band[band])) : "memory");
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -99,7 +74,7 @@ template <int FORMAT> DEVICE void load_bands(const mot_view &src, int begin, int
             break;
         if (band < begin)
             continue;
-        const uint32_t barrier = shared_address(&e.band[band]);
+        const uint32_t barrier = shared_address(&cta().band[band]);
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
                      "r"(count * bytes * planes_of(FORMAT))
                      : "memory");
@@ -123,14 +98,14 @@ struct arriving {
 DEVICE arriving arriving_of(int quads)
 {
     const int bands = bands_of(quads);
-    return arriving{ bands, e.all_here ? bands : 0, band_shift(quads), e.phase };
+    return arriving{ bands, cta().all_here ? bands : 0, band_shift(quads), cta().phase };
 }
 
 /* Waits until the quads up to `last` are here. */
 DEVICE void wait_quads(arriving &a, int last)
 {
     while (a.arrived < a.bands && a.arrived << a.shift <= last)
-        barrier_wait(&e.band[a.arrived++], a.phase);
+        barrier_wait(&cta().band[a.arrived++], a.phase);
 }
 
 /* ---- quads ---- */
@@ -166,12 +141,12 @@ enum chain_form { CHAIN_NONE, CHAIN_ONE_TABLE, CHAIN_ANY };
 
 DEVICE chain_form form_of(int items)
 {
-    return items == 0 ? CHAIN_NONE : items == 1 && e.work.item[0].kind == CHAIN_TABLE ? CHAIN_ONE_TABLE : CHAIN_ANY;
+    return items == 0 ? CHAIN_NONE : items == 1 && cta().work.item[0].kind == CHAIN_TABLE ? CHAIN_ONE_TABLE : CHAIN_ANY;
 }
 
 template <int FORMAT> DEVICE void chain_words(chain_form form, int items, int x, int y, uint32_t w[3])
 {
-    const uint8_t(*const table)[256] = e.work.table[0];
+    const uint8_t(*const table)[256] = cta().work.table[0];
     if (form == CHAIN_ONE_TABLE) {
 #pragma unroll
         for (int i = 0; i < MOT_WORDS(FORMAT); i++)
@@ -179,7 +154,7 @@ template <int FORMAT> DEVICE void chain_words(chain_form form, int items, int x,
     } else if (form == CHAIN_ANY) {
         uint32_t px[4];
         unpack<FORMAT>(w, px);
-        apply_chain<FORMAT>(e.work, items, 3, x, y, px);
+        apply_chain<FORMAT>(cta().work, items, 3, x, y, px);
         pack<FORMAT>(px, w);
     }
 }
@@ -191,8 +166,8 @@ struct fixed_warp {
 
 DEVICE fixed_warp fixed_warp_of(int step)
 {
-    const uint32_t *const n = e.plans[step].fixed;
-    return fixed_warp{ n[0], n[1], n[2], n[3], n[4], n[5], fill_word(e.step[step]) };
+    const uint32_t *const n = cta().plans[step].fixed;
+    return fixed_warp{ n[0], n[1], n[2], n[3], n[4], n[5], fill_word(cta().step[step]) };
 }
 
 /* What output (x, y) reads. False: nothing of the image. */
@@ -334,15 +309,15 @@ template <int FORMAT, bool PLANES> DEVICE void write_fours(uint8_t *out, int64_t
 /* Writes quad `q`, the four pixels from (x, y) on, to the output. */
 template <int FORMAT> DEVICE void write_output(int q, int x, int y, const uint32_t w[3])
 {
-    const int dtype = e.output_dtype, four = dtype == MOTLEY_F32 ? 16 : 8;
-    if (e.output_form == OUTPUT_PLANES) {
-        write_fours<FORMAT, true>(e.output.data + (int64_t)q * four, e.output.channel, dtype, w);
-    } else if (e.output_form == OUTPUT_PIXELS) {
-        write_fours<FORMAT, false>(e.output.data + (int64_t)q * four * 3, four, dtype, w);
+    const int dtype = cta().output_dtype, four = dtype == MOTLEY_F32 ? 16 : 8;
+    if (cta().output_form == OUTPUT_PLANES) {
+        write_fours<FORMAT, true>(cta().output.data + (int64_t)q * four, cta().output.channel, dtype, w);
+    } else if (cta().output_form == OUTPUT_PIXELS) {
+        write_fours<FORMAT, false>(cta().output.data + (int64_t)q * four * 3, four, dtype, w);
     } else {
         uint32_t px[4];
         unpack<FORMAT>(w, px);
-        store_output(e.output, dtype, output_table(), x, y, px);
+        store_output(cta().output, dtype, output_table(), x, y, px);
     }
 }
 
@@ -366,7 +341,7 @@ template <int FORMAT> DEVICE box whole_box()
 {
     box all;
     all.data = box_memory();
-    box_place<FORMAT>(all, 0, 0, e.width, e.height);
+    box_place<FORMAT>(all, 0, 0, cta().width, cta().height);
     return all;
 }
 
@@ -379,14 +354,14 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
     const bool blocks = SOURCE == QUAD_GATHERED_STEEP;
     const int unrolled = SOURCE == QUAD_BETWEEN ? 1 : MOT_STRIP / 32;
     const bool gathers = SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TWICE || blocks;
-    const int lane = threadIdx.x & 31, width = e.width, height = e.height, across = width / 4, quads = across * height;
+    const int lane = threadIdx.x & 31, width = cta().width, height = cta().height, across = width / 4, quads = across * height;
     const uint32_t rows_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
     const chain_form form = first_items > 0 ? CHAIN_ANY : form_of(items);
-    const mot_step &step = e.step[at];
-    const mot_warp_plan &plan = e.plans[at];
+    const mot_step &step = cta().step[at];
+    const mot_warp_plan &plan = cta().plans[at];
     const fixed_warp last_warp = gathers ? fixed_warp_of(at) : fixed_warp{};
     const fixed_warp first_warp = SOURCE == QUAD_GATHERED_TWICE ? fixed_warp_of(before) : fixed_warp{};
-    uint8_t *const to = e.to;
+    uint8_t *const to = cta().to;
     uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
     const uint32_t block_rows_per_block = blocks ? 0xFFFFFFFFu / (across / 8) + 1 : 0; /* in 2^-32 as well */
     arriving a = arriving_of(quads);
@@ -431,7 +406,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
                         fill_holes<twice>(holes, last_warp, first_warp, px);
                     if (k == items || form != CHAIN_ANY)
                         break;
-                    apply_item<FORMAT>(e.work, k, 3, 4 * column, y, px);
+                    apply_item<FORMAT>(cta().work, k, 3, 4 * column, y, px);
                 }
                 pack<FORMAT>(px, words);
             } else if (SOURCE == QUAD_BETWEEN) {
@@ -451,7 +426,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
             }
             chain_words<FORMAT>(gathers && form == CHAIN_ANY ? CHAIN_NONE : form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE) {
-                write_quads<FORMAT>(to, e.to_plane, q, quads, at_byte, words, stage);
+                write_quads<FORMAT>(to, cta().to_plane, q, quads, at_byte, words, stage);
             } else if (q < quads) {
                 if (SINK == TO_BOX) {
 #pragma unroll
@@ -470,7 +445,7 @@ DEVICE void loop_ended()
 {
     __syncthreads();
     if (threadIdx.x == 0)
-        e.all_here = true;
+        cta().all_here = true;
     __syncthreads();
 }
 
@@ -479,7 +454,7 @@ DEVICE void loop_ended()
 /* Calls body(words) for the thread's quads as they arrive. */
 template <int FORMAT, class BODY> DEVICE void for_words(BODY body)
 {
-    const int quads = e.width / 4 * e.height;
+    const int quads = cta().width / 4 * cta().height;
     arriving a = arriving_of(quads);
     for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
         wait_quads(a, first + MOT_STRIP - 1);
@@ -503,7 +478,7 @@ DEVICE int channel_of(int format, int i)
     return format == MOT_FORMAT_RGB ? i % 3 : i / 4;
 }
 
-/* Lows and highs by channel, into e.partial[0] and [1]. */
+/* Lows and highs by channel, into cta().partial[0] and [1]. */
 template <int FORMAT, bool GROUP> static __device__ __noinline__ void find_range()
 {
     const int words = MOT_WORDS(FORMAT);
@@ -531,8 +506,8 @@ template <int FORMAT, bool GROUP> static __device__ __noinline__ void find_range
             }
         least = group_min(least), most = group_max(most);
         if ((threadIdx.x & 31) == 0) {
-            atomicMin(&e.partial[0][c], least);
-            atomicMax(&e.partial[1][c], most);
+            atomicMin(&cta().partial[0][c], least);
+            atomicMax(&cta().partial[1][c], most);
         }
     }
 }
@@ -551,13 +526,13 @@ template <int FORMAT, bool GROUP> static __device__ __noinline__ void add_luma()
     for (int step = 16; step; step /= 2)
         all += __shfl_xor_sync(0xFFFFFFFFu, all, step);
     if ((threadIdx.x & 31) == 0)
-        atomicAdd(&e.total_sum, all);
+        atomicAdd(&cta().total_sum, all);
 }
 
 /* A histogram is counted in as many copies, side by side, as have room: neighbouring lanes' pixels are often equal. */
 DEVICE int copies_of_histogram()
 {
-    const int room = e.stage_bytes / MOT_HISTOGRAM_BYTES;
+    const int room = cta().stage_bytes / MOT_HISTOGRAM_BYTES;
     return room >= 16 ? 16 : room >= 4 ? 4 : room >= 2 ? 2 : 1;
 }
 
@@ -574,14 +549,14 @@ template <int FORMAT, bool GROUP> static __device__ __noinline__ void count_valu
     });
 }
 
-/* Counts the image as it lies in the box: into e.partial, or e.total_sum. */
+/* Counts the image as it lies in the box: into cta().partial, or cta().total_sum. */
 template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
 {
     const int copies = copies_of_histogram();
     if (threadIdx.x < 3)
-        e.partial[0][threadIdx.x] = 255, e.partial[1][threadIdx.x] = 0;
+        cta().partial[0][threadIdx.x] = 255, cta().partial[1][threadIdx.x] = 0;
     if (threadIdx.x == 0)
-        e.total_sum = 0;
+        cta().total_sum = 0;
     if (needs == MOT_NEEDS_HISTOGRAM)
         for (int i = threadIdx.x; i < 3 * 256 * copies / 4; i += blockDim.x)
             ((uint4 *)stages())[i] = make_uint4(0, 0, 0, 0);
@@ -599,7 +574,7 @@ template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
 #pragma unroll 4
         for (int copy = 0; copy < copies; copy++)
             sum += stages()[i * copies + ((copy + i) & (copies - 1))]; /* lanes read different banks */
-        e.partial[i >> 8][i & 255] = sum;
+        cta().partial[i >> 8][i & 255] = sum;
     }
     __syncthreads();
 }
@@ -607,72 +582,61 @@ template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
 /* ---- a sample ---- */
 
 /* What mot_warp_make_plan() makes of step `s`, a warp, by the threads of a warp together: one alone would keep the image
- * waiting. False: it reads in a way that is not known here. */
-static __device__ __noinline__ bool plan_step(int s)
+ * waiting. Positions that are sums go by tiles (dispatch/route.c). */
+static __device__ __noinline__ void plan_step(int s)
 {
-    const mot_step &step = e.step[s];
-    const int lane = threadIdx.x & 31, width = e.width, height = e.height;
-    mot_warp &warp = e.warp[s]; /* an array that is indexed by lane would lie in local memory, far from here */
+    const mot_step &step = cta().step[s];
+    const int lane = threadIdx.x & 31, width = cta().width, height = cta().height;
+    mot_warp &warp = cta().warp[s]; /* an array that is indexed by lane would lie in local memory, far from here */
     if (lane == 0)
         mot_warp_matrix(step.op, width, height, &step.arg, &warp);
     __syncwarp();
     const double *const m = warp.m;
     const bool between = !warp.whole && step.interpolation != MOTLEY_NEAREST;
     uint32_t number = mot_warp_fixed_number(m, lane < 6 ? lane : 0);
-    bool fits = between || mot_warp_corner_fits(m, lane & 1 ? width : 0, lane & 2 ? height : 0);
     if (m[1] == 0 && m[3] == 0 && !between) {
         const bool rows = lane >= 3;
         uint32_t by, from;
-        fits = fixed_scale(rows ? m[4] : m[0], rows ? m[5] + m[4] * 0.5 : m[2] + m[0] * 0.5, rows ? height : width, &by,
-                           &from);
+        mot_unit_scale(rows ? m[4] : m[0], rows ? m[5] + m[4] * 0.5 : m[2] + m[0] * 0.5, rows ? height : width, &by, &from);
         number = lane == 0 || lane == 4 ? by : lane == 2 || lane == 5 ? from : 0;
     }
     if (lane < 6) {
-        e.plans[s].fixed[lane] = number;
-        e.plans[s].m[lane] = m[lane];
+        cta().plans[s].fixed[lane] = number;
+        cta().plans[s].m[lane] = m[lane];
     }
     if (lane == 0) {
-        e.plans[s].path = !between                                ? MOT_WARP_FIXED
+        cta().plans[s].path = !between                                ? MOT_WARP_FIXED
                           : step.interpolation == MOTLEY_BILINEAR ? MOT_WARP_BILINEAR
                                                                   : MOT_WARP_BICUBIC;
-        e.plans[s].width = width;
-        e.plans[s].height = height;
+        cta().plans[s].width = width;
+        cta().plans[s].height = height;
     }
-    return __all_sync(0xFFFFFFFFu, fits);
 }
 
-/* How a sample's steps can be done: not at all, this way, by the engine. */
-enum whole_way { WAY_NONE, WAY_WHOLE, WAY_ENGINE };
-
-/* Finds that out, and makes the plans of the steps that warp: for all threads, with a barrier. */
-DEVICE whole_way plan_steps(int steps, bool one_pass, bool in_place, bool may_interpolate)
+/* Makes the plans of the steps that warp: for all threads, with a barrier. False: none of the steps changes anything. */
+DEVICE bool plan_steps(int steps)
 {
-    bool fits = steps <= MOT_WINDOW, more = false; /* more than one pass */
-    bool nothing = in_place && fits;
-    mot_pass_form form = MOT_PASS_STILL;
-    for (int s = 0; s < min(steps, MOT_WINDOW); s++) {
-        const int shape = mot_shape_of(e.step[s].op), in_pass = mot_pass_shape(shape, &e.step[s]);
-        const bool still = e.step[s].arg.flags & MOT_ARG_IDENTITY;
+    bool any = false;
+    for (int s = 0; s < steps; s++) {
+        const int shape = mot_shape_of(cta().step[s].op), in_pass = mot_pass_shape(shape, &cta().step[s]);
+        const bool still = cta().step[s].arg.flags & MOT_ARG_IDENTITY;
         if (threadIdx.x == s)
-            e.shape[s] = still ? -1 : in_pass;
+            cta().shape[s] = still ? -1 : in_pass;
         if (still)
             continue;
-        nothing = false;
-        more |= !mot_pass_takes(&form, in_pass);
-        fits &= may_interpolate || shape == in_pass;
-        fits &= shape != MOTLEY_SHAPE_BLUR;
+        any = true;
         if (shape == MOTLEY_SHAPE_WARP && threadIdx.x / 32 == s % (blockDim.x / 32))
-            fits &= plan_step(s);
+            plan_step(s);
     }
-    fits = __syncthreads_and(fits && !(more && one_pass));
-    return nothing ? WAY_NONE : fits ? WAY_WHOLE : WAY_ENGINE;
+    __syncthreads();
+    return any;
 }
 
 /* Whether a warp makes columns of rows: neighbouring lanes would read from the same bank. It is done in blocks of 8
  * quads in 4 rows in place of 32 quads in a row, where the image can be cut so. */
 DEVICE bool is_steep(int step)
 {
-    return abs((int32_t)e.plans[step].fixed[0]) < 32768 && (e.width & 31) == 0 && e.width > 32 && (e.height & 3) == 0;
+    return abs((int32_t)cta().plans[step].fixed[0]) < 32768 && (cta().width & 31) == 0 && cta().width > 32 && (cta().height & 3) == 0;
 }
 
 template <int FORMAT, int SINK>
@@ -682,7 +646,7 @@ DEVICE void walk_to(int items, bool stencil, int spatial, int before, int first_
         walk<FORMAT, QUAD_ITSELF, SINK>(items, 0, 0, 0);
     else if (stencil)
         walk<FORMAT, QUAD_STENCIL, SINK>(items, spatial, 0, 0);
-    else if (e.plans[spatial].path != MOT_WARP_FIXED) /* alone in its pass: mot_pass_shape */
+    else if (cta().plans[spatial].path != MOT_WARP_FIXED) /* alone in its pass: mot_pass_shape */
         walk<FORMAT, QUAD_BETWEEN, SINK>(items, spatial, 0, 0);
     else if (before >= 0)
         walk<FORMAT, QUAD_GATHERED_TWICE, SINK>(items, spatial, before, first_items);
@@ -699,9 +663,9 @@ template <int FORMAT, bool OUTPUT> DEVICE int whole_pass(int at)
     mot_pass_form form = MOT_PASS_STILL;
     int spatial = -1, before = -1; /* steps; `before` is the first of two warps */
     int first_items = 0;           /* of the chain, before a warp */
-    for (; at < e.steps; at++) {
-        const mot_step &step = e.step[at];
-        const int shape = e.shape[at];
+    for (; at < cta().steps; at++) {
+        const mot_step &step = cta().step[at];
+        const int shape = cta().shape[at];
         if (shape < 0)
             continue;
         if (!mot_pass_takes(&form, shape))
@@ -723,25 +687,25 @@ template <int FORMAT, bool OUTPUT> DEVICE int whole_pass(int at)
             spatial = at;
         } else if (shape == MOTLEY_SHAPE_STATS) {
             count_image<FORMAT>(needs_of(step.op));
-            finish_stats(needs_of(step.op), (uint32_t)e.width * (uint32_t)e.height, e.partial);
-            chain_stats(e.work, chain, step.op, e.stats, FORMAT == MOT_FORMAT_GREY ? 1 : 3, &step.arg);
+            finish_stats(needs_of(step.op), (uint32_t)cta().width * (uint32_t)cta().height, cta().partial);
+            chain_stats(cta().work, chain, step.op, cta().stats, FORMAT == MOT_FORMAT_GREY ? 1 : 3, &step.arg);
         } else if (shape == MOTLEY_SHAPE_POINT) {
-            chain_point(e.work, chain, step.op, &step.arg);
+            chain_point(cta().work, chain, step.op, &step.arg);
         } else if (shape == MOTLEY_SHAPE_COLOR) {
-            chain_append(e.work, chain, CHAIN_COLOR, &step, mot_rect{ 0, 0, 0, 0 }, 0);
+            chain_append(cta().work, chain, CHAIN_COLOR, &step, mot_rect{ 0, 0, 0, 0 }, 0);
         } else {
-            chain_append(e.work, chain, CHAIN_ERASE, &step, mot_erase_rect(step.op, e.width, e.height, &step.arg),
+            chain_append(cta().work, chain, CHAIN_ERASE, &step, mot_erase_rect(step.op, cta().width, cta().height, &step.arg),
                          fill_word(step));
         }
     }
     if (threadIdx.x == 0) {
-        const bool stays = at < e.steps && e.spare > 0;
-        e.to = stays ? box_memory() + e.spare : e.work_view.data;
-        e.to_plane = stays ? (int64_t)e.width * e.height : e.work_view.channel;
+        const bool stays = at < cta().steps && cta().spare > 0;
+        cta().to = stays ? box_memory() + cta().spare : cta().work_view.data;
+        cta().to_plane = stays ? (int64_t)cta().width * cta().height : cta().work_view.channel;
     }
     __syncthreads();
-    const bool stencil = spatial >= 0 && mot_shape_of(e.step[spatial].op) == MOTLEY_SHAPE_STENCIL;
-    if (OUTPUT && at == e.steps)
+    const bool stencil = spatial >= 0 && mot_shape_of(cta().step[spatial].op) == MOTLEY_SHAPE_STENCIL;
+    if (OUTPUT && at == cta().steps)
         walk_to<FORMAT, OUTPUT ? TO_OUTPUT : TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
     else
         walk_to<FORMAT, TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
@@ -753,26 +717,26 @@ template <int FORMAT, bool OUTPUT> DEVICE void run_whole()
 {
     for (int at = 0;;) {
         at = whole_pass<FORMAT, OUTPUT>(at);
-        if (at == e.steps)
+        if (at == cta().steps)
             return;
-        if (e.spare > 0) {
+        if (cta().spare > 0) {
             loop_ended();
             uint4 *const box = (uint4 *)box_memory();
-            for (int i = threadIdx.x; i < e.spare / 16; i += blockDim.x)
-                box[i] = box[i + e.spare / 16];
+            for (int i = threadIdx.x; i < cta().spare / 16; i += blockDim.x)
+                box[i] = box[i + cta().spare / 16];
             __syncthreads();
             continue;
         }
         image_fence(); /* the next pass reads what this one wrote */
         __syncthreads();
-        load_bands<FORMAT>(e.work_view, 0, MOT_BANDS);
+        load_bands<FORMAT>(cta().work_view, 0, MOT_BANDS);
         if (threadIdx.x == 0) {
-            e.phase ^= 1;
-            e.all_here = false;
+            cta().phase ^= 1;
+            cta().all_here = false;
         }
         __syncthreads();
         if (OUTPUT) { /* the output may be written over what is still to be loaded */
-            arriving a = arriving_of(e.width / 4 * e.height);
+            arriving a = arriving_of(cta().width / 4 * cta().height);
             wait_quads(a, INT_MAX);
             loop_ended();
         }

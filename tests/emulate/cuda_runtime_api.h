@@ -6,8 +6,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum cudaError_t { cudaSuccess } cudaError_t;
+typedef enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation } cudaError_t;
 typedef void *cudaStream_t;
+typedef enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize } cudaFuncAttribute;
+typedef enum cudaLaunchAttributeID {
+    cudaLaunchAttributeCooperative,
+    cudaLaunchAttributeProgrammaticStreamSerialization
+} cudaLaunchAttributeID;
+typedef struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    struct {
+        int cooperative, programmaticStreamSerializationAllowed;
+    } val;
+} cudaLaunchAttribute;
+
+#ifdef __cplusplus
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_)
+    {
+    }
+};
+#else
+typedef struct dim3 {
+    unsigned x, y, z;
+} dim3;
+#endif
+
+typedef struct cudaLaunchConfig_st {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
+} cudaLaunchConfig_t;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value);
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments);
+#ifdef __cplusplus
+}
+#endif
 
 #ifdef __cplusplus
 #include <math.h>
@@ -24,12 +65,6 @@ typedef void *cudaStream_t;
 #define __grid_constant__
 #define __shared__ static
 
-struct dim3 {
-    unsigned x, y, z;
-    dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_)
-    {
-    }
-};
 struct uint2 {
     uint32_t x, y;
 };
@@ -44,9 +79,6 @@ void __syncthreads();
 void __syncwarp();
 unsigned __ballot_sync(unsigned mask, int vote);
 uint64_t emulate_shuffle(uint64_t value, int from_lane);
-
-cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
-                             cudaStream_t s);
 
 template <class T> static inline T __shfl_sync(unsigned, T value, int lane)
 {
@@ -76,6 +108,11 @@ static inline void atomicMax(uint32_t *to, uint32_t v)
 }
 
 static inline int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint32_t min(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -176,6 +213,21 @@ static inline float __fmaf_rd(float a, float b, float c)
     const double exact = (double)a * (double)b + (double)c;
     const float near = (float)exact;
     return (double)near > exact ? nextafterf(near, -INFINITY) : near;
+}
+
+static inline uint32_t __umulhi(uint32_t a, uint32_t b)
+{
+    return (uint32_t)((uint64_t)a * b >> 32);
+}
+
+static inline int __clz(uint32_t v)
+{
+    return v ? __builtin_clz(v) : 32;
+}
+
+static inline int __ffs(uint32_t v)
+{
+    return __builtin_ffs((int)v);
 }
 
 static inline void __threadfence()

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the kernels of kernels/cuda/large.cu on the CPU, so that their arithmetic, addresses and barriers are tested
- * where no GPU is. A CTA's threads are fibers of one host thread, which change only where the kernel waits: what a
- * missing barrier would let through shows when the fibers run in the other order (emulate_backwards). */
+/* Runs the tile kernel on the CPU, so that its arithmetic, addresses and barriers are tested where no GPU is. The threads
+ * of all CTAs are fibers of one host thread, which change only where the kernel waits: what a missing barrier would let
+ * through shows when the fibers run in the other order (emulate_backwards). CTAs of a cooperative launch run together. */
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
-#include "kernels/cuda/large.cu"
+#include "kernels/cuda/programs.cu"
+#include "kernels/cuda/tiles.cuh"
 
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
 
-#define MOST_THREADS 256
+#define MOST_CTAS 4
+#define MOST_THREADS 256 /* of a CTA */
+#define MOST_FIBERS (MOST_CTAS * MOST_THREADS)
 #define STACK_BYTES ((size_t)96 * 1024)
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
@@ -40,34 +43,48 @@ struct barrier {
     unsigned arrived, turn;
 };
 
-static place_to_go_on host, fiber[MOST_THREADS];
-static unsigned threads, alive, current;
-static bool ended[MOST_THREADS];
-static barrier all, warp[MOST_THREADS / 32];
-static unsigned warp_alive[MOST_THREADS / 32];
-static uint64_t shared_word[2][MOST_THREADS]; /* of collective functions, by turns */
-static unsigned collective[MOST_THREADS];
+static place_to_go_on host, fiber[MOST_FIBERS];
+static unsigned threads, ctas, alive, current; /* threads of a CTA, CTAs that run together; `alive` of all */
+static bool ended[MOST_FIBERS];
+static barrier all[MOST_CTAS], warp[MOST_FIBERS / 32];
+static unsigned cta_alive[MOST_CTAS], warp_alive[MOST_FIBERS / 32];
+static uint64_t shared_word[2][MOST_FIBERS]; /* of collective functions, by turns */
+static unsigned collective[MOST_FIBERS];
 static const void *kernel_now;
-static void **arguments_now;
-static unsigned waited; /* changes without anyone getting on */
+static mot_tiles_job *argument_now;
+static unsigned first_cta; /* of those that run */
+static unsigned waited;    /* changes without anyone getting on */
+static uint4 *memory[MOST_CTAS];
+uint4 *tile_memory;
 
 static void go_on(unsigned self)
 {
     current = self;
-    threadIdx.x = self;
+    threadIdx.x = self % threads;
+    blockIdx.x = first_cta + self / threads;
+    tile_memory = memory[self / threads];
 }
 
 static void yield()
 {
-    const unsigned self = current, step = emulate_backwards ? threads - 1 : 1;
+    const unsigned self = current, fibers = threads * ctas, step = emulate_backwards ? fibers - 1 : 1;
     unsigned other = self;
+    if (++waited > 64 * MOST_FIBERS) {
+        fprintf(stderr, "emulate: threads wait for each other\n");
+        abort();
+    }
     do
-        other = (other + step) % threads;
+        other = (other + step) % fibers;
     while (ended[other] && other != self);
     if (other == self)
         return;
     change(fiber[self], fiber[other]);
     go_on(self);
+}
+
+void emulate_others()
+{
+    yield();
 }
 
 static void wait_at(barrier &b, unsigned expected)
@@ -79,19 +96,14 @@ static void wait_at(barrier &b, unsigned expected)
         waited = 0;
         return;
     }
-    while (b.turn == turn) {
-        if (++waited > 4 * MOST_THREADS) {
-            fprintf(stderr, "emulate: threads wait at different barriers\n");
-            abort();
-        }
+    while (b.turn == turn)
         yield();
-    }
     waited = 0;
 }
 
 void __syncthreads()
 {
-    wait_at(all, alive);
+    wait_at(all[current / threads], cta_alive[current / threads]);
 }
 
 void __syncwarp()
@@ -125,21 +137,22 @@ uint64_t emulate_shuffle(uint64_t value, int from_lane)
     return exchange(value)[from_lane & 31];
 }
 
-/* One thread of one CTA after the other. */
+/* One thread after the other. */
 static void fiber_main()
 {
     const unsigned self = current;
     change(fiber[self], host);
     for (;;) {
-        typedef void kernel(mot_large_job, int); /* those of one argument ignore the second */
         go_on(self);
-        ((kernel *)kernel_now)(*(mot_large_job *)arguments_now[0], *(int *)arguments_now[1]);
+        ((void (*)(mot_tiles_job))kernel_now)(*argument_now);
+        const unsigned cta = self / threads;
         ended[self] = true;
         alive--;
+        cta_alive[cta]--;
         warp_alive[self / 32]--;
         waited = 0;
-        if (alive > 0 && all.arrived == alive) /* the others wait for nobody any more */
-            all.arrived = 0, all.turn++;
+        if (cta_alive[cta] > 0 && all[cta].arrived == cta_alive[cta]) /* the others wait for nobody any more */
+            all[cta].arrived = 0, all[cta].turn++;
         if (alive > 0)
             yield();
         else
@@ -149,10 +162,10 @@ static void fiber_main()
 
 static void make_fibers()
 {
-    char *const stacks = (char *)malloc(MOST_THREADS * STACK_BYTES); /* for as long as the program runs */
+    char *const stacks = (char *)malloc(MOST_FIBERS * STACK_BYTES); /* for as long as the program runs */
     if (!stacks)
         abort();
-    for (current = 0; current < MOST_THREADS; current++) {
+    for (current = 0; current < MOST_FIBERS; current++) {
         ucontext_t &c = fiber[current].context;
         getcontext(&c);
         c.uc_stack.ss_sp = stacks + current * STACK_BYTES;
@@ -164,36 +177,71 @@ static void make_fibers()
     }
 }
 
-static void run_cta()
+/* Runs `n` CTAs from `first` on together. */
+static void run_ctas(unsigned first, unsigned n)
 {
-    threads = alive = blockDim.x;
-    all = barrier{ 0, 0 };
-    for (unsigned t = 0; t < threads; t++) {
+    first_cta = first;
+    ctas = n;
+    threads = blockDim.x;
+    alive = n * threads;
+    waited = 0;
+    for (unsigned c = 0; c < n; c++) {
+        cta_alive[c] = threads;
+        all[c] = barrier{ 0, 0 };
+    }
+    for (unsigned t = 0; t < alive; t++) {
         ended[t] = false;
         collective[t] = 0;
         warp[t / 32] = barrier{ 0, 0 };
         warp_alive[t / 32] = 32;
     }
-    change(host, fiber[emulate_backwards ? threads - 1 : 0]);
+    change(host, fiber[emulate_backwards ? alive - 1 : 0]);
 }
 
-cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t, cudaStream_t)
+cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int bytes)
+{
+    for (int c = 0; c < MOST_CTAS; c++)
+        if (!memory[c]) {
+            memory[c] = (uint4 *)aligned_alloc(256, ((size_t)bytes + 255) & ~(size_t)255);
+            memset((void *)memory[c], 0xAB, (size_t)bytes);
+        }
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments)
 {
     static bool made;
     if (!made)
         make_fibers();
     made = true;
-    if (block.x != MOST_THREADS)
-        abort();
     kernel_now = kernel;
-    arguments_now = arguments;
-    gridDim = grid;
-    blockDim = block;
-    const unsigned ctas = grid.x * grid.y;
-    for (unsigned i = 0; i < ctas; i++) {
-        const unsigned cta = emulate_backwards ? ctas - 1 - i : i;
-        blockIdx = dim3(cta % grid.x, cta / grid.x, 0);
-        run_cta();
-    }
+    argument_now = (mot_tiles_job *)arguments[0];
+    gridDim = dim3(config->gridDim.x);
+    blockDim = dim3(config->blockDim.x);
+    const unsigned n = gridDim.x;
+    const bool together = config->numAttrs > 0 && config->attrs[0].id == cudaLaunchAttributeCooperative;
+    if (blockDim.x > MOST_THREADS || (together && n > MOST_CTAS))
+        abort();
+    for (unsigned i = 0; i < n && !together; i++)
+        run_ctas(emulate_backwards ? n - 1 - i : i, 1);
+    if (together)
+        run_ctas(0, n);
     return cudaSuccess;
 }
+
+extern "C" cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t)
+{
+    memcpy(to, from, bytes);
+    return cudaSuccess;
+}
+
+#define KERNEL(name, FORMAT) \
+    const void *mot_tile_kernel_##name(void) \
+    { \
+        return (const void *)tile_kernel<FORMAT>; \
+    }
+KERNEL(grey, MOT_FORMAT_GREY)
+KERNEL(rgb, MOT_FORMAT_RGB)
+KERNEL(planes, MOT_FORMAT_PLANES)
+KERNEL(rgba, MOT_FORMAT_RGBA)
+KERNEL(strided, MOT_FORMAT_STRIDED)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The path for large images (kernels/cuda/large.cu) against the CPU backend, with its kernels run by tests/emulate:
- * every op, and sequences of random ops, on every layout. One differing byte fails, canaries and scratch memory
- * included.
+/* The GPU's tile kernel (kernels/cuda/tiles.cuh) against the CPU backend, with its threads run by tests/emulate: every
+ * op, and sequences of random ops, on every layout. One differing byte fails, canaries and scratch memory included.
  *
- *     check_large [--op NAME] [--turns N] [--first TURN] */
+ *     check_tiles [--op NAME] [--turns N] [--first TURN] */
 #include "augmentations/table.h"
-#include "dispatch/cuda_large.h"
-#include "kernels/cuda/large.h"
+#include "dispatch/cuda_tiles.h"
 #include "tests/inputs.h"
 
 #include <stdio.h>
@@ -16,6 +14,7 @@
 #define MOST_STEPS 14
 
 extern int emulate_backwards;
+static int ctas = 3; /* that the device holds */
 
 static motley_context *cpu;
 static long cases, failures;
@@ -23,7 +22,7 @@ static long cases, failures;
 static void need(int ok, const char *what)
 {
     if (!ok) {
-        fprintf(stderr, "check_large: %s\n", what);
+        fprintf(stderr, "check_tiles: %s\n", what);
         exit(2);
     }
 }
@@ -34,7 +33,8 @@ static int format_of(const motley_batch *batch)
     int format = -1;
     for (size_t i = 0; i < batch->count; i++) {
         const mot_view v = mot_batch_view(batch, i);
-        const int own = v.channels == 1 && v.pixel == 1                     ? MOT_FORMAT_GREY
+        const int own = v.row < 0                                           ? MOT_FORMAT_STRIDED
+                        : v.channels == 1 && v.pixel == 1                   ? MOT_FORMAT_GREY
                         : v.channels == 3 && v.pixel == 3 && v.channel == 1 ? MOT_FORMAT_RGB
                         : v.channels == 3 && v.pixel == 1                   ? MOT_FORMAT_PLANES
                         : v.channels == 4 && v.pixel == 4 && v.channel == 1 ? MOT_FORMAT_RGBA
@@ -59,17 +59,18 @@ static mot_cuda_batch device_batch(const motley_batch *batch)
                              .images = batch->images };
 }
 
-/* What dispatch/cuda.c does with a batch of large images, after the draw kernel. */
-static void run_large(const motley_batch *src, const motley_batch *dst, const motley_output *output,
+/* What dispatch/cuda.c does with a batch that goes by tiles, after the draw kernel; on a device with room for `ctas`.
+ */
+static void run_tiles(const motley_batch *src, const motley_batch *dst, const motley_output *output,
                       const mot_step *steps, int32_t *step_count, int max_steps)
 {
     motley_batch slots;
     const motley_batch *work = dst;
+    const mot_cuda_format format = (mot_cuda_format)format_of(src);
     if (!dst) {
-        slots = mot_output_slots(&output->batch);
+        slots = mot_tiles_work(src, &output->batch, format);
         work = &slots;
     }
-    const mot_cuda_format format = (mot_cuda_format)format_of(src);
     const mot_job job = { .count = src->count,
                           .channels = src->channels,
                           .src = src,
@@ -77,25 +78,29 @@ static void run_large(const motley_batch *src, const motley_batch *dst, const mo
                           .output = output,
                           .steps = steps,
                           .max_steps = (size_t)max_steps };
-    mot_cuda_job image = { .count = (int32_t)src->count,
-                           .channels = src->channels,
-                           .max_steps = max_steps,
-                           .steps = steps,
-                           .src = device_batch(src),
-                           .work = device_batch(work),
-                           .output = device_batch(output ? &output->batch : work),
-                           .plain = !output,
-                           .work_strided = format_of(work) != (int)format };
+    mot_tiles_job tiles = { .src = device_batch(src),
+                            .work = device_batch(work),
+                            .output = device_batch(output ? &output->batch : work),
+                            .channels = src->channels,
+                            .max_steps = max_steps,
+                            .has_output = output != NULL,
+                            .work_strided = format_of(work) != (int)format,
+                            .work_in_output = !dst,
+                            .steps = steps,
+                            .step_count = step_count };
     if (output) {
-        image.output_dtype = output->batch.dtype;
-        memcpy(image.mean, output->mean, sizeof image.mean);
-        memcpy(image.std, output->std, sizeof image.std);
+        tiles.output_dtype = output->batch.dtype;
+        memcpy(tiles.mean, output->mean, sizeof tiles.mean);
+        memcpy(tiles.std, output->std, sizeof tiles.std);
     }
-    const size_t bytes = mot_cuda_large_bytes(&job, format), guard = 256;
+    const mot_tiles_plan plan = mot_tiles_plan_of(&job, format, ctas);
+    const size_t bytes = (size_t)plan.bytes, guard = 256;
     uint8_t *memory = aligned_alloc(256, bytes + guard);
     need(memory != NULL, "no memory");
     memset(memory, 0xCD, bytes + guard);
-    need(mot_cuda_large_queue(&job, &image, step_count, format, 2, memory, NULL) == cudaSuccess, "launching");
+    need(mot_tiles_prepare(format) == cudaSuccess &&
+             mot_tiles_queue(&job, &tiles, &plan, format, 0, memory, NULL) == cudaSuccess,
+         "launching");
     for (size_t i = 0; i < guard; i++)
         if (memory[bytes + i] != 0xCD) {
             fprintf(stderr, "wrote past the end of the workspace of %zu bytes\n", bytes);
@@ -200,8 +205,21 @@ static const struct {
 };
 #define PAIRS (sizeof pairs / sizeof pairs[0])
 
-static const input_size sizes[] = { { 1, 1 },   { 1, 5 },   { 2, 3 },   { 3, 3 },   { 131, 2 },
-                                    { 33, 35 }, { 257, 3 }, { 65, 66 }, { 16, 16 }, { 128, 7 } };
+static const input_size sizes[] = { { 1, 1 },
+                                    { 1, 5 },
+                                    { 2, 3 },
+                                    { 3, 3 },
+                                    { 131, 2 },
+                                    { 33, 35 },
+                                    { 257, 3 },
+                                    { 65, 66 },
+                                    { 16, 16 },
+                                    { 128, 7 },
+                                    /* of several tiles: bands of rows, blocks, and a column */
+                                    { 301, 70 },
+                                    { 530, 41 },
+                                    { 1, 1100 },
+                                    { 64, 131 } };
 #define SIZES (sizeof sizes / sizeof sizes[0])
 
 /* A batch in which image i has steps[i]: in place, or from src to dst when the layouts differ. The CPU does one step
@@ -226,7 +244,7 @@ static void check_batch(const images *src, const images *dst, int channels, cons
         }
     }
     motley_batch in = batch_of(dst ? from : got, channels), to = batch_of(got, channels);
-    run_large(&in, &to, NULL, steps, counts, max_steps);
+    run_tiles(&in, &to, NULL, steps, counts, max_steps);
     same(got, wanted, what, steps, max_steps);
     if (dst)
         same(from, src, "src", NULL, 0);
@@ -264,6 +282,7 @@ static void check_op(int op)
                 snprintf(what, sizeof what, "%s, %d channels, %s to %s", info->name, channels,
                          input_layout_names[pairs[pair].src], input_layout_names[pairs[pair].dst]);
                 emulate_backwards = (int)((pair + (size_t)how) & 1);
+                ctas = 1 + (int)((pair + (size_t)channels) % 4);
                 check_batch(src, in_place ? NULL : dst, channels, steps, counts, 1, values, what);
                 drop(src);
                 drop(dst);
@@ -293,7 +312,7 @@ static void check_long_lines(void)
 /* More images than are worked on at a time. */
 static void check_many(void)
 {
-    enum { N = 2 * MOT_LARGE_IMAGES + 3, BYTES = 5 * 4 * 3 };
+    enum { N = MOT_TILES_IMAGES + 3, BYTES = 5 * 4 * 3 };
     uint8_t *const pixels = malloc(N * BYTES), *const wanted = malloc(N * BYTES);
     mot_step *const steps = calloc(N, sizeof *steps);
     int32_t *const counts = calloc(N, sizeof *counts);
@@ -314,7 +333,7 @@ static void check_many(void)
     if (motley_op_apply(cpu, op, values, 1, &batch, &batch, &params, &error))
         need(0, error.message);
     batch.data = pixels;
-    run_large(&batch, &batch, NULL, steps, counts, 1);
+    run_tiles(&batch, &batch, NULL, steps, counts, 1);
     cases += N;
     if (memcmp(pixels, wanted, N * BYTES) != 0) {
         fprintf(stderr, "%d images differ\n", N);
@@ -366,6 +385,7 @@ static void check_sequences(uint64_t turn)
     snprintf(what, sizeof what, "turn %d, %d channels, %s to %s", (int)turn, channels,
              input_layout_names[pairs[pair].src], input_layout_names[pairs[pair].dst]);
     emulate_backwards = (int)(turn & 1);
+    ctas = 1 + (int)(turn / 2 % 4);
     check_batch(src, in_place ? NULL : dst, channels, steps, counts, max_steps, values, what);
     drop(src);
     drop(dst);
@@ -437,7 +457,8 @@ static void check_output(motley_dtype dtype, uint64_t turn)
     motley_batch dst = in;
     dst.data = work2;
     emulate_backwards = (int)(turn & 1);
-    run_large(&in, with_dst ? &dst : NULL, &params.output, steps, counts, STEPS);
+    ctas = 1 + (int)(turn / 2 % 4);
+    run_tiles(&in, with_dst ? &dst : NULL, &params.output, steps, counts, STEPS);
     cases += N;
     for (size_t i = 0; i < N * samples * bytes_of[dtype]; i++)
         if (got[i] != wanted[i]) {
@@ -460,7 +481,7 @@ int main(int argc, char **argv)
     const char *only = NULL;
     uint64_t turns = 90, first = 0;
     for (int i = 1; i < argc; i += 2) {
-        need(i + 1 < argc, "usage: check_large [--op NAME] [--turns N] [--first TURN]");
+        need(i + 1 < argc, "usage: check_tiles [--op NAME] [--turns N] [--first TURN]");
         if (strcmp(argv[i], "--op") == 0)
             only = argv[i + 1];
         else if (strcmp(argv[i], "--turns") == 0)
@@ -468,7 +489,7 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--first") == 0)
             first = strtoull(argv[i + 1], NULL, 10);
         else
-            need(0, "usage: check_large [--op NAME] [--turns N] [--first TURN]");
+            need(0, "usage: check_tiles [--op NAME] [--turns N] [--first TURN]");
     }
     motley_error error;
     const motley_context_params params = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chooses a batch's route on the GPU: the resident image where the batch is uniform and dense, tiles for all else. */
+#include "dispatch/route.h"
+#include "kernels/cuda/program.h"
+#include "kernels/cuda/tuning.h"
+
+int mot_is_dense(const mot_view *v, mot_cuda_format format)
+{
+    const int64_t pixel = format == MOT_FORMAT_RGB ? 3 : 1;
+    return (format == MOT_FORMAT_GREY || format == MOT_FORMAT_RGB || format == MOT_FORMAT_PLANES) &&
+           v->row == v->width * pixel && v->width % 4 == 0 && v->width >= 8 &&
+           (int64_t)v->width * v->height % 16 == 0 && (uintptr_t)v->data % 16 == 0 &&
+           (format != MOT_FORMAT_PLANES || v->channel % 16 == 0);
+}
+
+/* Shared memory of an image, with what a tap may read past the end. */
+static int64_t image_bytes(const mot_route_facts *f)
+{
+    const int64_t across = ((int64_t)f->width + 15) & ~15;
+    return (across * f->height * f->channels + 4 * (across + f->height) + 16 + 31) & ~(int64_t)15;
+}
+
+/* Shared memory of a CTA's rows and a row on both sides. */
+static int64_t slab_bytes(const mot_route_facts *f, int size)
+{
+    return ((int64_t)(f->height + size - 1) / size + 2) * f->width * f->channels;
+}
+
+/* Threads of a CTA that has an image to itself: as few as do it in as many turns as the most would. */
+static int threads_for(int64_t pixels)
+{
+    const int64_t strips = (pixels + 255) / 256; /* what a warp takes at a time */
+    const int64_t most = pixels <= 1024 ? 4 : pixels <= 4096 ? 8 : pixels <= 16384 ? 16 : MOT_MOST_THREADS / 32;
+    const int64_t turns = (strips + most - 1) / most;
+    const int64_t warps = (strips + turns - 1) / turns;
+    return 32 * warps > MOT_LEAST_THREADS ? 32 * (int)warps : MOT_LEAST_THREADS;
+}
+
+/* A warp's share, or a histogram's copies: 16 where they take nothing from another CTA or from the image, else 4. */
+static int stage_bytes(const mot_chip *chip, int threads, int64_t image)
+{
+    const int one = MOT_HISTOGRAM_BYTES, warps = threads / 32 * MOT_STAGE_BYTES, least = warps > one ? warps : one;
+    const int64_t four = image + MOT_STATIC_BYTES + 4 * one, sixteen = image + MOT_STATIC_BYTES + 16 * one;
+    if (threads <= MOT_MOST_THREADS / 2 || image == 0)
+        return least;
+    const int room = sixteen <= chip->shared_bytes && chip->shared_per_sm / sixteen == chip->shared_per_sm / four;
+    return (room ? 16 : 4) * one;
+}
+
+/* One CTA an image. False: shared memory does not hold it, or multiprocessors would be idle. */
+static int resident_shape(const mot_chip *chip, const mot_route_facts *f, mot_cuda_shape *shape)
+{
+    const int64_t pixels = (int64_t)f->width * f->height, image = image_bytes(f);
+    if (pixels > 16384 && f->count < (size_t)chip->multiprocessors)
+        return 0;
+    shape->clusters = 1;
+    shape->threads = threads_for(pixels);
+    shape->stage_bytes = stage_bytes(chip, shape->threads, image);
+    const int beside = shape->stage_bytes + (f->output ? f->channels * 1024 : 0);
+    const int64_t most = chip->shared_bytes - beside;
+    const int at_once = MOT_MOST_THREADS / shape->threads; /* as registers allow */
+    int64_t box = image; /* or twice the image, so that it stays there between passes, when that costs no CTA */
+    if (2 * image <= most && at_once * (2 * image + beside + MOT_STATIC_BYTES) <= chip->shared_per_sm)
+        box = 2 * image;
+    if (box > most)
+        return 0;
+    shape->box_bytes = (int)(box & ~(int64_t)15);
+    shape->shared_bytes = shape->box_bytes + beside;
+    return 1;
+}
+
+/* The smallest cluster that holds an image in slabs, two CTAs on a multiprocessor; or the largest one, with one. */
+static int cluster_shape(const mot_chip *chip, const mot_route_facts *f, mot_cuda_shape *shape)
+{
+    const int64_t pixels = (int64_t)f->width * f->height;
+    shape->threads = MOT_MOST_THREADS / 2;
+    shape->stage_bytes = stage_bytes(chip, shape->threads, 0);
+    const int beside = shape->stage_bytes + (f->output ? f->channels * 1024 : 0);
+    const int64_t half = (chip->shared_per_sm / 2 - MOT_STATIC_BYTES - beside) & ~15;
+    for (shape->clusters = 2; shape->clusters <= chip->clusters; shape->clusters *= 2) {
+        const int rows = (f->height + shape->clusters - 1) / shape->clusters;
+        const int idle =
+            pixels > 16384 && shape->clusters < 8 && f->count * (size_t)shape->clusters < (size_t)chip->multiprocessors;
+        const int64_t slab = slab_bytes(f, shape->clusters), most = (chip->shared_bytes - beside) & ~15;
+        const int64_t box = slab <= half ? half : shape->clusters * 2 > chip->clusters ? most : 0;
+        if (idle || rows * (shape->clusters - 1) >= f->height || slab > box ||
+            (int64_t)(rows + 2) * (f->width / 4) > MOT_SLAB_QUADS)
+            continue;
+        shape->box_bytes = (int)box;
+        shape->shared_bytes = shape->box_bytes + beside;
+        return 1;
+    }
+    return 0;
+}
+
+static mot_route_choice tiles(const char *reason)
+{
+    return (mot_route_choice){ .route = MOT_ROUTE_TILES, .reason = reason };
+}
+
+mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f)
+{
+    mot_route_choice choice = { .shape = { .early = 1 } };
+    if (f->always_tiles)
+        return tiles("asked for");
+    if (chip->clusters < 2)
+        return tiles("the chip has no clusters and no bulk copies");
+    if (!f->one_size)
+        return tiles("images of several sizes");
+    if (!f->dense)
+        return tiles("images with gaps, at odd addresses, of odd widths, or with alpha");
+    if (!f->dense_between)
+        return tiles("a result of another layout, with gaps, or at odd addresses");
+    if (f->blurs)
+        return tiles("a blur");
+    if (f->sums)
+        return tiles("a warp whose positions are sums");
+    if (f->max_steps > MOT_WINDOW)
+        return tiles("more steps than a program has");
+    const int64_t pixels = (int64_t)f->width * f->height;
+    if (f->interpolates && pixels >= MOT_TILES_INTERPOLATE)
+        return tiles("interpolation");
+    if (resident_shape(chip, f, &choice.shape)) {
+        choice.route = MOT_ROUTE_RESIDENT;
+        choice.reason = "one CTA holds an image";
+        return choice;
+    }
+    if (!f->interpolates && f->width % 16 == 0 && cluster_shape(chip, f, &choice.shape)) {
+        choice.route = MOT_ROUTE_CLUSTER;
+        choice.reason = "a cluster of CTAs holds an image";
+        return choice;
+    }
+    return tiles("images that no cluster holds in slabs");
+}

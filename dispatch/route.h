@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of the GPU's three routes a batch takes, and why: a pure function of plain data, tested without a GPU. */
+#ifndef MOT_ROUTE_H
+#define MOT_ROUTE_H
+
+#include "kernels/cuda/job.h"
+
+#include <stddef.h>
+
+typedef enum mot_route {
+    MOT_ROUTE_RESIDENT, /* a CTA holds an image in shared memory: kernels/cuda/whole.cuh */
+    MOT_ROUTE_CLUSTER,  /* a cluster of CTAs holds it: kernels/cuda/slab.cuh */
+    MOT_ROUTE_TILES     /* any image, tile by tile: kernels/cuda/tiles.cuh */
+} mot_route;
+
+/* What the chip offers. */
+typedef struct mot_chip {
+    int clusters;     /* most CTAs that can share an image; 1: it has no clusters */
+    int shared_bytes; /* most dynamic shared memory of a CTA, without the CTA's own variables */
+    int shared_per_sm;
+    int multiprocessors;
+    int draw_bytes; /* of shared memory for the draw kernel */
+} mot_chip;
+
+typedef struct mot_route_facts {
+    size_t count;
+    int32_t width, height, channels; /* of all images, if they have one size */
+    mot_cuda_format format;
+    int one_size;
+    int dense;         /* src lies in pieces that bulk copies take: mot_is_dense */
+    int dense_between; /* so do the pixels between two passes: dst, or the output's memory when there is no dst */
+    int output;
+    size_t max_steps;
+    int blurs, interpolates; /* some step may */
+    int sums;                /* some warp's positions may be sums of doubles: MOT_WARP_SCALE, MOT_WARP_DOUBLE */
+    int always_tiles;
+} mot_route_facts;
+
+typedef struct mot_route_choice {
+    mot_route route;
+    const char *reason;
+    mot_cuda_shape shape; /* not of TILES */
+} mot_route_choice;
+
+mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *facts);
+
+/* Whether an image lies in one piece of whole 16 bytes, with whole quads in every row. */
+int mot_is_dense(const mot_view *v, mot_cuda_format format);
+
+#endif

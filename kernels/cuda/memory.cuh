@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading images in device memory, at any address: a pixel is a word, its first channel in the lowest byte.
+ *
+ * Loads are explicit loads of global memory: a pointer that was kept in shared memory is a generic one, and no generic
+ * load may pass a store to shared memory. They go by aligned words; the one word that may hold bytes past the image's
+ * last one is never read: what lies in it is read byte by byte. */
+#ifndef MOT_MEMORY_CUH
+#define MOT_MEMORY_CUH
+
+#include "kernels/cuda/pixels.cuh"
+
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+DEVICE uint32_t load_word(const void *p)
+{
+    uint32_t v;
+    asm("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(p));
+    return v;
+}
+
+/* 0 where `condition` does not hold; no branch. */
+DEVICE uint32_t load_word_if(const void *p, bool condition)
+{
+    uint32_t v;
+    asm("{\n.reg .pred q;\nsetp.ne.u32 q, %2, 0;\nmov.u32 %0, 0;\n@q ld.global.u32 %0, [%1];\n}"
+        : "=r"(v)
+        : "l"(p), "r"((uint32_t)condition));
+    return v;
+}
+
+DEVICE uint32_t load_byte(const void *p)
+{
+    uint32_t v;
+    asm("ld.global.u8 %0, [%1];" : "=r"(v) : "l"(p));
+    return v;
+}
+
+DEVICE uint4 load_four_words(const void *p)
+{
+    uint4 v;
+    asm("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+    return v;
+}
+
+DEVICE void store_four_words(void *p, uint4 v)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
+DEVICE void store_word(void *p, uint32_t v)
+{
+    asm volatile("st.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+
+DEVICE void store_byte(void *p, uint32_t v)
+{
+    asm volatile("st.global.u8 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+#else
+DEVICE uint32_t load_word(const void *p)
+{
+    return *(const uint32_t *)p;
+}
+
+DEVICE uint32_t load_word_if(const void *p, bool condition)
+{
+    return condition ? *(const uint32_t *)p : 0;
+}
+
+DEVICE uint32_t load_byte(const void *p)
+{
+    return *(const uint8_t *)p;
+}
+
+DEVICE uint4 load_four_words(const void *p)
+{
+    return *(const uint4 *)p;
+}
+
+DEVICE void store_four_words(void *p, uint4 v)
+{
+    *(uint4 *)p = v;
+}
+
+DEVICE void store_word(void *p, uint32_t v)
+{
+    *(uint32_t *)p = v;
+}
+
+DEVICE void store_byte(void *p, uint32_t v)
+{
+    *(uint8_t *)p = (uint8_t)v;
+}
+#endif
+
+/* Bytes of a pixel in a row of its format; 0 where every byte is read by itself. */
+DEVICE constexpr int bytes_of(int format)
+{
+    return format == MOT_FORMAT_RGB ? 3 : format == MOT_FORMAT_RGBA ? 4 : format == MOT_FORMAT_STRIDED ? 0 : 1;
+}
+
+/* Whether pixels are read by words that they share with others. */
+DEVICE constexpr bool is_packed(int format)
+{
+    return format == MOT_FORMAT_RGB || format == MOT_FORMAT_RGBA;
+}
+
+/* An image that is read, in registers. All formats but STRIDED are read at 32-bit offsets that are not negative. */
+template <int FORMAT> struct image_reader {
+    const uint8_t *data; /* RGB and RGBA: the word that the first byte lies in */
+    uint32_t skip;       /* bytes from there to the first pixel */
+    uint32_t whole;      /* bytes from there that lie in words which are the image's alone */
+    int64_t row;
+    int64_t pixel, channel; /* STRIDED; channel: PLANES as well */
+    int width, height, channels;
+};
+
+template <int FORMAT> DEVICE image_reader<FORMAT> reader_of(const mot_view &v)
+{
+    image_reader<FORMAT> r;
+    r.skip = is_packed(FORMAT) ? (uint32_t)(uintptr_t)v.data & 3 : 0;
+    r.data = v.data - r.skip;
+    r.row = v.row, r.pixel = v.pixel, r.channel = v.channel;
+    r.width = v.width, r.height = v.height;
+    r.channels = channels_of(FORMAT, v);
+    r.whole = (r.skip + (uint32_t)(v.height - 1) * (uint32_t)v.row + bytes_of(FORMAT) * v.width) & ~3u;
+    return r;
+}
+
+/* Bytes from `data` to a pixel. */
+template <int FORMAT> DEVICE uint32_t offset_in(const image_reader<FORMAT> &r, uint32_t x, uint32_t y)
+{
+    return y * (uint32_t)r.row + (x * bytes_of(FORMAT) + r.skip);
+}
+
+/* A pixel, byte by byte. */
+template <int FORMAT> DEVICE uint32_t read_bytes(const image_reader<FORMAT> &r, int x, int y)
+{
+    const uint8_t *const p =
+        FORMAT == MOT_FORMAT_STRIDED ? r.data + y * r.row + x * r.pixel : r.data + offset_in<FORMAT>(r, x, y);
+    const int64_t channel = is_packed(FORMAT) || FORMAT == MOT_FORMAT_GREY ? 1 : r.channel;
+    uint32_t word = 0;
+#pragma unroll
+    for (int c = 0; c < 4; c++)
+        if (c < r.channels)
+            word |= load_byte(p + c * channel) << (8 * c);
+    return word;
+}
+
+/* Whether some word of the image holds other bytes as well; those in it are to be read one by one. */
+template <int FORMAT> DEVICE bool has_tail(const image_reader<FORMAT> &r)
+{
+    return is_packed(FORMAT) &&
+           r.whole != r.skip + (uint32_t)(r.height - 1) * (uint32_t)r.row + bytes_of(FORMAT) * r.width;
+}
+
+/* The pixel at an offset, byte by byte. Not for STRIDED. */
+template <int FORMAT> DEVICE uint32_t read_bytes_at(const image_reader<FORMAT> &r, uint32_t at)
+{
+    const uint8_t *const p = r.data + at;
+    uint32_t word = 0;
+#pragma unroll
+    for (int c = 0; c < (FORMAT == MOT_FORMAT_GREY ? 1 : FORMAT == MOT_FORMAT_RGBA ? 4 : 3); c++)
+        word |= load_byte(FORMAT == MOT_FORMAT_PLANES ? p + c * r.channel : p + c) << (8 * c);
+    return word;
+}
+
+/* COUNT pixels at any offsets, all loads under way together. TAIL: has_tail(). Not for STRIDED. */
+template <int FORMAT, int COUNT, bool TAIL>
+DEVICE void read_pixels(const image_reader<FORMAT> &r, const uint32_t *at, uint32_t *px)
+{
+    if (!is_packed(FORMAT)) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            px[i] = read_bytes_at<FORMAT>(r, at[i]);
+        return;
+    }
+    bool unread = false;
+    const uint32_t last = r.whole - 4; /* offset of the last whole word; an image without one has a tail */
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        const uint32_t first = at[i] & ~3u;
+        if (TAIL) {
+            const bool inside = at[i] + bytes_of(FORMAT) <= r.whole;
+            unread |= !inside;
+            px[i] = __funnelshift_r(load_word_if(r.data + first, inside),
+                                    load_word_if(r.data + min(first + 4, last), inside), at[i] * 8);
+        } else {
+            px[i] = __funnelshift_r(load_word(r.data + first), load_word(r.data + min(first + 4, last)), at[i] * 8);
+        }
+    }
+    if (TAIL && unread)
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            if (at[i] + bytes_of(FORMAT) > r.whole)
+                px[i] = read_bytes_at<FORMAT>(r, at[i]);
+}
+
+/* The words that four pixels from (x, y) on lie in: of RGB and RGBA one after the other, else one for each channel. In
+ * the image's last row and past its right edge they may be anything. False: one of the words in memory is not the
+ * image's alone, and nothing was read. Not for STRIDED. */
+template <int FORMAT> DEVICE bool read_four_words(const image_reader<FORMAT> &r, int x, int y, uint32_t w[4])
+{
+    const uint32_t at = offset_in<FORMAT>(r, x, y);
+    if (is_packed(FORMAT)) {
+        const int size = bytes_of(FORMAT);
+        const bool inside = at + 4 * size <= r.whole;
+        const uint8_t *const word = r.data + (inside ? at & ~3u : 0);
+        uint32_t v[5];
+#pragma unroll
+        for (int i = 0; i < size; i++)
+            v[i] = load_word_if(word + 4 * i, inside);
+        v[size] = load_word_if(word + 4 * size, inside && (at & 3));
+#pragma unroll
+        for (int i = 0; i < size; i++)
+            w[i] = __funnelshift_r(v[i], v[i + 1], at * 8);
+        return inside;
+    }
+    const bool inside = y < r.height - 1 || x + 7 <= r.width;
+#pragma unroll
+    for (int c = 0; c < (FORMAT == MOT_FORMAT_PLANES ? 3 : 1); c++) {
+        const uint8_t *const p = r.data + c * r.channel + at;
+        const uint32_t skip = (uint32_t)(uintptr_t)p & 3;
+        w[c] = __funnelshift_r(load_word_if(p - skip, inside), load_word_if(p - skip + 4, inside && skip), skip * 8);
+    }
+    return inside;
+}
+
+template <int FORMAT> DEVICE void unpack_words(const uint32_t w[4], uint32_t px[4])
+{
+    if (FORMAT == MOT_FORMAT_RGB)
+        unpack_rgb(w[0], w[1], w[2], px);
+    else if (FORMAT == MOT_FORMAT_PLANES)
+        unpack_planes(w[0], w[1], w[2], px);
+    else if (FORMAT == MOT_FORMAT_GREY)
+        unpack_grey(w[0], px);
+    else
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            px[i] = w[i];
+}
+
+/* The same, as pixels; of any format, `n` of them. */
+template <int FORMAT> DEVICE bool read_four(const image_reader<FORMAT> &r, int x, int y, int n, uint32_t px[4])
+{
+    if constexpr (FORMAT == MOT_FORMAT_STRIDED) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            px[i] = i < n ? read_bytes<FORMAT>(r, x + i, y) : 0;
+        return true;
+    } else {
+        uint32_t w[4];
+        const bool inside = read_four_words<FORMAT>(r, x, y, w);
+        unpack_words<FORMAT>(w, px);
+        return inside;
+    }
+}
+
+/* Whether every group of four pixels whose number is a multiple of four begins a word of its own. */
+template <int FORMAT> DEVICE bool has_even_rows(const image_reader<FORMAT> &r)
+{
+    const uint32_t row = (uint32_t)r.row;
+    if (FORMAT == MOT_FORMAT_STRIDED || (r.width & 3) || (row & 3))
+        return false;
+    if (is_packed(FORMAT))
+        return r.skip == 0;
+    return (((uintptr_t)r.data | (FORMAT == MOT_FORMAT_PLANES ? (uintptr_t)r.channel : 0)) & 3) == 0;
+}
+
+/* The words of such a group. */
+template <int FORMAT> DEVICE void read_even_words(const image_reader<FORMAT> &r, int x, int y, uint32_t w[4])
+{
+    const uint8_t *const p = r.data + offset_in<FORMAT>(r, x, y);
+    if (is_packed(FORMAT)) {
+#pragma unroll
+        for (int i = 0; i < bytes_of(FORMAT); i++)
+            w[i] = load_word(p + 4 * i);
+    } else {
+#pragma unroll
+        for (int c = 0; c < (FORMAT == MOT_FORMAT_PLANES ? 3 : 1); c++)
+            w[c] = load_word(p + c * r.channel);
+    }
+}
+
+/* Pixels, whatever they lie in. */
+template <int FORMAT> DEVICE void read_four_slowly(const image_reader<FORMAT> &r, int x, int y, int n, uint32_t px[4])
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        px[i] = i < n ? read_bytes<FORMAT>(r, x + i, y) : 0;
+}
+
+/* q / d for small q, by the number that inverse_of() makes of d. */
+DEVICE uint32_t inverse_of(uint32_t d)
+{
+    return d == 1 ? 0 : 0xFFFFFFFFu / d + 1;
+}
+
+DEVICE int divided(int q, uint32_t inverse)
+{
+    return inverse ? (int)__umulhi((uint32_t)q, inverse) : q;
+}
+
+#endif

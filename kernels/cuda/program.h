@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs of the tile kernel: what it does to one image, as a short list of instructions. The same text makes them on
+ * the device (kernels/cuda/program.cu) and in tests on the host. Plain C.
+ *
+ * The CTAs that share an image each own some of its tiles and run the same program. Instructions between two MEETs are
+ * a phase: first those that are done once (TABLE, CURRENT), then the others for each tile. Where a CTA has one tile,
+ * the tile stays in shared memory from phase to phase; where it has several (`held` == 0), a phase reads its tiles from
+ * one place in memory and writes them to another. */
+#ifndef MOT_PROGRAM_H
+#define MOT_PROGRAM_H
+
+#include "augmentations/ops.h"
+#include "augmentations/step.h"
+#include "kernels/erase.h"
+#include "kernels/point.h"
+#include "kernels/warp.h"
+
+/* Steps of a program; an image with more has several programs, one after the other. */
+#define MOT_WINDOW 4
+#define MOT_PROGRAM_OPS 80 /* enough for MOT_WINDOW steps of which one is a blur */
+#define MOT_NONE 255
+
+/* Where an image's pixels lie between phases. */
+typedef enum mot_place { MOT_PLACE_SRC, MOT_PLACE_WORK, MOT_PLACE_SCRATCH, MOT_PLACE_RESULT } mot_place;
+
+typedef enum mot_opcode {
+    MOT_DO_END,
+    /* the tile's pixels, from memory; `halo`: with a row and a column of neighbours on each side */
+    MOT_DO_FETCH,       /* a: halo */
+    MOT_DO_GATHER,      /* a: halo, b: the warp, c: the one after it or MOT_NONE, d: mark what is filled */
+    MOT_DO_INTERPOLATE, /* a: halo, b: the warp */
+    MOT_DO_POSITIONS,   /* a: halo, b: a warp whose positions are sums, d: mark what is filled */
+    MOT_DO_BLUR,        /* b: the step; a: 0 along rows, 1 along columns: one box pass */
+    /* the tile, in place */
+    MOT_DO_CHAIN,   /* a, b: items from a to before b, d: not to what later warps filled */
+    MOT_DO_STENCIL, /* b: the step; the tile has a halo, and has none after it */
+    /* statistics of the image for step b; c: the table to apply first or MOT_NONE */
+    MOT_DO_COUNT_TILE,   /* of the tile */
+    MOT_DO_COUNT_MEMORY, /* of the tile's pixels in memory */
+    MOT_DO_TABLE, /* a: the table that they lead to, b: the step, c: the table before, d: the one after, or MOT_NONE */
+    /* out */
+    MOT_DO_STORE,  /* a: the place */
+    MOT_DO_DIRECT, /* a: the table or MOT_NONE: from memory to the result, without a tile */
+    /* between phases */
+    MOT_DO_MEET,   /* waits for the image's other CTAs */
+    MOT_DO_CURRENT /* a: the place that is read from now on */
+} mot_opcode;
+
+typedef struct mot_program_op {
+    uint8_t code, a, b, c, d, unused;
+} mot_program_op;
+
+typedef enum mot_item_kind { MOT_ITEM_TABLE, MOT_ITEM_COLOR, MOT_ITEM_ERASE } mot_item_kind;
+
+/* What is done to a pixel besides moving it. */
+typedef struct mot_item {
+    uint8_t kind, table, step;
+    uint8_t level; /* the warps before it: what a later one fills stays as it is */
+    mot_rect rect; /* ERASE */
+} mot_item;
+
+typedef struct mot_program {
+    mot_program_op op[MOT_PROGRAM_OPS];
+    mot_item item[MOT_WINDOW];
+    mot_arg arg[MOT_WINDOW]; /* of the steps */
+    double m[MOT_WINDOW][6]; /* of the warps ... */
+    uint32_t fixed[MOT_WINDOW][6];
+    uint32_t fill[MOT_WINDOW];
+    uint8_t id[MOT_WINDOW];         /* the steps' ops */
+    uint8_t path[MOT_WINDOW];       /* the warps' mot_warp_path */
+    uint8_t table[MOT_WINDOW][256]; /* those that do not depend on the image */
+    uint8_t made_of[MOT_WINDOW];    /* steps, as bits: the point ops of each of them */
+    uint16_t first_count;           /* statistics of the image's programs before this one */
+    uint8_t more;                   /* another program follows */
+    uint8_t nothing;                /* the image stays as it is */
+} mot_program;
+
+/* What a program depends on besides its steps. */
+typedef struct mot_program_facts {
+    int width, height, channels;
+    uint8_t held;     /* a CTA has one tile */
+    uint8_t in_place; /* SRC and WORK are the same pixels */
+    uint8_t output;   /* RESULT is of another type or layout than WORK, ... */
+    uint8_t overlaps; /* ... and shares memory with it */
+    uint8_t direct;   /* RESULT is WORK, and has SRC's format */
+    uint8_t marks;    /* a pixel's word has a byte to spare for which warp filled it */
+} mot_program_facts;
+
+/* A program being made, and what is known at that point. */
+typedef struct mot_program_state {
+    mot_program *p;
+    const mot_program_facts *facts;
+    int ops, items, tables, counts;
+    int base, applied;        /* items that are not in the pixels in memory; nor in the tile */
+    int warps, first, second; /* nearest warps that are still to be read through */
+    int erases;
+    int tile; /* NOTHING: there is none */
+    int place;
+    int table_op[MOT_WINDOW]; /* of tables that statistics lead to: their TABLE, else -1 */
+} mot_program_state;
+
+enum { MOT_TILE_NOTHING, MOT_TILE_OWN, MOT_TILE_MOVED };
+
+MOT_FN int mot_emit(mot_program_state *s, int code, int a, int b, int c, int d)
+{
+    mot_program_op *const op = &s->p->op[s->ops];
+    op->code = (uint8_t)code, op->a = (uint8_t)a, op->b = (uint8_t)b, op->c = (uint8_t)c, op->d = (uint8_t)d;
+    return s->ops++;
+}
+
+MOT_FN void mot_add_item(mot_program_state *s, int kind, int table, int step)
+{
+    mot_item *const item = &s->p->item[s->items++];
+    item->kind = (uint8_t)kind;
+    item->table = (uint8_t)table;
+    item->step = (uint8_t)step;
+    item->level = (uint8_t)s->warps;
+}
+
+/* Whether a pending item, from `begin` on, is not for what a pending warp fills. */
+MOT_FN int mot_needs_marks(const mot_program_state *s, int begin)
+{
+    for (int k = begin; k < s->items; k++)
+        if (s->p->item[k].level < s->warps)
+            return 1;
+    return 0;
+}
+
+MOT_FN int mot_shares_work(const mot_program_state *s, int place)
+{
+    return place == MOT_PLACE_WORK || (place == MOT_PLACE_SRC && s->facts->in_place);
+}
+
+/* Brings the tile, if there is none. */
+MOT_FN void mot_ensure_tile(mot_program_state *s, int halo)
+{
+    if (s->tile != MOT_TILE_NOTHING)
+        return;
+    const int marks = mot_needs_marks(s, s->base);
+    if (s->warps == 0)
+        mot_emit(s, MOT_DO_FETCH, halo, 0, 0, 0);
+    else if (s->p->path[s->first] == MOT_WARP_FIXED)
+        mot_emit(s, MOT_DO_GATHER, halo, s->first, s->warps == 2 ? s->second : MOT_NONE, marks);
+    else if (s->p->path[s->first] == MOT_WARP_SCALE || s->p->path[s->first] == MOT_WARP_DOUBLE)
+        mot_emit(s, MOT_DO_POSITIONS, halo, s->first, 0, marks);
+    else
+        mot_emit(s, MOT_DO_INTERPOLATE, halo, s->first, 0, 0);
+    s->tile = s->warps == 0 ? MOT_TILE_OWN : MOT_TILE_MOVED;
+    s->applied = s->base;
+}
+
+/* Applies the pending items to the tile. */
+MOT_FN void mot_settle(mot_program_state *s)
+{
+    if (s->applied < s->items)
+        mot_emit(s, MOT_DO_CHAIN, s->applied, s->items, 0, mot_needs_marks(s, s->applied));
+    s->applied = s->items;
+}
+
+/* The pixels as they are so far are in memory, in `place`; nothing is pending. */
+MOT_FN void mot_committed(mot_program_state *s, int place)
+{
+    s->place = place;
+    s->base = s->applied = s->items;
+    s->warps = s->erases = 0;
+    s->tile = MOT_TILE_NOTHING;
+}
+
+/* Writes the pixels to memory, for the next instruction to read any of them. */
+MOT_FN void mot_commit(mot_program_state *s)
+{
+    mot_ensure_tile(s, 0);
+    mot_settle(s);
+    int place = MOT_PLACE_WORK;
+    if (s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place)) { /* other CTAs may still read there */
+        if (s->facts->held)
+            mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
+        else
+            place = MOT_PLACE_SCRATCH;
+    }
+    mot_emit(s, MOT_DO_STORE, place, 0, 0, 0);
+    mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
+    mot_emit(s, MOT_DO_CURRENT, place, 0, 0, 0);
+    mot_committed(s, place);
+}
+
+MOT_FN int mot_new_table(mot_program_state *s)
+{
+    s->p->made_of[s->tables] = 0;
+    s->table_op[s->tables] = -1;
+    return s->tables++;
+}
+
+/* Lets table `t` do step `step`, a point op, as well. */
+MOT_FN void mot_extend_table(mot_program_state *s, int t, int step)
+{
+    if (s->table_op[t] >= 0) { /* known only when the image was counted: the step goes into a table after it */
+        mot_program_op *const op = &s->p->op[s->table_op[t]];
+        if (op->d == MOT_NONE)
+            op->d = (uint8_t)mot_new_table(s);
+        t = op->d;
+    }
+    s->p->made_of[t] |= (uint8_t)(1 << step);
+}
+
+/* Whether the pending items are no more than a table for what is read. */
+MOT_FN int mot_only_table(const mot_program_state *s)
+{
+    return s->items == s->base ||
+           (s->items == s->base + 1 && s->p->item[s->base].kind == MOT_ITEM_TABLE && s->p->item[s->base].level == 0);
+}
+
+MOT_FN void mot_program_point(mot_program_state *s, int step, const mot_step *what)
+{
+    const int colors = s->facts->channels == 2 ? 1 : s->facts->channels == 4 ? 3 : s->facts->channels;
+    const int nearest = s->warps == 1 && s->p->path[s->first] == MOT_WARP_FIXED;
+    const int last = s->items - 1;
+    if (s->tile == MOT_TILE_NOTHING && nearest && s->facts->marks && mot_only_table(s)) {
+        /* into the table of what the warp reads, and into its fill */
+        if (s->items == s->base) {
+            mot_add_item(s, MOT_ITEM_TABLE, mot_new_table(s), step);
+            s->p->item[s->base].level = 0;
+        }
+        mot_extend_table(s, s->p->item[s->base].table, step);
+        for (int c = 0; c < colors; c++) {
+            const uint32_t old = s->p->fill[s->first] >> (8 * c) & 0xFF;
+            s->p->fill[s->first] ^= (old ^ mot_point_value(what->op, (uint8_t)old, &what->arg)) << (8 * c);
+        }
+        return;
+    }
+    const int follows = s->items > s->applied && s->items > s->base && s->p->item[last].kind == MOT_ITEM_TABLE &&
+                        s->p->item[last].level == s->warps;
+    if (!follows)
+        mot_add_item(s, MOT_ITEM_TABLE, mot_new_table(s), step);
+    mot_extend_table(s, s->p->item[s->items - 1].table, step);
+}
+
+MOT_FN void mot_program_stats(mot_program_state *s, int step)
+{
+    int before = MOT_NONE, code = MOT_DO_COUNT_MEMORY;
+    if (s->tile != MOT_TILE_NOTHING || s->warps > 0 || !mot_only_table(s)) {
+        if (s->facts->held) {
+            mot_ensure_tile(s, 0);
+            mot_settle(s);
+            code = MOT_DO_COUNT_TILE;
+        } else {
+            mot_commit(s);
+        }
+    }
+    if (code == MOT_DO_COUNT_MEMORY && s->items > s->base)
+        before = s->p->item[s->base].table;
+    mot_emit(s, code, 0, step, before, 0);
+    mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
+    const int table = mot_new_table(s);
+    s->table_op[table] = mot_emit(s, MOT_DO_TABLE, table, step, before, MOT_NONE);
+    s->counts++;
+    if (before == MOT_NONE)
+        mot_add_item(s, MOT_ITEM_TABLE, table, step);
+    else
+        s->p->item[s->base].table = (uint8_t)table;
+}
+
+/* What mot_warp_make_plan() makes of a warp, and SCALE as FIXED where that reads nothing else: its positions add 1 or
+ * -1 from the first on, and no sum can round across a whole number. */
+MOT_FN int mot_unit_scale(double step, double first, int length, uint32_t *by, uint32_t *from)
+{
+    const double rest = fabs(first - rint(first));
+    *by = (uint32_t)((int32_t)(step > 0 ? 1 : -1) * 65536);
+    *from = fabs(first) < 16000.0 ? (uint32_t)((int32_t)floor(first) * 65536) : 0;
+    return fabs(step) == 1.0 && fabs(first) < 16000.0 && (rest == 0 || rest >= 1e-6) && length <= 16000;
+}
+
+MOT_FN void mot_program_warp_path(mot_program *p, int step, const mot_warp *warp, int width, int height,
+                                  int interpolation)
+{
+    const double *const m = warp->m;
+    uint32_t *const fixed = p->fixed[step];
+    if (!warp->whole && interpolation != MOTLEY_NEAREST) {
+        p->path[step] = interpolation == MOTLEY_BILINEAR ? MOT_WARP_BILINEAR : MOT_WARP_BICUBIC;
+        return;
+    }
+    p->path[step] = MOT_WARP_FIXED;
+    if (m[1] == 0 && m[3] == 0) {
+        fixed[1] = fixed[3] = 0;
+        const int across = mot_unit_scale(m[0], m[2] + m[0] * 0.5, width, &fixed[0], &fixed[2]);
+        const int down = mot_unit_scale(m[4], m[5] + m[4] * 0.5, height, &fixed[4], &fixed[5]);
+        if (!across || !down)
+            p->path[step] = MOT_WARP_SCALE;
+        return;
+    }
+    if (!mot_warp_corner_fits(m, 0, 0) || !mot_warp_corner_fits(m, width, height) ||
+        !mot_warp_corner_fits(m, 0, height) || !mot_warp_corner_fits(m, width, 0)) {
+        p->path[step] = MOT_WARP_DOUBLE;
+        return;
+    }
+    for (int i = 0; i < 6; i++)
+        fixed[i] = mot_warp_fixed_number(m, i);
+}
+
+MOT_FN void mot_program_warp(mot_program_state *s, int step)
+{
+    const int path = s->p->path[step], alone = path != MOT_WARP_FIXED;
+    const int interpolates = path == MOT_WARP_BILINEAR || path == MOT_WARP_BICUBIC;
+    const int first_alone = s->warps > 0 && s->p->path[s->first] != MOT_WARP_FIXED;
+    const int pending = s->items > s->base;
+    if (s->tile == MOT_TILE_MOVED || s->warps == 2 || s->erases || first_alone || (alone && s->warps > 0) ||
+        (interpolates && pending) || (pending && !s->facts->marks))
+        mot_commit(s);
+    s->tile = MOT_TILE_NOTHING;
+    s->applied = s->base;
+    if (s->warps++ == 0)
+        s->first = step;
+    else
+        s->second = step;
+}
+
+MOT_FN void mot_program_stencil(mot_program_state *s, int step)
+{
+    const int sums =
+        s->warps > 0 && (s->p->path[s->first] == MOT_WARP_SCALE || s->p->path[s->first] == MOT_WARP_DOUBLE);
+    if (s->tile == MOT_TILE_MOVED || sums)
+        mot_commit(s);
+    s->tile = MOT_TILE_NOTHING;
+    s->applied = s->base;
+    mot_ensure_tile(s, 1);
+    mot_settle(s);
+    mot_emit(s, MOT_DO_STENCIL, 0, step, 0, 0);
+    s->tile = MOT_TILE_MOVED;
+    s->warps = 0; /* what they filled is as good as what they read */
+    s->base = s->applied = s->items;
+}
+
+/* Three box passes along rows and three along columns, each from memory to memory. */
+MOT_FN void mot_program_blur(mot_program_state *s, int step)
+{
+    if (s->tile != MOT_TILE_NOTHING || s->warps > 0 || s->items > s->base)
+        mot_commit(s);
+    for (int pass = 0; pass < 6; pass++) {
+        mot_emit(s, MOT_DO_BLUR, pass / 3, step, 0, 0);
+        s->tile = MOT_TILE_MOVED;
+        mot_commit(s);
+    }
+}
+
+/* The rest, to where the result goes. */
+MOT_FN void mot_program_finish(mot_program_state *s)
+{
+    const mot_program_facts *const facts = s->facts;
+    const int nothing = s->tile == MOT_TILE_NOTHING && s->warps == 0 && s->items == s->base;
+    if (!facts->output && nothing && mot_shares_work(s, s->place))
+        return;
+    if (facts->direct && s->tile == MOT_TILE_NOTHING && s->warps == 0 && mot_only_table(s)) {
+        mot_emit(s, MOT_DO_DIRECT, s->items > s->base ? s->p->item[s->base].table : MOT_NONE, 0, 0, 0);
+        return;
+    }
+    mot_ensure_tile(s, 0);
+    mot_settle(s);
+    const int in_the_way = facts->output ? facts->overlaps && s->place == MOT_PLACE_WORK
+                                         : s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place);
+    if (in_the_way && facts->held) {
+        mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
+    } else if (in_the_way) {
+        mot_emit(s, MOT_DO_STORE, MOT_PLACE_SCRATCH, 0, 0, 0);
+        mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
+        mot_emit(s, MOT_DO_CURRENT, MOT_PLACE_SCRATCH, 0, 0, 0);
+        mot_emit(s, MOT_DO_FETCH, 0, 0, 0, 0);
+    }
+    mot_emit(s, MOT_DO_STORE, MOT_PLACE_RESULT, 0, 0, 0);
+}
+
+/* Adds a step that changes something; `step` is its number in the program, whose id, arg, fill and, for a warp, path
+ * and matrix are there. */
+MOT_FN void mot_program_step(mot_program_state *s, int step, const mot_step *what)
+{
+    switch (mot_shape_of(what->op)) {
+    case MOTLEY_SHAPE_POINT:
+        mot_program_point(s, step, what);
+        break;
+    case MOTLEY_SHAPE_COLOR:
+        mot_add_item(s, MOT_ITEM_COLOR, 0, step);
+        break;
+    case MOTLEY_SHAPE_ERASE:
+        mot_add_item(s, MOT_ITEM_ERASE, 0, step);
+        s->p->item[s->items - 1].rect = mot_erase_rect(what->op, s->facts->width, s->facts->height, &what->arg);
+        s->erases = 1;
+        break;
+    case MOTLEY_SHAPE_STATS:
+        mot_program_stats(s, step);
+        break;
+    case MOTLEY_SHAPE_WARP:
+        mot_program_warp(s, step);
+        break;
+    case MOTLEY_SHAPE_STENCIL:
+        mot_program_stencil(s, step);
+        break;
+    case MOTLEY_SHAPE_BLUR:
+        mot_program_blur(s, step);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Begins a program whose image lies in `place`. */
+MOT_FN void mot_program_begin(mot_program_state *s, mot_program *p, const mot_program_facts *facts, int place)
+{
+    s->p = p;
+    s->facts = facts;
+    s->ops = s->items = s->tables = s->counts = 0;
+    s->base = s->applied = s->warps = s->first = s->second = s->erases = 0;
+    s->tile = MOT_TILE_NOTHING;
+    s->place = place;
+    if (place != MOT_PLACE_SRC)
+        mot_emit(s, MOT_DO_CURRENT, place, 0, 0, 0);
+}
+
+/* Ends it; with `more` the image is in memory, in s->place, for another one. */
+MOT_FN void mot_program_end(mot_program_state *s, int more)
+{
+    if (!more)
+        mot_program_finish(s);
+    else if (s->tile != MOT_TILE_NOTHING || s->warps > 0 || s->items > s->base)
+        mot_commit(s);
+    mot_emit(s, MOT_DO_END, 0, 0, 0, 0);
+    s->p->more = (uint8_t)more;
+}
+
+#endif

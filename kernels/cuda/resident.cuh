@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a CTA of the image kernel knows of the image that shared memory holds, and the statistics of a cluster's CTAs.
+ */
+#ifndef MOT_RESIDENT_CUH
+#define MOT_RESIDENT_CUH
+
+#include "kernels/cuda/between.cuh"
+#include "kernels/cuda/group.cuh"
+#include "kernels/output.h"
+#include "motley/op.h"
+
+/* Pieces that an image is loaded in. */
+#define MOT_BANDS 16
+
+/* One CTA's state, at the beginning of its dynamic shared memory, so that every function reaches it by a constant
+ * address. The image lies behind it, then what each warp gathers before it writes, then the output's table if any. */
+struct resident {
+    chain work; /* what remains to be done to an evaluated pixel */
+    mot_step step[MOT_WINDOW];
+    mot_view src, work_view, output; /* the pass reads src and writes one of the others */
+    mot_warp_plan plans[MOT_WINDOW]; /* of the steps ... */
+    mot_warp warp[MOT_WINDOW];       /* ... and what they are made from */
+    int output_dtype, output_form;   /* and the output_form of whole.cuh */
+    int box_bytes, stage_bytes;
+    unsigned long long band[MOT_BANDS]; /* barriers of an image that is loaded as a whole ... */
+    uint32_t phase;                     /* ... what they are at ... */
+    int all_here;                       /* ... and whether they need not be asked any more */
+    int shape[MOT_WINDOW];              /* of the steps, as a pass sees it: mot_pass_shape; -1: it changes nothing */
+    int spare;                /* where in the box there is room for the image between two passes; 0: there is none */
+    uint8_t *to;              /* where a pass that knows the whole image writes, */
+    int64_t to_plane;         /* and from one plane to the next */
+    int width, height, steps; /* of it: in memory, or they would be spilled to where reading them takes long */
+    unsigned long long sum, total_sum;
+    mot_stats stats[3];
+    uint32_t partial[3][256]; /* this CTA's histogram; or its lows and highs */
+};
+
+extern __shared__ uint4 dynamic[];
+#define MOT_RESIDENT_BYTES ((int)(sizeof(resident) + 15) & ~15)
+
+DEVICE resident &cta()
+{
+    return *(resident *)dynamic;
+}
+
+DEVICE uint8_t *box_memory()
+{
+    return (uint8_t *)dynamic + MOT_RESIDENT_BYTES;
+}
+
+/* The parts behind the box. The sums of a cluster's statistics share the first with the warps: never at the same time.
+ */
+DEVICE uint32_t *stages()
+{
+    return (uint32_t *)(box_memory() + cta().box_bytes);
+}
+
+DEVICE uint32_t (*totals())[256]
+{
+    return (uint32_t(*)[256])stages();
+}
+
+DEVICE uint32_t (*output_table())[256]
+{
+    return (uint32_t(*)[256])(box_memory() + cta().box_bytes + cta().stage_bytes);
+}
+
+/* Four bytes through tables: byte i through that of channel (first + i) modulo 3, or of channel 0 when there is one. */
+DEVICE uint32_t table_word(const uint8_t (*table)[256], uint32_t w, int first, int channels)
+{
+    const uint32_t a = look_up(table[first % channels], w, 0), b = look_up(table[(first + 1) % channels], w, 1);
+    const uint32_t c = look_up(table[(first + 2) % channels], w, 2), d = look_up(table[(first + 3) % channels], w, 3);
+    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
+
+/* ---- statistics ---- */
+
+DEVICE uint32_t group_min(uint32_t v)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(0xFFFFFFFFu, v);
+#else
+    return v; /* a group of one CTA */
+#endif
+}
+
+DEVICE uint32_t group_max(uint32_t v)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(0xFFFFFFFFu, v);
+#else
+    return v;
+#endif
+}
+
+/* Adds up the group's shares into the totals and cta().total_sum. The loads of all CTAs' shares are under way together.
+ */
+DEVICE void count_group(int needs)
+{
+    uint32_t(*const total)[256] = totals();
+    const int size = group_size();
+    group_sync();
+    if (needs == MOT_NEEDS_HISTOGRAM) {
+        for (int i = threadIdx.x; i < 3 * 256; i += blockDim.x) {
+            uint32_t n = 0;
+#pragma unroll
+            for (int rank = 0; rank < 16; rank++)
+                if (rank < size)
+                    n += group_at(&cta().partial[0][0], rank)[i];
+            total[i >> 8][i & 255] = n;
+        }
+    } else if (threadIdx.x < 32) { /* a lane per CTA */
+        const int lane = threadIdx.x, rank = lane < size ? lane : 0;
+        if (needs == MOT_NEEDS_RANGE) {
+            uint32_t low[3], high[3];
+#pragma unroll
+            for (int c = 0; c < 3; c++) {
+                low[c] = group_at(&cta().partial[0][0], rank)[c];
+                high[c] = group_at(&cta().partial[1][0], rank)[c];
+            }
+#pragma unroll
+            for (int c = 0; c < 3; c++) {
+                low[c] = group_min(low[c]);
+                high[c] = group_max(high[c]);
+            }
+            if (lane < 3) {
+                total[0][lane] = lane == 0 ? low[0] : lane == 1 ? low[1] : low[2];
+                total[1][lane] = lane == 0 ? high[0] : lane == 1 ? high[1] : high[2];
+            }
+        } else {
+            unsigned long long sum = lane < size ? *group_at(&cta().sum, rank) : 0;
+            for (int step = 16; step; step /= 2)
+                sum += __shfl_xor_sync(0xFFFFFFFFu, sum, step);
+            if (lane == 0)
+                cta().total_sum = sum;
+        }
+    }
+    group_sync();
+}
+
+/* Turns the total into cta().stats: a warp scans a channel, eight entries a lane. */
+DEVICE void finish_stats(int needs, uint32_t n, uint32_t (*total)[256])
+{
+    const int lane = threadIdx.x & 31;
+    for (int c = threadIdx.x / 32; c < 3 && needs == MOT_NEEDS_HISTOGRAM; c += blockDim.x / 32) {
+        uint32_t count[8], own = 0, low = 256, high = 0, last = 0;
+        for (int i = 0; i < 8; i++) {
+            count[i] = total[c][8 * lane + i];
+            own += count[i];
+            if (count[i]) {
+                low = min(low, (uint32_t)(8 * lane + i));
+                high = 8 * lane + i;
+                last = count[i];
+            }
+        }
+        uint32_t below = own;
+        for (int step = 1; step < 32; step *= 2) {
+            const uint32_t other = __shfl_up_sync(0xFFFFFFFFu, below, step);
+            below += lane >= step ? other : 0;
+        }
+        below -= own;
+        for (int i = 0; i < 8; i++) {
+            total[c][8 * lane + i] = below;
+            below += count[i];
+        }
+        const unsigned filled = __ballot_sync(0xFFFFFFFFu, own != 0);
+        const int top = filled ? 31 - __clz(filled) : 0, bottom = filled ? __ffs(filled) - 1 : 0;
+        low = __shfl_sync(0xFFFFFFFFu, low, bottom);
+        high = __shfl_sync(0xFFFFFFFFu, high, top);
+        last = __shfl_sync(0xFFFFFFFFu, last, top);
+        if (lane == 0)
+            cta().stats[c] = mot_stats{ n, low, high, last, 0, total[c] };
+    }
+    if (threadIdx.x < 3 && needs != MOT_NEEDS_HISTOGRAM) {
+        const uint32_t mean = needs == MOT_NEEDS_MEAN ? mot_stats_mean(cta().total_sum, n) : 0;
+        cta().stats[threadIdx.x] = mot_stats{ n, total[0][threadIdx.x], total[1][threadIdx.x], 0, mean, total[0] };
+    }
+    __syncthreads();
+}
+
+#endif

@@ -1,0 +1,801 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loops over a tile: from memory, in place, and back to memory. Only those from and to memory know the image's
+ * format, strides and alignment. */
+#ifndef MOT_TILE_CUH
+#define MOT_TILE_CUH
+
+#include "kernels/blur.h"
+#include "kernels/cuda/between.cuh"
+#include "kernels/cuda/tile_state.cuh"
+#include "kernels/output.h"
+#include "motley/op.h"
+
+/* ---- from memory ---- */
+
+/* Rows above and below the image are its first and last ones. */
+template <int FORMAT> OUTLINE void fetch_tile()
+{
+    const tile_state &s = cta();
+    const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
+    const int across = (s.tile_columns + 3) >> 2, n = across * s.tile_rows;
+    const int left = s.tile_x, top = s.tile_y, pitch = s.pitch;
+    const uint32_t by_quads = inverse_of(across);
+    if (has_even_rows<FORMAT>(r)) {
+#pragma unroll 4
+        for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+            const int row = divided(q, by_quads), k = q - row * across;
+            const int x = min(max(left + 4 * k, 0), r.width - 4), y = min(max(top + row, 0), r.height - 1);
+            uint32_t w[4], px[4];
+            read_even_words<FORMAT>(r, x, y, w);
+            unpack_words<FORMAT>(w, px);
+            *(uint4 *)(tile_words() + row * pitch + 4 * k) = make_uint4(px[0], px[1], px[2], px[3]);
+        }
+        return;
+    }
+    int again = -1; /* a quad that was not read: the image's last one at most */
+#pragma unroll 4
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+        const int row = divided(q, by_quads), k = q - row * across;
+        const int x = left + 4 * k, y = min(max(top + row, 0), r.height - 1);
+        uint32_t px[4];
+        if (x < 0 || x >= r.width)
+            continue;
+        if (!read_four<FORMAT>(r, x, y, min(r.width - x, 4), px))
+            again = q;
+        *(uint4 *)(tile_words() + row * pitch + 4 * k) = make_uint4(px[0], px[1], px[2], px[3]);
+    }
+    for (int q = again; q >= 0; q = -1) {
+        const int row = divided(q, by_quads), k = q - row * across;
+        const int x = left + 4 * k, y = min(max(top + row, 0), r.height - 1);
+        uint32_t px[4];
+        read_four_slowly<FORMAT>(r, x, y, min(r.width - x, 4), px);
+        *(uint4 *)(tile_words() + row * pitch + 4 * k) = make_uint4(px[0], px[1], px[2], px[3]);
+    }
+}
+
+/* A nearest warp by 16.16 numbers: output (x, y) reads (cx + x ax + y bx, cy + x ay + y by). */
+struct fixed_warp_numbers {
+    uint32_t ax, bx, cx, ay, by, cy;
+};
+
+DEVICE fixed_warp_numbers fixed_numbers_of(int step)
+{
+    const uint32_t *const f = cta().program.fixed[step];
+    return fixed_warp_numbers{ f[0], f[1], f[2], f[3], f[4], f[5] };
+}
+
+/* What a warp fills with: with `mark`, the pixel's highest byte says so. */
+DEVICE uint32_t fill_of(int step, int mark)
+{
+    const uint32_t fill = cta().program.fill[step];
+    return mark ? (fill & 0xFFFFFF) | (uint32_t)mark << 24 : fill;
+}
+
+/* A nearest warp, or two, in units of 32 x 4 pixels: a warp of threads takes four blocks of 8 x 4, a lane a pixel of
+ * each, so that neighbours read the same lines at any angle; and two units at a time. The output reads by `second` what
+ * `first` makes. TAIL: the image has one. */
+template <int FORMAT, bool TWICE, bool TAIL> OUTLINE void gather_tile(int first, int second, int marks)
+{
+    const tile_state &s = cta();
+    const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
+    const uint32_t width = s.width, height = s.height, pitch = s.pitch;
+    const int lane = threadIdx.x & 31, across = (s.tile_columns + 31) >> 5, n = across * ((s.tile_rows + 3) >> 2);
+    const uint32_t by_units = inverse_of(across), row_bytes = (uint32_t)r.row, nowhere = r.skip;
+    const fixed_warp_numbers f = fixed_numbers_of(first), g = TWICE ? fixed_numbers_of(second) : f;
+    const uint32_t fill1 = fill_of(first, marks ? 1 : 0), fill2 = TWICE ? fill_of(second, marks ? 2 : 0) : fill1;
+    const uint32_t of_pixel = marks ? 0xFFFFFFu : 0xFFFFFFFFu;
+    const uint32_t x0 = lane & 7, y0 = lane >> 3, left = s.tile_x + x0, top = s.tile_y + y0;
+    const uint32_t in_x0 = g.cx + left * g.ax + top * g.bx, in_y0 = g.cy + left * g.ay + top * g.by;
+    uint32_t *const to = tile_words() + y0 * pitch + x0;
+    const int columns0 = s.tile_columns - (int)x0;
+#pragma unroll 1
+    for (int u0 = threadIdx.x >> 5; u0 < n; u0 += 2 * MOT_TILE_WARPS) {
+        uint32_t at[8], px[8];
+        bool inside[8], inside_second[8];
+        int place[2], columns[2];
+#pragma unroll
+        for (int z = 0; z < 2; z++) {
+            const int u = min(u0 + z * MOT_TILE_WARPS, n - 1); /* the last may be done twice */
+            const int down = divided(u, by_units), right = u - down * across;
+            const uint32_t in_x = in_x0 + 32 * right * g.ax + 4 * down * g.bx;
+            const uint32_t in_y = in_y0 + 32 * right * g.ay + 4 * down * g.by;
+            place[z] = 4 * down * pitch + 32 * right;
+            columns[z] = columns0 - 32 * right;
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const int i = 4 * z + k;
+                uint32_t x = (uint32_t)((int32_t)(in_x + 8 * k * g.ax) >> 16);
+                uint32_t y = (uint32_t)((int32_t)(in_y + 8 * k * g.ay) >> 16);
+                inside[i] = inside_second[i] = (x < width) & (y < height);
+                if (TWICE) {
+                    const uint32_t xi = x, yi = y;
+                    x = (uint32_t)((int32_t)(f.cx + xi * f.ax + yi * f.bx) >> 16);
+                    y = (uint32_t)((int32_t)(f.cy + xi * f.ay + yi * f.by) >> 16);
+                    inside[i] &= (x < width) & (y < height);
+                }
+                at[i] = y * row_bytes + (x * bytes_of(FORMAT) + nowhere);
+                at[i] = inside[i] ? at[i] : nowhere;
+            }
+        }
+        read_pixels<FORMAT, 8, TAIL>(r, at, px);
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const uint32_t fill = TWICE && !inside_second[i] ? fill2 : fill1;
+            if (8 * (i & 3) < columns[i >> 2])
+                to[place[i >> 2] + 8 * (i & 3)] = inside[i] ? px[i] & of_pixel : fill;
+        }
+    }
+}
+
+/* The same from an image of any strides. */
+OUTLINE void gather_strided(int first, int second, int marks)
+{
+    const tile_state &s = cta();
+    const image_reader<MOT_FORMAT_STRIDED> r = reader_of<MOT_FORMAT_STRIDED>(s.current);
+    const bool twice = second != MOT_NONE;
+    const fixed_warp_numbers f = fixed_numbers_of(first), g = fixed_numbers_of(twice ? second : first);
+    const uint32_t width = s.width, height = s.height;
+    const uint32_t fill1 = fill_of(first, marks ? 1 : 0), fill2 = twice ? fill_of(second, marks ? 2 : 0) : fill1;
+    const int n = s.tile_columns * s.tile_rows;
+    for (int i = threadIdx.x; i < n; i += MOT_TILE_THREADS) {
+        const int row = i / s.tile_columns, column = i - row * s.tile_columns;
+        const uint32_t left = s.tile_x + column, top = s.tile_y + row;
+        uint32_t x = (uint32_t)((int32_t)(g.cx + left * g.ax + top * g.bx) >> 16);
+        uint32_t y = (uint32_t)((int32_t)(g.cy + left * g.ay + top * g.by) >> 16);
+        uint32_t px = fill2;
+        if (!twice || (x < width && y < height)) {
+            if (twice) {
+                const uint32_t xi = x, yi = y;
+                x = (uint32_t)((int32_t)(f.cx + xi * f.ax + yi * f.bx) >> 16);
+                y = (uint32_t)((int32_t)(f.cy + xi * f.ay + yi * f.by) >> 16);
+            }
+            px = x < width && y < height ? read_bytes<MOT_FORMAT_STRIDED>(r, x, y) & (marks ? 0xFFFFFFu : 0xFFFFFFFFu)
+                                         : fill1;
+        }
+        tile_words()[row * s.pitch + column] = px;
+    }
+}
+
+/* A nearest warp whose positions are sums of doubles, one after the other: rare, slow, and right. */
+template <int FORMAT> OUTLINE void gather_by_sums(int step, int marks)
+{
+    const tile_state &s = cta();
+    const mot_warp_plan &plan = s.plan;
+    const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
+    const bool scale = plan.path == MOT_WARP_SCALE;
+    const uint32_t fill = fill_of(step, marks ? 1 : 0);
+    int *const columns = (int *)spare_words(), *const rows = columns + MOT_TILE_HIGHEST + 8;
+    if (scale && threadIdx.x == 0) {
+        double in = mot_warp_first_column(&plan);
+        for (int x = 0; x < s.tile_x + s.tile_columns; x++, in += plan.m[0])
+            if (x >= s.tile_x)
+                columns[x - s.tile_x] = mot_warp_index(in, s.width);
+    }
+    if (scale && threadIdx.x == 32) {
+        double in = mot_warp_first_row(&plan);
+        for (int y = 0; y < s.tile_y + s.tile_rows; y++, in += plan.m[4])
+            if (y >= s.tile_y)
+                rows[y - s.tile_y] = mot_warp_index(in, s.height);
+    }
+    __syncthreads();
+    const int across = (s.tile_columns + 3) >> 2, n = across * s.tile_rows;
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+        const int row = q / across, x = s.tile_x + 4 * (q - row * across), y = s.tile_y + row;
+        if (y < 0 || y >= s.height)
+            continue;
+        double in_x = 0, in_y = 0;
+        if (!scale) {
+            mot_warp_double_start(&plan, &in_x, &in_y);
+            for (int i = 0; i < y; i++)
+                in_x += plan.m[1], in_y += plan.m[4];
+            for (int i = 0; i < x; i++)
+                in_x += plan.m[0], in_y += plan.m[3];
+        }
+        for (int i = 0; i < 4 && x + i < s.tile_x + s.tile_columns; i++, in_x += plan.m[0], in_y += plan.m[3]) {
+            if (x + i < 0 || x + i >= s.width)
+                continue;
+            const int column = scale ? columns[x + i - s.tile_x] : mot_warp_index(in_x, s.width);
+            const int line = scale ? rows[y - s.tile_y] : mot_warp_index(in_y, s.height);
+            const uint32_t px = column >= 0 && line >= 0
+                                    ? read_bytes<FORMAT>(r, column, line) & (marks ? 0xFFFFFFu : 0xFFFFFFFFu)
+                                    : fill;
+            tile_words()[row * s.pitch + x + i - s.tile_x] = px;
+        }
+    }
+}
+
+/* Taps of a warp that interpolates, from memory. */
+template <int FORMAT> struct memory_taps {
+    image_reader<FORMAT> r;
+    bool premultiply;
+    __device__ __forceinline__ uint32_t operator()(int x, int y) const
+    {
+        const uint32_t px = read_bytes<FORMAT>(r, x, y);
+        return premultiply ? premultiplied(px, r.channels) : px;
+    }
+};
+
+template <int FORMAT> DEVICE int first_of_four(const memory_taps<FORMAT> &taps, int i)
+{
+    return max(min(i - 1, taps.r.width - 4), 0);
+}
+
+template <int FORMAT> DEVICE void row_of_four(const memory_taps<FORMAT> &taps, int x, int y, uint32_t of[4])
+{
+    const int n = min(taps.r.width - x, 4);
+    uint32_t px[4];
+    if constexpr (FORMAT != MOT_FORMAT_STRIDED) {
+        uint32_t w[4];
+        if (n == 4 && read_four_words<FORMAT>(taps.r, x, y, w)) {
+            if (FORMAT == MOT_FORMAT_RGB) {
+                of[0] = __byte_perm(__byte_perm(w[0], w[1], 0x0630), w[2], 0x5210);
+                of[1] = __byte_perm(__byte_perm(w[0], w[1], 0x0741), w[2], 0x6210);
+                of[2] = __byte_perm(__byte_perm(w[0], w[1], 0x0052), w[2], 0x7410);
+                return;
+            }
+            if (FORMAT == MOT_FORMAT_PLANES || FORMAT == MOT_FORMAT_GREY) {
+                of[0] = w[0];
+                if (FORMAT == MOT_FORMAT_PLANES)
+                    of[1] = w[1], of[2] = w[2];
+                return;
+            }
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                px[i] = w[i];
+        } else {
+            read_four_slowly<FORMAT>(taps.r, x, y, n, px);
+        }
+    } else {
+        read_four_slowly<FORMAT>(taps.r, x, y, n, px);
+    }
+    if (taps.premultiply)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            px[i] = premultiplied(px[i], taps.r.channels);
+    by_channel(px, of);
+}
+
+template <int FORMAT, bool CUBIC> OUTLINE void interpolate_tile(int step)
+{
+    const tile_state &s = cta();
+    const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
+    const bool alpha =
+        (FORMAT == MOT_FORMAT_RGBA || FORMAT == MOT_FORMAT_STRIDED) && (r.channels == 2 || r.channels == 4);
+    const memory_taps<FORMAT> taps = { r, alpha };
+    const uint32_t fill = fill_of(step, 0);
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const int across = (s.tile_columns + 7) >> 3, n = across * ((s.tile_rows + 3) >> 2);
+    const int each = (n + MOT_TILE_WARPS - 1) / MOT_TILE_WARPS, end = min(n, (warp + 1) * each);
+#pragma unroll 1
+    for (int b = warp * each; b < end; b++) {
+        const int down = b / across, column = (b - down * across) * 8 + (lane & 7), row = down * 4 + (lane >> 3);
+        const int x = s.tile_x + column, y = s.tile_y + row;
+        uint32_t px = warp_between<CUBIC>(s.plan, taps, r.channels, fill, x + 0.5, y + 0.5);
+        if (alpha)
+            px = unpremultiplied(px, r.channels);
+        if (column < s.tile_columns)
+            tile_words()[row * s.pitch + column] = px;
+    }
+}
+
+/* One box pass of a blur, along rows or columns: a thread makes a run of pixels with running sums. What lies past the
+ * ends counts as the last pixel there. */
+#define MOT_BLUR_RUN 32
+template <int FORMAT, bool COLUMNS, bool TAIL> OUTLINE void blur_tile(int step)
+{
+    const tile_state &s = cta();
+    const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
+    const mot_arg arg = s.program.arg[step];
+    const int op = s.program.id[step], radius = (int)mot_blur_radius(&arg), length = COLUMNS ? s.height : s.width;
+    const int runs = ((COLUMNS ? s.rows : s.columns) + MOT_BLUR_RUN - 1) / MOT_BLUR_RUN;
+    const int lines = COLUMNS ? s.columns : s.rows, n = runs * lines;
+    for (int i = threadIdx.x; i < n; i += MOT_TILE_THREADS) {
+        /* neighbouring threads read neighbouring pixels: of a row, or where runs are along rows, of runs */
+        const int run = COLUMNS ? i / lines : i % runs, line = COLUMNS ? i % lines : i / runs;
+        const int begin = run * MOT_BLUR_RUN, end = min(begin + MOT_BLUR_RUN, COLUMNS ? s.rows : s.columns);
+        const int first = (COLUMNS ? s.y0 : s.x0) + begin, across = (COLUMNS ? s.x0 : s.y0) + line;
+        auto pixel = [&](int at) {
+            const uint32_t clamped = mot_warp_clamp(at, length);
+            const uint32_t x = COLUMNS ? across : clamped, y = COLUMNS ? clamped : across;
+            if constexpr (is_packed(FORMAT)) {
+                const uint32_t place = offset_in<FORMAT>(r, x, y);
+                uint32_t px;
+                read_pixels<FORMAT, 1, TAIL>(r, &place, &px);
+                return px;
+            } else {
+                return read_bytes<FORMAT>(r, x, y);
+            }
+        };
+        uint32_t inner[4] = { 0, 0, 0, 0 };
+        for (int k = first - radius; k <= first + radius; k++) {
+            const uint32_t px = pixel(k);
+#pragma unroll
+            for (int c = 0; c < 4; c++)
+                inner[c] += byte_of(px, c);
+        }
+        uint32_t before = pixel(first - radius - 1);
+#pragma unroll 4
+        for (int k = begin; k < end; k++) {
+            const int at = first + k - begin;
+            const uint32_t next = pixel(at + radius + 1), leaves = pixel(at - radius);
+            uint32_t out = 0;
+#pragma unroll
+            for (int c = 0; c < 4; c++)
+                if (c < r.channels) {
+                    const uint32_t edges = byte_of(before, c) + byte_of(next, c);
+                    out |= (uint32_t)mot_blur_value(op, inner[c], edges, &arg) << (8 * c);
+                    inner[c] += byte_of(next, c) - byte_of(leaves, c);
+                }
+            before = leaves;
+            tile_words()[(COLUMNS ? k : line) * s.pitch + (COLUMNS ? line : k)] = out;
+        }
+    }
+}
+
+/* ---- in place ---- */
+
+/* Items `from` to before `to` of the program. MARKS: not to what a warp after an item filled. */
+template <int FORMAT, bool MARKS> OUTLINE void chain_tile(int from, int to)
+{
+    const tile_state &s = cta();
+    const int quads = s.pitch / 4, n = s.tile_rows * quads, left = s.tile_x, top = s.tile_y, channels = s.channels;
+    const uint32_t by_pitch = inverse_of(quads);
+#pragma unroll 1
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+        const uint4 v = ((const uint4 *)tile_words())[q];
+        uint32_t px[4] = { v.x, v.y, v.z, v.w };
+        for (int k = from; k < to; k++) {
+            const mot_item &item = s.program.item[k];
+            const uint32_t old[4] = { px[0], px[1], px[2], px[3] };
+            if (item.kind == MOT_ITEM_TABLE) {
+                apply_table<FORMAT>(table_of(item.table), channels, px);
+            } else if (item.kind == MOT_ITEM_COLOR) {
+                apply_color<FORMAT>(s.program.id[item.step], &s.program.arg[item.step], channels, px);
+            } else {
+                const int row = divided(q, by_pitch), x = left + 4 * (q - row * quads), y = top + row;
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    if (x + i >= item.rect.x0 && x + i < item.rect.x1 && y >= item.rect.y0 && y < item.rect.y1)
+                        px[i] = s.program.fill[item.step];
+            }
+            if (MARKS)
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    px[i] = old[i] >> 24 > item.level ? old[i] : (px[i] & 0xFFFFFF) | (old[i] & 0xFF000000u);
+        }
+        ((uint4 *)tile_words())[q] = make_uint4(px[0], px[1], px[2], px[3]);
+    }
+}
+
+/* A pixel's channels 0 and 2, and its channel 1, in 16 bits each. */
+DEVICE uint32_t even_of(uint32_t px)
+{
+    return px & 0x00FF00FFu;
+}
+
+/* The stencil, from a tile with a halo to one without, whose first pixel lies where the halo's was. */
+template <int FORMAT> OUTLINE void stencil_tile(int step)
+{
+    tile_state &s = cta();
+    const int op = s.program.id[step], width = s.width, height = s.height, pitch = s.pitch, rows = s.rows;
+    const int left = s.x0 - s.tile_x, quads = (s.columns + 3) >> 2;
+    const mot_arg *const arg = &s.program.arg[step];
+    const uint32_t colors = colors_of<FORMAT>(s.channels) == 3 ? 0x00FFFFFFu : 0x000000FFu;
+    const int chunk = max(MOT_TILE_THREADS / quads, 1), n = chunk * quads; /* rows at a time */
+    const int row0 = threadIdx.x / quads, k = threadIdx.x - row0 * quads;
+    for (int first = 0; first < rows; first += chunk) {
+        const int row = first + row0, y = s.y0 + row, x = s.x0 + 4 * k;
+        const bool any = (int)threadIdx.x < n && row < rows;
+        uint32_t out[4];
+        if (any) {
+            const uint32_t *const middle = tile_words() + (row + 1) * pitch + left + 4 * k;
+            uint32_t even[6] = {}, odd[5] = {}; /* of columns; of two columns' middle channels side by side */
+            uint32_t centre[6];
+#pragma unroll
+            for (int dy = -1; dy <= 1; dy++) {
+                const uint32_t *const p = middle + dy * pitch;
+                const uint4 v = *(const uint4 *)p;
+                const uint32_t px[6] = { x == 0 ? 0 : p[-1], v.x, v.y, v.z, v.w, p[4] };
+#pragma unroll
+                for (int c = 0; c < 6; c++) {
+                    even[c] += even_of(px[c]);
+                    if (dy == 0)
+                        centre[c] = px[c];
+                }
+#pragma unroll
+                for (int c = 0; c < 5; c++)
+                    odd[c] += __byte_perm(px[c], px[c + 1], 0x5511) & 0x00FF00FFu;
+            }
+#pragma unroll
+            for (int c = 0; c < 4; c++)
+                out[c] = centre[c + 1];
+            if (y > 0 && y < height - 1) {
+                uint32_t green[2];
+#pragma unroll
+                for (int i = 0; i < 2; i++)
+                    green[i] =
+                        mot_stencil_pair(op, __byte_perm(centre[2 * i + 1], centre[2 * i + 2], 0x5511) & 0x00FF00FFu,
+                                         odd[2 * i] + odd[2 * i + 1] + odd[2 * i + 2], arg);
+#pragma unroll
+                for (int c = 0; c < 4; c++) {
+                    const uint32_t both =
+                        mot_stencil_pair(op, even_of(centre[c + 1]), even[c] + even[c + 1] + even[c + 2], arg);
+                    const uint32_t made = __byte_perm(both, green[c >> 1], c & 1 ? 0x3260 : 0x3240);
+                    const bool edge = x + c == 0 || x + c >= width - 1;
+                    out[c] = edge ? out[c] : (made & colors) | (out[c] & ~colors);
+                }
+            }
+        }
+        __syncthreads();
+        if (any)
+            *(uint4 *)(tile_words() + row * pitch + 4 * k) = make_uint4(out[0], out[1], out[2], out[3]);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        s.tile_x = s.x0, s.tile_y = s.y0, s.tile_columns = s.columns, s.tile_rows = s.rows;
+}
+
+/* ---- to memory ---- */
+
+/* The tile's pixels as runs that lie in one piece in memory: all of them, or row by row. */
+struct tile_runs {
+    int runs, pixels; /* of a run */
+    uint8_t *data;    /* of the first */
+    int64_t row;      /* from run to run */
+};
+
+template <int FORMAT> DEVICE tile_runs runs_in(const mot_view &v)
+{
+    const tile_state &s = cta();
+    const bool dense = s.columns == s.width && s.width >= 16 && v.row == (int64_t)bytes_of(FORMAT) * s.width;
+    return tile_runs{ dense ? 1 : s.rows, dense ? s.rows * s.columns : s.columns,
+                      v.data + s.y0 * v.row + s.x0 * bytes_of(FORMAT), v.row };
+}
+
+/* Bytes up to the next 16-byte address, at most `bytes`. */
+DEVICE int bytes_to_aligned(const uint8_t *p, int bytes)
+{
+    return min((int)(-(uintptr_t)p & 15), bytes);
+}
+
+/* Calls body(run, byte) for the bytes at both ends of each run that lie in no aligned 16 bytes of it. */
+template <class BODY> DEVICE void for_odd_bytes(const tile_runs &t, int bytes, BODY body)
+{
+    for (int i = threadIdx.x; i < t.runs * 32; i += MOT_TILE_THREADS) {
+        const int run = i >> 5, k = i & 31, head = bytes_to_aligned(t.data + (uint32_t)(run * (uint32_t)t.row), bytes);
+        const int tail = head + ((bytes - head) & ~15);
+        const int at = k < 16 ? k : tail + k - 16;
+        if (k < 16 ? k < head : at < bytes)
+            body(run, at);
+    }
+}
+
+/* Calls body(run, byte) for each aligned 16 bytes of a run. */
+template <class BODY> DEVICE void for_pieces(const tile_runs &t, int bytes, BODY body)
+{
+    const int most = bytes >> 4, n = most * t.runs;
+    if (t.runs == 1) {
+        const int head = bytes_to_aligned(t.data, bytes), end = bytes - 15;
+#pragma unroll 2
+        for (int at = head + 16 * (int)threadIdx.x; at < end; at += 16 * MOT_TILE_THREADS)
+            body(0, at);
+        return;
+    }
+    const uint32_t by_most = inverse_of(max(most, 1));
+#pragma unroll 2
+    for (int i = threadIdx.x; i < n; i += MOT_TILE_THREADS) {
+        const int run = divided(i, by_most);
+        const int at = bytes_to_aligned(t.data + (uint32_t)(run * (uint32_t)t.row), bytes) + 16 * (i - run * most);
+        if (at + 16 <= bytes)
+            body(run, at);
+    }
+}
+
+/* 16 bytes of packed pixels, from byte `k` of the first on. */
+DEVICE uint4 pack_sixteen(const uint32_t px[6], int k)
+{
+    const uint32_t a = __byte_perm(px[0], px[1], 0x4210), b = __byte_perm(px[1], px[2], 0x5421),
+                   c = __byte_perm(px[2], px[3], 0x6542), d = __byte_perm(px[4], px[5], 0x4210), f = px[5] >> 8;
+    return make_uint4(__funnelshift_r(a, b, 8 * k), __funnelshift_r(b, c, 8 * k), __funnelshift_r(c, d, 8 * k),
+                      __funnelshift_r(d, f, 8 * k));
+}
+
+DEVICE void store_rgb(const mot_view &to)
+{
+    const tile_state &s = cta();
+    const tile_runs t = runs_in<MOT_FORMAT_RGB>(to);
+    const int bytes = 3 * t.pixels, pitch = s.pitch, columns = s.columns, gap = pitch - columns;
+    const uint32_t by_columns = inverse_of(columns);
+    uint32_t *const words = tile_words();
+    if (aligned(t.data, 16) && (columns & 15) == 0 && (t.runs == 1 || (t.row & 15) == 0)) {
+        /* groups of 16 pixels become 48 bytes where they lie, and leave from there */
+        const int across = columns >> 4, groups = across * s.rows, pieces = 3 * across;
+        const uint32_t by_groups = inverse_of(across), by_pieces = inverse_of(pieces);
+        const uint32_t row_bytes = t.runs == 1 ? 3 * columns : (uint32_t)t.row;
+#pragma unroll 2
+        for (int g = threadIdx.x; g < groups; g += MOT_TILE_THREADS) {
+            const int row = divided(g, by_groups);
+            uint32_t *const w = words + row * pitch + 16 * (g - row * across);
+            uint32_t px[16], out[12];
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const uint4 v = ((const uint4 *)w)[i];
+                px[4 * i] = v.x, px[4 * i + 1] = v.y, px[4 * i + 2] = v.z, px[4 * i + 3] = v.w;
+            }
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                pack_rgb(px + 4 * i, out + 3 * i);
+#pragma unroll
+            for (int i = 0; i < 3; i++)
+                ((uint4 *)w)[i] = make_uint4(out[4 * i], out[4 * i + 1], out[4 * i + 2], out[4 * i + 3]);
+        }
+        __syncthreads();
+#pragma unroll 3
+        for (int i = threadIdx.x; i < pieces * s.rows; i += MOT_TILE_THREADS) {
+            const int row = divided(i, by_pieces), k = i - row * pieces, g = __umulhi(k, 0x55555556u);
+            store_four_words(t.data + (uint32_t)(row_bytes * row + 16 * k),
+                             *(const uint4 *)(words + row * pitch + 4 * k + 4 * g));
+        }
+        return;
+    }
+    /* a run's pixel `p` in the tile */
+    const bool rows = t.runs > 1;
+    for_odd_bytes(t, bytes, [&](int run, int at) {
+        const int p = __umulhi(at, 0x55555556u), row = rows ? run : divided(p, by_columns);
+        const int word = rows ? run * pitch + p : p + row * gap;
+        store_byte(t.data + (run * (uint32_t)t.row + at), words[word] >> (8 * (at - 3 * p)));
+    });
+    for_pieces(t, bytes, [&](int run, int at) {
+        const int p = __umulhi(at, 0x55555556u), row = rows ? run : divided(p, by_columns);
+        const int left = rows ? columns - p : (row + 1) * columns - p;
+        const uint32_t *const w = words + (rows ? run * pitch + p : p + row * gap);
+        uint32_t px[6];
+#pragma unroll
+        for (int i = 0; i < 6; i++) /* past a row's end the next one goes on */
+            px[i] = w[i + (i >= left && !rows ? gap : 0)];
+        store_four_words(t.data + (run * (uint32_t)t.row + at), pack_sixteen(px, at - 3 * p));
+    });
+}
+
+/* One byte a pixel: planes, or grey. */
+template <int FORMAT> DEVICE void store_bytes_of_planes(const mot_view &to)
+{
+    const tile_state &s = cta();
+    const int planes = FORMAT == MOT_FORMAT_PLANES ? 3 : 1, pitch = s.pitch, columns = s.columns;
+    const int quads = (columns + 3) >> 2, n = quads * s.rows;
+    const uint32_t by_quads = inverse_of(quads);
+    uint8_t *const data = to.data + s.y0 * to.row + s.x0;
+    const bool even = aligned(data, 4) && (to.row & 3) == 0 && (planes == 1 || (to.channel & 3) == 0);
+#pragma unroll 2
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+        const int row = divided(q, by_quads), k = q - row * quads;
+        const uint4 v = *(const uint4 *)(tile_words() + row * pitch + 4 * k);
+        const uint32_t px[4] = { v.x, v.y, v.z, v.w };
+        uint32_t w[3];
+        if (planes == 3)
+            pack_planes(px, w);
+        else
+            w[0] = pack_grey(px);
+        uint8_t *const p = data + (uint32_t)(row * (uint32_t)to.row + 4 * k);
+        const int here = min(columns - 4 * k, 4);
+        if (even && here == 4) {
+#pragma unroll
+            for (int c = 0; c < planes; c++)
+                store_word(p + c * to.channel, w[c]);
+        } else {
+#pragma unroll
+            for (int c = 0; c < planes; c++)
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    if (i < here)
+                        store_byte(p + c * to.channel + i, w[c] >> (8 * i));
+        }
+    }
+}
+
+DEVICE void store_rgba(const mot_view &to)
+{
+    const tile_state &s = cta();
+    const int pitch = s.pitch, columns = s.columns, quads = (columns + 3) >> 2, n = quads * s.rows;
+    const uint32_t by_quads = inverse_of(quads);
+    uint8_t *const data = to.data + s.y0 * to.row + 4 * s.x0;
+    const bool even = aligned(data, 16) && (to.row & 15) == 0, words = aligned(data, 4) && (to.row & 3) == 0;
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+        const int row = divided(q, by_quads), k = q - row * quads, here = min(columns - 4 * k, 4);
+        const uint4 v = *(const uint4 *)(tile_words() + row * pitch + 4 * k);
+        const uint32_t px[4] = { v.x, v.y, v.z, v.w };
+        uint8_t *const p = data + row * to.row + 16 * k;
+        if (even && here == 4) {
+            store_four_words(p, v);
+            continue;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if (i < here && words)
+                store_word(p + 4 * i, px[i]);
+            if (i < here && !words)
+                for (int c = 0; c < 4; c++)
+                    store_byte(p + 4 * i + c, px[i] >> (8 * c));
+        }
+    }
+}
+
+/* Any strides. */
+OUTLINE void store_strided(const mot_view &to)
+{
+    const tile_state &s = cta();
+    const int columns = s.columns, n = columns * s.rows;
+    const uint32_t by_columns = inverse_of(columns);
+    for (int i = threadIdx.x; i < n; i += MOT_TILE_THREADS) {
+        const int row = divided(i, by_columns), column = i - row * columns;
+        const uint32_t px = tile_words()[row * s.pitch + column];
+        uint8_t *const p = to.data + (s.y0 + row) * to.row + (s.x0 + column) * to.pixel;
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+            if (c < s.channels)
+                store_byte(p + c * to.channel, px >> (8 * c));
+    }
+}
+
+/* The tile's pixels as bytes. */
+template <int FORMAT> OUTLINE void store_tile(const mot_view &to)
+{
+    if constexpr (FORMAT == MOT_FORMAT_RGB)
+        store_rgb(to);
+    else if constexpr (FORMAT == MOT_FORMAT_PLANES || FORMAT == MOT_FORMAT_GREY)
+        store_bytes_of_planes<FORMAT>(to);
+    else if constexpr (FORMAT == MOT_FORMAT_RGBA)
+        store_rgba(to);
+    else
+        store_strided(to);
+}
+
+/* The tile's pixels as the output's type, by `values`, a table for each channel [4][256] in device memory. */
+template <int FORMAT> OUTLINE void store_tile_as(int dtype, const uint32_t *values)
+{
+    const tile_state &s = cta();
+    const mot_view &to = s.result;
+    uint32_t(*const table)[256] = (uint32_t(*)[256])spare_words();
+    for (int i = threadIdx.x; i < s.channels * 64; i += MOT_TILE_THREADS)
+        ((uint4 *)table)[i] = load_four_words(values + 4 * i);
+    __syncthreads();
+    const int columns = s.columns, pitch = s.pitch, quads = (columns + 3) >> 2, n = quads * s.rows;
+    const uint32_t by_quads = inverse_of(quads);
+    const int size = dtype == MOTLEY_F32 ? 4 : 2;
+    const bool pixels = s.channels == 3 && dtype != MOTLEY_U8 && to.pixel == 3 * size && to.channel == size;
+#pragma unroll 1
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+        const int row = divided(q, by_quads), k = q - row * quads, x = s.x0 + 4 * k, y = s.y0 + row;
+        const uint4 v = *(const uint4 *)(tile_words() + row * pitch + 4 * k);
+        const uint32_t px[4] = { v.x, v.y, v.z, v.w };
+        uint8_t *const p = address(to, x, y);
+        if (!pixels || x + 4 > to.width || !aligned(p, 4 * size) || x + 4 > s.x0 + columns) {
+            store_output(to, dtype, table, x, y,
+                         px); /* a tile's columns are a multiple of four, or end with the image */
+            continue;
+        }
+        uint32_t bits[12];
+#pragma unroll
+        for (int i = 0; i < 12; i++)
+            bits[i] = table[i % 3][byte_of(px[i / 3], i % 3)];
+#pragma unroll
+        for (int i = 0; i < 3; i++) {
+            if (dtype == MOTLEY_F32)
+                *(uint4 *)(p + 16 * i) = make_uint4(bits[4 * i], bits[4 * i + 1], bits[4 * i + 2], bits[4 * i + 3]);
+            else
+                *(uint2 *)(p + 8 * i) =
+                    make_uint2(bits[4 * i] | bits[4 * i + 1] << 16, bits[4 * i + 2] | bits[4 * i + 3] << 16);
+        }
+    }
+}
+
+/* ---- from memory to memory ---- */
+
+/* A word's bytes through tables that begin at a, b, c and d. */
+DEVICE uint32_t look_up_bytes(uint32_t v, const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d)
+{
+    return __byte_perm(__byte_perm(look_up(a, v, 0), look_up(b, v, 1), 0x0040),
+                       __byte_perm(look_up(c, v, 2), look_up(d, v, 3), 0x0040), 0x5410);
+}
+
+/* 16 bytes at any address; the bytes around them in their words are there. */
+DEVICE uint4 load_sixteen(const uint8_t *p)
+{
+    const uint32_t skip = (uint32_t)(uintptr_t)p & 3;
+    if (((uintptr_t)p & 15) == 0)
+        return load_four_words(p);
+    const uint8_t *const word = p - skip;
+    uint32_t v[5];
+#pragma unroll
+    for (int i = 0; i < 5; i++)
+        v[i] = load_word_if(word + 4 * i, i < 4 || skip);
+    return make_uint4(__funnelshift_r(v[0], v[1], 8 * skip), __funnelshift_r(v[1], v[2], 8 * skip),
+                      __funnelshift_r(v[2], v[3], 8 * skip), __funnelshift_r(v[3], v[4], 8 * skip));
+}
+
+/* 16 bytes of an image through its channels' tables, or one of a plane; `at` is the first one's place. */
+template <int FORMAT> DEVICE uint4 look_up_sixteen(uint4 v, int at, const uint8_t (*tables)[256])
+{
+    if (bytes_of(FORMAT) == 3) {
+        const int k = at - 3 * (int)__umulhi(at, 0x55555556u); /* the first byte's channel */
+        const uint8_t *const a = tables[k], *const b = tables[k == 2 ? 0 : k + 1],
+                             *const c = tables[k == 0 ? 2 : k - 1];
+        return make_uint4(look_up_bytes(v.x, a, b, c, a), look_up_bytes(v.y, b, c, a, b),
+                          look_up_bytes(v.z, c, a, b, c), look_up_bytes(v.w, a, b, c, a));
+    }
+    if (bytes_of(FORMAT) == 1) {
+        const uint8_t *const t = tables[0];
+        return make_uint4(look_up_bytes(v.x, t, t, t, t), look_up_bytes(v.y, t, t, t, t),
+                          look_up_bytes(v.z, t, t, t, t), look_up_bytes(v.w, t, t, t, t));
+    }
+    uint32_t w[4] = { v.x, v.y, v.z, v.w }; /* pieces of a run begin with any channel */
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        uint32_t out = 0;
+#pragma unroll
+        for (int b = 0; b < 4; b++) {
+            const uint32_t byte = byte_of(w[i], b);
+            const int c = (at + b) & 3;
+            out |= (uint32_t)(c == 3 ? byte : tables[c][byte]) << (8 * b);
+        }
+        w[i] = out;
+    }
+    return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+/* The tile's pixels from `current` to the result, which has the same format, through a table or none. */
+template <int FORMAT> OUTLINE void store_directly(int table)
+{
+    const tile_state &s = cta();
+    const int size = bytes_of(FORMAT), planes = FORMAT == MOT_FORMAT_PLANES ? 3 : 1;
+    const mot_view &from = s.current, &to = s.result;
+    const bool dense = from.row == to.row;
+    tile_runs t = runs_in<FORMAT>(to);
+    if (!dense)
+        t.runs = s.rows, t.pixels = s.columns;
+    const int bytes = size * t.pixels;
+    const uint8_t *source = from.data + s.y0 * from.row + s.x0 * size;
+    const uint8_t(*const tables)[256] = table_of(table == MOT_NONE ? 0 : table);
+    for (int z = 0; z < planes; z++, source += from.channel, t.data += to.channel) {
+        auto byte_at = [&](int run, int at) {
+            const uint32_t v = load_byte(source + (run * (uint32_t)from.row + at));
+            const int c = size == 1 ? z : at % size;
+            store_byte(t.data + (run * (uint32_t)t.row + at), table == MOT_NONE || c == 3 ? v : tables[c][v]);
+        };
+        auto through = [&](uint4 v, int at) { /* 16 bytes of a run, from byte `at` on */
+                                              return table == MOT_NONE
+                                                         ? v
+                                                         : look_up_sixteen<FORMAT>(v, at, tables + (size == 1 ? z : 0));
+        };
+        for_odd_bytes(t, bytes, byte_at);
+        if (t.runs == 1 && aligned(source, 16) && aligned(t.data, 16)) {
+            const int pieces = bytes >> 4;
+#pragma unroll 1
+            for (int i = threadIdx.x; i < pieces; i += 3 * MOT_TILE_THREADS) {
+                uint4 v[3];
+#pragma unroll
+                for (int k = 0; k < 3; k++)
+                    v[k] = load_four_words(source + 16 * min(i + k * MOT_TILE_THREADS, pieces - 1));
+#pragma unroll
+                for (int k = 0; k < 3; k++) {
+                    const int at = 16 * (i + k * MOT_TILE_THREADS);
+                    if (i + k * MOT_TILE_THREADS < pieces)
+                        store_four_words(t.data + at, through(v[k], at));
+                }
+            }
+            continue;
+        }
+        for_pieces(t, bytes, [&](int run, int at) {
+            const uint8_t *const p = source + (run * (uint32_t)from.row + at);
+            if (((uintptr_t)p & 3) && at + 20 > bytes) { /* the last word may hold bytes past the image */
+#pragma unroll 1
+                for (int i = 0; i < 16; i++)
+                    byte_at(run, at + i);
+                return;
+            }
+            store_four_words(t.data + (run * (uint32_t)t.row + at), through(load_sixteen(p), at));
+        });
+    }
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the threads of a CTA of the tile kernel share. It lies at the beginning of the CTA's dynamic shared memory, so
+ * that every function reaches it by a constant address; the tile lies behind it, a word a pixel. */
+#ifndef MOT_TILE_STATE_CUH
+#define MOT_TILE_STATE_CUH
+
+#include "kernels/cuda/chain.cuh"
+#include "kernels/cuda/memory.cuh"
+#include "kernels/cuda/tiles.h"
+
+struct alignas(16) tile_state {
+    mot_program program;
+    uint8_t table[MOT_WINDOW][3][256];
+    mot_stats stats[3];
+    mot_warp_plan plan; /* of the warp that interpolates or sums */
+    /* the image */
+    mot_view src, work, result, scratch;
+    mot_view current;
+    int current_strided, work_strided; /* read, and written, byte by byte */
+    int width, height, channels;
+    int image; /* of the launch */
+    int member, members;
+    int32_t *arrivals; /* of the image's CTAs, in device memory, ... */
+    int arrived;       /* ... and how many they were when these last met */
+    mot_tile_cut cut;
+    /* the tile: the image's pixels that this CTA makes, and those that lie in shared memory */
+    int x0, y0, columns, rows;
+    int tile_x, tile_y, tile_columns, tile_rows;
+    int pitch;                             /* words */
+    uint32_t by_quads, by_units, by_pitch; /* inverse_of() quads of a row, units of 32, quads of a pitch */
+    uint32_t *totals;                      /* of the next COUNT */
+    unsigned next;                         /* the pair that comes next */
+};
+
+#if defined(__NVCC__)
+extern __shared__ uint4 tile_memory[];
+#else
+extern uint4 *tile_memory; /* of the CTA that is being emulated */
+#endif
+
+DEVICE tile_state &cta()
+{
+    return *(tile_state *)tile_memory;
+}
+
+DEVICE uint32_t *tile_words()
+{
+    return (uint32_t *)((uint8_t *)tile_memory + sizeof(tile_state));
+}
+
+/* Behind the tile; MOT_TILE_SPARE_WORDS. A halo's last rows may lie there. */
+DEVICE uint32_t *spare_words()
+{
+    return tile_words() + MOT_TILE_WORDS;
+}
+
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+DEVICE void arrive(int32_t *counter)
+{
+    asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
+}
+
+DEVICE int arrivals_of(const int32_t *counter)
+{
+    int v;
+    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"(counter) : "memory");
+    return v;
+}
+
+DEVICE void emulate_others()
+{
+}
+#else
+DEVICE void arrive(int32_t *counter)
+{
+    ++*counter;
+}
+
+DEVICE int arrivals_of(const int32_t *counter)
+{
+    return *(const volatile int32_t *)counter;
+}
+
+void emulate_others(); /* lets other CTAs run */
+#endif
+
+#define MOT_TILE_BYTES (sizeof(tile_state) + 4 * (MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS))
+#define MOT_TILE_WARPS (MOT_TILE_THREADS / 32)
+
+/* A function of its own, with registers of its own. */
+#define OUTLINE static __device__ __noinline__
+
+template <class T> DEVICE T sum_of_warp(T v)
+{
+    for (int step = 16; step; step /= 2)
+        v += __shfl_xor_sync(0xFFFFFFFFu, v, step);
+    return v;
+}
+
+/* Where in shared memory table `t` begins: tables that follow each other are for the channels. */
+DEVICE const uint8_t (*table_of(int t))[256]
+{
+    return cta().table[t];
+}
+
+/* Waits until all CTAs of the image are here: what they wrote to memory before is seen after. They are resident, all of
+ * them: tiles.h says why. */
+OUTLINE void meet()
+{
+    tile_state &s = cta();
+    __syncthreads();
+    if (s.members > 1 && threadIdx.x == 0) {
+        const int wanted = s.arrived + s.members;
+        s.arrived = wanted;
+        arrive(s.arrivals);
+        while (arrivals_of(s.arrivals) < wanted)
+            emulate_others();
+    }
+    __syncthreads();
+}
+
+#endif

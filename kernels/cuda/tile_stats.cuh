@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statistics of an image, counted by its CTAs tile by tile into totals in device memory, and the tables that they lead
+ * to.
+ *
+ * What is counted are bytes as they lie in memory or in the tile. A histogram is pushed through the table that is still
+ * to be applied to those bytes; lows, highs and lumas are taken of what that table makes. */
+#ifndef MOT_TILE_STATS_CUH
+#define MOT_TILE_STATS_CUH
+
+#include "kernels/cuda/tile_state.cuh"
+#include "kernels/stats.h"
+
+/* Lows are counted as 255 - low, so that totals begin with 0. */
+#define MOT_TOTAL_HIGH 4
+
+/* What a thread has seen so far of a range or a mean. */
+struct counted {
+    uint32_t low, high, luma; /* a word's four bytes */
+};
+
+template <int FORMAT> DEVICE void count_pixels(counted &seen, const uint32_t px[4], int n, int needs, int channels)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (i >= n)
+            break;
+        if (needs == MOT_NEEDS_RANGE) {
+            seen.low = __vminu4(seen.low, px[i]);
+            seen.high = __vmaxu4(seen.high, px[i]);
+        } else {
+            seen.luma += (uint8_t)luma_of<FORMAT>(px[i], channels);
+        }
+    }
+}
+
+/* To the image's totals. */
+DEVICE void add_counted(counted seen, int needs)
+{
+    uint32_t *const totals = cta().totals;
+    if (needs == MOT_NEEDS_MEAN) {
+        const uint32_t luma = sum_of_warp(seen.luma); /* of a tile: far below 2^32 */
+        if ((threadIdx.x & 31) == 0)
+            atomicAdd((unsigned long long *)totals, (unsigned long long)luma);
+        return;
+    }
+    for (int step = 16; step; step /= 2) {
+        seen.low = __vminu4(seen.low, __shfl_xor_sync(0xFFFFFFFFu, seen.low, step));
+        seen.high = __vmaxu4(seen.high, __shfl_xor_sync(0xFFFFFFFFu, seen.high, step));
+    }
+    const int c = threadIdx.x & 31;
+    if (c < 3) {
+        atomicMax(&totals[c], 255 - byte_of(seen.low, c));
+        atomicMax(&totals[MOT_TOTAL_HIGH + c], byte_of(seen.high, c));
+    }
+}
+
+DEVICE void zero_histogram(uint32_t *histogram, int words)
+{
+    for (int i = threadIdx.x; i < words / 4; i += MOT_TILE_THREADS)
+        ((uint4 *)histogram)[i] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+}
+
+/* Counts byte `i` of a pixel; a value's counter is 4 x `copies` bytes from the next one's. */
+DEVICE void count_byte(uint32_t *histogram, uint32_t px, int i, uint32_t copies)
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    const uint32_t at = __dp4a(px, (4 * copies) << (8 * i), (uint32_t)__cvta_generic_to_shared(histogram));
+    atomicAdd((uint32_t *)__cvta_shared_to_generic(at + 1024 * copies * i), 1u);
+#else
+    atomicAdd(&histogram[(256 * i + byte_of(px, i)) * copies], 1u);
+#endif
+}
+
+template <int FORMAT>
+DEVICE void count_values(uint32_t *histogram, const uint32_t px[4], int n, uint32_t copies, int channels)
+{
+    const int colors = colors_of<FORMAT>(channels);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (i < n)
+#pragma unroll
+            for (int c = 0; c < 3; c++)
+                if (c < colors)
+                    count_byte(histogram, px[i], c, copies);
+}
+
+DEVICE void add_histogram(const uint32_t *histogram, int copies)
+{
+    uint32_t *const totals = cta().totals;
+    __syncthreads();
+    for (int i = threadIdx.x; i < 3 * 256; i += MOT_TILE_THREADS) {
+        uint32_t sum = 0;
+#pragma unroll 4
+        for (int k = 0; k < copies; k++)
+            sum += histogram[i * copies + ((k + i) & (copies - 1))]; /* lanes read different banks */
+        if (sum)
+            atomicAdd(totals + i, sum);
+    }
+    __syncthreads();
+}
+
+/* The tile's own pixels, which lie in shared memory. */
+template <int FORMAT> OUTLINE void count_tile(int needs)
+{
+    const tile_state &s = cta();
+    const int left = s.x0 - s.tile_x, top = s.y0 - s.tile_y, pitch = s.pitch, columns = s.columns;
+    const int quads = (columns + 3) >> 2, n = quads * s.rows, channels = s.channels;
+    const uint32_t by_quads = inverse_of(quads);
+    uint32_t *const histogram = spare_words();
+    counted seen = { 0xFFFFFFFFu, 0, 0 };
+    if (needs == MOT_NEEDS_HISTOGRAM)
+        zero_histogram(histogram, 3 * 256);
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+        const int row = divided(q, by_quads), k = q - row * quads, here = min(columns - 4 * k, 4);
+        const uint4 v = *(const uint4 *)(tile_words() + (top + row) * pitch + left + 4 * k);
+        const uint32_t px[4] = { v.x, v.y, v.z, v.w };
+        if (needs == MOT_NEEDS_HISTOGRAM)
+            count_values<FORMAT>(histogram, px, here, 1, channels);
+        else
+            count_pixels<FORMAT>(seen, px, here, needs, channels);
+    }
+    if (needs == MOT_NEEDS_HISTOGRAM)
+        add_histogram(histogram, 1);
+    else
+        add_counted(seen, needs);
+}
+
+/* The tile's own pixels, from memory; the tile's place holds the histogram's copies. READ: the format as it is read. */
+template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before)
+{
+    const tile_state &s = cta();
+    const image_reader<READ> r = reader_of<READ>(s.current);
+    const int columns = s.columns, quads = (columns + 3) >> 2, channels = s.channels;
+    const int x0 = s.x0, y0 = s.y0, copies = 8;
+    int n = quads * s.rows;
+    static_assert(3 * 256 * 8 <= MOT_TILE_WORDS, "as many copies");
+    const uint32_t by_quads = inverse_of(quads);
+    uint32_t *const histogram = tile_words();
+    counted seen = { 0xFFFFFFFFu, 0, 0 };
+    if (needs == MOT_NEEDS_HISTOGRAM)
+        zero_histogram(histogram, 3 * 256 * copies);
+    auto count = [&](uint32_t px[4], int here) {
+        if (needs == MOT_NEEDS_HISTOGRAM) {
+            count_values<FORMAT>(histogram + (threadIdx.x & (copies - 1)), px, here, copies, channels);
+        } else {
+            if (before != MOT_NONE)
+                apply_table<FORMAT>(table_of(before), channels, px);
+            count_pixels<FORMAT>(seen, px, here, needs, channels);
+        }
+    };
+    if (has_even_rows<READ>(r)) {
+#pragma unroll 2
+        for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+            const int row = divided(q, by_quads), k = q - row * quads;
+            uint32_t w[4], px[4];
+            read_even_words<READ>(r, x0 + 4 * k, y0 + row, w);
+            unpack_words<READ>(w, px);
+            count(px, 4);
+        }
+        n = 0;
+    }
+    int again = -1;
+#pragma unroll 1
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+        const int row = divided(q, by_quads), k = q - row * quads, here = min(columns - 4 * k, 4);
+        uint32_t px[4];
+        if (read_four<READ>(r, x0 + 4 * k, y0 + row, here, px))
+            count(px, here);
+        else
+            again = q;
+    }
+    if (again >= 0) { /* the image's last quad */
+        const int row = divided(again, by_quads), k = again - row * quads, here = min(columns - 4 * k, 4);
+        uint32_t px[4];
+        read_four_slowly<READ>(r, x0 + 4 * k, y0 + row, here, px);
+        count(px, here);
+    }
+    __syncthreads();
+    if (needs == MOT_NEEDS_HISTOGRAM)
+        add_histogram(histogram, copies);
+    else
+        add_counted(seen, needs);
+}
+
+DEVICE uint32_t total_at(int i)
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    return __ldcg(cta().totals + i);
+#else
+    return cta().totals[i];
+#endif
+}
+
+/* The counts of a channel, 8 a lane, as what statistics ops ask for; `counts` becomes how many are lower than each. */
+DEVICE void finish_histogram(uint32_t *counts, uint32_t pixels, mot_stats *stats)
+{
+    const int lane = threadIdx.x & 31;
+    uint32_t v[8], own = 0, low = 256, high = 0, last = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        v[i] = counts[8 * lane + i];
+        own += v[i];
+        if (v[i]) {
+            low = min((int)low, 8 * lane + i);
+            high = 8 * lane + i;
+            last = v[i];
+        }
+    }
+    uint32_t below = own;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_sync(0xFFFFFFFFu, below, max(lane - step, 0));
+        below += lane >= step ? other : 0;
+    }
+    below -= own;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        counts[8 * lane + i] = below;
+        below += v[i];
+    }
+    const unsigned filled = __ballot_sync(0xFFFFFFFFu, own != 0);
+    const int top = filled ? 31 - __clz(filled) : 0, bottom = filled ? __ffs(filled) - 1 : 0;
+    low = __shfl_sync(0xFFFFFFFFu, low, bottom);
+    high = __shfl_sync(0xFFFFFFFFu, high, top);
+    last = __shfl_sync(0xFFFFFFFFu, last, top);
+    if (lane == 0)
+        *stats = mot_stats{ pixels, low, high, last, 0, counts };
+}
+
+/* Table `made`: table `after`, if any, of what step `step` makes of table `before`, if any, now that all of the image
+ * is counted. */
+template <int FORMAT> OUTLINE void make_table(int made, int step, int before, int after)
+{
+    tile_state &s = cta();
+    const int op = s.program.id[step], needs = needs_of(op), colors = colors_of<FORMAT>(s.channels);
+    const uint32_t pixels = (uint32_t)s.width * (uint32_t)s.height;
+    uint32_t *const counts = spare_words();
+    const uint8_t(*const in)[256] = before == MOT_NONE ? nullptr : table_of(before);
+    if (needs != MOT_NEEDS_HISTOGRAM) {
+        if (threadIdx.x < 3) {
+            const int c = threadIdx.x;
+            const uint64_t luma = total_at(0) | (uint64_t)total_at(1) << 32;
+            const uint32_t mean = needs == MOT_NEEDS_MEAN ? mot_stats_mean(luma, pixels) : 0;
+            s.stats[c] =
+                mot_stats{ pixels, 255 - (total_at(c) & 0xFF), total_at(MOT_TOTAL_HIGH + c), 0, mean, nullptr };
+        }
+    } else {
+        uint32_t count[3];
+#pragma unroll
+        for (int c = 0; c < 3; c++)
+            count[c] = total_at(256 * c + threadIdx.x);
+        if (in)
+            zero_histogram(counts, 3 * 256);
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            if (!in)
+                counts[256 * c + threadIdx.x] = count[c];
+            else if (count[c])
+                atomicAdd(&counts[256 * c + in[c][threadIdx.x]], count[c]);
+        }
+        __syncthreads();
+        if (threadIdx.x / 32 < 3)
+            finish_histogram(counts + threadIdx.x / 32 * 256, pixels, &s.stats[threadIdx.x / 32]);
+    }
+    static_assert(MOT_TILE_THREADS == 256, "a value for each thread");
+    __syncthreads();
+    const mot_arg *const arg = &s.program.arg[step];
+#pragma unroll 1
+    for (int c = 0; c < colors; c++) {
+        const uint8_t v = in ? in[c][threadIdx.x] : (uint8_t)threadIdx.x;
+        const uint8_t out = mot_stats_value(op, v, &s.stats[c], arg);
+        s.table[made][c][threadIdx.x] = after == MOT_NONE ? out : s.program.table[after][out];
+    }
+    __syncthreads();
+}
+
+#endif

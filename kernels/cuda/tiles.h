@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tile kernel's request, how images are cut into tiles, and the calls that launch it. Plain C on both sides.
+ *
+ * Images of any size, layout and alignment. Each is cut into tiles; CTAs take (image, member) pairs in order, and a
+ * member of an image's CTAs owns the tiles member, member + members, ... The grid is launched cooperatively: all its
+ * CTAs are resident, so that those which wait for an image's other members always meet them. (Take the first image that
+ * is not finished. If one of its pairs is not taken, every pair taken belongs to it or to finished images; an image has
+ * at most as many members as the grid has CTAs, so some CTA is free to take the next pair. If all are taken, all run.)
+ */
+#ifndef MOT_TILES_H
+#define MOT_TILES_H
+
+#include "kernels/cuda/job.h"
+#include "kernels/cuda/program.h"
+#include "kernels/cuda/tuning.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MOT_TOTAL_WORDS 768 /* of one COUNT: a histogram of three channels */
+
+/* How an image is cut. */
+typedef struct mot_tile_cut {
+    int32_t across, down;  /* tiles */
+    int32_t width, height; /* of a tile, pixels; the last ones may be smaller */
+} mot_tile_cut;
+
+/* Words from row to row of a tile in shared memory: 8 modulo 16, so that blocks of 8 x 4 pixels and columns of quads
+ * fall into different banks. */
+MOT_FN int mot_tile_pitch(int width)
+{
+    return ((width + 7) & ~15) + 8;
+}
+
+MOT_FN mot_tile_cut mot_cut_tiles(int width, int height)
+{
+    mot_tile_cut cut;
+    cut.width = width <= MOT_TILE_WIDEST ? width : MOT_TILE_BLOCK;
+    cut.across = (width + cut.width - 1) / cut.width;
+    const int pitch = mot_tile_pitch(cut.across > 1 ? cut.width + 8 : cut.width);
+    int most = MOT_TILE_WORDS / pitch;
+    if (most > MOT_TILE_HIGHEST)
+        most = MOT_TILE_HIGHEST;
+    while (pitch * ((most + 5) & ~3) + 8 > MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS)
+        most--;
+    cut.down = (height + most - 1) / most;
+    cut.height = (height + cut.down - 1) / cut.down;
+    if (((cut.height + 3) & ~3) <= most) /* a warp gathers four rows at a time */
+        cut.height = (cut.height + 3) & ~3;
+    cut.down = (height + cut.height - 1) / cut.height;
+    return cut;
+}
+
+/* The CTAs of an image: one for each tile, where the grid has as many, `team`; else `spread` of them. */
+MOT_FN int mot_tile_members(const mot_tile_cut *cut, int team, int spread)
+{
+    const int64_t tiles = (int64_t)cut->across * cut->down;
+    return tiles <= team ? (int)tiles : spread;
+}
+
+/* What the host knows of an image, where sizes differ. */
+typedef struct mot_tile_image {
+    int64_t scratch;      /* offset of its second place, bytes */
+    int32_t first_member; /* of all images' members, one after the other */
+    int32_t unused;
+} mot_tile_image;
+
+typedef struct mot_tiles_job {
+    mot_cuda_batch src, work,
+        output;            /* work: where pixels wait between phases, and the result's place without output */
+    int32_t first, images; /* of the batch: those of this launch */
+    int32_t channels, format;
+    int32_t max_steps, windows; /* programs of an image */
+    int32_t output_dtype, has_output;
+    int32_t work_strided;   /* work has another format than src, and is read and written byte by byte */
+    int32_t work_in_output; /* work is output's memory: packed pixels, or the first byte of each component */
+    int32_t team, spread;   /* see mot_tile_members */
+    int32_t members;        /* of each image, where all have one size, */
+    int64_t all_members;
+    const mot_tile_image *image; /* [images], or NULL: one size */
+    int64_t scratch_bytes;       /* of an image, where all have one size */
+    const mot_step *steps;       /* [batch][max_steps] */
+    const int32_t *step_count;   /* [batch] */
+    const mot_cuda_turn *order;  /* [images]: the order in which images are taken, or NULL: that of the batch */
+    mot_program *programs;       /* [images][windows] */
+    uint32_t *totals;            /* [images][max_counts][MOT_TOTAL_WORDS] */
+    int32_t max_counts;
+    int32_t *arrivals;       /* [images] */
+    unsigned *ticket;        /* pairs of an image and a member that are taken */
+    uint32_t *output_values; /* [4][256]: what bytes are as the output's type */
+    uint8_t *scratch;
+    float mean[4], std[4];
+} mot_tiles_job;
+
+/* A second place for an image's pixels, packed in its format. */
+MOT_FN mot_view mot_scratch_view(int format, int channels, int width, int height, uint8_t *data)
+{
+    mot_view v;
+    v.data = data;
+    v.width = width, v.height = height, v.channels = channels;
+    v.pixel = format == MOT_FORMAT_PLANES ? 1 : channels;
+    v.row = (v.pixel * width + 15) & ~(int64_t)15;
+    v.channel = format == MOT_FORMAT_PLANES ? v.row * height : 1;
+    return v;
+}
+
+MOT_FN int64_t mot_scratch_bytes(int format, int channels, int width, int height)
+{
+    const mot_view v = mot_scratch_view(format, channels, width, height, 0);
+    return (v.row * height * (format == MOT_FORMAT_PLANES ? channels : 1) + 255) & ~(int64_t)255;
+}
+
+/* The kernels, one for each format, to be launched cooperatively with MOT_TILE_THREADS threads. */
+const void *mot_tile_kernel_grey(void);
+const void *mot_tile_kernel_rgb(void);
+const void *mot_tile_kernel_planes(void);
+const void *mot_tile_kernel_rgba(void);
+const void *mot_tile_kernel_strided(void);
+int mot_tile_kernel_bytes(void); /* of dynamic shared memory */
+
+/* Makes the programs of the job's images, and sets what CTAs count with to 0. `overlap`: it may begin before the kernel
+ * in front of it has ended. */
+cudaError_t mot_programs_launch(const mot_tiles_job *job, int overlap, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

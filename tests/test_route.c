@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which route a batch takes on the GPU (dispatch/route.c): each reason for tiles, by itself, and the shapes of what is
+ * held in shared memory. No GPU is needed. */
+#include "dispatch/route.h"
+#include "kernels/cuda/tuning.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const mot_chip h200 = { 16, 227 * 1024 - MOT_STATIC_BYTES, 228 * 1024, 132, MOT_DRAW_BYTES };
+static int failures;
+
+static void check(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "test_route: %s\n", what);
+        failures++;
+    }
+}
+
+static mot_route_facts uniform(size_t count, int width, int height)
+{
+    return (mot_route_facts){ .count = count,
+                              .width = width,
+                              .height = height,
+                              .channels = 3,
+                              .format = MOT_FORMAT_RGB,
+                              .one_size = 1,
+                              .dense = 1,
+                              .dense_between = 1,
+                              .max_steps = 2 };
+}
+
+static void wants(const mot_chip *chip, const mot_route_facts *f, mot_route route, const char *reason)
+{
+    const mot_route_choice c = mot_route_choose(chip, f);
+    if (c.route != route || !strstr(c.reason, reason)) {
+        fprintf(stderr, "test_route: %dx%d: found route %d (%s), want %d (%s)\n", f->width, f->height, (int)c.route,
+                c.reason, (int)route, reason);
+        failures++;
+    }
+    if (c.route == MOT_ROUTE_TILES)
+        return;
+    const mot_cuda_shape *const s = &c.shape;
+    check(s->threads % 32 == 0 && s->threads >= MOT_LEAST_THREADS && s->threads <= MOT_MOST_THREADS, "threads");
+    check(s->shared_bytes <= chip->shared_bytes && s->box_bytes % 16 == 0, "more shared memory than there is");
+    check((int64_t)s->clusters * s->box_bytes >= (int64_t)f->width * f->height * f->channels, "the image does not fit");
+    check((s->clusters == 1) == (route == MOT_ROUTE_RESIDENT), "CTAs of an image");
+}
+
+int main(void)
+{
+    mot_route_facts f = uniform(256, 224, 224);
+    wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
+    f = uniform(1024, 32, 32);
+    wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
+    f = uniform(64, 512, 512);
+    wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
+    f = uniform(12, 1024, 1024);
+    wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
+    f = uniform(4, 2048, 2048);
+    wants(&h200, &f, MOT_ROUTE_TILES, "no cluster");
+    f = uniform(8, 224, 224); /* too few for one CTA each */
+    wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
+#define WITH(member, value, reason) \
+    f = uniform(256, 224, 224); \
+    f.member = value; \
+    wants(&h200, &f, MOT_ROUTE_TILES, reason)
+    WITH(always_tiles, 1, "asked for");
+    WITH(one_size, 0, "several sizes");
+    WITH(dense, 0, "odd");
+    WITH(dense_between, 0, "result");
+    WITH(blurs, 1, "blur");
+    WITH(sums, 1, "sums");
+    WITH(max_steps, 5, "steps");
+    WITH(interpolates, 1, "interpolation");
+    const mot_chip turing = { 1, 64 * 1024 - MOT_STATIC_BYTES, 64 * 1024, 40, MOT_DRAW_BYTES };
+    f = uniform(256, 224, 224);
+    wants(&turing, &f, MOT_ROUTE_TILES, "no clusters");
+
+    mot_view v = { (uint8_t *)64, 224, 224, 3, 672, 3, 1 };
+    check(mot_is_dense(&v, MOT_FORMAT_RGB), "a dense image");
+    v.data++;
+    check(!mot_is_dense(&v, MOT_FORMAT_RGB), "an odd address");
+    v = (mot_view){ (uint8_t *)64, 223, 224, 3, 669, 3, 1 };
+    check(!mot_is_dense(&v, MOT_FORMAT_RGB), "an odd width");
+    v = (mot_view){ (uint8_t *)64, 224, 224, 3, 688, 3, 1 };
+    check(!mot_is_dense(&v, MOT_FORMAT_RGB), "a gap");
+    v = (mot_view){ (uint8_t *)64, 224, 224, 4, 896, 4, 1 };
+    check(!mot_is_dense(&v, MOT_FORMAT_RGBA), "alpha");
+    printf("%d failures\n", failures);
+    return failures > 0;
+}
