@@ -639,3 +639,50 @@ def test_lightning_data_modules_keep_the_stage(lightning):
     module.motley_stage.set_epoch(4)
     again.load_state_dict(module.state_dict())
     assert again.motley_stage.epoch == 4
+
+
+TWO_RANKS = """
+import sys
+import lightning, torch
+from torch.utils.data import DataLoader, TensorDataset
+import motley.torch
+from motley.adapters.lightning import Augments
+
+class Model(Augments, lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.weight, self.seen = torch.nn.Parameter(torch.zeros(1)), []
+        self.augments(motley.torch.Stage("trivial_augment_wide"))  # as doc/python.md has it: no rank, no ids
+
+    def training_step(self, batch, _):
+        self.seen += list(batch[0])
+        return self.weight.sum()
+
+    def on_train_end(self):
+        torch.save(torch.stack(self.seen), f"{sys.argv[1]}/{self.global_rank}.pt")
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+lightning.seed_everything(1)
+same = torch.randint(256, (1, 3, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+loader = DataLoader(TensorDataset(same.expand(64, -1, -1, -1)), batch_size=8)
+lightning.Trainer(max_epochs=2, accelerator="cpu", devices=2, strategy="ddp", logger=False, enable_checkpointing=False,
+                  enable_progress_bar=False, enable_model_summary=False).fit(Model(), loader)
+"""
+
+
+def test_ranks_of_lightning_draw_apart(lightning, tmp_path):
+    import os
+    import subprocess
+    import sys
+    script = tmp_path / "train.py"
+    script.write_text(TWO_RANKS)
+    clean = {k: v for k, v in os.environ.items() if "RANK" not in k and k not in ("WORLD_SIZE", "MASTER_PORT")}
+    done = subprocess.run([sys.executable, str(script), str(tmp_path)], env=clean, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
+    assert len(first) == len(second) == 64  # 32 of each epoch
+    assert sum(map(torch.equal, first, second)) < 16
+    for seen in (first, second):
+        assert sum(map(torch.equal, seen[:32], seen[32:])) < 8  # nor is an epoch the other
