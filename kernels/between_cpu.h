@@ -19,7 +19,8 @@ typedef struct between_block {
     double dx[BETWEEN_BLOCK], dy[BETWEEN_BLOCK];
     int32_t inside[BETWEEN_BLOCK];
     int32_t at[4][BETWEEN_BLOCK];                                  /* where each row of taps begins, bytes */
-    uint32_t of_pixel[BETWEEN_BLOCK][4], tap[4][4][BETWEEN_BLOCK]; /* [row of taps][channel]: see between_four */
+    uint32_t of_pixel[BETWEEN_BLOCK][4];
+    uint32_t tap[4][4][BETWEEN_BLOCK]; /* [row of taps][channel]: see between_four; bilinear's two rows are in the first */
     uint8_t out[4][LANES_BLOCK];
 } between_block;
 
@@ -63,7 +64,7 @@ static inline int between_positions(const mot_warp_plan *plan, int x, int y, int
 #define BETWEEN_BYTES 16
 #define BETWEEN_CUT INT32_MIN
 
-/* Four neighbouring pixels: the bytes of channel c, the left one's lowest, in four[c]. A bilinear warp uses two. */
+/* Four neighbouring pixels: the bytes of channel c, the left one's lowest, in four[c]. */
 BETWEEN_INLINE void between_four(const uint8_t *in, int size, uint32_t *four)
 {
     if (size == 1) {
@@ -82,6 +83,30 @@ BETWEEN_INLINE void between_four(const uint8_t *in, int size, uint32_t *four)
         for (int u = 0; u < 4; u++)
             four[c] |= (uint32_t)in[u * size + c] << (8 * u);
     }
+#endif
+}
+
+/* Two pixels above two: the bytes of channel c, those of the upper row lowest, in four[c]. */
+BETWEEN_INLINE void between_square(const uint8_t *above, const uint8_t *below, int size, uint32_t *four)
+{
+    if (size == 1) {
+        uint16_t pairs[2];
+        memcpy(&pairs[0], above, 2);
+        memcpy(&pairs[1], below, 2);
+        *four = (uint32_t)pairs[1] << 16 | pairs[0];
+        return;
+    }
+#ifdef __AVX2__
+    const __m128i to_channels = size == 2   ? _mm_setr_epi8(0, 2, 8, 10, 1, 3, 9, 11, -1, -1, -1, -1, -1, -1, -1, -1)
+                                : size == 3 ? _mm_setr_epi8(0, 3, 8, 11, 1, 4, 9, 12, 2, 5, 10, 13, -1, -1, -1, -1)
+                                            : _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m128i taps = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)above),
+                                            _mm_loadl_epi64((const __m128i *)(const void *)below));
+    _mm_storeu_si128((__m128i *)(void *)four, _mm_shuffle_epi8(taps, to_channels));
+#else
+    for (int c = 0; c < size; c++)
+        four[c] = (uint32_t)above[c] | (uint32_t)above[size + c] << 8 | (uint32_t)below[c] << 16 |
+                  (uint32_t)below[size + c] << 24;
 #endif
 }
 
@@ -112,18 +137,51 @@ BETWEEN_INLINE void between_places(const between_image *p, int v, int side, int 
     }
 }
 
-BETWEEN_INLINE void between_fetch(const between_image *p, int plane, int n, int side, int size, between_block *b)
+/* Row v of pixel k's taps, where the image ends. */
+BETWEEN_INLINE void between_cut(const between_image *p, int plane, int v, int k, int side, int size,
+                                const between_block *b, uint32_t *four)
+{
+    const int64_t row = mot_warp_clamp(b->j[k] - side / 2 + 1 + v, p->height);
+    between_four_cut(p, p->in[plane] + row * p->in_row, b->i[k] - side / 2 + 1, side, size, four);
+}
+
+BETWEEN_INLINE void between_fetch_squares(const between_image *p, int plane, int n, int size, between_block *b)
 {
     const uint8_t *in = p->in[plane];
-    for (int v = 0; v < side; v++) {
-        for (int k = 0; k < n; k++) {
-            uint32_t *four = size == 1 ? &b->tap[v][0][k] : b->of_pixel[k];
-            if (b->at[v][k] != BETWEEN_CUT)
-                between_four(in + b->at[v][k], size, four);
-            else
-                between_four_cut(p, in + mot_warp_clamp(b->j[k] - side / 2 + 1 + v, p->height) * (int64_t)p->in_row,
-                                 b->i[k] - side / 2 + 1, side, size, four);
+    for (int k = 0; k < n; k++) {
+        uint32_t *four = size == 1 ? &b->tap[0][0][k] : b->of_pixel[k];
+        const int32_t above = b->at[0][k], below = b->at[1][k];
+        if (above != BETWEEN_CUT && below != BETWEEN_CUT) {
+            between_square(in + above, in + below, size, four);
+            continue;
         }
+        uint32_t lower[4];
+        between_cut(p, plane, 0, k, 2, size, b, four);
+        between_cut(p, plane, 1, k, 2, size, b, lower);
+        for (int c = 0; c < size; c++)
+            four[c] |= lower[c] << 16;
+    }
+}
+
+BETWEEN_INLINE void between_fetch_row(const between_image *p, int plane, int v, int n, int size, between_block *b)
+{
+    const uint8_t *in = p->in[plane];
+    for (int k = 0; k < n; k++) {
+        uint32_t *four = size == 1 ? &b->tap[v][0][k] : b->of_pixel[k];
+        if (b->at[v][k] != BETWEEN_CUT)
+            between_four(in + b->at[v][k], size, four);
+        else
+            between_cut(p, plane, v, k, 4, size, b, four);
+    }
+}
+
+BETWEEN_INLINE void between_fetch(const between_image *p, int plane, int n, int side, int size, between_block *b)
+{
+    for (int v = 0; v < side; v += side == 2 ? 2 : 1) {
+        if (side == 2)
+            between_fetch_squares(p, plane, n, size, b);
+        else
+            between_fetch_row(p, plane, v, n, size, b);
         for (int c = 0; c < size && size > 1; c++)
             for (int k = 0; k < BETWEEN_BLOCK; k++)
                 b->tap[v][c][k] = b->of_pixel[k][c];
@@ -131,22 +189,23 @@ BETWEEN_INLINE void between_fetch(const between_image *p, int plane, int n, int 
 }
 
 /* Tap u of row v of channel c, premultiplied by the last channel when the image has alpha. */
-BETWEEN_INLINE int between_sample(const between_block *b, int v, int u, int c, int alpha, int k)
+BETWEEN_INLINE int between_sample(const between_block *b, int side, int v, int u, int c, int alpha, int k)
 {
-    const int sample = b->tap[v][c][k] >> (8 * u) & 255;
-    return c < alpha ? mot_premultiply((uint8_t)sample, (uint8_t)(b->tap[v][alpha][k] >> (8 * u))) : sample;
+    const uint32_t(*tap)[BETWEEN_BLOCK] = b->tap[side == 2 ? 0 : v];
+    const int shift = side == 2 ? 16 * v + 8 * u : 8 * u, sample = tap[c][k] >> shift & 255;
+    return c < alpha ? mot_premultiply((uint8_t)sample, (uint8_t)(tap[alpha][k] >> shift)) : sample;
 }
 
 BETWEEN_INLINE double between_linear(const between_block *b, int v, int c, int alpha, int k)
 {
-    const int left = between_sample(b, v, 0, c, alpha, k), right = between_sample(b, v, 1, c, alpha, k);
+    const int left = between_sample(b, 2, v, 0, c, alpha, k), right = between_sample(b, 2, v, 1, c, alpha, k);
     return (double)left + (double)(right - left) * b->dx[k];
 }
 
 BETWEEN_INLINE double between_cubic(const between_block *b, int v, int c, int alpha, int k)
 {
-    const int v1 = between_sample(b, v, 0, c, alpha, k), v2 = between_sample(b, v, 1, c, alpha, k);
-    const int v3 = between_sample(b, v, 2, c, alpha, k), v4 = between_sample(b, v, 3, c, alpha, k);
+    const int v1 = between_sample(b, 4, v, 0, c, alpha, k), v2 = between_sample(b, 4, v, 1, c, alpha, k);
+    const int v3 = between_sample(b, 4, v, 2, c, alpha, k), v4 = between_sample(b, 4, v, 3, c, alpha, k);
     return mot_warp_cubic(v1, v2, v3, v4, b->dx[k]);
 }
 
