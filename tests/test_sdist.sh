@@ -8,7 +8,9 @@ trap 'rm -rf "$scratch"' EXIT
 python3 -m venv "$scratch"
 "$scratch/bin/python3" -m pip install -q meson-python ninja cffi
 PATH=$scratch/bin:$PATH
-unshare --map-root-user --net python3 -m pip install -q --no-build-isolation --no-index --no-deps "$1" \
+offline="unshare --map-root-user --net"
+$offline true 2>/dev/null || offline="env http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9" # in containers
+$offline python3 -m pip install -q --no-build-isolation --no-index --no-deps "$1" \
     --config-settings=setup-args=--force-fallback-for=libfyaml,pthreadpool,random123
 cd "$scratch"
 motley --version
