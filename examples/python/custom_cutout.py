@@ -4,6 +4,8 @@
 python examples/python/custom_cutout.py
 """
 
+from typing import Any
+
 import numpy as np
 
 import motley
@@ -22,14 +24,16 @@ branches:
 
 
 @motley.custom_op("grey_square", unit="side, pixels", minimum=0, maximum=10000)
-def grey_square(indices, images, values):
+def grey_square(
+    indices: list[int], images: list[np.ndarray[Any, Any]], values: list[tuple[float, float, float]]
+) -> None:
     for image, (side, u, v) in zip(images, values):  # height x width x channels: NumPy's order
         height, width, _ = image.shape
         x, y, half = u * width, v * height, side / 2
         image[max(0, round(y - half)) : round(y + half), max(0, round(x - half)) : round(x + half)] = 128
 
 
-def main():
+def main() -> None:
     images = np.random.default_rng(1).integers(0, 256, (8, 64, 64, 3), np.uint8)
     stage = motley.Stage(POLICY, seed=7)
     out, draws = stage(images, sample_ids=range(100, 108), return_draws=True)

@@ -8,14 +8,14 @@ import motley.torch
 SEED, EPOCH = 7, 3
 
 
-def in_the_dataset(dataset, stage):
+def in_the_dataset(dataset: TensorDataset, stage: motley.torch.Stage) -> list[torch.Tensor]:
     """Image by image, in the workers: what transforms do. Takes images of any sizes."""
     augmented = motley.torch.Augmented(dataset, stage.policy, seed=SEED)
     augmented.set_epoch(EPOCH)
     return [images for images, _ in DataLoader(augmented, batch_size=16, num_workers=2)]
 
 
-def in_collate(dataset, stage):
+def in_collate(dataset: TensorDataset, stage: motley.torch.Stage) -> list[torch.Tensor]:
     """Batch by batch, in the workers: one call a batch, and the workers' cores do the work."""
     collate = motley.torch.MotleyCollate(stage, ids=2)
     collate.set_epoch(EPOCH)
@@ -23,7 +23,7 @@ def in_collate(dataset, stage):
     return [images for images, _, _ in loader]
 
 
-def after_the_batch(dataset, stage, device):
+def after_the_batch(dataset: TensorDataset, stage: motley.torch.Stage, device: str) -> list[torch.Tensor]:
     """Batch by batch, on the GPU beside the model: the workers only read."""
     loader = DataLoader(motley.torch.Indexed(dataset), batch_size=16, num_workers=2, pin_memory=device == "cuda")
     batches = motley.torch.Prefetcher(loader, stage.to(device), device, ids=2)

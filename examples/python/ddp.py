@@ -20,7 +20,7 @@ import motley.torch
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--start-epoch", type=int, default=0)
@@ -55,7 +55,7 @@ def main():
             optimiser.step()
             for image, i in zip(images.cpu(), ids.tolist()):
                 lines.append(f"{epoch} {i} {hashlib.sha256(image.numpy().tobytes()).hexdigest()}\n")
-    everyones = [None] * dist.get_world_size()
+    everyones: list[list[str]] = [[]] * dist.get_world_size()
     dist.all_gather_object(everyones, lines)
     if dist.get_rank() == 0:
         lines = sorted(line for part in everyones for line in part)

@@ -2,6 +2,7 @@
 """FFCV: its own decoders and threads, then Motley on the batch."""
 import os
 import tempfile
+from typing import Any
 
 import numpy
 import torch
@@ -17,13 +18,13 @@ from motley.adapters.ffcv import Augment
 
 
 class Pictures:
-    def __init__(self):
+    def __init__(self) -> None:
         self.pictures = numpy.random.default_rng(1).integers(0, 256, (64, 32, 32, 3), numpy.uint8)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.pictures)
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: int) -> tuple[numpy.ndarray[Any, Any], int]:
         return self.pictures[i], i % 10
 
 

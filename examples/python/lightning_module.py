@@ -11,20 +11,20 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class Classifier(Augments, lightning.LightningModule):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.augments(motley.torch.Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7), ids=2)
         self.model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 10))
 
-    def training_step(self, batch, _):
+    def training_step(self, batch: list[torch.Tensor], _: int) -> torch.Tensor:
         images, labels, _ = batch
         return torch.nn.functional.cross_entropy(self.model(images), labels)
 
-    def validation_step(self, batch, _):
+    def validation_step(self, batch: list[torch.Tensor], _: int) -> None:
         images, labels, _ = batch
         self.log("loss", torch.nn.functional.cross_entropy(self.model(images), labels))
 
-    def configure_optimizers(self):
+    def configure_optimizers(self) -> torch.optim.Optimizer:
         return torch.optim.SGD(self.parameters(), lr=0.01)
 
 

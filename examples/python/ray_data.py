@@ -6,7 +6,7 @@ import ray
 from motley.adapters.columns import Augment
 
 
-def epoch_of(dataset, epoch, workers):
+def epoch_of(dataset: ray.data.Dataset, epoch: int, workers: int) -> ray.data.Dataset:
     return dataset.map_batches(Augment, fn_constructor_args=["rand_augment"], batch_size=16, batch_format="numpy",
                                fn_constructor_kwargs={"ids": "id", "seed": 7, "epoch": epoch},
                                compute=ray.data.ActorPoolStrategy(size=workers))

@@ -12,7 +12,7 @@ from torchvision.transforms.functional import pil_to_tensor
 from motley.adapters.webdataset import Augment
 
 
-def write_shards(folder, shards=2, samples=32):
+def write_shards(folder: str, shards: int = 2, samples: int = 32) -> None:
     random = numpy.random.default_rng(1)
     for s in range(shards):
         with webdataset.TarWriter(os.path.join(folder, f"{s:02}.tar")) as shard:

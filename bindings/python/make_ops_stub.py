@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes ops.pyi, the types of motley.ops, out of the op table of the library that was just built.
+
+    make_ops_stub.py OUT.pyi        with the built package on PYTHONPATH"""
+
+import sys
+
+sys.path.pop(0)  # this folder, whose motley has not been built
+
+from motley import ops  # noqa: E402
+
+HEAD = '''# SPDX-License-Identifier: Apache-2.0
+# Written by bindings/python/make_ops_stub.py out of the op table.
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import TypeVar
+
+from .policy import _Fill, _Interpolation
+from .stage import _Array, _Layout
+
+_T = TypeVar("_T")
+_Values = float | Sequence[float] | Sequence[Sequence[float]] | _Array
+
+table: dict[str, SimpleNamespace]
+
+'''
+FUNCTION = '''def {name}(
+{first}    batch: _T,
+    values: {values},
+    *,
+    interpolation: _Interpolation = "nearest",
+    fill: _Fill = 0,
+    out: _T | None = None,
+    layout: _Layout | None = None,
+    threads: int | None = None,
+) -> _T:
+    """{doc}"""
+
+'''
+
+
+def values_of(row):
+    if not row.values_max:
+        return "None = None"
+    return "_Values | None = None" if row.values_min == 0 else "_Values"
+
+
+def main():
+    functions = [FUNCTION.format(name="apply", first="    op: str,\n", values="_Values | None = None", doc=ops.apply.__doc__)]
+    for name, row in ops.table.items():
+        functions.append(FUNCTION.format(name=name, first="", values=values_of(row), doc=getattr(ops, name).__doc__))
+    with open(sys.argv[1], "w", encoding="utf-8") as file:
+        file.write(HEAD + "".join(functions))
+
+
+if __name__ == "__main__":
+    main()

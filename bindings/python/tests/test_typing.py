@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The types of the package: checkers find what is wrong and nothing else, and stubs say what the modules have."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+import motley
+from motley import ops
+
+pytest.importorskip("mypy", reason="mypy is missing: scripts/setup.sh tests installs it in .venv")
+HERE = pathlib.Path(__file__).parent
+EXAMPLES = HERE.parents[2] / "examples" / "python"
+SITE = pathlib.Path(motley.__file__).parents[1]
+
+
+OTHERS = "torch", "torchvision", "lightning", "ray", "nvidia", "ffcv", "webdataset", "datasets", "PIL"
+CONFIG = "[mypy]\n" + "".join(f"[mypy-{name}.*]\nfollow_imports = skip\n" for name in OTHERS)
+
+
+def complaints(tmp_path, files, *options):
+    """What mypy finds in these files: {(file's name, line): sentence}. Of other packages it knows nothing."""
+    (tmp_path / "mypy.ini").write_text(CONFIG)
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--disable-error-code", "import-not-found",
+         *options, *map(str, files)],
+        capture_output=True, text=True, cwd=tmp_path, env={"MYPYPATH": str(SITE), "PATH": ""},
+    )  # fmt: skip
+    assert not run.stderr and run.returncode in (0, 1), run.stdout + run.stderr
+    found = [re.match(r"(.*?):(\d+): error: (.*)", line) for line in run.stdout.splitlines()]
+    names = {path.name for path in files}
+    return {(m[1], int(m[2])): m[3] for m in found if m and pathlib.Path(m[1]).name in names}
+
+
+def test_right_calls(tmp_path):
+    assert complaints(tmp_path, [HERE / "typing" / "right.py"]) == {}
+
+
+def test_wrong_calls(tmp_path):
+    path = HERE / "typing" / "wrong.py"
+    wanted = {i for i, line in enumerate(path.read_text().splitlines(), 1) if line.endswith("# wrong")}
+    found = {line for _, line in complaints(tmp_path, [path])}
+    assert wanted and found == wanted, f"not found: {sorted(wanted - found)}, too much: {sorted(found - wanted)}"
+
+
+def test_examples(tmp_path):
+    files = sorted(EXAMPLES.glob("*.py"))
+    options = ["--allow-subclassing-any", "--allow-untyped-decorators"]  # other packages' classes and decorators
+    assert files and complaints(tmp_path, files, *options) == {}
+
+
+def test_stubs_say_what_the_modules_have():
+    modules = [f"motley.{name}" for name in ("custom", "errors", "policy", "samples", "stage", "timm_config")]
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "--concise", "--ignore-missing-stub", *modules],
+        capture_output=True, text=True, env={"MYPYPATH": str(SITE), "PYTHONPATH": str(SITE), "PATH": ""},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_every_operation_has_a_stub():
+    stub = (pathlib.Path(motley.__file__).parent / "ops.pyi").read_text()
+    assert set(re.findall(r"^def (\w+)\(", stub, re.M)) == {"apply", *ops.table}

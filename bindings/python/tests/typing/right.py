@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that type checkers have nothing to say about. test_typing.py runs them through mypy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import motley
+
+Batch = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+def augment(batch: Batch, ids: list[int]) -> Batch:
+    stage = motley.RandAugment(num_ops=2, magnitude=9, interpolation="bilinear", fill=(128, 128, 128), seed=7)
+    stage.set_epoch(3)
+    out: Batch = stage(batch, sample_ids=ids)
+    again, draws = stage(batch, sample_ids=range(4), epoch=1, return_draws=True)
+    out = stage(again, out=out)
+    for step in draws[0]:
+        print(step["op"])
+    stage.apply_(out, sample_ids=ids)
+    first, second = stage(batch, views=2)
+    print(stage.num_ops, stage.magnitude, stage.policy.name, first, second)
+    return out
+
+
+def policies() -> motley.Policy:
+    policy = motley.Policy.of("trivial_augment_wide").change(repeat=2, fill=0, interpolation=["bilinear", "bicubic"])
+    policy = policy.change(branches=policy.branches, ops={"rotate": {"span": 20}}, level={"normal": 9, "std": 0.5})
+    motley.Stage(policy, mean=(0.5, 0.5, 0.5), std=0.25, dtype="float16", output_layout="channels_last")
+    motley.Stage("auto_augment_svhn", normalize=((0.4, 0.5, 0.6), 0.2), dtype=np.float32, threads=1, layout="chw")
+    motley.AutoAugment("cifar10", seed=3)
+    return motley.from_timm("rand-m9-mstd0.5-inc1", {"img_mean": (124, 116, 104)}, seed=1).policy
+
+
+def operations(batch: Batch, degrees: list[float]) -> Batch:
+    batch = motley.ops.rotate(batch, degrees, interpolation="bicubic", fill=(1, 2, 3))
+    batch = motley.ops.invert(motley.ops.posterize(batch, 3), out=batch)
+    return motley.ops.affine(batch, [1, 0, 0, 0, 1, 0], layout="hwc")
+
+
+@motley.custom_op("grey_square", unit="side, pixels", minimum=0, maximum=100)
+def grey_square(indices: list[int], images: list[Any], values: list[tuple[float, float, float]]) -> None:
+    for image, (side, _, _) in zip(images, values):
+        image[: int(side), : int(side)] = 128
+
+
+def what_goes_wrong(batch: Batch) -> None:
+    try:
+        motley.Stage("mine.yaml")(batch)
+    except motley.PolicyError as error:
+        for line, column, sentence in error.problems:
+            print(line + 1, column, sentence.upper())
+    except (motley.ArgumentError, motley.FileError) as error:
+        print(error)
+    with motley.samples(3, epoch=2):
+        pass
