@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of README.md, doc/performance.md and doc/python.md from the newest bench/results/*-cpu.json,
-*-cuda.json, *-attempts.json, *-peers.json and *-train.json, and doc/train.svg from the last.
+*-dropins.json, *-cuda.json, *-attempts.json, *-peers.json and *-train.json, and doc/train.svg from the last.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
@@ -24,6 +24,31 @@ def comparison(result):
            f'{result["compiler"]}, torchvision {result["torchvision"]}, Pillow {result["pillow"]}, '
            f'commit {result["commit"]}{" with changes" if result["changed"] else ""}, {result["date"]}. '
            'Measured by `bench/compare_pillow.py`.')
+
+
+def dropin_rows(run):
+    them = f'torchvision {run["torchvision"]}' + (f', timm {run["timm"]}' if run['timm'] else '')
+    yield (f'| images | policy | interpolation | {them}, Pillow {run["pillow"]} | Motley, the drop-in line | times faster '
+           '| Motley, arrays in a batch | times faster |')
+    yield '|---|---|---|---:|---:|---:|---:|---:|'
+    for row in run['rows']:
+        yield (f'| {row["size"]}x{row["size"]} RGB | {row["policy"]} | {row["interpolation"]} | {row["theirs_us"]:.0f} us '
+               f'| {row["dropin_us"]:.0f} us | **{row["dropin_times"]:.1f}** | {row["batch_us"]:.1f} us '
+               f'| **{row["batch_times"]:.1f}** |')
+    yield ''
+    yield (f'CPU time per image on one thread, medians of interleaved turns on the same images: {run["cpu"]}, commit '
+           f'{run["commit"]}{" with changes" if run["changed"] else ""}, {run["date"]}. Measured by `bench/dropins.py`.')
+
+
+def dropins(result):
+    """The newest Pillow's."""
+    yield from dropin_rows(result['runs'][0])
+
+
+def dropins_all(result):
+    for run in result['runs']:
+        yield from dropin_rows(run)
+        yield ''
 
 
 def ops(result):
@@ -247,7 +272,8 @@ def train_svg(result):
 
 
 # name of the table: (kind of result, what makes it)
-TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops), 'bench-cuda': ('cuda', cuda),
+TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops), 'bench-dropins': ('dropins', dropins),
+          'bench-dropins-all': ('dropins', dropins_all), 'bench-cuda': ('cuda', cuda),
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
           'bench-cuda-mixed': ('cuda', cuda_mixed), 'bench-cuda-graph': ('cuda', cuda_graph),
           'bench-cuda-fused': ('cuda', cuda_fused), 'bench-cuda-large': ('cuda', cuda_large),
