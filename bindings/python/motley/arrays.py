@@ -56,6 +56,14 @@ def name_of(dtype):
     return str(dtype).split(".")[-1]
 
 
+def dense(x):
+    """`x`, copied if it was expanded, so that pixels share memory: the library reads no such arrays."""
+    strides = x.stride() if hasattr(x, "stride") else getattr(x, "strides", None)
+    if not strides or not any(n > 1 and step == 0 for n, step in zip(x.shape, strides)):
+        return x
+    return x.contiguous() if hasattr(x, "contiguous") else x.copy("C")
+
+
 class Torch:
     base, name, layout = ("torch", "Tensor"), "torch tensor", "chw"
     dtypes = {}  # torch's dtype -> DTYPES' entry

@@ -229,6 +229,12 @@ class Stage:
             return call, source, target, source.pointer, target.pointer, out
         call = contexts.local.calls.get(key)
         if call is None:
+            if out is None:
+                dense = arrays.dense(batch)
+                if dense is not batch:
+                    source = self._source(dense, layout)
+                    target = self._target(source, dense, out, layout)
+                    return Call(self, source, target), source, target, source.pointer, target.pointer, out
             call = self._keep(key, batch, out, layout)
         if out is not None:
             return call, None, None, pixels, pixels, out

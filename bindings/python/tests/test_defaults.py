@@ -294,3 +294,19 @@ def test_interpolations_of_pillow_and_torchvision():
         assert motley.RandAugment(interpolation=value).policy == motley.RandAugment(interpolation=name).policy
         assert np.array_equal(motley.ops.rotate(pictures(2), 20, interpolation=value),
                               motley.ops.rotate(pictures(2), 20, interpolation=name))
+
+
+def test_expanded_images_are_read():
+    x = pictures(1)
+    wide = np.broadcast_to(x, (8, *x.shape[1:]))
+    stage = motley.TrivialAugmentWide()
+    want = stage(wide.copy(), sample_ids=range(8))
+    assert np.array_equal(stage(wide, sample_ids=range(8)), want)
+    if torch is not None:
+        from motley.torch import Stage
+        wide = torch.from_numpy(x).permute(0, 3, 1, 2).expand(8, -1, -1, -1)
+        want = torch.from_numpy(want).permute(0, 3, 1, 2)
+        assert torch.equal(stage(wide, sample_ids=range(8)), want)
+        assert torch.equal(Stage("trivial_augment_wide")(wide, torch.arange(8)), want)
+        with pytest.raises(motley.ArgumentError, match="overlap"):
+            stage.apply_(wide)

@@ -96,7 +96,7 @@ def test_arguments_reach_the_policy():
     for line in ("repeat: 3\n", "bins: 11\n", "level: 7\n", "interpolation: bilinear\n", "fill: [1, 2, 3, 255]\n"):
         assert line in text
     assert motley.TrivialAugmentWide(interpolation=["bilinear", "bicubic"]).policy != motley.TrivialAugmentWide().policy
-    with pytest.raises(motley.ArgumentError, match="policy is 'imagenett', want one of cifar10, cifar10_full, imagenet, svhn"):
+    with pytest.raises(motley.ArgumentError, match="policy is 'imagenett', want one of cifar10, imagenet, svhn"):
         motley.AutoAugment("imagenett")
     with pytest.raises(motley.ArgumentError, match="magnitude is 31"):
         motley.RandAugment(magnitude=31)

@@ -218,6 +218,8 @@ class Stage(torch.nn.Module):
             raise motley.ArgumentError(f"images are {images.dtype} of shape {tuple(images.shape)}, want torch.uint8, "
                                        f"{self.layout.upper()} or one image{hint}")
         batch = images if images.dim() == 4 else images.unsqueeze(0)
+        if 0 in batch.stride():  # expanded
+            batch = batch.contiguous()
         return batch.permute(0, 3, 1, 2) if self.layout == "nhwc" else batch
 
     def _note(self, ids, view, views):
