@@ -316,7 +316,9 @@ template <int WORDS> static cudaError_t send(void *to, const void *from, size_t 
     l.to = (uint32_t *)to;
     l.words = (uint32_t)(bytes / sizeof(uint32_t));
     memcpy(l.word, from, bytes);
-    send_kernel<WORDS> < < <1, bytes> 4096 ? 1024 : 256, 0, stream >>> (l);
+    void (*const kernel)(letter<WORDS>) = send_kernel<WORDS>;
+    const unsigned threads = bytes < 4096 ? 256 : 1024;
+    kernel<<<1, threads, 0, stream>>>(l);
     return cudaGetLastError();
 }
 
