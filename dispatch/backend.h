@@ -75,6 +75,10 @@ extern const mot_backend mot_backend_cpu;
 extern const mot_backend mot_backend_reference;
 extern const mot_backend mot_backend_cuda; /* in builds without CUDA, one whose create says so */
 
+/* Runs up to MOT_MAX_STEPS steps on an image, in place. `spare` is a dense image like it, `scratch` that of any kernel. */
+void mot_cpu_run_steps(const struct mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *image,
+                       const mot_view *spare, void *scratch);
+
 struct motley_context {
     const mot_backend *backend;
     void *state;

@@ -212,12 +212,12 @@ typedef struct pass {
     enum place to;
 } pass;
 
-static int plan_passes(const cpu_state *state, const mot_step *steps, uint32_t count, const mot_view *view,
+static int plan_passes(const mot_cpu_rows *rows, const mot_step *steps, uint32_t count, const mot_view *view,
                        pass *passes)
 {
     int n = 0;
     for (uint32_t s = 0; s < count; n++) {
-        const mot_cpu_row *row = mot_cpu_find(state->rows, &steps[s], view, view);
+        const mot_cpu_row *row = mot_cpu_find(rows, &steps[s], view, view);
         const uint32_t first = s++;
         while (row->takes_points && s < count && mot_op_table[steps[s].op].info.shape == MOTLEY_SHAPE_POINT)
             s++;
@@ -240,7 +240,7 @@ static enum place give_places(pass *passes, int n)
 
 /* Runs the passes from src to `end`; `spare` is used only when a pass cannot work in place, and pixels are merely
  * copied only when no pass can bring them to where they are wanted. */
-static void run_passes(const cpu_state *state, pass *passes, int n, const mot_view *src, const mot_view *end,
+static void run_passes(const mot_cpu_rows *rows, pass *passes, int n, const mot_view *src, const mot_view *end,
                        const mot_view *spare, void *scratch)
 {
     const mot_view *const places[] = { [END] = end, [SPARE] = spare };
@@ -258,7 +258,7 @@ static void run_passes(const cpu_state *state, pass *passes, int n, const mot_vi
     const mot_view *from = src;
     const int copy = in_place ? first == SPARE : n == 0 || layout_of(src) != layout_of(end);
     if (copy) {
-        state->rows->copy(src, places[first]);
+        rows->copy(src, places[first]);
         from = places[first];
     }
     for (int p = 0; p < n; p++) {
@@ -266,6 +266,14 @@ static void run_passes(const cpu_state *state, pass *passes, int n, const mot_vi
         passes[p].row->run(from, to, passes[p].steps, passes[p].count, scratch);
         from = to;
     }
+}
+
+void mot_cpu_run_steps(const mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *image,
+                       const mot_view *spare, void *scratch)
+{
+    pass passes[MOT_MAX_STEPS];
+    const int n = plan_passes(rows, steps, (uint32_t)count, image, passes);
+    run_passes(rows, passes, n, image, image, spare, scratch);
 }
 
 static void run_image(task *t, worker *self, size_t in_block)
@@ -286,8 +294,8 @@ static void run_image(task *t, worker *self, size_t in_block)
     const mot_view spare = dense_view(&end, memory);
     memory += bytes;
     pass passes[MOT_MAX_STEPS];
-    const int n = plan_passes(t->state, steps, work->steps, &end, passes);
-    run_passes(t->state, passes, n, &src, &end, &spare, memory);
+    const int n = plan_passes(t->state->rows, steps, work->steps, &end, passes);
+    run_passes(t->state->rows, passes, n, &src, &end, &spare, memory);
     if (job->dst && !same_pixels(&end, &dst))
         t->state->rows->copy(&end, &dst);
     if (job->output) {

@@ -27,6 +27,7 @@
 #include "motley/resize.h"
 #include "motley/status.h"
 #include "motley/subbatch.h"
+#include "motley/transform.h"
 #include "motley/version.h"
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "augmentations/op.h"
 #include "motley/image.h"
+#include "motley/transform.h"
 
 #include <string.h>
 
@@ -20,6 +21,16 @@ MOT_FN size_t mot_dtype_bytes(int dtype)
 MOT_FN float mot_output_f32(uint8_t v, float mean, float std)
 {
     return ((float)v / 255.0f - mean) / (std == 0.0f ? 1.0f : std);
+}
+
+/* The same in one of motley_normalization's ways. */
+MOT_FN float mot_output_by(int convention, uint8_t v, double mean, double std)
+{
+    if (convention == MOTLEY_NORMALIZATION_TORCHVISION_V2)
+        return ((float)v * (float)(1.0 / 255.0) - (float)mean) / (float)std;
+    if (convention == MOTLEY_NORMALIZATION_TIMM)
+        return ((float)v - (float)(255.0 * mean)) / (float)(255.0 * std);
+    return mot_output_f32(v, (float)mean, (float)std);
 }
 
 MOT_FN uint32_t mot_float_bits(float v)
@@ -64,14 +75,16 @@ MOT_FN uint16_t mot_output_bf16(float v)
     return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
+/* A number as the bits of a floating type, in the low bytes. */
+MOT_FN uint32_t mot_output_cast(float v, int dtype)
+{
+    return dtype == MOTLEY_F16 ? mot_output_f16(v) : dtype == MOTLEY_BF16 ? mot_output_bf16(v) : mot_float_bits(v);
+}
+
 /* What `v` becomes, as the bits of the output's type in the low bytes. */
 MOT_FN uint32_t mot_output_bits(uint8_t v, int dtype, float mean, float std)
 {
-    const float normal = mot_output_f32(v, mean, std);
-    return dtype == MOTLEY_F32    ? mot_float_bits(normal)
-           : dtype == MOTLEY_F16  ? mot_output_f16(normal)
-           : dtype == MOTLEY_BF16 ? mot_output_bf16(normal)
-                                  : v;
+    return dtype == MOTLEY_U8 ? v : mot_output_cast(mot_output_f32(v, mean, std), dtype);
 }
 
 #endif

@@ -26,6 +26,9 @@ const char *motley_policy_builtin_text(size_t i)
 
 static motley_status no_such_policy(const char *name, motley_error *error)
 {
+    for (size_t i = 0; i < mot_builtin_transform_count; i++)
+        if (strcmp(name, mot_builtin_transforms[i].name) == 0)
+            return mot_fail(error, MOTLEY_ERR_ARGUMENT, "'%.80s' is a transform, want a policy's name", name);
     const char **names = malloc(mot_builtin_count * sizeof *names);
     if (!names)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the names of %zu policies", mot_builtin_count);

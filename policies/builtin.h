@@ -12,4 +12,8 @@ typedef struct mot_builtin {
 extern const mot_builtin mot_builtins[];
 extern const size_t mot_builtin_count;
 
+/* The same of transforms, policy_files/transforms/. */
+extern const mot_builtin mot_builtin_transforms[];
+extern const size_t mot_builtin_transform_count;
+
 #endif

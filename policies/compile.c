@@ -281,6 +281,7 @@ static void fill_common(motley_policy *policy)
 {
     mot_tables *t = &policy->tables;
     t->phases = policy->phases;
+    t->first_block = policy->first_block;
     t->repeat = policy->repeat;
     t->repeat_weights = policy->repeat_weights;
     uint32_t whole[MOT_MAX_REPEAT + 1] = { 0 };

@@ -6,6 +6,8 @@
  * The block is the low half of the counter's first word, the sample's view the high half. A policy uses blocks below
  * MOT_POLICY_BLOCKS; what is drawn beside it has the rest.
  *
+ * counted from the policy's first block, which is 0 but for a transform's second policy and those after it:
+ *
  *   block 0                               word 0: how many repetitions
  *   block 1 + 64 r                        word 0: the branch of repetition r
  *   block 1 + 64 r + 1 + 2 s, step s of it  word 0: applied, 1: level, 2: sign, 3: interpolation
@@ -162,7 +164,7 @@ MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_samp
 {
     uint32_t wanted = t->repeat;
     if (t->repeat_weights) {
-        const uint32_t x = mot_choose(mot_words_of(of, 0).w[0], t->repeat_below[t->repeat_weights]);
+        const uint32_t x = mot_choose(mot_words_of(of, t->first_block).w[0], t->repeat_below[t->repeat_weights]);
         MOT_ROLLED
         for (wanted = 0; t->repeat_below[wanted + 1] <= x; wanted++)
             ;
@@ -191,7 +193,7 @@ MOT_RANDOM_FN int mot_draw_slot(const mot_tables *t, const mot_drawn_sample *of,
     const uint32_t r = slot / t->branch_steps, s = slot - r * t->branch_steps;
     if (r >= mot_draw_repeat(t, of))
         return 0;
-    const uint32_t of_branch = 1 + MOT_BLOCKS_PER_REPETITION * r;
+    const uint32_t of_branch = t->first_block + 1 + MOT_BLOCKS_PER_REPETITION * r;
     const uint32_t chosen = mot_choose_branch(branches, phase, mot_words_of(of, of_branch).w[0], NULL, 0);
     return s < branches[chosen].steps && mot_step_applies(t, of, &branches[chosen], of_branch, s, index, block, words);
 }
@@ -213,7 +215,7 @@ MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, const mot_drawn_sample *o
     uint32_t taken_count = 0;
     int count = 0;
     for (uint32_t r = 0; r < turns; r++) {
-        const uint32_t of_branch = 1 + MOT_BLOCKS_PER_REPETITION * r;
+        const uint32_t of_branch = t->first_block + 1 + MOT_BLOCKS_PER_REPETITION * r;
         const uint32_t chosen =
             mot_choose_branch(branches, phase, mot_words_of(of, of_branch).w[0], taken, taken_count);
         const int before = count;

@@ -51,7 +51,7 @@ double mot_space_value(const motley_policy *policy, const mot_space *space, doub
 }
 
 /* The standard normal's quantile at p, to 2^-20: bisection, so that the last bits of a libm do not matter. */
-static double normal_quantile(double p)
+double mot_normal_quantile(double p)
 {
     double low = -10, high = 10;
     for (int i = 0; i < 60; i++) {
@@ -69,6 +69,6 @@ double mot_level_quantile(const motley_policy *policy, const motley_level *level
     const double p = (k + 0.5) / MOT_QUANTILES; /* the middle of a cell */
     if (level->kind == MOTLEY_LEVEL_RANGE)
         return level->a + (level->b - level->a) * p;
-    const double x = level->a + level->b * normal_quantile(p);
+    const double x = level->a + level->b * mot_normal_quantile(p);
     return x < 0 ? 0 : x > policy->top ? policy->top : x;
 }

@@ -2,174 +2,10 @@
 /* A policy's text into its model. doc/policy-format.md describes the text; every problem is kept with its place. */
 #include "augmentations/ops.h"
 #include "base/error.h"
-#include "base/number.h"
 #include "policies/policy.h"
-#include "policies/yaml.h"
+#include "policies/reader.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-/* What is being read, and what was read so far. Functions return false only when memory ran out. */
-typedef struct reader {
-    mot_yaml_tree tree;
-    motley_policy *policy;
-    size_t *step_offset;    /* [MOT_MAX_ALL_STEPS]: where each step stood */
-    size_t level_offset;    /* where the policy's level stood */
-    size_t branches_offset; /* where the branches stood, for problems of the whole policy */
-} reader;
-
-#define PROBLEM(r, node, ...) mot_yaml_problem(&(r)->tree, (node)->offset, __VA_ARGS__)
-
-static const char *text_of(const reader *r, const mot_yaml *node)
-{
-    return mot_yaml_text(&r->tree, node);
-}
-
-/* What stands there, for messages. */
-static const char *kind_of(const mot_yaml *node)
-{
-    if (node->kind == MOT_YAML_SCALAR)
-        return node->plain && node->length == 0 ? "empty" : "a text";
-    return node->kind == MOT_YAML_LIST ? "a list" : "a mapping";
-}
-
-/* The value of `key` in a map, or NULL. */
-static const mot_yaml *get(const reader *r, const mot_yaml *map, const char *key)
-{
-    for (const mot_yaml *k = mot_yaml_child(&r->tree, map); k; k = mot_yaml_next(&r->tree, k)) {
-        const mot_yaml *value = mot_yaml_next(&r->tree, k);
-        if (!value)
-            return NULL;
-        if (k->kind == MOT_YAML_SCALAR && strcmp(text_of(r, k), key) == 0)
-            return value;
-        k = value;
-    }
-    return NULL;
-}
-
-/* Checks that `node` is a map of known keys, each given once. False when it is no map. */
-static bool check_keys(reader *r, const mot_yaml *node, const char *what, const char *const *keys, size_t count)
-{
-    if (node->kind != MOT_YAML_MAP) {
-        PROBLEM(r, node, "%s is %s, want a mapping", what, kind_of(node));
-        return false;
-    }
-    uint32_t seen = 0;
-    for (const mot_yaml *k = mot_yaml_child(&r->tree, node), *value; k; k = mot_yaml_next(&r->tree, value)) {
-        value = mot_yaml_next(&r->tree, k);
-        if (!value)
-            break;
-        size_t i = 0;
-        while (i < count && !(k->kind == MOT_YAML_SCALAR && strcmp(text_of(r, k), keys[i]) == 0))
-            i++;
-        if (i < count && seen & (1u << i)) {
-            PROBLEM(r, k, "key '%s' is given twice in %s", keys[i], what);
-        } else if (i < count) {
-            seen |= 1u << i;
-        } else if (k->kind != MOT_YAML_SCALAR) {
-            PROBLEM(r, k, "a key of %s is %s, want a name", what, kind_of(k));
-        } else {
-            const char *near = mot_nearest_name(text_of(r, k), keys, count);
-            if (near)
-                PROBLEM(r, k, "unknown key '%.60s' in %s, did you mean '%s'?", text_of(r, k), what, near);
-            else
-                PROBLEM(r, k, "unknown key '%.60s' in %s", text_of(r, k), what);
-        }
-    }
-    return true;
-}
-
-/* A number in low..high. A wrong one is a problem and leaves *out. */
-static bool number(reader *r, const mot_yaml *node, const char *what, double low, double high, double *out)
-{
-    double value;
-    if (node->kind != MOT_YAML_SCALAR || !node->plain || !mot_number_parse(text_of(r, node), &value)) {
-        if (node->kind == MOT_YAML_SCALAR)
-            PROBLEM(r, node, "%s is '%.60s', want a number", what, text_of(r, node));
-        else
-            PROBLEM(r, node, "%s is %s, want a number", what, kind_of(node));
-        return false;
-    }
-    if (value >= low && value <= high) {
-        *out = value;
-        return true;
-    }
-    if (high == HUGE_VAL)
-        PROBLEM(r, node, "%s is %s, want %.10g or more", what, MOT_NUMBER(value), low);
-    else if (low == high)
-        PROBLEM(r, node, "%s is %s, want %.10g", what, MOT_NUMBER(value), low);
-    else
-        PROBLEM(r, node, "%s is %s, want %.10g..%.10g", what, MOT_NUMBER(value), low, high);
-    return false;
-}
-
-static bool whole_number(reader *r, const mot_yaml *node, const char *what, double low, double high, uint32_t *out)
-{
-    double value;
-    if (!number(r, node, what, low, high, &value))
-        return false;
-    if (value != floor(value)) {
-        PROBLEM(r, node, "%s is %s, want a whole number", what, MOT_NUMBER(value));
-        return false;
-    }
-    *out = (uint32_t)value;
-    return true;
-}
-
-/* One of `words`; *out is its index. */
-static bool word(reader *r, const mot_yaml *node, const char *what, const char *const *words, size_t count, int *out)
-{
-    if (node->kind != MOT_YAML_SCALAR) {
-        PROBLEM(r, node, "%s is %s, want '%s' or the like", what, kind_of(node), words[0]);
-        return false;
-    }
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(text_of(r, node), words[i]) == 0) {
-            *out = (int)i;
-            return true;
-        }
-    char wanted[120] = "";
-    for (size_t i = 0, used = 0; i < count; i++) {
-        snprintf(wanted + used, sizeof wanted - used, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", words[i]);
-        used = strlen(wanted);
-    }
-    PROBLEM(r, node, "%s is '%.60s', want %s", what, text_of(r, node), wanted);
-    return false;
-}
-
-/* A name: a letter, then letters, digits, '_', '.' and '-'. */
-static bool is_name(reader *r, const mot_yaml *node, const char *what)
-{
-    if (node->kind != MOT_YAML_SCALAR) {
-        PROBLEM(r, node, "%s is %s, want a name", what, kind_of(node));
-        return false;
-    }
-    const char *text = text_of(r, node);
-    if (!mot_is_name(text, node->length)) {
-        PROBLEM(r, node, "%s is '%.60s', want at most %d letters, digits, '_', '.' and '-', a letter first", what, text,
-                MOT_MAX_NAME);
-        return false;
-    }
-    return true;
-}
-
-static bool words_of(reader *r, const mot_yaml *map, const char *key, char **out)
-{
-    const mot_yaml *node = get(r, map, key);
-    if (!node)
-        return true;
-    if (node->kind != MOT_YAML_SCALAR)
-        PROBLEM(r, node, "'%s' is %s, want a text", key, kind_of(node));
-    else if (node->length > MOT_MAX_WORDS)
-        PROBLEM(r, node, "'%s' has %zu bytes, want at most %d", key, node->length, MOT_MAX_WORDS);
-    else
-        return (*out = strdup(text_of(r, node))) != NULL;
-    return true;
-}
 
 /* --- the head: everything but ops and branches --- */
 
@@ -191,7 +27,7 @@ static void read_level(reader *r, const mot_yaml *node, motley_level *out)
     if (!check_keys(r, node, "'level'", keys, COUNT(keys)))
         return;
     const mot_yaml *uniform = get(r, node, "uniform"), *normal = get(r, node, "normal"), *std = get(r, node, "std");
-    double a, b;
+    double a = 0, b = 0;
     if (uniform && !normal && !std) {
         if (uniform->kind != MOT_YAML_LIST || uniform->children != 2) {
             PROBLEM(r, uniform, "'uniform' wants a list of two levels, as in {uniform: [0, 3]}");
@@ -307,12 +143,17 @@ static bool read_head(reader *r, const mot_yaml *map)
     const mot_yaml *node = get(r, map, "motley");
     uint32_t format;
     int which;
-    if (!node)
+    if (!node && !r->whole)
+        ; /* the text around it says it */
+    else if (!node)
         PROBLEM(r, map, "key 'motley' is missing, want 'motley: 1', the version of the format");
     else
         whole_number(r, node, "'motley' (the version of the format)", 1, 1, &format);
     node = get(r, map, "name");
-    if (!node)
+    if (!node && !r->whole) {
+        if (!(policy->name = strdup("inline")))
+            return false;
+    } else if (!node)
         PROBLEM(r, map, "key 'name' is missing, want the policy's name");
     else if (is_name(r, node, "'name'") && !(policy->name = strdup(text_of(r, node))))
         return false;
@@ -702,6 +543,11 @@ static bool read_policy(reader *r, const mot_yaml *map)
     static const char *const keys[] = { "motley",  "name",       "title",         "profile", "paper",    "table",
                                         "version", "arithmetic", "interpolation", "fill",    "repeat",   "choice",
                                         "bins",    "top",        "level",         "ops",     "branches", "phases" };
+    const mot_yaml *stages = r->whole && map->kind == MOT_YAML_MAP ? get(r, map, "stages") : NULL;
+    if (stages) {
+        PROBLEM(r, stages, "'stages' describe a whole transform, want a policy: a transform is loaded as such");
+        return true;
+    }
     if (!check_keys(r, map, "the policy", keys, COUNT(keys)))
         return true;
     if (!read_head(r, map))
@@ -763,6 +609,27 @@ static bool make_room(reader *r)
     return policy->space && policy->step && policy->branch && policy->phase;
 }
 
+motley_status mot_policy_read(mot_yaml_tree *tree, const mot_yaml *node, bool whole, const motley_custom_op *customs,
+                              size_t customs_count, motley_policy **policy)
+{
+    reader r = { .tree = *tree, .whole = whole };
+    motley_status status = make_room(&r) && mot_customs_copy(r.policy, customs, customs_count) && read_policy(&r, node)
+                               ? MOTLEY_OK
+                               : MOTLEY_ERR_MEMORY;
+    if (status == MOTLEY_OK)
+        mot_customs_keep_named(r.policy);
+    if (status == MOTLEY_OK && r.policy->steps > 0) { /* also after a problem, to find the others */
+        fit(r.policy);
+        status = mot_policy_compile(r.policy, compile_problem, &r, NULL);
+        if (status == MOTLEY_ERR_POLICY)
+            status = MOTLEY_OK; /* told below */
+    }
+    *tree = r.tree; /* with the problems */
+    *policy = r.policy;
+    free(r.step_offset);
+    return status;
+}
+
 motley_status motley_policy_parse(const char *text, size_t length, const motley_parse_params *params,
                                   motley_policy **policy, motley_error *error)
 {
@@ -772,29 +639,19 @@ motley_status motley_policy_parse(const char *text, size_t length, const motley_
     const motley_custom_op *customs = params ? params->custom_ops : NULL;
     const size_t customs_count = params ? params->custom_ops_count : 0;
     MOT_TRY(mot_customs_check(customs, customs_count, error));
-    reader r = { 0 };
-    motley_status status = mot_yaml_read(&r.tree, text ? text : "", length);
-    if (status == MOTLEY_OK && r.tree.problems == 0)
-        status = make_room(&r) && mot_customs_copy(r.policy, customs, customs_count) && read_policy(&r, &r.tree.node[0])
-                     ? MOTLEY_OK
-                     : MOTLEY_ERR_MEMORY;
-    if (status == MOTLEY_OK && r.policy)
-        mot_customs_keep_named(r.policy);
-    if (status == MOTLEY_OK && r.policy && r.policy->steps > 0) { /* also after a problem, to find the others */
-        fit(r.policy);
-        status = mot_policy_compile(r.policy, compile_problem, &r, NULL);
-        if (status == MOTLEY_ERR_POLICY)
-            status = MOTLEY_OK; /* told below */
-    }
+    mot_yaml_tree tree = { 0 };
+    motley_policy *read = NULL;
+    motley_status status = mot_yaml_read(&tree, text ? text : "", length);
+    if (status == MOTLEY_OK && tree.problems == 0)
+        status = mot_policy_read(&tree, &tree.node[0], true, customs, customs_count, &read);
     if (status == MOTLEY_OK)
-        status = mot_yaml_tell(&r.tree, params, error);
+        status = mot_yaml_tell(&tree, params, error);
     else
         mot_fail(error, status, "no memory to read a policy of %zu bytes", length);
     if (status == MOTLEY_OK)
-        *policy = r.policy;
+        *policy = read;
     else
-        motley_policy_destroy(r.policy);
-    free(r.step_offset);
-    mot_yaml_clear(&r.tree);
+        motley_policy_destroy(read);
+    mot_yaml_clear(&tree);
     return status;
 }

@@ -53,32 +53,40 @@ static motley_status open_text(const char *path, FILE **file, motley_error *erro
     return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to read %.150s", path);
 }
 
+motley_status mot_policy_text(const char *path, char **text, size_t *length, motley_error *error)
+{
+    *text = NULL;
+    MOT_REQUIRE(path, error, "path is NULL, want a file's name");
+    motley_status status = MOTLEY_OK;
+    FILE *file;
+    MOT_TRY(open_text(path, &file, error));
+    const size_t room = MOT_MAX_TEXT_BYTES + 1; /* one more, so that a text that is too long shows itself */
+    char *memory = malloc(room);
+    if (!memory) {
+        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to read %.150s", path);
+    } else {
+        *length = fread(memory, 1, room, file);
+        if (ferror(file))
+            status = mot_fail(error, MOTLEY_ERR_IO, "cannot read %.150s: %s", path, strerror(errno));
+    }
+    fclose(file);
+    if (status != MOTLEY_OK)
+        free(memory);
+    else
+        *text = memory;
+    return status;
+}
+
 motley_status motley_policy_load(const char *path, const motley_parse_params *params, motley_policy **policy,
                                  motley_error *error)
 {
     MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
     *policy = NULL;
-    MOT_REQUIRE(path, error, "path is NULL, want a file's name");
-    char *text = NULL;
-    FILE *file;
-    motley_status status = open_text(path, &file, error);
-    if (status != MOTLEY_OK)
-        return status;
-    const size_t room = MOT_MAX_TEXT_BYTES + 1; /* one more, so that a text that is too long shows itself */
-    text = malloc(room);
-    if (!text) {
-        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to read %.150s", path);
-        goto done;
-    }
-    const size_t length = fread(text, 1, room, file);
-    if (ferror(file)) {
-        status = mot_fail(error, MOTLEY_ERR_IO, "cannot read %.150s: %s", path, strerror(errno));
-        goto done;
-    }
-    status = motley_policy_parse(text, length, params, policy, error);
-done:
+    char *text;
+    size_t length = 0;
+    MOT_TRY(mot_policy_text(path, &text, &length, error));
+    const motley_status status = motley_policy_parse(text, length, params, policy, error);
     free(text);
-    fclose(file);
     return status;
 }
 

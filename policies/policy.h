@@ -84,11 +84,15 @@ struct motley_policy {
     mot_policy_branch *branch; /* [branches] */
     mot_policy_phase *phase;   /* [phases], first_epoch ascending from 0 */
 
+    uint32_t first_block; /* of its words: where in a transform it stands */
     mot_tables tables; /* compiled; points into `compiled` */
     void *compiled;
     uint64_t fingerprint;  /* of the compiled content: equal tables have it equal */
     size_t compiled_bytes; /* phase, branch, step and level arrays, in that order, as tables.* point to them */
 };
+
+/* The text of a policy's file, which the caller frees; one that is too long is cut after MOT_MAX_TEXT_BYTES + 1. */
+motley_status mot_policy_text(const char *path, char **text, size_t *length, motley_error *error);
 
 /* Where a problem lies when it is in no step. */
 #define MOT_IN_POLICY (-1)
@@ -101,6 +105,9 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
 
 /* The value of `level` in `space`, for the plus or minus sign; of a relative space, at a side of one pixel. */
 double mot_space_value(const motley_policy *policy, const mot_space *space, double level, int minus);
+
+/* The standard normal's quantile at p, to 2^-20. */
+double mot_normal_quantile(double p);
 
 /* The k-th of MOT_QUANTILES levels that stand for a continuous `level`. */
 double mot_level_quantile(const motley_policy *policy, const motley_level *level, int k);

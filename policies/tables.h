@@ -70,6 +70,7 @@ typedef struct mot_tables {
     uint8_t interpolation[4];
     uint32_t max_steps; /* that one sample can draw */
     uint32_t branch_steps; /* of the longest branch */
+    uint32_t first_block;  /* where its words begin */
     const mot_table_phase *phase;
     const mot_table_branch *branch;
     const mot_table_step *step;

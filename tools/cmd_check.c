@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley check: every mistake of every policy file. */
+/* motley check: every mistake of every policy or transform file. */
 #include "tools/tool.h"
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -17,7 +17,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
     .parser = parse,
     .args_doc = "FILE...",
-    .doc = "Reports every mistake in policy files, as FILE:LINE:COLUMN: error: MESSAGE on standard error.\v"
+    .doc = "Reports every mistake in files of policies and transforms, as FILE:LINE:COLUMN: error: MESSAGE on standard error.\v"
            "Says nothing, and exits 0, when all files are good.",
 };
 
@@ -26,10 +26,10 @@ int cmd_check(int argc, char **argv)
     int first = argc, status = 0;
     argp_parse(&argp, argc, argv, 0, NULL, &first);
     for (int i = first; i < argc; i++) {
-        motley_policy *policy = open_policy_file(argv[i]);
-        if (!policy)
+        motley_transform *transform = open_transform_file(argv[i]); /* or a policy */
+        if (!transform)
             status = EXIT_INPUT;
-        motley_policy_destroy(policy);
+        motley_transform_destroy(transform);
     }
     return status;
 }

@@ -261,7 +261,7 @@ const struct argp device_argp = {
             { 0 } },
 };
 
-static bool any_change(const motley_policy_changes *changes)
+bool any_change(const motley_policy_changes *changes)
 {
     return changes->repeat || changes->set_level || changes->bins || changes->interpolations || changes->set_fill;
 }
@@ -314,4 +314,34 @@ motley_policy *open_policy(const char *name, const motley_policy_changes *change
         complain("%s: %s", name, error.message);
     motley_policy_destroy(policy);
     return changed;
+}
+
+motley_transform *open_transform_file(const char *path)
+{
+    const motley_parse_params params = { .report = report_problem, .user = (void *)path };
+    motley_error error;
+    motley_transform *transform = NULL;
+    const motley_status status = motley_transform_load(path, &params, &transform, &error);
+    if (status != MOTLEY_OK && status != MOTLEY_ERR_POLICY) /* those have been reported one by one */
+        complain("%s: %s", path, error.message);
+    return transform;
+}
+
+bool names_transform(const char *name)
+{
+    for (size_t i = 0; i < motley_transform_builtin_count(); i++)
+        if (strcmp(name, motley_transform_builtin_name(i)) == 0)
+            return true;
+    return motley_policy_source_of(name) == MOTLEY_POLICY_FILE;
+}
+
+motley_transform *open_transform(const char *name)
+{
+    if (motley_policy_source_of(name) == MOTLEY_POLICY_FILE)
+        return open_transform_file(name);
+    motley_error error;
+    motley_transform *transform = NULL;
+    if (motley_transform_builtin(name, &transform, &error) != MOTLEY_OK)
+        complain("%s", error.message);
+    return transform;
 }

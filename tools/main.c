@@ -15,6 +15,7 @@ static const struct command {
 } commands[] = {
     { "ops", cmd_ops, "list the operations" },
     { "policies", cmd_policies, "list the policies that are built in" },
+    { "transforms", cmd_transforms, "list the built-in transforms" },
     { "show", cmd_show, "print a policy in full" },
     { "stats", cmd_stats, "print how often a policy applies each operation, with which values" },
     { "compare", cmd_compare, "print policies side by side" },

@@ -16,6 +16,7 @@
 /* The commands. argv[0] is "motley NAME"; the result is the exit status. */
 int cmd_ops(int argc, char **argv);
 int cmd_policies(int argc, char **argv);
+int cmd_transforms(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
@@ -65,6 +66,14 @@ extern const struct argp policy_argp, samples_argp;
 /* The policy called `name`: a built-in, or else a file; with the changes. NULL after having complained. */
 motley_policy *open_policy(const char *name, const motley_policy_changes *changes);
 motley_policy *open_policy_file(const char *path);
+
+/* The same of a transform, a built-in one or any file; whether a name is such a one's. */
+bool names_transform(const char *name);
+motley_transform *open_transform(const char *name);
+motley_transform *open_transform_file(const char *path);
+
+/* Whether any change of a policy was asked for. */
+bool any_change(const motley_policy_changes *changes);
 
 /* Where to work: --device, --threads. */
 extern const struct argp device_argp;

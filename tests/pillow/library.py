@@ -40,7 +40,8 @@ class OpParams(ctypes.Structure):
 
 
 class Samples(ctypes.Structure):
-    _fields_ = [("seed", c_uint64), ("epoch", c_uint32), ("first", c_uint64), ("ids", POINTER(c_uint64))]
+    _fields_ = [("seed", c_uint64), ("epoch", c_uint32), ("first", c_uint64), ("ids", POINTER(c_uint64)),
+                ("view", c_uint32), ("views", POINTER(c_uint32))]
 
 
 class Step(ctypes.Structure):
@@ -64,6 +65,28 @@ class Crop(ctypes.Structure):
 class ResizeParams(ctypes.Structure):
     _fields_ = [("filter", c_int), ("order", c_int), ("crops", POINTER(Crop)), ("boxes", POINTER(c_double * 4)),
                 ("flips", POINTER(c_uint8))]
+
+
+MAX_BOXES = 8
+STEP_HUE = -2
+DTYPES = {"u8": (0, np.uint8), "f32": (1, np.float32), "f16": (2, np.float16), "bf16": (3, np.uint16)}
+
+
+class TransformInfo(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("title", c_char_p), ("profile", c_char_p), ("paper", c_char_p),
+                ("width", c_int32), ("height", c_int32), ("dtype", c_int), ("layout", c_int), ("max_steps", c_size_t)]
+
+
+class Drawn(ctypes.Structure):
+    _fields_ = [("crop", Crop), ("width", c_int32), ("height", c_int32), ("filter", c_int), ("left", c_int32),
+                ("top", c_int32), ("flip_horizontal", c_uint8), ("flip_vertical", c_uint8), ("boxes_count", c_int32),
+                ("boxes", Crop * MAX_BOXES), ("noise", c_uint64)]
+
+
+class TransformParams(ctypes.Structure):
+    _fields_ = [("samples", Samples), ("drawn", POINTER(Drawn)), ("steps", POINTER(Step)),
+                ("step_counts", POINTER(c_int32)), ("given", POINTER(Drawn)), ("given_steps", POINTER(Step)),
+                ("given_step_counts", POINTER(c_int32))]
 
 
 class ContextParams(ctypes.Structure):
@@ -215,6 +238,63 @@ class Context:
 
     def close(self):
         self.library.c.motley_context_destroy(self.handle)
+        self.handle = None
+
+
+class Transform:
+    """A transform from its text."""
+
+    def __init__(self, library, text):
+        self.library, self.handle, error = library, c_void_p(), Error()
+        data = text.encode()
+        library.c.motley_transform_describe.restype = TransformInfo
+        library.c.motley_transform_describe.argtypes = [c_void_p]
+        library.c.motley_transform_destroy.argtypes = [c_void_p]
+        library.check(library.c.motley_transform_parse(data, c_size_t(len(data)), None, byref(self.handle),
+                                                       byref(error)), error)
+        self.info = library.c.motley_transform_describe(self.handle)
+
+    def draw(self, sizes, channels, seed, epoch=0, first=0):
+        """Draws of images of (width, height): a list of Drawn, and the steps of each."""
+        count, most = len(sizes), max(1, self.info.max_steps)
+        drawn, steps, counts = (Drawn * count)(), (Step * (count * most))(), (c_int32 * count)()
+        widths, heights = ((c_int32 * count)(*side) for side in zip(*sizes))
+        error, samples = Error(), Samples(seed=seed, epoch=epoch, first=first)
+        self.library.check(self.library.c.motley_transform_draw(self.handle, byref(samples), c_size_t(count), widths,
+                                                                heights, channels, drawn, steps, counts, byref(error)),
+                           error)
+        return list(drawn), [list(steps[i * most:i * most + counts[i]]) for i in range(count)]
+
+    def apply(self, context, src, dtype="f32", layout="chw", given=None, **samples):
+        """src: a list of Placed. Returns an array [n, ...] and what was drawn, as draw() does. given: such draws."""
+        count, most, channels = len(src), max(1, self.info.max_steps), src[0].view.shape[2]
+        width, height = self.info.width or src[0].image.width, self.info.height or src[0].image.height
+        number, kind = DTYPES[dtype]
+        shape = (count, channels, height, width) if layout == "chw" else (count, height, width, channels)
+        out = np.zeros(shape, kind)
+        drawn, steps, counts = (Drawn * count)(), (Step * (count * most))(), (c_int32 * count)()
+        params = TransformParams(samples=Samples(**samples), drawn=drawn, steps=steps, step_counts=counts)
+        if given:
+            given_drawn, given_steps, given_counts = (Drawn * count)(*given[0]), (Step * (count * most))(), \
+                (c_int32 * count)(*map(len, given[1]))
+            for i, row in enumerate(given[1]):
+                for s, step in enumerate(row):
+                    given_steps[i * most + s] = step
+            params.given, params.given_steps, params.given_step_counts = given_drawn, given_steps, given_counts
+        target = Batch(count=count, channels=channels, dtype=number, layout=1 if layout == "chw" else 0,
+                       data=out.ctypes.data, width=width, height=height)
+        source, error = batch_of(src), Error()
+        self.library.check(self.library.c.motley_transform_apply(context.handle, self.handle, byref(source),
+                                                                 byref(target), byref(params), byref(error)), error)
+        return out, list(drawn), [list(steps[i * most:i * most + counts[i]]) for i in range(count)]
+
+    def printed(self):
+        text, error = c_char_p(), Error()
+        self.library.check(self.library.c.motley_transform_print(self.handle, byref(text), byref(error)), error)
+        return text.value.decode()
+
+    def close(self):
+        self.library.c.motley_transform_destroy(self.handle)
         self.handle = None
 
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hue: turns the hue of a pixel, by way of Pillow's HSV bytes. A stage's step (MOTLEY_STEP_HUE), not an op of the table:
+ * it needs the whole pixel.
+ *
+ * Value    0..255, what is added to the hue's byte: trunc(255 * shift) modulo 256, as torchvision has it.
+ * Matches  Pillow convert("HSV"), the hue's band plus the value, convert("RGB"), bit for bit for every colour. */
+#ifndef MOT_HUE_H
+#define MOT_HUE_H
+#include "augmentations/op.h"
+
+#include <math.h>
+
+static inline uint8_t mot_hue_value(double shift)
+{
+    return (uint8_t)((int)(shift * 255.0) & 255);
+}
+
+/* The hue's byte. Pillow mixes binary32 and binary64: each line rounds as it does. */
+MOT_FN uint32_t mot_hue_byte(int r, int g, int b, int high, int range)
+{
+    const float rc = (float)(high - r) / (float)range, gc = (float)(high - g) / (float)range,
+                bc = (float)(high - b) / (float)range;
+    const float h = r == high   ? bc - gc
+                    : g == high ? (float)(2.0 + (double)rc - (double)bc)
+                                : (float)(4.0 + (double)gc - (double)rc);
+    const double turn = (double)h / 6.0 + 1.0; /* 5/6 .. 11/6 */
+    const float part = (float)(turn >= 1.0 ? turn - 1.0 : turn);
+    return (uint32_t)((double)part * 255.0);
+}
+
+MOT_FN void mot_hue(uint8_t *red, uint8_t *green, uint8_t *blue, uint8_t value)
+{
+    const int r = *red, g = *green, b = *blue;
+    const int high = r > g ? (r > b ? r : b) : g > b ? g : b, low = r < g ? (r < b ? r : b) : g < b ? g : b;
+    const int range = high - low;
+    if (range == 0)
+        return; /* grey has no hue: saturation 0 gives the same pixel back */
+    const uint32_t hue = (mot_hue_byte(r, g, b, high, range) + value) & 255u;
+    const uint32_t s = 255u * (uint32_t)range / (uint32_t)high, v = (uint32_t)high;
+    const uint32_t sector = 6 * hue / 255, fraction = 6 * hue % 255;
+    const uint32_t p = (2 * v * (255 - s) + 255) / 510;
+    const uint32_t q = (2 * v * (65025 - s * fraction) + 65025) / 130050;
+    const uint32_t t = (2 * v * (65025 - s * (255 - fraction)) + 65025) / 130050;
+    const uint32_t wheel[6] = { v, q, p, p, t, v }; /* red's; green's is two sectors behind, blue's four */
+    const uint32_t at = sector % 6;
+    if (s == 0) {
+        *red = *green = *blue = (uint8_t)v;
+        return;
+    }
+    *red = (uint8_t)wheel[at];
+    *green = (uint8_t)wheel[(at + 4) % 6];
+    *blue = (uint8_t)wheel[(at + 2) % 6];
+}
+
+#endif

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* motley_transform_apply: checks the request, then each image goes through all its stages on one worker. */
+#include "augmentations/hue.h"
+#include "augmentations/table.h"
+#include "dispatch/backend.h"
+#include "kernels/cpu.h"
+#include "kernels/output.h"
+#include "policies/transform_draw.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define MAX_SIDE 1048576
+
+/* One call, as the workers see it. */
+typedef struct transform_call {
+    const motley_transform *transform;
+    motley_transform_info info;
+    const motley_batch *src, *dst;
+    const motley_transform_params *params;
+    const mot_stage *erase;     /* NULL: none */
+    motley_resize_order order;
+    uint32_t table[4][256];     /* of the output: the bits of each byte */
+    uint32_t erased[4];         /* the bits that erased boxes get, where they are constant */
+    size_t image_room;          /* bytes of each of a worker's three images */
+} transform_call;
+
+/* What one image goes through. */
+typedef struct image_plan {
+    motley_transform_drawn drawn;
+    mot_step steps[MOT_MAX_TRANSFORM_STEPS];
+    int count;
+} image_plan;
+
+/* ---- checks ---- */
+
+static motley_status check_output(const transform_call *call, motley_error *error)
+{
+    const motley_transform *t = call->transform;
+    const motley_batch *dst = call->dst;
+    const mot_stage *output = mot_transform_stage(t, MOT_STAGE_OUTPUT);
+    const int values = output ? output->values : 0;
+    MOT_REQUIRE(dst->dtype == MOTLEY_U8 || values <= 1 || values == dst->channels, error,
+                "transform '%s' normalises %d channels, the images have %" PRId32, t->name, values, dst->channels);
+    MOT_REQUIRE(!call->erase || dst->dtype != MOTLEY_U8, error,
+                "transform '%s' erases after normalisation, want dst as F32, F16 or BF16", t->name);
+    MOT_REQUIRE(!call->erase || call->erase->values <= 1 || call->erase->values == dst->channels, error,
+                "transform '%s' erases with %d values, the images have %" PRId32 " channels", t->name,
+                call->erase->values, dst->channels);
+    for (size_t i = 0; i < dst->count; i++) {
+        const mot_view from = mot_batch_view(call->src, i), to = mot_batch_view(dst, i);
+        const int32_t width = call->info.width ? call->info.width : from.width;
+        const int32_t height = call->info.width ? call->info.height : from.height;
+        MOT_REQUIRE(to.width == width && to.height == height, error,
+                    "dst image %zu: size is %" PRId32 "x%" PRId32 ", want %" PRId32 "x%" PRId32 ", %s", i, to.width,
+                    to.height, width, height, call->info.width ? "the transform's" : "src's");
+        MOT_REQUIRE((uintptr_t)to.data % mot_dtype_bytes(dst->dtype) == 0, error,
+                    "dst image %zu: data is not aligned to its samples' %zu bytes", i, mot_dtype_bytes(dst->dtype));
+        if (!dst->images && (call->info.width || !call->src->images))
+            break;
+    }
+    return MOTLEY_OK;
+}
+
+/* Sides that an image has between its stages. */
+static void sides_between(const transform_call *call, size_t i, int32_t *width, int32_t *height)
+{
+    const mot_view src = mot_batch_view(call->src, i);
+    const mot_stage *resize = mot_transform_stage(call->transform, MOT_STAGE_RESIZE);
+    const mot_stage *crop = mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP);
+    *width = crop ? crop->width : src.width;
+    *height = crop ? crop->height : src.height;
+    if (resize)
+        mot_resized_sides(resize, src.width, src.height, width, height);
+    if (call->params->given) {
+        *width = call->params->given[i].width;
+        *height = call->params->given[i].height;
+    }
+}
+
+static motley_status check_sides(const transform_call *call, motley_error *error)
+{
+    const mot_stage *random = mot_transform_stage(call->transform, MOT_STAGE_RANDOM_CROP);
+    for (size_t i = 0; i < call->src->count; i++) {
+        int32_t width, height;
+        sides_between(call, i, &width, &height);
+        MOT_REQUIRE(width >= 1 && height >= 1 && width <= MAX_SIDE && height <= MAX_SIDE &&
+                        (int64_t)width * height <= INT32_MAX,
+                    error, "image %zu: it would be resized to %" PRId32 "x%" PRId32 ", want 1 to %d each way", i, width,
+                    height, MAX_SIDE);
+        MOT_REQUIRE(!random || call->params->given ||
+                        (width + 2 * (int64_t)random->padding >= random->width &&
+                         height + 2 * (int64_t)random->padding >= random->height),
+                    error,
+                    "image %zu: %" PRId32 "x%" PRId32 " with a padding of %" PRId32
+                    " is smaller than the random_crop of %" PRId32 "x%" PRId32,
+                    i, width, height, random->padding, random->width, random->height);
+    }
+    return MOTLEY_OK;
+}
+
+static motley_status check_given_step(const motley_step *step, size_t i, int s, motley_error *error)
+{
+    if (step->op == MOTLEY_STEP_HUE) {
+        MOT_REQUIRE(step->values_count == 1 && step->values[0] >= -0.5 && step->values[0] <= 0.5, error,
+                    "image %zu, step %d: hue is %g, want -0.5 to 0.5", i, s, step->values[0]);
+        return MOTLEY_OK;
+    }
+    const motley_op_info *info = motley_op_get(step->op);
+    MOT_REQUIRE(info, error, "image %zu, step %d: op is %d, want one of the table or MOTLEY_STEP_HUE", i, s, step->op);
+    MOT_REQUIRE(step->values_count >= info->values_min && step->values_count <= info->values_max, error,
+                "image %zu, step %d: %s takes %d to %d values, %d were given", i, s, info->name, info->values_min,
+                info->values_max, step->values_count);
+    MOT_REQUIRE((unsigned)step->interpolation <= MOTLEY_BICUBIC, error,
+                "image %zu, step %d: interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", i, s,
+                (int)step->interpolation);
+    return mot_validate_values(step->op, step->values, step->values_count, i, error);
+}
+
+static motley_status check_given(const transform_call *call, size_t i, motley_error *error)
+{
+    const motley_transform_drawn *d = &call->params->given[i];
+    const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+    MOT_REQUIRE(d->crop.width >= 1 && d->crop.height >= 1 && d->crop.left >= 0 && d->crop.top >= 0 &&
+                    (int64_t)d->crop.left + d->crop.width <= src.width &&
+                    (int64_t)d->crop.top + d->crop.height <= src.height,
+                error,
+                "image %zu: the given crop of %" PRId32 "x%" PRId32 " at (%" PRId32 ", %" PRId32
+                ") leaves the image of %" PRId32 "x%" PRId32,
+                i, d->crop.width, d->crop.height, d->crop.left, d->crop.top, src.width, src.height);
+    MOT_REQUIRE((unsigned)d->filter <= MOTLEY_FILTER_HAMMING, error,
+                "image %zu: the given filter is %d, want one of motley_filter", i, (int)d->filter);
+    MOT_REQUIRE(d->left >= -MAX_SIDE && d->left <= MAX_SIDE && d->top >= -MAX_SIDE && d->top <= MAX_SIDE, error,
+                "image %zu: the given window begins at (%" PRId32 ", %" PRId32 "), want at most %d away", i, d->left,
+                d->top, MAX_SIDE);
+    MOT_REQUIRE(d->boxes_count >= 0 && d->boxes_count <= MOTLEY_MAX_ERASED_BOXES && (d->boxes_count == 0 || call->erase), error,
+                "image %zu: %" PRId32 " boxes are given, want at most %d", i, d->boxes_count,
+                call->erase ? MOTLEY_MAX_ERASED_BOXES : 0);
+    for (int b = 0; b < d->boxes_count; b++) {
+        const motley_erased_box *box = &d->boxes[b];
+        MOT_REQUIRE(box->left >= 0 && box->top >= 0 && box->width >= 0 && box->height >= 0 &&
+                        (int64_t)box->left + box->width <= dst.width && (int64_t)box->top + box->height <= dst.height,
+                    error,
+                    "image %zu, box %d: %" PRId32 "x%" PRId32 " at (%" PRId32 ", %" PRId32
+                    ") leaves the output of %" PRId32 "x%" PRId32,
+                    i, b, box->width, box->height, box->left, box->top, dst.width, dst.height);
+    }
+    const int32_t steps = call->params->given_step_counts[i];
+    MOT_REQUIRE(steps >= 0 && (size_t)steps <= call->info.max_steps, error,
+                "image %zu: %" PRId32 " steps are given, want at most %zu", i, steps, call->info.max_steps);
+    for (int s = 0; s < steps; s++)
+        MOT_TRY(check_given_step(&call->params->given_steps[i * call->info.max_steps + (size_t)s], i, s, error));
+    return MOTLEY_OK;
+}
+
+static motley_status check(const motley_context *context, const transform_call *call, motley_error *error)
+{
+    const motley_batch *src = call->src, *dst = call->dst;
+    const motley_transform_params *p = call->params;
+    MOT_TRY(mot_validate_batch("src", src, error));
+    MOT_TRY(mot_validate_batch("dst", dst, error));
+    MOT_TRY(mot_samples_check(&p->samples, src->count, error));
+    MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
+    MOT_REQUIRE(!p->steps == !p->step_counts, error, "only one of steps and step_counts is set, want both or neither");
+    MOT_REQUIRE(!p->given == !p->given_steps && !p->given == !p->given_step_counts, error,
+                "only some of given, given_steps and given_step_counts are set, want all three or none");
+    for (uint32_t i = 0; i < call->transform->stages; i++)
+        if (call->transform->stage[i].policy && call->transform->stage[i].policy->customs)
+            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                            "transform '%s' is a policy with custom ops, which motley_apply runs", call->transform->name);
+    if (src->count == 0)
+        return MOTLEY_OK;
+    MOT_REQUIRE(src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
+    MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want src's %" PRId32,
+                dst->channels, src->channels);
+    MOT_TRY(check_output(call, error));
+    MOT_TRY(check_sides(call, error));
+    for (size_t i = 0; p->given && i < src->count; i++)
+        MOT_TRY(check_given(call, i, error));
+    MOT_TRY(mot_validate_apart(src, dst, error));
+    if (!context->backend->each)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transforms run on the CPU, the context is of backend %s",
+                        context->backend->name);
+    return MOTLEY_OK;
+}
+
+/* ---- one image ---- */
+
+static void take_given(const transform_call *call, size_t i, image_plan *plan)
+{
+    const size_t most = call->info.max_steps;
+    plan->drawn = call->params->given[i];
+    plan->count = call->params->given_step_counts[i];
+    for (int s = 0; s < plan->count; s++) {
+        const motley_step *from = &call->params->given_steps[i * most + (size_t)s];
+        mot_step *to = &plan->steps[s];
+        memset(to, 0, sizeof *to);
+        to->op = from->op;
+        to->value = from->values[0];
+        to->interpolation = (uint8_t)from->interpolation;
+        memcpy(to->fill, from->fill, sizeof to->fill);
+        if (to->op >= 0)
+            mot_op_prepare(to->op, from->values, from->values_count, &to->arg);
+    }
+}
+
+static void draw(const transform_call *call, size_t i, image_plan *plan)
+{
+    const motley_transform_params *p = call->params;
+    const mot_view src = mot_batch_view(call->src, i);
+    if (p->given) {
+        take_given(call, i, plan);
+    } else {
+        const mot_drawn_sample of = mot_sample_of(&p->samples, i, src.width, src.height, src.channels);
+        plan->count = mot_transform_draw(call->transform, &of, &plan->drawn, plan->steps);
+    }
+    if (p->drawn)
+        p->drawn[i] = plan->drawn;
+    if (p->steps) {
+        p->step_counts[i] = plan->count;
+        for (int s = 0; s < plan->count; s++)
+            p->steps[i * call->info.max_steps + (size_t)s] = mot_transform_step_told(&plan->steps[s]);
+    }
+}
+
+static mot_view dense(int32_t width, int32_t height, int32_t channels, uint8_t *memory)
+{
+    return (mot_view){ memory, width, height, channels, (int64_t)width * channels, channels, 1 };
+}
+
+/* The view through which an image is written mirrored. */
+static mot_view mirrored(mot_view view, int horizontal, int vertical)
+{
+    if (horizontal) {
+        view.data += (view.width - 1) * view.pixel;
+        view.pixel = -view.pixel;
+    }
+    if (vertical) {
+        view.data += (view.height - 1) * view.row;
+        view.row = -view.row;
+    }
+    return view;
+}
+
+/* Crop, resize, window and flips, from the source to `to`. `between` is an image's memory. */
+static void place_image(const transform_call *call, const mot_cpu_rows *rows, const motley_transform_drawn *drawn, mot_view src,
+                        mot_view to, uint8_t *between, void *scratch)
+{
+    src.data += drawn->crop.top * src.row + drawn->crop.left * src.pixel;
+    src.width = drawn->crop.width;
+    src.height = drawn->crop.height;
+    const int resized = src.width != drawn->width || src.height != drawn->height;
+    const int whole = drawn->left == 0 && drawn->top == 0 && drawn->width == to.width && drawn->height == to.height;
+    mot_resize how = { .filter = drawn->filter, .order = call->order };
+    how.box[2] = (float)src.width;
+    how.box[3] = (float)src.height;
+    if (resized && whole) {
+        to = mirrored(to, 0, drawn->flip_vertical);
+        how.flip = drawn->flip_horizontal;
+        rows->resize(&src, &to, &how, scratch);
+        return;
+    }
+    if (resized) {
+        const mot_view all = dense(drawn->width, drawn->height, src.channels, between);
+        rows->resize(&src, &all, &how, scratch);
+        src = all;
+    }
+    to = mirrored(to, drawn->flip_horizontal, drawn->flip_vertical);
+    mot_cpu_window(rows, &src, drawn->left, drawn->top, &to);
+}
+
+/* The steps, in place. Those that change nothing are left out; a hue is done between runs of ops. */
+static void run_steps(const mot_cpu_rows *rows, image_plan *plan, const mot_view *image, const mot_view *spare,
+                      void *scratch)
+{
+    int run = 0;
+    for (int s = 0; s <= plan->count; s++) {
+        const int op = s < plan->count ? plan->steps[s].op : MOTLEY_STEP_HUE;
+        if (op >= 0) {
+            if (!(plan->steps[s].arg.flags & MOT_ARG_IDENTITY))
+                plan->steps[run++] = plan->steps[s];
+            continue;
+        }
+        for (int begin = 0; begin < run; begin += MOT_MAX_STEPS)
+            mot_cpu_run_steps(rows, &plan->steps[begin], run - begin < MOT_MAX_STEPS ? run - begin : MOT_MAX_STEPS,
+                              image, spare, scratch);
+        run = 0;
+        if (s < plan->count)
+            mot_cpu_hue(image, mot_hue_value(plan->steps[s].value));
+    }
+}
+
+/* Erased boxes, in the output. */
+static void erase(const transform_call *call, const motley_transform_drawn *drawn, const mot_view *dst)
+{
+    const motley_dtype dtype = call->dst->dtype;
+    const mot_stage *stage = call->erase;
+    for (int b = 0; b < drawn->boxes_count; b++) {
+        const motley_erased_box *box = &drawn->boxes[b];
+        uint32_t bits[4];
+        memcpy(bits, call->erased, sizeof bits);
+        for (int c = 0; stage->erase_values == MOT_ERASE_CHANNEL && c < dst->channels; c++)
+            bits[c] = mot_output_cast(stage->normals[mot_noise_cell(drawn->noise, (uint32_t)b, (uint32_t)c)], dtype);
+        for (int32_t y = 0; y < box->height; y++) {
+            if (stage->erase_values != MOT_ERASE_PIXEL) {
+                mot_cpu_fill_row(dst, dtype, box->left, box->top + y, box->width, bits, 0);
+                continue;
+            }
+            for (int32_t x = 0; x < box->width; x++) {
+                for (int c = 0; c < dst->channels; c++) {
+                    const uint32_t index = (uint32_t)((y * box->width + x) * dst->channels + c);
+                    bits[c] = mot_output_cast(stage->normals[mot_noise_cell(drawn->noise, (uint32_t)b, index)], dtype);
+                }
+                mot_cpu_fill_row(dst, dtype, box->left + x, box->top + y, 1, bits, 0);
+            }
+        }
+    }
+}
+
+static void transform_image(void *opaque, size_t i, const mot_cpu_rows *rows, void *memory)
+{
+    const transform_call *call = opaque;
+    const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+    uint8_t *between = memory, *work = between + call->image_room, *spare_memory = work + call->image_room;
+    void *scratch = spare_memory + call->image_room;
+    image_plan plan;
+    draw(call, i, &plan);
+    const int direct = call->dst->dtype == MOTLEY_U8 && plan.count == 0;
+    const mot_view image = direct ? dst : dense(dst.width, dst.height, dst.channels, work);
+    place_image(call, rows, &plan.drawn, src, image, between, scratch);
+    if (direct)
+        return;
+    const mot_view spare = dense(dst.width, dst.height, dst.channels, spare_memory);
+    run_steps(rows, &plan, &image, &spare, scratch);
+    if (call->dst->dtype == MOTLEY_U8)
+        rows->copy(&image, &dst);
+    else
+        mot_cpu_write_output(&image, &dst, call->dst->dtype, (const uint32_t(*)[256])call->table);
+    if (call->erase)
+        erase(call, &plan.drawn, &dst);
+}
+
+/* ---- the call ---- */
+
+static void make_table(transform_call *call)
+{
+    const motley_dtype dtype = call->dst->dtype;
+    const mot_stage *output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
+    for (int c = 0; c < call->dst->channels; c++) {
+        const int at = output && output->values > 1 ? c : 0;
+        const double mean = output ? output->mean[at] : 0, std = output ? output->std[at] : 1;
+        for (int v = 0; v < 256; v++)
+            call->table[c][v] =
+                mot_output_cast(mot_output_by(output ? output->convention : 0, (uint8_t)v, mean, std), dtype);
+        if (call->erase)
+            call->erased[c] = mot_output_cast((float)call->erase->mean[call->erase->values > 1 ? c : 0], dtype);
+    }
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What a worker needs for any of the images: three of them, and what its kernels take. */
+static size_t scratch_bytes(transform_call *call, const mot_cpu_rows *rows)
+{
+    size_t pixels = 0, bytes = 0;
+    for (size_t i = 0; i < call->src->count; i++) {
+        const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+        int32_t width, height;
+        sides_between(call, i, &width, &height);
+        pixels = larger(pixels, larger((size_t)width * (size_t)height, (size_t)dst.width * (size_t)dst.height));
+        bytes = larger(bytes, rows->resize_scratch(src.width, src.height, width, height, src.channels));
+        bytes = larger(bytes, mot_cpu_scratch_bytes(dst.width, dst.height, dst.channels));
+    }
+    const size_t image = pixels * (size_t)call->src->channels;
+    call->image_room = (image + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN;
+    return 3 * call->image_room + bytes;
+}
+
+motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,
+                                     const motley_batch *src, const motley_batch *dst,
+                                     const motley_transform_params *params, motley_error *error)
+{
+    static const motley_transform_params defaults;
+    MOT_REQUIRE(context, error, "context is NULL");
+    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
+    transform_call call = { .transform = transform,
+                            .info = motley_transform_describe(transform),
+                            .src = src,
+                            .dst = dst,
+                            .params = params ? params : &defaults,
+                            .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
+    MOT_TRY(check(context, &call, error));
+    if (src->count == 0)
+        return MOTLEY_OK;
+    const mot_stage *resize = mot_transform_stage(transform, MOT_STAGE_RESIZE);
+    const mot_stage *crop = mot_transform_stage(transform, MOT_STAGE_RANDOM_RESIZED_CROP);
+    call.order = resize ? resize->order : crop ? crop->order : MOTLEY_ORDER_PILLOW_13;
+    make_table(&call);
+    const size_t bytes = scratch_bytes(&call, context->backend->rows(context->state));
+    return context->backend->each(context->state, src->count, bytes, transform_image, &call, error);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Whole transforms: from decoded images of any sizes to the network's input, as one file describes it.
+ *
+ *  A transform is an ordered list of stages: crop and resize, flips, policies, colour jitter, grayscale, normalised output,
+ *  erasing. doc/policy-format.md describes the text ("Transforms"). Every image gets its own draw, and every byte or float
+ *  is that of Pillow, torchvision or timm for such a draw. */
+#ifndef MOTLEY_TRANSFORM_H
+#define MOTLEY_TRANSFORM_H
+
+#include "motley/apply.h"
+#include "motley/context.h"
+#include "motley/image.h"
+#include "motley/policy.h"
+#include "motley/resize.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct motley_transform motley_transform;
+
+/** Reads a transform from a text. A text without `stages` is read as a policy, which is then the only stage.
+ *  Errors   POLICY: the text is wrong or over a limit; MEMORY. *transform is NULL then. See motley_policy_parse. */
+MOTLEY_API motley_status motley_transform_parse(const char *text, size_t length, const motley_parse_params *params,
+                                                motley_transform **transform, motley_error *error);
+
+/** The same, from the file at `path`. Errors: also IO. */
+MOTLEY_API motley_status motley_transform_load(const char *path, const motley_parse_params *params,
+                                               motley_transform **transform, motley_error *error);
+
+/** A transform, or a policy, that is built into the library, by name. Errors: ARGUMENT with the nearest name, MEMORY. */
+MOTLEY_API motley_status motley_transform_builtin(const char *name, motley_transform **transform, motley_error *error);
+
+/** How many transforms are built in (beside the policies), the name of the i-th, and its text. NULL past the end. */
+MOTLEY_API size_t motley_transform_builtin_count(void);
+MOTLEY_API const char *motley_transform_builtin_name(size_t i);
+MOTLEY_API const char *motley_transform_builtin_text(size_t i);
+
+/** The transform as canonical text, which parses back to an equal transform. *text is malloc'd: free() it. */
+MOTLEY_API motley_status motley_transform_print(const motley_transform *transform, char **text, motley_error *error);
+
+/** How a byte becomes a normalised number, in binary32, each operation rounded: what each library computes. */
+typedef enum motley_normalization {
+    MOTLEY_NORMALIZATION_TORCHVISION_V1 = 0, /* ToTensor, Normalize: (v / 255 - mean) / std */
+    MOTLEY_NORMALIZATION_TORCHVISION_V2 = 1, /* ToDtype(scale=True), Normalize: (v * (1 / 255) - mean) / std */
+    MOTLEY_NORMALIZATION_TIMM = 2            /* its prefetcher: (v - 255 mean) / (255 std), both products in binary64 */
+} motley_normalization;
+
+/** What of a transform a caller has to know before images are there. */
+typedef struct motley_transform_info {
+    const char *name, *title, *profile, *paper; /* "" where the text gave none */
+    int32_t width, height; /* of every image that comes out, pixels; 0: each keeps its size (no crop or resize) */
+    motley_dtype dtype;    /* that the text asks for: U8 without an output stage */
+    motley_layout layout;  /* likewise: MOTLEY_CHW without one */
+    size_t max_steps;      /* the most steps that one image can draw */
+} motley_transform_info;
+
+MOTLEY_API motley_transform_info motley_transform_describe(const motley_transform *transform);
+
+MOTLEY_API void motley_transform_destroy(motley_transform *transform);
+
+#define MOTLEY_MAX_ERASED_BOXES 8
+
+/** A step that is no op of the table: `op` of a motley_step in a transform. */
+#define MOTLEY_STEP_HUE (-2) /* values: the shift, -0.5..0.5 of a turn, as torchvision's adjust_hue */
+
+/** A rectangle that is erased after normalisation. */
+typedef struct motley_erased_box {
+    int32_t left, top, width, height; /* pixels of the output */
+} motley_erased_box;
+
+/** What one image draws, beside its steps. */
+typedef struct motley_transform_drawn {
+    motley_crop crop;      /* of the source image */
+    int32_t width, height; /* what the crop is resized to, pixels */
+    motley_filter filter;
+    int32_t left, top;     /* where in that the output begins; what lies outside is filled */
+    uint8_t flip_horizontal, flip_vertical;
+    int32_t boxes_count;
+    motley_erased_box boxes[MOTLEY_MAX_ERASED_BOXES];
+    uint64_t noise;        /* what the values of erased boxes are made of, where they are random */
+} motley_transform_drawn;
+
+typedef struct motley_transform_params {
+    motley_samples samples;
+    /* Draws out; NULL when not wanted. */
+    motley_transform_drawn *drawn; /* [count] */
+    motley_step *steps;            /* [count][max_steps], with step_counts: both or neither */
+    int32_t *step_counts;          /* [count] */
+    /* Draws in: run these instead of drawing; all three or none. */
+    const motley_transform_drawn *given;  /* [count] */
+    const motley_step *given_steps;       /* [count][max_steps] */
+    const int32_t *given_step_counts;     /* [count] */
+} motley_transform_params;
+
+/** Draws without touching pixels.
+ *
+ *  Shapes   drawn: [count]; steps: [count][max_steps of motley_transform_describe]; step_counts: [count]. widths and
+ *           heights: [count] pixels, of the source images.
+ *  Random   As motley_draw: by (seed, epoch, sample id, view) and sizes only. */
+MOTLEY_API motley_status motley_transform_draw(const motley_transform *transform, const motley_samples *samples,
+                                               size_t count, const int32_t *widths, const int32_t *heights,
+                                               int32_t channels, motley_transform_drawn *drawn, motley_step *steps,
+                                               int32_t *step_counts, motley_error *error);
+
+/** Transforms every image of a batch, each with its own draws.
+ *
+ *  Shapes   src: n images, uint8, 1 to 4 channels, any sizes and strides. dst: n images of the transform's size (of
+ *           src's own sizes when it has none), as many channels; U8, F32, F16 or BF16, any strides.
+ *  Values   U8: bytes as they are. Others: normalised by the transform's mean and std in its convention, made in
+ *           binary32 and rounded once to the type.
+ *  Memory   The caller's, in host memory. No image of dst may overlap an image of src.
+ *  Backend  CPU and REFERENCE contexts; the work is done on return, threads share the images.
+ *  Threads  One thread per context at a time. A transform is immutable: share it freely.
+ *  Random   Image i depends on its sample id only: not on batch size, order, backend or threads.
+ *  Errors   ARGUMENT, MEMORY, UNSUPPORTED (a CUDA context): dst is untouched. */
+MOTLEY_API motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,
+                                                const motley_batch *src, const motley_batch *dst,
+                                                const motley_transform_params *params, motley_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

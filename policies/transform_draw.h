@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The draws of a transform's stages beside its policies, on the host and on the device: exact arithmetic only.
+ *
+ * Policies have the blocks from MOT_STAGE_POLICY_BLOCKS times their number among the transform's policies. The n-th stage of
+ * another kind has 256 blocks from MOT_STAGE_BLOCK(kind, n):
+ *
+ *   random_resized_crop  block t: try t's area, ratio, row, column; block 16: word 0: filter
+ *   random_crop          block 0: word 0: row, 1: column
+ *   flip                 block 0: word 0: horizontal, 1: vertical
+ *   jitter               block 0: word 0: applied or not; block 1: word 0..2: the order; block 2: the four factors
+ *   grayscale            block 0: word 0: applied or not
+ *   blur                 block 0: word 0: applied or not, 1: radius
+ *   erase                block 0: word 0: applied or not, 1: how many boxes; block 1: word 0, 1: the noise;
+ *                        block 2 + 16 b + t: try t of box b: area, ratio, row, column
+ *
+ * An erased box's random values have counters of their own, with the noise as the key (mot_noise_cell). */
+#ifndef MOT_TRANSFORM_DRAW_H
+#define MOT_TRANSFORM_DRAW_H
+
+#include "policies/draw.h"
+#include "policies/transform.h"
+
+#define MOT_STAGE_BLOCK(kind, n) (32768u + 256u * (4u * (uint32_t)(kind) + (uint32_t)(n)))
+
+/* A word as torch's uniform numbers are: 24 bits, 0..1 without the 1. */
+MOT_FN double mot_unit(uint32_t word)
+{
+    return (word >> 8) * (1.0 / 16777216.0);
+}
+
+MOT_FN int mot_coin(uint32_t word, double p)
+{
+    return word < (uint64_t)rint(p * 4294967296.0);
+}
+
+typedef struct mot_rectangle {
+    int32_t left, top, width, height;
+} mot_rectangle;
+
+/* The sides of a rectangle of a share of `area_px` pixels and a ratio of width to height. */
+MOT_FN void mot_draw_sides(double area_px, const double share[2], const double *ratios, mot_words words, double *longer,
+                           double *shorter)
+{
+    const double area = area_px * (share[0] + (share[1] - share[0]) * mot_unit(words.w[0]));
+    const double ratio = ratios[mot_choose(words.w[1], MOT_RATIO_CELLS)];
+    *longer = rint(sqrt(area * ratio));
+    *shorter = rint(sqrt(area / ratio));
+}
+
+/* RandomResizedCrop's rectangle: ten tries, then the middle of the image in the nearest ratio. */
+MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_drawn_sample *of, uint32_t block, const double area[2],
+                                          const double ratio[2], const double *ratios)
+{
+    mot_rectangle crop = { 0, 0, of->width, of->height };
+    const double pixels = (double)of->width * of->height;
+    for (uint32_t t = 0; t < MOT_CROP_TRIES; t++) {
+        const mot_words words = mot_words_of(of, block + t);
+        double width, height;
+        mot_draw_sides(pixels, area, ratios, words, &width, &height);
+        if (width >= 1 && width <= of->width && height >= 1 && height <= of->height) {
+            crop.width = (int32_t)width;
+            crop.height = (int32_t)height;
+            crop.top = (int32_t)mot_choose(words.w[2], (uint32_t)(of->height - crop.height + 1));
+            crop.left = (int32_t)mot_choose(words.w[3], (uint32_t)(of->width - crop.width + 1));
+            return crop;
+        }
+    }
+    const double shape = (double)of->width / of->height;
+    if (shape < ratio[0])
+        crop.height = (int32_t)rint(of->width / ratio[0]);
+    else if (shape > ratio[1])
+        crop.width = (int32_t)rint(of->height * ratio[1]);
+    crop.width = crop.width < 1 ? 1 : crop.width; /* of an image of a pixel or two */
+    crop.height = crop.height < 1 ? 1 : crop.height;
+    crop.left = (of->width - crop.width) / 2;
+    crop.top = (of->height - crop.height) / 2;
+    return crop;
+}
+
+/* RandomErasing's rectangle in an image of width x height, of a share of its area over `boxes`: 0 when ten tries miss. */
+MOT_RANDOM_FN int mot_draw_box(const mot_drawn_sample *of, uint32_t block, int width, int height, int boxes,
+                               const double area[2], const double *ratios, mot_rectangle *box)
+{
+    for (uint32_t t = 0; t < MOT_CROP_TRIES; t++) {
+        const mot_words words = mot_words_of(of, block + t);
+        double w, h;
+        mot_draw_sides((double)width * height / boxes, area, ratios, words, &h, &w); /* the ratio is height's to width */
+        if (w >= 1 && w < width && h >= 1 && h < height) {
+            box->width = (int32_t)w;
+            box->height = (int32_t)h;
+            box->top = (int32_t)mot_choose(words.w[2], (uint32_t)(height - box->height + 1));
+            box->left = (int32_t)mot_choose(words.w[3], (uint32_t)(width - box->width + 1));
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* An order of n things, each as likely: Fisher and Yates, from the front. */
+MOT_FN void mot_draw_order(mot_words words, int n, uint8_t *order)
+{
+    for (int i = 0; i < n; i++)
+        order[i] = (uint8_t)i;
+    for (int i = 0; i < n - 1; i++) {
+        const int j = i + (int)mot_choose(words.w[i], (uint32_t)(n - i));
+        const uint8_t swap = order[i];
+        order[i] = order[j];
+        order[j] = swap;
+    }
+}
+
+/* Uniform in low..high, as torch's uniform_ makes it: the product in double, the result in binary32. */
+MOT_FN float mot_draw_factor(uint32_t word, double low, double high)
+{
+    return (float)(mot_unit(word) * ((float)high - (float)low) + (float)low);
+}
+
+/* The sides that a resize stage gives an image: as written, or the shorter one, the longer truncated as in torchvision. */
+MOT_FN void mot_resized_sides(const mot_stage *stage, int32_t width, int32_t height, int32_t *out_width,
+                              int32_t *out_height)
+{
+    const int64_t longer = width <= height ? (int64_t)stage->width * height / width : (int64_t)stage->width * width / height;
+    const int32_t most = longer > INT32_MAX ? INT32_MAX : (int32_t)longer;
+    *out_width = stage->height > 0 || width <= height ? stage->width : most;
+    *out_height = stage->height > 0 ? stage->height : width <= height ? most : stage->width;
+}
+
+/* The cell of MOT_NORMAL_CELLS that value `index` of an erased box takes: its own Philox words, keyed by the noise. */
+MOT_RANDOM_FN uint32_t mot_noise_cell(uint64_t noise, uint32_t box, uint32_t index)
+{
+    return mot_random(noise, 0, (uint64_t)box << 32 | index / 4, 0).w[index % 4] >> 20;
+}
+
+/* A step in the units of its op, for motley_step. */
+motley_step mot_transform_step_told(const mot_step *step);
+
+/* A transform's draw on the host: `drawn` and steps [max_steps]; returns how many steps. */
+int mot_transform_draw(const motley_transform *transform, const mot_drawn_sample *of, motley_transform_drawn *drawn,
+                       mot_step *steps);
+
+#endif

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms: texts in and out, what is refused, how draws are spread, and what must not matter (threads, batches, order).
+ * tests/pillow/test_transform.py has the pixels. */
+#include "motley.h"
+#include "policies/transform_draw.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- allocations that can be made to fail: the linker sends the library's own calls here --- */
+
+static long allocations_left = -1; /* before the one that fails; -1: none fails */
+static long live, failed;
+
+void *__real_malloc(size_t);
+void *__real_calloc(size_t, size_t);
+void *__real_realloc(void *, size_t);
+char *__real_strdup(const char *);
+void __real_free(void *);
+void *__wrap_malloc(size_t);
+void *__wrap_calloc(size_t, size_t);
+void *__wrap_realloc(void *, size_t);
+char *__wrap_strdup(const char *);
+void __wrap_free(void *);
+
+static bool refuse(void)
+{
+    const bool now = allocations_left == 0;
+    failed += now;
+    if (allocations_left >= 0)
+        allocations_left--;
+    return now;
+}
+
+static void *counted(void *p)
+{
+    live += p != NULL;
+    return p;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return refuse() ? NULL : counted(__real_malloc(n));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return refuse() ? NULL : counted(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *old, size_t n)
+{
+    void *p = refuse() ? NULL : __real_realloc(old, n);
+    live += p != NULL && old == NULL;
+    return p;
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return refuse() ? NULL : counted(__real_strdup(text));
+}
+
+void __wrap_free(void *p)
+{
+    live -= p != NULL;
+    __real_free(p);
+}
+
+/* --- texts --- */
+
+#define HEAD "motley: 1\nname: x\nstages:\n"
+
+static motley_transform *parsed(const char *text)
+{
+    motley_transform *transform;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
+                 error.line, error.column, error.message, text);
+    return transform;
+}
+
+static char *printed(const motley_transform *transform)
+{
+    char *text;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_transform_print(transform, &text, &error), MOTLEY_OK, "%s", error.message);
+    return text;
+}
+
+static void expect_canonical(const char *text)
+{
+    motley_transform *transform = parsed(text);
+    char *first = printed(transform);
+    motley_transform *again = parsed(first);
+    char *second = printed(again);
+    cr_expect_str_eq(first, second);
+    free(first);
+    free(second);
+    motley_transform_destroy(transform);
+    motley_transform_destroy(again);
+}
+
+Test(transform, builtins_print_and_parse_back)
+{
+    cr_assert_geq(motley_transform_builtin_count(), 10);
+    for (size_t i = 0; i < motley_transform_builtin_count(); i++) {
+        motley_transform *transform;
+        motley_error error = { 0 };
+        cr_assert_eq(motley_transform_builtin(motley_transform_builtin_name(i), &transform, &error), MOTLEY_OK, "%s",
+                     error.message);
+        const motley_transform_info info = motley_transform_describe(transform);
+        cr_expect_str_eq(info.name, motley_transform_builtin_name(i));
+        cr_expect(info.width >= 176 && info.dtype == MOTLEY_F32, "%s", info.name);
+        motley_transform_destroy(transform);
+        expect_canonical(motley_transform_builtin_text(i));
+    }
+    cr_expect_null(motley_transform_builtin_name(motley_transform_builtin_count()));
+}
+
+Test(transform, policies_are_transforms_and_print_the_same)
+{
+    for (size_t i = 0; i < motley_policy_builtin_count(); i++) {
+        motley_policy *policy;
+        char *text, *of_transform;
+        cr_assert_eq(motley_policy_builtin(motley_policy_builtin_name(i), &policy, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_policy_print(policy, &text, NULL), MOTLEY_OK);
+        motley_transform *transform = parsed(motley_policy_builtin_text(i));
+        of_transform = printed(transform);
+        cr_expect_str_eq(of_transform, text);
+        cr_expect_eq(motley_transform_describe(transform).width, 0);
+        free(text);
+        free(of_transform);
+        motley_policy_destroy(policy);
+        motley_transform_destroy(transform);
+    }
+}
+
+Test(transform, every_key_is_printed)
+{
+    const char *const text = HEAD
+        "  - random_resized_crop: {size: [96, 160], scale: [0.2, 0.9], ratio: [0.5, 2], filter: [box, hamming], order: "
+        "pillow-12}\n"
+        "  - random_crop: {size: 80, padding: 3}\n"
+        "  - flip: {horizontal: 0.25, vertical: 0.125}\n"
+        "  - policy: {name: rand_augment, repeat: 3, bins: 11, level: 4, interpolation: [bilinear], fill: [1, 2, 3, 4]}\n"
+        "  - jitter: {p: 0.5, brightness: [0.5, 1.5], hue: [-0.125, 0.25]}\n"
+        "  - grayscale: {p: 0.25}\n"
+        "  - blur: {p: 0.5, radius: [0.5, 2]}\n"
+        "  - grayscale: {}\n"
+        "  - output: {mean: [0.5, 0.25, 0.125], std: [1, 2, 4], convention: timm, type: bf16, layout: hwc}\n"
+        "  - erase: {p: 0.5, area: [0.125, 0.25], ratio: [0.5, 2], value: pixel, boxes: [2, 3]}\n";
+    motley_transform *transform = parsed(text);
+    char *got = printed(transform);
+    cr_expect_str_eq(got, text);
+    const motley_transform_info info = motley_transform_describe(transform);
+    cr_expect(info.width == 80 && info.height == 80 && info.dtype == MOTLEY_BF16 && info.layout == MOTLEY_HWC);
+    cr_expect_eq(info.max_steps, 3 + 4 + 1 + 1 + 1);
+    free(got);
+    motley_transform_destroy(transform);
+    expect_canonical(HEAD "  - policy:\n      branches: [invert, {op: rotate, value: 30}]\n");
+    expect_canonical(HEAD "  - resize: {size: 256, filter: lanczos}\n  - center_crop: {size: [3, 5]}\n  - output: {}\n"
+                          "  - erase: {value: [1, 2, 3], boxes: 2}\n");
+}
+
+typedef struct told {
+    motley_error problem[16];
+    int count;
+} told;
+
+static void keep(void *user, const motley_error *problem)
+{
+    told *t = user;
+    if (t->count < 16)
+        t->problem[t->count++] = *problem;
+}
+
+Test(transform, bad_transforms_give_what_they_say)
+{
+    DIR *folder = opendir(BAD_TRANSFORMS);
+    cr_assert_not_null(folder);
+    int files = 0;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        char path[1024], line[1024];
+        if (!strstr(entry->d_name, ".yaml"))
+            continue;
+        files++;
+        snprintf(path, sizeof path, BAD_TRANSFORMS "/%s", entry->d_name);
+        told got = { .count = 0 };
+        motley_transform *transform;
+        motley_error error = { 0 };
+        const motley_parse_params params = { .report = keep, .user = &got };
+        cr_expect_eq(motley_transform_load(path, &params, &transform, &error), MOTLEY_ERR_POLICY, "%s is taken", path);
+        cr_expect_null(transform);
+        FILE *file = fopen(path, "r");
+        int wanted = 0;
+        while (fgets(line, sizeof line, file) && strncmp(line, "# ERR_POLICY ", 13) == 0) {
+            char found[400];
+            line[strcspn(line, "\n")] = '\0';
+            const motley_error *p = &got.problem[wanted++];
+            snprintf(found, sizeof found, "# %s %d:%d %s", motley_status_name(p->status), p->line, p->column, p->message);
+            cr_expect_str_eq(found, line, "%s:\n  told   %s\n  wanted %s", path, found, line);
+        }
+        fclose(file);
+        cr_expect(wanted == got.count && wanted >= 1, "%s: %d problems told, %d wanted", path, got.count, wanted);
+    }
+    closedir(folder);
+    cr_expect_geq(files, 30);
+}
+
+Test(transform, a_transform_is_no_policy)
+{
+    motley_policy *policy;
+    motley_transform *transform;
+    motley_error error = { 0 };
+    const char *const text = HEAD "  - flip: {horizontal: 1}\n";
+    cr_expect_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_ERR_POLICY);
+    cr_expect(strstr(error.message, "'stages' describe a whole transform"), "%s", error.message);
+    cr_expect_eq(motley_policy_builtin("simclr", &policy, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "'simclr' is a transform"), "%s", error.message);
+    cr_expect_eq(motley_transform_builtin("simklr", &transform, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "did you mean 'simclr'"), "%s", error.message);
+}
+
+Test(transform, failing_allocations)
+{
+    const char *const text = HEAD "  - random_resized_crop: {size: 8}\n  - policy: {name: rand_augment, level: 3}\n"
+                                  "  - policy:\n      branches: [invert, rotate]\n      ops: {rotate: {range: [0, 1]}}\n"
+                                  "      bins: 3\n      level: 1\n  - output: {}\n  - erase: {value: pixel}\n";
+    const long before = live;
+    int refused = 0;
+    for (long k = 0;; k++) {
+        motley_transform *transform;
+        motley_error error = { 0 };
+        char *print = NULL;
+        failed = 0;
+        allocations_left = k;
+        const motley_status status = motley_transform_parse(text, strlen(text), NULL, &transform, &error);
+        const motley_status second = status == MOTLEY_OK ? motley_transform_print(transform, &print, &error) : status;
+        allocations_left = -1;
+        const long refusals = failed;
+        free(print);
+        motley_transform_destroy(transform);
+        cr_assert_eq(live, before, "allocation %ld failed: %ld not freed", k, live - before);
+        if (refusals == 0)
+            break;
+        cr_assert(status == MOTLEY_ERR_MEMORY || second == MOTLEY_ERR_MEMORY || (status == second && status == MOTLEY_OK),
+                  "allocation %ld failed: %s", k, error.message);
+        refused += second == MOTLEY_ERR_MEMORY;
+    }
+    cr_assert_geq(refused, 30);
+}
+
+/* --- draws --- */
+
+#define SAMPLES 60000
+
+/* The sum of (observed - expected)^2 / expected over n equally likely bins. */
+static double chi_square(const long *observed, int n, long total)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += (observed[i] - (double)total / n) * (observed[i] - (double)total / n) / ((double)total / n);
+    return sum;
+}
+
+/* About the value that chi-square with n - 1 degrees of freedom exceeds once in 10^6. */
+static double limit(int n)
+{
+    const double k = n - 1, z = 4.75;
+    return k * pow(1 - 2 / (9 * k) + z * sqrt(2 / (9 * k)), 3);
+}
+
+#define EXPECT_UNIFORM(observed, n, total, what) \
+    cr_expect_lt(chi_square(observed, n, total), limit(n), "%s: chi-square %g", what, chi_square(observed, n, total))
+
+Test(transform, draws_are_spread_as_they_should_be)
+{
+    motley_transform *t = parsed(HEAD
+        "  - random_resized_crop: {size: 100, scale: [0.1, 0.4], filter: [bilinear, bicubic, lanczos]}\n"
+        "  - flip: {horizontal: 0.5, vertical: 0.25}\n"
+        "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n  - grayscale: {p: 0.125}\n"
+        "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4]}\n");
+    static motley_transform_drawn drawn[SAMPLES];
+    static motley_step steps[SAMPLES * 5];
+    static int32_t counts[SAMPLES], widths[SAMPLES], heights[SAMPLES];
+    for (int i = 0; i < SAMPLES; i++) /* wide enough that the first try fits */
+        widths[i] = heights[i] = 1000;
+    cr_assert_eq(motley_transform_draw(t, &(motley_samples){ .seed = 5 }, SAMPLES, widths, heights, 3, drawn, steps, counts,
+                                       NULL), MOTLEY_OK);
+    cr_assert_eq(motley_transform_describe(t).max_steps, 5);
+    long area[20] = { 0 }, ratio[16] = { 0 }, place[16] = { 0 }, filter[3] = { 0 }, order[24] = { 0 }, factor[32] = { 0 };
+    long boxes[4] = { 0 }, flips[2] = { 0 }, grays = 0, erased = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        const motley_crop *c = &drawn[i].crop;
+        const double share = c->width * (double)c->height / 1e6;
+        area[(int)fmin(19, fmax(0, (share - 0.1) / 0.3 * 20))]++;
+        const double turn = (log((double)c->width / c->height) - log(0.75)) / (log(4.0 / 3) - log(0.75));
+        ratio[(int)fmin(15, fmax(0, turn * 16))]++;
+        place[4 * (c->left * 4 / (1000 - c->width + 1)) + c->top * 4 / (1000 - c->height + 1)]++;
+        filter[drawn[i].filter]++;
+        flips[0] += drawn[i].flip_horizontal;
+        flips[1] += drawn[i].flip_vertical;
+        int code = 0, seen = 0;
+        for (int s = 0; s < 4; s++) { /* the order as a number: which is first, which second ... */
+            const motley_step *step = &steps[i * 5 + s];
+            const int which = step->op == MOTLEY_STEP_HUE                      ? 3
+                              : step->op == motley_op_find("brightness") ? 0
+                              : step->op == motley_op_find("contrast")   ? 1
+                                                                         : 2;
+            int smaller = 0;
+            for (int k = 0; k < which; k++)
+                smaller += !(seen & 1 << k);
+            code = code * (4 - s) + smaller;
+            seen |= 1 << which;
+            if (which == 0)
+                factor[(int)((step->values[0] - 0.5) * 32)]++;
+        }
+        cr_assert_eq(seen, 15);
+        order[code]++;
+        grays += counts[i] == 5;
+        erased += drawn[i].noise != 0;
+        if (drawn[i].boxes_count)
+            boxes[drawn[i].boxes_count - 1]++;
+    }
+    EXPECT_UNIFORM(area, 20, SAMPLES, "area");
+    EXPECT_UNIFORM(place, 16, SAMPLES, "place");
+    EXPECT_UNIFORM(filter, 3, SAMPLES, "filter");
+    EXPECT_UNIFORM(order, 24, SAMPLES, "order");
+    EXPECT_UNIFORM(factor, 32, SAMPLES, "factor");
+    EXPECT_UNIFORM(ratio, 16, SAMPLES, "ratio");
+    const long coins[][2] = { { flips[0], 2 }, { flips[1], 4 }, { grays, 8 }, { erased, 2 } };
+    for (int k = 0; k < 4; k++) {
+        const double p = 1.0 / (double)coins[k][1], spread = sqrt(SAMPLES * p * (1 - p));
+        cr_expect_lt(fabs(coins[k][0] - SAMPLES * p), 5 * spread, "coin %d: %ld", k, coins[k][0]);
+    }
+    cr_expect(boxes[0] > 0 && boxes[3] > SAMPLES / 10);
+    motley_transform_destroy(t);
+}
+
+Test(transform, fallbacks_are_reached)
+{
+    motley_transform *t = parsed(HEAD "  - random_resized_crop: {size: 32}\n");
+    static const int32_t sides[][2] = { { 4000, 40 }, { 40, 4000 }, { 1, 1 }, { 2, 1 }, { 1, 300 } };
+    for (int k = 0; k < 5; k++) {
+        int32_t width = sides[k][0], height = sides[k][1], count;
+        int middle = 0;
+        for (uint64_t id = 0; id < 2000; id++) {
+            motley_transform_drawn d;
+            motley_step none;
+            cr_assert_eq(motley_transform_draw(t, &(motley_samples){ .first = id }, 1, &width, &height, 3, &d, &none,
+                                               &count, NULL), MOTLEY_OK);
+            cr_assert(d.crop.width >= 1 && d.crop.height >= 1 && d.crop.left >= 0 && d.crop.top >= 0 &&
+                      d.crop.left + d.crop.width <= width && d.crop.top + d.crop.height <= height);
+            if (width == 4000)
+                middle += d.crop.width == 53 && d.crop.height == 40 && d.crop.left == (4000 - 53) / 2;
+            else if (height == 4000)
+                middle += d.crop.height == 53 && d.crop.width == 40 && d.crop.top == (4000 - 53) / 2;
+            else
+                middle++;
+        }
+        cr_expect_gt(middle, 1500, "%d x %d: %d of 2000", width, height, middle);
+    }
+    motley_transform_destroy(t);
+}
+
+/* --- what must not matter --- */
+
+#define IMAGES 40
+
+typedef struct photographs {
+    motley_image images[IMAGES];
+    uint8_t *memory;
+} photographs;
+
+static photographs photographs_of(void)
+{
+    photographs p = { .memory = malloc((size_t)IMAGES * 90 * 70 * 3) };
+    uint8_t *at = p.memory;
+    uint32_t state = 1;
+    for (int i = 0; i < IMAGES; i++) {
+        const int32_t width = 20 + i % 7 * 10, height = 15 + i % 5 * 11;
+        p.images[i] = (motley_image){ at, width, height, width * 3, 3, 1 };
+        for (int32_t k = 0; k < width * height * 3; k++)
+            *at++ = (uint8_t)((state = state * 1664525u + 1013904223u) >> 24);
+    }
+    return p;
+}
+
+static void run(const motley_transform *t, int threads, const motley_image *images, size_t count, uint64_t first,
+                float *out)
+{
+    motley_context *context;
+    motley_error error = { 0 };
+    const motley_context_params params = { .backend = MOTLEY_BACKEND_CPU, .threads = threads };
+    cr_assert_eq(motley_context_create(&params, &context, &error), MOTLEY_OK, "%s", error.message);
+    const motley_batch src = { .count = count, .channels = 3, .images = images };
+    const motley_batch dst = { .count = count, .channels = 3, .dtype = MOTLEY_F32, .layout = MOTLEY_CHW, .data = out,
+                               .width = 48, .height = 48 };
+    const motley_transform_params how = { .samples = { .seed = 3, .epoch = 2, .first = first } };
+    cr_assert_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
+    motley_context_destroy(context);
+}
+
+Test(transform, threads_and_splits_change_nothing)
+{
+    enum { EACH = 3 * 48 * 48 };
+    motley_transform *t = parsed(HEAD "  - random_resized_crop: {size: 48}\n  - flip: {horizontal: 0.5}\n"
+                                      "  - policy: rand_augment\n  - policy: trivial_augment_wide\n"
+                                      "  - jitter: {p: 0.8, hue: 0.2, contrast: 0.3}\n"
+                                      "  - output: {mean: 0.5, std: 0.25}\n  - erase: {value: pixel}\n");
+    photographs p = photographs_of();
+    float *whole = malloc(sizeof(float) * EACH * IMAGES), *other = malloc(sizeof(float) * EACH * IMAGES);
+    run(t, 1, p.images, IMAGES, 10, whole);
+    run(t, 4, p.images, IMAGES, 10, other);
+    cr_expect_eq(memcmp(whole, other, sizeof(float) * EACH * IMAGES), 0, "threads");
+    memset(other, 0, sizeof(float) * EACH * IMAGES);
+    run(t, 2, p.images, 13, 10, other);
+    run(t, 2, p.images + 13, IMAGES - 13, 23, other + 13 * EACH);
+    cr_expect_eq(memcmp(whole, other, sizeof(float) * EACH * IMAGES), 0, "splits");
+    cr_expect_neq(memcmp(whole, whole + EACH * 35, sizeof(float) * EACH), 0, "images differ");
+    free(whole);
+    free(other);
+    free(p.memory);
+    motley_transform_destroy(t);
+}
+
+Test(transform, the_second_policy_has_words_of_its_own)
+{
+    motley_transform *t = parsed(HEAD "  - policy: trivial_augment_wide\n  - policy: trivial_augment_wide\n");
+    motley_policy *policy;
+    cr_assert_eq(motley_policy_builtin("trivial_augment_wide", &policy, NULL), MOTLEY_OK);
+    int alike = 0;
+    for (uint64_t id = 0; id < 1000; id++) {
+        int32_t width = 20, height = 20, count;
+        motley_transform_drawn d;
+        motley_step steps[2], alone;
+        const motley_samples samples = { .seed = 8, .first = id };
+        cr_assert_eq(motley_transform_draw(t, &samples, 1, &width, &height, 3, &d, steps, &count, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, 3, &alone, &count, NULL), MOTLEY_OK);
+        cr_expect(steps[0].op == alone.op && steps[0].level == alone.level && steps[0].values[0] == alone.values[0],
+                  "the first draws what the policy draws alone");
+        alike += steps[0].op == steps[1].op;
+    }
+    cr_expect(alike > 30 && alike < 130, "%d of 1000", alike); /* one in 14 */
+    motley_policy_destroy(policy);
+    motley_transform_destroy(t);
+}
+
+Test(transform, requests_that_are_refused)
+{
+    motley_transform *t = parsed(HEAD "  - random_resized_crop: {size: 8}\n  - output: {mean: 0.5, std: 0.5}\n");
+    motley_context *context;
+    motley_error error = { 0 };
+    uint8_t in[12 * 12 * 3] = { 0 };
+    float out[3 * 8 * 8 + 1];
+    for (int i = 0; i < 193; i++)
+        out[i] = 7;
+    cr_assert_eq(motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = 1 }, &context,
+                                       NULL), MOTLEY_OK);
+    const motley_batch src = { .count = 1, .channels = 3, .data = in, .width = 12, .height = 12 };
+    motley_batch dst = { .count = 1, .channels = 3, .dtype = MOTLEY_F32, .data = out, .width = 9, .height = 8 };
+    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "size is 9x8, want 8x8, the transform's"), "%s", error.message);
+    dst.width = 8;
+    dst.channels = 4;
+    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    dst.channels = 3;
+    dst.data = (uint8_t *)out + 1;
+    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "not aligned"), "%s", error.message);
+    dst.data = out;
+    dst.dtype = (motley_dtype)9;
+    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    dst.dtype = MOTLEY_F32;
+    const motley_transform_drawn given = { .crop = { 0, 0, 12, 12 }, .width = 8, .height = 8 };
+    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &(motley_transform_params){ .given = &given }, &error),
+                 MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "want all three or none"), "%s", error.message);
+    for (int i = 0; i < 193; i++)
+        cr_assert_eq(out[i], 7, "something was written");
+    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_eq(out[0], -1);
+    motley_context_destroy(context);
+    motley_transform_destroy(t);
+}
