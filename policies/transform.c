@@ -2,6 +2,7 @@
 /* The life of a transform, and the words of its text. */
 #include "policies/transform.h"
 
+#include "augmentations/jitter.h"
 #include "base/error.h"
 #include "policies/builtin.h"
 #include "policies/yaml.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 const char *const mot_stage_names[MOT_STAGE_KINDS] = { "random_resized_crop", "resize",    "center_crop", "random_crop",
-                                                       "flip",                "policy",    "jitter",      "grayscale",
+                                                       "flip",                "policy",    "jitter",      MOT_GRAYSCALE_STAGE,
                                                        "blur",                "output",    "erase" };
 const char *const mot_filter_names[MOT_FILTERS] = { "bilinear", "bicubic", "lanczos", "nearest", "box", "hamming" };
 const char *const mot_order_names[2] = { "pillow-13", "pillow-12" };
@@ -20,7 +21,7 @@ const char *const mot_convention_names[3] = { "torchvision_v1", "torchvision_v2"
 const char *const mot_dtype_names[4] = { "u8", "f32", "f16", "bf16" };
 const char *const mot_layout_names[2] = { "hwc", "chw" };
 const char *const mot_erase_names[2] = { "channel", "pixel" };
-const char *const mot_jitter_names[MOT_JITTERS] = { "brightness", "contrast", "saturation", "hue" };
+const char *const mot_jitter_names[MOT_JITTERS] = MOT_JITTER_NAMES;
 
 const mot_stage *mot_transform_stage(const motley_transform *transform, mot_stage_kind kind)
 {

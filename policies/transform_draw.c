@@ -2,7 +2,7 @@
 /* What each image of a transform draws: its stages in order, as rectangles and steps. */
 #include "policies/transform_draw.h"
 
-#include "augmentations/ops.h"
+#include "augmentations/jitter.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static int put_hue(mot_step *step, double shift)
 
 static int draw_jitter(const mot_stage *stage, const mot_drawn_sample *of, uint32_t block, mot_step *steps)
 {
-    static const int ops[MOT_HUE] = { MOT_OP_BRIGHTNESS, MOT_OP_CONTRAST, MOT_OP_COLOR };
+    static const int ops[MOT_HUE] = MOT_JITTER_OPS;
     if (!mot_coin(mot_words_of(of, block).w[0], stage->p))
         return 0;
     uint8_t order[MOT_JITTERS];
@@ -132,12 +132,12 @@ int mot_transform_draw(const motley_transform *transform, const mot_drawn_sample
             break;
         case MOT_STAGE_GRAYSCALE:
             if (mot_coin(mot_words_of(of, block).w[0], stage->p))
-                n += put_op(&steps[n], MOT_OP_GRAYSCALE, NAN);
+                n += put_op(&steps[n], MOT_GRAYSCALE_STAGE_OP, NAN);
             break;
         case MOT_STAGE_BLUR: {
             const mot_words words = mot_words_of(of, block);
             if (mot_coin(words.w[0], stage->p))
-                n += put_op(&steps[n], MOT_OP_GAUSSIAN_BLUR,
+                n += put_op(&steps[n], MOT_BLUR_STAGE_OP,
                             mot_draw_factor(words.w[1], stage->radius[0], stage->radius[1]));
             break;
         }

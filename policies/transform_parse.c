@@ -171,7 +171,9 @@ static void read_flip(reader *r, const mot_yaml *map, mot_stage *out)
 
 static void read_jitter(reader *r, const mot_yaml *map, mot_stage *out)
 {
-    static const char *const keys[] = { "p", "brightness", "contrast", "saturation", "hue" };
+    const char *keys[1 + MOT_JITTERS] = { "p" };
+    for (int i = 0; i < MOT_JITTERS; i++)
+        keys[1 + i] = mot_jitter_names[i];
     out->p = 1;
     if (!check_keys(r, map, "'jitter'", keys, COUNT(keys)))
         return;
