@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs torchvision's and timm's own tests of the transforms that Motley stands in for: on the library itself, with
+Motley's import, and after take_over(). Writes the counts beside each other, and fails when a test that passes on the
+library does not pass on Motley and REASONS does not say why.
+
+    PYTHONPATH=BUILD_DIR/bindings/python tests/peers/run.py [--torchvision PATH] [--timm PATH] [--report]
+
+    --torchvision PATH    a checkout of torchvision, or its source archive (.tar.gz); torchvision publishes none on PyPI.
+                          Without, `apt-get source` is asked for Debian's, where deb-src is among its sources
+    --timm PATH           the same of timm; without, pip downloads the source distribution of the installed version
+    --report              run nothing; write README.md's table from results/
+
+Run it by the Python whose torchvision and timm are to be tested (pytest and expecttest have to be there). The tests may
+be of another release than the library: what fails on the library itself counts for nothing."""
+import argparse
+import datetime
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import xml.etree.ElementTree
+
+HERE = pathlib.Path(__file__).resolve().parent
+V1 = 'autoaugment or randaugment or trivialaugmentwide'
+V2 = 'TestAutoAugmentTransforms or classification_preset or detection_preset'
+SUITES = [  # name, library, file, -k, whether there is an import to change
+    ('v1 on PIL images', 'torchvision', 'test/test_transforms.py', V1, True),
+    ('v1 on tensors, scripted', 'torchvision', 'test/test_transforms_tensor.py', V1 + ' or auto_augment or rand_augment or '
+     'trivial_augment', True),
+    ('v2', 'torchvision', 'test/test_transforms_v2.py', V2, True),
+    ('timm data', 'timm', 'tests/test_data.py', '', False),
+]
+HOWS = ('itself', 'import', 'take_over')
+REASONS = {  # pattern of a test's id -> why Motley cannot pass what the library passes
+    r'test_auto_augment_factory_accepts_default_none_hparams|test_rand_augment_inc_flag_respects_zero':
+        'asserts that the transform is of timm\'s own class, or looks at the list of ops in it',
+}
+
+
+def unpacked(path, into):
+    """The root of a checkout or of an archive."""
+    path = pathlib.Path(path).resolve()
+    if path.is_dir():
+        return path
+    with tarfile.open(path) as archive:
+        archive.extractall(into, [m for m in archive.getmembers() if m.isfile() and m.name[0] != '/' and '..' not in m.name])
+    return next(child for child in into.iterdir() if child.is_dir())
+
+
+def fetched(library, version, into):
+    if library == 'timm':
+        command = [sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps', '--no-binary', 'timm',
+                   f'timm=={version}']
+    else:
+        command = ['apt-get', 'source', '--quiet', '--download-only', '--tar-only', 'pytorch-vision']
+    subprocess.run(command, cwd=into, check=False, stdout=sys.stderr)
+    archives = [*into.glob('timm-*.tar.gz'), *into.glob('pytorch-vision_*.orig.tar.gz')]
+    if not archives:
+        print(f'{library}: no source archive could be fetched: give --{library} PATH; its tests are left out')
+        return None
+    return archives[0]
+
+
+def changed(text):
+    """A test file with the import line that a user would change."""
+    text = re.sub(r'(?<!motley\.)\btorchvision\.transforms\b', 'motley.torchvision.transforms', text)
+    text = re.sub(r'^from torchvision import transforms', 'from motley.torchvision import transforms', text, flags=re.M)
+    return 'import motley.torchvision.transforms  # noqa\n' + text
+
+
+def run(root, file, selection, how, library, scratch):
+    """{test id: 'passed', 'failed' or 'skipped'}"""
+    place = scratch / how
+    tests = place / pathlib.Path(file).parent
+    if not tests.exists():
+        tests.mkdir(parents=True)
+        for path in (root / pathlib.Path(file).parent).rglob('*'):
+            to = tests / path.relative_to(root / pathlib.Path(file).parent)
+            if path.is_dir():
+                to.mkdir(exist_ok=True)
+            elif how == 'import' and path.suffix == '.py':
+                to.write_text(changed(path.read_text(encoding='utf-8')), encoding='utf-8')
+            else:
+                to.write_bytes(path.read_bytes())
+    (place / 'takes_over.py').write_text(f'import motley.{library}\nmotley.{library}.take_over()\n')
+    (place / 'pytest.ini').write_text('[pytest]\n')
+    xml_path = place / 'result.xml'
+    xml_path.unlink(missing_ok=True)
+    command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', f'--junitxml={xml_path}', '--tb=no', file]
+    command += ['-k', selection] if selection else []
+    command += ['-p', 'takes_over'] if how == 'take_over' else []
+    done = subprocess.run(['env', f'PYTHONPATH={place}:{":".join(p for p in sys.path[1:] if "bindings" in p)}', *command],
+                          cwd=place, capture_output=True, text=True)
+    if not xml_path.exists():
+        raise SystemExit(f'run.py: pytest did not run {file}:\n{done.stdout}{done.stderr}')
+    found = {}
+    for case in xml.etree.ElementTree.parse(xml_path).iter('testcase'):
+        kinds = {child.tag for child in case}
+        outcome = 'failed' if kinds & {'failure', 'error'} else 'skipped' if 'skipped' in kinds else 'passed'
+        found[f'{case.get("classname", "").split(".")[-1]}::{case.get("name")}'] = outcome
+    return found
+
+
+def reason(test):
+    return next((why for pattern, why in REASONS.items() if re.search(pattern, test)), None)
+
+
+def compare(library, version, root, scratch):
+    rows = []
+    for name, owner, file, selection, has_import in SUITES:
+        if owner != library or not (root / file).exists():
+            continue
+        outcomes = {how: run(root, file, selection, how, library, scratch) for how in HOWS
+                    if has_import or how != 'import'}
+        itself = outcomes['itself']
+        row = {'tests': name, 'file': file, 'ran': sum(o != 'skipped' for o in itself.values())}
+        for how, found in outcomes.items():
+            row[how] = sum(o == 'passed' for o in found.values())
+        row['worse'] = {how: [test for test, o in itself.items() if o == 'passed' and found.get(test) != 'passed']
+                        for how, found in outcomes.items()}
+        rows.append(row)
+        print(f'{library} {version}, {name}: ' + ', '.join(f'{how} {row[how]}' for how in outcomes)
+              + f' of {row["ran"]} pass', flush=True)
+    return rows
+
+
+def report():
+    lines = ['| library | its tests of | run | on the library | with Motley\'s import | after take_over() |',
+             '|---|---|---:|---:|---:|---:|']
+    reasons = []
+    for path in sorted((HERE / 'results').glob('*.json'), reverse=True):
+        result = json.loads(path.read_text())
+        for row in result['rows']:
+            lines.append(f'| {result["library"]} {result["version"]} | {row["tests"]} ({result["tests"]}) | {row["ran"]} | '
+                         + ' | '.join(str(row.get(how, '')) for how in HOWS) + ' |')
+            reasons += [f'- {row["tests"]}, {how}, `{test}`: {reason(test) or "not explained"}'
+                        for how, worse in row['worse'].items() for test in worse]
+    lines += ['', *(reasons or ['No test that passes on the library fails on Motley.'])]
+    page = HERE / 'README.md'
+    text = page.read_text()
+    begin, end = '<!-- counts -->', '<!-- /counts -->'
+    page.write_text(text.split(begin)[0] + '\n'.join([begin, *lines, end]) + text.split(end)[1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--torchvision', metavar='PATH')
+    parser.add_argument('--timm', metavar='PATH')
+    parser.add_argument('--report', action='store_true')
+    options = parser.parse_args()
+    unexplained = []
+    for library in () if options.report else ('torchvision', 'timm'):
+        try:
+            version = __import__(library).__version__.split('+')[0]
+        except ImportError:
+            print(f'{library} is not installed; its tests are left out')
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            scratch = pathlib.Path(scratch)
+            (scratch / 'source').mkdir()
+            source = getattr(options, library) or fetched(library, version, scratch)
+            if source is None:
+                continue
+            root = unpacked(source, scratch / 'source')
+            of = re.search(r'\d+\.\d+(\.\d+)?', pathlib.Path(source).name)
+            rows = compare(library, version, root, scratch)
+        result = {'library': library, 'version': version, 'tests': f'of {of[0]}' if of else 'of a checkout',
+                  'date': datetime.date.today().isoformat(), 'rows': rows}
+        (HERE / f'results/{library}-{version}.json').write_text(json.dumps(result, indent=1) + '\n')
+        unexplained += [f'{row["tests"]}, {how}: {test}' for row in rows for how, worse in row['worse'].items()
+                        for test in worse if not reason(test)]
+    report()
+    if unexplained:
+        raise SystemExit('run.py: pass on the library and not on Motley, unexplained:\n  ' + '\n  '.join(unexplained))
+
+
+if __name__ == '__main__':
+    main()
