@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of README.md, doc/performance.md and doc/python.md from the newest bench/results/*-cpu.json,
-*-dropins.json, *-cuda.json, *-attempts.json, *-peers.json and *-train.json, and doc/train.svg from the last.
+*-albumentations.json, *-dropins.json, *-cuda.json, *-attempts.json, *-peers.json and *-train.json, and doc/train.svg from
+the last.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
@@ -61,6 +62,19 @@ def ops(result):
             row = next(r for r in result['ops'] if r['name'] == name and r['width'] == side)
             cells += [f'{row["us_per_image"]:.2f}', f'{row["gb_per_s"]:.2f}', f'{100 * row["share_of_copy"]:.0f} %']
         yield f'| {name} | ' + ' | '.join(cells) + ' |'
+
+
+def albumentations(result):
+    yield '| op | albumentations | motley.ops | times faster | the C call alone |'
+    yield '|---|---:|---:|---:|---:|'
+    for row in result['rows']:
+        value = '' if row['value'] is None else f' ({row["value"]})'
+        yield (f'| {row["op"]}{value}, {row["transform"]} | {row["albumentations_us"]:.1f} us | {row["motley_us"]:.1f} us '
+               f'| **{row["times_faster"]:.2f}** | {row["c_us"]:.1f} us |')
+    yield ''
+    yield (f'One 224x224 RGB array a call, one thread, processor time, the least of {result["rounds"]} turns: {result["cpu"]}, '
+           f'albumentations {result["albumentations"]}, OpenCV {result["opencv"]}, commit {result["commit"]}, '
+           f'{result["date"]}. Measured by `bench/compare_albumentations.py`.')
 
 
 def cuda_rows(result, *sets):
@@ -272,7 +286,8 @@ def train_svg(result):
 
 
 # name of the table: (kind of result, what makes it)
-TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops), 'bench-dropins': ('dropins', dropins),
+TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
+          'bench-albumentations': ('albumentations', albumentations), 'bench-dropins': ('dropins', dropins),
           'bench-dropins-all': ('dropins', dropins_all), 'bench-cuda': ('cuda', cuda),
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
           'bench-cuda-mixed': ('cuda', cuda_mixed), 'bench-cuda-graph': ('cuda', cuda_graph),
