@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_SIDE 1048576
 #define MAX_PIXELS INT32_MAX /* counters of pixels are 32 bits wide */
@@ -221,6 +222,31 @@ motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *d
     return MOTLEY_OK;
 }
 
+#define MOST_LOOKED_AT 2048 /* images, so that the table stays small enough for any stack */
+
+/* That no image that is written stands in the batch twice: two threads would write it side by side. Of the overlaps that
+ * motley/image.h forbids this one happens, a list that holds a tensor twice; the others cost more to find than to make. */
+static motley_status check_no_image_twice(const motley_batch *dst, motley_error *error)
+{
+    uint16_t first[2 * MOST_LOOKED_AT]; /* by the hash of its data: number of an image, from 1 on; 0: none */
+    if (!dst->images || dst->count > MOST_LOOKED_AT)
+        return MOTLEY_OK;
+    size_t room = 2;
+    while (room < 2 * dst->count)
+        room *= 2;
+    memset(first, 0, room * sizeof *first);
+    for (size_t i = 0; i < dst->count; i++) {
+        const uint64_t address = (uint64_t)(uintptr_t)dst->images[i].data;
+        size_t at = (size_t)(address * 0x9E3779B97F4A7C15u >> 40) & (room - 1);
+        while (first[at] && dst->images[first[at] - 1].data != dst->images[i].data)
+            at = (at + 1) & (room - 1);
+        MOT_REQUIRE(!first[at], error, "dst image %zu: its data is that of image %d, want memory of its own", i,
+                    first[at] - 1);
+        first[at] = (uint16_t)(i + 1);
+    }
+    return MOTLEY_OK;
+}
+
 /* That dst is src, pixel by pixel, or lies elsewhere. */
 static motley_status check_dst_apart(const motley_batch *src, const motley_batch *dst, motley_error *error)
 {
@@ -374,6 +400,8 @@ motley_status mot_validate_places(const motley_batch *src, const motley_batch *d
     const bool elsewhere = dst && dst != src;
     if (src->count == 0)
         return MOTLEY_OK;
+    if (dst)
+        MOT_TRY(check_no_image_twice(dst, error));
     if (elsewhere)
         MOT_TRY(check_dst_apart(src, dst, error));
     if (!output)

@@ -123,6 +123,19 @@ Test(validate, pairs_of_batches)
     const motley_batch many = { .count = 2, .channels = CHANNELS, .images = images };
     memcpy(before, pixels, sizeof pixels);
     refuses(&many, &many, "src image 1: data is NULL");
+
+    motley_image three[3] = { images[0], images[0], images[0] };
+    three[1].data = pixels + EACH, three[2].data = pixels;
+    const motley_batch twice = { .count = 3, .channels = CHANNELS, .images = three };
+    refuses(&twice, &twice, "dst image 2: its data is that of image 0, want memory of its own");
+    three[2].data = pixels + 2 * EACH; /* one source in two images is no harm */
+    motley_image same[3] = { three[0], three[0], three[0] };
+    for (int i = 0; i < 3; i++)
+        same[i].data = pixels + 3 * EACH;
+    motley_batch from = twice;
+    const motley_batch to = twice;
+    from.images = same;
+    cr_expect_eq(motley_op_apply(context, motley_op_find("posterize"), values, 1, &from, &to, NULL, NULL), MOTLEY_OK);
     end();
 }
 

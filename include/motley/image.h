@@ -39,7 +39,7 @@ MOTLEY_API const char *motley_interpolation_name(motley_interpolation interpolat
 /** One image of a batch of many sizes. */
 typedef struct motley_image {
     void *data;
-    int32_t width, height;  /* pixels, 1..1048576 */
+    int32_t width, height;  /* pixels, 1..1048576, and at most 2^31-1 of them in an image */
     int64_t row_stride;     /* bytes from a pixel to the one below; may be negative */
     int64_t pixel_stride;   /* bytes to the pixel on the right */
     int64_t channel_stride; /* bytes to the next channel of the pixel */
@@ -50,7 +50,9 @@ typedef struct motley_image {
  *  Channels  1 grey, 2 grey+alpha, 3 RGB, 4 RGBA. Alpha is the last channel of 2 or 4: point, colour, statistics
  *            and stencil ops leave it as it is, geometry moves whole pixels (premultiplied when interpolating, as
  *            Pillow does), gaussian_blur blurs it, cutout fills it.
- *  Strides   In bytes. All four zero means a dense batch in `layout`. No two samples may overlap.
+ *  Strides   In bytes. All four zero means a dense batch in `layout`. No two samples may overlap,
+ *            those of two images neither; a dst that holds an image twice is refused, other overlaps between `images`
+ *            are not looked for.
  *  Memory    The caller's, on the context's device; no alignment is needed. `images` itself is host memory and
  *            is read before the call returns. count == 0 is allowed. */
 typedef struct motley_batch {

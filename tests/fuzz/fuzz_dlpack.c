@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes DLPack: any tensor is refused with a sentence, or is a batch whose every component lies in the tensor's memory.
- * The tensor's own extent is computed here in 128 bits. */
+/* Fuzzes DLPack: any tensor is refused with a sentence, or is a batch whose every component lies in the tensor's
+ * memory. The tensor's own extent is computed here in 128 bits. */
 #include "motley.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the reading of draws: any text is refused with a place in it, or is a draw that is written, reads back the same,
- * and can be replayed. */
+/* Fuzzes the reading of draws: any text is refused with a place in it, or is a draw that is written, reads back the
+ * same, and can be replayed. */
 #include "motley.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -33,7 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = NULL, *again = NULL;
     MUST(count >= 0 && count <= MOST_STEPS);
     MUST(motley_draw_json(policy, sample, steps, count, channels, &text, &error) == MOTLEY_OK);
-    MUST(motley_draw_read(text, strlen(text), channels, &sample_back, back, MOST_STEPS, &count_back, &error) == MOTLEY_OK);
+    MUST(motley_draw_read(text, strlen(text), channels, &sample_back, back, MOST_STEPS, &count_back, &error) ==
+         MOTLEY_OK);
     MUST(sample_back == sample && count_back == count);
     MUST(motley_draw_json(policy, sample, back, count, channels, &again, &error) == MOTLEY_OK);
     MUST(strcmp(text, again) == 0);

@@ -46,7 +46,8 @@ static void check(const motley_policy *policy)
     MUST(steps && motley_policy_print(policy, &text, NULL) == MOTLEY_OK);
     MUST(motley_policy_parse(text, strlen(text), NULL, &back, NULL) == MOTLEY_OK);
     MUST(motley_policy_equal(policy, back));
-    MUST(motley_draw(policy, &(motley_samples){ .seed = 3 }, SAMPLES, sides, sides, 3, steps, counts, NULL) == MOTLEY_OK);
+    MUST(motley_draw(policy, &(motley_samples){ .seed = 3 }, SAMPLES, sides, sides, 3, steps, counts, NULL) ==
+         MOTLEY_OK);
     for (int i = 0; i < SAMPLES; i++)
         MUST(counts[i] >= 0 && (size_t)counts[i] <= most);
     free(text);
@@ -85,15 +86,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         changes.levels = take_level(&in);
     if (which & 512) {
         for (changes.ranges_count = 0; changes.ranges_count < 2; changes.ranges_count++)
-            ranges[changes.ranges_count] = (motley_policy_range){ take_name(&in),   take_number(&in), take_number(&in),
-                                                                  take_number(&in), take_number(&in), take_number(&in) };
+            ranges[changes.ranges_count] =
+                (motley_policy_range){ take_name(&in),   take_number(&in), take_number(&in),
+                                       take_number(&in), take_number(&in), take_number(&in) };
         changes.ranges = ranges;
     }
     if (which & 1024) {
         changes.branches_count = fuzz_number(&in, MOST_BRANCHES + 1);
         for (size_t b = 0; b < changes.branches_count; b++) {
-            branches[b] = (motley_policy_branch){ fuzz_number(&in, 3), take_number(&in), fuzz_number(&in, MOST_STEPS + 1),
-                                                  steps[b] };
+            branches[b] = (motley_policy_branch){ fuzz_number(&in, 3), take_number(&in),
+                                                  fuzz_number(&in, MOST_STEPS + 1), steps[b] };
             for (size_t s = 0; s < MOST_STEPS; s++)
                 steps[b][s] = (motley_policy_step){ take_name(&in), take_number(&in), take_level(&in) };
         }
