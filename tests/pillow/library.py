@@ -94,9 +94,15 @@ class ContextParams(ctypes.Structure):
                 ("release", c_void_p), ("allocator_user", c_void_p)]
 
 
+class Level(ctypes.Structure):
+    _fields_ = [("kind", c_int), ("a", c_double), ("b", c_double)]
+
+
 class PolicyChanges(ctypes.Structure):
     _fields_ = [("repeat", c_int), ("set_level", c_int), ("level", c_double), ("bins", c_int),
-                ("interpolations", c_int), ("set_fill", c_int), ("fill", c_uint8 * 4)]
+                ("interpolations", c_int), ("set_fill", c_int), ("fill", c_uint8 * 4), ("name", c_char_p),
+                ("title", c_char_p), ("top", c_double), ("set_p", c_int), ("p", c_double), ("levels", Level),
+                ("ranges", c_void_p), ("ranges_count", c_size_t), ("branches", c_void_p), ("branches_count", c_size_t)]
 
 
 class Placed:
