@@ -19,11 +19,11 @@ typedef struct transform_call {
     motley_transform_info info;
     const motley_batch *src, *dst;
     const motley_transform_params *params;
-    const mot_stage *erase;     /* NULL: none */
+    const mot_stage *erase; /* NULL: none */
     motley_resize_order order;
-    uint32_t table[4][256];     /* of the output: the bits of each byte */
-    uint32_t erased[4];         /* the bits that erased boxes get, where they are constant */
-    size_t image_room;          /* bytes of each of a worker's three images */
+    uint32_t table[4][256]; /* of the output: the bits of each byte */
+    uint32_t erased[4];     /* the bits that erased boxes get, where they are constant */
+    size_t image_room;      /* bytes of each of a worker's three images */
 } transform_call;
 
 /* What one image goes through. */
@@ -134,8 +134,9 @@ static motley_status check_given(const transform_call *call, size_t i, motley_er
     MOT_REQUIRE(d->left >= -MAX_SIDE && d->left <= MAX_SIDE && d->top >= -MAX_SIDE && d->top <= MAX_SIDE, error,
                 "image %zu: the given window begins at (%" PRId32 ", %" PRId32 "), want at most %d away", i, d->left,
                 d->top, MAX_SIDE);
-    MOT_REQUIRE(d->boxes_count >= 0 && d->boxes_count <= MOTLEY_MAX_ERASED_BOXES && (d->boxes_count == 0 || call->erase), error,
-                "image %zu: %" PRId32 " boxes are given, want at most %d", i, d->boxes_count,
+    MOT_REQUIRE(d->boxes_count >= 0 && d->boxes_count <= MOTLEY_MAX_ERASED_BOXES &&
+                    (d->boxes_count == 0 || call->erase),
+                error, "image %zu: %" PRId32 " boxes are given, want at most %d", i, d->boxes_count,
                 call->erase ? MOTLEY_MAX_ERASED_BOXES : 0);
     for (int b = 0; b < d->boxes_count; b++) {
         const motley_erased_box *box = &d->boxes[b];
@@ -168,7 +169,8 @@ static motley_status check(const motley_context *context, const transform_call *
     for (uint32_t i = 0; i < call->transform->stages; i++)
         if (call->transform->stage[i].policy && call->transform->stage[i].policy->customs)
             return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                            "transform '%s' is a policy with custom ops, which motley_apply runs", call->transform->name);
+                            "transform '%s' is a policy with custom ops, which motley_apply runs",
+                            call->transform->name);
     if (src->count == 0)
         return MOTLEY_OK;
     MOT_REQUIRE(src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
@@ -244,8 +246,8 @@ static mot_view mirrored(mot_view view, int horizontal, int vertical)
 }
 
 /* Crop, resize, window and flips, from the source to `to`. `between` is an image's memory. */
-static void place_image(const transform_call *call, const mot_cpu_rows *rows, const motley_transform_drawn *drawn, mot_view src,
-                        mot_view to, uint8_t *between, void *scratch)
+static void place_image(const transform_call *call, const mot_cpu_rows *rows, const motley_transform_drawn *drawn,
+                        mot_view src, mot_view to, uint8_t *between, void *scratch)
 {
     src.data += drawn->crop.top * src.row + drawn->crop.left * src.pixel;
     src.width = drawn->crop.width;

@@ -18,9 +18,10 @@ typedef struct between_block {
     int32_t i[BETWEEN_BLOCK], j[BETWEEN_BLOCK]; /* the sample up and left */
     double dx[BETWEEN_BLOCK], dy[BETWEEN_BLOCK];
     int32_t inside[BETWEEN_BLOCK];
-    int32_t at[4][BETWEEN_BLOCK];                                  /* where each row of taps begins, bytes */
+    int32_t at[4][BETWEEN_BLOCK]; /* where each row of taps begins, bytes */
     uint32_t of_pixel[BETWEEN_BLOCK][4];
-    uint32_t tap[4][4][BETWEEN_BLOCK]; /* [row of taps][channel]: see between_four; bilinear's two rows are in the first */
+    uint32_t tap[4][4]
+                [BETWEEN_BLOCK]; /* [row of taps][channel]: see between_four; bilinear's two rows are in the first */
     uint8_t out[4][LANES_BLOCK];
 } between_block;
 

@@ -109,7 +109,8 @@ static inline bool number(reader *r, const mot_yaml *node, const char *what, dou
     return false;
 }
 
-static inline bool whole_number(reader *r, const mot_yaml *node, const char *what, double low, double high, uint32_t *out)
+static inline bool whole_number(reader *r, const mot_yaml *node, const char *what, double low, double high,
+                                uint32_t *out)
 {
     double value;
     if (!number(r, node, what, low, high, &value))
@@ -123,7 +124,8 @@ static inline bool whole_number(reader *r, const mot_yaml *node, const char *wha
 }
 
 /* One of `words`; *out is its index. */
-static inline bool word(reader *r, const mot_yaml *node, const char *what, const char *const *words, size_t count, int *out)
+static inline bool word(reader *r, const mot_yaml *node, const char *what, const char *const *words, size_t count,
+                        int *out)
 {
     if (node->kind != MOT_YAML_SCALAR) {
         PROBLEM(r, node, "%s is %s, want '%s' or the like", what, kind_of(node), words[0]);
@@ -173,8 +175,9 @@ static inline bool words_of(reader *r, const mot_yaml *map, const char *key, cha
     return true;
 }
 
-/* Reads and compiles the policy at `node` of a tree that is being read; problems go to the tree. `whole`: it is the text's
- * own policy, which says its version. *policy is NULL when there is no memory, and the caller's to destroy otherwise. */
+/* Reads and compiles the policy at `node` of a tree that is being read; problems go to the tree. `whole`: it is the
+ * text's own policy, which says its version. *policy is NULL when there is no memory, and the caller's to destroy
+ * otherwise. */
 motley_status mot_policy_read(mot_yaml_tree *tree, const mot_yaml *node, bool whole, const motley_custom_op *customs,
                               size_t customs_count, motley_policy **policy);
 

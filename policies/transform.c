@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const mot_stage_names[MOT_STAGE_KINDS] = { "random_resized_crop", "resize",    "center_crop", "random_crop",
-                                                       "flip",                "policy",    "jitter",      MOT_GRAYSCALE_STAGE,
-                                                       "blur",                "output",    "erase" };
+const char *const mot_stage_names[MOT_STAGE_KINDS] = {
+    "random_resized_crop", "resize", "center_crop", "random_crop", "flip", "policy", "jitter",
+    MOT_GRAYSCALE_STAGE,   "blur",   "output",      "erase"
+};
 const char *const mot_filter_names[MOT_FILTERS] = { "bilinear", "bicubic", "lanczos", "nearest", "box", "hamming" };
 const char *const mot_order_names[2] = { "pillow-13", "pillow-12" };
 const char *const mot_convention_names[3] = { "torchvision_v1", "torchvision_v2", "timm" };
@@ -81,7 +82,8 @@ motley_status motley_transform_builtin(const char *name, motley_transform **tran
                                                    : motley_policy_builtin_name(i - mot_builtin_transform_count);
     const char *near = mot_nearest_name(name, names, count);
     free(names);
-    return near ? mot_fail(error, MOTLEY_ERR_ARGUMENT, "no transform '%.80s' is built in, did you mean '%s'?", name, near)
+    return near ? mot_fail(error, MOTLEY_ERR_ARGUMENT, "no transform '%.80s' is built in, did you mean '%s'?", name,
+                           near)
                 : mot_fail(error, MOTLEY_ERR_ARGUMENT, "no transform '%.80s' is built in", name);
 }
 

@@ -7,27 +7,27 @@
 #include "policies/policy.h"
 
 #define MOT_MAX_STAGES 16
-#define MOT_MAX_SAME_STAGES 4 /* of one kind */
+#define MOT_MAX_SAME_STAGES 4         /* of one kind */
 #define MOT_STAGE_POLICY_BLOCKS 8192u /* of Philox words, between the policies of a transform */
-#define MOT_RATIO_CELLS 4096  /* of equal chance, which stand for a ratio of sides */
-#define MOT_NORMAL_CELLS 4096 /* likewise, for a standard normal */
+#define MOT_RATIO_CELLS 4096          /* of equal chance, which stand for a ratio of sides */
+#define MOT_NORMAL_CELLS 4096         /* likewise, for a standard normal */
 #define MOT_MAX_TRANSFORM_STEPS (MOT_MAX_SAME_STAGES * MOT_MAX_STEPS + 4 * MOT_MAX_STAGES)
 #define MOT_CROP_TRIES 10
 #define MOT_FILTERS 6
 
 typedef enum mot_stage_kind { /* in the order that a text may have them; those of one rank in any order */
-    MOT_STAGE_RANDOM_RESIZED_CROP,
-    MOT_STAGE_RESIZE,
-    MOT_STAGE_CENTER_CROP,
-    MOT_STAGE_RANDOM_CROP,
-    MOT_STAGE_FLIP,
-    MOT_STAGE_POLICY,
-    MOT_STAGE_JITTER,
-    MOT_STAGE_GRAYSCALE,
-    MOT_STAGE_BLUR,
-    MOT_STAGE_OUTPUT,
-    MOT_STAGE_ERASE,
-    MOT_STAGE_KINDS
+                              MOT_STAGE_RANDOM_RESIZED_CROP,
+                              MOT_STAGE_RESIZE,
+                              MOT_STAGE_CENTER_CROP,
+                              MOT_STAGE_RANDOM_CROP,
+                              MOT_STAGE_FLIP,
+                              MOT_STAGE_POLICY,
+                              MOT_STAGE_JITTER,
+                              MOT_STAGE_GRAYSCALE,
+                              MOT_STAGE_BLUR,
+                              MOT_STAGE_OUTPUT,
+                              MOT_STAGE_ERASE,
+                              MOT_STAGE_KINDS
 } mot_stage_kind;
 
 typedef enum mot_erase_values { MOT_ERASE_CONST, MOT_ERASE_CHANNEL, MOT_ERASE_PIXEL } mot_erase_values;
@@ -36,18 +36,18 @@ enum { MOT_BRIGHTNESS, MOT_CONTRAST, MOT_SATURATION, MOT_HUE, MOT_JITTERS };
 /* One stage; the fields that its kind has, the others 0. */
 typedef struct mot_stage {
     mot_stage_kind kind;
-    int32_t width, height;         /* crops, resize; resize with height 0: width is the shorter side */
-    double area[2], ratio[2];      /* random_resized_crop, erase */
-    int32_t filters;               /* random_resized_crop, resize */
+    int32_t width, height;    /* crops, resize; resize with height 0: width is the shorter side */
+    double area[2], ratio[2]; /* random_resized_crop, erase */
+    int32_t filters;          /* random_resized_crop, resize */
     motley_filter filter[MOT_FILTERS];
     motley_resize_order order;
-    int32_t padding;               /* random_crop, pixels on each side */
-    double p, vertical;            /* chances; flip: horizontal and vertical */
-    int32_t given[MOT_JITTERS];    /* jitter: which ranges there are */
+    int32_t padding;            /* random_crop, pixels on each side */
+    double p, vertical;         /* chances; flip: horizontal and vertical */
+    int32_t given[MOT_JITTERS]; /* jitter: which ranges there are */
     double range[MOT_JITTERS][2];
-    double radius[2];              /* blur: Pillow's radius */
-    int32_t values;                /* how many numbers mean and std, or an erased box's value, have: 0, 1, 3 or 4 */
-    double mean[4], std[4];        /* output; erase: mean holds the values */
+    double radius[2];       /* blur: Pillow's radius */
+    int32_t values;         /* how many numbers mean and std, or an erased box's value, have: 0, 1, 3 or 4 */
+    double mean[4], std[4]; /* output; erase: mean holds the values */
     int32_t convention, dtype, layout;
     int32_t boxes[2], erase_values; /* erase */
 
@@ -69,8 +69,10 @@ struct motley_transform {
 
 extern const char *const mot_stage_names[MOT_STAGE_KINDS];
 extern const char *const mot_filter_names[MOT_FILTERS]; /* by motley_filter */
-extern const char *const mot_order_names[2], *const mot_convention_names[3], *const mot_dtype_names[4],
-    *const mot_layout_names[2], *const mot_erase_names[2], *const mot_jitter_names[MOT_JITTERS];
+extern const char *const mot_order_names[2],
+    *const mot_convention_names[3], *const mot_dtype_names[4], *const mot_layout_names[2],
+                                                                   *const mot_erase_names[2],
+                                                                       *const mot_jitter_names[MOT_JITTERS];
 
 /* The stage of a kind that there is once at most, or NULL. */
 const mot_stage *mot_transform_stage(const motley_transform *transform, mot_stage_kind kind);

@@ -52,8 +52,7 @@ static void draw_erase(const mot_stage *stage, const mot_drawn_sample *of, uint3
     const mot_words first = mot_words_of(of, block), noise = mot_words_of(of, block + 1);
     if (!mot_coin(first.w[0], stage->p))
         return;
-    const int count =
-        stage->boxes[0] + (int)mot_choose(first.w[1], (uint32_t)(stage->boxes[1] - stage->boxes[0] + 1));
+    const int count = stage->boxes[0] + (int)mot_choose(first.w[1], (uint32_t)(stage->boxes[1] - stage->boxes[0] + 1));
     drawn->noise = (uint64_t)noise.w[1] << 32 | noise.w[0];
     for (int b = 0; b < count; b++) {
         mot_rectangle box;
@@ -162,7 +161,8 @@ motley_step mot_transform_step_told(const mot_step *step)
 
 motley_status motley_transform_draw(const motley_transform *transform, const motley_samples *samples, size_t count,
                                     const int32_t *widths, const int32_t *heights, int32_t channels,
-                                    motley_transform_drawn *drawn, motley_step *steps, int32_t *step_counts, motley_error *error)
+                                    motley_transform_drawn *drawn, motley_step *steps, int32_t *step_counts,
+                                    motley_error *error)
 {
     MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
     MOT_REQUIRE(samples, error, "samples is NULL, want a seed and sample ids");

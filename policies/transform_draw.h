@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The draws of a transform's stages beside its policies, on the host and on the device: exact arithmetic only.
  *
- * Policies have the blocks from MOT_STAGE_POLICY_BLOCKS times their number among the transform's policies. The n-th stage of
- * another kind has 256 blocks from MOT_STAGE_BLOCK(kind, n):
+ * Policies have the blocks from MOT_STAGE_POLICY_BLOCKS times their number among the transform's policies. The n-th
+ * stage of another kind has 256 blocks from MOT_STAGE_BLOCK(kind, n):
  *
  *   random_resized_crop  block t: try t's area, ratio, row, column; block 16: word 0: filter
  *   random_crop          block 0: word 0: row, 1: column
@@ -77,14 +77,16 @@ MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_drawn_sample *of, uint32_t b
     return crop;
 }
 
-/* RandomErasing's rectangle in an image of width x height, of a share of its area over `boxes`: 0 when ten tries miss. */
+/* RandomErasing's rectangle in an image of width x height, of a share of its area over `boxes`: 0 when ten tries miss.
+ */
 MOT_RANDOM_FN int mot_draw_box(const mot_drawn_sample *of, uint32_t block, int width, int height, int boxes,
                                const double area[2], const double *ratios, mot_rectangle *box)
 {
     for (uint32_t t = 0; t < MOT_CROP_TRIES; t++) {
         const mot_words words = mot_words_of(of, block + t);
         double w, h;
-        mot_draw_sides((double)width * height / boxes, area, ratios, words, &h, &w); /* the ratio is height's to width */
+        mot_draw_sides((double)width * height / boxes, area, ratios, words, &h,
+                       &w); /* the ratio is height's to width */
         if (w >= 1 && w < width && h >= 1 && h < height) {
             box->width = (int32_t)w;
             box->height = (int32_t)h;
@@ -115,11 +117,13 @@ MOT_FN float mot_draw_factor(uint32_t word, double low, double high)
     return (float)(mot_unit(word) * ((float)high - (float)low) + (float)low);
 }
 
-/* The sides that a resize stage gives an image: as written, or the shorter one, the longer truncated as in torchvision. */
+/* The sides that a resize stage gives an image: as written, or the shorter one, the longer truncated as in torchvision.
+ */
 MOT_FN void mot_resized_sides(const mot_stage *stage, int32_t width, int32_t height, int32_t *out_width,
                               int32_t *out_height)
 {
-    const int64_t longer = width <= height ? (int64_t)stage->width * height / width : (int64_t)stage->width * width / height;
+    const int64_t longer =
+        width <= height ? (int64_t)stage->width * height / width : (int64_t)stage->width * width / height;
     const int32_t most = longer > INT32_MAX ? INT32_MAX : (int32_t)longer;
     *out_width = stage->height > 0 || width <= height ? stage->width : most;
     *out_height = stage->height > 0 ? stage->height : width <= height ? most : stage->width;

@@ -75,8 +75,8 @@ static void read_filters(reader *r, const mot_yaml *map, mot_stage *out)
     if (!node)
         return;
     const bool list = node->kind == MOT_YAML_LIST;
-    if (list && (node->children < 1 || node->children > MOT_FILTERS ||
-                 (node->children > 1 && out->kind == MOT_STAGE_RESIZE))) {
+    if (list &&
+        (node->children < 1 || node->children > MOT_FILTERS || (node->children > 1 && out->kind == MOT_STAGE_RESIZE))) {
         PROBLEM(r, node, "'filter' lists %u, want %s", node->children,
                 out->kind == MOT_STAGE_RESIZE ? "one filter" : "1 to 6 filters to draw from");
         return;
@@ -307,8 +307,9 @@ static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
             return true;
         name = get(r, node, "name");
         if (!name || name->kind != MOT_YAML_SCALAR) {
-            PROBLEM(r, name ? name : node, "'policy' has no 'name' and no 'branches', want a built-in policy's name, or "
-                                           "a policy written out");
+            PROBLEM(r, name ? name : node,
+                    "'policy' has no 'name' and no 'branches', want a built-in policy's name, or "
+                    "a policy written out");
             return true;
         }
         if ((value = get(r, node, "repeat")) && whole_number(r, value, "'repeat'", 1, MOT_MAX_REPEAT, &number_read))
@@ -402,13 +403,15 @@ static void check_place(reader *r, const mot_yaml *key, const motley_transform *
         const int rank = rank_of(before->kind);
         same += before->kind == kind;
         if (rank > rank_of(kind)) {
-            PROBLEM(r, key, "'%s' stands behind '%s', want crop and resize first, then flip, policy, jitter, grayscale and "
-                            "blur, then output, then erase",
+            PROBLEM(r, key,
+                    "'%s' stands behind '%s', want crop and resize first, then flip, policy, jitter, grayscale and "
+                    "blur, then output, then erase",
                     mot_stage_names[kind], mot_stage_names[before->kind]);
             return;
         }
         if (rank == rank_of(kind) && rank != 3) {
-            PROBLEM(r, key, "'%s' follows '%s', want one of them", mot_stage_names[kind], mot_stage_names[before->kind]);
+            PROBLEM(r, key, "'%s' follows '%s', want one of them", mot_stage_names[kind],
+                    mot_stage_names[before->kind]);
             return;
         }
     }
@@ -436,8 +439,8 @@ static bool give_blocks(const motley_transform *transform, motley_policy *policy
 static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transform)
 {
     static void (*const read[MOT_STAGE_KINDS])(reader *, const mot_yaml *, mot_stage *) = {
-        read_random_resized_crop, read_resize, read_center_crop, read_random_crop, read_flip, NULL,
-        read_jitter,              read_grayscale, read_blur,     read_output,      read_erase
+        read_random_resized_crop, read_resize, read_center_crop, read_random_crop, read_flip, NULL, read_jitter,
+        read_grayscale,           read_blur,   read_output,      read_erase
     };
     if (node->kind != MOT_YAML_MAP || node->children != 2) {
         PROBLEM(r, node, "a stage is %s, want a mapping of one key, such as {flip: {horizontal: 0.5}}",
@@ -484,8 +487,9 @@ static void check_sizes(reader *r, const mot_yaml *list, const motley_transform 
             open = stage->height == 0;
     }
     if (open)
-        PROBLEM(r, list, "'resize' to a shorter side leaves images of many sizes, want a 'center_crop' or 'random_crop' "
-                         "behind it, or 'size' as [height, width]");
+        PROBLEM(r, list,
+                "'resize' to a shorter side leaves images of many sizes, want a 'center_crop' or 'random_crop' "
+                "behind it, or 'size' as [height, width]");
 }
 
 static bool read_transform(reader *r, const mot_yaml *map, motley_transform *transform)
@@ -527,9 +531,8 @@ static bool wrap_policy(reader *r, const motley_parse_params *params, motley_tra
     mot_stage *stage = &transform->stage[transform->stages++];
     stage->kind = MOT_STAGE_POLICY;
     transform->plain = true;
-    const motley_status status =
-        mot_policy_read(&r->tree, &r->tree.node[0], true, params ? params->custom_ops : NULL,
-                        params ? params->custom_ops_count : 0, &stage->policy);
+    const motley_status status = mot_policy_read(&r->tree, &r->tree.node[0], true, params ? params->custom_ops : NULL,
+                                                 params ? params->custom_ops_count : 0, &stage->policy);
     if (status == MOTLEY_ERR_MEMORY)
         return false;
     return !stage->policy || !stage->policy->name || (transform->name = strdup(stage->policy->name));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms: texts in and out, what is refused, how draws are spread, and what must not matter (threads, batches, order).
- * tests/pillow/test_transform.py has the pixels. */
+/* Transforms: texts in and out, what is refused, how draws are spread, and what must not matter (threads, batches,
+ * order). tests/pillow/test_transform.py has the pixels. */
 #include "motley.h"
 #include "policies/transform_draw.h"
 
@@ -146,7 +146,8 @@ Test(transform, every_key_is_printed)
         "pillow-12}\n"
         "  - random_crop: {size: 80, padding: 3}\n"
         "  - flip: {horizontal: 0.25, vertical: 0.125}\n"
-        "  - policy: {name: rand_augment, repeat: 3, bins: 11, level: 4, interpolation: [bilinear], fill: [1, 2, 3, 4]}\n"
+        "  - policy: {name: rand_augment, repeat: 3, bins: 11, level: 4, interpolation: [bilinear], fill: [1, 2, 3, "
+        "4]}\n"
         "  - jitter: {p: 0.5, brightness: [0.5, 1.5], hue: [-0.125, 0.25]}\n"
         "  - grayscale: {p: 0.25}\n"
         "  - blur: {p: 0.5, radius: [0.5, 2]}\n"
@@ -201,7 +202,8 @@ Test(transform, bad_transforms_give_what_they_say)
             char found[400];
             line[strcspn(line, "\n")] = '\0';
             const motley_error *p = &got.problem[wanted++];
-            snprintf(found, sizeof found, "# %s %d:%d %s", motley_status_name(p->status), p->line, p->column, p->message);
+            snprintf(found, sizeof found, "# %s %d:%d %s", motley_status_name(p->status), p->line, p->column,
+                     p->message);
             cr_expect_str_eq(found, line, "%s:\n  told   %s\n  wanted %s", path, found, line);
         }
         fclose(file);
@@ -227,9 +229,10 @@ Test(transform, a_transform_is_no_policy)
 
 Test(transform, failing_allocations)
 {
-    const char *const text = HEAD "  - random_resized_crop: {size: 8}\n  - policy: {name: rand_augment, level: 3}\n"
-                                  "  - policy:\n      branches: [invert, rotate]\n      ops: {rotate: {range: [0, 1]}}\n"
-                                  "      bins: 3\n      level: 1\n  - output: {}\n  - erase: {value: pixel}\n";
+    const char *const text =
+        HEAD "  - random_resized_crop: {size: 8}\n  - policy: {name: rand_augment, level: 3}\n"
+             "  - policy:\n      branches: [invert, rotate]\n      ops: {rotate: {range: [0, 1]}}\n"
+             "      bins: 3\n      level: 1\n  - output: {}\n  - erase: {value: pixel}\n";
     const long before = live;
     int refused = 0;
     for (long k = 0;; k++) {
@@ -247,7 +250,8 @@ Test(transform, failing_allocations)
         cr_assert_eq(live, before, "allocation %ld failed: %ld not freed", k, live - before);
         if (refusals == 0)
             break;
-        cr_assert(status == MOTLEY_ERR_MEMORY || second == MOTLEY_ERR_MEMORY || (status == second && status == MOTLEY_OK),
+        cr_assert(status == MOTLEY_ERR_MEMORY || second == MOTLEY_ERR_MEMORY ||
+                      (status == second && status == MOTLEY_OK),
                   "allocation %ld failed: %s", k, error.message);
         refused += second == MOTLEY_ERR_MEMORY;
     }
@@ -279,20 +283,22 @@ static double limit(int n)
 
 Test(transform, draws_are_spread_as_they_should_be)
 {
-    motley_transform *t = parsed(HEAD
-        "  - random_resized_crop: {size: 100, scale: [0.1, 0.4], filter: [bilinear, bicubic, lanczos]}\n"
-        "  - flip: {horizontal: 0.5, vertical: 0.25}\n"
-        "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n  - grayscale: {p: 0.125}\n"
-        "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4]}\n");
+    motley_transform *t = parsed(
+        HEAD "  - random_resized_crop: {size: 100, scale: [0.1, 0.4], filter: [bilinear, bicubic, lanczos]}\n"
+             "  - flip: {horizontal: 0.5, vertical: 0.25}\n"
+             "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n  - grayscale: {p: 0.125}\n"
+             "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4]}\n");
     static motley_transform_drawn drawn[SAMPLES];
     static motley_step steps[SAMPLES * 5];
     static int32_t counts[SAMPLES], widths[SAMPLES], heights[SAMPLES];
     for (int i = 0; i < SAMPLES; i++) /* wide enough that the first try fits */
         widths[i] = heights[i] = 1000;
-    cr_assert_eq(motley_transform_draw(t, &(motley_samples){ .seed = 5 }, SAMPLES, widths, heights, 3, drawn, steps, counts,
-                                       NULL), MOTLEY_OK);
+    cr_assert_eq(motley_transform_draw(t, &(motley_samples){ .seed = 5 }, SAMPLES, widths, heights, 3, drawn, steps,
+                                       counts, NULL),
+                 MOTLEY_OK);
     cr_assert_eq(motley_transform_describe(t).max_steps, 5);
-    long area[20] = { 0 }, ratio[16] = { 0 }, place[16] = { 0 }, filter[3] = { 0 }, order[24] = { 0 }, factor[32] = { 0 };
+    long area[20] = { 0 }, ratio[16] = { 0 }, place[16] = { 0 }, filter[3] = { 0 }, order[24] = { 0 },
+         factor[32] = { 0 };
     long boxes[4] = { 0 }, flips[2] = { 0 }, grays = 0, erased = 0;
     for (int i = 0; i < SAMPLES; i++) {
         const motley_crop *c = &drawn[i].crop;
@@ -307,7 +313,7 @@ Test(transform, draws_are_spread_as_they_should_be)
         int code = 0, seen = 0;
         for (int s = 0; s < 4; s++) { /* the order as a number: which is first, which second ... */
             const motley_step *step = &steps[i * 5 + s];
-            const int which = step->op == MOTLEY_STEP_HUE                      ? 3
+            const int which = step->op == MOTLEY_STEP_HUE                ? 3
                               : step->op == motley_op_find("brightness") ? 0
                               : step->op == motley_op_find("contrast")   ? 1
                                                                          : 2;
@@ -352,7 +358,8 @@ Test(transform, fallbacks_are_reached)
             motley_transform_drawn d;
             motley_step none;
             cr_assert_eq(motley_transform_draw(t, &(motley_samples){ .first = id }, 1, &width, &height, 3, &d, &none,
-                                               &count, NULL), MOTLEY_OK);
+                                               &count, NULL),
+                         MOTLEY_OK);
             cr_assert(d.crop.width >= 1 && d.crop.height >= 1 && d.crop.left >= 0 && d.crop.top >= 0 &&
                       d.crop.left + d.crop.width <= width && d.crop.top + d.crop.height <= height);
             if (width == 4000)
@@ -398,8 +405,9 @@ static void run(const motley_transform *t, int threads, const motley_image *imag
     const motley_context_params params = { .backend = MOTLEY_BACKEND_CPU, .threads = threads };
     cr_assert_eq(motley_context_create(&params, &context, &error), MOTLEY_OK, "%s", error.message);
     const motley_batch src = { .count = count, .channels = 3, .images = images };
-    const motley_batch dst = { .count = count, .channels = 3, .dtype = MOTLEY_F32, .layout = MOTLEY_CHW, .data = out,
-                               .width = 48, .height = 48 };
+    const motley_batch dst = {
+        .count = count, .channels = 3, .dtype = MOTLEY_F32, .layout = MOTLEY_CHW, .data = out, .width = 48, .height = 48
+    };
     const motley_transform_params how = { .samples = { .seed = 3, .epoch = 2, .first = first } };
     cr_assert_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
     motley_context_destroy(context);
@@ -459,8 +467,9 @@ Test(transform, requests_that_are_refused)
     float out[3 * 8 * 8 + 1];
     for (int i = 0; i < 193; i++)
         out[i] = 7;
-    cr_assert_eq(motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = 1 }, &context,
-                                       NULL), MOTLEY_OK);
+    cr_assert_eq(
+        motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = 1 }, &context, NULL),
+        MOTLEY_OK);
     const motley_batch src = { .count = 1, .channels = 3, .data = in, .width = 12, .height = 12 };
     motley_batch dst = { .count = 1, .channels = 3, .dtype = MOTLEY_F32, .data = out, .width = 9, .height = 8 };
     cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);

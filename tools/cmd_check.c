@@ -17,7 +17,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
     .parser = parse,
     .args_doc = "FILE...",
-    .doc = "Reports every mistake in files of policies and transforms, as FILE:LINE:COLUMN: error: MESSAGE on standard error.\v"
+    .doc = "Reports every mistake in files of policies and transforms, as FILE:LINE:COLUMN: error: MESSAGE on standard "
+           "error.\v"
            "Says nothing, and exits 0, when all files are good.",
 };
 

@@ -15,7 +15,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
     .parser = parse,
     .doc = "Lists the transforms that are built in: name, profile, size, title.\v"
-           "A transform is a whole recipe, from the decoded image to the network's input. 'motley show NAME' prints one as "
+           "A transform is a whole recipe, from the decoded image to the network's input. 'motley show NAME' prints "
+           "one as "
            "a file that can be edited.",
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Whole transforms: from decoded images of any sizes to the network's input, as one file describes it.
  *
- *  A transform is an ordered list of stages: crop and resize, flips, policies, colour jitter, grayscale, normalised output,
- *  erasing. doc/policy-format.md describes the text ("Transforms"). Every image gets its own draw, and every byte or float
- *  is that of Pillow, torchvision or timm for such a draw. */
+ *  A transform is an ordered list of stages: crop and resize, flips, policies, colour jitter, grayscale, normalised
+ *  output, erasing. doc/policy-format.md describes the text ("Transforms"). Every image gets its own draw, and every
+ *  byte or float is that of Pillow, torchvision or timm for such a draw. */
 #ifndef MOTLEY_TRANSFORM_H
 #define MOTLEY_TRANSFORM_H
 
@@ -28,7 +28,7 @@ MOTLEY_API motley_status motley_transform_parse(const char *text, size_t length,
 MOTLEY_API motley_status motley_transform_load(const char *path, const motley_parse_params *params,
                                                motley_transform **transform, motley_error *error);
 
-/** A transform, or a policy, that is built into the library, by name. Errors: ARGUMENT with the nearest name, MEMORY. */
+/** A transform or policy that is built into the library, by name. Errors: ARGUMENT with the nearest name, MEMORY. */
 MOTLEY_API motley_status motley_transform_builtin(const char *name, motley_transform **transform, motley_error *error);
 
 /** How many transforms are built in (beside the policies), the name of the i-th, and its text. NULL past the end. */
@@ -74,11 +74,11 @@ typedef struct motley_transform_drawn {
     motley_crop crop;      /* of the source image */
     int32_t width, height; /* what the crop is resized to, pixels */
     motley_filter filter;
-    int32_t left, top;     /* where in that the output begins; what lies outside is filled */
+    int32_t left, top; /* where in that the output begins; what lies outside is filled */
     uint8_t flip_horizontal, flip_vertical;
     int32_t boxes_count;
     motley_erased_box boxes[MOTLEY_MAX_ERASED_BOXES];
-    uint64_t noise;        /* what the values of erased boxes are made of, where they are random */
+    uint64_t noise; /* what the values of erased boxes are made of, where they are random */
 } motley_transform_drawn;
 
 typedef struct motley_transform_params {
@@ -88,9 +88,9 @@ typedef struct motley_transform_params {
     motley_step *steps;            /* [count][max_steps], with step_counts: both or neither */
     int32_t *step_counts;          /* [count] */
     /* Draws in: run these instead of drawing; all three or none. */
-    const motley_transform_drawn *given;  /* [count] */
-    const motley_step *given_steps;       /* [count][max_steps] */
-    const int32_t *given_step_counts;     /* [count] */
+    const motley_transform_drawn *given; /* [count] */
+    const motley_step *given_steps;      /* [count][max_steps] */
+    const int32_t *given_step_counts;    /* [count] */
 } motley_transform_params;
 
 /** Draws without touching pixels.
