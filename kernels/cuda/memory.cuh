@@ -109,7 +109,7 @@ DEVICE constexpr bool is_packed(int format)
 template <int FORMAT> struct image_reader {
     const uint8_t *data; /* RGB and RGBA: the word that the first byte lies in */
     uint32_t skip;       /* bytes from there to the first pixel */
-    uint32_t whole;      /* bytes from there that lie in words which are the image's alone */
+    uint32_t whole;      /* bytes from there; RGB and RGBA: as far as they lie in words which are the image's alone */
     int64_t row;
     int64_t pixel, channel; /* STRIDED; channel: PLANES as well */
     int width, height, channels;
@@ -123,7 +123,8 @@ template <int FORMAT> DEVICE image_reader<FORMAT> reader_of(const mot_view &v)
     r.row = v.row, r.pixel = v.pixel, r.channel = v.channel;
     r.width = v.width, r.height = v.height;
     r.channels = channels_of(FORMAT, v);
-    r.whole = (r.skip + (uint32_t)(v.height - 1) * (uint32_t)v.row + bytes_of(FORMAT) * v.width) & ~3u;
+    const uint32_t bytes = r.skip + (uint32_t)(v.height - 1) * (uint32_t)v.row + bytes_of(FORMAT) * v.width;
+    r.whole = is_packed(FORMAT) ? bytes & ~3u : bytes;
     return r;
 }
 
@@ -216,7 +217,7 @@ template <int FORMAT> DEVICE bool read_four_words(const image_reader<FORMAT> &r,
             w[i] = __funnelshift_r(v[i], v[i + 1], at * 8);
         return inside;
     }
-    const bool inside = y < r.height - 1 || x + 7 <= r.width;
+    const bool inside = at + 7 <= r.whole; /* also of the channel's last rows, where these are shorter than a word */
 #pragma unroll
     for (int c = 0; c < (FORMAT == MOT_FORMAT_PLANES ? 3 : 1); c++) {
         const uint8_t *const p = r.data + c * r.channel + at;
