@@ -209,7 +209,7 @@ static void check_strides(motley_context *cpu, motley_context *reference, const 
     memcpy(result, dense, (size_t)(row * size.height));
     cr_assert(motley_apply(reference, policy, &wanted, &wanted, &params, &error) == MOTLEY_OK, "%s", error.message);
 
-    input_buffer src, dst, expected, untouched;
+    input_buffer src = { 0 }, dst = { 0 }, expected = { 0 }, untouched = { 0 };
     cr_assert(input_buffer_make(&src, from, size, channels) && input_buffer_make(&dst, to, size, channels));
     cr_assert(input_buffer_make(&expected, to, size, channels) && input_buffer_make(&untouched, from, size, channels));
     input_buffer_set(&src, dense);
