@@ -50,12 +50,8 @@ motley_status motley_apply(motley_context *context, const motley_policy *policy,
     if (!params)
         params = &defaults;
     MOT_REQUIRE(context, error, "context is NULL");
-    const motley_output *output = params->output.batch.data ? &params->output : NULL;
-    MOT_REQUIRE(dst || output, error, "dst is NULL and no output is set: there is nowhere to write");
-    MOT_TRY(mot_validate_shapes(src, dst, error));
-    if (output && src->count > 0)
-        MOT_TRY(mot_validate_output(src, output, error));
-    MOT_TRY(mot_validate_places(src, dst, output, error));
+    const motley_output *output;
+    MOT_TRY(mot_validate_batches(src, dst, &params->output, &output, error));
     return mot_apply(context, policy, src, dst, output, params, error);
 }
 

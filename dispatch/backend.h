@@ -122,6 +122,9 @@ motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *d
 motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error);
 motley_status mot_validate_places(const motley_batch *src, const motley_batch *dst, const motley_output *output,
                                   motley_error *error);
+/* All three, of a call that may have an output: *output is `given`, or NULL when it has no data. */
+motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, const motley_output *given,
+                                   const motley_output **output, motley_error *error);
 motley_status mot_validate_batch(const char *name, const motley_batch *batch, motley_error *error);
 motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* of a batch without data */
 motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, motley_error *error); /* any two images */

@@ -50,12 +50,8 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
     if (!params)
         params = &defaults;
     MOT_REQUIRE(context, error, "context is NULL");
-    const motley_output *output = params->output.batch.data ? &params->output : NULL;
-    MOT_REQUIRE(dst || output, error, "dst is NULL and no output is set: there is nowhere to write");
-    MOT_TRY(mot_validate_shapes(src, dst, error));
-    if (output && src->count > 0)
-        MOT_TRY(mot_validate_output(src, output, error));
-    MOT_TRY(mot_validate_places(src, dst, output, error));
+    const motley_output *output;
+    MOT_TRY(mot_validate_batches(src, dst, &params->output, &output, error));
     MOT_REQUIRE(context->backend->id == MOTLEY_BACKEND_CUDA || !params->stream, error,
                 "stream is set, but the %s backend has none", context->backend->name);
     if (src->count == 0)

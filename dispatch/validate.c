@@ -413,6 +413,17 @@ motley_status mot_validate_places(const motley_batch *src, const motley_batch *d
     return elsewhere ? check_apart("dst", dst, out, error) : MOTLEY_OK;
 }
 
+motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, const motley_output *given,
+                                   const motley_output **output, motley_error *error)
+{
+    *output = given->batch.data ? given : NULL;
+    MOT_REQUIRE(dst || *output, error, "dst is NULL and no output is set: there is nowhere to write");
+    MOT_TRY(mot_validate_shapes(src, dst, error));
+    if (*output && src->count > 0)
+        MOT_TRY(mot_validate_output(src, *output, error));
+    return mot_validate_places(src, dst, *output, error);
+}
+
 motley_status mot_validate_values(int op, const double *values, int count, size_t image, motley_error *error)
 {
     const motley_op_info *info = &mot_op_table[op].info;

@@ -314,6 +314,64 @@ class Apply(Case):
             self.good("op", step["op"], *value, row["image"], self.path("one.png"))
             self.assertEqual(self.read("one.png"), self.read(row["out"]))
 
+    def test_replay_gives_the_same_files(self):
+        images = [self.image("a.png"), self.image("b.png", 50, 20, 1), self.image("c.png", 33, 41, 4)]
+        for policy in "rand_augment", "tf_rand_augment", "timm_rand_augment":
+            first, again, draws = (self.path(f"{policy}-{name}") for name in ("first", "again", "draws"))
+            self.good("apply", policy, *images, "-k", "5", "-s", "6", "-o", first, "--draws", draws)
+            self.good("apply", policy, *images, "-k", "5", "-o", again, "--replay", draws, "--draws", f"{draws}-2")
+            for path in pathlib.Path(first).iterdir():
+                self.assertEqual(path.read_bytes(), (pathlib.Path(again) / path.name).read_bytes(), path)
+            rows, rows2 = ([{k: v for k, v in json.loads(line).items() if k != "out"}
+                            for line in pathlib.Path(path).read_text().splitlines()] for path in (draws, f"{draws}-2"))
+            self.assertEqual(rows, rows2)
+            self.assertEqual([row["size"] for row in rows[::5]], [[40, 30], [50, 20], [33, 41]])
+            self.assertEqual({row["policy"] for row in rows}, {policy})
+
+    def test_replay_of_printed_draws(self):
+        image = self.image(width=64, height=48)
+        self.file("d.jsonl", self.good("draw", "rand_augment", "-N", "3", "-s", "4", "--size", "64x48"))
+        self.assertEqual(self.apply("one", image, "-k", "3"),
+                         self.apply("two", image, "-k", "3", "--replay", self.path("d.jsonl")))
+
+    def test_replay_refuses_other_draws(self):
+        image, draws = self.image(), self.path("d.jsonl")
+        self.good("apply", "rand_augment", image, "-k", "2", "--draws", draws)
+        out = ["--out", self.path("out"), "-k", "2"]
+        error = self.bad("apply", "timm_rand_augment", image, "--replay", draws, *out)
+        self.assertIn("d.jsonl:1: drawn from policy 'rand_augment', want one from 'timm_rand_augment'", error)
+        self.assertIn("d.jsonl:2: drawn from", error)
+        self.image(width=50)
+        self.assertIn("d.jsonl:1: drawn for an image of 40x30, this one is 50x30",
+                      self.bad("apply", "rand_augment", image, "--replay", draws, *out))
+        other = self.image("other.png")
+        self.assertIn("d.jsonl:1: sample 0 was drawn for a.png",
+                      self.bad("apply", "rand_augment", other, "--replay", draws, *out))
+        image = self.image()
+        self.assertIn("has no draw for sample 2", self.bad("apply", "rand_augment", image, "--replay", draws, "-k", "3",
+                                                           "--out", self.path("most")))
+        self.assertEqual(sorted(p.name for p in (self.dir / "most").iterdir()), ["a-0.png", "a-1.png"])
+        rotate = '{"op": "rotate", "value": 9.0, "interpolation": "nearest", "fill": [0, 0, 0]}'
+        for text, why in (
+            ("{}", ":1: want a JSON object with"),
+            ('{"sample": -1, "steps": []}', ":1: want a JSON object with"),
+            ("\n[", ":2: want a JSON object with"),
+            ('{"sample": 0, "steps": [], "size": [40, 0]}', ':1: "size" is [ 40, 0 ], want [width, height]'),
+            ('{"sample": 0, "steps": [], "image": 3}', ':1: "image" or "policy" is no text'),
+            ('{"sample": 0, "steps": []}\n{"sample": 0, "steps": []}', ":2: sample 0 was given before, on line 1"),
+            ('{"sample": 0}', '"steps" is missing'),
+            ('{"sample": 0, "steps": [{"op": "rotat", "value": 3}]}', "did you mean 'rotate'?"),
+            ('{"sample": 0, "steps": [{"op": "rotate"}]}', "rotate has 0 values"),
+            ('{"sample": 0, "steps": [' + ", ".join([rotate] * 3) + "]}", '"steps" has 3 steps, want at most 2'),
+            ('{"sample": 0, "steps": [' + rotate.replace("0, 0, 0", "0") + "]}", '"fill" has 1 numbers'),
+        ):
+            path = self.file("bad.jsonl", text)
+            error = self.bad("apply", "rand_augment", image, "--replay", path, "--out", self.path("none"))
+            self.assertIn(why, error)
+            self.assertFalse((self.dir / "none" / "a-0.png").exists())
+        self.assertIn("No such file", self.bad("apply", "rand_augment", image, "--replay", self.path("absent"), *out))
+        self.assertIn("is --replay", self.bad("apply", "rand_augment", image, "--replay", draws, "--draws", draws))
+
     def test_sheet(self):
         images = [self.image("a.png", 300, 200), self.image("\u00fcber.png", 20, 90), self.image("a\udcff.png", 9, 9)]
         self.good("apply", "rand_augment", *images, "-k", "3", "--cell", "100", "--sheet", self.path("s.png"))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley apply: augments image files with a policy; writes PNG files, the draws, and a contact sheet. */
+/* motley apply: augments image files with a policy, or with draws of before; writes PNG files, the draws, and a contact
+ * sheet. */
 #include "tools/clash.h"
+#include "tools/draws_file.h"
 #include "tools/out_file.h"
 #include "tools/parallel.h"
 #include "tools/picture.h"
@@ -22,13 +24,13 @@
 typedef struct arguments {
     policy_options options;
     motley_context_params context;
-    const char *policy, *out, *sheet, *draws;
+    const char *policy, *out, *sheet, *draws, *replay;
     char **images; /* [count] paths */
     size_t count, variants;
     int cell_px;
 } arguments;
 
-enum { KEY_SHEET = 256, KEY_DRAWS, KEY_CELL };
+enum { KEY_SHEET = 256, KEY_DRAWS, KEY_CELL, KEY_REPLAY };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -49,6 +51,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_DRAWS:
         self->draws = arg;
+        return 0;
+    case KEY_REPLAY:
+        self->replay = arg;
         return 0;
     case KEY_CELL:
         self->cell_px = (int)read_integer(state, "--cell", arg, 16, 4096);
@@ -82,12 +87,15 @@ static const struct argp argp = {
             { "cell", KEY_CELL, "PIXELS", 0, "Longer side of a picture on the sheet (192)", 0 },
             { "draws", KEY_DRAWS, "FILE.jsonl", 0,
               "What was done, a JSON object a line, as 'motley draw' prints it, "
-              "with \"image\" and \"out\" added",
+              "with \"policy\", \"size\", \"image\" and \"out\" added",
               0 },
+            { "replay", KEY_REPLAY, "FILE.jsonl", 0,
+              "Apply the draws of this file, which --draws or 'motley draw' wrote, in place of new ones", 0 },
             { 0 } },
     .args_doc = "POLICY IMAGE...",
     .doc = "Augments image files, PNG or JPEG, with a policy: a built-in name or a file.\v"
            "Image i, variant k (both from 0) is sample i*K + k: the same seed and epoch always give the same files. "
+           "With --replay it gets the draw of that sample, which must be of this policy, an image of that name and size. "
            "An image that cannot be used is reported and the others are still done.",
     .children =
         (const struct argp_child[]){
@@ -109,6 +117,7 @@ typedef struct item {
     char *path;         /* NULL: nothing goes to a folder */
     motley_step *steps; /* [max_steps] */
     int32_t count;
+    bool drawn; /* steps and count are there */
     bool augmented;
     char why[PICTURE_WHY]; /* empty: it is done */
 } item;
@@ -121,6 +130,8 @@ typedef struct job {
     char **names; /* [count] of the outputs, without variant and suffix */
     sheet *sheet;
     out_file draws;
+    draws_file *replay; /* NULL: new draws */
+    size_t max_steps;   /* of a sample, 1 or more */
     source *sources; /* the block; as many as fit into BATCH_BYTES */
     item *items;
     size_t sources_count, items_count;
@@ -143,34 +154,60 @@ static uint64_t sample_id(const job *self, const item *at)
     return (uint64_t)at->source->input * self->arguments->variants + at->variant;
 }
 
+static drawn_image drawn_for(const job *self, const item *at)
+{
+    return (drawn_image){ sample_id(self, at),     input_path(self, at->source), self->policy,
+                          at->source->image.width, at->source->image.height,     at->source->image.channels };
+}
+
 /* What is applied to a batch; `user` is the request. */
 typedef struct request {
     motley_context *context;
     const motley_policy *policy;
     motley_apply_params params;
+    const motley_step *steps; /* [count][max_steps], to be replayed, or NULL */
+    const int32_t *counts;
+    size_t max_steps;
 } request;
 
 static motley_status apply_policy(void *user, const motley_batch *batch, motley_error *error)
 {
     const request *r = user;
-    return motley_apply(r->context, r->policy, batch, batch, &r->params, error);
+    return r->steps ? motley_replay(r->context, batch, batch, r->steps, r->counts, r->max_steps, NULL, error)
+                    : motley_apply(r->context, r->policy, batch, batch, &r->params, error);
 }
 
+/* Of the images of a batch: where they are, whose draws they get, and those to be replayed. */
+typedef struct batch_room {
+    motley_image *images;
+    uint64_t *ids;
+    motley_step *steps; /* [count][max_steps], or NULL: new draws */
+    int32_t *counts;
+} batch_room;
+
 /* Augments the items that have `channels`, in place. */
-static bool apply_to(job *self, int32_t channels, motley_image *images, uint64_t *ids)
+static bool apply_to(job *self, int32_t channels, const batch_room *room)
 {
     size_t count = 0;
     for (size_t i = 0; i < self->items_count; i++) {
-        const picture *p = &self->items[i].image;
+        const item *at = &self->items[i];
+        const picture *p = &at->image;
         if (!p->pixels || p->channels != channels)
             continue;
-        images[count] = (motley_image){ p->pixels, p->width, p->height, (int64_t)p->width * channels, channels, 1 };
-        ids[count++] = sample_id(self, &self->items[i]);
+        room->images[count] =
+            (motley_image){ p->pixels, p->width, p->height, (int64_t)p->width * channels, channels, 1 };
+        room->ids[count] = sample_id(self, at);
+        room->counts[count] = at->count;
+        if (room->steps)
+            memcpy(room->steps + count * self->max_steps, at->steps, self->max_steps * sizeof *at->steps);
+        count++;
     }
-    request r = { self->context, self->policy, { .samples = self->arguments->options.samples } };
-    r.params.samples.ids = ids;
+    request r = { self->context, self->policy,  { .samples = self->arguments->options.samples },
+                  room->steps,   room->counts, self->max_steps };
+    r.params.samples.ids = room->ids;
     motley_error error;
-    if (count == 0 || work_on_device(self->context, channels, images, count, apply_policy, &r, &error) == MOTLEY_OK)
+    if (count == 0 ||
+        work_on_device(self->context, channels, room->images, count, apply_policy, &r, &error) == MOTLEY_OK)
         return true;
     complain("%s: %s", self->arguments->policy, error.message);
     self->failed = true;
@@ -179,13 +216,18 @@ static bool apply_to(job *self, int32_t channels, motley_image *images, uint64_t
 
 static void apply_to_all(job *self)
 {
-    motley_image *images = need(malloc(self->items_count * sizeof *images));
-    uint64_t *ids = need(malloc(self->items_count * sizeof *ids));
+    const size_t count = self->items_count;
+    const batch_room room = { .images = need(malloc(count * sizeof *room.images)),
+                              .ids = need(malloc(count * sizeof *room.ids)),
+                              .steps = self->replay ? need(malloc(count * self->max_steps * sizeof *room.steps)) : NULL,
+                              .counts = need(malloc(count * sizeof *room.counts)) };
     bool good[5] = { 0 };
     for (int channels = 1; channels <= 4; channels++)
-        good[channels] = apply_to(self, channels, images, ids);
-    free(images);
-    free(ids);
+        good[channels] = apply_to(self, channels, &room);
+    free(room.images);
+    free(room.ids);
+    free(room.steps);
+    free(room.counts);
     for (size_t i = 0; i < self->items_count; i++)
         self->items[i].augmented = self->items[i].image.pixels && good[self->items[i].image.channels];
 }
@@ -204,7 +246,8 @@ static bool write_draw(job *self, const item *at)
     char *text = draw_json(self->policy, sample_id(self, at), at->steps, at->count, at->image.channels);
     struct json_object *object = need(json_tokener_parse(text));
     free(text);
-    json_object_object_add(object, "image", text_json(input_path(self, at->source)));
+    const drawn_image image = drawn_for(self, at);
+    draws_file_describe(object, &image);
     if (at->path)
         json_object_object_add(object, "out", text_json(at->path));
     return print_json(self->draws.stream, object);
@@ -255,6 +298,25 @@ static void copy_source(void *user, size_t i)
     item *at = &self->items[i];
     if (at->source->image.pixels && !picture_copy(&at->source->image, &at->image))
         snprintf(at->why, sizeof at->why, "no memory for a copy of its pixels");
+    if (!at->image.pixels || !self->replay)
+        return;
+    const drawn_image image = drawn_for(self, at);
+    at->drawn = draws_file_steps(self->replay, &image, at->steps, &at->count, at->why);
+    if (!at->drawn)
+        picture_free(&at->image);
+}
+
+/* Sets the steps of an item that new draws were applied to. */
+static bool draw_item(const job *self, item *at)
+{
+    motley_samples samples = self->arguments->options.samples;
+    samples.first = sample_id(self, at);
+    motley_error error;
+    at->drawn = motley_draw(self->policy, &samples, 1, &at->image.width, &at->image.height, at->image.channels, at->steps,
+                            &at->count, &error) == MOTLEY_OK;
+    if (!at->drawn)
+        snprintf(at->why, sizeof at->why, "%s", error.message);
+    return at->drawn;
 }
 
 static void write_item(void *user, size_t i)
@@ -263,13 +325,7 @@ static void write_item(void *user, size_t i)
     item *at = &self->items[i];
     if (!at->augmented || (at->path && !picture_write(at->path, &at->image, PNG_EFFORT, at->why)))
         return;
-    motley_samples samples = self->arguments->options.samples;
-    samples.first = sample_id(self, at);
-    motley_error error;
-    if (motley_draw(self->policy, &samples, 1, &at->image.width, &at->image.height, at->image.channels, at->steps,
-                    &at->count, &error) != MOTLEY_OK)
-        snprintf(at->why, sizeof at->why, "%s", error.message);
-    else if (self->sheet && !put_on_sheet(self, at))
+    if ((at->drawn || draw_item(self, at)) && self->sheet && !put_on_sheet(self, at))
         snprintf(at->why, sizeof at->why, "no memory for its place on the sheet");
 }
 
@@ -291,15 +347,14 @@ static void tell(job *self, const item *at)
 /* Variants `first` .. `first + variants - 1` of every source. */
 static void do_variants(job *self, size_t first, size_t variants)
 {
-    const size_t max_steps = motley_policy_max_steps(self->policy) + 1;
     self->items_count = self->sources_count * variants;
     self->items = need(calloc(self->items_count, sizeof *self->items));
-    motley_step *steps = need(calloc(self->items_count * max_steps, sizeof *steps));
+    motley_step *steps = need(calloc(self->items_count * self->max_steps, sizeof *steps));
     for (size_t i = 0; i < self->items_count; i++) {
         item *at = &self->items[i];
         at->source = &self->sources[i / variants];
         at->variant = first + i % variants;
-        at->steps = steps + i * max_steps;
+        at->steps = steps + i * self->max_steps;
         if (self->arguments->out)
             at->path = out_path(self->arguments, self->names[at->source->input], at->variant);
     }
@@ -436,6 +491,8 @@ static bool spares_inputs(const job *self)
     clash_list_read(files, a->policy, "the policy");
     for (size_t i = 0; i < a->count; i++)
         clash_list_read(files, a->images[i], "an image to be read");
+    if (a->replay)
+        clash_list_read(files, a->replay, "--replay");
     if (a->draws)
         clash_list_write(files, a->draws, "--draws");
     if (a->sheet)
@@ -458,6 +515,9 @@ static bool begin(job *self)
     motley_error error;
     self->policy = open_policy(a->policy, &a->options.changes);
     if (!self->policy || !make_names(self))
+        return false;
+    self->max_steps = motley_policy_max_steps(self->policy) + 1;
+    if (a->replay && !(self->replay = draws_file_read(a->replay)))
         return false;
     if (motley_context_create(&a->context, &self->context, &error) != MOTLEY_OK) {
         complain("%s", error.message);
@@ -517,6 +577,7 @@ int cmd_apply(int argc, char **argv)
         free(self.names[i]);
     free(self.names);
     sheet_destroy(self.sheet);
+    draws_file_destroy(self.replay);
     motley_context_destroy(self.context);
     motley_policy_destroy(self.policy);
     return self.failed ? EXIT_INPUT : 0;

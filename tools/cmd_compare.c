@@ -11,10 +11,9 @@
 
 typedef struct arguments {
     policy_options options;
+    counting_options counting;
     const char *policy[MAX_POLICIES];
     int policies;
-    uint64_t samples;
-    bool json;
 } arguments;
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -23,12 +22,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = state->child_inputs[1] = &self->options;
-        return 0;
-    case 'N':
-        self->samples = (uint64_t)read_integer(state, "--samples", arg, 1, 1000000000);
-        return 0;
-    case 'j':
-        self->json = true;
+        state->child_inputs[2] = &self->counting;
         return 0;
     case ARGP_KEY_ARG:
         if (self->policies == MAX_POLICIES)
@@ -46,15 +40,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
     .parser = parse,
-    .options = (const struct argp_option[]){ { "samples", 'N', "COUNT", 0, "How many samples to draw (100000)", 0 },
-                                             { "json", 'j', NULL, 0, "Print a JSON object, with every value", 0 },
-                                             { 0 } },
     .args_doc = "POLICY POLICY...",
     .doc = "Prints policies side by side: for each operation the values that it gets, and how many times an image gets "
            "it.\v"
            "'motley compare --level 9 rand_augment timm_rand_augment' shows what level 9 means to each. Changes such as "
            "--level apply to every policy. Values are in the operation's unit (see 'motley ops').",
-    .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
+    .children =
+        (const struct argp_child[]){
+            { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { &counting_argp, 0, NULL, 0 }, { 0 } },
 };
 
 static void print_table(const arguments *self, op_summary *const *summary)
@@ -110,17 +103,17 @@ static bool print_comparison_json(const arguments *self, op_summary *const *summ
 
 int cmd_compare(int argc, char **argv)
 {
-    arguments self = { .samples = 100000 };
+    arguments self = { .counting = COUNTING_DEFAULTS };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
     op_summary *summary[MAX_POLICIES] = { NULL };
     bool good = true;
     for (int p = 0; p < self.policies; p++) {
         motley_policy *policy = open_policy(self.policy[p], &self.options.changes);
-        summary[p] = policy ? summarise(self.policy[p], policy, &self.options.samples, self.samples, 224, 224) : NULL;
+        summary[p] = policy ? summarise(self.policy[p], policy, &self.options.samples, &self.counting) : NULL;
         good = good && summary[p];
         motley_policy_destroy(policy);
     }
-    if (good && self.json)
+    if (good && self.counting.json)
         good = print_comparison_json(&self, summary);
     else if (good)
         print_table(&self, summary);

@@ -424,8 +424,8 @@ static bool write_page(job *self)
     const arguments *a = self->arguments;
     motley_error error;
     char *text = NULL, *json = NULL;
-    op_summary *summary = summarise(a->policy, self->policy, &a->options.samples, a->samples, self->images[0].width,
-                                    self->images[0].height);
+    const counting_options counting = { a->samples, self->images[0].width, self->images[0].height, false };
+    op_summary *summary = summarise(a->policy, self->policy, &a->options.samples, &counting);
     const bool good = summary && motley_policy_print(self->policy, &text, &error) == MOTLEY_OK &&
                       motley_policy_describe(self->policy, &json, &error) == MOTLEY_OK;
     if (good) {

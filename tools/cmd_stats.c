@@ -8,10 +8,8 @@
 
 typedef struct arguments {
     policy_options options;
+    counting_options counting;
     const char *policy;
-    uint64_t samples;
-    int32_t width, height;
-    bool json;
 } arguments;
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -20,15 +18,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = state->child_inputs[1] = &self->options;
-        return 0;
-    case 'N':
-        self->samples = (uint64_t)read_integer(state, "--samples", arg, 1, 1000000000);
-        return 0;
-    case 'S':
-        read_size(state, arg, &self->width, &self->height);
-        return 0;
-    case 'j':
-        self->json = true;
+        state->child_inputs[2] = &self->counting;
         return 0;
     default:
         return read_one_policy(key, arg, state, &self->policy);
@@ -37,21 +27,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
     .parser = parse,
-    .options = (const struct argp_option[]){
-        { "samples", 'N', "COUNT", 0, "How many samples to draw (100000)", 0 },
-        { "size", 'S', "WIDTHxHEIGHT", 0, "Size of the images (224x224)", 0 },
-        { "json", 'j', NULL, 0, "Print a JSON object, with every value", 0 },
-        { 0 } },
     .args_doc = "POLICY",
     .doc = "Prints how often a policy applies each operation to an image, and with which values.\v"
            "Frequencies are counted over samples that are drawn; a schedule's are those of --epoch. Values are all that "
            "the policy can draw, in the operation's unit (see 'motley ops').",
-    .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
+    .children =
+        (const struct argp_child[]){
+            { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { &counting_argp, 0, NULL, 0 }, { 0 } },
 };
 
 static bool print_stats(const arguments *self, const motley_policy *policy, const op_summary *summary)
 {
-    if (!self->json) {
+    if (!self->counting.json) {
         printf("%-16s %9s  %s\n", "op", "per image", "values");
         for (int i = 0; i < motley_op_count(); i++) {
             char text[VALUES_TEXT];
@@ -62,7 +49,7 @@ static bool print_stats(const arguments *self, const motley_policy *policy, cons
     }
     struct json_object *object = need(json_object_new_object()), *ops = need(json_object_new_array());
     json_object_object_add(object, "policy", need(json_object_new_string(motley_policy_name(policy))));
-    json_object_object_add(object, "samples", need(json_object_new_uint64(self->samples)));
+    json_object_object_add(object, "samples", need(json_object_new_uint64(self->counting.samples)));
     json_object_object_add(object, "ops", ops);
     for (int i = 0; i < motley_op_count(); i++) {
         if (!summary[i].used)
@@ -79,12 +66,10 @@ static bool print_stats(const arguments *self, const motley_policy *policy, cons
 
 int cmd_stats(int argc, char **argv)
 {
-    arguments self = { .samples = 100000, .width = 224, .height = 224 };
+    arguments self = { .counting = COUNTING_DEFAULTS };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
     motley_policy *policy = open_policy(self.policy, &self.options.changes);
-    op_summary *summary = policy ? summarise(self.policy, policy, &self.options.samples, self.samples, self.width,
-                                             self.height)
-                                 : NULL;
+    op_summary *summary = policy ? summarise(self.policy, policy, &self.options.samples, &self.counting) : NULL;
     const bool good = summary && print_stats(&self, policy, summary);
     summary_free(summary);
     motley_policy_destroy(policy);

@@ -226,6 +226,32 @@ const struct argp samples_argp = {
                                              { 0 } },
 };
 
+static error_t parse_counting(int key, char *arg, struct argp_state *state)
+{
+    counting_options *counting = state->input;
+    switch (key) {
+    case 'N':
+        counting->samples = (uint64_t)read_integer(state, "--samples", arg, 1, 1000000000);
+        return 0;
+    case 'S':
+        read_size(state, arg, &counting->width, &counting->height);
+        return 0;
+    case 'j':
+        counting->json = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp counting_argp = {
+    .parser = parse_counting,
+    .options = (const struct argp_option[]){ { "samples", 'N', "COUNT", 0, "How many samples to draw (100000)", 0 },
+                                             { "size", 'S', "WIDTHxHEIGHT", 0, "Size of the images (224x224)", 0 },
+                                             { "json", 'j', NULL, 0, "Print a JSON object, with every value", 0 },
+                                             { 0 } },
+};
+
 static error_t parse_device(int key, char *arg, struct argp_state *state)
 {
     motley_context_params *context = state->input;

@@ -2,8 +2,6 @@
 /* See summary.h. */
 #include "tools/summary.h"
 
-#include "tools/tool.h"
-
 #include <json-c/json.h>
 #include <math.h>
 #include <stdlib.h>
@@ -74,15 +72,16 @@ static bool read_description(const motley_policy *policy, op_summary *summary, m
     return true;
 }
 
-static bool count_draws(const motley_policy *policy, const motley_samples *samples, uint64_t count, int32_t width,
-                        int32_t height, op_summary *summary, motley_error *error)
+static bool count_draws(const motley_policy *policy, const motley_samples *samples, const counting_options *counting,
+                        op_summary *summary, motley_error *error)
 {
+    const uint64_t count = counting->samples;
     const size_t max_steps = motley_policy_max_steps(policy);
     motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
     int32_t counts[BLOCK], widths[BLOCK], heights[BLOCK];
     for (size_t i = 0; i < BLOCK; i++) {
-        widths[i] = width;
-        heights[i] = height;
+        widths[i] = counting->width;
+        heights[i] = counting->height;
     }
     bool good = true;
     for (uint64_t done = 0; good && done < count; done += BLOCK) {
@@ -100,15 +99,14 @@ static bool count_draws(const motley_policy *policy, const motley_samples *sampl
     return good;
 }
 
-op_summary *summarise(const char *policy_name, const motley_policy *policy, const motley_samples *samples, uint64_t count,
-                      int32_t width, int32_t height)
+op_summary *summarise(const char *policy_name, const motley_policy *policy, const motley_samples *samples,
+                      const counting_options *counting)
 {
     op_summary *summary = need(calloc((size_t)motley_op_count(), sizeof *summary));
     for (int i = 0; i < motley_op_count(); i++)
         summary[i].name = motley_op_get(i)->name;
     motley_error error;
-    if (read_description(policy, summary, &error) &&
-        count_draws(policy, samples, count, width, height, summary, &error))
+    if (read_description(policy, summary, &error) && count_draws(policy, samples, counting, summary, &error))
         return summary;
     complain("%s: %s", policy_name, error.message);
     summary_free(summary);

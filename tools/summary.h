@@ -3,10 +3,7 @@
 #ifndef SUMMARY_H
 #define SUMMARY_H
 
-#include <motley.h>
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "tools/tool.h"
 
 /* One op of a policy. */
 typedef struct op_summary {
@@ -16,10 +13,10 @@ typedef struct op_summary {
     struct json_object *values; /* NULL: it takes none; else a list of distinct {"value", "minus", "of"} */
 } op_summary;
 
-/* Draws `count` samples of `samples`' seed and epoch at that size, and reads the policy's description. summary:
- * [motley_op_count()], to be freed. NULL after having complained in the name of `policy_name`. */
-op_summary *summarise(const char *policy_name, const motley_policy *policy, const motley_samples *samples, uint64_t count,
-                      int32_t width, int32_t height);
+/* Draws as many samples of `samples`' seed and epoch as `counting` says, at its size, and reads the policy's
+ * description. summary: [motley_op_count()], to be freed. NULL after having complained in the name of `policy_name`. */
+op_summary *summarise(const char *policy_name, const motley_policy *policy, const motley_samples *samples,
+                      const counting_options *counting);
 void summary_free(op_summary *summary);
 
 /* The values in a few words: "9 or -9", "0..30, 31 values". text is returned. */

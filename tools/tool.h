@@ -63,6 +63,15 @@ typedef struct policy_options {
 } policy_options;
 extern const struct argp policy_argp, samples_argp;
 
+/* What draws are counted over: --samples, --size, --json. Give &counting_argp to argp as a child's input. */
+typedef struct counting_options {
+    uint64_t samples;
+    int32_t width, height;
+    bool json; /* print JSON in place of a table */
+} counting_options;
+extern const struct argp counting_argp;
+#define COUNTING_DEFAULTS { .samples = 100000, .width = 224, .height = 224 }
+
 /* The policy called `name`: a built-in, or else a file; with the changes. NULL after having complained. */
 motley_policy *open_policy(const char *name, const motley_policy_changes *changes);
 motley_policy *open_policy_file(const char *path);

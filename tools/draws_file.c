@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See draws_file.h. */
+#include "tools/draws_file.h"
+
+#include "tools/tool.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct draw_line {
+    uint64_t sample;
+    size_t number; /* 1-based */
+    char *text;
+    char *image, *policy;  /* NULL: not said */
+    int32_t width, height; /* 0: not said */
+} draw_line;
+
+struct draws_file {
+    const char *path;
+    draw_line *line; /* [count], by sample */
+    size_t count;
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* A side of "size"; 0 when it is none. */
+static int32_t side(struct json_object *size, size_t i)
+{
+    struct json_object *value = json_object_array_get_idx(size, i);
+    const int64_t px = json_object_is_type(value, json_type_int) ? json_object_get_int64(value) : 0;
+    return px < 1 || px > INT32_MAX ? 0 : (int32_t)px;
+}
+
+/* The text at `key`, or NULL; *good becomes false when something else stands there. */
+static char *text_at(struct json_object *object, const char *key, bool *good)
+{
+    struct json_object *value;
+    if (!json_object_object_get_ex(object, key, &value))
+        return NULL;
+    *good = *good && json_object_is_type(value, json_type_string);
+    return need(strdup(*good ? json_object_get_string(value) : ""));
+}
+
+/* Reads what the command itself has to know of a line; its steps wait until the image is known. */
+static bool read_line(const draws_file *self, draw_line *line)
+{
+    bool good = true;
+    struct json_object *object = json_tokener_parse(line->text), *sample, *size;
+    if (!json_object_is_type(object, json_type_object) || !json_object_object_get_ex(object, "sample", &sample) ||
+        !json_object_is_type(sample, json_type_int) || json_object_get_int64(sample) < 0) {
+        complain("%s:%zu: want a JSON object with \"sample\" and \"steps\", as 'motley apply --draws' writes it",
+                 self->path, line->number);
+        json_object_put(object);
+        return false;
+    }
+    line->sample = json_object_get_uint64(sample);
+    line->image = text_at(object, "image", &good);
+    line->policy = text_at(object, "policy", &good);
+    if (!good)
+        complain("%s:%zu: \"image\" or \"policy\" is no text", self->path, line->number);
+    if (good && json_object_object_get_ex(object, "size", &size)) {
+        const bool two = json_object_is_type(size, json_type_array) && json_object_array_length(size) == 2;
+        line->width = two ? side(size, 0) : 0;
+        line->height = two ? side(size, 1) : 0;
+        good = line->width && line->height;
+        if (!good)
+            complain("%s:%zu: \"size\" is %s, want [width, height]", self->path, line->number,
+                     json_object_to_json_string(size));
+    }
+    json_object_put(object);
+    return good;
+}
+
+static int by_sample(const void *a, const void *b)
+{
+    const draw_line *x = a, *y = b;
+    return x->sample != y->sample ? (x->sample > y->sample) - (x->sample < y->sample)
+                                  : (x->number > y->number) - (x->number < y->number);
+}
+
+static bool read_lines(draws_file *self, FILE *stream)
+{
+    char *text = NULL;
+    size_t room = 0, lines_room = 0, number = 0;
+    bool good = true;
+    for (ssize_t length; good && (length = getline(&text, &room, stream)) >= 0;) {
+        number++;
+        if (strspn(text, " \t\r\n") == (size_t)length)
+            continue;
+        if (self->count == lines_room)
+            self->line = need(realloc(self->line, (lines_room = 2 * lines_room + 64) * sizeof *self->line));
+        draw_line *line = &self->line[self->count++];
+        *line = (draw_line){ .number = number, .text = need(strdup(text)) };
+        good = read_line(self, line);
+    }
+    if (good && ferror(stream)) {
+        complain("%s: %s", self->path, strerror(errno));
+        good = false;
+    }
+    free(text);
+    return good;
+}
+
+draws_file *draws_file_read(const char *path)
+{
+    FILE *stream = fopen(path, "r");
+    if (!stream) {
+        complain("%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    draws_file *self = need(calloc(1, sizeof *self));
+    self->path = path;
+    bool good = read_lines(self, stream);
+    fclose(stream);
+    if (good && self->count)
+        qsort(self->line, self->count, sizeof *self->line, by_sample);
+    for (size_t i = 1; good && i < self->count; i++)
+        if (self->line[i].sample == self->line[i - 1].sample) {
+            complain("%s:%zu: sample %llu was given before, on line %zu", path, self->line[i].number,
+                     (unsigned long long)self->line[i].sample, self->line[i - 1].number);
+            good = false;
+        }
+    if (good)
+        return self;
+    draws_file_destroy(self);
+    return NULL;
+}
+
+void draws_file_destroy(draws_file *self)
+{
+    for (size_t i = 0; self && i < self->count; i++) {
+        free(self->line[i].text);
+        free(self->line[i].image);
+        free(self->line[i].policy);
+    }
+    if (self)
+        free(self->line);
+    free(self);
+}
+
+/* Whether a path has the base name of one that was read from JSON, where bytes that are not UTF-8 have changed. */
+static bool same_name(const char *path, const char *read)
+{
+    struct json_object *written = text_json(path);
+    struct json_object *again = need(json_tokener_parse(json_object_to_json_string(written)));
+    const bool same = !strcmp(base_name(json_object_get_string(again)), base_name(read));
+    json_object_put(written);
+    json_object_put(again);
+    return same;
+}
+
+bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_step *steps, int32_t *count,
+                      char why[PICTURE_WHY])
+{
+    const draw_line wanted = { .sample = image->sample };
+    size_t low = 0, high = self->count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (self->line[middle].sample < wanted.sample)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == self->count || self->line[low].sample != wanted.sample) {
+        snprintf(why, PICTURE_WHY, "%s has no draw for sample %llu", self->path, (unsigned long long)wanted.sample);
+        return false;
+    }
+    const draw_line *line = &self->line[low];
+    const char *policy = motley_policy_name(image->policy);
+    motley_error error;
+    uint64_t sample;
+    if (line->policy && strcmp(line->policy, policy))
+        snprintf(why, PICTURE_WHY, "%s:%zu: drawn from policy '%s', want one from '%s'", self->path, line->number,
+                 line->policy, policy);
+    else if (line->image && !same_name(image->path, line->image))
+        snprintf(why, PICTURE_WHY, "%s:%zu: sample %llu was drawn for %s", self->path, line->number,
+                 (unsigned long long)line->sample, base_name(line->image));
+    else if (line->width && (line->width != image->width || line->height != image->height))
+        snprintf(why, PICTURE_WHY, "%s:%zu: drawn for an image of %dx%d, this one is %dx%d", self->path, line->number,
+                 line->width, line->height, image->width, image->height);
+    else if (motley_draw_read(line->text, strlen(line->text), image->channels, &sample, steps,
+                              motley_policy_max_steps(image->policy), count, &error) != MOTLEY_OK)
+        snprintf(why, PICTURE_WHY, "%s:%zu:%d: %s", self->path, line->number, error.column, error.message);
+    else
+        return true;
+    return false;
+}
+
+void draws_file_describe(struct json_object *object, const drawn_image *image)
+{
+    struct json_object *size = need(json_object_new_array());
+    json_object_array_add(size, need(json_object_new_int(image->width)));
+    json_object_array_add(size, need(json_object_new_int(image->height)));
+    json_object_object_add(object, "policy", text_json(motley_policy_name(image->policy)));
+    json_object_object_add(object, "size", size);
+    json_object_object_add(object, "image", text_json(image->path));
+}
