@@ -26,7 +26,7 @@ from .policy import Policy
 from .samples import samples
 from .stage import AutoAugment, RandAugment, Stage, TrivialAugmentWide
 from .timm_config import from_timm
-from . import ops
+from . import draws, ops
 
 __version__ = _ffi.string(_lib.motley_version()).decode()
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "TrivialAugmentWide",
     "UnsupportedError",
     "custom_op",
+    "draws",
     "from_timm",
     "ops",
     "samples",

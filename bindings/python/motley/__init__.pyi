@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+from . import draws as draws
 from . import ops as ops
 from .custom import CustomOp as CustomOp
 from .custom import custom_op as custom_op

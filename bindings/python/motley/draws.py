@@ -1,28 +1,102 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What samples draw, as plain data: the objects that `motley draw` prints."""
+"""What samples draw, in the library's form and as plain data: the objects that `motley draw` prints."""
 
 import json
 
 from ._core import ffi, lib
-from .errors import check, text_of
+from .errors import ArgumentError, PolicyError, check, text_of
 
 
-def of(policy, samples, sizes, channels, single=False):
+class Drawn:
+    """The draws of a batch as a motley_drawn, `c`. sizes: [(width, height)]"""
+
+    __slots__ = ("c", "steps", "counts", "max_steps", "widths", "heights")
+
+    def __init__(self, sizes, max_steps):
+        count = len(sizes)
+        self.max_steps = max(max_steps, 1)
+        self.steps, self.counts = ffi.new("motley_step[]", count * self.max_steps), ffi.new("int32_t[]", count)
+        self.widths = ffi.new("int32_t[]", [width for width, _ in sizes])
+        self.heights = ffi.new("int32_t[]", [height for _, height in sizes])
+        fields = count, self.steps, self.counts, self.max_steps, self.widths, self.heights
+        self.c = ffi.new("motley_drawn *", fields)
+
+    def __len__(self):
+        return self.c.count
+
+    @classmethod
+    def of(cls, policy, samples, sizes, channels):
+        """What these samples draw; no pixels are touched."""
+        self = cls(sizes, policy.max_steps)
+        error = ffi.new("motley_error *")
+        numbers = len(self), self.widths, self.heights, channels, self.steps, self.counts
+        check(lib.motley_draw(policy._handle, samples, *numbers, error), error)
+        return self
+
+    @classmethod
+    def read(cls, draws, sizes, channels):
+        """What `plain` returned, read back: a list of steps for each image."""
+        if len(draws) != len(sizes):
+            raise ArgumentError(f"draws has the steps of {len(draws)} images, there are {len(sizes)} images")
+        for i, steps in enumerate(draws):
+            if not isinstance(steps, (list, tuple)) or not all(isinstance(step, dict) for step in steps):
+                raise ArgumentError(f"draws of image {i} are {steps!r}, want the list of its steps")
+        self = cls(sizes, max(map(len, draws), default=0))
+        error = ffi.new("motley_error *")
+        for i, steps in enumerate(draws):
+            try:
+                text = json.dumps({"sample": i, "steps": steps}).encode()
+            except TypeError as wrong:
+                raise ArgumentError(f"draws of image {i}: {wrong}") from None
+            place = self.steps + i * self.max_steps, self.max_steps, self.counts + i
+            if lib.motley_draw_read(text, len(text), channels, ffi.new("uint64_t *"), *place, error):
+                raise PolicyError(f"draws of image {i}: {text_of(error.message)}")
+        return self
+
+    def plain(self, policy, channels):
+        """For each image the list of its steps, each with the keys that `motley draw` prints."""
+        text, error = ffi.new("char **"), ffi.new("motley_error *")
+        drawn = []
+        for i in range(len(self)):
+            steps = self.steps + i * self.max_steps
+            check(lib.motley_draw_json(policy._handle, i, steps, self.counts[i], channels, text, error), error)
+            try:
+                drawn.append(json.loads(text_of(text[0]))["steps"])
+            finally:
+                lib.free(text[0])
+        return drawn
+
+
+def draws_of(policy, samples, sizes, channels, single=False):
     """For each sample the list of its steps; for a single image its one list. sizes: [(width, height)]"""
-    count, most = len(sizes), max(policy.max_steps, 1)
-    steps, counts = ffi.new("motley_step[]", max(count * most, 1)), ffi.new("int32_t[]", max(count, 1))
-    text, error = ffi.new("char **"), ffi.new("motley_error *")
-    check(
-        lib.motley_draw(
-            policy._handle, samples, count, [w for w, _ in sizes], [h for _, h in sizes], channels, steps, counts, error
-        ),
-        error,
-    )
-    drawn = []
-    for i in range(count):
-        check(lib.motley_draw_json(policy._handle, i, steps + i * most, counts[i], channels, text, error), error)
-        try:
-            drawn.append(json.loads(text_of(text[0]))["steps"])
-        finally:
-            lib.free(text[0])
+    drawn = Drawn.of(policy, samples, sizes, channels).plain(policy, channels)
     return drawn[0] if single else drawn
+
+
+def matrices(draws, size):
+    """The 2x3 matrix of each image, [[a, b, c], [d, e, f]]: what is at (x, y) in the result was at
+    (a x + b y + c, d x + e y + f), in pixels from the image's corner, so that the first pixel's centre is (0.5, 0.5).
+
+    draws   as a stage returns them: a list of steps for each image; for one image its list, which gives one matrix
+    size    (height, width) of the images, or a list with that of each"""
+    single = _is_one(draws)
+    every = [draws] if single else draws
+    sizes = [size] * len(every) if size and hasattr(size[0], "__index__") else list(size)
+    channels = _channels_of(every)
+    drawn = Drawn.read(every, [(width, height) for height, width in sizes], channels)
+    found, matrix, error = [], ffi.new("double[6]"), ffi.new("motley_error *")
+    for i in range(len(drawn)):
+        steps = drawn.steps + i * drawn.max_steps, drawn.counts[i]
+        check(lib.motley_steps_matrix(*steps, drawn.widths[i], drawn.heights[i], matrix, error), error)
+        found.append([list(matrix[0:3]), list(matrix[3:6])])
+    return found[0] if single else found
+
+
+def _is_one(draws):
+    """Whether these are the steps of one image, not of a batch. An image may have none; batches have images."""
+    return all(isinstance(step, dict) for step in draws)
+
+
+def _channels_of(draws):
+    """How many numbers the fills have."""
+    return next((len(step["fill"]) for steps in draws for step in steps if "fill" in step), 3)

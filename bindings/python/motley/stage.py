@@ -3,7 +3,7 @@
 
 import inspect
 
-from . import arrays, contexts, draws, images
+from . import arrays, contexts, images
 from ._core import ffi, lib
 from .arrays import KINDS, name_of
 from .checks import (
@@ -15,6 +15,7 @@ from .checks import (
     view_given,
     whole,
 )
+from .draws import Drawn, draws_of
 from .epochs import Repeats
 from .errors import ArgumentError, check
 from .policy import Policy
@@ -151,9 +152,32 @@ class Stage:
             samples.view = views
         else:
             samples.views = cast("uint32_t *", views)
-        drawn = draws.of(self.policy, samples, [(size[1], size[0])] * count, channels)
+        drawn = draws_of(self.policy, samples, [(size[1], size[0])] * count, channels)
         del keep  # the ids lived until here
         return drawn
+
+    def replay(self, batch, draws, *, out=None, layout=None):
+        """The images, augmented by draws that were recorded: the same bytes again, whatever this stage's policy is.
+
+        draws           what a call with `return_draws=True` or `draw` returned, perhaps stored as JSON in between: for
+                        each image the list of its steps; for one image its list
+        batch           images of the sizes and channels that the draws were made for
+        out, layout     as in a call"""
+        source = self._source(arrays.dense(batch) if out is None else batch, layout or self.layout)
+        target = self._target(source, batch, out, layout or self.layout)
+        sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
+        drawn = Drawn.read([draws] if source.single else draws, sizes, channels)
+        src, dst, output = described(self, source, target)
+        params, error = ffi.new("motley_replay_params *"), ffi.new("motley_error *")
+        if output:
+            params.output = output[0]
+        if source.device is not None and source.count:
+            params.stream = cast("void *", source.stream_of()())
+        context = contexts.context_of(source.device, self.threads)
+        steps = drawn.steps, drawn.counts, drawn.max_steps
+        check(lib.motley_replay(context.handle, src, dst, *steps, params, error), error)
+        images.hold_until_done((source, target), source, target)
+        return target.result(source) if out is None else out
 
     def set_epoch(self, epoch):
         """Begins an epoch: counts samples from 0 again. Samples draw anew in each epoch."""
@@ -378,22 +402,13 @@ class Call:
         self.stream = no_stream
         self.caller = images.library_of(source), source.device
         self.sizes, self.channels = [], 1
-        src, dst, output = ffi.new("motley_batch *"), ffi.new("motley_batch *"), ffi.new("motley_output *")
         if self.count:
             self.sizes, self.channels = source.sizes(), source.channels
             if source.device is not None:
                 self.stream = source.stream_of()
-            source.require_bytes()
-            source.describe(src[0])
-            if c.fused:
-                target.describe(output.batch)
-                output.mean = stage._four(stage.mean, self.channels, 0)
-                output.std = stage._four(stage.std, self.channels, 1)
-            elif target is not source:
-                target.describe(dst[0])
-        to = ffi.NULL if c.fused else src if c.in_place else dst
+        src, to, output = described(stage, source, target)
         call, error = ffi.new("motley_call **"), ffi.new("motley_error *")
-        check(lib.motley_call_create(self.context.handle, src, to, output if c.fused else ffi.NULL, call, error), error)
+        check(lib.motley_call_create(self.context.handle, src, to, output, call, error), error)
         self.made = ffi.gc(call[0], lib.motley_call_destroy)
         c.call = call[0]
 
@@ -428,7 +443,22 @@ class Call:
             check(status, self.c.error)
 
     def draws(self, policy):
-        return draws.of(policy, ffi.addressof(self.c.params, "samples"), self.sizes, self.channels, single=self.single)
+        return draws_of(policy, ffi.addressof(self.c.params, "samples"), self.sizes, self.channels, single=self.single)
+
+
+def described(stage, source, target):
+    """src, dst, output: what the library's calls take of the batches to read and to write; NULL for what a call has not."""
+    src, dst, output = ffi.new("motley_batch *"), ffi.new("motley_batch *"), ffi.new("motley_output *")
+    if source.count:
+        source.require_bytes()
+        source.describe(src[0])
+        if stage.fused:
+            target.describe(output.batch)
+            output.mean = stage._four(stage.mean, source.channels, 0)
+            output.std = stage._four(stage.std, source.channels, 1)
+        elif target is not source:
+            target.describe(dst[0])
+    return src, NULL if stage.fused else src if target is source else dst, output if stage.fused else NULL
 
 
 def no_stream():

@@ -54,7 +54,7 @@ def test_examples(tmp_path):
 
 
 def test_stubs_say_what_the_modules_have():
-    modules = [f"motley.{name}" for name in ("custom", "errors", "policy", "samples", "stage", "timm_config")]
+    modules = [f"motley.{name}" for name in ("custom", "draws", "errors", "policy", "samples", "stage", "timm_config")]
     run = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "--concise", "--ignore-missing-stub", *modules],
         capture_output=True, text=True, env={"MYPYPATH": str(SITE), "PYTHONPATH": str(SITE), "PATH": ""},

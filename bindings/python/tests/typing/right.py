@@ -21,6 +21,8 @@ def augment(batch: Batch, ids: list[int]) -> Batch:
     for step in draws[0]:
         print(step["op"])
     stage.apply_(out, sample_ids=ids)
+    out = stage.replay(out, draws, out=stage.replay(batch, draws))
+    print(motley.draws.matrices(draws, (224, 224)))
     first, second = stage(batch, views=2)
     print(stage.num_ops, stage.magnitude, stage.policy.name, first, second)
     return out

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws as plain data: out of a stage, through JSON, and in again, to the same bytes."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import DEVICES, torch
+from PIL import Image
+
+import motley
+from motley import draws as drawing
+
+needs_torch = pytest.mark.skipif(torch is None, reason="no torch")
+POLICIES = "rand_augment", "timm_rand_m9_mstd05_inc1", "auto_augment_cifar10", "timm_3_augment"
+
+
+def through_json(draws):
+    return json.loads(json.dumps(draws))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_recorded_draws_give_the_same_bytes(pixels, name):
+    stage = motley.Stage(name, seed=3)
+    for epoch in range(20):
+        out, draws = stage(pixels, sample_ids=range(12), epoch=epoch, return_draws=True)
+        assert (motley.Stage("rand_augment").replay(pixels, through_json(draws)) == out).all()
+        assert not (out == pixels).all()
+
+
+@needs_torch
+@pytest.mark.parametrize("device", DEVICES)
+def test_on_tensors(pixels, device):
+    batch = torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device)
+    stage = motley.Stage("rand_augment", seed=3, normalize=(0.5, 0.25), dtype="float32", output_layout="channels_last")
+    out, draws = stage(batch, return_draws=True)
+    again = stage.replay(batch, through_json(draws))
+    assert torch.equal(again, out) and again.stride() == out.stride() and again.device == batch.device
+
+
+@needs_torch
+def test_into_out_and_in_place(pixels):
+    batch = torch.from_numpy(pixels)
+    stage = motley.Stage("rand_augment", layout="hwc")
+    wanted, draws = stage(batch, return_draws=True)
+    out = torch.empty_like(batch)
+    assert stage.replay(batch, draws, out=out) is out and torch.equal(out, wanted)
+    assert stage.replay(batch, draws, out=batch) is batch and torch.equal(batch, wanted)
+    expanded = torch.from_numpy(pixels[:1]).expand(12, -1, -1, -1)
+    wanted = stage(expanded, sample_ids=range(12))
+    assert torch.equal(stage.replay(expanded, stage.draw(12, size=(29, 37), sample_ids=range(12))), wanted)
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA"])
+def test_pil_images_one_and_several(pixels, mode):
+    images = [Image.fromarray(x).resize((20 + i, 30)).convert(mode) for i, x in enumerate(pixels)]
+    stage = motley.TrivialAugmentWide(seed=6)
+    out, draws = stage(images, return_draws=True)
+    assert [x.tobytes() for x in stage.replay(images, through_json(draws))] == [x.tobytes() for x in out]
+    one, steps = stage(images[0], sample_ids=9, return_draws=True)
+    assert stage.replay(images[0], steps).tobytes() == one.tobytes()
+
+
+def test_empty_batches():
+    nothing = np.empty((0, 8, 8, 3), np.uint8)
+    assert motley.Stage("rand_augment").replay(nothing, []).shape == nothing.shape
+
+
+WRONG = [
+    ([[]] * 11, r"draws has the steps of 11 images, there are 12 images"),
+    ([{}] * 12, r"draws of image 0 are {}, want the list of its steps"),
+    ([[]] * 11 + [[{"op": "solarise", "value": 3}]], r"draws of image 11: .*'solarise'.*solarize"),
+    ([[{"op": "rotate"}]] + [[]] * 11, r"draws of image 0: "),
+    ([[{"op": "rotate", "value": 3.0, "fill": [0]}]] + [[]] * 11, r"the image 3 channels: the draw was made for another"),
+    ([[{"op": "rotate", "value": object()}]] + [[]] * 11, r"draws of image 0: .*not JSON serializable"),
+    ([[{"op": "rotate", "value": float("nan")}]] + [[]] * 11, r"draws of image 0: "),
+]
+
+
+@pytest.mark.parametrize("draws, message", WRONG)
+def test_wrong_draws(pixels, draws, message):
+    before = pixels.copy()
+    with pytest.raises(ValueError, match=message):
+        motley.Stage("rand_augment").replay(pixels, draws, out=pixels)
+    assert (pixels == before).all()
+
+
+def test_custom_operations_cannot_be_replayed(pixels):
+    @motley.custom_op("darker_draws")
+    def darker(indices, images, values):
+        for image in images:
+            image //= 2
+
+    stage = motley.Stage('{"motley": 1, "name": "mine", "branches": ["darker_draws"]}')
+    _, draws = stage(pixels, return_draws=True)
+    with pytest.raises(ValueError, match="draws of image 0: .*darker_draws"):
+        stage.replay(pixels, draws)
+
+
+# ---- matrices ----
+
+
+def test_matrices_are_those_of_the_pixels():
+    """What lies at a pixel of the result is what the matrix says: an image in which each pixel has its own number."""
+    height, width = 23, 31
+    numbers = np.arange(1, height * width + 1)
+    image = np.stack([numbers & 255, numbers >> 8, numbers * 0], axis=-1).astype(np.uint8).reshape(height, width, 3)
+    policy = motley.Policy.builtin("trivial_augment_wide")
+    warps = "rotate", "shear_x", "shear_y", "translate_x", "translate_y"
+    policy = policy.change(branches=[b for b in policy.branches if b["steps"][0]["op"] in warps], repeat=3)
+    out, draws = motley.Stage(policy)(np.stack([image] * 200), return_draws=True)
+    seen = 0
+    for matrix, got in zip(drawing.matrices(draws, (height, width)), out):
+        y, x = np.mgrid[:height, :width] + 0.5
+        a, b = np.array(matrix)
+        source_x, source_y = a[0] * x + a[1] * y + a[2], b[0] * x + b[1] * y + b[2]
+        number = got[..., 0].astype(int) + 256 * got[..., 1].astype(int) - 1
+        inside = number >= 0
+        # three steps, each of which takes the nearest pixel of what the one before made
+        assert np.abs(number % width + 0.5 - source_x)[inside].max(initial=0) < 3
+        assert np.abs(number // width + 0.5 - source_y)[inside].max(initial=0) < 3
+        seen += inside.sum()
+    assert seen > 20000
+
+
+def test_matrices_of_one_image_and_of_sizes():
+    steps = [{"op": "flip_lr"}]
+    assert drawing.matrices(steps, (20, 30)) == [[-1, 0, 30], [0, 1, 0]]
+    assert drawing.matrices([steps, []], [(20, 30), (5, 5)]) == [[[-1, 0, 30], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]]]
+    assert drawing.matrices([], (20, 30)) == [[1, 0, 0], [0, 1, 0]]
+    with pytest.raises(ValueError, match="draws has the steps of 2 images, there are 1"):
+        drawing.matrices([steps, []], [(20, 30)])
