@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sample's draw as JSON. */
+#include "policies/draw_json.h"
 #include "base/error.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "motley/apply.h"
-#include "policies/policy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void say_reals(mot_text *w, const char *key, const double *values, int co
     mot_say(w, " ]");
 }
 
-static void say_step(mot_text *w, const motley_op_info *op, const motley_step *step, int32_t channels)
+void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step *step, int32_t channels)
 {
     const bool erases = op->shape == MOTLEY_SHAPE_ERASE, warps = op->shape == MOTLEY_SHAPE_WARP;
     const bool custom = op->shape == MOTLEY_SHAPE_CUSTOM;
@@ -65,7 +65,7 @@ motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, con
     mot_say(&w, "{ \"sample\": %llu, \"steps\": [ ", (unsigned long long)sample);
     for (int32_t i = 0; i < count; i++) {
         mot_say(&w, "%s", i ? ", " : "");
-        say_step(&w, motley_policy_op(policy, steps[i].op), &steps[i], channels);
+        mot_draw_say_step(&w, motley_policy_op(policy, steps[i].op), &steps[i], channels);
     }
     mot_say(&w, "%s] }", count > 0 ? " " : "");
     if (w.failed) {

@@ -4,24 +4,20 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "motley/apply.h"
-#include "policies/policy.h"
-#include "policies/yaml.h"
+#include "policies/draw_json.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct reader {
-    mot_yaml_tree tree;
-    int32_t channels;
-} reader;
-
 #define PROBLEM(r, node, ...) mot_yaml_problem(&(r)->tree, (node)->offset, __VA_ARGS__)
+
+typedef mot_draw_reader reader;
 
 static const char *const kind_names[] = { "a value", "a list", "an object" };
 
-static const mot_yaml *get(const reader *r, const mot_yaml *map, const char *key)
+const mot_yaml *mot_draw_get(const reader *r, const mot_yaml *map, const char *key)
 {
     for (const mot_yaml *k = mot_yaml_child(&r->tree, map), *value; k; k = mot_yaml_next(&r->tree, value)) {
         value = mot_yaml_next(&r->tree, k);
@@ -33,7 +29,7 @@ static const mot_yaml *get(const reader *r, const mot_yaml *map, const char *key
     return NULL;
 }
 
-static bool number(reader *r, const mot_yaml *node, const char *what, double *out)
+bool mot_draw_number(reader *r, const mot_yaml *node, const char *what, double *out)
 {
     if (node->kind == MOT_YAML_SCALAR && node->plain && mot_number_parse(mot_yaml_text(&r->tree, node), out))
         return true;
@@ -48,14 +44,14 @@ static bool number(reader *r, const mot_yaml *node, const char *what, double *ou
 static int32_t numbers(reader *r, const mot_yaml *node, const char *what, double *values, int32_t most)
 {
     if (node->kind != MOT_YAML_LIST)
-        return number(r, node, what, values) ? 1 : -1;
+        return mot_draw_number(r, node, what, values) ? 1 : -1;
     int32_t count = 0;
     for (const mot_yaml *item = mot_yaml_child(&r->tree, node); item; item = mot_yaml_next(&r->tree, item)) {
         if (count == most) {
             PROBLEM(r, node, "\"%s\" lists %u numbers, want at most %d", what, node->children, most);
             return -1;
         }
-        if (!number(r, item, what, &values[count++]))
+        if (!mot_draw_number(r, item, what, &values[count++]))
             return -1;
     }
     return count;
@@ -87,20 +83,29 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
         PROBLEM(r, map, "a step is %s, want an object with \"op\"", kind_names[map->kind]);
         return;
     }
-    const mot_yaml *op = get(r, map, "op"), *value = get(r, map, "value"), *center = get(r, map, "center");
-    const mot_yaml *interpolation = get(r, map, "interpolation"), *fill = get(r, map, "fill");
+    const mot_yaml *op = mot_draw_get(r, map, "op"), *value = mot_draw_get(r, map, "value"),
+                   *center = mot_draw_get(r, map, "center");
+    const mot_yaml *interpolation = mot_draw_get(r, map, "interpolation"), *fill = mot_draw_get(r, map, "fill");
     if (!op || op->kind != MOT_YAML_SCALAR) {
         PROBLEM(r, op ? op : map, "a step has no \"op\", want the name of an operation");
         return;
     }
     const char *name = mot_yaml_text(&r->tree, op);
+    if (r->hue && strcmp(name, MOT_HUE_STEP) == 0) {
+        step->op = MOTLEY_STEP_HUE;
+        step->values_count = 1;
+        if (!value || numbers(r, value, "value", step->values, 1) != 1 || !(fabs(step->values[0]) <= 0.5))
+            PROBLEM(r, value ? value : map, "hue wants one value, -0.5 to 0.5 of a turn");
+        return;
+    }
     step->op = motley_op_find(name);
     if (step->op < 0) {
         const char *names[MOT_OP_COUNT];
         for (int i = 0; i < MOT_OP_COUNT; i++)
             names[i] = mot_op_table[i].info.name;
         const char *near = mot_nearest_name(name, names, MOT_OP_COUNT);
-        PROBLEM(r, op, near ? "unknown operation '%.60s', did you mean '%s'?" : "unknown operation '%.60s'", name, near);
+        PROBLEM(r, op, near ? "unknown operation '%.60s', did you mean '%s'?" : "unknown operation '%.60s'", name,
+                near);
         return;
     }
     const motley_op_info *info = &mot_op_table[step->op].info;
@@ -128,14 +133,14 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
         read_fill(r, fill, step);
 }
 
-static void read_draw(reader *r, uint64_t *sample, motley_step *steps, size_t max_steps, int32_t *count)
+void mot_draw_read_steps(reader *r, uint64_t *sample, motley_step *steps, size_t max_steps, int32_t *count)
 {
     const mot_yaml *root = &r->tree.node[0];
     if (root->kind != MOT_YAML_MAP) {
         PROBLEM(r, root, "the draw is %s, want an object with \"sample\" and \"steps\"", kind_names[root->kind]);
         return;
     }
-    const mot_yaml *id = get(r, root, "sample"), *list = get(r, root, "steps");
+    const mot_yaml *id = mot_draw_get(r, root, "sample"), *list = mot_draw_get(r, root, "steps");
     char *end = NULL;
     errno = 0;
     if (id && id->kind == MOT_YAML_SCALAR && mot_yaml_text(&r->tree, id)[0] != '-')
@@ -164,7 +169,7 @@ motley_status motley_draw_read(const char *json, size_t length, int32_t channels
     *count = 0;
     motley_status status = mot_yaml_read(&r.tree, json, length);
     if (status == MOTLEY_OK && r.tree.problems == 0)
-        read_draw(&r, sample, steps, max_steps, count);
+        mot_draw_read_steps(&r, sample, steps, max_steps, count);
     if (status == MOTLEY_OK)
         status = mot_yaml_tell(&r.tree, NULL, error);
     else

@@ -14,6 +14,7 @@
 #define MOT_MAX_TRANSFORM_STEPS (MOT_MAX_SAME_STAGES * MOT_MAX_STEPS + 4 * MOT_MAX_STAGES)
 #define MOT_CROP_TRIES 10
 #define MOT_FILTERS 6
+#define MOT_FILTER_WORDS "bilinear, bicubic, lanczos, nearest, box or hamming"
 
 typedef enum mot_stage_kind { /* in the order that a text may have them; those of one rank in any order */
                               MOT_STAGE_RANDOM_RESIZED_CROP,

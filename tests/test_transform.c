@@ -374,6 +374,97 @@ Test(transform, fallbacks_are_reached)
     motley_transform_destroy(t);
 }
 
+/* --- draws as JSON --- */
+
+#define JSON_SAMPLES 500
+
+static void expect_same_draw(const motley_transform_drawn *a, const motley_transform_drawn *b, const motley_step *steps,
+                             const motley_step *again, int32_t count)
+{
+    cr_assert_eq(memcmp(&a->crop, &b->crop, sizeof a->crop), 0);
+    cr_assert(a->width == b->width && a->height == b->height && a->filter == b->filter && a->left == b->left &&
+              a->top == b->top && a->flip_horizontal == b->flip_horizontal && a->flip_vertical == b->flip_vertical);
+    cr_assert_eq(a->boxes_count, b->boxes_count);
+    cr_assert_eq(memcmp(a->boxes, b->boxes, sizeof a->boxes), 0);
+    cr_assert(a->boxes_count == 0 || a->noise == b->noise);
+    for (int32_t s = 0; s < count; s++) {
+        cr_assert(steps[s].op == again[s].op && steps[s].values_count == again[s].values_count &&
+                  steps[s].interpolation == again[s].interpolation);
+        for (int32_t v = 0; v < steps[s].values_count; v++)
+            cr_assert_eq(steps[s].values[v], again[s].values[v]);
+        cr_assert_eq(memcmp(steps[s].fill, again[s].fill, 3), 0);
+    }
+}
+
+Test(transform, draws_are_written_and_read_back)
+{
+    motley_transform *t = parsed(
+        HEAD "  - random_resized_crop: {size: 100, filter: [bilinear, bicubic, lanczos]}\n"
+             "  - flip: {horizontal: 0.5, vertical: 0.25}\n  - policy: {name: rand_augment, interpolation: bilinear}\n"
+             "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n"
+             "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4], value: pixel}\n");
+    const size_t most = motley_transform_describe(t).max_steps;
+    motley_step *steps = calloc(2 * most, sizeof *steps), *again = steps + most;
+    int erased = 0;
+    for (uint64_t id = 0; id < JSON_SAMPLES; id++) {
+        motley_transform_drawn drawn, back;
+        int32_t width = 300, height = 200, count, counted;
+        uint64_t sample;
+        char *text;
+        motley_error error = { 0 };
+        cr_assert_eq(motley_transform_draw(t, &(motley_samples){ .first = id }, 1, &width, &height, 3, &drawn, steps,
+                                           &count, NULL),
+                     MOTLEY_OK);
+        cr_assert_eq(motley_transform_draw_json(id, &drawn, steps, count, 3, &text, &error), MOTLEY_OK, "%s",
+                     error.message);
+        cr_assert_eq(motley_transform_draw_read(text, strlen(text), 3, &sample, &back, again, most, &counted, &error),
+                     MOTLEY_OK, "%d: %s\n%s", error.column, error.message, text);
+        cr_assert(sample == id && counted == count);
+        expect_same_draw(&drawn, &back, steps, again, count);
+        erased += drawn.boxes_count > 0;
+        free(text);
+    }
+    cr_expect_gt(erased, JSON_SAMPLES / 4);
+    free(steps);
+    motley_transform_destroy(t);
+}
+
+Test(transform, draws_that_are_no_draws_are_refused)
+{
+    static const char good[] =
+        "{\"sample\": 1, \"crop\": {\"left\": 0, \"top\": 0, \"width\": 9, \"height\": 9}, "
+        "\"resize\": {\"width\": 8, \"height\": 8, \"filter\": \"box\"}, \"window\": {\"left\": 0, \"top\": 0}, "
+        "\"flip\": {\"horizontal\": true, \"vertical\": false}, \"steps\": [{\"op\": \"hue\", \"value\": 0.5}]}";
+    static const char *const wrong[][3] = {
+        { "\"width\": 9", "\"width\": 9.5", "\"width\" is 9.5, want a whole number" },
+        { "\"crop\"", "\"crap\"", "\"crop\" is missing or no object" },
+        { "\"left\": 0, \"top\": 0, \"width\"", "\"left\": 0, \"width\"", "\"top\" is missing" },
+        { "\"box\"", "\"bax\"", "\"filter\" is 'bax', want bilinear, bicubic" },
+        { "true", "yes", "\"horizontal\" is missing or neither true nor false" },
+        { "0.5}", "0.6}", "hue wants one value, -0.5 to 0.5" },
+        { "\"hue\"", "\"huge\"", "unknown operation 'huge'" },
+        { "\"steps\"", "\"erase\": [7], \"steps\"", "a box of \"erase\" is no object" },
+        { "\"steps\"", "\"erase\": [], \"noise\": -4, \"steps\"", "\"noise\" is '-4'" },
+    };
+    motley_transform_drawn drawn;
+    motley_step step;
+    motley_error error = { 0 };
+    uint64_t sample;
+    int32_t count;
+    cr_assert_eq(motley_transform_draw_read(good, strlen(good), 3, &sample, &drawn, &step, 1, &count, &error),
+                 MOTLEY_OK, "%s", error.message);
+    cr_expect(drawn.filter == MOTLEY_FILTER_BOX && drawn.flip_horizontal && step.op == MOTLEY_STEP_HUE);
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        char text[600];
+        const char *at = strstr(good, wrong[k][0]);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, wrong[k][1], at + strlen(wrong[k][0]));
+        cr_expect_eq(motley_transform_draw_read(text, strlen(text), 3, &sample, &drawn, &step, 1, &count, &error),
+                     MOTLEY_ERR_POLICY);
+        cr_expect(strstr(error.message, wrong[k][2]), "%s: %s", wrong[k][1], error.message);
+    }
+    cr_expect_eq(motley_transform_draw_read("[]", 2, 3, &sample, &drawn, &step, 1, &count, &error), MOTLEY_ERR_POLICY);
+}
+
 /* --- what must not matter --- */
 
 #define IMAGES 40

@@ -103,6 +103,26 @@ MOTLEY_API motley_status motley_transform_draw(const motley_transform *transform
                                                int32_t channels, motley_transform_drawn *drawn, motley_step *steps,
                                                int32_t *step_counts, motley_error *error);
 
+/** What one image drew as a JSON object on one line: motley_draw_json's, and where its pixels come from. { "sample": 0,
+ *  "crop": { "left", "top", "width", "height" }, "resize": { "width", "height", "filter" }, "window": { "left", "top"
+ * }, "flip": { "horizontal", "vertical" }, "steps": [ ... ], "erase": [ boxes like the crop ], "noise": 0 }, the last
+ * two where something is erased. The step "hue" is MOTLEY_STEP_HUE.
+ *
+ *  Shapes   steps: [count]. channels: of the image; as many numbers has a fill.
+ *  Memory   *text is malloc'd: free() it. Numbers read back the same. */
+MOTLEY_API motley_status motley_transform_draw_json(uint64_t sample, const motley_transform_drawn *drawn,
+                                                    const motley_step *steps, int32_t count, int32_t channels,
+                                                    char **text, motley_error *error);
+
+/** Reads what motley_transform_draw_json wrote, for motley_transform_params.given. Unknown keys are left alone.
+ *
+ *  Shapes   json: `length` bytes. steps: [max_steps].
+ *  Errors   POLICY: not such an object, with line and column; MEMORY. Whether the numbers suit an image is checked by
+ *           motley_transform_apply. */
+MOTLEY_API motley_status motley_transform_draw_read(const char *json, size_t length, int32_t channels, uint64_t *sample,
+                                                    motley_transform_drawn *drawn, motley_step *steps, size_t max_steps,
+                                                    int32_t *count, motley_error *error);
+
 /** Transforms every image of a batch, each with its own draws.
  *
  *  Shapes   src: n images, uint8, 1 to 4 channels, any sizes and strides. dst: n images of the transform's size (of

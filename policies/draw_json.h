@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draws as JSON, written and read: what policies and transforms share. */
+#ifndef MOT_DRAW_JSON_H
+#define MOT_DRAW_JSON_H
+
+#include "base/text.h"
+#include "motley/transform.h"
+#include "policies/policy.h"
+#include "policies/yaml.h"
+
+#define MOT_HUE_STEP "hue" /* the name of MOTLEY_STEP_HUE, which no op has */
+
+/* Writes one step, of the op with this row. */
+void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step *step, int32_t channels);
+
+/* A draw that is being read. */
+typedef struct mot_draw_reader {
+    mot_yaml_tree tree;
+    int32_t channels; /* of the image */
+    bool hue;         /* whether MOT_HUE_STEP is a step */
+} mot_draw_reader;
+
+/* The value of a map's key, or NULL. */
+const mot_yaml *mot_draw_get(const mot_draw_reader *r, const mot_yaml *map, const char *key);
+
+/* A number; false after a problem. */
+bool mot_draw_number(mot_draw_reader *r, const mot_yaml *node, const char *what, double *out);
+
+/* "sample" and "steps" of the tree's root. */
+void mot_draw_read_steps(mot_draw_reader *r, uint64_t *sample, motley_step *steps, size_t max_steps, int32_t *count);
+
+#endif

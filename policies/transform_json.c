@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an image drew of a transform, as JSON, written and read. */
+#include "base/error.h"
+#include "policies/draw_json.h"
+#include "policies/transform.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void say_rectangle(mot_text *w, int32_t left, int32_t top, int32_t width, int32_t height)
+{
+    mot_say(w, "{ \"left\": %d, \"top\": %d, \"width\": %d, \"height\": %d }", left, top, width, height);
+}
+
+static const char *truth(int value)
+{
+    return value ? "true" : "false";
+}
+
+motley_status motley_transform_draw_json(uint64_t sample, const motley_transform_drawn *drawn, const motley_step *steps,
+                                         int32_t count, int32_t channels, char **text, motley_error *error)
+{
+    MOT_REQUIRE(text, error, "text is NULL, want a place for the result");
+    *text = NULL;
+    MOT_REQUIRE(drawn, error, "drawn is NULL, want what the image drew");
+    MOT_REQUIRE(steps || count == 0, error, "steps is NULL, want %d of them", count);
+    MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
+    MOT_REQUIRE((unsigned)drawn->filter < MOT_FILTERS && (unsigned)drawn->boxes_count <= MOTLEY_MAX_ERASED_BOXES, error,
+                "filter is %d and boxes_count %d, want what was drawn", (int)drawn->filter, drawn->boxes_count);
+    for (int32_t i = 0; i < count; i++)
+        MOT_REQUIRE((steps[i].op == MOTLEY_STEP_HUE || motley_op_get(steps[i].op)) &&
+                        (unsigned)steps[i].interpolation <= MOTLEY_BICUBIC &&
+                        (unsigned)steps[i].values_count <= MOTLEY_MAX_VALUES,
+                    error, "step %d: op is %d, want what was drawn", i, steps[i].op);
+    mot_text w = { 0 };
+    mot_say(&w, "{ \"sample\": %llu, \"crop\": ", (unsigned long long)sample);
+    say_rectangle(&w, drawn->crop.left, drawn->crop.top, drawn->crop.width, drawn->crop.height);
+    mot_say(&w, ", \"resize\": { \"width\": %d, \"height\": %d, \"filter\": \"%s\" }", drawn->width, drawn->height,
+            mot_filter_names[drawn->filter]);
+    mot_say(&w, ", \"window\": { \"left\": %d, \"top\": %d }", drawn->left, drawn->top);
+    mot_say(&w, ", \"flip\": { \"horizontal\": %s, \"vertical\": %s }", truth(drawn->flip_horizontal),
+            truth(drawn->flip_vertical));
+    mot_say(&w, ", \"steps\": [ ");
+    for (int32_t i = 0; i < count; i++) {
+        mot_say(&w, "%s", i ? ", " : "");
+        if (steps[i].op == MOTLEY_STEP_HUE) {
+            mot_say_number(&w, "{ \"op\": \"" MOT_HUE_STEP "\", \"value\": ", steps[i].values[0]);
+            mot_say(&w, " }");
+        } else {
+            mot_draw_say_step(&w, motley_op_get(steps[i].op), &steps[i], channels);
+        }
+    }
+    mot_say(&w, "%s]", count > 0 ? " " : "");
+    for (int32_t b = 0; b < drawn->boxes_count; b++) {
+        mot_say(&w, "%s", b ? ", " : ", \"erase\": [ ");
+        say_rectangle(&w, drawn->boxes[b].left, drawn->boxes[b].top, drawn->boxes[b].width, drawn->boxes[b].height);
+    }
+    if (drawn->boxes_count)
+        mot_say(&w, " ], \"noise\": %llu", (unsigned long long)drawn->noise);
+    mot_say(&w, " }");
+    if (w.failed) {
+        free(w.text);
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draw of sample %llu", (unsigned long long)sample);
+    }
+    *text = w.text;
+    return MOTLEY_OK;
+}
+
+/* ---- read back ---- */
+
+#define PROBLEM(r, node, ...) mot_yaml_problem(&(r)->tree, (node)->offset, __VA_ARGS__)
+
+/* The object under `key`, which has to be there. */
+static const mot_yaml *object(mot_draw_reader *r, const char *key)
+{
+    const mot_yaml *root = &r->tree.node[0], *found = mot_draw_get(r, root, key);
+    if (found && found->kind == MOT_YAML_MAP)
+        return found;
+    PROBLEM(r, found ? found : root, "\"%s\" is missing or no object", key);
+    return NULL;
+}
+
+static void whole(mot_draw_reader *r, const mot_yaml *map, const char *key, int32_t *out)
+{
+    const mot_yaml *node = map ? mot_draw_get(r, map, key) : NULL;
+    double value;
+    if (map && !node)
+        PROBLEM(r, map, "\"%s\" is missing", key);
+    if (!node || !mot_draw_number(r, node, key, &value))
+        return;
+    if (value != floor(value) || fabs(value) > INT32_MAX)
+        PROBLEM(r, node, "\"%s\" is %g, want a whole number", key, value);
+    else
+        *out = (int32_t)value;
+}
+
+static void truth_of(mot_draw_reader *r, const mot_yaml *map, const char *key, uint8_t *out)
+{
+    const mot_yaml *node = map ? mot_draw_get(r, map, key) : NULL;
+    const char *text = node && node->kind == MOT_YAML_SCALAR ? mot_yaml_text(&r->tree, node) : "";
+    if (map && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        PROBLEM(r, node ? node : map, "\"%s\" is missing or neither true nor false", key);
+    *out = strcmp(text, "true") == 0;
+}
+
+static void read_filter(mot_draw_reader *r, const mot_yaml *map, motley_filter *out)
+{
+    const mot_yaml *node = map ? mot_draw_get(r, map, "filter") : NULL;
+    const char *text = node && node->kind == MOT_YAML_SCALAR ? mot_yaml_text(&r->tree, node) : "";
+    int which = 0;
+    while (which < MOT_FILTERS && strcmp(text, mot_filter_names[which]) != 0)
+        which++;
+    if (which < MOT_FILTERS)
+        *out = (motley_filter)which;
+    else if (map)
+        PROBLEM(r, node ? node : map, "\"filter\" is '%.60s', want %s", text, MOT_FILTER_WORDS);
+}
+
+static void read_boxes(mot_draw_reader *r, motley_transform_drawn *drawn)
+{
+    const mot_yaml *root = &r->tree.node[0], *list = mot_draw_get(r, root, "erase");
+    const mot_yaml *noise = mot_draw_get(r, root, "noise");
+    if (!list)
+        return;
+    if (list->kind != MOT_YAML_LIST || list->children > MOTLEY_MAX_ERASED_BOXES) {
+        PROBLEM(r, list, "\"erase\" is no list of at most %d boxes", MOTLEY_MAX_ERASED_BOXES);
+        return;
+    }
+    for (const mot_yaml *item = mot_yaml_child(&r->tree, list); item; item = mot_yaml_next(&r->tree, item)) {
+        motley_erased_box *box = &drawn->boxes[drawn->boxes_count++];
+        if (item->kind != MOT_YAML_MAP) {
+            PROBLEM(r, item, "a box of \"erase\" is no object");
+            return;
+        }
+        whole(r, item, "left", &box->left);
+        whole(r, item, "top", &box->top);
+        whole(r, item, "width", &box->width);
+        whole(r, item, "height", &box->height);
+    }
+    const char *text = noise && noise->kind == MOT_YAML_SCALAR ? mot_yaml_text(&r->tree, noise) : "";
+    char *end = NULL;
+    errno = 0;
+    if (*text != '-')
+        drawn->noise = strtoull(text, &end, 10);
+    if (noise && (!end || end == text || *end || errno))
+        PROBLEM(r, noise, "\"noise\" is '%.60s', want a whole number", text);
+}
+
+motley_status motley_transform_draw_read(const char *json, size_t length, int32_t channels, uint64_t *sample,
+                                         motley_transform_drawn *drawn, motley_step *steps, size_t max_steps,
+                                         int32_t *count, motley_error *error)
+{
+    MOT_REQUIRE(json || length == 0, error, "json is NULL, want a text of %zu bytes", length);
+    MOT_REQUIRE(sample && drawn && count && (steps || max_steps == 0), error, "sample, drawn, steps or count is NULL");
+    MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
+    mot_draw_reader r = { .channels = channels, .hue = true };
+    *count = 0;
+    *drawn = (motley_transform_drawn){ 0 };
+    motley_status status = mot_yaml_read(&r.tree, json, length);
+    if (status == MOTLEY_OK && r.tree.problems == 0) {
+        mot_draw_read_steps(&r, sample, steps, max_steps, count);
+        if (r.tree.node[0].kind == MOT_YAML_MAP) {
+            const mot_yaml *crop = object(&r, "crop"), *resize = object(&r, "resize");
+            const mot_yaml *window = object(&r, "window"), *flip = object(&r, "flip");
+            whole(&r, crop, "left", &drawn->crop.left);
+            whole(&r, crop, "top", &drawn->crop.top);
+            whole(&r, crop, "width", &drawn->crop.width);
+            whole(&r, crop, "height", &drawn->crop.height);
+            whole(&r, resize, "width", &drawn->width);
+            whole(&r, resize, "height", &drawn->height);
+            read_filter(&r, resize, &drawn->filter);
+            whole(&r, window, "left", &drawn->left);
+            whole(&r, window, "top", &drawn->top);
+            truth_of(&r, flip, "horizontal", &drawn->flip_horizontal);
+            truth_of(&r, flip, "vertical", &drawn->flip_vertical);
+            read_boxes(&r, drawn);
+        }
+    }
+    if (status == MOTLEY_OK)
+        status = mot_yaml_tell(&r.tree, NULL, error);
+    else
+        mot_fail(error, status, "no memory for reading a draw");
+    mot_yaml_clear(&r.tree);
+    return status;
+}
