@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import TypeVar
 
 from .policy import _Fill, _Interpolation
+from .resize import resize as resize
 from .stage import _Array, _Layout
 
 _T = TypeVar("_T")

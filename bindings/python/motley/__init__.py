@@ -6,6 +6,9 @@ augment = motley.RandAugment(num_ops=2, magnitude=9, seed=7)
 batch = augment(batch)                          # torch, CuPy, NumPy, JAX; CPU or CUDA; or a PIL image, or a list
 batch = augment(batch, sample_ids=indices, epoch=3)    # a sample draws the same in whatever batch it comes
 
+train = motley.Transform("torchvision_train")   # crop, resize, flip, policy, normalise: a whole recipe from one file
+batch = train(images)                           # a list of images of any sizes: float32 [N, 3, 224, 224]
+
 motley.ops.rotate(batch, degrees)               # every operation as a function, one value per image
 motley.Policy.load("mine.yaml").show()
 """
@@ -26,6 +29,7 @@ from .policy import Policy
 from .samples import samples
 from .stage import AutoAugment, RandAugment, Stage, TrivialAugmentWide
 from .timm_config import from_timm
+from .transform import Transform
 from . import draws, ops
 
 __version__ = _ffi.string(_lib.motley_version()).decode()
@@ -42,6 +46,7 @@ __all__ = [
     "PolicyError",
     "RandAugment",
     "Stage",
+    "Transform",
     "TrivialAugmentWide",
     "UnsupportedError",
     "custom_op",

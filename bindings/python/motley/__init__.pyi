@@ -18,5 +18,6 @@ from .stage import RandAugment as RandAugment
 from .stage import Stage as Stage
 from .stage import TrivialAugmentWide as TrivialAugmentWide
 from .timm_config import from_timm as from_timm
+from .transform import Transform as Transform
 
 __version__: str

@@ -8,6 +8,8 @@ values   one number for all images, or one for each; ops that take several (affi
 out      where to write; out=batch works in place. None: a new batch of the same kind
 layout   as of motley.Stage; arrays on CUDA are worked on in the current stream of torch (or CuPy)
 
+resize(batch, size, *, filter, crop, box, flip, ...) is Pillow's resize, which is no row of the table.
+
 `table` has the rows: name, summary, unit, matches, paper, shape, minimum, maximum, neutral, example.
 """
 
@@ -19,6 +21,7 @@ from . import arrays
 from ._core import ffi, lib
 from .errors import ArgumentError, check, text_of
 from .policy import INTERPOLATIONS, fill_bytes, interpolation_number
+from .resize import resize
 from .stage import Stage
 
 
@@ -129,4 +132,4 @@ def _function(row):
 
 table = {row.name: row for row in map(_row, range(lib.motley_op_count()))}
 globals().update({name: _function(row) for name, row in table.items()})
-__all__ = ["apply", "table", *table]
+__all__ = ["apply", "resize", "table", *table]

@@ -318,16 +318,25 @@ def _branch_structs(branches, keep):
 
 def _read(text, call, *arguments, name="<policy>"):
     """A policy handle of `call` and the custom operations in its text, or one exception that tells every problem."""
-    problems = []
     named = custom.named_in(text)
-    ops = ffi.new("motley_custom_op[]", len(named))
-    for op, made in zip(ops, named):
+    handle = read("motley_policy **", call, *arguments, name=name, custom_ops=named)
+    kept = set()  # of those in the text, the ones that it names as operations
+    while (row := lib.motley_policy_op(handle, lib.motley_op_count() + len(kept))) != ffi.NULL:
+        kept.add(text_of(row.name))
+    return handle, [op for op in named if op.name in kept]
+
+
+def read(kind, call, *arguments, name, custom_ops=()):
+    """What `call` reads out of a text, a pointer of that kind, or one exception that tells every problem."""
+    problems = []
+    ops = ffi.new("motley_custom_op[]", len(custom_ops))
+    for op, made in zip(ops, custom_ops):
         made.fill(op)
-    handle = ffi.new_handle(problems)
-    params, policy, error = (ffi.new(kind) for kind in ("motley_parse_params *", "motley_policy **", "motley_error *"))
-    params.report, params.user = lib.on_problem, handle
-    params.custom_ops, params.custom_ops_count = ops, len(named)
-    status = call(*arguments, params, policy, error)
+    user = ffi.new_handle(problems)
+    params, handle, error = (ffi.new(each) for each in ("motley_parse_params *", kind, "motley_error *"))
+    params.report, params.user = lib.on_problem, user
+    params.custom_ops, params.custom_ops_count = ops, len(custom_ops)
+    status = call(*arguments, params, handle, error)
     if status == lib.MOTLEY_ERR_POLICY:
         problems = problems or [(error.line, error.column, text_of(error.message))]
         raise PolicyError(
@@ -337,7 +346,4 @@ def _read(text, call, *arguments, name="<policy>"):
         raise FileError(text_of(error.message))
     if status:
         raise failure(status, error)
-    kept = set()  # of those in the text, the ones that it names as operations
-    while (row := lib.motley_policy_op(policy[0], lib.motley_op_count() + len(kept))) != ffi.NULL:
-        kept.add(text_of(row.name))
-    return policy[0], [op for op in named if op.name in kept]
+    return handle[0]

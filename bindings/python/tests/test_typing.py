@@ -54,7 +54,8 @@ def test_examples(tmp_path):
 
 
 def test_stubs_say_what_the_modules_have():
-    modules = [f"motley.{name}" for name in ("custom", "draws", "errors", "policy", "samples", "stage", "timm_config")]
+    modules = ("custom", "draws", "errors", "policy", "resize", "samples", "stage", "timm_config", "transform")
+    modules = [f"motley.{name}" for name in modules]
     run = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "--concise", "--ignore-missing-stub", *modules],
         capture_output=True, text=True, env={"MYPYPATH": str(SITE), "PYTHONPATH": str(SITE), "PATH": ""},

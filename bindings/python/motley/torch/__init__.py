@@ -5,6 +5,9 @@
     for images, labels in motley.torch.Prefetcher(loader, stage):    # a loader of u8 batches
         train(images, labels)
 
+    transform = motley.torch.Transform("torchvision_train")          # crop, resize, flip, normalise as well
+    collate = motley.torch.MotleyCollate(transform)                  # of decoded images of any sizes
+
 Draws     With sample ids a draw depends on (seed, epoch, sample id) and on nothing else: not on workers, ranks, batch
           size, shuffling or where a run was resumed. `Indexed` gives a data set's samples their ids. Each pass of a
           loader is the next epoch, unless set_epoch() says which; a stage that is called by hand has to be told,
@@ -14,5 +17,6 @@ from motley.torch.collate import MotleyCollate
 from motley.torch.datasets import Augmented, Index, Indexed, Views
 from motley.torch.prefetcher import Prefetcher
 from motley.torch.stage import Stage
+from motley.torch.transform import Transform
 
-__all__ = ["Stage", "Prefetcher", "Indexed", "Augmented", "Index", "Views", "MotleyCollate"]
+__all__ = ["Stage", "Transform", "Prefetcher", "Indexed", "Augmented", "Index", "Views", "MotleyCollate"]

@@ -9,6 +9,7 @@ from torch import Tensor
 from motley.policy import Policy
 from motley.stage import Stage as _Stage
 from motley.stage import _Ids, _Numbers, _Views
+from motley.transform import Transform as _Transform
 
 _Policy = Policy | _Stage | str | os.PathLike[str]
 
@@ -72,6 +73,52 @@ class Stage(torch.nn.Module):
         return_draws: bool = False,
     ) -> Any: ...
 
+class Transform(Stage):
+    transform: _Transform
+    def __init__(
+        self,
+        transform: _Transform | str | os.PathLike[str],
+        *,
+        dtype: torch.dtype | Literal["uint8", "float32", "float16", "bfloat16"] | None = None,
+        memory_format: torch.memory_format | None = None,
+        seed: int = 0,
+        rank: int | None = None,
+        views: int = 1,
+        threads: int | None = None,
+    ) -> None: ...
+    @overload  # type: ignore[override]  # lists of images, and draws in
+    def __call__(
+        self,
+        images: object,
+        sample_ids: _Ids | None = None,
+        view: _Views = 0,
+        *,
+        out: Tensor | None = None,
+        return_draws: Literal[False] = False,
+        draws: Any | None = None,
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self,
+        images: object,
+        sample_ids: _Ids | None = None,
+        view: _Views = 0,
+        *,
+        out: Tensor | None = None,
+        return_draws: Literal[True],
+        draws: Any | None = None,
+    ) -> tuple[Tensor, Any]: ...
+    def forward(  # type: ignore[override]
+        self,
+        images: object,
+        sample_ids: _Ids | None = None,
+        view: _Views = 0,
+        *,
+        out: Tensor | None = None,
+        return_draws: bool = False,
+        draws: Any | None = None,
+    ) -> Any: ...
+
 class Prefetcher:
     loader: Iterable[Any]
     device: torch.device
@@ -120,7 +167,7 @@ class Index(int):
 class MotleyCollate:
     def __init__(
         self,
-        stage: Stage | Policy | str | os.PathLike[str],
+        stage: Stage | _Transform | Policy | str | os.PathLike[str],
         *,
         images: int | str = 0,
         ids: int | str | None = None,

@@ -4,18 +4,21 @@ import os
 
 import torch
 
+import motley
 from motley import Policy
 from motley.adapters import fresh_seed
 from motley.epochs import watch_loaders
 from motley.images import refuse_followers
 from motley.torch.batches import replaced
 from motley.torch.stage import Stage
+from motley.torch.transform import Transform
 
 
 class MotleyCollate:
     """A collate_fn that stacks a batch's images and augments them in one call, on the worker's core.
 
     stage    a motley.torch.Stage, whose result is the batch's images; or a motley.Policy, a name or a path
+             A motley.torch.Transform or motley.Transform takes decoded images of any sizes
     images   index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8 tensors
              [C, H, W]
     ids      index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
@@ -27,6 +30,8 @@ class MotleyCollate:
     def __init__(self, stage, *, images=0, ids=None, collate=torch.utils.data.default_collate):
         if isinstance(stage, (str, os.PathLike, Policy)):
             stage = Stage(stage)
+        elif isinstance(stage, motley.Transform):
+            stage = Transform(stage)
         if not isinstance(stage, Stage):
             raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a motley.torch.Stage, "
                             "a motley.Policy, a name or a path")
@@ -45,7 +50,9 @@ class MotleyCollate:
         self.stage.set_epoch(epoch)
 
     def __call__(self, samples):
-        images = self._stack([sample[self.images] for sample in samples])
+        images = [sample[self.images] for sample in samples]
+        if not isinstance(self.stage, Transform):
+            images = self._stack(images)
         batch = self.collate([replaced(sample, self.images, 0) for sample in samples])
         if self.ids is not None:
             ids = torch.as_tensor(batch[self.ids])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data sets whose samples carry their ids, or are augmented where they are read, and samplers that number views."""
 import collections
+import copy
 import functools
 import math
 import operator
@@ -15,6 +16,7 @@ from motley.checks import whole
 from motley.epochs import Epoch, Repeats, watch_loaders
 from motley.processes import mixed, rank_of_run, world_of_run
 from motley.torch.batches import replaced
+from motley.torch.transform import Transform
 
 ADVICE = ("call set_epoch() of the motley.torch.Augmented before each pass; around a sampler that repeats its indices put "
           "motley.torch.Views, and for several views of one reading there is Augmented(views=)")
@@ -176,6 +178,8 @@ def _rebuilt(cls, *items):
 class Augmented(_Around, Dataset):
     """A data set whose images are augmented one by one where they are read, sample i with the draws of id i.
 
+    policy   a policy; or a motley.Transform, whose seed counts: an image then becomes the network's input, a NumPy array
+             where it was a PIL image
     images   index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes. A sample
              that is neither a tuple, a list nor a dict is the image
     views    how many views of an image to make; more than one: a tuple of them takes its place
@@ -191,7 +195,13 @@ class Augmented(_Around, Dataset):
         return (self.dataset,)
 
     def __init__(self, dataset, policy, *, seed=0, images=0, views=1):
-        self.dataset, self.stage, self.images = dataset, motley.Stage(policy_of(policy), seed=seed), images
+        self.dataset, self.images = dataset, images
+        policy = policy.transform if isinstance(policy, Transform) else policy
+        if isinstance(policy, motley.Transform):
+            self.stage = self._draws = copy.copy(policy)
+        else:
+            self.stage = motley.Stage(policy_of(policy), seed=seed)
+            self._draws = self.stage.policy
         self.stage._repeats = Repeats(ADVICE)
         self.views, self.epoch = whole("views", views, 1, 65536, "from 1"), Epoch()
         watch_loaders()
@@ -203,7 +213,7 @@ class Augmented(_Around, Dataset):
         self.epoch.begin_pass()
 
     def draws_as(self):
-        return self.stage.policy.show(), self.stage.seed
+        return self._draws.show(), self.stage.seed
 
     def set_epoch(self, epoch):
         """The epoch of the next pass, as DistributedSampler's; workers see it at once."""
@@ -221,7 +231,7 @@ class Augmented(_Around, Dataset):
         return replaced(sample, self.images, image) if inside else image
 
     def __repr__(self):
-        return f"Augmented({self.dataset!r}, {self.stage.policy.name}, seed={self.stage.seed}, epoch={self.epoch})"
+        return f"Augmented({self.dataset!r}, {self._draws.name}, seed={self.stage.seed}, epoch={self.epoch})"
 
 
 class _AugmentedStream(Augmented, IterableDataset):

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pillow's resize, crop and mirror for every image of a batch, bit for bit."""
+
+from . import contexts, images
+from ._core import ffi, lib
+from .errors import ArgumentError, check
+from .pillow import Pillow
+from .transform import made, shape_of
+
+FILTERS = ("bilinear", "bicubic", "lanczos", "nearest", "box", "hamming")  # by motley_filter
+ORDERS = ("pillow-13", "pillow-12")
+PILLOWS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # PIL.Image.Resampling
+
+
+def filter_number(name):
+    """motley_filter's number of a name, or of an enum of Pillow's or torchvision's."""
+    value = getattr(name, "value", name)
+    text = PILLOWS.get(value) if isinstance(value, int) and not isinstance(value, bool) else str(value).lower()
+    if text not in FILTERS:
+        raise ArgumentError(f"filter is {name!r}, want one of {', '.join(FILTERS)}")
+    return FILTERS.index(text)
+
+
+def order_number(order):
+    if order not in ORDERS:
+        raise ArgumentError(f"order is {order!r}, want 'pillow-13' or 'pillow-12'")
+    return ORDERS.index(order)
+
+
+def resize(
+    batch,
+    size,
+    *,
+    filter="bilinear",
+    crop=None,
+    box=None,
+    flip=None,
+    order="pillow-13",
+    out=None,
+    layout=None,
+    threads=None,
+):
+    """Pillow's image.crop(crop).resize(size, filter, box), then mirrored, of every image of a batch.
+
+    Args:
+        batch: Images as motley.Stage takes them, uint8. A list may have any sizes.
+        size: (height, width), or one number for the shorter side, the longer truncated as in torchvision's Resize.
+        filter: "bilinear", "bicubic", "lanczos", "nearest", "box" or "hamming", or Pillow's or torchvision's enum.
+        crop: (left, top, width, height) in whole pixels, for all images or a row for each. No filter reaches past it.
+        box: (left, top, right, bottom) of the cropped image, whole or not: Pillow's, past which filters reach.
+        flip: Whether to mirror left to right, for all or for each.
+        order: "pillow-13", or "pillow-12" for the bytes of Pillow before 13, which passes in another order.
+        out: An array to write to, of the result's shape.
+        layout, threads: As motley.Stage's.
+
+    Returns:
+        For a list a list, else an array or PIL image of the kind of `batch`.
+
+    Raises:
+        ArgumentError: An empty crop or size, or one outside the image; nothing is written.
+    """
+    source = images.images_of(batch, layout)
+    many, count = isinstance(source, images.Many), source.count
+    if many and not count:
+        return source.cls()
+    params, error = ffi.new("motley_resize_params *"), ffi.new("motley_error *")
+    params.filter, params.order = filter_number(filter), order_number(order)
+    keep = []
+    if crop is not None:
+        rows = _rows("crop", crop, count, "(left, top, width, height)", int)
+        keep.append(ffi.new("motley_crop[]", rows))
+        if not all(width and height for _, _, width, height in rows):  # which C takes for the whole image
+            raise ArgumentError("crop is empty, want a width and height of 1 or more")
+        params.crops = keep[-1]
+    if box is not None:
+        keep.append(ffi.new("double[][4]", _rows("box", box, count, "(left, top, right, bottom)", float)))
+        params.boxes = keep[-1]
+    if flip is not None:
+        flips = [bool(each) for each in flip] if hasattr(flip, "__len__") else [bool(flip)] * count
+        if len(flips) != count:
+            raise ArgumentError(f"flip has {len(flips)} values, there are {count} images")
+        keep.append(ffi.new("uint8_t[]", flips))
+        params.flips = keep[-1]
+    sizes = _sizes(size, [(c.width, c.height) for c in keep[0]] if crop is not None else source.sizes())
+    first = source.parts[0] if many else source
+    _ = source.channels  # raises, and says which image has another number
+    target = _target(source, first, sizes, out)
+    src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
+    source.require_bytes()
+    source.describe(src[0])
+    target.describe(dst[0])
+    check(lib.motley_resize(contexts.context_of(source.device, threads).handle, src, dst, params, error), error)
+    return out if out is not None else target.result(source)
+
+
+def _target(source, first, sizes, out):
+    picture = first.kind is Pillow
+    if out is not None:
+        shape = shape_of(first, sizes[0], source, first.layout)
+        if len(set(sizes)) > 1 or tuple(getattr(out, "shape", ())) != shape:
+            found = f"has shape {tuple(out.shape)}" if hasattr(out, "shape") else f"is a {type(out).__name__}"
+            raise ArgumentError(f"out {found}, want an array of shape {shape} and images of one size")
+        target = images.images_of(out, first.layout)
+        target.require_writable()
+        return target
+    if not isinstance(source, images.Many):
+        return made(first, sizes[0], None if source.single else source.count, "uint8", first.layout, picture)
+    return source._made(
+        [made(part, size, None, "uint8", part.layout, picture) for part, size in zip(source.parts, sizes)]
+    )
+
+
+def _sizes(size, given):
+    """(height, width) of each result; given: (width, height) of what is resized."""
+    numbers = list(size) if hasattr(size, "__len__") else [size]
+    if not all(hasattr(n, "__index__") and 1 <= n <= 1048576 for n in numbers) or len(numbers) not in (1, 2):
+        raise ArgumentError(
+            f"size is {size!r}, want (height, width) or one number for the shorter side, 1 or more pixels"
+        )
+    if len(numbers) == 2:
+        return [tuple(numbers)] * len(given)
+    short = numbers[0]
+    return [(int(short * h / w), short) if w <= h else (short, int(short * w / h)) for w, h in given]
+
+
+def _rows(name, rows, count, wanted, kind):
+    """`count` tuples of four numbers, of one for all or one for each."""
+    rows = rows.tolist() if hasattr(rows, "tolist") else rows
+    try:
+        rows = [tuple(row) for row in rows] if hasattr(rows[0], "__len__") else [tuple(rows)] * count
+        numbers = [tuple(map(kind, row)) for row in rows]
+        if len(rows) != count or any(len(row) != 4 or row != found for row, found in zip(rows, numbers)):
+            raise ValueError
+        return numbers
+    except (TypeError, ValueError, IndexError, OverflowError):
+        raise ArgumentError(f"{name} is {rows!r}, want {wanted}, or a row for each of {count} images") from None

@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole transforms: decoded images of any sizes in, the network's input out, as one file describes it."""
+
+import json
+import os
+import sys
+
+from . import contexts, images
+from ._core import ffi, lib
+from .arrays import DTYPES, NumPy, dtype_name
+from .checks import epoch_given, output_layout_given, whole
+from .errors import ArgumentError, UnsupportedError, check, text_of
+from .pillow import Pillow
+from .policy import Policy, read
+from .stage import Stage
+
+_DTYPE_NAMES = {number: name for name, (number, _) in DTYPES.items()}
+
+
+class Transform(Stage):
+    """A train or eval transform: from decoded images of any sizes to one batch of the network's input.
+
+        transform = motley.Transform("torchvision_train", seed=7)
+        batch = transform(images)           # a list of tensors, arrays or PIL images: float32 [N, 3, 224, 224]
+
+    Every image gets its own draw, and every value is the one that torchvision or timm gives on Pillow images for that
+    draw. doc/policy-format.md describes the file ("Transforms"); Transform.names() lists the built-in ones.
+
+    Call it with a list of images of any sizes, a batch or a single image. What comes back is of the library of what was
+    given: for torch tensors a tensor, for arrays an array; for PIL images a NumPy array, or PIL images where the
+    transform has no `output` stage. A list becomes one batch where all images come out in one size, else a list.
+
+    Args:
+        transform: A built-in's name, a path, a text, or another motley.Transform. A policy is one, too.
+        dtype: "float32", "float16", "bfloat16" or "uint8", in place of the file's.
+        output_layout: "chw", "hwc" or "channels_last" (chw, with hwc in memory), in place of the file's.
+        memory_format: The same in torch's words.
+        stage: seed, epoch, rank, layout and threads are Stage's, and so are sample ids and views.
+
+    Raises:
+        PolicyError: The text is wrong; every mistake with its line and column.
+    """
+
+    _made_of = ("transform",)
+
+    def __init__(
+        self,
+        transform,
+        *,
+        seed=0,
+        epoch=0,
+        rank=None,
+        layout=None,
+        dtype=None,
+        output_layout=None,
+        memory_format=None,
+        threads=None,
+    ):
+        super().__init__(_NOTHING, seed=seed, epoch=epoch, rank=rank, layout=layout, threads=threads)
+        self.policy = None
+        self._text = transform.show() if isinstance(transform, Transform) else None
+        self._take(transform)
+        self.dtype = None if dtype is None else dtype_name(dtype)
+        self.output_layout = output_layout_given(output_layout, memory_format)
+        self._flavour = repr((self.threads, self.dtype, self.output_layout))
+
+    def _take(self, transform):
+        self._handle = ffi.gc(_handle_of(self._text or transform), lib.motley_transform_destroy)
+        info = lib.motley_transform_describe(self._handle)
+        self._text = self.show()
+        self.name, self.title, self.profile, self.paper = map(
+            text_of, (info.name, info.title, info.profile, info.paper)
+        )
+        self.size = (info.height, info.width) if info.width else None  # of what comes out; None: each keeps its own
+        self._most_steps = info.max_steps
+        self._made = _DTYPE_NAMES[info.dtype], ("hwc", "chw")[info.layout]
+        self._normalises = info.dtype != lib.MOTLEY_U8
+
+    def __getstate__(self):
+        return {key: value for key, value in vars(self).items() if key != "_handle"}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._take(None)
+
+    @staticmethod
+    def names():
+        """The names of the built-in transforms."""
+        return [text_of(lib.motley_transform_builtin_name(i)) for i in range(lib.motley_transform_builtin_count())]
+
+    def show(self):
+        """The transform as canonical text, which parses back to an equal transform."""
+        text, error = ffi.new("char **"), ffi.new("motley_error *")
+        check(lib.motley_transform_print(self._handle, text, error), error)
+        try:
+            return text_of(text[0])
+        finally:
+            lib.free(text[0])
+
+    @property
+    def transform(self):
+        """What makes it again: a built-in's name, or the text."""
+        same = self.name in Transform.names() and Transform(self.name).show() == self._text
+        return self.name if same else self._text
+
+    def __eq__(self, other):
+        """Whether both draw and write alike from here on."""
+        if type(other) is not type(self):
+            return NotImplemented
+        state = self._text, self.state_dict(), self.rank, self.layout, self._flavour
+        return state == (other._text, other.state_dict(), other.rank, other.layout, other._flavour)
+
+    def __hash__(self):
+        return hash((type(self), self.name, self.layout, self._flavour))
+
+    # ---- calls ----
+
+    def __call__(
+        self,
+        batch,
+        *,
+        sample_ids=None,
+        epoch=None,
+        seed=None,
+        view=0,
+        views=1,
+        out=None,
+        layout=None,
+        return_draws=False,
+        draws=None,
+    ):
+        """The images, transformed.
+
+        Args:
+            batch: A list of images of one kind and any sizes, an array of images, or one image; uint8.
+            sample_ids, epoch, seed, view, views, layout: As of motley.Stage.
+            out: An array of the result's shape and dtype to write to, and what the call returns.
+            return_draws: Return (images, draws) instead: for each image the object that `motley draw` prints, without
+                its sample.
+            draws: Run these instead of drawing: what return_draws gave, for each image; or one for a single image.
+
+        Raises:
+            ArgumentError: Images, ids or draws that the transform cannot take; nothing is written.
+        """
+        if draws is None:
+            return super().__call__(
+                batch,
+                sample_ids=sample_ids,
+                epoch=epoch,
+                seed=seed,
+                view=view,
+                views=views,
+                out=out,
+                layout=layout,
+                return_draws=return_draws,
+            )
+        if sample_ids is not None or views != 1:
+            raise ArgumentError("draws are given: they take no sample_ids and no views")
+        return self._run(batch, out, layout or self.layout, None, epoch, seed, view, return_draws, draws)
+
+    def apply_(self, batch, **_):
+        raise ArgumentError("a transform cannot work in place: its result has another size or type")
+
+    def draw(self, count=1, *, size=(224, 224), channels=3, sample_ids=None, epoch=None, seed=None, view=0):
+        """The draws of the next `count` samples (or of `sample_ids`) without any pixels; none of them is counted.
+
+        Args:
+            size: (height, width) of the images.
+            channels: Of the images; as many numbers has a fill.
+        """
+        if sample_ids is not None:
+            sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
+            count = len(sample_ids)
+        samples = ffi.new("motley_samples *")
+        _, keep = self._fill(samples, count, sample_ids, epoch, seed, view)
+        drawn = Draws(count, self._most_steps)
+        error = ffi.new("motley_error *")
+        status = lib.motley_transform_draw(
+            self._handle,
+            samples,
+            count,
+            [size[1]] * count,
+            [size[0]] * count,
+            channels,
+            *drawn.structs,
+            error,
+        )
+        del keep  # the ids lived until here
+        check(status, error)
+        return drawn.plain(channels)
+
+    def _fill(self, samples, count, sample_ids, epoch, seed, view):
+        """Fills a motley_samples. Returns where repeated samples are noted, and what has to live as long."""
+        seed, epoch, first, ids, signed, views, seen, keep = self._samples(count, sample_ids, epoch, seed, view)
+        samples.seed, samples.epoch, samples.first = seed, epoch_given(epoch), whole_id(first)
+        samples.ids = ffi.cast("uint64_t *", ids)
+        if signed and any(samples.ids[i] >> 63 for i in range(count)):
+            raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
+        if views < 65536:
+            samples.view = views
+        else:
+            samples.views = ffi.cast("uint32_t *", views)
+        return seen, (ids, views, keep)
+
+    def _note(self, seen, samples, count, ids, views):
+        """Warns when the samples of an epoch come again."""
+        one = ffi.new("uint64_t *", samples.first)
+        if seen and lib.note_samples(seen, samples.seed, samples.epoch, count, ids or images.address(one), views):
+            self._repeats.warn(stacklevel=5)
+
+    def _run(self, batch, out, layout, sample_ids, epoch, seed, view, return_draws, given=None):
+        source = self._source(batch, layout)
+        count = source.count
+        src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
+        params, error = ffi.new("motley_transform_params *"), ffi.new("motley_error *")
+        if count:
+            source.require_bytes()
+            source.describe(src[0])
+        channels = src.channels or 3
+        target = self._target_of(source, out)
+        if count:
+            target.describe(dst[0])
+        drawn, seen = None, ffi.NULL
+        if given is not None:
+            drawn = Draws.of([given] if source.single else given, count, self._most_steps, channels)
+            params.given, params.given_steps, params.given_step_counts = drawn.structs
+        else:
+            seen, (ids, views, keep) = self._fill(params.samples, count, sample_ids, epoch, seed, view)
+            if return_draws:
+                drawn = Draws(count, self._most_steps)
+                params.drawn, params.steps, params.step_counts = drawn.structs
+        if count:
+            context = contexts.context_of(source.device, self.threads)
+            check(lib.motley_transform_apply(context.handle, self._handle, src, dst, params, error), error)
+        if given is None:
+            self._note(seen, params.samples, count, ids, views)
+            del keep  # the ids lived until here
+            if sample_ids is None:
+                self.next_sample += count
+        result = out if out is not None else target.result(source)
+        if not return_draws:
+            return result
+        plain = drawn.plain(channels)
+        return result, plain[0] if source.single else plain
+
+    # ---- what is written ----
+
+    def _target_of(self, source, out):
+        """What to write to: an images.Batch, or what looks like one."""
+        many = isinstance(source, images.Many)
+        if many and not source.parts:
+            return Nothing(source.cls())
+        first = source.parts[0] if many else source
+        dtype, layout = self.dtype or self._made[0], self.output_layout or self._made[1]
+        if not self._normalises and self.output_layout is None:
+            layout = first.layout  # no output stage says another
+        pictures = first.kind is Pillow and dtype == "uint8" and not self._normalises and self.output_layout is None
+        sizes = {self.size} if self.size else {(h, w) for w, h in source.sizes()} or {height_and_width(source)}
+        if out is not None:
+            if len(sizes) > 1:
+                raise ArgumentError(f"out is given, but the images come out in {len(sizes)} sizes, want one")
+            return self._given_target(source, out, shape_of(first, *sizes, source, layout), dtype, layout)
+        if not many:
+            return made(
+                first,
+                self.size or height_and_width(source),
+                None if source.single else source.count,
+                dtype,
+                layout,
+                pictures,
+            )
+        if len(sizes) == 1 and not pictures:
+            _ = source.channels  # raises, and says which image has another number
+            return OneOfMany(made(first, *sizes, source.count, dtype, layout, False))
+        if dtype != "uint8":
+            raise ArgumentError(
+                f"the images have {len(sizes)} sizes and transform '{self.name}' resizes none, want one size, or "
+                "a stage that crops or resizes"
+            )
+        each = [self.size or (h, w) for w, h in source.sizes()]
+        return source._made([made(part, size, None, dtype, layout, pictures) for part, size in zip(source.parts, each)])
+
+    @staticmethod
+    def _given_target(source, out, shape, dtype, layout):
+        if tuple(getattr(out, "shape", ())) != shape:
+            found = f"has shape {tuple(out.shape)}" if hasattr(out, "shape") else f"is a {type(out).__name__}"
+            raise ArgumentError(f"out {found}, want an array of shape {shape}")
+        target = images.images_of(out, "chw" if layout == "channels_last" else layout)
+        target.require_writable()
+        if target.dtype != DTYPES[dtype][0]:
+            raise ArgumentError(f"out is {getattr(out, 'dtype', type(out))}, want {dtype}, which this transform writes")
+        if target.device != source.device:
+            raise ArgumentError("out and the images are on two devices, want one")
+        return target
+
+
+def whole_id(number):
+    return whole("the sample id", number, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
+
+
+def _handle_of(transform):
+    """A new motley_transform of a built-in's name, a path or a text, by the rule that Policy.of has."""
+    if isinstance(transform, os.PathLike):
+        return _loaded(os.fspath(transform))
+    if not isinstance(transform, str):
+        raise ArgumentError(
+            f"transform is a {type(transform).__name__}, want a built-in's name, a path, a text or a motley.Transform"
+        )
+    if "\0" in transform:
+        raise ArgumentError(f"transform is {transform!r}, want a name, a path or a text, which have no NUL")
+    source = lib.motley_policy_source_of(transform.encode())
+    if source == lib.MOTLEY_POLICY_FILE:
+        return _loaded(transform)
+    if source == lib.MOTLEY_POLICY_BUILTIN:
+        handle, error = ffi.new("motley_transform **"), ffi.new("motley_error *")
+        check(lib.motley_transform_builtin(transform.encode(), handle, error), error)
+        return handle[0]
+    text = transform.encode()
+    return read("motley_transform **", lib.motley_transform_parse, text, len(text), name="<transform>")
+
+
+def _loaded(path):
+    return read("motley_transform **", lib.motley_transform_load, os.fsencode(path), name=path)
+
+
+# ---- draws ----
+
+
+class Draws:
+    """What images drew, as the library's structs and as plain data."""
+
+    def __init__(self, count, most_steps):
+        self.count, self.most = count, most_steps
+        self.structs = (
+            ffi.new("motley_transform_drawn[]", max(count, 1)),
+            ffi.new("motley_step[]", max(count * most_steps, 1)),
+            ffi.new("int32_t[]", max(count, 1)),
+        )
+
+    @classmethod
+    def of(cls, plain, count, most_steps, channels):
+        """The contrary of plain()."""
+        if not isinstance(plain, (list, tuple)) or len(plain) != count or not all(isinstance(d, dict) for d in plain):
+            raise ArgumentError(f"draws is {_short(plain)}, want what return_draws gave, for each of {count} images")
+        made = cls(count, most_steps)
+        drawn, steps, counts = made.structs
+        sample, error = ffi.new("uint64_t *"), ffi.new("motley_error *")
+        for i, draw in enumerate(plain):
+            text = json.dumps({"sample": 0, **draw}).encode()
+            status = lib.motley_transform_draw_read(
+                text, len(text), channels, sample, drawn + i, steps + i * most_steps, most_steps, counts + i, error
+            )
+            if status:
+                raise ArgumentError(f"draw {i}: {text_of(error.message)}")
+        return made
+
+    def plain(self, channels):
+        drawn, steps, counts = self.structs
+        text, error = ffi.new("char **"), ffi.new("motley_error *")
+        found = []
+        for i in range(self.count):
+            first = steps + i * self.most
+            check(lib.motley_transform_draw_json(i, drawn + i, first, counts[i], channels, text, error), error)
+            try:
+                draw = json.loads(text_of(text[0]))
+            finally:
+                lib.free(text[0])
+            del draw["sample"]
+            found.append(draw)
+        return found
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:57]}..."
+
+
+# ---- what is written ----
+
+
+class OneOfMany:
+    """One array that a list of images is written to."""
+
+    def __init__(self, batch):
+        self.describe, self.array = batch.describe, batch.array
+
+    def result(self, source):
+        finish = source.parts[0].finish_for()
+        return self.array if finish is None else finish(self.array, source.parts[0].array)
+
+
+class Nothing:
+    """What comes of an empty list, which is of no library."""
+
+    def __init__(self, result):
+        self.result = lambda source: result
+
+
+def height_and_width(batch):
+    return batch.shape[batch.axes[2]], batch.shape[batch.axes[3]]
+
+
+def shape_of(like, size, source, layout):
+    """Of the one array that a source is transformed to."""
+    lead, channels = () if source.single else (source.count,), like.channels
+    shapes = {"hwc": (*size, channels), "hw": size}
+    return lead + shapes.get(layout, (channels, *size))
+
+
+def made(like, size, count, dtype, layout, picture):
+    """A new images.Batch of the library of `like`: `count` images (None: one alone) of `size`, (height, width)."""
+    if picture:
+        return images.Picture(blank(like.array, *size), None)
+    if like.device is not None and not hasattr(like.kind, "new"):
+        raise UnsupportedError(
+            f"a {like.kind.name} on the GPU cannot be transformed, want a torch tensor or CuPy array"
+        )
+    kind, array = (like.kind, like.array) if hasattr(like.kind, "new") else (NumPy, None)
+    if kind is NumPy:
+        import numpy  # noqa: F401, as it is looked up among what is imported
+
+    lead, channels = () if count is None else (count,), like.channels
+    shapes = {"chw": (channels, *size), "hw": size}
+    new = kind.new(array, lead + shapes.get(layout, (*size, channels)), dtype)
+    if layout != "channels_last":
+        return images.Batch(kind, new, layout)
+    first = len(lead)
+    return images.Batch(kind, kind.transposed(new, (*range(first), first + 2, first, first + 1)), "chw")
+
+
+def blank(image, height, width):
+    """A black PIL image of another size, of the same mode and info."""
+    core = sys.modules["PIL.Image"].core
+    return image._new(core.fill(image.mode, (width, height), 0 if image.mode == "L" else (0,) * len(image.getbands())))
+
+
+_NOTHING = Policy('{"motley": 1, "name": "none", "branches": ["identity"]}')

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""motley.Transform and motley.ops.resize: every kind of image, draws out and in, and what is refused."""
+
+import copy
+import pickle
+
+import numpy as np
+import PIL
+import PIL.Image
+import pytest
+
+import motley
+from motley import ops
+
+torch = pytest.importorskip("torch")
+from motley.torch import Augmented, MotleyCollate, Prefetcher  # noqa: E402
+from motley.torch import Transform as TorchTransform  # noqa: E402
+
+ORDER = "pillow-13" if int(PIL.__version__.split(".")[0]) >= 13 else "pillow-12"
+TEXT = """motley: 1
+name: mine
+stages:
+  - random_resized_crop: {size: [20, 24], filter: [bilinear, bicubic]}
+  - flip: {horizontal: 0.5}
+  - policy: rand_augment
+  - jitter: {hue: 0.2, contrast: 0.3}
+  - output: {mean: [0.5, 0.4, 0.3], std: [0.2, 0.25, 0.3]}
+  - erase: {p: 0.5, boxes: [1, 3], value: pixel}
+"""
+BYTES = '{"motley": 1, "name": "small", "stages": [{"resize": {"size": [20, 30]}}, {"flip": {"horizontal": 0.5}}]}'
+
+
+@pytest.fixture
+def photographs():
+    random = np.random.default_rng(5)
+    return [random.integers(0, 256, (40 + 9 * i, 80 - 7 * i, 3), np.uint8) for i in range(6)]
+
+
+def tensors(arrays):
+    return [torch.from_numpy(x).permute(2, 0, 1) for x in arrays]
+
+
+def test_all_kinds_of_images_give_the_same(photographs):
+    transform = motley.Transform(TEXT, seed=9)
+    ids = [5, 3, 2, 900, 7, 1 << 40]
+    batch = transform(photographs, sample_ids=ids)
+    assert batch.shape == (6, 3, 20, 24) and batch.dtype == np.float32
+    assert np.array_equal(transform(list(map(PIL.Image.fromarray, photographs)), sample_ids=ids), batch)
+    of_torch = transform(tensors(photographs), sample_ids=torch.tensor(ids))
+    assert isinstance(of_torch, torch.Tensor) and np.array_equal(of_torch.numpy(), batch)
+    for i, image in enumerate(photographs):
+        assert np.array_equal(transform(image, sample_ids=ids[i]), batch[i])
+    one_size = np.stack([photographs[0]] * 4)
+    wanted = transform([photographs[0]] * 4, sample_ids=range(4))
+    assert np.array_equal(transform(one_size, sample_ids=range(4)), wanted)
+    assert not np.array_equal(wanted[0], wanted[1])
+
+
+def test_what_is_written(photographs):
+    first = motley.Transform(TEXT)(photographs, sample_ids=range(6))
+    hwc = motley.Transform(TEXT, output_layout="hwc")(photographs, sample_ids=range(6))
+    assert np.array_equal(hwc, first.transpose(0, 2, 3, 1))
+    last = motley.Transform(TEXT, memory_format=torch.channels_last)(tensors(photographs), sample_ids=range(6))
+    assert last.is_contiguous(memory_format=torch.channels_last) and np.array_equal(last.numpy(), first)
+    half = motley.Transform(TEXT, dtype=torch.float16)(photographs, sample_ids=range(6))
+    assert half.dtype == np.float16 and np.array_equal(half, first.astype(np.float16))
+    out = np.empty_like(first)
+    assert motley.Transform(TEXT)(photographs, sample_ids=range(6), out=out) is out and np.array_equal(out, first)
+
+
+def test_without_an_output_stage_images_stay_images(photographs):
+    transform = motley.Transform(BYTES)
+    pictures = [PIL.Image.fromarray(x) for x in photographs]
+    made = transform(pictures, sample_ids=range(6))
+    assert isinstance(made, list) and {(x.mode, x.size) for x in made} == {("RGB", (30, 20))}
+    batch = transform(photographs, sample_ids=range(6))
+    assert batch.shape == (6, 20, 30, 3) and np.array_equal(np.stack(list(map(np.asarray, made))), batch)
+    assert transform(tensors(photographs)).shape == (6, 3, 20, 30)
+    own_sizes = motley.Transform('{"motley": 1, "name": "flips", "stages": [{"flip": {"horizontal": 1}}]}')
+    for image, flipped in zip(photographs, own_sizes(photographs)):
+        assert np.array_equal(flipped, image[:, ::-1])
+    for mode in ("L", "LA", "RGBA"):
+        assert transform(pictures[0].convert(mode)).mode == mode
+
+
+def test_policies_are_transforms(photographs):
+    batch = np.stack([photographs[0]] * 5)
+    wanted = motley.Stage("rand_augment", seed=4)(batch, sample_ids=range(5))
+    assert np.array_equal(motley.Transform("rand_augment", seed=4)(batch, sample_ids=range(5)), wanted)
+
+
+def test_draws_out_and_in(photographs):
+    transform = motley.Transform(TEXT, seed=2)
+    batch, draws = transform(photographs, sample_ids=range(6), return_draws=True)
+    assert transform.draw(sample_ids=[0], size=(40, 80)) == [draws[0]]
+    assert any("erase" in draw for draw in draws) and all(len(draw["steps"]) == 4 for draw in draws)
+    assert np.array_equal(motley.Transform(TEXT, seed=77)(photographs, draws=draws), batch)
+    one, draw = transform(photographs[3], sample_ids=3, return_draws=True)
+    assert draw == draws[3] and np.array_equal(transform(photographs[3], draws=draw), one)
+    changed = copy.deepcopy(draws[:1])
+    changed[0]["crop"] = {"left": 0, "top": 0, "width": 24, "height": 20}
+    changed[0]["flip"]["horizontal"], changed[0]["steps"] = False, []
+    changed[0].pop("erase", None)
+    plain = photographs[0][:20, :24].astype(np.float32) / np.float32(255)
+    wanted = (plain - np.float32([0.5, 0.4, 0.3])) / np.float32([0.2, 0.25, 0.3])
+    assert np.array_equal(transform(photographs[:1], draws=changed)[0], wanted.transpose(2, 0, 1))
+
+
+def test_samples_are_counted_and_views_differ(photographs):
+    transform = motley.Transform(TEXT, seed=1)
+    both = transform(photographs[:2]), transform(photographs[2:])
+    again = motley.Transform(TEXT, seed=1)
+    again.load_state_dict({**transform.state_dict(), "next_sample": 0})
+    assert np.array_equal(again(photographs), np.concatenate(both))
+    a, b = transform(photographs, sample_ids=range(6), views=2)
+    assert np.array_equal(a, transform(photographs, sample_ids=range(6), view=0)) and not np.array_equal(a, b)
+    later = transform(photographs, sample_ids=range(6), epoch=1)
+    assert not np.array_equal(a, later)
+
+
+def test_equal_pickled_and_shown(photographs, tmp_path):
+    transform = motley.Transform("torchvision_train", seed=3)
+    again = pickle.loads(pickle.dumps(transform))
+    assert again == transform and again.show() == transform.show() and hash(again) == hash(transform)
+    assert repr(transform) == "Transform(transform='torchvision_train', seed=3)"
+    assert transform != motley.Transform("torchvision_train") and transform != motley.Transform(
+        "torchvision_eval", seed=3
+    )
+    path = tmp_path / "mine.yaml"
+    path.write_text(transform.show())
+    assert motley.Transform(path, seed=3) == transform
+    assert set(motley.Transform.names()) >= {"torchvision_train", "timm_train", "simclr"}
+    assert motley.Transform("timm_eval").size == (224, 224)
+
+
+@pytest.mark.parametrize(
+    "arguments, why",
+    [
+        (dict(draws=[]), r"draws is \[\], want what return_draws gave, for each of 6 images"),
+        (dict(draws=[{}] * 6), 'draw 0: "steps" is missing|draw 0: "crop" is missing'),
+        (dict(draws=[], sample_ids=range(6)), "draws are given: they take no sample_ids"),
+        (dict(sample_ids=[1, 2]), "sample_ids has 2 numbers, there are 6 images"),
+        (dict(sample_ids=np.arange(6) - 1), "sample_ids has a negative number"),
+        (
+            dict(out=np.empty((6, 3, 20, 25), np.float32)),
+            r"out has shape \(6, 3, 20, 25\), want an array of shape \(6, 3",
+        ),
+        (dict(out=np.empty((6, 3, 20, 24))), "out is float64, want float32"),
+        (dict(out=[]), "out is a list"),
+        (dict(layout="chw"), "want 1 to 4; is it layout='hwc'"),
+    ],
+)
+def test_calls_that_are_refused(photographs, arguments, why):
+    with pytest.raises(motley.ArgumentError, match=why):
+        motley.Transform(TEXT)(photographs, **arguments)
+
+
+def test_more_that_is_refused(photographs):
+    transform = motley.Transform(TEXT)
+    for images, why in (
+        ([x.astype(np.float32) for x in photographs], "the images' dtype is float32, want uint8"),
+        ([photographs[0], photographs[0][..., :1]], "image 1 of the list has 1 channels, image 0 has 3"),
+        (photographs[0][..., 0], "normalises 3 channels, the images have 1"),
+        (np.zeros((4, 0, 3), np.uint8), "want pixels"),
+        ("image.png", "images are a builtins.str"),
+    ):
+        with pytest.raises(motley.ArgumentError, match=why):
+            transform(images)
+    with pytest.raises(motley.ArgumentError, match="cannot work in place"):
+        transform.apply_(photographs)
+    with pytest.raises(motley.ArgumentError, match="6 sizes and transform 'rand_augment' resizes none"):
+        motley.Transform("rand_augment", dtype="float32")(photographs)
+    with pytest.raises(motley.ArgumentError, match="did you mean 'torchvision_train'"):
+        motley.Transform("torchvision_trian")
+    with pytest.raises(motley.PolicyError) as found:
+        motley.Transform(TEXT.replace("erase: {p: 0.5", "erase: {p: 1.5"))
+    assert found.value.problems[0][:2] == (9, 16)
+    draws = transform(photographs, sample_ids=range(6), return_draws=True)[1]
+    draws[2]["crop"]["left"] = 70
+    out = np.full((6, 3, 20, 24), 7, np.float32)
+    with pytest.raises(motley.ArgumentError, match="image 2: the given crop of .* leaves the image of 66x58"):
+        transform(photographs, draws=draws, out=out)
+    assert (out == 7).all()
+
+
+# ---- resize ----
+
+FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # PIL.Image.Resampling
+
+
+@pytest.mark.parametrize("filter", FILTERS)
+@pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA"])
+def test_resize_is_pillows(photographs, filter, mode):
+    pictures = [PIL.Image.fromarray(x).convert("RGBA").convert(mode) for x in photographs]
+    made = ops.resize(pictures, (33, 21), filter=filter, order=ORDER)
+    for image, picture in zip(pictures, made):
+        assert np.array_equal(np.asarray(picture), np.asarray(image.resize((21, 33), FILTERS.index(filter))))
+    crops = [(3, 2, 20 + i, 15 + i) for i in range(6)]
+    made = ops.resize(photographs, (9, 8), filter=FILTERS.index(filter), crop=crops, flip=[0, 1] * 3, order=ORDER)
+    for i, (x, (left, top, width, height)) in enumerate(zip(photographs, crops)):
+        image = (
+            PIL.Image.fromarray(x).crop((left, top, left + width, top + height)).resize((8, 9), FILTERS.index(filter))
+        )
+        assert np.array_equal(made[i], np.asarray(image)[:, :: -1 if i % 2 else 1])
+    box = (1.5, 2.25, 30.0, 31.5)
+    for x, y in zip(photographs, ops.resize(photographs, (9, 8), filter=filter, box=box, order=ORDER)):
+        assert np.array_equal(y, np.asarray(PIL.Image.fromarray(x).resize((8, 9), FILTERS.index(filter), box)))
+
+
+def test_resize_to_the_shorter_side(photographs):
+    made = ops.resize(tensors(photographs), 16)
+    for x, y in zip(photographs, made):
+        height, width = x.shape[:2]
+        short = (int(16 * height / width), 16) if width <= height else (16, int(16 * width / height))
+        assert tuple(y.shape) == (3, *short)
+    out = np.empty((7, 9, 3), np.uint8)
+    assert ops.resize(photographs[0], (7, 9), out=out) is out and out.any()
+    assert ops.resize([], 4) == []
+
+
+@pytest.mark.parametrize(
+    "arguments, why",
+    [
+        (dict(size=0), "size is 0, want"),
+        (dict(size=(4, 5, 6)), r"size is \(4, 5, 6\)"),
+        (dict(size=(4, 5), crop=(0, 0, 0, 0)), "crop is empty"),
+        (dict(size=(4, 5), crop=(0, 0, 100, 5)), "crop 0: 100x5 at .* leaves the image of 80x40"),
+        (dict(size=(4, 5), crop=[(0, 0, 1, 1)] * 2), "want .*, or a row for each of 6 images"),
+        (dict(size=(4, 5), crop=(0, 0, 1.5, 1)), "want .left, top, width, height."),
+        (dict(size=(4, 5), box=(0, 0, 0, 9)), "box 0: .* is empty"),
+        (dict(size=(4, 5), flip=[True]), "flip has 1 values, there are 6"),
+        (dict(size=(4, 5), filter="bilinaer"), "filter is 'bilinaer', want one of"),
+        (dict(size=(4, 5), order="pillow"), "order is 'pillow'"),
+        (dict(size=(4, 5), out=np.empty((4, 5, 3), np.uint8)), "want an array of shape"),
+    ],
+)
+def test_resizes_that_are_refused(photographs, arguments, why):
+    size = arguments.pop("size")
+    with pytest.raises(motley.ArgumentError, match=why):
+        ops.resize(photographs, size, **arguments)
+
+
+# ---- in torch's loops ----
+
+
+class Photographs(torch.utils.data.Dataset):
+    def __init__(self, images):
+        self.images = images
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, i):
+        return PIL.Image.fromarray(self.images[i]), i
+
+
+def test_module(photographs):
+    module = TorchTransform(TEXT, seed=3, memory_format=torch.channels_last)
+    wanted = motley.Transform(TEXT, seed=3)(photographs, sample_ids=range(6))
+    for images in (photographs, tensors(photographs), [PIL.Image.fromarray(x) for x in photographs]):
+        made = module(images, torch.arange(6))
+        assert isinstance(made, torch.Tensor) and made.is_contiguous(memory_format=torch.channels_last)
+        assert np.array_equal(made.numpy(), wanted)
+    first, second = module(photographs[:3]), module(photographs[3:])
+    assert int(module.counter[1]) == 6 and np.array_equal(torch.cat([first, second]).numpy(), wanted)
+    again = TorchTransform(TEXT)
+    again.load_state_dict(module.state_dict())
+    assert again.seed == 3 and np.array_equal(again(photographs).numpy(), module(photographs).numpy())
+    made, draws = module(photographs, range(6), return_draws=True)
+    assert np.array_equal(module(photographs, draws=draws).numpy(), made.numpy())
+    a, b = TorchTransform(TEXT, views=2, seed=3)(photographs, range(6))
+    assert np.array_equal(a.numpy(), wanted) and not torch.equal(a, b)
+    with pytest.raises(motley.ArgumentError, match="settings beside it"):
+        TorchTransform(motley.Transform(TEXT), seed=4)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_in_workers_and_loops(photographs, workers):
+    dataset, epochs = Photographs(photographs), []
+    wanted = [motley.Transform(TEXT, seed=3)(photographs, sample_ids=range(6), epoch=e) for e in (0, 1)]
+    loader = torch.utils.data.DataLoader(
+        dataset, batch_size=4, collate_fn=MotleyCollate(TorchTransform(TEXT, seed=3), ids=1), num_workers=workers
+    )
+    for _ in range(2):
+        epochs.append(np.concatenate([images.numpy() for images, _ in loader]))
+    assert np.array_equal(epochs, wanted)
+    augmented = torch.utils.data.DataLoader(Augmented(dataset, motley.Transform(TEXT, seed=3)), batch_size=6,
+                                            num_workers=workers)  # fmt: skip
+    for e in range(2):
+        assert np.array_equal(next(iter(augmented))[0].numpy(), wanted[e])
+    images = torch.utils.data.DataLoader(dataset, batch_size=4, collate_fn=as_lists, num_workers=workers)
+    for stage in (TorchTransform(TEXT, seed=3), motley.Transform(TEXT, seed=3)):
+        prefetcher = Prefetcher(images, stage, "cpu", ids=1)
+        for e in range(2):
+            assert np.array_equal(np.concatenate([made.numpy() for made, _ in prefetcher]), wanted[e])
+
+
+def as_lists(samples):
+    return [torch.from_numpy(np.array(image)).permute(2, 0, 1) for image, _ in samples], torch.tensor(
+        [i for _, i in samples]
+    )
