@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include "base/number.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,23 +48,16 @@ void mot_say_number(mot_text *w, const char *before, double number)
 void mot_say_quoted(mot_text *w, const char *text)
 {
     mot_say(w, "\"");
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        unsigned code = *s;
-        size_t n = 1;
-        for (n = 1; (s[n] & 0xC0) == 0x80; n++)
-            code = n == 1 ? (*s & (*s >= 0xF0   ? 0x07u
-                                   : *s >= 0xE0 ? 0x0Fu
-                                                : 0x1Fu))
-                                    << 6 |
-                                (s[n] & 0x3Fu)
-                          : code << 6 | (s[n] & 0x3Fu);
+    for (const char *s = text; *s;) {
+        const size_t n = mot_utf8_character(s, strlen(s));
+        const uint32_t code = mot_utf8_code(s, n);
         if (code == '"' || code == '\\')
             mot_say(w, "\\%c", (char)code);
         else if (code < 0x20 || (code >= 0x7F && code <= 0xA0) || code == 0x2028 || code == 0x2029 || code == 0xFEFF ||
                  code == 0xFFFE || code == 0xFFFF)
             mot_say(w, "\\u%04x", code);
         else
-            mot_put(w, (const char *)s, n);
+            mot_put(w, s, n);
         s += n;
     }
     mot_say(w, "\"");

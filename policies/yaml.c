@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads YAML with libfyaml's events into a tree. libfyaml's own words become problems; it never prints. */
+/* Reads YAML with libyaml's events into a tree. What libyaml complains of becomes a problem. */
 #include "policies/yaml.h"
 
 #include "base/error.h"
 #include "base/utf8.h"
 
-#include <errno.h>
-#include <libfyaml.h>
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yaml.h>
 
 void mot_yaml_problem(mot_yaml_tree *tree, size_t offset, const char *format, ...)
 {
@@ -63,10 +63,12 @@ motley_status mot_yaml_tell(mot_yaml_tree *tree, const motley_parse_params *para
     return MOTLEY_ERR_POLICY;
 }
 
-/* Whether the character at `s` may stand in a policy's text: YAML allows no control characters but these. */
-static bool is_allowed(unsigned char s)
+/* Of the control characters, YAML allows these. */
+static bool is_allowed(uint32_t code)
 {
-    return (s >= 0x20 && s != 0x7F) || s == '\t' || s == '\n' || s == '\r';
+    if (code < 0x20)
+        return code == '\t' || code == '\n' || code == '\r';
+    return !(code >= 0x7F && code < 0xA0) && code != 0xFFFE && code != 0xFFFF;
 }
 
 static bool well_formed(mot_yaml_tree *tree)
@@ -75,25 +77,26 @@ static bool well_formed(mot_yaml_tree *tree)
         mot_yaml_problem(tree, 0, "the text has %zu bytes, want at most %u", tree->source_bytes, MOT_MAX_TEXT_BYTES);
         return false;
     }
-    const unsigned char *s = (const unsigned char *)tree->source;
-    for (size_t i = 0, n; i < tree->source_bytes; i += n)
-        if ((n = mot_utf8_character(s + i, tree->source_bytes - i)) == 0 || !is_allowed(s[i])) {
-            mot_yaml_problem(tree, i,
-                             s[i] < 0x80 ? "a text must not hold the control character 0x%02x"
-                                         : "byte 0x%02x is not part of a UTF-8 text",
-                             s[i]);
+    for (size_t i = 0, n; i < tree->source_bytes; i += n) {
+        const char *s = tree->source + i;
+        n = mot_utf8_character(s, tree->source_bytes - i);
+        if (n == 0) {
+            mot_yaml_problem(tree, i, "byte 0x%02x is not part of a UTF-8 text", (unsigned char)*s);
             return false;
         }
+        const uint32_t code = mot_utf8_code(s, n);
+        if (!is_allowed(code)) {
+            mot_yaml_problem(tree, i, "a text must not hold the control character 0x%02x", code);
+            return false;
+        }
+        if (code == 0x2028 || code == 0x2029) { /* yes in YAML 1.1, no in 1.2 */
+            mot_yaml_problem(tree, i,
+                             "U+%04X ends a line for some readers of YAML and not for others; in quotes, write \\u%04x",
+                             code, code);
+            return false;
+        }
+    }
     return true;
-}
-
-/* Where in the text a token begins; a missing one begins where the last node did. */
-static size_t token_offset(const mot_yaml_tree *tree, struct fy_token *token)
-{
-    const struct fy_mark *mark = token ? fy_token_start_mark(token) : NULL;
-    if (mark)
-        return mark->input_pos;
-    return tree->nodes ? tree->node[tree->nodes - 1].offset : 0;
 }
 
 /* What is being built: the open collections, from the root down. */
@@ -101,7 +104,29 @@ typedef struct builder {
     mot_yaml_tree *tree;
     uint32_t open[MOT_MAX_DEPTH], last[MOT_MAX_DEPTH]; /* node, and its newest child */
     uint32_t depth;
+    size_t characters, offset; /* the place last asked for: libyaml counts characters, we count bytes */
 } builder;
+
+static bool is_inside_character(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+/* The byte of the text at which its character number `index` begins. The walk is short: events come in order. */
+static size_t offset_of(builder *b, size_t index)
+{
+    const char *text = b->tree->source;
+    const size_t end = b->tree->source_bytes;
+    for (; b->characters < index && b->offset < end; b->characters++)
+        do
+            b->offset++;
+        while (b->offset < end && is_inside_character(text[b->offset]));
+    for (; b->characters > index; b->characters--)
+        do
+            b->offset--;
+        while (is_inside_character(text[b->offset]));
+    return b->offset;
+}
 
 static motley_status add_node(builder *b, mot_yaml_kind kind, size_t offset, uint32_t *index)
 {
@@ -147,68 +172,65 @@ static motley_status set_text(mot_yaml_tree *tree, uint32_t index, const char *t
     return MOTLEY_OK;
 }
 
-/* The token of something that YAML has and the format has not, or NULL. */
-static struct fy_token *foreign(struct fy_event *event)
+static motley_status take_scalar(builder *b, const yaml_event_t *event, uint32_t index)
 {
-    if (event->type == FYET_ALIAS)
-        return fy_event_get_token(event);
-    struct fy_token *anchor = fy_event_get_anchor_token(event);
-    return anchor ? anchor : fy_event_get_tag_token(event);
+    mot_yaml_tree *tree = b->tree;
+    const char *text = (const char *)event->data.scalar.value;
+    size_t length = event->data.scalar.length;
+    tree->node[index].plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    if (memchr(text, '\0', length)) {
+        mot_yaml_problem(tree, tree->node[index].offset, "a text must not hold the character NUL");
+        length = 0;
+    }
+    return set_text(tree, index, text, length);
+}
+
+static motley_status take_value(builder *b, const yaml_event_t *event, mot_yaml_kind kind, size_t offset, bool *stop)
+{
+    mot_yaml_tree *tree = b->tree;
+    uint32_t index;
+    *stop = true;
+    if (offset < tree->source_bytes &&
+        strchr("&*!", tree->source[offset])) { /* nothing else begins with one of these */
+        mot_yaml_problem(tree, offset, "anchors, aliases and tags are not part of the format");
+        return MOTLEY_OK;
+    }
+    if (tree->nodes == MOT_MAX_NODES) {
+        mot_yaml_problem(tree, offset, "the text holds more than %u values", MOT_MAX_NODES);
+        return MOTLEY_OK;
+    }
+    MOT_TRY(add_node(b, kind, offset, &index));
+    if (kind != MOT_YAML_SCALAR && b->depth == MOT_MAX_DEPTH) {
+        mot_yaml_problem(tree, offset, "nested deeper than %d", MOT_MAX_DEPTH);
+        return MOTLEY_OK;
+    }
+    *stop = false;
+    if (kind == MOT_YAML_SCALAR)
+        return take_scalar(b, event, index);
+    b->open[b->depth] = index;
+    b->last[b->depth++] = 0;
+    return MOTLEY_OK;
 }
 
 /* Takes one event. *stop is set when the text is refused. */
-static motley_status take(builder *b, struct fy_event *event, bool *stop)
+static motley_status take(builder *b, const yaml_event_t *event, bool *stop)
 {
-    mot_yaml_tree *tree = b->tree;
-    struct fy_token *token = fy_event_get_token(event);
-    uint32_t index;
-    if (foreign(event)) {
-        mot_yaml_problem(tree, token_offset(tree, foreign(event)),
-                         "anchors, aliases and tags are not part of the format");
-        *stop = true;
-        return MOTLEY_OK;
-    }
+    const size_t offset = offset_of(b, event->start_mark.index);
     switch (event->type) {
-    case FYET_SCALAR:
-    case FYET_SEQUENCE_START:
-    case FYET_MAPPING_START:
-        if (tree->nodes == MOT_MAX_NODES) {
-            mot_yaml_problem(tree, token_offset(tree, token), "the text holds more than %u values", MOT_MAX_NODES);
-            *stop = true;
-            return MOTLEY_OK;
-        }
-        MOT_TRY(add_node(b,
-                         event->type == FYET_SCALAR           ? MOT_YAML_SCALAR
-                         : event->type == FYET_SEQUENCE_START ? MOT_YAML_LIST
-                                                              : MOT_YAML_MAP,
-                         token_offset(tree, token), &index));
-        if (event->type == FYET_SCALAR) {
-            size_t length = 0;
-            const char *text = token ? fy_token_get_text(token, &length) : NULL;
-            if (token && !text)
-                return MOTLEY_ERR_MEMORY;
-            tree->node[index].plain = !token || fy_token_scalar_style(token) == FYSS_PLAIN;
-            if (text && memchr(text, '\0', length)) {
-                mot_yaml_problem(tree, tree->node[index].offset, "a text must not hold the character NUL");
-                length = 0;
-            }
-            return set_text(tree, index, text, length);
-        }
-        if (b->depth == MOT_MAX_DEPTH) {
-            mot_yaml_problem(tree, tree->node[index].offset, "nested deeper than %d", MOT_MAX_DEPTH);
-            *stop = true;
-            return MOTLEY_OK;
-        }
-        b->open[b->depth] = index;
-        b->last[b->depth++] = 0;
-        return MOTLEY_OK;
-    case FYET_SEQUENCE_END:
-    case FYET_MAPPING_END:
+    case YAML_ALIAS_EVENT:
+    case YAML_SCALAR_EVENT:
+        return take_value(b, event, MOT_YAML_SCALAR, offset, stop);
+    case YAML_SEQUENCE_START_EVENT:
+        return take_value(b, event, MOT_YAML_LIST, offset, stop);
+    case YAML_MAPPING_START_EVENT:
+        return take_value(b, event, MOT_YAML_MAP, offset, stop);
+    case YAML_SEQUENCE_END_EVENT:
+    case YAML_MAPPING_END_EVENT:
         b->depth--;
         return MOTLEY_OK;
-    case FYET_DOCUMENT_START:
-        if (tree->nodes) {
-            mot_yaml_problem(tree, token_offset(tree, token), "a second document: want one policy in a text");
+    case YAML_DOCUMENT_START_EVENT:
+        if (b->tree->nodes) {
+            mot_yaml_problem(b->tree, offset, "a second document: want one policy in a text");
             *stop = true;
         }
         return MOTLEY_OK;
@@ -217,27 +239,83 @@ static motley_status take(builder *b, struct fy_event *event, bool *stop)
     }
 }
 
-/* libfyaml's complaint as a problem: its first word on the matter, without line breaks. It has none when what it
- * lacked was memory, and for some texts (a block scalar that says |0). */
-static motley_status take_complaint(mot_yaml_tree *tree, struct fy_diag *diag)
+/* Why libyaml read no event, as a problem. */
+static motley_status take_complaint(builder *b, const yaml_parser_t *parser)
 {
-    void *previous = NULL;
-    const struct fy_diag_error *complaint = fy_diag_errors_iterate(diag, &previous);
-    if (!complaint || !complaint->msg) {
-        if (errno == ENOMEM)
-            return MOTLEY_ERR_MEMORY;
-        mot_yaml_problem(tree, tree->nodes ? tree->node[tree->nodes - 1].offset : 0,
-                         "not well-formed YAML: what follows this cannot be read");
+    if (parser->error == YAML_MEMORY_ERROR)
+        return MOTLEY_ERR_MEMORY;
+    if (parser->error == YAML_READER_ERROR) { /* has no mark */
+        mot_yaml_problem(b->tree, parser->problem_offset, "not well-formed YAML: %s", parser->problem);
         return MOTLEY_OK;
     }
-    const char *line = tree->source, *end = tree->source + tree->source_bytes;
-    for (int i = 1; i < complaint->line && line; i++)
-        if ((line = memchr(line, '\n', (size_t)(end - line))))
-            line++;
-    const size_t column = complaint->column > 0 ? (size_t)complaint->column - 1 : 0;
-    mot_yaml_problem(tree, line ? (size_t)(line - tree->source) + column : tree->source_bytes,
-                     "not well-formed YAML: %.*s", (int)strcspn(complaint->msg, "\r\n"), complaint->msg);
+    const size_t offset = offset_of(b, parser->problem_mark.index);
+    char context[120] = "";
+    if (offset < b->tree->source_bytes && b->tree->source[offset] == '\t')
+        snprintf(context, sizeof context, "; tabs may not indent");
+    else if (parser->context && parser->context_mark.line != parser->problem_mark.line)
+        snprintf(context, sizeof context, " %s (line %zu)", parser->context, parser->context_mark.line + 1);
+    else if (parser->context)
+        snprintf(context, sizeof context, " %s", parser->context);
+    mot_yaml_problem(b->tree, offset, "not well-formed YAML: %s%s", parser->problem, context);
     return MOTLEY_OK;
+}
+
+/* The value of an escape like \ud83d at `s`; 0 when there is none. */
+static uint32_t escape_value(const char *s, size_t room)
+{
+    char digits[5] = "";
+    if (room < 6 || s[0] != '\\' || s[1] != 'u')
+        return 0;
+    memcpy(digits, s + 2, 4);
+    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (uint32_t)strtoul(digits, NULL, 16) : 0;
+}
+
+/* The code point of a pair of escapes like \ud83d\ude00 at `s`; 0 when there is none. */
+static uint32_t pair_value(const char *s, size_t room)
+{
+    const uint32_t high = escape_value(s, room), low = high ? escape_value(s + 6, room - 6) : 0;
+    const bool is_pair = high >= 0xD800 && high < 0xDC00 && low >= 0xDC00 && low < 0xE000;
+    return is_pair ? 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00) : 0;
+}
+
+/* JSON escapes a character beyond U+FFFF as a pair of surrogates, which YAML does not know: copies a JSON text to
+ * `out`, of the same length, with \ud83d\ude00 as \U0001f600. Two spaces after the string's end keep the offsets of
+ * what follows. False when the text is not JSON, but YAML: where its strings are, only a YAML parser can say. */
+static bool join_pairs(const char *text, size_t length, char *out)
+{
+    char last = '\0'; /* the last character outside strings */
+    int spaces = 0;
+    bool inside = false;
+    for (size_t i = 0; i < length; i++) {
+        const char c = text[i];
+        const uint32_t pair = inside ? pair_value(text + i, length - i) : 0;
+        if (pair) {
+            char escape[11];
+            snprintf(escape, sizeof escape, "\\U%08x", (unsigned)pair);
+            memcpy(out, escape, 10);
+            out += 10;
+            i += 11;
+            spaces += 2;
+            continue;
+        }
+        *out++ = c;
+        if (inside && c == '\\' && i + 1 < length)
+            *out++ = text[++i];
+        else if (inside && c == '"') {
+            for (inside = false; spaces; spaces--)
+                *out++ = ' ';
+        } else if (!inside && !strchr(" \t\r\n", c)) {
+            const bool json = c == '"'   ? last && strchr("{[,:", last)
+                              : c == ':' ? last == '"'
+                              : last     ? isalnum((unsigned char)c) || strchr("{}[],+-.", c)
+                                         : c == '{' || c == '[';
+            if (!json)
+                return false;
+            inside = c == '"';
+            last = c;
+        }
+    }
+    return true;
 }
 
 motley_status mot_yaml_read(mot_yaml_tree *tree, const char *text, size_t length)
@@ -253,44 +331,31 @@ motley_status mot_yaml_read(mot_yaml_tree *tree, const char *text, size_t length
         return MOTLEY_OK;
     }
 
-    motley_status status = MOTLEY_ERR_MEMORY;
-    struct fy_parser *parser = NULL;
-    struct fy_diag_cfg diag_cfg;
-    fy_diag_cfg_default(&diag_cfg);
-    diag_cfg.fp = NULL; /* say nothing */
-    diag_cfg.output_fn = NULL;
-    struct fy_diag *diag = fy_diag_create(&diag_cfg);
-    if (!diag)
-        goto done;
-    fy_diag_set_collect_errors(diag, true);
-    parser = fy_parser_create(
-        &(struct fy_parse_cfg){ .flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_JSON_NONE, .diag = diag });
-    if (!parser || fy_parser_set_string(parser, text, length) != 0)
-        goto done;
-
-    builder b = { .tree = tree };
-    bool stop = false;
-    status = MOTLEY_OK;
-    while (!stop && status == MOTLEY_OK) {
-        errno = 0;
-        struct fy_event *event = fy_parser_parse(parser);
-        if (!event) {
-            status = take_complaint(tree, diag);
+    char *joined = malloc(length);
+    yaml_parser_t parser;
+    if (!joined || !yaml_parser_initialize(&parser)) {
+        free(joined);
+        return MOTLEY_ERR_MEMORY;
+    }
+    const char *const read = join_pairs(text, length, joined) ? joined : text;
+    yaml_parser_set_input_string(&parser, (const unsigned char *)read, length);
+    builder b = { .tree = tree, .offset = strncmp(text, "\xEF\xBB\xBF", length < 3 ? length : 3) == 0 ? 3 : 0 };
+    motley_status status = MOTLEY_OK;
+    for (bool stop = false; !stop && status == MOTLEY_OK;) {
+        yaml_event_t event;
+        if (!yaml_parser_parse(&parser, &event)) {
+            status = take_complaint(&b, &parser);
             break;
         }
-        const bool end = event->type == FYET_STREAM_END;
-        status = take(&b, event, &stop);
-        fy_parser_event_free(parser, event);
-        if (end)
-            break;
+        stop = event.type == YAML_STREAM_END_EVENT;
+        if (!stop)
+            status = take(&b, &event, &stop);
+        yaml_event_delete(&event);
     }
+    yaml_parser_delete(&parser);
+    free(joined);
     if (status == MOTLEY_OK && tree->problems == 0 && tree->nodes == 0)
         mot_yaml_problem(tree, 0, "the text holds no value, want a policy");
-done:
-    if (parser)
-        fy_parser_destroy(parser);
-    if (diag)
-        fy_diag_destroy(diag);
     return status;
 }
 

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=build-aarch64
 root=$PWD/$dir-sysroot
-packages="libfyaml0 libfyaml-dev libpthreadpool0 libpthreadpool-dev librandom123-dev"
+packages="libyaml-0-2 libyaml-dev libpthreadpool0 libpthreadpool-dev librandom123-dev"
 
 for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
     command -v $tool >/dev/null || { echo "aarch64: no $tool here: install gcc-aarch64-linux-gnu and qemu-user" >&2 && exit 1; }

@@ -11,4 +11,4 @@ trap 'rm -rf "$scratch"' EXIT
 python3 -m venv "$scratch"
 "$scratch/bin/python3" -m pip install -q build
 "$scratch/bin/python3" -m build --sdist --outdir "$1" "$root" -Cdist-args=--include-subprojects \
-    -Csetup-args=--force-fallback-for=libfyaml,pthreadpool,random123
+    -Csetup-args=--force-fallback-for=libyaml,pthreadpool,random123

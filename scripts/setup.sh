@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 build_packages="gcc libc6-dev meson ninja-build pkg-config python3
-    libfyaml-dev librandom123-dev libpthreadpool-dev
+    libyaml-dev librandom123-dev libpthreadpool-dev
     libjson-c-dev libjpeg-dev libpng-dev libexif-dev libcairo2-dev fonts-dejavu-core scdoc"
 test_packages="libcriterion-dev g++ python3-venv python3-numpy python3-pil python3-pytest python3-cffi python3-dev cmake"
 doc_packages="python3-sphinx python3-myst-parser python3-cffi python3-dev"

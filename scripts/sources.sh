@@ -29,9 +29,9 @@ from_debian() {
             -o "Dir::State::lists=$scratch/lists" -o APT::Sandbox::User=root "$@"
     }
     apt update
-    (cd "$scratch" && apt source --tar-only --download-only libfyaml/bookworm pthreadpool/trixie fxdiv/bookworm \
+    (cd "$scratch" && apt source --tar-only --download-only libyaml/bookworm pthreadpool/trixie fxdiv/bookworm \
         librandom123/bookworm)
-    for library in libfyaml pthreadpool fxdiv random123; do
+    for library in libyaml pthreadpool fxdiv random123; do
         directory=$(value $library directory)
         mkdir -p "$directory"
         tar -xf "$scratch"/*"$library"_*.orig.tar.* -C "$directory" --strip-components=1

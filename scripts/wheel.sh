@@ -55,7 +55,7 @@ by_itself() { # OUT_DIR MESON_OPTION...
     # Shared, so that the module and the command have one copy of the library in the wheel. Without cairo, which would
     # bring much of X11 along.
     settings="-Cbuild-dir=$scratch/build -Csetup-args=-Ddefault_library=shared -Csetup-args=-Dsheets=disabled
-        -Csetup-args=-Dtools=enabled -Csetup-args=--force-fallback-for=libfyaml,pthreadpool,random123"
+        -Csetup-args=-Dtools=enabled -Csetup-args=--force-fallback-for=libyaml,pthreadpool,random123"
     for option in "$@"; do
         settings="$settings -Csetup-args=$option"
     done

@@ -88,7 +88,7 @@ class Missing(unittest.TestCase):
         message = done.stdout[done.stdout.index("ERROR"):]
         for what in ("a C compiler", "json-c", "libjpeg", "libpng", "libexif"):
             self.assertIn(what, message)
-        for library in ("libfyaml", "pthreadpool", "random123"):
+        for library in ("libyaml", "pthreadpool", "random123"):
             carried = any(path.is_dir() for path in (SOURCE / "subprojects").glob(library + "-*"))
             self.assertEqual(library in message, not carried)
         command = re.search("apt-get install (.*)", message).group(1).split()

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Policies: texts in and out, what is refused and how it is told, levels, changes, and failing allocations. */
 #include "augmentations/table.h"
+#include "base/number.h"
 #include "motley.h"
 #include "policies/draw.h"
-#include "base/number.h"
 #include "policies/policy.h"
 #include "policies/yaml.h"
+#include "tests/allocations.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -16,65 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* --- allocations that can be made to fail: the linker sends the library's own calls here --- */
-
-static long allocations_left = -1; /* before the one that fails; -1: none fails */
-static long live, failed;
-
-static bool refuse(void)
-{
-    const bool now = allocations_left == 0;
-    failed += now;
-    if (allocations_left >= 0)
-        allocations_left--;
-    return now;
-}
-
-void *__real_malloc(size_t);
-void *__real_calloc(size_t, size_t);
-void *__real_realloc(void *, size_t);
-char *__real_strdup(const char *);
-void __real_free(void *);
-void *__wrap_malloc(size_t);
-void *__wrap_calloc(size_t, size_t);
-void *__wrap_realloc(void *, size_t);
-char *__wrap_strdup(const char *);
-void __wrap_free(void *);
-
-void *__wrap_malloc(size_t n)
-{
-    void *p = refuse() ? NULL : __real_malloc(n);
-    live += p != NULL;
-    return p;
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    void *p = refuse() ? NULL : __real_calloc(n, size);
-    live += p != NULL;
-    return p;
-}
-
-void *__wrap_realloc(void *old, size_t n)
-{
-    void *p = refuse() ? NULL : __real_realloc(old, n);
-    live += p != NULL && old == NULL;
-    return p;
-}
-
-char *__wrap_strdup(const char *text)
-{
-    char *p = refuse() ? NULL : __real_strdup(text);
-    live += p != NULL;
-    return p;
-}
-
-void __wrap_free(void *p)
-{
-    live -= p != NULL;
-    __real_free(p);
-}
 
 /* --- help --- */
 
@@ -374,6 +316,33 @@ Test(policy, json_is_a_text_too)
     motley_policy_destroy(json);
 }
 
+/* JSON writers escape a character beyond U+FFFF as a pair, and the places of what follows stay right. */
+Test(policy, json_with_escaped_pairs)
+{
+    motley_policy *yaml = parsed(HEAD "title: \"\360\237\230\200\\\\ud83d\\\"\360\220\200\200\"\nbranches: [invert]\n");
+    motley_policy *json =
+        parsed("{\"motley\": 1, \"name\": \"x\", \"title\":\"\\uD83D\\uDE00\\\\ud83d\\\"\\ud800\\udc00\","
+               "\"branches\": [\"invert\"]}");
+    cr_expect(motley_policy_equal(yaml, json));
+    motley_policy_destroy(yaml);
+    motley_policy_destroy(json);
+
+    const char *const wrong =
+        "{\"title\": \"\\ud83d\\ude00\", \"fil\": 3, \"motley\": 1, \"name\": \"x\", \"branches\": [\"invert\"]}";
+    motley_policy *policy;
+    motley_error error;
+    cr_expect_eq(motley_policy_parse(wrong, strlen(wrong), NULL, &policy, &error), MOTLEY_ERR_POLICY);
+    cr_expect(error.column == 27 && strstr(error.message, "'fil'"), "%d: %s", error.column, error.message);
+    static const char *const broken[] = { "\\ud83d", "\\ud83dx", "\\ud83d\\u0041", "\\ude00\\ud83d", "\\ud83d\\ude0" };
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "{\"motley\": 1, \"name\": \"x\", \"title\": \"%s\"}", broken[i]);
+        cr_expect_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_ERR_POLICY);
+        cr_expect(error.column > 35 && strstr(error.message, "not well-formed YAML"), "%s: %d: %s", broken[i],
+                  error.column, error.message);
+    }
+}
+
 /* Every odd thing that a text can hold comes back. */
 Test(policy, odd_texts_come_back)
 {
@@ -528,7 +497,8 @@ Test(policy, a_change_keeps_no_number_that_its_level_does_not_have)
     const motley_level levels[] = { { MOTLEY_LEVEL_UNIFORM, 5, 7 }, { MOTLEY_LEVEL_FIXED, 5, 7 } };
     motley_policy *base = builtin("rand_augment"), *changed;
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(motley_policy_change(base, &(motley_policy_changes){ .levels = levels[i] }, &changed, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_policy_change(base, &(motley_policy_changes){ .levels = levels[i] }, &changed, NULL),
+                     MOTLEY_OK);
         there_and_back(changed);
         motley_policy_destroy(changed);
     }
@@ -795,7 +765,8 @@ Test(policy, shape_of_timm_weighted)
     const int samples = 60000;
     for (int sample = 0; sample < samples; sample++) {
         mot_step s[MOT_MAX_STEPS];
-        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 2, (uint64_t)sample, 0, 32, 32, 3, 0 }, s), 3);
+        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 2, (uint64_t)sample, 0, 32, 32, 3, 0 }, s),
+                     3);
         cr_assert(s[0].op != s[1].op && s[1].op != s[2].op && s[0].op != s[2].op, "sample %d draws one twice", sample);
         first[s[0].op]++;
         second[s[0].op][s[1].op]++;
@@ -981,15 +952,16 @@ Test(policy, changes_of_parts)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         motley_policy *p = changed(base, cases[i].changes), *wanted = NULL;
         motley_error error = { 0 };
-        cr_assert_eq(motley_policy_parse(cases[i].text, strlen(cases[i].text), NULL, &wanted, &error), MOTLEY_OK,
-                     "%s", error.message);
+        cr_assert_eq(motley_policy_parse(cases[i].text, strlen(cases[i].text), NULL, &wanted, &error), MOTLEY_OK, "%s",
+                     error.message);
         cr_expect(motley_policy_equal(p, wanted), "case %zu", i);
         motley_policy_destroy(p), motley_policy_destroy(wanted);
     }
 
 #define WITH(...) (&(motley_policy_step[]){ { __VA_ARGS__ } }[0])
 #define ONE(first_epoch, weight, count, ...) \
-    (motley_policy_changes){ .branches = (motley_policy_branch[]){ { first_epoch, weight, count, WITH(__VA_ARGS__) } }, \
+    (motley_policy_changes){ .branches = \
+                                 (motley_policy_branch[]){ { first_epoch, weight, count, WITH(__VA_ARGS__) } }, \
                              .branches_count = 1 }
     refused(base, ONE(0, 1, 1, "rotte", 1, { 0 }), "a step's op is 'rotte'");
     refused(base, ONE(0, 1, 1, NULL, 1, { 0 }), "a step's op is NULL");
@@ -1019,7 +991,8 @@ Test(policy, changes_of_parts)
     refused(base, (motley_policy_changes){ .bins = 5, .top = 4 }, "both bins and top");
     refused(base, (motley_policy_changes){ .top = -4 }, "top is -4");
     refused(base, (motley_policy_changes){ .set_p = 1, .p = -0.1 }, "p is -0.1");
-    refused(base, (motley_policy_changes){ .set_level = 1, .levels = { MOTLEY_LEVEL_UNIFORM, 0, 0 } }, "both level and");
+    refused(base, (motley_policy_changes){ .set_level = 1, .levels = { MOTLEY_LEVEL_UNIFORM, 0, 0 } },
+            "both level and");
     refused(base, (motley_policy_changes){ .levels = { MOTLEY_LEVEL_VALUE, 3, 0 } }, "levels is a value");
     refused(base, (motley_policy_changes){ .name = "no name" }, "name is 'no name'");
     refused(base, (motley_policy_changes){ .title = "\xff" }, "title: byte 0 is no UTF-8");
@@ -1030,8 +1003,8 @@ Test(policy, changes_of_parts)
 
 Test(policy, sources)
 {
-    static const char *const text = HEAD "branches: [invert]\n", *const json =
-        " {\"motley\": 1, \"name\": \"x\", \"branches\": [\"invert\"]}";
+    static const char *const text = HEAD "branches: [invert]\n",
+                             *const json = " {\"motley\": 1, \"name\": \"x\", \"branches\": [\"invert\"]}";
     char path[] = "/tmp/motley-test-XXXXXX";
     const int file = mkstemp(path);
     cr_assert(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
@@ -1057,7 +1030,8 @@ Test(policy, sources)
         motley_policy *policy = (motley_policy *)&policy;
         motley_error error = { 0 };
         cr_expect_eq(motley_policy_source_of(cases[i].policy), cases[i].source, "%s", cases[i].policy);
-        cr_expect_eq(motley_policy_open(cases[i].policy, NULL, &policy, &error), cases[i].status, "%s", cases[i].policy);
+        cr_expect_eq(motley_policy_open(cases[i].policy, NULL, &policy, &error), cases[i].status, "%s",
+                     cases[i].policy);
         if (cases[i].status == MOTLEY_OK)
             cr_expect_str_eq(motley_policy_name(policy), cases[i].piece);
         else
@@ -1124,8 +1098,8 @@ static char *json_of(const motley_policy *policy, const motley_step *steps, int 
 {
     motley_error error = { 0 };
     char *text;
-    cr_assert_eq(motley_draw_json(policy, 18446744073709551615u, steps, count, channels, &text, &error), MOTLEY_OK, "%s",
-                 error.message);
+    cr_assert_eq(motley_draw_json(policy, 18446744073709551615u, steps, count, channels, &text, &error), MOTLEY_OK,
+                 "%s", error.message);
     return text;
 }
 
@@ -1138,7 +1112,11 @@ Test(policy, draws_as_json)
     cr_assert_eq(motley_policy_parse(text, strlen(text), &params, &policy, NULL), MOTLEY_OK);
     motley_step steps[] = {
         { .op = motley_op_find("invert") },
-        { .op = motley_op_find("rotate"), .values = { -9 }, .values_count = 1, .interpolation = 1, .fill = { 1, 2, 3, 4 } },
+        { .op = motley_op_find("rotate"),
+          .values = { -9 },
+          .values_count = 1,
+          .interpolation = 1,
+          .fill = { 1, 2, 3, 4 } },
         { .op = motley_op_find("cutout"), .values = { 16, 0.1, 1e300 }, .values_count = 3, .fill = { 7 } },
         { .op = motley_op_count(), .values = { 2.5, 0.5, 0.25 }, .values_count = 3 },
         { .op = motley_op_count() + 1, .values = { 0, 0.5, 0.25 }, .values_count = 3 },
@@ -1150,10 +1128,10 @@ Test(policy, draws_as_json)
                             "\"center\": [ 0.1, 1e+300 ], \"fill\": [ 7, 0, 0 ] }, "
                             "{ \"op\": \"one\", \"value\": 2.5, \"random\": [ 0.5, 0.25 ] }, "
                             "{ \"op\": \"two\", \"random\": [ 0.5, 0.25 ] } ] }");
-    __wrap_free(found);
+    free(found);
     found = json_of(policy, NULL, 0, 1);
     cr_expect_str_eq(found, "{ \"sample\": 18446744073709551615, \"steps\": [ ] }");
-    __wrap_free(found);
+    free(found);
     steps[0].op = motley_op_count() + 2;
     cr_expect_eq(motley_draw_json(policy, 0, steps, 1, 3, &found, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(!found && strstr(error.message, "step 0: op is"), "%s", error.message);
@@ -1164,23 +1142,22 @@ Test(policy, draws_as_json)
 
 /* --- memory --- */
 
-/* Calls `work` with the k-th allocation failing, for k = 0, 1, ... until it makes no more than k. `shrugs`: it may go
- * on without what it did not get. */
+/* Calls `work` with the k-th allocation failing, for k = 0, 1, ... until it makes no more than k; of long works, which
+ * make thousands, not for each. `shrugs`: it may go on without what it did not get. */
 static void fail_each(motley_status (*work)(void), const char *what, bool shrugs)
 {
     long k = -1;
     do {
-        const long before = live;
-        allocations_left = ++k;
-        failed = 0;
+        k += 1 + k / 64;
+        begin_allocations(k);
         const motley_status status = work();
-        allocations_left = -1;
-        cr_assert_eq(live, before, "%s, allocation %ld: %ld blocks leak", what, k, live - before);
+        end_allocations();
+        cr_assert_eq(allocations.live, 0, "%s, allocation %ld: %ld blocks leak", what, k, allocations.live);
         cr_assert(status == MOTLEY_OK || status == MOTLEY_ERR_MEMORY, "%s, allocation %ld: status %d", what, k, status);
-        cr_assert(status == (failed ? MOTLEY_ERR_MEMORY : MOTLEY_OK) || (shrugs && status == MOTLEY_OK),
+        cr_assert(status == (allocations.failed ? MOTLEY_ERR_MEMORY : MOTLEY_OK) || (shrugs && status == MOTLEY_OK),
                   "%s, allocation %ld: failure ignored", what, k);
-    } while (failed);
-    cr_expect_gt(k, 3, "%s hardly allocates: are the library's calls wrapped?", what);
+    } while (allocations.failed);
+    cr_expect_gt(k, 3, "%s hardly allocates: are allocations counted?", what);
 }
 
 static const motley_policy *base_policy;
@@ -1205,7 +1182,7 @@ static motley_status print_once(void)
     const motley_status status = motley_policy_print(base_policy, &text, &error);
     cr_assert_eq(status, error.status);
     cr_assert_eq(text == NULL, status != MOTLEY_OK);
-    __wrap_free(text);
+    free(text);
     return status;
 }
 
@@ -1233,7 +1210,7 @@ static motley_status json_once(void)
     const motley_status status = motley_draw_json(base_policy, 0, steps, 50, 3, &text, &error);
     cr_assert_eq(status, error.status);
     cr_assert_eq(text == NULL, status != MOTLEY_OK);
-    __wrap_free(text);
+    free(text);
     return status;
 }
 
@@ -1271,7 +1248,6 @@ Test(policy, allocations_that_fail_with_custom_ops)
     fail_each(parse_once, "parse", true);
     fail_each(change_once, "change", false);
     motley_policy_destroy(policy);
-    cr_expect_eq(live, 0);
 }
 
 Test(policy, allocations_that_fail)
@@ -1289,9 +1265,8 @@ Test(policy, allocations_that_fail)
     base_policy = builtin("rand_augment");
     fail_each(json_once, "json", false);
     motley_policy_destroy((motley_policy *)base_policy);
-    allocations_left = 0;
+    begin_allocations(0);
     cr_expect_eq(unknown_once(), MOTLEY_ERR_MEMORY);
-    allocations_left = -1;
+    end_allocations();
     cr_expect_eq(unknown_once(), MOTLEY_OK);
-    cr_expect_eq(live, 0);
 }

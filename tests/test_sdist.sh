@@ -11,7 +11,7 @@ PATH=$scratch/bin:$PATH
 offline="unshare --map-root-user --net"
 $offline true 2>/dev/null || offline="env http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9" # in containers
 $offline python3 -m pip install -q --no-build-isolation --no-index --no-deps "$1" \
-    --config-settings=setup-args=--force-fallback-for=libfyaml,pthreadpool,random123
+    --config-settings=setup-args=--force-fallback-for=libyaml,pthreadpool,random123
 cd "$scratch"
 motley --version
 python3 -c 'import motley; print(motley.Policy.builtin("rand_augment").show().splitlines()[0])'

@@ -3,6 +3,7 @@
  * order). tests/pillow/test_transform.py has the pixels. */
 #include "motley.h"
 #include "policies/transform_draw.h"
+#include "tests/allocations.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -10,65 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- allocations that can be made to fail: the linker sends the library's own calls here --- */
-
-static long allocations_left = -1; /* before the one that fails; -1: none fails */
-static long live, failed;
-
-void *__real_malloc(size_t);
-void *__real_calloc(size_t, size_t);
-void *__real_realloc(void *, size_t);
-char *__real_strdup(const char *);
-void __real_free(void *);
-void *__wrap_malloc(size_t);
-void *__wrap_calloc(size_t, size_t);
-void *__wrap_realloc(void *, size_t);
-char *__wrap_strdup(const char *);
-void __wrap_free(void *);
-
-static bool refuse(void)
-{
-    const bool now = allocations_left == 0;
-    failed += now;
-    if (allocations_left >= 0)
-        allocations_left--;
-    return now;
-}
-
-static void *counted(void *p)
-{
-    live += p != NULL;
-    return p;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return refuse() ? NULL : counted(__real_malloc(n));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return refuse() ? NULL : counted(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *old, size_t n)
-{
-    void *p = refuse() ? NULL : __real_realloc(old, n);
-    live += p != NULL && old == NULL;
-    return p;
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return refuse() ? NULL : counted(__real_strdup(text));
-}
-
-void __wrap_free(void *p)
-{
-    live -= p != NULL;
-    __real_free(p);
-}
 
 /* --- texts --- */
 
@@ -233,22 +175,19 @@ Test(transform, failing_allocations)
         HEAD "  - random_resized_crop: {size: 8}\n  - policy: {name: rand_augment, level: 3}\n"
              "  - policy:\n      branches: [invert, rotate]\n      ops: {rotate: {range: [0, 1]}}\n"
              "      bins: 3\n      level: 1\n  - output: {}\n  - erase: {value: pixel}\n";
-    const long before = live;
     int refused = 0;
     for (long k = 0;; k++) {
         motley_transform *transform;
         motley_error error = { 0 };
         char *print = NULL;
-        failed = 0;
-        allocations_left = k;
+        begin_allocations(k);
         const motley_status status = motley_transform_parse(text, strlen(text), NULL, &transform, &error);
         const motley_status second = status == MOTLEY_OK ? motley_transform_print(transform, &print, &error) : status;
-        allocations_left = -1;
-        const long refusals = failed;
         free(print);
         motley_transform_destroy(transform);
-        cr_assert_eq(live, before, "allocation %ld failed: %ld not freed", k, live - before);
-        if (refusals == 0)
+        end_allocations();
+        cr_assert_eq(allocations.live, 0, "allocation %ld failed: %ld not freed", k, allocations.live);
+        if (!allocations.failed)
             break;
         cr_assert(status == MOTLEY_ERR_MEMORY || second == MOTLEY_ERR_MEMORY ||
                       (status == second && status == MOTLEY_OK),

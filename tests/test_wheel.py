@@ -48,7 +48,7 @@ class Contents(unittest.TestCase):
 
     def test_licences_of_all_that_is_inside(self):
         texts = {pathlib.Path(name).stem for name in self.names if name.startswith(self.folder + "/licenses/")}
-        self.assertLessEqual({"LICENSE", "libfyaml", "pthreadpool", "fxdiv", "random123"}, texts)
+        self.assertLessEqual({"LICENSE", "libyaml", "pthreadpool", "fxdiv", "random123"}, texts)
         for name in self.names:
             library = re.match(r"motley_augment\.libs/(lib[a-z-]+?)\d*-[0-9a-f]{8}\.so", name)
             if library and library.group(1) != "libmotley":

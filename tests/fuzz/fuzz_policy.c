@@ -5,15 +5,6 @@
 #include "policies/policy.h"
 #include "tests/fuzz/fuzz.h"
 
-/* libfyaml 0.7.12 loses the buffer of a long quoted key when the key turns out to be wrong. That is not ours to find here;
- * the tests run without this. */
-const char *__lsan_default_suppressions(void);
-
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libfyaml";
-}
-
 static void check_problem(void *user, const motley_error *problem)
 {
     ++*(int *)user;

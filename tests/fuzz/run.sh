@@ -13,7 +13,6 @@ if ((${#names[@]} == 0)); then
         [[ -f $target && -x $target ]] && names+=("${target##*/fuzz_}")
     done
 fi
-export LSAN_OPTIONS=suppressions=$here/lsan.supp:print_suppressions=0
 ((${#names[@]})) || { echo "fuzz: no targets in $build" && exit 1; }
 for name in "${names[@]}"; do
     seeds=() dictionary=()

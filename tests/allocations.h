@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allocations that can be made to fail. This program's malloc stands before libc's for every library that it loads, so
+ * that those of libyaml fail, too. For one C file of a test program. */
+#ifndef MOT_TESTS_ALLOCATIONS_H
+#define MOT_TESTS_ALLOCATIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Of the calling thread, between begin_allocations() and end_allocations(). */
+static _Thread_local struct {
+    bool counted;
+    long left;   /* before the one that fails; -1: none fails */
+    long failed; /* 0 or 1 */
+    long live;   /* not freed yet */
+} allocations;
+
+/* From here on the k-th allocation of this thread fails, counted from 0; none does when k is -1. */
+static inline void begin_allocations(long k)
+{
+    allocations.failed = allocations.live = 0;
+    allocations.left = k;
+    allocations.counted = true;
+}
+
+static inline void end_allocations(void)
+{
+    allocations.counted = false;
+}
+
+static bool refuse(void)
+{
+    if (!allocations.counted)
+        return false;
+    const bool now = allocations.left == 0;
+    allocations.failed += now;
+    if (allocations.left >= 0)
+        allocations.left--;
+    return now;
+}
+
+static void *counted(void *p)
+{
+    allocations.live += allocations.counted && p;
+    return p;
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define REAL(name) __interceptor_##name /* the sanitizer's, which checks them */
+#else
+#define REAL(name) __libc_##name
+#endif
+#define EXPORTED __attribute__((visibility("default")))
+
+void *REAL(malloc)(size_t);
+void *REAL(calloc)(size_t, size_t);
+void *REAL(realloc)(void *, size_t);
+void REAL(free)(void *);
+
+EXPORTED void *malloc(size_t n)
+{
+    return refuse() ? NULL : counted(REAL(malloc)(n));
+}
+
+EXPORTED void *calloc(size_t n, size_t size)
+{
+    return refuse() ? NULL : counted(REAL(calloc)(n, size));
+}
+
+EXPORTED void *realloc(void *old, size_t n)
+{
+    if (refuse())
+        return NULL;
+    void *p = REAL(realloc)(old, n);
+    return old ? p : counted(p);
+}
+
+EXPORTED char *strdup(const char *text)
+{
+    const size_t n = strlen(text) + 1;
+    char *p = malloc(n);
+    return p ? memcpy(p, text, n) : NULL;
+}
+
+EXPORTED void free(void *p)
+{
+    allocations.live -= allocations.counted && p;
+    REAL(free)(p);
+}
+
+#endif
