@@ -148,6 +148,9 @@ static motley_status follow_box(polygon *p, const mot_geometry *steps, int32_t c
     MOT_REQUIRE(box[0] <= box[2] && box[1] <= box[3], error,
                 "image %zu, box %zu is (%g, %g, %g, %g) as left, top, right, bottom: want left <= right and top <= bottom",
                 i, number, box[0], box[1], box[2], box[3]);
+    MOT_REQUIRE(box[0] <= drawn->widths[i] && box[1] <= drawn->heights[i] && box[2] >= 0 && box[3] >= 0, error,
+                "image %zu, box %zu is (%g, %g, %g, %g) as left, top, right, bottom, outside its image of %d x %d", i,
+                number, box[0], box[1], box[2], box[3], drawn->widths[i], drawn->heights[i]);
     const double seen = follow(p, steps, count, drawn->widths[i], drawn->heights[i], params->torchvision, box);
     const double w = box[2] - box[0], h = box[3] - box[1];
     if (visibility)

@@ -500,6 +500,8 @@ Test(follow, wrong_boxes_and_points_are_refused)
     const size_t good[2] = { 0, 1 }, falling[2] = { 1, 0 };
     boxes_fail((double[]){ 5, 0, 4, 1 }, good, NULL, "box 0 is (5, 0, 4, 1)");
     boxes_fail((double[]){ 0, 0, NAN, 1 }, good, NULL, "finite");
+    boxes_fail((double[]){ -4, 0, -1, 1 }, good, NULL, "(-4, 0, -1, 1) as left, top, right, bottom, outside its image");
+    boxes_fail((double[]){ 1, 1e6, 1, 1 }, good, &(motley_box_params){ .format = MOTLEY_CXCYWH }, "outside its image");
     boxes_fail((double[]){ 0, 0, 1, 1 }, falling, NULL, "falls from 1 to 0");
     boxes_fail((double[]){ 0, 0, -1, 1 }, good, &(motley_box_params){ .format = MOTLEY_XYWH }, "left <= right");
     boxes_fail((double[]){ 0, 0, 1, 1 }, good, &(motley_box_params){ .min_visibility = 2 }, "min_visibility is 2");

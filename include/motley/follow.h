@@ -91,8 +91,8 @@ typedef struct motley_box_params {
  *           0..1 of its area, or NULL. keep: 1 where the box passes the limits and has an area, else 0; or NULL. Boxes
  *           that are not kept stay in the list, so that labels stay in step.
  *  Memory   The host's.  Threads  Any; nothing is shared.
- *  Errors   ARGUMENT (a box that is not finite or has a negative side, offsets that fall, wrong steps), UNSUPPORTED (a
- *           custom op): boxes are then unspecified. */
+ *  Errors   ARGUMENT (a box that is not finite, has a negative side or lies outside its image, offsets that fall, wrong
+ *           steps), UNSUPPORTED (a custom op): boxes are then unspecified. */
 MOTLEY_API motley_status motley_follow_boxes(const motley_drawn *drawn, const motley_box_params *params,
                                              const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
                                              motley_error *error);

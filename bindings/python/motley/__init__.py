@@ -25,12 +25,13 @@ from .errors import (
     PolicyError,
     UnsupportedError,
 )
+from .follow import Follow
 from .policy import Policy
 from .samples import samples
 from .stage import AutoAugment, RandAugment, Stage, TrivialAugmentWide
 from .timm_config import from_timm
 from .transform import Transform
-from . import draws, ops
+from . import draws, follow, ops
 
 __version__ = _ffi.string(_lib.motley_version()).decode()
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "CustomOp",
     "Error",
     "FileError",
+    "Follow",
     "InternalError",
     "OutOfMemoryError",
     "Policy",
@@ -51,6 +53,7 @@ __all__ = [
     "UnsupportedError",
     "custom_op",
     "draws",
+    "follow",
     "from_timm",
     "ops",
     "samples",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from . import draws as draws
+from . import follow as follow
 from . import ops as ops
 from .custom import CustomOp as CustomOp
 from .custom import custom_op as custom_op
@@ -11,6 +12,7 @@ from .errors import InternalError as InternalError
 from .errors import OutOfMemoryError as OutOfMemoryError
 from .errors import PolicyError as PolicyError
 from .errors import UnsupportedError as UnsupportedError
+from .follow import Follow as Follow
 from .policy import Policy as Policy
 from .samples import samples as samples
 from .stage import AutoAugment as AutoAugment

@@ -71,7 +71,10 @@ WRONG = [
     ([{}] * 12, r"draws of image 0 are {}, want the list of its steps"),
     ([[]] * 11 + [[{"op": "solarise", "value": 3}]], r"draws of image 11: .*'solarise'.*solarize"),
     ([[{"op": "rotate"}]] + [[]] * 11, r"draws of image 0: "),
-    ([[{"op": "rotate", "value": 3.0, "fill": [0]}]] + [[]] * 11, r"the image 3 channels: the draw was made for another"),
+    (
+        [[{"op": "rotate", "value": 3.0, "fill": [0]}]] + [[]] * 11,
+        r"the image 3 channels: the draw was made for another",
+    ),
     ([[{"op": "rotate", "value": object()}]] + [[]] * 11, r"draws of image 0: .*not JSON serializable"),
     ([[{"op": "rotate", "value": float("nan")}]] + [[]] * 11, r"draws of image 0: "),
 ]

@@ -54,7 +54,7 @@ def test_examples(tmp_path):
 
 
 def test_stubs_say_what_the_modules_have():
-    modules = ("custom", "draws", "errors", "policy", "resize", "samples", "stage", "timm_config", "transform")
+    modules = ("custom", "draws", "errors", "follow", "policy", "resize", "samples", "stage", "timm_config", "transform")
     modules = [f"motley.{name}" for name in modules]
     run = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "--concise", "--ignore-missing-stub", *modules],

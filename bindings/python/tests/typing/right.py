@@ -28,6 +28,15 @@ def augment(batch: Batch, ids: list[int]) -> Batch:
     return out
 
 
+def sample_with_boxes(image: Batch, boxes: list[list[float]]) -> dict[str, Any]:
+    kinds = {"boxes": motley.follow.Boxes("xywh", min_area=4, label_fields=("labels", "area"))}
+    follow = motley.Follow(motley.Stage("rand_augment", seed=3), kinds)
+    sample = follow({"image": image, "boxes": boxes, "labels": [1]}, sample_ids=7, epoch=1)
+    several, draws = motley.Follow("rand_augment", {"mask": motley.follow.Mask(255)})([sample], return_draws=True)
+    print(several[0]["mask"], draws[0], motley.follow.Points("index", pairs=[(0, 1)], inside="inside"))
+    return sample
+
+
 def policies() -> motley.Policy:
     policy = motley.Policy.of("trivial_augment_wide").change(repeat=2, fill=0, interpolation=["bilinear", "bicubic"])
     policy = policy.change(branches=policy.branches, ops={"rotate": {"span": 20}}, level={"normal": 9, "std": 0.5})

@@ -37,3 +37,8 @@ motley.Policy.builtin("rand_augment").change(level=["9"])  # wrong
 motley.from_timm(9)  # wrong
 motley.samples("3")  # wrong
 wrong: int = motley.Policy.builtin("rand_augment").name  # wrong
+stage.replay(batch, 3)  # wrong
+motley.follow.Boxes("xxyy")  # wrong
+motley.follow.Points(pairs=[1, 2])  # wrong
+motley.Follow("rand_augment", {"mask": 255})  # wrong
+motley.Follow("rand_augment")(batch, sample_ids=[1, 2])  # wrong

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Masks, boxes and points that go where their images go: samples as dictionaries, one or a batch of them.
+
+One rule serves all. A warp of an image is a matrix; a mask is warped by the same matrix, nearest, and a point moves by
+its inverse. Pixel i covers i..i + 1 (see motley/follow.h), so that nothing is half a pixel off, even under flips."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+from ._core import lib
+from .checks import epoch_given, one_of, seed_given
+from .errors import ArgumentError
+from .images import images_of
+from .moves import Moves, selected
+from .policy import fill_bytes, interpolation_number
+from .processes import process_key
+from .stage import Stage, split_views
+
+FORMATS = {"xyxy": lib.MOTLEY_XYXY, "xywh": lib.MOTLEY_XYWH, "cxcywh": lib.MOTLEY_CXCYWH}
+CONVENTIONS = {"continuous": lib.MOTLEY_CONTINUOUS, "index": lib.MOTLEY_INDEX}
+
+
+# ---- what follows, and how ----
+
+
+@dataclasses.dataclass(frozen=True)
+class Mask:
+    """A mask, label map or depth map: an element comes from where the image's pixel came from, nearest, with Pillow's
+    bytes. Whatever the image's layout it is [H, W], or [N, H, W] for the N instances of an image; a batch has one axis
+    more in front, or is a list. Elements are bool, integers or floats of up to 64 bits. PIL masks have mode 1, L, P, I,
+    I;16 or F.
+
+    fill    of what comes in from outside the image, such as 255 where a loss is to ignore it
+    erase   whether operations that erase part of the image (cutout) write `fill` to the mask, too"""
+
+    fill: float = 0
+    erase: bool = False
+
+    def follow(self, sample, key, moves):
+        sample[key] = moves.mask(f"sample[{key!r}]", sample[key], self.fill, self.erase)
+
+
+@dataclasses.dataclass(frozen=True)
+class Image:
+    """Another image of the sample, uint8 with 1 to 4 channels, in the layout of the image: only its pixels move.
+
+    interpolation   "nearest", "bilinear" or "bicubic"
+    fill, erase     as a Mask's; fill is a number, or one for each channel"""
+
+    interpolation: str = "nearest"
+    fill: object = 0
+    erase: bool = False
+
+    def __post_init__(self):
+        interpolation_number(self.interpolation)
+        fill_bytes(self.fill)
+
+    def follow(self, sample, key, moves):
+        sample[key] = moves.image(f"sample[{key!r}]", sample[key], self.interpolation, self.fill, self.erase)
+
+
+@dataclasses.dataclass(frozen=True)
+class Boxes:
+    """Boxes [n, 4] in pixels of the image, whose left edge is 0 and right edge its width; of a batch a list of them.
+    What hangs over the image's edge is cut off. Integers become float32.
+
+    format           "xyxy" (left, top, right, bottom), "xywh" (left, top, width, height) or "cxcywh" (centre, width,
+                     height)
+    rule             "polygon": the corners' polygon is clipped to the image after each step, and boxed at the end.
+                     "torchvision": a box around the box after each step, as torchvision's kernels do, which is wider
+    drop             whether boxes without area in the image are left out. False: they stay, with no width or height
+    min_area         in pixels; boxes with less are dropped, too
+    min_side         in pixels; likewise boxes with a shorter side
+    min_visibility   0 to 1; likewise boxes of whose area less is left in the image
+    label_fields     keys of what has an entry for each box, and loses those of boxes that are dropped
+    visibility       a key to write to how much is left of each box that is kept, 0 to 1 of its area"""
+
+    format: str = "xyxy"
+    rule: str = "polygon"
+    drop: bool = True
+    min_area: float = 0
+    min_side: float = 0
+    min_visibility: float = 0
+    label_fields: tuple = ("labels",)
+    visibility: object = None
+
+    def __post_init__(self):
+        one_of("format", self.format, tuple(FORMATS))
+        one_of("rule", self.rule, ("polygon", "torchvision"))
+        if isinstance(self.label_fields, str):
+            raise ArgumentError(f"label_fields is {self.label_fields!r}, want a tuple of keys")
+        for name in "min_area", "min_side", "min_visibility":
+            value, most = getattr(self, name), 1 if name == "min_visibility" else math.inf
+            if not isinstance(value, (int, float)) or not 0 <= value <= most or value == math.inf:
+                raise ArgumentError(f"{name} is {value!r}, want a number of 0 {'to 1' if most == 1 else 'or more'}")
+            if value and not self.drop:
+                raise ArgumentError(f"{name} is {value}, but drop is False: want drop=True, or no limit")
+
+    def follow(self, sample, key, moves):
+        name, value = f"sample[{key!r}]", sample[key]
+        own = getattr(value, "format", None)  # of a tv_tensors.BoundingBoxes
+        form = self.format if own is None else one_of(f"{name}.format", own.value.lower(), tuple(FORMATS))
+        limits = self.min_area, self.min_side, self.min_visibility
+        boxes, visibility, keep = moves.boxes(name, value, FORMATS[form], self.rule == "torchvision", limits)
+        fields = {field: sample[field] for field in self.label_fields if field in sample and field != key}
+        per_image = {field: moves.parts(f"sample[{field!r}]", v) for field, v in fields.items()}
+        for field, parts in per_image.items():
+            for i, (part, good) in enumerate(zip(parts, keep)):
+                if len(part) != len(good):
+                    where = "" if moves.single else f" of image {i}"
+                    raise ArgumentError(
+                        f"sample[{field!r}]{where} has {len(part)} entries, there are {len(good)} boxes"
+                    )
+        per_image[key] = boxes
+        if self.visibility is not None:
+            per_image[self.visibility] = visibility
+        if self.drop:
+            if not moves.single and not isinstance(value, (list, tuple)):
+                raise ArgumentError(
+                    f"{name} is one array of shape {tuple(value.shape)}, from which boxes cannot be dropped: want a "
+                    "list with the boxes of each image, or drop=False"
+                )
+            per_image = {field: list(map(selected, parts, keep)) for field, parts in per_image.items()}
+        for field, parts in per_image.items():
+            sample[field] = moves.joined(parts, fields.get(field, value))
+
+
+@dataclasses.dataclass(frozen=True)
+class Points:
+    """Points in pixels of the image: [..., 2], or [..., 3] with COCO's visibility, which becomes 0 where the point has
+    left the image and at most 1 where it was erased; of a batch a list of them. Nothing is clamped, and no point is
+    left out. Integers become float32.
+
+    convention   "continuous": the first pixel's centre is (0.5, 0.5), as for boxes; "index": it is (0, 0)
+    pairs        pairs of places along the axis before the last, such as left and right eye, which change places where
+                 the image is mirrored
+    inside       a key to write to whether each point was in the image before the first step and after every one"""
+
+    convention: str = "continuous"
+    pairs: tuple = ()
+    inside: object = None
+
+    def __post_init__(self):
+        one_of("convention", self.convention, tuple(CONVENTIONS))
+        for pair in self.pairs:
+            if len(pair) != 2 or not all(hasattr(place, "__index__") and place >= 0 for place in pair):
+                raise ArgumentError(f"pairs has {pair!r}, want two places from 0")
+
+    def follow(self, sample, key, moves):
+        value = sample[key]
+        points, inside = moves.points(f"sample[{key!r}]", value, CONVENTIONS[self.convention], self.pairs)
+        sample[key] = moves.joined(points, value)
+        if self.inside is not None:
+            sample[self.inside] = moves.joined(inside, value)
+
+
+BY_NAME = {
+    "mask": Mask(),
+    "masks": Mask(),
+    "boxes": Boxes(),
+    "bboxes": Boxes(),
+    "points": Points(),
+    "keypoints": Points(),
+}
+
+
+class Follow:
+    """Augments samples that are dictionaries: the image, and what has to go with it.
+
+        from motley.follow import Boxes, Mask
+
+        follow = motley.Follow("rand_augment", {"mask": Mask(fill=255), "boxes": Boxes("xywh")})
+        sample = follow({"image": image, "mask": mask, "boxes": boxes, "labels": labels, "name": "a.png"}, sample_ids=7)
+
+    stage       a motley.Stage, or what one is made of: a policy, a built-in's name, a path or a text. Its other
+                arguments (normalize, seed and so on) are those of the image
+    following   key -> Mask, Image, Boxes or Points; all keys have to be there. None: what is there of mask, masks,
+                boxes, bboxes, points and keypoints, each with the defaults of its kind
+    image       the key of the image
+
+    Call it with one sample, with a dictionary whose image is a batch, or with a list of samples. Arrays are NumPy's,
+    torch's or CuPy's, masks also PIL's, boxes and points also lists of rows. The results are of the same kind, and
+    other entries stay as they are. tv_tensors of torchvision stay what they are. Masks on CUDA are worked on there, in
+    the current stream; boxes and points are worked on in host memory.
+
+    The draws are the stage's for the same samples, so that an image gets the same bytes with and without followers."""
+
+    def __init__(self, stage, following=None, *, image="image"):
+        self.stage = stage if isinstance(stage, Stage) else Stage(stage)
+        self.image = image
+        self.following = None if following is None else dict(following)
+        for key, kind in (self.following or {}).items():
+            if not isinstance(kind, (Mask, Image, Boxes, Points)):
+                raise ArgumentError(
+                    f"following[{key!r}] is {kind!r}, want a motley.follow.Mask, Image, Boxes or Points"
+                )
+
+    def __call__(self, sample, *, sample_ids=None, epoch=None, seed=None, view=0, return_draws=False):
+        """The sample with its image augmented and what follows it moved. The other arguments are motley.Stage's."""
+        if isinstance(sample, (list, tuple)):
+            return self._several(sample, sample_ids, epoch, seed, view, return_draws)
+        if not isinstance(sample, Mapping):
+            raise ArgumentError(f"the sample is a {type(sample).__name__}, want a dictionary or a list of them")
+        following = self._following(sample)
+        stage, image = self.stage, sample[self.image]
+        moves, of_image = _moves(stage, image, sample_ids, epoch, seed, view)
+        image = stage(image, **of_image, return_draws=return_draws)
+        image, draws = image if return_draws else (image, None)
+        made = {**sample, self.image: image}
+        for key, kind in following.items():
+            kind.follow(made, key, moves)
+        return (made, draws) if return_draws else made
+
+    def _following(self, sample):
+        for key in (self.image, *(self.following or ())):
+            if key not in sample:
+                raise ArgumentError(f"the sample has no {key!r}, it has {', '.join(map(repr, sample)) or 'nothing'}")
+        if self.following is not None:
+            return self.following
+        return {key: kind for key, kind in BY_NAME.items() if key in sample and key != self.image}
+
+    def _several(self, samples, sample_ids, epoch, seed, view, return_draws):
+        """A list of samples, as one batch whose entries are lists."""
+        for i, sample in enumerate(samples):
+            if not isinstance(sample, Mapping) or set(sample) != set(samples[0]):
+                raise ArgumentError(f"sample {i} of the list is not a dictionary with the keys of sample 0")
+        if not samples:
+            return (samples, []) if return_draws else samples
+        batch = {key: [sample[key] for sample in samples] for key in samples[0]}
+        made, draws = self(batch, sample_ids=sample_ids, epoch=epoch, seed=seed, view=view, return_draws=True)
+        result = type(samples)({key: made[key][i] for key in made} for i in range(len(samples)))
+        return (result, draws) if return_draws else result
+
+    def set_epoch(self, epoch):
+        """Begins an epoch, as Stage.set_epoch."""
+        self.stage.set_epoch(epoch)
+
+    def __repr__(self):
+        return f"Follow({self.stage!r}, {self.following!r}, image={self.image!r})"
+
+
+def _moves(stage, image, sample_ids, epoch, seed, view):
+    """The Moves of a call on `image`, and the arguments of the stage's own call on the same samples."""
+    source = images_of(image, stage.layout)
+    epoch = stage.epoch if epoch is None else epoch_given(epoch)
+    own = stage.seed if seed is None else seed_given(seed)
+    if sample_ids is None:
+        ids = list(range(stage.next_sample, stage.next_sample + source.count))
+        stage.next_sample += source.count
+        seed = own = own ^ process_key(stage.rank)
+    else:  # the stage gets the seed as it was given: without one it warns of samples that come again
+        sample_ids, view = split_views(sample_ids, view)
+        ids = sample_ids.tolist() if hasattr(sample_ids, "tolist") else sample_ids
+        ids = [ids] if hasattr(ids, "__index__") else list(ids)
+        if len(ids) != source.count:
+            raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {source.count} images")
+    view = view.tolist() if hasattr(view, "tolist") else view
+    moves = Moves(stage, source.sizes() if source.count else [], source.single, own, epoch, ids, view)
+    return moves, {"sample_ids": ids, "epoch": epoch, "seed": seed, "view": view}

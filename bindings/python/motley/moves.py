@@ -1,0 +1,413 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the images of one call move, and what goes with them: pixels by the library's follower policies, boxes and points
+by motley_follow_boxes and motley_follow_points."""
+
+import functools
+import struct
+import sys
+
+from ._core import ffi, lib
+from .arrays import KINDS, CuPy, Torch, name_of
+from .draws import Drawn
+from .errors import ArgumentError, UnsupportedError, check, failure
+from .images import images_of
+from .pillow import Pillow
+from .policy import Policy, interpolation_number
+from .stage import Stage, views_of
+
+# dtype -> how struct writes an element
+_INTEGERS = {"uint8": "<B", "int8": "<b", "uint16": "<H", "int16": "<h", "uint32": "<I", "int32": "<i", "uint64": "<Q"}
+ELEMENTS = {"bool": "<?", **_INTEGERS, "int64": "<q", "float16": "<e", "float32": "<f", "float64": "<d"}
+
+# mode of a PIL mask -> dtype of its elements, mode of an image with as many bytes
+PIL_MODES = {
+    "1": ("uint8", "L"),
+    "L": ("uint8", "L"),
+    "P": ("uint8", "L"),
+    "I;16": ("uint16", "LA"),
+    "I": ("int32", "RGBA"),
+    "F": ("float32", "RGBA"),
+}
+
+FOLLOWERS_KEPT = 256
+
+
+class Moves:
+    """sizes: [(width, height)] of the images that `stage` augments as samples `ids`; single: there is one, and no axis
+    of images. view: one number or a list. Values are followed as callers have them; `name` is what errors call them."""
+
+    __slots__ = ("stage", "sizes", "single", "seed", "epoch", "ids", "view", "_drawn")
+
+    def __init__(self, stage, sizes, single, seed, epoch, ids, view):
+        self.stage, self.sizes, self.single = stage, sizes, single
+        self.seed, self.epoch, self.ids, self.view, self._drawn = seed, epoch, ids, view, None
+
+    def _of(self, i):
+        """Those of image i alone."""
+        view = self.view[i] if isinstance(self.view, list) else self.view
+        return Moves(self.stage, [self.sizes[i]], True, self.seed, self.epoch, [self.ids[i]], view)
+
+    # ---- one value for all images, and one for each ----
+
+    def parts(self, name, value):
+        """`value` as a list with what belongs to each image."""
+        if self.single:
+            return [value]
+        if not hasattr(value, "__len__") or len(value) != len(self.sizes):
+            found = f"{len(value)} entries" if hasattr(value, "__len__") else f"type {type(value).__name__}"
+            raise ArgumentError(f"{name} has {found}, there are {len(self.sizes)} images")
+        return list(value)
+
+    def joined(self, parts, like):
+        """The contrary; `like` is the value that was taken apart."""
+        if self.single:
+            return parts[0]
+        if isinstance(like, (list, tuple)) or not parts:
+            return tuple(parts) if isinstance(like, tuple) else parts
+        return sys.modules[KINDS[type(parts[0])].base[0]].stack(parts)
+
+    # ---- pixels ----
+
+    def _pixels(self, pixels, each, layout, **params):
+        """Images that follow, `each` of them in a row for every image."""
+        ids, view = self.ids, self.view
+        if each != 1:
+            ids = [id for id in ids for _ in range(each)]
+            view = [v for v in view for _ in range(each)] if isinstance(view, list) else view
+        stage = follower_of(self.stage, **params)
+        return stage(pixels, sample_ids=ids, epoch=self.epoch, seed=self.seed, view=view, layout=layout)
+
+    def mask(self, name, value, fill, erase):
+        kind = KINDS[type(value)]
+        if kind is Pillow and self.single:
+            return self._pil_mask(name, value, fill, erase)
+        if isinstance(value, (list, tuple)) or kind is Pillow:
+            if self.single or kind is Pillow:
+                raise ArgumentError(
+                    f"{name} is a {type(value).__name__}, want an array{' or a PIL image' * self.single}"
+                )
+            parts = self.parts(name, value)
+            return self.joined([self._of(i).mask(f"{name}[{i}]", x, fill, erase) for i, x in enumerate(parts)], value)
+        if kind is None:
+            raise UnsupportedError(
+                f"{name} is a {type(value).__name__}, want a NumPy, torch or CuPy array or a PIL image"
+            )
+        array, lead = plain(value), 0 if self.single else 1
+        self._check_mask(name, tuple(array.shape), lead)
+        each = array.shape[lead] if array.ndim == 3 + lead else 1
+        element = element_of(name, name_of(array.dtype), fill)
+        if 0 in array.shape:
+            return value
+        made = moved_elements(
+            kind, array, element, functools.partial(self._pixels, each=each, layout="hwc", erase=erase)
+        )
+        finish = kind.finish_for(type(value))
+        return made if finish is None else finish(made, value)
+
+    def _check_mask(self, name, shape, lead):
+        wanted = "[B, H, W] or [B, N, H, W]" if lead else "[H, W] or [N, H, W]"
+        if not 2 + lead <= len(shape) <= 3 + lead:
+            raise ArgumentError(f"{name} has shape {shape}, want {wanted}")
+        if lead and shape[0] != len(self.sizes):
+            raise ArgumentError(f"{name} has shape {shape}, there are {len(self.sizes)} images: want {wanted}")
+        if self.sizes and shape[-2:] != self.sizes[0][::-1]:
+            width, height = self.sizes[0]
+            raise ArgumentError(
+                f"{name} has shape {shape}, the image is {height} high and {width} wide: want {wanted} of its size"
+            )
+
+    def _pil_mask(self, name, mask, fill, erase):
+        if mask.size != self.sizes[0]:
+            raise ArgumentError(f"{name} is {_by(mask.size)} pixels, the image {_by(self.sizes[0])}: want one size")
+        if mask.mode not in PIL_MODES:
+            raise ArgumentError(f"{name} has mode {mask.mode}, want one of {', '.join(PIL_MODES)}")
+        dtype, mode = PIL_MODES[mask.mode]
+        bits = mask.mode == "1"
+        element = element_of(name, dtype, 255 if bits and fill else fill)
+        from_bytes = sys.modules["PIL.Image"].frombytes
+        bytes_ = from_bytes(mode, mask.size, (mask.convert("L") if bits else mask).tobytes())
+        bytes_ = self._pixels(bytes_, 1, None, fill=element, erase=erase)
+        if bits:
+            made = bytes_.convert("1", dither=0)
+        else:
+            made = from_bytes("L" if mask.mode == "P" else mask.mode, mask.size, bytes_.tobytes())
+        if mask.mode == "P":
+            made.putpalette(mask.palette)
+        made.info = mask.info.copy()
+        return made
+
+    def image(self, name, value, interpolation, fill, erase):
+        source = images_of(value, self.stage.layout)
+        if source.single != self.single or source.count != len(self.sizes):
+            found = "one image" if source.single else f"a batch of {source.count}"
+            wanted = "one" if self.single else f"a batch of {len(self.sizes)}"
+            raise ArgumentError(f"{name} is {found}, the image that it follows {wanted}")
+        if not source.count:
+            return value
+        for i, (size, wanted) in enumerate(zip(source.sizes(), self.sizes)):
+            if size != wanted:
+                where = "" if self.single else f": image {i}"
+                raise ArgumentError(
+                    f"{name}{where} is {_by(size)} pixels, what it follows {_by(wanted)}: want one size"
+                )
+        if source.dtype != lib.MOTLEY_U8:
+            raise ArgumentError(f"{name} is not uint8: want motley.follow.Mask for it, which takes every dtype")
+        fills = list(fill) if hasattr(fill, "__len__") else [fill] * source.channels
+        if len(fills) != source.channels:
+            raise ArgumentError(f"{name} has {source.channels} channels, but fill is {fill!r}: want a number for each")
+        params = {"fill": bytes(fills), "erase": erase, "interpolation": interpolation}
+        return self._pixels(value, 1, self.stage.layout, **params)
+
+    # ---- numbers ----
+
+    @property
+    def drawn(self):
+        """What the images draw, in host memory."""
+        if self._drawn is None:
+            samples, ids = ffi.new("motley_samples *"), ffi.new("uint64_t[]", self.ids)
+            samples.seed, samples.epoch, samples.ids = self.seed, self.epoch, ids
+            views, view = views_of(self.view, len(self.ids))
+            if views is None:
+                samples.view = view
+            else:
+                samples.views = views
+            self._drawn = Drawn.of(self.stage.policy, samples, self.sizes, 3)
+        return self._drawn
+
+    def boxes(self, name, value, form, torchvision, limits):
+        """For each image its boxes, how much of each is left, and whether each is kept."""
+        rows = Rows(name, self.parts(name, value), (4,))
+        params, error = ffi.new("motley_box_params *", (form, torchvision, *limits)), ffi.new("motley_error *")
+        visibility, keep = ffi.new("double[]", rows.count), ffi.new("uint8_t[]", rows.count)
+        status = lib.motley_follow_boxes(
+            self.drawn.c, params, rows.offsets, rows.pointer(rows.host), visibility, keep, error
+        )
+        rows.check(status, error)
+        seen, good = rows.split(rows.array(visibility, "float64")), rows.split(rows.array(keep, "bool"))
+        return rows.back(rows.split(rows.host)), rows.back(seen), rows.back(good, "bool")
+
+    def points(self, name, value, convention, pairs):
+        """For each image its points, and whether each was inside."""
+        rows = Rows(name, self.parts(name, value), (2, 3))
+        flags, error = ffi.new("uint8_t[]", rows.count), ffi.new("motley_error *")
+        xy = rows.dense(rows.host[:, :2])
+        status = lib.motley_follow_points(self.drawn.c, convention, rows.offsets, rows.pointer(xy), flags, error)
+        rows.check(status, error)
+        rows.host[:, :2] = xy
+        inside, unerased, mirrored = ((rows.array(flags, "uint8") & bit) != 0 for bit in POINT_FLAGS)
+        if rows.width == 3:
+            seen = rows.host[:, 2]
+            seen[~inside] = 0
+            seen[~unerased] = seen[~unerased].clip(max=1)
+        points, inside = rows.split(rows.host), rows.split(inside)
+        if pairs:
+            for i, mirror in enumerate(rows.split(mirrored)):
+                if mirror.any():
+                    order = rows.swapped(i, pairs)
+                    points[i], inside[i] = points[i][..., order, :], inside[i][..., order]
+        return rows.back(points), rows.back(inside, "bool")
+
+
+class Rows:
+    """Boxes or points of several images as one table of doubles in host memory, `host`: NumPy's or torch's, whichever
+    `parts` are. widths: how many numbers a row may have."""
+
+    def __init__(self, name, parts, widths):
+        self.name, self.parts = name, parts
+        arrays = [self._array(i, part, widths) for i, part in enumerate(parts)]
+        self.width = next((a.shape[-1] for a in arrays if 0 not in a.shape), widths[0])
+        self.shapes = [tuple(a.shape) if 0 not in a.shape else (0, self.width) for a in arrays]
+        self.of_torch = bool(arrays) and KINDS[type(arrays[0])] is Torch
+        self.library = sys.modules["torch"] if self.of_torch else _numpy(name)
+        if any((KINDS[type(a)] is Torch) != self.of_torch for a in arrays):
+            raise ArgumentError(f"{name} has torch tensors and others, want one kind")
+        for i, shape in enumerate(self.shapes):
+            if shape[-1] != self.width:
+                raise ArgumentError(
+                    f"{self._at(i)} has {shape[-1]} numbers in a row, others have {self.width}: want as many"
+                )
+        counts = [len(a.reshape(-1, self.width)) for a in arrays]
+        self.offsets = ffi.new("size_t[]", [sum(counts[:i]) for i in range(len(counts) + 1)])
+        self.count = sum(counts)
+        tables = [array.reshape(-1, self.width) for array in arrays]
+        if not arrays:
+            self.host = self.library.empty((0, self.width))
+        elif self.of_torch:
+            self.host = self.dense(self.library.cat(tables).to("cpu", self.library.float64))
+        else:
+            self.host = self.dense(self.library.concatenate(tables).astype("float64"))
+
+    def dense(self, table):
+        return table.contiguous() if self.of_torch else self.library.ascontiguousarray(table)
+
+    def _at(self, i):
+        return self.name if len(self.parts) == 1 else f"{self.name}[{i}]"
+
+    def _array(self, i, part, widths):
+        kind = KINDS[type(part)]
+        if kind is Torch:
+            array = plain(part).detach()
+        elif kind is CuPy:
+            array = part.get()
+        elif kind is not None and kind is not Pillow:
+            array = part
+        else:
+            numpy = _numpy(self.name)
+            try:
+                array = numpy.array(part, "float64")
+            except (TypeError, ValueError):
+                raise ArgumentError(
+                    f"{self._at(i)} is {part!r:.60}, want an array or a list of rows of numbers"
+                ) from None
+        if 0 not in array.shape and (array.ndim < 1 or array.shape[-1] not in widths):
+            shape = "[n, 4]" if widths == (4,) else "[..., 2] or [..., 3]"
+            raise ArgumentError(f"{self._at(i)} has shape {tuple(array.shape)}, want {shape}")
+        return array
+
+    @staticmethod
+    def pointer(array):
+        return ffi.cast("double *", KINDS[type(array)].pointer(array))
+
+    def array(self, buffer, dtype):
+        """A column, in the library's memory, as an array."""
+        held = bytearray(ffi.buffer(buffer))
+        if not held:
+            return self.host[:, 0] != 0
+        return self.library.frombuffer(held, dtype=getattr(self.library, dtype) if self.of_torch else dtype)
+
+    def split(self, rows):
+        """A table or column as an array for each part, of its shape."""
+        return [
+            rows[self.offsets[i] : self.offsets[i + 1]].reshape(shape if rows.ndim == 2 else shape[:-1])
+            for i, shape in enumerate(self.shapes)
+        ]
+
+    def back(self, arrays, dtype=None):
+        """Such arrays as the caller's kind; dtype None: the caller's dtype, or float32 where that is none of floats."""
+        return [self._like(part, array, dtype) for part, array in zip(self.parts, arrays)]
+
+    def _like(self, part, array, dtype):
+        kind = KINDS[type(part)]
+        if kind is None:
+            return array.tolist()
+        if kind is Torch:
+            wanted = (
+                getattr(self.library, dtype)
+                if dtype
+                else part.dtype
+                if part.is_floating_point()
+                else self.library.float32
+            )
+            made = array.to(part.device, wanted)
+            finish = kind.finish_for(type(part)) if not dtype and made.ndim == part.ndim else None
+            return made if finish is None else finish(made, part)
+        made = array.astype(dtype or (part.dtype if part.dtype.kind == "f" else "float32"))
+        if kind is not CuPy:
+            return made
+        with part.device:
+            return sys.modules["cupy"].asarray(made)
+
+    def swapped(self, i, pairs):
+        """The order of the points of image i when the pairs have changed places."""
+        shape = self.shapes[i]
+        if len(shape) < 2 or max(map(max, pairs)) >= shape[-2]:
+            raise ArgumentError(
+                f"{self._at(i)} has shape {shape}, want more than {max(map(max, pairs))} points for `pairs`"
+            )
+        order = list(range(shape[-2]))
+        for a, b in pairs:
+            order[a], order[b] = order[b], order[a]
+        return order
+
+    def check(self, status, error):
+        if status:
+            found = failure(status, error)
+            raise type(found)(f"{self.name}: {found}")
+
+
+POINT_FLAGS = lib.MOTLEY_POINT_INSIDE, lib.MOTLEY_POINT_UNERASED, lib.MOTLEY_POINT_MIRRORED
+
+
+def _numpy(name):
+    try:
+        import numpy
+    except ImportError:
+        raise UnsupportedError(f"{name} is followed with NumPy, which is not installed") from None
+    return numpy
+
+
+def plain(value):
+    """A tensor of a subclass, such as torchvision's tv_tensors, as torch's own; anything else as it is."""
+    if KINDS[type(value)] is Torch and type(value) is not sys.modules["torch"].Tensor:
+        return value.as_subclass(sys.modules["torch"].Tensor)
+    return value
+
+
+def selected(value, keep):
+    """The entries of `value` that `keep` says True for."""
+    keep = keep.tolist() if hasattr(keep, "tolist") else keep
+    if all(keep):
+        return value
+    if isinstance(value, (list, tuple)):
+        return type(value)(entry for entry, good in zip(value, keep) if good)
+    made = plain(value)[[place for place, good in enumerate(keep) if good]]
+    finish = KINDS[type(value)].finish_for(type(value))
+    return made if finish is None else finish(made, value)
+
+
+def _by(size):
+    return f"{size[0]} x {size[1]}"
+
+
+# ---- pixels ----
+
+_followers = {}
+
+
+def follower_of(stage, fill, erase, interpolation="nearest"):
+    """The stage of what follows the images of `stage`. fill: a byte for each of its channels."""
+    key = id(stage.policy), stage.threads, fill, bool(erase), interpolation
+    found = _followers.get(key)
+    if found is None:
+        params, made, error = (
+            ffi.new(kind) for kind in ("motley_follower_params *", "motley_policy **", "motley_error *")
+        )
+        params.interpolation, params.channels = interpolation_number(interpolation), len(fill)
+        params.fill, params.erase = fill.ljust(4, b"\0"), bool(erase)
+        check(lib.motley_policy_follower(stage.policy._handle, params, made, error), error)
+        if len(_followers) >= FOLLOWERS_KEPT:
+            _followers.clear()
+        # the policy is kept, so that its id stays its own
+        found = _followers[key] = stage.policy, Stage(Policy._of(made[0]), threads=stage.threads)
+    return found[1]
+
+
+def element_of(name, dtype, fill):
+    """The bytes of `fill` as an element of that dtype."""
+    try:
+        if dtype == "bfloat16":
+            bytes_ = struct.pack("<f", fill)
+            if fill == fill and bytes_[:2] != b"\0\0":
+                raise ValueError
+            return bytes_[2:]
+        if dtype not in ELEMENTS:
+            raise ArgumentError(f"{name} is of dtype {dtype}, want bool, integers or floats of up to 64 bits")
+        whole = "float" not in dtype and fill == int(fill)
+        return struct.pack(ELEMENTS[dtype], int(fill) if whole else fill)
+    except (struct.error, OverflowError, TypeError, ValueError) as wrong:
+        if isinstance(wrong, ArgumentError):
+            raise
+        raise ArgumentError(f"{name} is of dtype {dtype}, but fill is {fill!r}: want a value of that dtype") from None
+
+
+def moved_elements(kind, array, element, move):
+    """`array` [..., H, W] moved, by way of images whose channels are the bytes of an element, four at most."""
+    library = sys.modules[kind.base[0]]
+    dense = array.contiguous() if kind is Torch else library.ascontiguousarray(array)
+    bytes_ = dense.view(library.uint8).reshape(-1, *array.shape[-2:], len(element))
+    if len(element) <= 4:
+        made = move(bytes_, fill=element)
+    else:
+        halves = [move(bytes_[..., at : at + 4], fill=element[at : at + 4]) for at in (0, 4)]
+        made = library.cat(halves, -1) if kind is Torch else library.concatenate(halves, -1)
+    return made.view(array.dtype).reshape(array.shape)
