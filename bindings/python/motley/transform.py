@@ -9,7 +9,7 @@ from . import contexts, images
 from ._core import ffi, lib
 from .arrays import DTYPES, NumPy, dtype_name
 from .checks import epoch_given, output_layout_given, whole
-from .errors import ArgumentError, UnsupportedError, check, text_of
+from .errors import ArgumentError, PolicyError, UnsupportedError, check, text_of
 from .pillow import Pillow
 from .policy import Policy, read
 from .stage import Stage
@@ -113,50 +113,22 @@ class Transform(Stage):
     def __hash__(self):
         return hash((type(self), self.name, self.layout, self._flavour))
 
-    # ---- calls ----
+    # ---- calls: Stage.__call__ has the arguments ----
 
-    def __call__(
-        self,
-        batch,
-        *,
-        sample_ids=None,
-        epoch=None,
-        seed=None,
-        view=0,
-        views=1,
-        out=None,
-        layout=None,
-        return_draws=False,
-        draws=None,
-    ):
-        """The images, transformed.
+    def replay(self, batch, draws, *, out=None, layout=None):
+        """The images, transformed by draws that were recorded: the same values again.
 
         Args:
-            batch: A list of images of one kind and any sizes, an array of images, or one image; uint8.
-            sample_ids, epoch, seed, view, views, layout: As of motley.Stage.
-            out: An array of the result's shape and dtype to write to, and what the call returns.
-            return_draws: Return (images, draws) instead: for each image the object that `motley draw` prints, without
-                its sample.
-            draws: Run these instead of drawing: what return_draws gave, for each image; or one for a single image.
+            batch: Images, of the sizes and channels that the draws were made for.
+            draws: What a call with return_draws=True, or draw(), returned, perhaps stored as JSON in between: for each
+                image the object that `motley draw` prints; for a single image its one.
+            out, layout: As of a call.
 
         Raises:
-            ArgumentError: Images, ids or draws that the transform cannot take; nothing is written.
+            PolicyError: What was given are no draws.
+            ArgumentError: They do not suit the images; nothing is written.
         """
-        if draws is None:
-            return super().__call__(
-                batch,
-                sample_ids=sample_ids,
-                epoch=epoch,
-                seed=seed,
-                view=view,
-                views=views,
-                out=out,
-                layout=layout,
-                return_draws=return_draws,
-            )
-        if sample_ids is not None or views != 1:
-            raise ArgumentError("draws are given: they take no sample_ids and no views")
-        return self._run(batch, out, layout or self.layout, None, epoch, seed, view, return_draws, draws)
+        return self._run(batch, out, layout or self.layout, None, None, None, 0, False, draws)
 
     def apply_(self, batch, **_):
         raise ArgumentError("a transform cannot work in place: its result has another size or type")
@@ -340,18 +312,24 @@ class Draws:
     @classmethod
     def of(cls, plain, count, most_steps, channels):
         """The contrary of plain()."""
-        if not isinstance(plain, (list, tuple)) or len(plain) != count or not all(isinstance(d, dict) for d in plain):
-            raise ArgumentError(f"draws is {_short(plain)}, want what return_draws gave, for each of {count} images")
+        if len(plain) != count:
+            raise ArgumentError(f"draws has those of {len(plain)} images, there are {count} images")
+        for i, draw in enumerate(plain):
+            if not isinstance(draw, dict):
+                raise ArgumentError(f"draws of image {i} are {draw!r}, want the object that return_draws gave")
         made = cls(count, most_steps)
         drawn, steps, counts = made.structs
         sample, error = ffi.new("uint64_t *"), ffi.new("motley_error *")
         for i, draw in enumerate(plain):
-            text = json.dumps({"sample": 0, **draw}).encode()
+            try:
+                text = json.dumps({"sample": i, **draw}).encode()
+            except TypeError as wrong:
+                raise ArgumentError(f"draws of image {i}: {wrong}") from None
             status = lib.motley_transform_draw_read(
                 text, len(text), channels, sample, drawn + i, steps + i * most_steps, most_steps, counts + i, error
             )
             if status:
-                raise ArgumentError(f"draw {i}: {text_of(error.message)}")
+                raise PolicyError(f"draws of image {i}: {text_of(error.message)}")
         return made
 
     def plain(self, channels):
@@ -368,11 +346,6 @@ class Draws:
             del draw["sample"]
             found.append(draw)
         return found
-
-
-def _short(value):
-    text = repr(value)
-    return text if len(text) < 60 else f"{text[:57]}..."
 
 
 # ---- what is written ----

@@ -44,7 +44,6 @@ class Transform(Stage):
         out: object | None = None,
         layout: _Layout | None = None,
         return_draws: Literal[False] = False,
-        draws: _Draw | Sequence[_Draw] | None = None,
     ) -> Any: ...
     @overload
     def __call__(
@@ -59,8 +58,15 @@ class Transform(Stage):
         out: object | None = None,
         layout: _Layout | None = None,
         return_draws: Literal[True],
-        draws: _Draw | Sequence[_Draw] | None = None,
     ) -> tuple[Any, Any]: ...
+    def replay(  # type: ignore[override]
+        self,
+        batch: object,
+        draws: _Draw | Sequence[_Draw],
+        *,
+        out: object | None = None,
+        layout: _Layout | None = None,
+    ) -> Any: ...
     def apply_(self, batch: object, **_: object) -> NoReturn: ...  # type: ignore[override]
     def draw(  # type: ignore[override]
         self,

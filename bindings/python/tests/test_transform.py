@@ -94,16 +94,16 @@ def test_draws_out_and_in(photographs):
     batch, draws = transform(photographs, sample_ids=range(6), return_draws=True)
     assert transform.draw(sample_ids=[0], size=(40, 80)) == [draws[0]]
     assert any("erase" in draw for draw in draws) and all(len(draw["steps"]) == 4 for draw in draws)
-    assert np.array_equal(motley.Transform(TEXT, seed=77)(photographs, draws=draws), batch)
+    assert np.array_equal(motley.Transform(TEXT, seed=77).replay(photographs, draws), batch)
     one, draw = transform(photographs[3], sample_ids=3, return_draws=True)
-    assert draw == draws[3] and np.array_equal(transform(photographs[3], draws=draw), one)
+    assert draw == draws[3] and np.array_equal(transform.replay(photographs[3], draw), one)
     changed = copy.deepcopy(draws[:1])
     changed[0]["crop"] = {"left": 0, "top": 0, "width": 24, "height": 20}
     changed[0]["flip"]["horizontal"], changed[0]["steps"] = False, []
     changed[0].pop("erase", None)
     plain = photographs[0][:20, :24].astype(np.float32) / np.float32(255)
     wanted = (plain - np.float32([0.5, 0.4, 0.3])) / np.float32([0.2, 0.25, 0.3])
-    assert np.array_equal(transform(photographs[:1], draws=changed)[0], wanted.transpose(2, 0, 1))
+    assert np.array_equal(transform.replay(photographs[:1], changed)[0], wanted.transpose(2, 0, 1))
 
 
 def test_samples_are_counted_and_views_differ(photographs):
@@ -136,9 +136,6 @@ def test_equal_pickled_and_shown(photographs, tmp_path):
 @pytest.mark.parametrize(
     "arguments, why",
     [
-        (dict(draws=[]), r"draws is \[\], want what return_draws gave, for each of 6 images"),
-        (dict(draws=[{}] * 6), 'draw 0: "steps" is missing|draw 0: "crop" is missing'),
-        (dict(draws=[], sample_ids=range(6)), "draws are given: they take no sample_ids"),
         (dict(sample_ids=[1, 2]), "sample_ids has 2 numbers, there are 6 images"),
         (dict(sample_ids=np.arange(6) - 1), "sample_ids has a negative number"),
         (
@@ -176,10 +173,18 @@ def test_more_that_is_refused(photographs):
         motley.Transform(TEXT.replace("erase: {p: 0.5", "erase: {p: 1.5"))
     assert found.value.problems[0][:2] == (9, 16)
     draws = transform(photographs, sample_ids=range(6), return_draws=True)[1]
+    for wrong, why in (
+        ([], "draws has those of 0 images, there are 6"),
+        ([{}] * 6, 'draws of image 0: "(steps|crop)" is missing'),
+        ([draws[0]["steps"]] * 6, "draws of image 0 are .*, want the object"),
+        ([{**draws[0], "sample": np.int64(3)}] * 6, "draws of image 0: .*not JSON serializable"),
+    ):
+        with pytest.raises((motley.ArgumentError, motley.PolicyError), match=why):
+            transform.replay(photographs, wrong)
     draws[2]["crop"]["left"] = 70
     out = np.full((6, 3, 20, 24), 7, np.float32)
     with pytest.raises(motley.ArgumentError, match="image 2: the given crop of .* leaves the image of 66x58"):
-        transform(photographs, draws=draws, out=out)
+        transform.replay(photographs, draws, out=out)
     assert (out == 7).all()
 
 
@@ -267,7 +272,7 @@ def test_module(photographs):
     again.load_state_dict(module.state_dict())
     assert again.seed == 3 and np.array_equal(again(photographs).numpy(), module(photographs).numpy())
     made, draws = module(photographs, range(6), return_draws=True)
-    assert np.array_equal(module(photographs, draws=draws).numpy(), made.numpy())
+    assert np.array_equal(module.replay(photographs, draws).numpy(), made.numpy())
     a, b = TorchTransform(TEXT, views=2, seed=3)(photographs, range(6))
     assert np.array_equal(a.numpy(), wanted) and not torch.equal(a, b)
     with pytest.raises(motley.ArgumentError, match="settings beside it"):

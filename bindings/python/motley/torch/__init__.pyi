@@ -86,7 +86,7 @@ class Transform(Stage):
         views: int = 1,
         threads: int | None = None,
     ) -> None: ...
-    @overload  # type: ignore[override]  # lists of images, and draws in
+    @overload  # type: ignore[override]  # lists of images
     def __call__(
         self,
         images: object,
@@ -95,7 +95,6 @@ class Transform(Stage):
         *,
         out: Tensor | None = None,
         return_draws: Literal[False] = False,
-        draws: Any | None = None,
     ) -> Tensor: ...
     @overload
     def __call__(
@@ -106,7 +105,6 @@ class Transform(Stage):
         *,
         out: Tensor | None = None,
         return_draws: Literal[True],
-        draws: Any | None = None,
     ) -> tuple[Tensor, Any]: ...
     def forward(  # type: ignore[override]
         self,
@@ -116,8 +114,8 @@ class Transform(Stage):
         *,
         out: Tensor | None = None,
         return_draws: bool = False,
-        draws: Any | None = None,
     ) -> Any: ...
+    def replay(self, images: object, draws: Any, *, out: Tensor | None = None) -> Tensor: ...
 
 class Prefetcher:
     loader: Iterable[Any]

@@ -48,26 +48,32 @@ class Transform(Stage):
         self._begun, self._repeats, self._lineage = False, Repeats(motley.Stage.ADVICE), Lineage()
         self.register_buffer("counter", torch.zeros(2, dtype=torch.int64).share_memory_())
 
-    def forward(self, images, sample_ids=None, view=0, *, out=None, return_draws=False, draws=None):
-        """images, sample_ids, view, return_draws, draws: as of motley.Transform; the result is a tensor, on the images'
-        device."""
+    def forward(self, images, sample_ids=None, view=0, *, out=None, return_draws=False):
+        """Transforms images: a list of any sizes, a batch, or one image.
+
+        Args:
+            images: Tensors, PIL images or arrays; uint8.
+            sample_ids, view, out, return_draws: As of motley.Stage.
+
+        Returns:
+            A tensor on the images' device; with return_draws, beside it what motley.Transform returns.
+        """
         epoch, first = self.counter.tolist()
         transform = self.transform
-        transform.epoch, transform.next_sample, transform.rank, transform._repeats = (
-            epoch,
-            first,
-            self.rank,
-            self._repeats,
-        )
-        transform.seed = seed_given(self.seed)
+        transform.epoch, transform.next_sample = epoch, first
+        transform.seed, transform.rank, transform._repeats = seed_given(self.seed), self.rank, self._repeats
         result = transform(
-            images, sample_ids=sample_ids, view=view, views=self.views, out=out, return_draws=return_draws, draws=draws
+            images, sample_ids=sample_ids, view=view, views=self.views, out=out, return_draws=return_draws
         )
-        if sample_ids is None and draws is None:
+        if sample_ids is None:
             self.counter[1] += transform.next_sample - first
         if self.views != 1:
             return tuple(_of_torch(each, return_draws) for each in result)
         return _of_torch(result, return_draws)
+
+    def replay(self, images, draws, *, out=None):
+        """As motley.Transform's; the result is a tensor."""
+        return _of_torch(self.transform.replay(images, draws, out=out), False)
 
     def extra_repr(self):
         return ", ".join(
@@ -83,11 +89,7 @@ class Transform(Stage):
 
 
 def _of_torch(result, with_draws):
-    if with_draws:
-        return _tensor(result[0]), result[1]
-    return _tensor(result)
-
-
-def _tensor(result):
-    """NumPy's arrays, which PIL images become, as tensors."""
-    return result if isinstance(result, torch.Tensor) else torch.from_numpy(result)
+    """NumPy's arrays, which PIL images become, as tensors; PIL images stay some where no stage makes numbers of them."""
+    made, *draws = result if with_draws else (result,)
+    made = torch.from_numpy(made) if hasattr(made, "dtype") and not isinstance(made, torch.Tensor) else made
+    return (made, *draws) if with_draws else made
