@@ -116,6 +116,10 @@ mot_view mot_batch_view(const motley_batch *batch, size_t i);
  * dst. */
 motley_batch mot_output_slots(const motley_batch *output);
 
+/* That every image is mixed with one of the batch, and boxes lie in it; a width of 0: boxes do not matter. */
+motley_status mot_mix_check_drawn(const motley_mixed *drawn, size_t count, int32_t width, int32_t height,
+                                  motley_error *error);
+
 /* Checks of a request. First what the batches are: sizes, strides, types; dst may be NULL. Then where they lie: that
  * what is written spares what is read. `output` may be NULL in mot_validate_places. */
 motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *dst, motley_error *error);

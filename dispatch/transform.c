@@ -164,6 +164,11 @@ static motley_status check(const motley_context *context, const transform_call *
     MOT_TRY(mot_samples_check(&p->samples, src->count, error));
     MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
     MOT_REQUIRE(!p->steps == !p->step_counts, error, "only one of steps and step_counts is set, want both or neither");
+    MOT_REQUIRE(!call->info.mix || p->mixed, error,
+                "transform '%s' mixes images, want params.mixed, by which targets are mixed", call->transform->name);
+    MOT_REQUIRE(!p->given_mixed == !(p->given && call->info.mix), error,
+                p->given_mixed ? "given_mixed is set, want it with given draws of a transform that mixes"
+                               : "given is set without given_mixed, but the transform mixes images");
     MOT_REQUIRE(!p->given == !p->given_steps && !p->given == !p->given_step_counts, error,
                 "only some of given, given_steps and given_step_counts are set, want all three or none");
     for (uint32_t i = 0; i < call->transform->stages; i++)
@@ -382,6 +387,17 @@ static size_t scratch_bytes(transform_call *call, const mot_cpu_rows *rows)
     return 3 * call->image_room + bytes;
 }
 
+/* How the images are mixed, before any is touched. */
+static motley_status draw_mix(const transform_call *call, motley_error *error)
+{
+    const motley_transform_params *p = call->params;
+    if (!p->given_mixed)
+        return motley_mix_draw(call->info.mix, &p->samples, call->src->count, call->info.width, call->info.height,
+                               p->mixed, error);
+    memcpy(p->mixed, p->given_mixed, call->src->count * sizeof *p->mixed);
+    return mot_mix_check_drawn(p->mixed, call->src->count, call->info.width, call->info.height, error);
+}
+
 motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,
                                      const motley_batch *src, const motley_batch *dst,
                                      const motley_transform_params *params, motley_error *error)
@@ -402,6 +418,9 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
     const mot_stage *crop = mot_transform_stage(transform, MOT_STAGE_RANDOM_RESIZED_CROP);
     call.order = resize ? resize->order : crop ? crop->order : MOTLEY_ORDER_PILLOW_13;
     make_table(&call);
+    if (call.info.mix)
+        MOT_TRY(draw_mix(&call, error));
     const size_t bytes = scratch_bytes(&call, context->backend->rows(context->state));
-    return context->backend->each(context->state, src->count, bytes, transform_image, &call, error);
+    MOT_TRY(context->backend->each(context->state, src->count, bytes, transform_image, &call, error));
+    return call.info.mix ? motley_mix_apply(context, dst, dst, call.params->mixed, error) : MOTLEY_OK;
 }

@@ -22,6 +22,7 @@
 #include "motley/follow.h"
 #include "motley/image.h"
 #include "motley/memory.h"
+#include "motley/mix.h"
 #include "motley/op.h"
 #include "motley/policy.h"
 #include "motley/resize.h"

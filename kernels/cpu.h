@@ -8,6 +8,7 @@
 #include "kernels/resize.h"
 #include "kernels/view.h"
 #include "motley/apply.h"
+#include "motley/mix.h"
 
 /* Does steps[0], and after it steps[1] .. steps[count - 1], which are POINT ops; more than one only for a row that
  * `takes_points`. src and dst have the same size. Unless the row says `in_place`, they do not overlap; with it they may
@@ -87,6 +88,11 @@ void mot_cpu_hue(const mot_view *image, uint8_t value);
 /* Writes `width` pixels of a floating type's bits: pixel i's channels are bits[i * bits_step ...]. */
 void mot_cpu_fill_row(const mot_view *dst, motley_dtype dtype, int32_t x, int32_t y, int32_t width,
                       const uint32_t *bits, int32_t bits_step);
+
+/* Row y of channel c as binary32, and its mixture with the partner's, which is written as the type. */
+void mot_cpu_mix_read(const mot_view *src, motley_dtype dtype, int c, int32_t y, float *row);
+void mot_cpu_mix_write(const motley_mixed *mixed, const float *own, const float *other, const mot_view *dst,
+                       motley_dtype dtype, int c, int32_t y);
 
 /* Scratch that any kernel needs for an image of this size. */
 size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels);

@@ -14,7 +14,7 @@
 
 const char *const mot_stage_names[MOT_STAGE_KINDS] = {
     "random_resized_crop", "resize", "center_crop", "random_crop", "flip", "policy", "jitter",
-    MOT_GRAYSCALE_STAGE,   "blur",   "output",      "erase"
+    MOT_GRAYSCALE_STAGE,   "blur",   "output",      "erase",       "mix"
 };
 const char *const mot_filter_names[MOT_FILTERS] = { "bilinear", "bicubic", "lanczos", "nearest", "box", "hamming" };
 const char *const mot_order_names[2] = { "pillow-13", "pillow-12" };
@@ -23,6 +23,10 @@ const char *const mot_dtype_names[4] = { "u8", "f32", "f16", "bf16" };
 const char *const mot_layout_names[2] = { "hwc", "chw" };
 const char *const mot_erase_names[2] = { "channel", "pixel" };
 const char *const mot_jitter_names[MOT_JITTERS] = MOT_JITTER_NAMES;
+const char *const mot_mix_rules_names[2] = { "torchvision", "timm" };
+const char *const mot_mix_mode_names[3] = { "batch", "pair", "elem" };
+const char *const mot_mix_partner_names[2] = { "fixed", "drawn" };
+const char *const mot_mix_lambda_names[2] = { "corrected", "drawn" };
 
 const mot_stage *mot_transform_stage(const motley_transform *transform, mot_stage_kind kind)
 {
@@ -105,6 +109,11 @@ motley_transform_info motley_transform_describe(const motley_transform *transfor
             info.dtype = (motley_dtype)stage->dtype;
             info.layout = (motley_layout)stage->layout;
         }
+        if (stage->kind == MOT_STAGE_MIX) {
+            info.mix = stage->mix;
+            info.classes = stage->classes;
+            info.smoothing = stage->smoothing;
+        }
     }
     return info;
 }
@@ -117,6 +126,7 @@ void motley_transform_destroy(motley_transform *transform)
         free(transform->stage[i].name);
         free(transform->stage[i].ratios);
         free(transform->stage[i].normals);
+        motley_mix_destroy(transform->stage[i].mix);
         motley_policy_destroy(transform->stage[i].policy);
     }
     free(transform->name);

@@ -28,6 +28,7 @@ typedef enum mot_stage_kind { /* in the order that a text may have them; those o
                               MOT_STAGE_BLUR,
                               MOT_STAGE_OUTPUT,
                               MOT_STAGE_ERASE,
+                              MOT_STAGE_MIX,
                               MOT_STAGE_KINDS
 } mot_stage_kind;
 
@@ -51,12 +52,16 @@ typedef struct mot_stage {
     double mean[4], std[4]; /* output; erase: mean holds the values */
     int32_t convention, dtype, layout;
     int32_t boxes[2], erase_values; /* erase */
+    motley_mix_params mixing;       /* mix, as written */
+    int32_t classes;                /* mix: of targets; 0: the caller says */
+    double smoothing;               /* mix, of targets */
 
     char *name;                    /* policy: of a built-in one; NULL: written out */
     motley_policy_changes changes; /* of the built-in one */
     motley_policy *policy;         /* with the changes */
     double *ratios;                /* [MOT_RATIO_CELLS], of random_resized_crop and erase */
     float *normals;                /* [MOT_NORMAL_CELLS], of an erase with random values */
+    motley_mix *mix;
 } mot_stage;
 
 struct motley_transform {
@@ -74,6 +79,8 @@ extern const char *const mot_order_names[2],
     *const mot_convention_names[3], *const mot_dtype_names[4], *const mot_layout_names[2],
                                                                    *const mot_erase_names[2],
                                                                        *const mot_jitter_names[MOT_JITTERS];
+extern const char *const mot_mix_rules_names[2], *const mot_mix_mode_names[3], *const mot_mix_partner_names[2],
+                                                                                   *const mot_mix_lambda_names[2];
 
 /* The stage of a kind that there is once at most, or NULL. */
 const mot_stage *mot_transform_stage(const motley_transform *transform, mot_stage_kind kind);

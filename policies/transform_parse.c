@@ -3,6 +3,7 @@
 #include "policies/transform.h"
 
 #include "augmentations/ops.h"
+#include "policies/mix.h"
 #include "policies/reader.h"
 
 #include <stdlib.h>
@@ -290,6 +291,51 @@ static void read_erase(reader *r, const mot_yaml *map, mot_stage *out)
     }
 }
 
+/* One of two words, as 0 or 1. */
+static int read_choice(reader *r, const mot_yaml *map, const char *key, const char *const *words, int count)
+{
+    const mot_yaml *node = get(r, map, key);
+    char what[24];
+    int which = 0;
+    snprintf(what, sizeof what, "'%s'", key);
+    if (node && !word(r, node, what, words, count, &which))
+        return 0;
+    return which;
+}
+
+static void read_mix(reader *r, const mot_yaml *map, mot_stage *out)
+{
+    static const char *const keys[] = { "mixup",  "cutmix", "p",       "switch",  "rules",    "mode",
+                                        "minmax", "lambda", "partner", "classes", "smoothing" };
+    motley_mix_params *mix = &out->mixing;
+    const mot_yaml *node;
+    motley_error error;
+    uint32_t classes;
+    mix->p = 1;
+    mix->switch_p = 0.5;
+    if (!check_keys(r, map, "'mix'", keys, COUNT(keys)))
+        return;
+    if ((node = get(r, map, "mixup")))
+        number(r, node, "'mixup'", 0, 1000, &mix->mixup);
+    if ((node = get(r, map, "cutmix")))
+        number(r, node, "'cutmix'", 0, 1000, &mix->cutmix);
+    if ((node = get(r, map, "p")))
+        number(r, node, "'p'", 1e-9, 1, &mix->p);
+    if ((node = get(r, map, "switch")))
+        number(r, node, "'switch'", 1e-9, 1, &mix->switch_p);
+    if ((node = get(r, map, "minmax")))
+        range(r, node, "'minmax'", 0, 1, mix->minmax);
+    mix->rules = (motley_mix_rules)read_choice(r, map, "rules", mot_mix_rules_names, 2);
+    mix->mode = (motley_mix_mode)read_choice(r, map, "mode", mot_mix_mode_names, 3);
+    mix->drawn_partner = read_choice(r, map, "partner", mot_mix_partner_names, 2);
+    mix->keep_lambda = read_choice(r, map, "lambda", mot_mix_lambda_names, 2);
+    if ((node = get(r, map, "classes")) && whole_number(r, node, "'classes'", 1, 1 << 24, &classes))
+        out->classes = (int32_t)classes;
+    read_chance(r, map, "smoothing", &out->smoothing);
+    if (r->tree.problems == 0 && mot_mix_check(mix, &error) != MOTLEY_OK)
+        PROBLEM(r, map, "%s", error.message);
+}
+
 /* A built-in policy's name, alone or with changes, or a policy written out. False when there is no memory. */
 static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
 {
@@ -389,6 +435,8 @@ static int rank_of(mot_stage_kind kind)
         return 4;
     case MOT_STAGE_ERASE:
         return 5;
+    case MOT_STAGE_MIX:
+        return 6;
     default:
         return 3;
     }
@@ -405,7 +453,7 @@ static void check_place(reader *r, const mot_yaml *key, const motley_transform *
         if (rank > rank_of(kind)) {
             PROBLEM(r, key,
                     "'%s' stands behind '%s', want crop and resize first, then flip, policy, jitter, grayscale and "
-                    "blur, then output, then erase",
+                    "blur, then output, then erase, then mix",
                     mot_stage_names[kind], mot_stage_names[before->kind]);
             return;
         }
@@ -440,7 +488,7 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
 {
     static void (*const read[MOT_STAGE_KINDS])(reader *, const mot_yaml *, mot_stage *) = {
         read_random_resized_crop, read_resize, read_center_crop, read_random_crop, read_flip, NULL, read_jitter,
-        read_grayscale,           read_blur,   read_output,      read_erase
+        read_grayscale,           read_blur,   read_output,      read_erase,       read_mix
     };
     if (node->kind != MOT_YAML_MAP || node->children != 2) {
         PROBLEM(r, node, "a stage is %s, want a mapping of one key, such as {flip: {horizontal: 0.5}}",
@@ -473,6 +521,8 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
     if (kind == MOT_STAGE_POLICY)
         return read_policy_stage(r, value, stage) && give_blocks(transform, stage->policy);
     read[kind](r, value, stage);
+    if (kind == MOT_STAGE_MIX && r->tree.problems == 0)
+        return motley_mix_create(&stage->mixing, &stage->mix, NULL) != MOTLEY_ERR_MEMORY;
     return ((kind != MOT_STAGE_RANDOM_RESIZED_CROP && kind != MOT_STAGE_ERASE) || make_ratios(stage)) &&
            (stage->erase_values == MOT_ERASE_CONST || make_normals(stage));
 }
@@ -480,11 +530,15 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
 /* That all images come out in one size, or none is resized. */
 static void check_sizes(reader *r, const mot_yaml *list, const motley_transform *transform)
 {
-    bool open = false;
+    bool open = false, sized = false;
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
-        if (stage->kind <= MOT_STAGE_RANDOM_CROP)
+        if (stage->kind <= MOT_STAGE_RANDOM_CROP) {
             open = stage->height == 0;
+            sized = !open;
+        }
+        if (stage->kind == MOT_STAGE_MIX && !sized)
+            PROBLEM(r, list, "'mix' mixes images of one size, want a stage that crops or resizes to it");
     }
     if (open)
         PROBLEM(r, list,

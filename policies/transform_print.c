@@ -119,6 +119,33 @@ static void print_erase(mot_text *w, int *n, const mot_stage *stage)
     }
 }
 
+static void print_word(mot_text *w, int *n, const char *key, const char *const *words, int which)
+{
+    if (which == 0)
+        return;
+    setting(w, n, key);
+    mot_say(w, "%s", words[which]);
+}
+
+static void print_mix(mot_text *w, int *n, const mot_stage *stage)
+{
+    const motley_mix_params *mix = &stage->mixing;
+    print_chance(w, n, "mixup", mix->mixup, 0);
+    print_chance(w, n, "cutmix", mix->cutmix, 0);
+    print_chance(w, n, "p", mix->p, 1);
+    print_chance(w, n, "switch", mix->switch_p, 0.5);
+    print_word(w, n, "rules", mot_mix_rules_names, (int)mix->rules);
+    print_word(w, n, "mode", mot_mix_mode_names, (int)mix->mode);
+    print_range(w, n, "minmax", mix->minmax, 0, 0);
+    print_word(w, n, "lambda", mot_mix_lambda_names, mix->keep_lambda);
+    print_word(w, n, "partner", mot_mix_partner_names, mix->drawn_partner);
+    if (stage->classes) {
+        setting(w, n, "classes");
+        mot_say(w, "%d", stage->classes);
+    }
+    print_chance(w, n, "smoothing", stage->smoothing, 0);
+}
+
 /* A built-in policy's name and what was changed, or the policy's own text, further to the right. */
 static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_error *error)
 {
@@ -206,6 +233,9 @@ static void print_stage(mot_text *w, const mot_stage *stage)
         break;
     case MOT_STAGE_ERASE:
         print_erase(w, &n, stage);
+        break;
+    case MOT_STAGE_MIX:
+        print_mix(w, &n, stage);
         break;
     default:
         print_size(w, &n, stage);

@@ -63,6 +63,18 @@ Test(transform, builtins_print_and_parse_back)
     cr_expect_null(motley_transform_builtin_name(motley_transform_builtin_count()));
 }
 
+Test(transform, mixing_prints_and_parses_back)
+{
+    expect_canonical(HEAD
+                     "  - random_resized_crop: {size: 64}\n  - output: {}\n  - mix: {mixup: 0.2, cutmix: 1, p: 0.9, "
+                     "switch: 0.4, rules: timm, mode: elem, minmax: [0.2, 0.8], lambda: drawn, partner: drawn, "
+                     "classes: 10, smoothing: 0.1}\n");
+    motley_transform *t = parsed(HEAD "  - resize: {size: [8, 9]}\n  - mix: {cutmix: 0.5, classes: 7}\n");
+    const motley_transform_info info = motley_transform_describe(t);
+    cr_expect(info.mix && info.classes == 7 && motley_mix_describe(info.mix).cutmix == 0.5);
+    motley_transform_destroy(t);
+}
+
 Test(transform, policies_are_transforms_and_print_the_same)
 {
     for (size_t i = 0; i < motley_policy_builtin_count(); i++) {
@@ -486,6 +498,58 @@ Test(transform, the_second_policy_has_words_of_its_own)
     cr_expect(alike > 30 && alike < 130, "%d of 1000", alike); /* one in 14 */
     motley_policy_destroy(policy);
     motley_transform_destroy(t);
+}
+
+Test(transform, mixing_is_the_transform_and_then_the_mixture)
+{
+    enum { EACH = 3 * 48 * 48 };
+    static const char plain[] = HEAD "  - random_resized_crop: {size: 48}\n  - flip: {horizontal: 0.5}\n"
+                                     "  - output: {mean: 0.5, std: 0.25}\n";
+    char text[400];
+    snprintf(text, sizeof text, "%s  - mix: {mixup: 0.8, cutmix: 1, mode: elem}\n", plain);
+    motley_transform *t = parsed(text), *unmixed = parsed(plain);
+    photographs p = photographs_of();
+    float *wanted = malloc(sizeof(float) * EACH * IMAGES), *got = malloc(sizeof(float) * EACH * IMAGES);
+    run(unmixed, 2, p.images, IMAGES, 10, wanted);
+    motley_context *context;
+    motley_error error = { 0 };
+    cr_assert_eq(
+        motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = 2 }, &context, NULL),
+        MOTLEY_OK);
+    const motley_batch src = { .count = IMAGES, .channels = 3, .images = p.images };
+    motley_batch dst = { .count = IMAGES,
+                         .channels = 3,
+                         .dtype = MOTLEY_F32,
+                         .layout = MOTLEY_CHW,
+                         .data = got,
+                         .width = 48,
+                         .height = 48 };
+    motley_mixed mixed[IMAGES], drawn[IMAGES];
+    motley_transform_params how = { .samples = { .seed = 3, .epoch = 2, .first = 10 } };
+    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "mixes images, want params.mixed"), "%s", error.message);
+    how.given_mixed = mixed;
+    how.mixed = mixed;
+    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_ERR_ARGUMENT);
+    how.given_mixed = NULL;
+    cr_assert_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_mix_draw(motley_transform_describe(t).mix, &how.samples, IMAGES, 48, 48, drawn, NULL),
+                 MOTLEY_OK);
+    int kinds = 0;
+    for (int i = 0; i < IMAGES; i++) {
+        cr_assert(mixed[i].kind == drawn[i].kind && mixed[i].lambda == drawn[i].lambda);
+        kinds |= 1 << mixed[i].kind;
+    }
+    cr_expect_eq(kinds, 6);
+    dst.data = wanted;
+    cr_assert_eq(motley_mix_apply(context, &dst, &dst, mixed, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_eq(memcmp(wanted, got, sizeof(float) * EACH * IMAGES), 0);
+    free(wanted);
+    free(got);
+    free(p.memory);
+    motley_context_destroy(context);
+    motley_transform_destroy(t);
+    motley_transform_destroy(unmixed);
 }
 
 Test(transform, requests_that_are_refused)

@@ -10,6 +10,7 @@
 #include "motley/apply.h"
 #include "motley/context.h"
 #include "motley/image.h"
+#include "motley/mix.h"
 #include "motley/policy.h"
 #include "motley/resize.h"
 
@@ -53,6 +54,9 @@ typedef struct motley_transform_info {
     motley_dtype dtype;    /* that the text asks for: U8 without an output stage */
     motley_layout layout;  /* likewise: MOTLEY_CHW without one */
     size_t max_steps;      /* the most steps that one image can draw */
+    const motley_mix *mix; /* of its last stage, owned by the transform; NULL: images are not mixed */
+    int32_t classes;       /* of targets, where the text says; 0 elsewhere */
+    double smoothing;      /* likewise */
 } motley_transform_info;
 
 MOTLEY_API motley_transform_info motley_transform_describe(const motley_transform *transform);
@@ -63,11 +67,6 @@ MOTLEY_API void motley_transform_destroy(motley_transform *transform);
 
 /** A step that is no op of the table: `op` of a motley_step in a transform. */
 #define MOTLEY_STEP_HUE (-2) /* values: the shift, -0.5..0.5 of a turn, as torchvision's adjust_hue */
-
-/** A rectangle that is erased after normalisation. */
-typedef struct motley_erased_box {
-    int32_t left, top, width, height; /* pixels of the output */
-} motley_erased_box;
 
 /** What one image draws, beside its steps. */
 typedef struct motley_transform_drawn {
@@ -91,6 +90,8 @@ typedef struct motley_transform_params {
     const motley_transform_drawn *given; /* [count] */
     const motley_step *given_steps;      /* [count][max_steps] */
     const int32_t *given_step_counts;    /* [count] */
+    motley_mixed *mixed;                 /* [count]; wanted of a transform that mixes, for motley_mix_targets */
+    const motley_mixed *given_mixed;     /* [count]; with `given`, of a transform that mixes */
 } motley_transform_params;
 
 /** Draws without touching pixels.

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A mixed value, as torch computes it on the host and on the device. */
+#ifndef MOT_KERNELS_MIX_H
+#define MOT_KERNELS_MIX_H
+
+#include "kernels/output.h"
+
+#include <math.h>
+
+MOT_FN float mot_bits_float(uint32_t bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+MOT_FN float mot_half_float(uint16_t half)
+{
+    const uint32_t sign = (uint32_t)(half & 0x8000u) << 16, rest = half & 0x7FFFu;
+    if (rest >= 0x7C00u) /* infinite, or NaN */
+        return mot_bits_float(sign | 0x7F800000u | rest << 13);
+    if (rest >= 0x400u)
+        return mot_bits_float(sign | ((rest << 13) + (112u << 23)));
+    const float small = (float)rest * (1.0f / 16777216.0f); /* subnormal: a multiple of 2^-24 */
+    return sign ? -small : small;
+}
+
+/* A component, whatever its type, as binary32, and back. */
+MOT_FN float mot_component_get(const uint8_t *at, int dtype)
+{
+    if (dtype == MOTLEY_U8)
+        return *at;
+    if (dtype == MOTLEY_F32) {
+        float v;
+        memcpy(&v, at, sizeof v);
+        return v;
+    }
+    uint16_t bits;
+    memcpy(&bits, at, sizeof bits);
+    return dtype == MOTLEY_F16 ? mot_half_float(bits) : mot_bits_float((uint32_t)bits << 16);
+}
+
+MOT_FN void mot_component_put(uint8_t *at, int dtype, float v)
+{
+    const uint32_t bits = mot_output_cast(v, dtype);
+    if (dtype == MOTLEY_U8) {
+        *at = (uint8_t)v;
+    } else if (dtype == MOTLEY_F32) {
+        memcpy(at, &bits, sizeof bits);
+    } else {
+        const uint16_t half = (uint16_t)bits;
+        memcpy(at, &half, sizeof half);
+    }
+}
+
+/* Rounded to the type. */
+MOT_FN float mot_mix_round(float v, int dtype)
+{
+    if (dtype == MOTLEY_F16)
+        return mot_half_float(mot_output_f16(v));
+    return dtype == MOTLEY_BF16 ? mot_bits_float((uint32_t)mot_output_bf16(v) << 16) : v;
+}
+
+/* x of weight `own` with z of weight `other`: three operations, each rounded to the type; bytes to the nearest. */
+MOT_FN float mot_mix_value(float x, float z, float own, float other, int dtype)
+{
+    const float a = mot_mix_round(x * own, dtype), b = mot_mix_round(z * other, dtype);
+    const float sum = mot_mix_round(a + b, dtype);
+    return dtype == MOTLEY_U8 ? rintf(sum) : sum;
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mixing on the CPU: a row of every image of the batch is held as binary32 while their mixtures are written. */
+#include "kernels/cpu.h"
+#include "kernels/mix.h"
+
+void mot_cpu_mix_read(const mot_view *src, motley_dtype dtype, int c, int32_t y, float *row)
+{
+    const uint8_t *in = src->data + y * src->row + c * src->channel;
+    if (dtype == MOTLEY_F32 && src->pixel == (int64_t)sizeof *row) {
+        memcpy(row, in, (size_t)src->width * sizeof *row);
+        return;
+    }
+    for (int32_t x = 0; x < src->width; x++)
+        row[x] = mot_component_get(in + x * src->pixel, (int)dtype);
+}
+
+/* The loop once for each type, so that the choice is made outside it. */
+#define MIX_ROW(type) \
+    for (int32_t x = 0; x < dst->width; x++) \
+    mot_component_put(out + x * dst->pixel, type, mot_mix_value(own[x], other[x], lambda, rest, type))
+
+void mot_cpu_mix_write(const motley_mixed *mixed, const float *own, const float *other, const mot_view *dst,
+                       motley_dtype dtype, int c, int32_t y)
+{
+    uint8_t *out = dst->data + y * dst->row + c * dst->channel;
+    if (mixed->kind != MOTLEY_MIX_MIXUP) {
+        const motley_erased_box *box = &mixed->box;
+        const int cut = mixed->kind == MOTLEY_MIX_CUTMIX && y >= box->top && y < box->top + box->height;
+        for (int32_t x = 0; x < dst->width; x++) {
+            const int theirs = cut && x >= box->left && x < box->left + box->width;
+            mot_component_put(out + x * dst->pixel, (int)dtype, theirs ? other[x] : own[x]);
+        }
+        return;
+    }
+    const float lambda = (float)mixed->lambda, rest = (float)(1.0 - mixed->lambda);
+    if (dtype == MOTLEY_F32)
+        MIX_ROW(MOTLEY_F32);
+    else if (dtype == MOTLEY_U8)
+        MIX_ROW(MOTLEY_U8);
+    else if (dtype == MOTLEY_F16)
+        MIX_ROW(MOTLEY_F16);
+    else
+        MIX_ROW(MOTLEY_BF16);
+}

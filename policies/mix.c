@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mixing: its parameters, lambda's quantiles, and what a batch draws. */
+#include "policies/mix.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+/* The continued fraction of the incomplete beta function for a = b, by Lentz; DLMF 8.17.22. */
+static double beta_fraction(double a, double x)
+{
+    const double tiny = 1e-300;
+    double c = 1, d = 1 - 2 * a * x / (a + 1), f;
+    d = 1 / (fabs(d) < tiny ? tiny : d);
+    f = d;
+    for (int m = 1; m <= 500; m++) {
+        const double terms[2] = { m * (a - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+                                  -(a + m) * (2 * a + m) * x / ((a + 2 * m) * (a + 2 * m + 1)) };
+        double step = 1;
+        for (int k = 0; k < 2; k++) {
+            d = 1 + terms[k] * d;
+            c = 1 + terms[k] / c;
+            d = 1 / (fabs(d) < tiny ? tiny : d);
+            c = fabs(c) < tiny ? tiny : c;
+            f *= step = d * c;
+        }
+        if (fabs(step - 1) < 1e-15)
+            break;
+    }
+    return f;
+}
+
+/* Quantiles of Beta(a, a) at the middles of cells of equal chance, from the lower half, which mirrors to the upper. By
+ * bisection to 2^-24, so that the last bits of a libm do not matter. */
+static void make_lambdas(double a, float *lambda)
+{
+    const double scale = lgamma(2 * a) - 2 * lgamma(a);
+    int32_t low = 0;
+    for (int k = 0; k < MOT_LAMBDA_CELLS / 2; k++) {
+        const double p = (k + 0.5) / MOT_LAMBDA_CELLS;
+        int32_t high = 1 << 23; /* the median, 1/2 */
+        while (high - low > 1) {
+            const int32_t middle = low + (high - low) / 2;
+            const double x = ldexp(middle, -24);
+            const double below = exp(scale + a * (log(x) + log1p(-x))) * beta_fraction(a, x) / a;
+            if (below < p)
+                low = middle;
+            else
+                high = middle;
+        }
+        lambda[k] = (float)ldexp(low, -24);
+        lambda[MOT_LAMBDA_CELLS - 1 - k] = 1 - lambda[k];
+    }
+}
+
+motley_status mot_mix_check(const motley_mix_params *p, motley_error *error)
+{
+    MOT_REQUIRE(p->mixup >= 0 && p->mixup <= 1000 && p->cutmix >= 0 && p->cutmix <= 1000, error,
+                "mixup is %g and cutmix %g, want numbers of 0 to 1000", p->mixup, p->cutmix);
+    MOT_REQUIRE(p->mixup > 0 || p->cutmix > 0 || p->minmax[1] > 0, error,
+                "neither mixup nor cutmix is above 0, want one of them");
+    MOT_REQUIRE(p->p >= 0 && p->p <= 1 && p->switch_p >= 0 && p->switch_p <= 1, error,
+                "p is %g and switch_p %g, want 0 to 1", p->p, p->switch_p);
+    MOT_REQUIRE((unsigned)p->rules <= MOTLEY_MIX_TIMM, error, "rules is %d, want one of motley_mix_rules",
+                (int)p->rules);
+    MOT_REQUIRE((unsigned)p->mode <= MOTLEY_MIX_ELEM, error, "mode is %d, want one of motley_mix_mode", (int)p->mode);
+    MOT_REQUIRE(p->mode != MOTLEY_MIX_PAIR || (p->rules == MOTLEY_MIX_TIMM && !p->drawn_partner), error,
+                "mode is pair, want timm's rules and no drawn_partner, as others make no pairs");
+    MOT_REQUIRE(!p->drawn_partner || p->mode == MOTLEY_MIX_ELEM, error,
+                "drawn_partner is set, want mode elem, in which each image draws");
+    MOT_REQUIRE((p->minmax[0] == 0 && p->minmax[1] == 0) ||
+                    (p->minmax[0] > 0 && p->minmax[1] > p->minmax[0] && p->minmax[1] <= 1),
+                error, "minmax is %g to %g, want two numbers above 0 and up to 1, the lower first", p->minmax[0],
+                p->minmax[1]);
+    return MOTLEY_OK;
+}
+
+motley_status motley_mix_create(const motley_mix_params *params, motley_mix **mix, motley_error *error)
+{
+    MOT_REQUIRE(mix, error, "mix is NULL, want a place for the result");
+    *mix = NULL;
+    MOT_REQUIRE(params, error, "params is NULL, want mixup or cutmix");
+    MOT_TRY(mot_mix_check(params, error));
+    motley_mix *made = calloc(1, sizeof *made);
+    if (!made)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the quantiles of lambda");
+    made->params = *params;
+    made->params.p = params->p > 0 ? params->p : 1;
+    made->params.switch_p = params->switch_p > 0 ? params->switch_p : 0.5;
+    if (params->minmax[0] > 0)
+        made->params.cutmix = 1; /* as timm: lambda then only says whether an image is mixed */
+    if (params->mixup > 0)
+        make_lambdas(params->mixup, made->mixup);
+    if (made->params.cutmix > 0)
+        make_lambdas(made->params.cutmix, made->cutmix);
+    *mix = made;
+    return MOTLEY_OK;
+}
+
+void motley_mix_destroy(motley_mix *mix)
+{
+    free(mix);
+}
+
+motley_mix_params motley_mix_describe(const motley_mix *mix)
+{
+    return mix->params;
+}
+
+motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *samples, size_t count, int32_t width,
+                              int32_t height, motley_mixed *drawn, motley_error *error)
+{
+    MOT_REQUIRE(mix, error, "mix is NULL, want one that was created");
+    MOT_REQUIRE(samples, error, "samples is NULL, want a seed and sample ids");
+    MOT_TRY(mot_samples_check(samples, count, error));
+    MOT_REQUIRE(drawn || count == 0, error, "drawn is NULL, want an array of %zu", count);
+    MOT_REQUIRE(width >= 1 && height >= 1 && width <= 1048576 && height <= 1048576, error,
+                "the size is %d x %d, want 1 to 1048576 each way", width, height);
+    const motley_mix_params *p = &mix->params;
+    MOT_REQUIRE(p->mode != MOTLEY_MIX_PAIR || count % 2 == 0, error,
+                "there are %zu images, want an even number, as mode is pair", count);
+    for (int k = 0; k < 2 && p->minmax[0] > 0; k++) {
+        const int32_t side = k ? height : width;
+        MOT_REQUIRE((int32_t)(side * p->minmax[0]) < (int32_t)(side * p->minmax[1]), error,
+                    "minmax is %g to %g, which leaves no length to draw for a side of %d", p->minmax[0], p->minmax[1],
+                    side);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const mot_drawn_sample self = mot_sample_of(samples, i, width, height, 1);
+        const mot_drawn_sample of = mot_sample_of(samples, mot_mix_drawer(p, i, count), width, height, 1);
+        drawn[i] = mot_mix_draw(mix, &of, &self, i, count);
+    }
+    return MOTLEY_OK;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MixUp and CutMix: how lambda, partners and boxes are spread, who draws for whom, and what is refused. The values are
+ * compared with torchvision's and timm's in bindings/python/tests/test_mix.py. */
+#include "motley.h"
+#include "policies/mix.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SAMPLES 65536
+
+static motley_mix *created(motley_mix_params params)
+{
+    motley_mix *mix;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_mix_create(&params, &mix, &error), MOTLEY_OK, "%s", error.message);
+    return mix;
+}
+
+static void drawn_of(const motley_mix *mix, const motley_samples *samples, size_t count, motley_mixed *drawn)
+{
+    motley_error error = { 0 };
+    cr_assert_eq(motley_mix_draw(mix, samples, count, 40, 30, drawn, &error), MOTLEY_OK, "%s", error.message);
+}
+
+/* About the value that chi-square with n - 1 degrees of freedom exceeds once in 10^6. */
+static double limit(int n)
+{
+    const double k = n - 1, z = 4.75;
+    return k * pow(1 - 2 / (9 * k) + z * sqrt(2 / (9 * k)), 3);
+}
+
+static double chi_square(const long *observed, const double *expected, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += (observed[i] - expected[i]) * (observed[i] - expected[i]) / expected[i];
+    return sum;
+}
+
+/* The share of Beta(a, a) below x for those a that have one in closed form. */
+static double below(double a, double x)
+{
+    if (a == 0.5)
+        return 2 / 3.14159265358979323846 * asin(sqrt(x));
+    return a == 1 ? x : a == 2 ? x * x * (3 - 2 * x) : x * x * x * (10 - 15 * x + 6 * x * x); /* a == 3 */
+}
+
+Test(mix, lambda_is_of_beta)
+{
+    static const double shapes[] = { 0.5, 1, 2, 3 };
+    static motley_mixed drawn[SAMPLES];
+    for (int k = 0; k < 4; k++) {
+        const double a = shapes[k];
+        motley_mix *mix = created((motley_mix_params){ .mixup = a, .mode = MOTLEY_MIX_ELEM });
+        drawn_of(mix, &(motley_samples){ .seed = 11 }, SAMPLES, drawn);
+        long observed[20] = { 0 };
+        double expected[20];
+        for (int i = 0; i < 20; i++)
+            expected[i] = SAMPLES * (below(a, (i + 1) / 20.0) - below(a, i / 20.0));
+        for (int i = 0; i < SAMPLES; i++) {
+            cr_assert_eq(drawn[i].lambda, ldexp(rint(ldexp(drawn[i].lambda, 24)), -24));
+            cr_assert_eq(drawn[i].share, drawn[i].lambda);
+            observed[(int)fmin(19, drawn[i].lambda * 20)]++;
+        }
+        cr_expect_lt(chi_square(observed, expected, 20), limit(20), "a = %g: chi-square %g", a,
+                     chi_square(observed, expected, 20));
+        for (int c = 0; c < MOT_LAMBDA_CELLS; c++) { /* each cell's middle, to the table's grid */
+            const double p = (c + 0.5) / MOT_LAMBDA_CELLS, step = ldexp(1, -24);
+            cr_assert(below(a, fmax(0, mix->mixup[c] - step)) <= p + 1e-9 &&
+                          p <= below(a, fmin(1, mix->mixup[c] + step)) + 1e-9,
+                      "a = %g, cell %d: %.9g", a, c, mix->mixup[c]);
+        }
+        motley_mix_destroy(mix);
+    }
+    motley_mix *narrow = created((motley_mix_params){ .mixup = 0.1 }),
+               *wide = created((motley_mix_params){ .mixup = 1000 });
+    cr_expect(narrow->mixup[0] < 1e-6 && narrow->mixup[MOT_LAMBDA_CELLS - 1] > 1 - 1e-6 && wide->mixup[0] > 0.4);
+    motley_mix_destroy(narrow);
+    motley_mix_destroy(wide);
+}
+
+Test(mix, coins_partners_and_places_are_spread)
+{
+    static motley_mixed drawn[SAMPLES];
+    motley_mix *mix = created((motley_mix_params){
+        .mixup = 1, .cutmix = 1, .p = 0.75, .switch_p = 0.25, .mode = MOTLEY_MIX_ELEM, .drawn_partner = 1 });
+    drawn_of(mix, &(motley_samples){ .seed = 3 }, SAMPLES, drawn);
+    long kinds[3] = { 0 }, near[16] = { 0 }, rows[30] = { 0 }, columns[40] = { 0 };
+    double expected[40];
+    for (int i = 0; i < SAMPLES; i++) {
+        const motley_mixed *m = &drawn[i];
+        kinds[m->kind]++;
+        cr_assert(m->partner != i && m->partner >= 0 && m->partner < SAMPLES);
+        near[m->partner * 16 / SAMPLES]++;
+        if (m->kind == MOTLEY_MIX_CUTMIX) {
+            cr_assert(m->box.left >= 0 && m->box.top >= 0 && m->box.left + m->box.width <= 40 &&
+                      m->box.top + m->box.height <= 30);
+            cr_assert_eq(m->share, (float)(1 - m->box.width * m->box.height / 1200.0));
+        }
+        const mot_drawn_sample of = { .seed = 3, .sample = (uint64_t)i };
+        const motley_erased_box point =
+            mot_mix_draw_box(&mix->params, 1 - 1e-9, mot_words_of(&of, MOT_STAGE_BLOCK(MOT_STAGE_MIX, 0) + 1), 40, 30);
+        cr_assert(point.width == 0 && point.height == 0); /* so that its corner is the centre that was drawn */
+        rows[point.top]++;
+        columns[point.left]++;
+    }
+    const double chances[3] = { 0.25, 0.75 * 0.75, 0.75 * 0.25 };
+    for (int k = 0; k < 3; k++)
+        expected[k] = SAMPLES * chances[k];
+    cr_expect_lt(chi_square(kinds, expected, 3), limit(3), "%ld %ld %ld", kinds[0], kinds[1], kinds[2]);
+    for (int k = 0; k < 16; k++)
+        expected[k] = SAMPLES / 16.0;
+    cr_expect_lt(chi_square(near, expected, 16), limit(16));
+    for (int k = 0; k < 40; k++)
+        expected[k] = SAMPLES / 40.0;
+    cr_expect_lt(chi_square(columns, expected, 40), limit(40));
+    for (int k = 0; k < 30; k++)
+        expected[k] = SAMPLES / 30.0;
+    cr_expect_lt(chi_square(rows, expected, 30), limit(30));
+    motley_mix_destroy(mix);
+}
+
+Test(mix, who_draws_for_whom)
+{
+    enum { COUNT = 8 };
+    motley_mixed whole[COUNT], part[COUNT], other[COUNT];
+    static const uint64_t ids[COUNT] = { 9, 4, 700, 1, 3, 5, 2, 8 };
+    const motley_samples samples = { .seed = 1, .ids = ids };
+    motley_mix *mix = created((motley_mix_params){ .mixup = 0.8, .cutmix = 1, .mode = MOTLEY_MIX_ELEM });
+    drawn_of(mix, &samples, COUNT, whole);
+    drawn_of(mix, &(motley_samples){ .seed = 1, .first = 700 }, 1, part);
+    cr_expect(part[0].lambda == whole[2].lambda && part[0].kind == whole[2].kind);
+    for (int i = 0; i < COUNT; i++)
+        cr_expect_eq(whole[i].partner, (i + COUNT - 1) % COUNT);
+    motley_mix_destroy(mix);
+    mix = created((motley_mix_params){ .mixup = 0.8, .cutmix = 1, .mode = MOTLEY_MIX_PAIR, .rules = MOTLEY_MIX_TIMM });
+    drawn_of(mix, &samples, COUNT, whole);
+    int kinds = 0;
+    for (int i = 0; i < COUNT; i++) {
+        cr_expect_eq(whole[i].partner, COUNT - 1 - i);
+        cr_expect(whole[i].lambda == whole[COUNT - 1 - i].lambda &&
+                  memcmp(&whole[i].box, &whole[COUNT - 1 - i].box, sizeof whole[i].box) == 0);
+        kinds |= 1 << whole[i].kind;
+    }
+    cr_expect_eq(kinds, 6, "both kinds are among four pairs");
+    motley_mix_destroy(mix);
+    mix = created((motley_mix_params){ .mixup = 0.8, .rules = MOTLEY_MIX_TIMM });
+    drawn_of(mix, &samples, COUNT, whole);
+    drawn_of(mix, &(motley_samples){ .seed = 1, .ids = ids, .epoch = 1 }, COUNT, part);
+    drawn_of(mix, &(motley_samples){ .seed = 1, .ids = ids, .view = 1 }, COUNT, other);
+    for (int i = 1; i < COUNT; i++)
+        cr_expect_eq(whole[i].lambda, whole[0].lambda, "one lambda of a batch");
+    cr_expect(whole[0].lambda != part[0].lambda && whole[0].lambda != other[0].lambda &&
+              part[0].lambda != other[0].lambda);
+    motley_mix_destroy(mix);
+}
+
+Test(mix, minmax_gives_the_sides)
+{
+    static motley_mixed drawn[SAMPLES];
+    motley_mix *mix =
+        created((motley_mix_params){ .minmax = { 0.2, 0.8 }, .mode = MOTLEY_MIX_ELEM, .rules = MOTLEY_MIX_TIMM });
+    drawn_of(mix, &(motley_samples){ .seed = 3 }, SAMPLES, drawn);
+    long heights[18] = { 0 }, widths[24] = { 0 };
+    double expected[24];
+    int mixed = 0;
+    for (int i = 0; i < SAMPLES; i++)
+        if (drawn[i].kind == MOTLEY_MIX_CUTMIX) {
+            heights[drawn[i].box.height - 6]++;
+            widths[drawn[i].box.width - 8]++;
+            mixed++;
+        }
+    for (int k = 0; k < 18; k++)
+        expected[k] = mixed / 18.0;
+    cr_expect_lt(chi_square(heights, expected, 18), limit(18));
+    for (int k = 0; k < 24; k++)
+        expected[k] = mixed / 24.0;
+    cr_expect_lt(chi_square(widths, expected, 24), limit(24));
+    motley_error error = { 0 };
+    motley_mixed one;
+    cr_expect_eq(motley_mix_draw(mix, &(motley_samples){ 0 }, 1, 1, 1, &one, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "leaves no length to draw for a side of 1"), "%s", error.message);
+    motley_mix_destroy(mix);
+}
+
+#define EXPECT_REFUSED(words, ...) \
+    do { \
+        motley_mix *made = (motley_mix *)&error; \
+        cr_expect_eq(motley_mix_create(&(motley_mix_params){ __VA_ARGS__ }, &made, &error), MOTLEY_ERR_ARGUMENT); \
+        cr_expect(!made && strstr(error.message, words), "%s", error.message); \
+    } while (0)
+
+Test(mix, parameters_that_are_refused)
+{
+    motley_error error = { 0 };
+    EXPECT_REFUSED("neither mixup nor cutmix", .p = 1);
+    EXPECT_REFUSED("mixup is -1", .mixup = -1);
+    EXPECT_REFUSED("mixup is nan", .mixup = NAN);
+    EXPECT_REFUSED("p is 2", .mixup = 1, .p = 2);
+    EXPECT_REFUSED("mode is 7", .mixup = 1, .mode = (motley_mix_mode)7);
+    EXPECT_REFUSED("mode is pair, want timm's rules", .mixup = 1, .mode = MOTLEY_MIX_PAIR);
+    EXPECT_REFUSED("drawn_partner is set, want mode elem", .mixup = 1, .drawn_partner = 1);
+    EXPECT_REFUSED("minmax is 0.8 to 0.2", .cutmix = 1, .minmax = { 0.8, 0.2 });
+}
+
+Test(mix, calls_that_are_refused_write_nothing)
+{
+    enum { COUNT = 3, EACH = 3 * 4 * 5 };
+    motley_context *context;
+    motley_error error = { 0 };
+    float values[COUNT * EACH], targets[COUNT * 10];
+    cr_assert_eq(
+        motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = 1 }, &context, NULL),
+        MOTLEY_OK);
+    for (int i = 0; i < COUNT * EACH; i++)
+        values[i] = (float)i;
+    motley_batch batch = { .count = COUNT,
+                           .channels = 3,
+                           .dtype = MOTLEY_F32,
+                           .layout = MOTLEY_CHW,
+                           .data = values,
+                           .width = 5,
+                           .height = 4 };
+    motley_mixed drawn[COUNT] = { { MOTLEY_MIX_MIXUP, 2, 0.5, 0.5, { 0 } },
+                                  { MOTLEY_MIX_CUTMIX, 0, 0.5, 0.5, { 1, 1, 2, 2 } },
+                                  { MOTLEY_MIX_NONE, 1, 1, 1, { 0 } } };
+    drawn[1].box.width = 5;
+    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "image 1: its box of 5x2 at (1, 1) leaves the image"), "%s", error.message);
+    drawn[1].box.width = 2;
+    drawn[0].partner = 3;
+    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "its partner is image 3, there are 3"), "%s", error.message);
+    drawn[0].partner = 2;
+    drawn[0].lambda = NAN;
+    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, &error), MOTLEY_ERR_ARGUMENT);
+    drawn[0].lambda = 0.5;
+    motley_batch overlapping = batch;
+    overlapping.data = values + 1;
+    overlapping.count = 2;
+    cr_expect_eq(motley_mix_apply(context, &batch, &overlapping, drawn, &error), MOTLEY_ERR_ARGUMENT);
+    for (int i = 0; i < COUNT * EACH; i++)
+        cr_assert_eq(values[i], i, "something was written");
+    cr_assert_eq(motley_mix_apply(context, &batch, &batch, drawn, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_eq(values[0], 60);
+    cr_expect_eq(values[EACH], EACH);
+    cr_expect_eq(values[EACH + 6], 6);
+    static const int64_t labels[COUNT] = { 1, 2, 10 };
+    cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, labels, NULL, 0, targets, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "label 2 is 10, want 0 to 9"), "%s", error.message);
+    cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, NULL, NULL, 0, targets, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "neither labels nor soft targets are given"), "%s", error.message);
+    cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, labels, NULL, 1.5, targets, &error), MOTLEY_ERR_ARGUMENT);
+    motley_mix *mix = created((motley_mix_params){ .mixup = 1, .mode = MOTLEY_MIX_PAIR, .rules = MOTLEY_MIX_TIMM });
+    cr_expect_eq(motley_mix_draw(mix, &(motley_samples){ 0 }, 3, 5, 4, drawn, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "there are 3 images, want an even number"), "%s", error.message);
+    motley_mix_destroy(mix);
+    motley_context_destroy(context);
+}
