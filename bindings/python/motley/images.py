@@ -81,8 +81,8 @@ def refuse_followers(cls):
         kind = getattr(tv_tensors, name, None)
         if kind is not None and issubclass(cls, kind):
             raise ArgumentError(
-                f"the images are tv_tensors.{name}, which is no picture: want the image that it belongs to. Masks, boxes "
-                "and keypoints do not follow yet"
+                f"the images are tv_tensors.{name}, which is no picture: want the image that it belongs to. Both go into "
+                "one sample, for motley.Follow or the transforms of motley.torchvision"
             )
     if any(base.__module__.startswith("numpy.ma") and base.__name__ == "MaskedArray" for base in cls.__mro__):
         raise ArgumentError("the images are a numpy.ma.MaskedArray, whose mask would be lost: want its .data or .filled()")

@@ -8,12 +8,16 @@
     motley.torchvision.take_over()                     # these two lines at its top
 
 Images    PIL images (L, LA, RGB, RGBA) and uint8 tensors [..., C, H, W] on the CPU or CUDA; v2 also takes what stands
-          beside an image in a sample. A tensor gets the bytes that the PIL image with its pixels gets. Masks, boxes and
-          keypoints cannot follow, and are refused.
+          beside an image in a sample. A tensor gets the bytes that the PIL image with its pixels gets.
+Samples   of v2 are nested as one likes. tv_tensors of masks, boxes and keypoints go where their image goes (torchvision's
+          classes refuse them), and several images or videos of one size share a draw. Masks are filled with 0, or with
+          what `fill` says for tv_tensors.Mask; boxes are as tight as motley.follow.Boxes makes them, and none is left
+          out (v2.SanitizeBoundingBoxes does that); keypoints are continuous; boxes and keypoints of integers become
+          float32.
 Draws     As in torchvision, all images of a tensor share one draw: a clip [T, C, H, W] does not flicker. Each call takes
           a new seed from torch's generator, so torch.manual_seed() makes a run repeatable and a DataLoader's workers
           differ. They are other draws than torchvision makes from the same generator.
-Samples   In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set, whatever was drawn before:
+Ids       In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set, whatever was drawn before:
           see motley.samples. `seed`, which these classes take beside torchvision's arguments, sets runs apart there;
           alone, it makes a transform count its own calls. With an id for each image along its first axis, the images
           of a batch draw each for itself.
@@ -39,6 +43,7 @@ from motley import ArgumentError, Policy, Stage
 from motley.checks import seed_given
 from motley.pillow import Pillow
 from motley.samples import samples_of
+from motley.torchvision import following
 
 try:
     from torchvision import tv_tensors
@@ -151,8 +156,8 @@ def _new_stage(transform, v2, channels, fill):
 
 # ---- running it ----
 
-def _augment(transform, image, v2=False):
-    """`image` augmented. Raises _NotOurs when torchvision has to do it."""
+def _stage_for(transform, image, v2):
+    """The stage for `image`; None where there is nothing to do. Raises _NotOurs when torchvision has to do it."""
     picture = isinstance(image, PIL.Image.Image)
     if picture:
         channels = Pillow.channels_of.get(image.mode)
@@ -160,7 +165,7 @@ def _augment(transform, image, v2=False):
             raise _NotOurs(f"a PIL image of mode {image.mode}")
     elif not isinstance(image, torch.Tensor):
         raise _NotOurs(f"an image of type {type(image).__name__}")
-    elif isinstance(image, _FOLLOWERS):
+    elif isinstance(image, following.FOLLOWERS):
         raise TypeError(f"Inputs of type {type(image).__name__} are not supported by {type(transform).__name__}(): want "
                         "an image or a video")
     elif image.dtype != torch.uint8:
@@ -172,15 +177,35 @@ def _augment(transform, image, v2=False):
     else:
         channels = image.shape[-3]
     stage = _stage_of(transform, v2, image, channels)
-    seed, ids, rest = samples_of(transform, _fresh_seed)
-    if vars(transform).get("num_ops") == 0 or (not picture and image.numel() == 0):
+    return None if vars(transform).get("num_ops") == 0 or (not picture and image.numel() == 0) else stage
+
+
+def _run(stage, image, samples, v2):
+    """`image` augmented; samples: samples_of's."""
+    if stage is None:
         return image
-    if picture:
+    seed, ids, rest = samples
+    if isinstance(image, PIL.Image.Image):
         return stage(image, seed=seed, sample_ids=ids, **rest)
     batch = image.reshape(-1, *image.shape[-3:])
     ids = _ids_for(ids, image.shape[:-3])
     out = stage(batch.as_subclass(torch.Tensor), seed=seed, sample_ids=ids, **rest).reshape(image.shape)
     return tv_tensors.wrap(out, like=image) if v2 and isinstance(image, tv_tensors.TVTensor) else out
+
+
+def _augment(transform, image, v2=False):
+    """`image` augmented. Raises _NotOurs when torchvision has to do it."""
+    stage = _stage_for(transform, image, v2)
+    return _run(stage, image, samples_of(transform, _fresh_seed), v2)
+
+
+def _augment_sample(transform, inputs):
+    """The same for what a transform of v2 is called with."""
+    sample = following.Sample(transform, inputs)
+    stages = [_stage_for(transform, image, True) for image in sample.images]
+    samples = samples_of(transform, _fresh_seed)
+    images = [_run(stage, image, samples, True) for stage, image in zip(stages, sample.images)]
+    return sample.with_images(images, stages[0], samples)
 
 
 def _fresh_seed():
@@ -224,8 +249,7 @@ def _forward_v2(self, *inputs):
     try:
         if len(inputs) == 1 and (isinstance(inputs[0], PIL.Image.Image) or type(inputs[0]) in _PLAIN):
             return _augment(self, inputs[0], v2=True)
-        sample, image = self._flatten_and_extract_image_or_video(inputs)
-        return self._unflatten_and_insert_image_or_video(sample, _augment(self, image, v2=True))
+        return _augment_sample(self, inputs)
     except _NotOurs as found:
         why = str(found)
     _say(type(self).__name__, why)
@@ -285,9 +309,7 @@ _operators.impl("augment", _augment_scripted, "CompositeExplicitAutograd")
 _STAGES_KEPT = 256
 _OVERRIDES = ("_augmentation_space", "_AUGMENTATION_SPACE", "_get_policies", "_apply_image_or_video_transform",
               "_flatten_and_extract_image_or_video", "_unflatten_and_insert_image_or_video", "_needs_transform_list")
-_FOLLOWERS = tuple(getattr(tv_tensors, name) for name in ("BoundingBoxes", "KeyPoints", "Mask")
-                   if hasattr(tv_tensors, name)) if _v2 else ()
-_PLAIN = (torch.Tensor, tv_tensors.Image, tv_tensors.Video) if _v2 else ()
+_PLAIN = (torch.Tensor, *following.IMAGES)
 _NAMES = {"RandAugment": "rand_augment", "TrivialAugmentWide": "trivial_augment_wide", "AutoAugment": "auto_augment_"}
 _OURS = {getattr(module, name): forward for module, forward in ((_v1, _forward_v1), (_v2, _forward_v2)) if module
          for name in _NAMES}
