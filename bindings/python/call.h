@@ -30,13 +30,14 @@ static int note_samples(repeats *seen, uint64_t seed, uint32_t epoch, size_t cou
 }
 
 /* views: an address, or the view of all images, which is below 65536. ids_signed: they are int64_t, and have to be 0 or
- * more. seen: NULL, or where the samples are noted. */
+ * more. counter: 0, or the address of motley_apply_params.counter. seen: NULL, or where the samples are noted. */
 static int run_call(kept_call *kept, const motley_policy *policy, uintptr_t src, uintptr_t dst, uintptr_t stream,
                     uint64_t seed, uint32_t epoch, uint64_t first, uintptr_t ids, int ids_signed, uintptr_t views,
-                    repeats *seen)
+                    uintptr_t counter, repeats *seen)
 {
     kept->params.samples = samples_of(seed, epoch, first, ids, views);
     kept->params.stream = (void *)stream;
+    kept->params.counter = (const uint64_t *)counter;
     for (size_t i = 0; ids_signed && i < kept->count; i++)
         if (((const int64_t *)ids)[i] < 0)
             return CALL_NEGATIVE_ID;

@@ -15,12 +15,11 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TypeVar
 
-from .policy import _Fill, _Interpolation
+from ._types import Array, Fill, Interpolation, Layout
 from .resize import resize as resize
-from .stage import _Array, _Layout
 
 _T = TypeVar("_T")
-_Values = float | Sequence[float] | Sequence[Sequence[float]] | _Array
+_Values = float | Sequence[float] | Sequence[Sequence[float]] | Array
 
 table: dict[str, SimpleNamespace]
 
@@ -29,10 +28,10 @@ FUNCTION = '''def {name}(
 {first}    batch: _T,
     values: {values},
     *,
-    interpolation: _Interpolation = "nearest",
-    fill: _Fill = 0,
+    interpolation: Interpolation = "nearest",
+    fill: Fill = 0,
     out: _T | None = None,
-    layout: _Layout | None = None,
+    layout: Layout | None = None,
     threads: int | None = None,
 ) -> _T:
     """{doc}"""

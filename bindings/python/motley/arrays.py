@@ -50,6 +50,12 @@ KINDS = Kinds()
 kind_of = KINDS.__getitem__
 
 
+def device_of(x):
+    """The CUDA device of an array, or None."""
+    kind = KINDS[type(x)]
+    return kind.look(x)[4] if kind else None
+
+
 @functools.lru_cache(maxsize=None)
 def name_of(dtype):
     """ "int64" of torch.int64 or numpy.dtype("int64"); another byte order has another name."""

@@ -52,7 +52,7 @@ def std_given(std, name="std"):
     return per_channel(name, std, 0, 1, "numbers above 0 on the 0..1 scale (those of the 0..255 scale divided by 255)")
 
 
-# ---- what a stage writes: motley.Stage and motley.torch.Stage take each other's words ----
+# ---- what a stage reads and writes ----
 
 
 def normalize_given(normalize, mean, std):
@@ -72,6 +72,13 @@ def one_of(name, value, wanted):
     if value not in wanted:
         raise ArgumentError(f"{name} is {value!r}, want {', '.join(map(repr, wanted))}")
     return value
+
+
+LAYOUTS = {"chw": "chw", "nchw": "chw", "hwc": "hwc", "nhwc": "hwc", "hw": "hw", None: None}
+
+
+def layout_given(layout):
+    return LAYOUTS[one_of("layout", layout, LAYOUTS)]
 
 
 FORMATS = {"contiguous_format": "chw", "channels_last": "channels_last", "preserve_format": None}

@@ -9,11 +9,20 @@ def spot(indices, images, values):
 motley.Stage("motley: 1\\nname: mine\\nbranches:\\n  - {op: spot, value: 20}\\n")
 """
 
+from __future__ import annotations
+
 import sys
+from typing import TYPE_CHECKING
 
 from . import contexts
 from ._core import ffi, lib
 from .errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from ._types import CustomFunction
 
 registered = {}  # name -> CustomOp
 
@@ -21,7 +30,7 @@ registered = {}  # name -> CustomOp
 class CustomOp:
     """What custom_op makes of a function; calling it calls the function."""
 
-    def __init__(self, name, function, unit, minimum, maximum):
+    def __init__(self, name: str, function: CustomFunction, unit: str | None, minimum: float, maximum: float) -> None:
         self.name, self.function, self.unit, self.minimum, self.maximum = name, function, unit, minimum, maximum
         self.handle = ffi.new_handle(self)
         self.texts = ffi.new("char[]", name.encode()), ffi.NULL if unit is None else ffi.new("char[]", unit.encode())
@@ -32,14 +41,18 @@ class CustomOp:
         op.minimum, op.maximum = self.minimum, self.maximum
         op.run, op.user = lib.run_custom_op, self.handle
 
-    def __call__(self, indices, images, values):
-        return self.function(indices, images, values)
+    def __call__(
+        self, indices: Sequence[int], images: Sequence[Any], values: Sequence[tuple[float, float, float]]
+    ) -> object:
+        return self.function(list(indices), list(images), list(values))
 
     def __repr__(self):
         return f"<motley.CustomOp {self.name}>"
 
 
-def custom_op(name, unit=None, minimum=0.0, maximum=1.0):
+def custom_op(
+    name: str, unit: str | None = None, minimum: float = 0.0, maximum: float = 1.0
+) -> Callable[[CustomFunction], CustomOp]:
     """Makes a function the operation `name` of every policy that is read from then on, in its process.
 
     unit     of the value that policies give it, minimum to maximum; None: it takes no value
@@ -52,7 +65,7 @@ def custom_op(name, unit=None, minimum=0.0, maximum=1.0):
              this sample, for whatever has to be random
     """
 
-    def register(function):
+    def register(function: CustomFunction) -> CustomOp:
         registered[name] = CustomOp(name, function, unit, minimum, maximum)
         return registered[name]
 

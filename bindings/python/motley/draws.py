@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What samples draw, in the library's form and as plain data: the objects that `motley draw` prints."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Sequence
+from typing import Any
 
 from ._core import ffi, lib
 from .errors import ArgumentError, PolicyError, check, text_of
@@ -73,12 +77,14 @@ def draws_of(policy, samples, sizes, channels, single=False):
     return drawn[0] if single else drawn
 
 
-def matrices(draws, size):
+def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]) -> list[Any]:
     """The 2x3 matrix of each image, [[a, b, c], [d, e, f]]: what is at (x, y) in the result was at
     (a x + b y + c, d x + e y + f), in pixels from the image's corner, so that the first pixel's centre is (0.5, 0.5).
 
-    draws   as a stage returns them: a list of steps for each image; for one image its list, which gives one matrix
-    size    (height, width) of the images, or a list with that of each"""
+    Args:
+        draws: As a stage returns them: a list of steps for each image; for one image its list, which gives one matrix.
+        size: (height, width) of the images, or a list with that of each.
+    """
     single = _is_one(draws)
     every = [draws] if single else draws
     sizes = [size] * len(every) if size and hasattr(size[0], "__index__") else list(size)

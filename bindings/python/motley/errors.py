@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes wrong: an exception for each status of the library, each also one of Python's own kinds."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
 from ._core import ffi, lib
 
 
@@ -15,7 +19,7 @@ class ArgumentError(Error, ValueError):
 class PolicyError(Error, ValueError):
     """A policy's text is wrong. `problems` has (line, column, sentence) of every mistake that was found."""
 
-    def __init__(self, message, problems=()):
+    def __init__(self, message: str, problems: Iterable[tuple[int, int, str]] = ()) -> None:
         super().__init__(message)
         self.problems = list(problems)
 

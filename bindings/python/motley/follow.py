@@ -4,18 +4,31 @@
 One rule serves all. A warp of an image is a matrix; a mask is warped by the same matrix, nearest, and a point moves by
 its inverse. Pixel i covers i..i + 1 (see motley/follow.h), so that nothing is half a pixel off, even under flips."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ._core import lib
+from .calls import split_views
 from .checks import epoch_given, one_of, seed_given
 from .errors import ArgumentError
 from .images import images_of
 from .moves import Moves, selected
 from .policy import fill_bytes, interpolation_number
 from .processes import process_key
-from .stage import Stage, split_views
+from .stage import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+    from typing import Any, Literal, TypeVar, Union, overload
+
+    from ._types import Ids, Interpolation, PolicyLike
+
+    Sample = TypeVar("Sample", bound=Union[Mapping[Any, Any], Sequence[Mapping[Any, Any]]])
+    Kind = Union["Mask", "Image", "Boxes", "Points"]
 
 FORMATS = {"xyxy": lib.MOTLEY_XYXY, "xywh": lib.MOTLEY_XYWH, "cxcywh": lib.MOTLEY_CXCYWH}
 CONVENTIONS = {"continuous": lib.MOTLEY_CONTINUOUS, "index": lib.MOTLEY_INDEX}
@@ -48,8 +61,8 @@ class Image:
     interpolation   "nearest", "bilinear" or "bicubic"
     fill, erase     as a Mask's; fill is a number, or one for each channel"""
 
-    interpolation: str = "nearest"
-    fill: object = 0
+    interpolation: Interpolation = "nearest"
+    fill: int | Sequence[int] = 0
     erase: bool = False
 
     def __post_init__(self):
@@ -76,14 +89,14 @@ class Boxes:
     label_fields     keys of what has an entry for each box, and loses those of boxes that are dropped
     visibility       a key to write to how much is left of each box that is kept, 0 to 1 of its area"""
 
-    format: str = "xyxy"
-    rule: str = "polygon"
+    format: Literal["xyxy", "xywh", "cxcywh"] = "xyxy"
+    rule: Literal["polygon", "torchvision"] = "polygon"
     drop: bool = True
     min_area: float = 0
     min_side: float = 0
     min_visibility: float = 0
-    label_fields: tuple = ("labels",)
-    visibility: object = None
+    label_fields: Sequence[Hashable] = ("labels",)
+    visibility: Hashable = None
 
     def __post_init__(self):
         one_of("format", self.format, tuple(FORMATS))
@@ -137,9 +150,9 @@ class Points:
                  the image is mirrored
     inside       a key to write to whether each point was in the image before the first step and after every one"""
 
-    convention: str = "continuous"
-    pairs: tuple = ()
-    inside: object = None
+    convention: Literal["continuous", "index"] = "continuous"
+    pairs: Sequence[tuple[int, int]] = ()
+    inside: Hashable = None
 
     def __post_init__(self):
         one_of("convention", self.convention, tuple(CONVENTIONS))
@@ -186,7 +199,9 @@ class Follow:
 
     The draws are the stage's for the same samples, so that an image gets the same bytes with and without followers."""
 
-    def __init__(self, stage, following=None, *, image="image"):
+    def __init__(
+        self, stage: Stage | PolicyLike, following: Mapping[Any, Kind] | None = None, *, image: Hashable = "image"
+    ) -> None:
         self.stage = stage if isinstance(stage, Stage) else Stage(stage)
         self.image = image
         self.following = None if following is None else dict(following)
@@ -196,21 +211,37 @@ class Follow:
                     f"following[{key!r}] is {kind!r}, want a motley.follow.Mask, Image, Boxes or Points"
                 )
 
-    def __call__(self, sample, *, sample_ids=None, epoch=None, seed=None, view=0, return_draws=False):
-        """The sample with its image augmented and what follows it moved. The other arguments are motley.Stage's."""
-        if isinstance(sample, (list, tuple)):
-            return self._several(sample, sample_ids, epoch, seed, view, return_draws)
-        if not isinstance(sample, Mapping):
-            raise ArgumentError(f"the sample is a {type(sample).__name__}, want a dictionary or a list of them")
-        following = self._following(sample)
-        stage, image = self.stage, sample[self.image]
-        moves, of_image = _moves(stage, image, sample_ids, epoch, seed, view)
-        image = stage(image, **of_image, return_draws=return_draws)
-        image, draws = image if return_draws else (image, None)
-        made = {**sample, self.image: image}
-        for key, kind in following.items():
-            kind.follow(made, key, moves)
-        return (made, draws) if return_draws else made
+    if TYPE_CHECKING:
+        # fmt: off
+        @overload
+        def __call__(
+            self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
+            view: Ids = 0, return_draws: Literal[False] = False,
+        ) -> Sample: ...
+        @overload
+        def __call__(
+            self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
+            view: Ids = 0, return_draws: Literal[True],
+        ) -> tuple[Sample, list[Any]]: ...
+        # fmt: on
+
+    else:
+
+        def __call__(self, sample, *, sample_ids=None, epoch=None, seed=None, view=0, return_draws=False):
+            """The sample with its image augmented and what follows it moved. The other arguments are motley.Stage's."""
+            if isinstance(sample, (list, tuple)):
+                return self._several(sample, sample_ids, epoch, seed, view, return_draws)
+            if not isinstance(sample, Mapping):
+                raise ArgumentError(f"the sample is a {type(sample).__name__}, want a dictionary or a list of them")
+            following = self._following(sample)
+            stage, image = self.stage, sample[self.image]
+            moves, of_image = _moves(stage, image, sample_ids, epoch, seed, view)
+            image = stage(image, **of_image, views=1, return_draws=return_draws)
+            image, draws = image if return_draws else (image, None)
+            made = {**sample, self.image: image}
+            for key, kind in following.items():
+                kind.follow(made, key, moves)
+            return (made, draws) if return_draws else made
 
     def _following(self, sample):
         for key in (self.image, *(self.following or ())):
@@ -232,7 +263,7 @@ class Follow:
         result = type(samples)({key: made[key][i] for key in made} for i in range(len(samples)))
         return (result, draws) if return_draws else result
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """Begins an epoch, as Stage.set_epoch."""
         self.stage.set_epoch(epoch)
 

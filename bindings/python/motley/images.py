@@ -20,6 +20,7 @@ import sys
 from . import contexts
 from ._core import ffi, lib
 from .arrays import DTYPES, CuPy, Torch, kind_of
+from .checks import LAYOUTS
 from .errors import ArgumentError, UnsupportedError, check
 from .pillow import Pillow
 
@@ -52,7 +53,7 @@ def address(pointer):
 
 def axes_of(shape, layout, default):
     """layout, axes of an array of that shape; `layout` None: the default of its kind."""
-    chosen = layout or ("hw" if len(shape) == 2 else default)
+    chosen = LAYOUTS.get(layout, layout) or ("hw" if len(shape) == 2 else default)
     axes = AXES.get((chosen, len(shape)))
     if axes is None:
         if chosen not in ("chw", "hwc", "hw"):
@@ -158,7 +159,7 @@ class Batch:
 
         Its `make` makes further ones."""
         kind, array = self.kind, self.array
-        if layout is None or layout == self.layout:
+        if layout is None:
             layout = self.layout
             make = kind.like(dtype)
         else:

@@ -8,12 +8,13 @@ import sys
 
 from ._core import ffi, lib
 from .arrays import KINDS, CuPy, Torch, name_of
+from .calls import views_of
 from .draws import Drawn
 from .errors import ArgumentError, UnsupportedError, check, failure
 from .images import images_of
 from .pillow import Pillow
 from .policy import Policy, interpolation_number
-from .stage import Stage, views_of
+from .stage import Stage
 
 # dtype -> how struct writes an element
 _INTEGERS = {"uint8": "<B", "int8": "<b", "uint16": "<H", "int16": "<h", "uint32": "<I", "int32": "<i", "uint64": "<Q"}
@@ -171,7 +172,7 @@ class Moves:
                 samples.view = view
             else:
                 samples.views = views
-            self._drawn = Drawn.of(self.stage.policy, samples, self.sizes, 3)
+            self._drawn = Drawn.of(self.stage.policy_now, samples, self.sizes, 3)
         return self._drawn
 
     def boxes(self, name, value, form, torchvision, limits):
@@ -366,7 +367,7 @@ _followers = {}
 
 def follower_of(stage, fill, erase, interpolation="nearest"):
     """The stage of what follows the images of `stage`. fill: a byte for each of its channels."""
-    key = id(stage.policy), stage.threads, fill, bool(erase), interpolation
+    key = id(stage.policy_now), stage.threads, fill, bool(erase), interpolation
     found = _followers.get(key)
     if found is None:
         params, made, error = (
@@ -374,11 +375,11 @@ def follower_of(stage, fill, erase, interpolation="nearest"):
         )
         params.interpolation, params.channels = interpolation_number(interpolation), len(fill)
         params.fill, params.erase = fill.ljust(4, b"\0"), bool(erase)
-        check(lib.motley_policy_follower(stage.policy._handle, params, made, error), error)
+        check(lib.motley_policy_follower(stage.policy_now._handle, params, made, error), error)
         if len(_followers) >= FOLLOWERS_KEPT:
             _followers.clear()
         # the policy is kept, so that its id stays its own
-        found = _followers[key] = stage.policy, Stage(Policy._of(made[0]), threads=stage.threads)
+        found = _followers[key] = stage.policy_now, Stage(Policy._of(made[0]), threads=stage.threads)
     return found[1]
 
 

@@ -35,7 +35,8 @@ def _row(number):
     numbers = {
         key: getattr(info, key) for key in ("values_min", "values_max", "minimum", "maximum", "neutral", "example")
     }
-    return types.SimpleNamespace(**{"paper": "", **texts}, **numbers, shape=text_of(lib.motley_shape_name(info.shape)), number=number)
+    shape = text_of(lib.motley_shape_name(info.shape))
+    return types.SimpleNamespace(**{"paper": "", **texts}, **numbers, shape=shape, number=number)
 
 
 def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, layout=None, threads=None):
@@ -45,7 +46,7 @@ def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, 
         raise ArgumentError(f"there is no operation '{op}': motley.ops.table lists them")
     call, source, target, pixels, written, result = _plain(threads)._prepare(batch, out, layout)
     if call is None:
-        source.channels  # says which image has another number
+        _ = source.channels  # says which image has another number
     if call.count:
         each, numbers = _numbers(row, values, call.count)
         number = _INTERPOLATIONS.get(interpolation) if isinstance(interpolation, str) else None
@@ -54,7 +55,8 @@ def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, 
         color = _BLACK if fill == 0 and fill.__class__ is int else fill_bytes(fill)
         if color is not _BLACK and call.channels < 3 and getattr(fill, "__len__", lambda: 1)() > 1:
             raise ArgumentError(f"fill is {fill!r}, the images have {call.channels} channels: want one number")
-        check(lib.run_op(call.c, row.number, numbers, each, pixels, written, call.stream(), number, color), call.c.error)
+        status = lib.run_op(call.c, row.number, numbers, each, pixels, written, call.stream(), number, color)
+        check(status, call.c.error)
     return call.result(batch, source, target, result)
 
 

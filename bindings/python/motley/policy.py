@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policies: how a sample's sequence of operations is drawn, as immutable data."""
 
+from __future__ import annotations
+
 import math
 import os
+from typing import TYPE_CHECKING
 
 from . import custom
 from ._core import ffi, lib
 from .errors import ArgumentError, FileError, PolicyError, check, failure, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from ._types import Fill, Interpolations, Level, PolicyLike
 
 INTERPOLATIONS = tuple(text_of(lib.motley_interpolation_name(i)) for i in range(lib.MOTLEY_BICUBIC + 1))
 
@@ -20,8 +29,8 @@ PILLOWS = {0: "nearest", 2: "bilinear", 3: "bicubic"}  # PIL.Image.Resampling
 
 
 def interpolation_number(name):
-    """motley_interpolation's number of "nearest", "bilinear" or "bicubic", or of an enum with such a name or value; Pillow's
-    and torchvision's, numbers of Pillow's among them, are taken."""
+    """motley_interpolation's number of "nearest", "bilinear" or "bicubic", or of an enum with such a name or value;
+    Pillow's and torchvision's, numbers of Pillow's among them, are taken."""
     value = getattr(name, "value", name)
     text = PILLOWS.get(value) if isinstance(value, int) and not isinstance(value, bool) else str(value).lower()
     text = "nearest" if text == "nearest-exact" else text  # at a size that stays they are one
@@ -52,7 +61,10 @@ class Policy:
 
     __slots__ = ("_handle", "max_steps", "custom_ops", "__weakref__")
 
-    def __init__(self, text):
+    max_steps: int
+    custom_ops: Sequence[custom.CustomOp]
+
+    def __init__(self, text: str) -> None:
         data = text.encode()
         self._take(*_read(data, lib.motley_policy_parse, data, len(data)))
 
@@ -68,12 +80,12 @@ class Policy:
         return policy
 
     @classmethod
-    def parse(cls, text):
+    def parse(cls, text: str) -> Policy:
         """Reads a policy from a text. PolicyError has every mistake with its line and column."""
         return cls(text)
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | os.PathLike[str]) -> Policy:
         """Reads a policy from a file."""
         path = os.fspath(path)
         try:
@@ -84,16 +96,18 @@ class Policy:
         return cls._of(*_read(text, lib.motley_policy_load, os.fsencode(path), name=path))
 
     @classmethod
-    def builtin(cls, name):
+    def builtin(cls, name: str) -> Policy:
         """The built-in policy of that name; Policy.names() lists them."""
         policy, error = ffi.new("motley_policy **"), ffi.new("motley_error *")
         check(lib.motley_policy_builtin(name.encode(), policy, error), error)
         return cls._of(policy[0])
 
     @classmethod
-    def of(cls, policy):
-        """A Policy of a Policy, a built-in's name, a path or a policy's text, by the library's rule: a text has several
-        lines or begins with '{'; a path has a '/', ends in .yaml, .yml or .json, or is that of a file."""
+    def of(cls, policy: PolicyLike) -> Policy:
+        """A Policy of a Policy, of what has one (a stage), a built-in's name, a path or a policy's text, by the
+        library's rule: a text has several lines or begins with '{'; a path has a '/', ends in .yaml, .yml or .json, or
+        is that of a file."""
+        policy = getattr(policy, "policy", policy)
         if isinstance(policy, cls):
             return policy
         if isinstance(policy, os.PathLike):
@@ -106,11 +120,11 @@ class Policy:
         return makers.get(lib.motley_policy_source_of(policy.encode()), cls.parse)(policy)
 
     @staticmethod
-    def names():
+    def names() -> list[str]:
         """The names of the built-in policies."""
         return [text_of(lib.motley_policy_builtin_name(i)) for i in range(lib.motley_policy_builtin_count())]
 
-    def show(self):
+    def show(self) -> str:
         """The policy as canonical text, which parses back to an equal policy."""
         text, error = ffi.new("char **"), ffi.new("motley_error *")
         check(lib.motley_policy_print(self._handle, text, error), error)
@@ -122,24 +136,24 @@ class Policy:
     def change(
         self,
         *,
-        repeat=None,
-        level=None,
-        bins=None,
-        top=None,
-        p=None,
-        interpolation=None,
-        fill=None,
-        name=None,
-        title=None,
-        ops=None,
-        branches=None,
-    ):
+        repeat: int | None = None,
+        level: Level | None = None,
+        bins: int | None = None,
+        top: float | None = None,
+        p: float | None = None,
+        interpolation: Interpolations | None = None,
+        fill: Fill | None = None,
+        name: str | None = None,
+        title: str | None = None,
+        ops: Mapping[str, Mapping[str, float]] | None = None,
+        branches: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Policy:
         """A new policy that is this one with changes, in the words of doc/policy-format.md.
 
         Args:
             repeat: Ops (branches) per sample.
             level: Level of every step that has levels. A number is a fixed level, or the mean where a level is normal;
-                "uniform", {"uniform": [low, high]} and {"normal": mean, "std": deviation} are drawn; a std of 0 is none.
+                "uniform", {"uniform": [low, high]} and {"normal": mean, "std": deviation} are drawn.
             bins: Number of levels, 0 to bins - 1.
             top: The top level, of levels that are real numbers.
             p: Probability of every step.
@@ -191,7 +205,7 @@ class Policy:
         return Policy._of(policy[0], self.custom_ops)
 
     @property
-    def ops(self):
+    def ops(self) -> dict[str, dict[str, float]]:
         """What a level means to each op that has one: {"rotate": {"low": 0.0, "span": 30.0, "base": 0.0}}."""
         found, range_ = {}, ffi.new("motley_policy_range *")
         while lib.motley_policy_range_get(self._handle, len(found), range_):
@@ -202,7 +216,7 @@ class Policy:
         return found
 
     @property
-    def branches(self):
+    def branches(self) -> list[dict[str, Any]]:
         """What a sample chooses from: [{"weight": 1.0, "steps": [{"op": "rotate", "p": 1.0, "level": 9.0}]}].
 
         A branch of a later phase also has "from", the epoch that the phase begins at."""
@@ -215,17 +229,29 @@ class Policy:
             found.append({**plain, "weight": branch.weight, "steps": steps})
         return found
 
-    name = property(lambda self: text_of(lib.motley_policy_name(self._handle)))
-    title = property(lambda self: text_of(lib.motley_policy_title(self._handle)))
-    profile = property(lambda self: text_of(lib.motley_policy_profile(self._handle)))
-    paper = property(lambda self: text_of(lib.motley_policy_paper(self._handle)))
+    @property
+    def name(self) -> str:
+        return text_of(lib.motley_policy_name(self._handle))
 
-    def __eq__(self, other):
+    @property
+    def title(self) -> str:
+        return text_of(lib.motley_policy_title(self._handle))
+
+    @property
+    def profile(self) -> str:
+        """Whose conventions it follows."""
+        return text_of(lib.motley_policy_profile(self._handle))
+
+    @property
+    def paper(self) -> str:
+        return text_of(lib.motley_policy_paper(self._handle))
+
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):
             return NotImplemented
         return bool(lib.motley_policy_equal(self._handle, other._handle))
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.show())
 
     def __reduce__(self):

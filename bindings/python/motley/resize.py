@@ -1,11 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pillow's resize, crop and mirror for every image of a batch, bit for bit."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
 from . import contexts, images
 from ._core import ffi, lib
 from .errors import ArgumentError, check
 from .pillow import Pillow
 from .transform import made, shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from enum import Enum
+    from typing import Literal
+
+    from ._types import Array, Layout, Rows
+
+T = TypeVar("T")
 
 FILTERS = ("bilinear", "bicubic", "lanczos", "nearest", "box", "hamming")  # by motley_filter
 ORDERS = ("pillow-13", "pillow-12")
@@ -28,18 +41,18 @@ def order_number(order):
 
 
 def resize(
-    batch,
-    size,
+    batch: T,
+    size: int | Sequence[int],
     *,
-    filter="bilinear",
-    crop=None,
-    box=None,
-    flip=None,
-    order="pillow-13",
-    out=None,
-    layout=None,
-    threads=None,
-):
+    filter: Literal["bilinear", "bicubic", "lanczos", "nearest", "box", "hamming"] | int | Enum = "bilinear",
+    crop: Rows | None = None,
+    box: Rows | None = None,
+    flip: bool | Sequence[bool] | Array | None = None,
+    order: Literal["pillow-13", "pillow-12"] = "pillow-13",
+    out: T | None = None,
+    layout: Layout | None = None,
+    threads: int | None = None,
+) -> T:
     """Pillow's image.crop(crop).resize(size, filter, box), then mirrored, of every image of a batch.
 
     Args:

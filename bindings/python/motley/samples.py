@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which samples of the data set the drop-in transforms draw for."""
 
+from __future__ import annotations
+
 import contextvars
+from typing import TYPE_CHECKING
 
 from .checks import epoch_given, view_given
 from .errors import ArgumentError
 from .processes import process_key
+
+if TYPE_CHECKING:
+    from ._types import Ids
 
 _block = contextvars.ContextVar("motley.samples", default=None)
 
@@ -22,18 +28,18 @@ class samples:
 
     Also after motley.torchvision.take_over(). Each thread and task has a block of its own; blocks nest."""
 
-    def __init__(self, ids, *, epoch=0, view=0):
+    def __init__(self, ids: Ids, *, epoch: int = 0, view: int = 0) -> None:
         if isinstance(ids, (bool, str, bytes)) or not (hasattr(ids, "__index__") or hasattr(ids, "__len__")):
             raise ArgumentError(f"ids is {ids!r}, want a whole number, or one for each image")
         self.ids = ids.__index__() if getattr(ids, "ndim", 0) == 0 and hasattr(ids, "__index__") else ids
         self.rest = {"epoch": epoch_given(epoch), "view": view_given(view)}
         self._tokens = []
 
-    def __enter__(self):
+    def __enter__(self) -> samples:
         self._tokens.append(_block.set(self))
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         _block.reset(self._tokens.pop())
 
 

@@ -9,11 +9,18 @@
 Draws     Each call takes a new seed from Python's random, which is what timm draws from; random.seed() makes a run
           repeatable. They are other draws than timm makes from the same generator.
 Samples   In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set: see motley.samples."""
+
+from __future__ import annotations
+
 import random
 import sys
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from motley import ArgumentError, from_timm
 from motley.samples import samples_of
+
+T = TypeVar("T")
 
 __all__ = ["rand_augment_transform", "auto_augment_transform", "take_over", "hand_back"]
 
@@ -21,10 +28,10 @@ __all__ = ["rand_augment_transform", "auto_augment_transform", "take_over", "han
 class Transform:
     """Augments a PIL image, or whatever else motley.Stage takes, each image with a draw of its own."""
 
-    def __init__(self, config, hparams):
+    def __init__(self, config: str, hparams: Mapping[str, Any] | None) -> None:
         self.config, self.stage = config, from_timm(config, hparams)
 
-    def __call__(self, img):
+    def __call__(self, img: T) -> T:
         seed, ids, rest = samples_of(self, _fresh_seed)
         return self.stage(img, seed=seed, sample_ids=ids, **rest)
 
@@ -36,7 +43,9 @@ def _fresh_seed():
     return random.getrandbits(64)
 
 
-def rand_augment_transform(config_str, hparams=None, transforms=None):
+def rand_augment_transform(
+    config_str: str, hparams: Mapping[str, Any] | None = None, transforms: str | None = None
+) -> Transform:
     """timm's: `transforms` is the name of a set ('weights', '3a', '3aw'), in place of the string's."""
     if config_str.split("-")[0] != "rand":
         raise ArgumentError(f"config is {config_str!r}, want 'rand' and its settings, such as 'rand-m9-mstd0.5-inc1'")
@@ -49,7 +58,7 @@ def rand_augment_transform(config_str, hparams=None, transforms=None):
     return Transform(config_str, hparams)
 
 
-def auto_augment_transform(config_str, hparams=None):
+def auto_augment_transform(config_str: str, hparams: Mapping[str, Any] | None = None) -> Transform:
     """timm's: 'original', 'originalr', 'v0', 'v0r' or '3a', with '-mstd' and a number or without."""
     if config_str.split("-")[0] == "rand":
         raise ArgumentError(f"config is {config_str!r}: that is for rand_augment_transform")
@@ -59,7 +68,7 @@ def auto_augment_transform(config_str, hparams=None):
 _theirs = {}
 
 
-def take_over():
+def take_over() -> None:
     """From here on what timm makes of auto_augment strings runs on Motley; 'augmix' stays timm's."""
     import timm.data.auto_augment
     import timm.data.transforms_factory  # noqa: F401, has copies of the names
@@ -71,7 +80,7 @@ def take_over():
                 setattr(module, ours.__name__, ours)
 
 
-def hand_back():
+def hand_back() -> None:
     """Ends what take_over() began. Transforms that were made in between stay Motley's."""
     while _theirs:
         (module, name), theirs = _theirs.popitem()

@@ -4,14 +4,25 @@
 Strings are read as timm 1.0.31 reads them (timm/data/auto_augment.py). What the lists hold and how a level becomes a
 value stands in the policy files; only numbers are exchanged here."""
 
+from __future__ import annotations
+
 import collections
 import math
 import re
 import statistics
+from typing import TYPE_CHECKING
 
 from .errors import ArgumentError, UnsupportedError
 from .policy import Policy
 from .stage import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from typing_extensions import Unpack
+
+    from ._types import Settings
 
 LEVELS = 10.0  # of timm's scale, past which levels are cut unless mmax says otherwise
 AUTO_AUGMENT = {
@@ -34,7 +45,7 @@ BLURS = 64  # of equal chance: the ranges of 3a's blur, when timm draws the rang
 PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 
 
-def from_timm(config, hparams=None, **stage):
+def from_timm(config: str, hparams: Mapping[str, Any] | None = None, **stage: Unpack[Settings]) -> Stage:
     """A Stage of one of timm's strings: "rand-m9-mstd0.5-inc1", "rand-m7-n3-p0.6-tweights", "original-mstd0.5", "v0r"
 
     rand       then, in any order: m (magnitude, 10), n (ops per image, 2), p (probability of each, 0.5), mstd (the
@@ -46,7 +57,7 @@ def from_timm(config, hparams=None, **stage):
     return Stage(policy_of(config, hparams), **stage)
 
 
-def policy_of(config, hparams=None):
+def policy_of(config: str, hparams: Mapping[str, Any] | None = None) -> Policy:
     """The Policy of one of timm's strings."""
     hparams = dict(hparams or {})
     first, *sections = config.split("-")

@@ -1,18 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole transforms: decoded images of any sizes in, the network's input out, as one file describes it."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys
+from typing import TYPE_CHECKING, Any
 
 from . import contexts, images
 from ._core import ffi, lib
-from .arrays import DTYPES, NumPy, dtype_name
-from .checks import epoch_given, output_layout_given, whole
+from .arrays import DTYPES, NumPy
+from .checks import epoch_given, whole
 from .errors import ArgumentError, PolicyError, UnsupportedError, check, text_of
 from .pillow import Pillow
-from .policy import Policy, read
-from .stage import Stage
+from .policy import read
+from .stage import NO_AUGMENTATION, Stage
+
+if TYPE_CHECKING:
+    from typing import Literal, NoReturn, overload
+
+    from typing_extensions import Unpack
+
+    from ._types import CallSettings, Drawing, Ids, Layout, TransformSettings
 
 _DTYPE_NAMES = {number: name for name, (number, _) in DTYPES.items()}
 
@@ -32,37 +42,52 @@ class Transform(Stage):
 
     Args:
         transform: A built-in's name, a path, a text, or another motley.Transform. A policy is one, too.
-        dtype: "float32", "float16", "bfloat16" or "uint8", in place of the file's.
-        output_layout: "chw", "hwc" or "channels_last" (chw, with hwc in memory), in place of the file's.
-        memory_format: The same in torch's words.
-        stage: seed, epoch, rank, layout and threads are Stage's, and so are sample ids and views.
+        settings: As Stage's, but for normalize, mean and std, which the file has: seed, epoch, rank, layout, threads,
+            views and counter; dtype, output_layout and memory_format in place of the file's.
 
     Raises:
         PolicyError: The text is wrong; every mistake with its line and column.
     """
 
     _made_of = ("transform",)
+    name: str
+    title: str
+    profile: str
+    paper: str
+    size: tuple[int, int] | None
 
-    def __init__(
-        self,
-        transform,
-        *,
-        seed=0,
-        epoch=0,
-        rank=None,
-        layout=None,
-        dtype=None,
-        output_layout=None,
-        memory_format=None,
-        threads=None,
-    ):
-        super().__init__(_NOTHING, seed=seed, epoch=epoch, rank=rank, layout=layout, threads=threads)
-        self.policy = None
-        self._text = transform.show() if isinstance(transform, Transform) else None
-        self._take(transform)
-        self.dtype = None if dtype is None else dtype_name(dtype)
-        self.output_layout = output_layout_given(output_layout, memory_format)
-        self._flavour = repr((self.threads, self.dtype, self.output_layout))
+    if TYPE_CHECKING:
+        # fmt: off
+        def __init__(
+            self, transform: Transform | str | os.PathLike[str], **settings: Unpack[TransformSettings]
+        ) -> None: ...
+
+        @overload  # type: ignore[override]  # what comes back is not always what was given
+        def __call__(
+            self, batch: object, sample_ids: Ids | None = None, view: Ids = 0, *, views: int | None = None,
+            out: object | None = None, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
+        ) -> Any: ...
+        @overload
+        def __call__(
+            self, batch: object, sample_ids: Ids | None = None, view: Ids = 0, *, views: int | None = None,
+            out: object | None = None, return_draws: Literal[True], **rest: Unpack[CallSettings],
+        ) -> tuple[Any, Any]: ...
+
+        def apply_(self, *_: object, **__: object) -> NoReturn: ...  # type: ignore[override]
+        # fmt: on
+
+    else:
+
+        def __init__(self, transform, **settings):
+            for name in settings.keys() & {"normalize", "mean", "std"}:
+                raise ArgumentError(f"{name} is given: a transform's `output` stage says how it normalises")
+            super().__init__(NO_AUGMENTATION, **settings)
+            self.policy = None
+            self._text = transform.show() if isinstance(transform, Transform) else None
+            self._take(transform)
+
+        def apply_(self, *_, **__):
+            raise ArgumentError("a transform cannot work in place: its result has another size or type")
 
     def _take(self, transform):
         self._handle = ffi.gc(_handle_of(self._text or transform), lib.motley_transform_destroy)
@@ -84,11 +109,11 @@ class Transform(Stage):
         self._take(None)
 
     @staticmethod
-    def names():
+    def names() -> list[str]:
         """The names of the built-in transforms."""
         return [text_of(lib.motley_transform_builtin_name(i)) for i in range(lib.motley_transform_builtin_count())]
 
-    def show(self):
+    def show(self) -> str:
         """The transform as canonical text, which parses back to an equal transform."""
         text, error = ffi.new("char **"), ffi.new("motley_error *")
         check(lib.motley_transform_print(self._handle, text, error), error)
@@ -98,42 +123,52 @@ class Transform(Stage):
             lib.free(text[0])
 
     @property
-    def transform(self):
+    def transform(self) -> str:
         """What makes it again: a built-in's name, or the text."""
         same = self.name in Transform.names() and Transform(self.name).show() == self._text
         return self.name if same else self._text
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         """Whether both draw and write alike from here on."""
-        if type(other) is not type(self):
+        if not isinstance(other, Transform) or type(other) is not type(self):
             return NotImplemented
         state = self._text, self.state_dict(), self.rank, self.layout, self._flavour
         return state == (other._text, other.state_dict(), other.rank, other.layout, other._flavour)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((type(self), self.name, self.layout, self._flavour))
 
     # ---- calls: Stage.__call__ has the arguments ----
 
-    def replay(self, batch, draws, *, out=None, layout=None):
+    def replay(  # type: ignore[override]
+        self, batch: object, draws: Drawing, *, out: object | None = None, layout: Layout | None = None
+    ) -> Any:
         """The images, transformed by draws that were recorded: the same values again.
 
         Args:
             batch: Images, of the sizes and channels that the draws were made for.
             draws: What a call with return_draws=True, or draw(), returned, perhaps stored as JSON in between: for each
                 image the object that `motley draw` prints; for a single image its one.
-            out, layout: As of a call.
+            out: As of a call.
+            layout: As of a call.
 
         Raises:
             PolicyError: What was given are no draws.
             ArgumentError: They do not suit the images; nothing is written.
         """
-        return self._run(batch, out, layout or self.layout, None, None, None, 0, False, draws)
+        return self._run(batch, out, layout or self.layout, (None, 0, None, None), given=draws)
 
-    def apply_(self, batch, **_):
-        raise ArgumentError("a transform cannot work in place: its result has another size or type")
-
-    def draw(self, count=1, *, size=(224, 224), channels=3, sample_ids=None, epoch=None, seed=None, view=0):
+    def draw(  # type: ignore[override]
+        self,
+        count: int = 1,
+        *,
+        size: tuple[int, int] = (224, 224),
+        channels: int = 3,
+        sample_ids: Ids | None = None,
+        view: Ids = 0,
+        epoch: int | None = None,
+        seed: int | None = None,
+    ) -> list[dict[str, Any]]:
         """The draws of the next `count` samples (or of `sample_ids`) without any pixels; none of them is counted.
 
         Args:
@@ -144,7 +179,7 @@ class Transform(Stage):
             sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
             count = len(sample_ids)
         samples = ffi.new("motley_samples *")
-        _, keep = self._fill(samples, count, sample_ids, epoch, seed, view)
+        _, keep = self._fill(samples, count, (sample_ids, view, epoch, seed))
         drawn = Draws(count, self._most_steps)
         error = ffi.new("motley_error *")
         status = lib.motley_transform_draw(
@@ -161,9 +196,9 @@ class Transform(Stage):
         check(status, error)
         return drawn.plain(channels)
 
-    def _fill(self, samples, count, sample_ids, epoch, seed, view):
+    def _fill(self, samples, count, which):
         """Fills a motley_samples. Returns where repeated samples are noted, and what has to live as long."""
-        seed, epoch, first, ids, signed, views, seen, keep = self._samples(count, sample_ids, epoch, seed, view)
+        (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which)
         samples.seed, samples.epoch, samples.first = seed, epoch_given(epoch), whole_id(first)
         samples.ids = ffi.cast("uint64_t *", ids)
         if signed and any(samples.ids[i] >> 63 for i in range(count)):
@@ -180,7 +215,7 @@ class Transform(Stage):
         if seen and lib.note_samples(seen, samples.seed, samples.epoch, count, ids or images.address(one), views):
             self._repeats.warn(stacklevel=5)
 
-    def _run(self, batch, out, layout, sample_ids, epoch, seed, view, return_draws, given=None):
+    def _run(self, batch, out, layout, samples, return_draws=False, counting=True, given=None):
         source = self._source(batch, layout)
         count = source.count
         src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
@@ -197,7 +232,7 @@ class Transform(Stage):
             drawn = Draws.of([given] if source.single else given, count, self._most_steps, channels)
             params.given, params.given_steps, params.given_step_counts = drawn.structs
         else:
-            seen, (ids, views, keep) = self._fill(params.samples, count, sample_ids, epoch, seed, view)
+            seen, (ids, views, keep) = self._fill(params.samples, count, samples)
             if return_draws:
                 drawn = Draws(count, self._most_steps)
                 params.drawn, params.steps, params.step_counts = drawn.structs
@@ -207,8 +242,8 @@ class Transform(Stage):
         if given is None:
             self._note(seen, params.samples, count, ids, views)
             del keep  # the ids lived until here
-            if sample_ids is None:
-                self.next_sample += count
+            if samples[0] is None and counting:
+                self.counter[1] += count
         result = out if out is not None else target.result(source)
         if not return_draws:
             return result
@@ -223,7 +258,7 @@ class Transform(Stage):
         if many and not source.parts:
             return Nothing(source.cls())
         first = source.parts[0] if many else source
-        dtype, layout = self.dtype or self._made[0], self.output_layout or self._made[1]
+        dtype, layout = self._dtype or self._made[0], self.output_layout or self._made[1]
         if not self._normalises and self.output_layout is None:
             layout = first.layout  # no output stage says another
         pictures = first.kind is Pillow and dtype == "uint8" and not self._normalises and self.output_layout is None
@@ -405,6 +440,3 @@ def blank(image, height, width):
     """A black PIL image of another size, of the same mode and info."""
     core = sys.modules["PIL.Image"].core
     return image._new(core.fill(image.mode, (width, height), 0 if image.mode == "L" else (0,) * len(image.getbands())))
-
-
-_NOTHING = Policy('{"motley": 1, "name": "none", "branches": ["identity"]}')

@@ -545,8 +545,8 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
 # ---- torch's stage ----
 
 @pytest.mark.parametrize("call, message", [
-    (lambda s: s([1]), "images are a builtins.list, want a torch.uint8 tensor, NCHW or one image; motley.Stage takes PIL"),
-    (lambda s: s(pictures() / 255), r"want torch.uint8, NCHW or one image: pass uint8, for example \(x \* 255\).round"),
+    (lambda s: s([1]), "images are a builtins.int, want a torch, NumPy, CuPy, JAX or other DLPack array, a PIL image"),
+    (lambda s: s(pictures() / 255), r"want uint8: pass uint8, for example \(x \* 255\).round"),
     (lambda s: s(pictures().to_sparse()), "images are a sparse or nested tensor, want a dense one"),
     (lambda s: s(pictures(), torch.arange(-1, COUNT - 1)), "sample_ids has a negative number"),
     (lambda s: s(pictures(), view=65536), "view is 65536, want"),

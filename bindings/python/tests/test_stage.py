@@ -561,7 +561,7 @@ def test_fused_torch(pixels, wanted, device, dtype, layout):
         ((2, 3, 30, 20), None, r"in layout 'hwc' is 20 channels, want 1 to 4; is it layout='chw'"),
         ((2, 2, 30, 20, 3), None, "want 3 axes, or one more in front"),
         ((5,), None, "want 3 axes"),
-        ((2, 30, 20, 3), "nhwc", "layout is 'nhwc', want 'chw', 'hwc' or 'hw'"),
+        ((2, 30, 20, 3), "nwhc", "layout is 'nwhc', want 'chw', 'hwc' or 'hw'"),
     ],
 )
 def test_wrong_shapes(shape, layout, message):
@@ -805,7 +805,7 @@ def test_stages_are_compared_by_what_they_do(pixels):
     assert one == two
 
 
-def test_either_stages_words(pixels):
+def test_words_of_torch_and_of_arrays(pixels):
     normal = motley.Stage("rand_augment", normalize=((0.4, 0.5, 0.6), 0.25))
     same = motley.Stage("rand_augment", mean=(0.4, 0.5, 0.6), std=0.25, layout="nhwc")
     np.testing.assert_array_equal(normal(pixels), same(pixels))

@@ -106,9 +106,10 @@ def test_stage_copies_and_pickles():
 
 
 @pytest.mark.parametrize("arguments,message", [
-    ({"layout": "nwhc"}, "layout is 'nwhc', want 'nchw' or 'nhwc'"),
+    ({"layout": "nwhc"}, "layout is 'nwhc', want 'chw', 'nchw', 'hwc', 'nhwc'"),
+    ({"layout": "hw"}, "layout is 'hw', want 'nchw' or 'nhwc'"),
     ({"mean": MEAN}, "want both or neither"),
-    ({"mean": MEAN, "std": STD}, "dtype is torch.uint8"),
+    ({"mean": MEAN, "std": STD, "dtype": torch.uint8}, "dtype is uint8"),
     ({"dtype": torch.int32}, "dtype is torch.int32, want"),
 ])
 def test_stage_says_what_is_wrong(arguments, message):
@@ -117,7 +118,7 @@ def test_stage_says_what_is_wrong(arguments, message):
 
 
 def test_stage_refuses_float_images():
-    with pytest.raises(ValueError, match="images are torch.float32 of shape"):
+    with pytest.raises(ValueError, match="dtype is torch.float32, want uint8: pass uint8"):
         Stage("rand_augment")(pictures().float())
     with pytest.raises(ValueError, match="3 numbers, there are 12 images"):
         Stage("rand_augment")(pictures(), torch.arange(3))
@@ -156,9 +157,9 @@ def test_compiles_as_one_graph(device, backend):
 def test_operator_is_registered_right(device, ids, channels_last):
     images = pictures().to(device)
     counter = torch.zeros(2, dtype=torch.int64, device=device)
-    text = motley.Policy.of("rand_augment").show()
-    torch.library.opcheck(motley.torch.stage._augment, (images, counter, ids, text, 7, 0, torch.float16, channels_last,
-                                                  list(MEAN), list(STD)))
+    stage = Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float16, rank=0,
+                  output_layout="channels_last" if channels_last else None)
+    torch.library.opcheck(motley.torch.stage._augment, (images, counter, ids, stage._texts[True], 7, 0, None))
 
 
 # ---- the prefetcher ----
@@ -426,7 +427,7 @@ def test_out_and_draws():
     again = images.clone()
     assert motley.torch.Stage("rand_augment", seed=3)(again, ids, out=again) is again
     assert torch.equal(again, motley.torch.Stage("rand_augment", seed=3)(images, ids))
-    with pytest.raises(motley.ArgumentError, match="makes 2 views"):
+    with pytest.raises(motley.ArgumentError, match="views is 2"):
         motley.torch.Stage("rand_augment", views=2)(images, ids, out=out)
 
 
@@ -442,7 +443,7 @@ def test_the_seed_is_state():
 
 def test_kept_calls_are_bounded():
     from motley import contexts
-    from motley.stage import CALLS_KEPT
+    from motley.calls import CALLS_KEPT
     stage = motley.torch.Stage("rand_augment")
     for width in range(1, CALLS_KEPT + 40):
         stage(torch.zeros(1, 1, 1, width, dtype=torch.uint8))
@@ -452,6 +453,83 @@ def test_kept_calls_are_bounded():
 def test_either_stages_words():
     stage = motley.torch.Stage("rand_augment", normalize=(0.5, 0.25), dtype="float16", output_layout="channels_last",
                                layout="hwc")
-    assert stage.mean == [0.5] and stage.std == [0.25] and stage.dtype == torch.float16
-    assert stage.memory_format == torch.channels_last and stage.layout == "nhwc"
-    assert "seed" not in repr(stage) and "dtype=torch.float16" in repr(stage)
+    assert stage.mean == (0.5,) and stage.std == (0.25,) and stage.dtype == torch.float16
+    assert stage.memory_format == torch.channels_last and stage.layout == "hwc"
+    assert "seed" not in repr(stage) and "dtype='float16'" in repr(stage)
+
+
+# ---- one stage ----
+
+def test_torchs_stage_is_motleys():
+    """What one takes, the other takes, with the same bytes."""
+    stage, core = Stage("rand_augment", seed=7), motley.Stage("rand_augment", seed=7)
+    assert isinstance(stage, motley.Stage) and isinstance(stage, torch.nn.Module)
+    images, ids = pictures(), torch.arange(12)
+    calls = [lambda s: s(images, ids, 3), lambda s: s(images, ids, epoch=4, seed=9), lambda s: s(images, ids, views=3)[2],
+             lambda s: s(list(images), ids)[5], lambda s: s(images.numpy(), ids, layout="nchw"),
+             lambda s: s.apply_(images.clone(), ids), lambda s: s(images[2], 5), lambda s: s(images, return_draws=True)[0],
+             lambda s: s.replay(images, core.draw(12, size=(20, 24)))]
+    for call in calls:
+        for one, other in zip(call(stage), call(core)):
+            assert torch.equal(torch.as_tensor(one), torch.as_tensor(other))
+    assert stage.draw(4) == core.draw(4) and stage.next_sample == core.next_sample == 12
+    assert stage != Stage("rand_augment", seed=7) and len({stage, Stage("rand_augment", seed=7)}) == 2
+
+
+def test_nhwc_is_seen_as_nchw_but_in_place():
+    images, ids = pictures().permute(0, 2, 3, 1).contiguous(), torch.arange(12)
+    stage = Stage("rand_augment", seed=7, layout="nhwc")
+    want = augmented(pictures(), ids)
+    draws = motley.Stage("rand_augment", seed=7).draw(12, size=(20, 24))
+    assert torch.equal(stage(images, ids, out=torch.empty_like(want)), want)
+    assert torch.equal(stage.replay(images, draws), want)
+    assert stage(images, ids, out=images) is images and torch.equal(images.permute(0, 3, 1, 2), want)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_core_stage_counts_in_a_counter(device):
+    """An array of the caller's has the epoch and the next sample, here and on the device."""
+    images = pictures().to(device)
+    counter = torch.tensor([2, 5], device=device)
+    stage, core = motley.Stage("trivial_augment_wide", seed=7, counter=counter), motley.Stage("trivial_augment_wide", seed=7)
+    for epoch in (2, 3):
+        core.set_epoch(epoch)
+        if epoch == 2:
+            core.next_sample = 5
+        assert torch.equal(stage(images), core(images)) and torch.equal(stage(images, 3 + torch.arange(12)),
+                                                                        core(images, 3 + torch.arange(12)))
+        assert torch.equal(stage(images[3], 40), core(images[3], 40))
+        assert torch.equal(stage(images, views=2)[1], core(images, views=2)[1])
+        assert counter.tolist() == [epoch, core.next_sample] and stage.state_dict() == core.state_dict()
+        stage.begin_pass()
+        stage.begin_pass()
+
+
+def test_views_and_passes_of_either_stage():
+    images, ids = pictures(), torch.arange(12)
+    for cls in (motley.Stage, Stage):
+        stage = cls("rand_augment", seed=7, views=2)
+        assert torch.equal(stage(images, ids)[1], augmented_view(images, ids, 1)) and "views=2" in repr(stage)
+        assert torch.equal(stage(images, ids, views=1), augmented_view(images, ids, 0))
+        stage.begin_pass()
+        assert stage.epoch == 0
+        stage.begin_pass()
+        assert stage.epoch == 1
+    with pytest.raises(motley.ArgumentError, match="views is 0, want a whole number from 1"):
+        motley.Stage("rand_augment", views=0)
+
+
+def augmented_view(images, ids, view):
+    return motley.Stage("rand_augment", seed=7)(images, ids, view)
+
+
+@needs_operators
+def test_the_operator_has_views_and_layouts():
+    torch._dynamo.reset()
+    images, ids = pictures(), torch.stack([torch.arange(12), torch.arange(12) % 3], 1)
+    for settings, batch in (({"views": 2}, images), ({"layout": "nhwc"}, images.permute(0, 2, 3, 1)), ({"seed": -3}, images[4])):
+        stage = Stage("rand_augment", **settings)
+        compiled = torch.compile(lambda x, i, s=stage: s(x, i), fullgraph=True, backend="aot_eager")
+        for one, other in zip(compiled(batch, ids[:1] if batch.dim() == 3 else ids),
+                              stage(batch, ids[:1] if batch.dim() == 3 else ids)):
+            assert torch.equal(one, other)

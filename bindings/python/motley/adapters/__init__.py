@@ -7,7 +7,6 @@ make a run repeatable does that here too; ranks draw apart all the same."""
 import random
 import sys
 
-from motley import Policy
 from motley.processes import rank_key
 
 
@@ -16,8 +15,3 @@ def fresh_seed():
     torch = sys.modules.get("torch")
     number = int(torch.randint(1 << 62, ())) if torch else random.getrandbits(62)
     return number ^ rank_key() >> 2
-
-
-def policy_of(policy):
-    """The motley.Policy of a Policy, of what has one (motley.RandAugment()), a built-in's name, a path or a text."""
-    return Policy.of(getattr(policy, "policy", policy))

@@ -3,9 +3,18 @@
 
     dataset.map_batches(Augment, fn_constructor_args=['rand_augment'], fn_constructor_kwargs={'ids': 'id'}, ...)  # Ray
     dataset.set_transform(Augment('rand_augment'))                                                  # Hugging Face"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import motley
-from motley.adapters import fresh_seed, policy_of
+from motley.adapters import fresh_seed
 from motley.epochs import Epoch, watch_loaders
+
+if TYPE_CHECKING:
+    from motley._types import PolicyLike
 
 
 class Augment:
@@ -20,20 +29,22 @@ class Augment:
 
     begins_with_loader = True
 
-    def __init__(self, policy, *, image="image", ids=None, seed=0, epoch=0):
-        self.stage, self.image, self.ids = motley.Stage(policy_of(policy), seed=seed), image, ids
+    def __init__(
+        self, policy: PolicyLike, *, image: str = "image", ids: str | None = None, seed: int = 0, epoch: int = 0
+    ) -> None:
+        self.stage, self.image, self.ids = motley.Stage(policy, seed=seed), image, ids
         self.epoch = Epoch(epoch)
         watch_loaders()
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """The epoch of the next pass."""
         self.epoch.set_epoch(epoch)
 
-    def begin_pass(self):
+    def begin_pass(self) -> None:
         """A pass begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
         self.epoch.begin_pass()
 
-    def __call__(self, batch):
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         images = batch[self.image]
         if getattr(images, "dtype", None) == object:  # an array of arrays, as images of different sizes come
             images = list(images)

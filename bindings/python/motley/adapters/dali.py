@@ -10,23 +10,31 @@
 There are two operators, which give a sample id the same bytes. The native one, `fn.motley.augment`, is C++ and works on
 DALI's own threads and CUDA stream; doc/python.md says how it is built. Where it was not, or for a policy with custom
 operations, Motley is called through DALI's Python operator."""
+
+from __future__ import annotations
+
 import functools
 import pathlib
 import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy
 from nvidia.dali import Pipeline, fn, plugin_manager
 from nvidia.dali.data_node import DataNode
 
 import motley
-from motley.adapters import fresh_seed, policy_of
+from motley.adapters import fresh_seed
 from motley.epochs import RepeatedSamples
+
+if TYPE_CHECKING:
+    from motley._types import PolicyLike
 
 LIBRARY = pathlib.Path(__file__).with_name("libdali_motley.so")
 
 
 @functools.cache
-def why_not_native():
+def why_not_native() -> str | None:
     """None when `fn.motley.augment` is there, which this loads; else what is missing, as a sentence."""
     if not LIBRARY.exists():
         return "Motley's native DALI operator was not built: its build option `dali` was not set"
@@ -37,7 +45,15 @@ def why_not_native():
     return None
 
 
-def augment(images, ids=None, *, policy, seed=0, epoch=None, operator=None):
+def augment(
+    images: Any,
+    ids: Any = None,
+    *,
+    policy: PolicyLike,
+    seed: int = 0,
+    epoch: int | Callable[[], int] | Any = None,
+    operator: Literal["native", "python"] | None = None,
+) -> Any:
     """A DALI node that gives `images` (HWC, uint8, any sizes) augmented, each with a draw of its own.
 
     ids       a node of the sample ids, one whole number a sample, or None: each batch draws anew
@@ -45,7 +61,7 @@ def augment(images, ids=None, *, policy, seed=0, epoch=None, operator=None):
               pipeline's batch size; a node of one for each sample; or a number. None, with ids, is 0 and warns: a
               pipeline does not tell its operators that an epoch begins
     operator  "native", "python", or None: native where that is possible"""
-    stage = motley.Stage(policy_of(policy), seed=seed, layout="hwc")
+    stage = motley.Stage(policy, seed=seed, layout="hwc")
     if epoch is None:
         if ids is not None:
             warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give "

@@ -3,6 +3,9 @@
 
     Loader(path, ..., pipelines={'image': [RandomResizedCropRGBImageDecoder((224, 224)), ToTensor(), ToDevice('cuda'),
                                            ToTorchImage(), Augment(stage)], ...})"""
+
+from __future__ import annotations
+
 from dataclasses import replace
 
 import torch
@@ -10,9 +13,10 @@ from ffcv.loader import Loader
 from ffcv.pipeline.operation import Operation
 
 from motley.epochs import watch
+from motley.torch import Stage
 
 
-class Augment(Operation):
+class Augment(Operation):  # type: ignore[misc]
     """Runs a motley.torch.Stage on the batch; to stand after ToTorchImage, on the CPU or after ToDevice.
 
     The sample ids are FFCV's own indices of the samples, so that a draw depends on (seed, epoch, index) alone. Each pass
@@ -20,16 +24,16 @@ class Augment(Operation):
 
     begins_with_loader = True
 
-    def __init__(self, stage):
+    def __init__(self, stage: Stage) -> None:
         super().__init__()
         self.stage = stage
         watch(Loader, "pipelines", "pipeline_specs")
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """The epoch of the next pass."""
         self.stage.set_epoch(epoch)
 
-    def begin_pass(self):
+    def begin_pass(self) -> None:
         """A pass begins. Loaders call it."""
         self.stage.begin_pass()
 

@@ -6,9 +6,14 @@
             super().__init__()
             self.augments(motley.torch.Stage('rand_augment', mean=MEAN, std=STD, dtype=torch.float32))
 """
+
+from __future__ import annotations
+
+from typing import Any
+
 import torch
 
-import motley
+import motley.torch
 from motley.torch.batches import replaced
 
 
@@ -17,13 +22,13 @@ class Augments:
     through the stage, with the trainer's epoch; while it validates, tests or predicts, they are only normalised, cast
     and laid out. The stage's state is in checkpoints."""
 
-    def augments(self, stage, *, images=0, ids=None):
+    def augments(self, stage: motley.torch.Stage, *, images: int | str = 0, ids: int | str | None = None) -> None:
         """stage: a motley.torch.Stage. images, ids: where in a batch these are, an index or a key; ids may be None, and
         batches that are not trained on need have none."""
         self.motley_stage = stage  # to a LightningModule a submodule
         self._motley_images, self._motley_ids_at = images, ids
 
-    def on_before_batch_transfer(self, batch, dataloader_idx):
+    def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
         batch = super().on_before_batch_transfer(batch, dataloader_idx)
         self._motley_ids = self._motley_ids_of(batch)  # wanted on the CPU, where they still are
         return batch
@@ -39,7 +44,7 @@ class Augments:
                 f"a batch has no sample ids at {self._motley_ids_at!r}: it has {has}; motley.torch.Indexed adds them"
             ) from None
 
-    def on_after_batch_transfer(self, batch, dataloader_idx):
+    def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
         batch = super().on_after_batch_transfer(batch, dataloader_idx)
         stage, images = self.motley_stage, self._motley_images
         stage.to(batch[images].device).train(self.trainer.training)

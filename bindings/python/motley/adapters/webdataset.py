@@ -3,14 +3,22 @@
 
     webdataset.WebDataset(urls).shuffle(1000).decode("pil").map(Augment("rand_augment")).to_tuple("jpg", "cls")
 """
+
+from __future__ import annotations
+
 import hashlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import motley
-from motley.adapters import fresh_seed, policy_of
+from motley.adapters import fresh_seed
 from motley.epochs import Epoch, watch_loaders
 
+if TYPE_CHECKING:
+    from motley._types import PolicyLike
 
-def id_of(key):
+
+def id_of(key: str) -> int:
     """A sample id made of a sample's __key__: the same in every shard layout, worker and process."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") >> 1
 
@@ -25,23 +33,30 @@ class Augment:
     begins_with_loader = True
     IMAGES = ("jpg", "jpeg", "png", "webp", "ppm")
 
-    def __init__(self, policy, *, image=None, seed=0, epoch=None):
-        self.stage, self.image = motley.Stage(policy_of(policy), seed=seed), image
+    def __init__(
+        self,
+        policy: PolicyLike,
+        *,
+        image: str | None = None,
+        seed: int = 0,
+        epoch: int | Callable[[], int] | None = None,
+    ) -> None:
+        self.stage, self.image = motley.Stage(policy, seed=seed), image
         self.epoch = epoch if epoch is None or callable(epoch) else Epoch(epoch)
         watch_loaders()
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """The epoch of the next pass."""
         if not isinstance(self.epoch, Epoch):
             raise motley.ArgumentError(f"set_epoch({epoch}): epoch was given as {self.epoch}, want it given as a number")
         self.epoch.set_epoch(epoch)
 
-    def begin_pass(self):
+    def begin_pass(self) -> None:
         """A pass begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
         if isinstance(self.epoch, Epoch):
             self.epoch.begin_pass()
 
-    def __call__(self, sample):
+    def __call__(self, sample: Mapping[str, Any]) -> dict[str, Any]:
         key = self.image or next((name for name in self.IMAGES if name in sample), None)
         if key not in sample:
             raise KeyError(f"sample {sample.get('__key__')!r} has no {self.image or ' or '.join(self.IMAGES)}, "

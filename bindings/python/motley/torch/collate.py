@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A collate_fn that augments: a batch in one call, on a worker's core."""
+
+from __future__ import annotations
+
 import os
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -17,7 +22,7 @@ from motley.torch.transform import Transform
 class MotleyCollate:
     """A collate_fn that stacks a batch's images and augments them in one call, on the worker's core.
 
-    stage    a motley.torch.Stage, whose result is the batch's images; or a motley.Policy, a name or a path
+    stage    a motley.torch.Stage, whose result is the batch's images; or a motley.Policy, a name or a path.
              A motley.torch.Transform or motley.Transform takes decoded images of any sizes
     images   index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8 tensors
              [C, H, W]
@@ -27,10 +32,17 @@ class MotleyCollate:
 
     Each pass of a DataLoader is the stage's next epoch, unless set_epoch() says which."""
 
-    def __init__(self, stage, *, images=0, ids=None, collate=torch.utils.data.default_collate):
+    def __init__(
+        self,
+        stage: Stage | motley.Transform | Policy | str | os.PathLike[str],
+        *,
+        images: int | str = 0,
+        ids: int | str | None = None,
+        collate: Callable[[list[Any]], Any] = torch.utils.data.default_collate,
+    ) -> None:
         if isinstance(stage, (str, os.PathLike, Policy)):
             stage = Stage(stage)
-        elif isinstance(stage, motley.Transform):
+        elif isinstance(stage, motley.Transform) and not isinstance(stage, Stage):
             stage = Transform(stage)
         if not isinstance(stage, Stage):
             raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a motley.torch.Stage, "
@@ -40,16 +52,16 @@ class MotleyCollate:
 
     begins_with_loader = True
 
-    def begin_pass(self):
+    def begin_pass(self) -> None:
         """A pass begins. Loaders call it."""
         if self.ids is not None:
             self.stage.begin_pass()
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """The epoch of the next pass."""
         self.stage.set_epoch(epoch)
 
-    def __call__(self, samples):
+    def __call__(self, samples: list[Any]) -> Any:
         images = [sample[self.images] for sample in samples]
         if not isinstance(self.stage, Transform):
             images = self._stack(images)

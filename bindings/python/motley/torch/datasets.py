@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data sets whose samples carry their ids, or are augmented where they are read, and samplers that number views."""
+
+from __future__ import annotations
+
 import collections
-import copy
 import functools
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data import Dataset, IterableDataset, Sampler
 
 import motley
-from motley.adapters import policy_of
 from motley.checks import whole
 from motley.epochs import Epoch, Repeats, watch_loaders
 from motley.processes import mixed, rank_of_run, world_of_run
 from motley.torch.batches import replaced
-from motley.torch.transform import Transform
+
+if TYPE_CHECKING:
+    from motley._types import PolicyLike
 
 ADVICE = ("call set_epoch() of the motley.torch.Augmented before each pass; around a sampler that repeats its indices put "
           "motley.torch.Views, and for several views of one reading there is Augmented(views=)")
@@ -28,7 +32,9 @@ class Index(int):
     """An index of a data set with the view that it asks for. What adds to it or subtracts from it, as ConcatDataset
     does, keeps the view."""
 
-    def __new__(cls, index, view=0):
+    view: int
+
+    def __new__(cls, index: int, view: int = 0) -> Index:
         made = super().__new__(cls, index)
         made.view = view
         return made
@@ -45,7 +51,7 @@ class Index(int):
     __radd__ = __add__
 
 
-class Views(Sampler):
+class Views(Sampler[Any]):
     """A sampler that repeats indices, so that each repetition is a view of its own, for Augmented and Indexed.
 
         loader = DataLoader(dataset, sampler=motley.torch.Views(RASampler(dataset, shuffle=True)), ...)
@@ -59,13 +65,13 @@ class Views(Sampler):
     Views follow from the place in the sampler's order, and so are the same in any worker, on any number of ranks, and in
     a resumed run."""
 
-    def __init__(self, sampler, repeats=None):
+    def __init__(self, sampler: Iterable[Any], repeats: float | None = None) -> None:
         self.sampler = sampler
         if repeats is None:
             repeats = getattr(sampler, "repetitions", None) or getattr(sampler, "num_repeats", None)
         self.repeats = repeats
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self._by_place() if self.repeats else self._by_count()
 
     def _by_place(self):
@@ -89,10 +95,10 @@ class Views(Sampler):
             yield Index(i, counts[i] * ranks + rank)
             counts[i] += 1
 
-    def __len__(self):
-        return len(self.sampler)
+    def __len__(self) -> int:
+        return len(self.sampler)  # type: ignore[arg-type]
 
-    def __getattr__(self, name):  # set_epoch, among others
+    def __getattr__(self, name: str) -> Any:  # set_epoch, among others
         if name == "sampler" or name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.sampler, name)
@@ -109,10 +115,12 @@ def _index_and_view(index):
 class _Around:
     """What is the same around any data set: its attributes are there, too."""
 
-    def __len__(self):
+    dataset: Any
+
+    def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name == "dataset" or name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.dataset, name)
@@ -126,21 +134,21 @@ def _stream(dataset):
     return enumerate(dataset, first)
 
 
-class Indexed(_Around, Dataset):
+class Indexed(_Around, Dataset[Any]):
     """A data set whose samples carry their index as their last item (of a dict: under 'sample_id'; of a named tuple: as
     sample_id). Where the sampler is motley.torch.Views the item is a tensor of the index and the view, which batches to
     the [N, 2] that stages take as well. The samples of an IterableDataset are numbered as each worker reads them."""
 
-    def __new__(cls, dataset):
+    def __new__(cls, dataset: Any) -> Indexed:
         return super().__new__(_IndexedStream if isinstance(dataset, IterableDataset) else cls)
 
     def __getnewargs__(self):
         return (self.dataset,)
 
-    def __init__(self, dataset):
+    def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         i, view = _index_and_view(index)
         return _with_id(self.dataset[i], torch.tensor([i, view]) if isinstance(index, (Index, tuple)) else i)
 
@@ -175,7 +183,7 @@ def _rebuilt(cls, *items):
     return _with_field(cls)(*items)
 
 
-class Augmented(_Around, Dataset):
+class Augmented(_Around, Dataset[Any]):
     """A data set whose images are augmented one by one where they are read, sample i with the draws of id i.
 
     policy   a policy; or a motley.Transform, whose seed counts: an image then becomes the network's input, a NumPy array
@@ -188,19 +196,20 @@ class Augmented(_Around, Dataset):
     into motley.torch.Views; dataset[i, view] asks for a view by hand. The samples of an IterableDataset are numbered as
     each worker reads them."""
 
-    def __new__(cls, dataset, *args, **kwargs):
+    def __new__(cls, dataset: Any, *args: Any, **kwargs: Any) -> Augmented:
         return super().__new__(_AugmentedStream if isinstance(dataset, IterableDataset) else cls)
 
     def __getnewargs__(self):
         return (self.dataset,)
 
-    def __init__(self, dataset, policy, *, seed=0, images=0, views=1):
+    def __init__(
+        self, dataset: Any, policy: PolicyLike | motley.Transform, *, seed: int = 0, images: int | str = 0, views: int = 1
+    ) -> None:
         self.dataset, self.images = dataset, images
-        policy = policy.transform if isinstance(policy, Transform) else policy
         if isinstance(policy, motley.Transform):
-            self.stage = self._draws = copy.copy(policy)
+            self.stage = self._draws = motley.Transform(**dict(policy._settings()))
         else:
-            self.stage = motley.Stage(policy_of(policy), seed=seed)
+            self.stage = motley.Stage(policy, seed=seed)
             self._draws = self.stage.policy
         self.stage._repeats = Repeats(ADVICE)
         self.views, self.epoch = whole("views", views, 1, 65536, "from 1"), Epoch()
@@ -208,18 +217,18 @@ class Augmented(_Around, Dataset):
 
     begins_with_loader = True
 
-    def begin_pass(self):
+    def begin_pass(self) -> None:
         """A pass begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
         self.epoch.begin_pass()
 
     def draws_as(self):
         return self._draws.show(), self.stage.seed
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """The epoch of the next pass, as DistributedSampler's; workers see it at once."""
         self.epoch.set_epoch(epoch)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         i, view = _index_and_view(index)
         i = i + len(self.dataset) if i < 0 else i
         return self._augmented(self.dataset[i], i, view)

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader whose next batch is made while the model trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
 import torch
 
 import motley
 from motley.epochs import wanting
 from motley.torch.batches import map_tensors, replaced
-from motley.torch.stage import Stage
 
 
 class Prefetcher:
@@ -24,62 +29,60 @@ class Prefetcher:
     state_dict() is for checkpoints: a run that loads it goes on with the epoch, and without ids with the samples, that
     come after the batches that were handed over."""
 
-    def __init__(self, loader, stage, device=None, *, images=0, ids=None):
+    def __init__(
+        self,
+        loader: Iterable[Any],
+        stage: Callable[..., Any],
+        device: torch.device | str | int | None = None,
+        *,
+        images: int | str = 0,
+        ids: int | str | None = None,
+    ) -> None:
         self.loader, self.stage, self.images, self.ids = loader, stage, images, ids
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
         self.stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
-        self._begun = self._finished = False  # _begun: of a stage that does not know it itself
-        self._ahead = None  # the counter of a stage that works a batch ahead; the stage's own is of what was handed over
+        self._begun = self._finished = False
+        self._ahead = None  # the counter of a stage that works a batch ahead; its own is of what was handed over
 
-    def __len__(self):
-        return len(self.loader)
+    def __len__(self) -> int:
+        return len(self.loader)  # type: ignore[arg-type]
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """The epoch of the next pass: of the draws, of what augments in the loader, and of the loader's sampler."""
         self._wait()
-        self._set_stage_epoch(epoch)
+        if hasattr(self.stage, "set_epoch"):
+            self.stage.set_epoch(epoch)
+        self._begun = self._finished = False
         for one in wanting([getattr(self.loader, part, None) for part in ("dataset", "collate_fn")]):
             one.set_epoch(epoch)
         sampler = getattr(self.loader, "sampler", None)
         if hasattr(sampler, "set_epoch"):
             sampler.set_epoch(epoch)
 
-    def state_dict(self):
-        stage = self.stage
-        first = stage.next_sample if isinstance(stage, motley.Stage) else int(stage.counter[1])
-        return {"epoch": stage.epoch, "next_sample": first, "finished": self._finished}
+    def state_dict(self) -> dict[str, Any]:
+        return {"epoch": self.stage.epoch, "next_sample": self.stage.next_sample, "finished": self._finished}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         if set(state) != {"epoch", "next_sample", "finished"}:
-            raise motley.ArgumentError(f"the state has {', '.join(sorted(map(str, state)))}, want epoch, finished, "
-                                       "next_sample")
+            raise motley.ArgumentError(
+                f"the state has {', '.join(sorted(map(str, state)))}, want epoch, finished, next_sample"
+            )
         self.set_epoch(state["epoch"] + state["finished"])
         if not state["finished"]:
-            if isinstance(self.stage, motley.Stage):
-                self.stage.next_sample = state["next_sample"]
-            else:
-                self.stage.counter[1] = state["next_sample"]
+            self.stage.next_sample = state["next_sample"]
 
     def _wait(self):
         if self.stream:  # a pass that was broken off may have left work behind, which reads the epoch
             torch.cuda.current_stream(self.device).wait_stream(self.stream)
 
-    def _set_stage_epoch(self, epoch):
-        if hasattr(self.stage, "set_epoch"):
-            self.stage.set_epoch(epoch)
-        self._begun = self._finished = False
-
     def _begin_pass(self):
         if self._begun:
             self._wait()
-        self._finished = False
+        self._begun, self._finished = True, False
         if hasattr(self.stage, "begin_pass"):
             self.stage.begin_pass()
-        elif self._begun and hasattr(self.stage, "epoch"):
-            self._set_stage_epoch(self.stage.epoch + 1)
-        self._begun = True
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         self._begin_pass()
         if not self.stream:
             for batch in self.loader:
@@ -87,8 +90,8 @@ class Prefetcher:
             self._finished = True
             return
         self.stream.wait_stream(torch.cuda.current_stream(self.device))  # what the stage reads may just be written
-        counts = self.ids is None and isinstance(self.stage, Stage)
-        self._ahead = self.stage.counter.clone() if counts else None
+        counts = self.ids is None and isinstance(self.stage, motley.Stage)
+        self._ahead = _copied(self.stage.counter) if counts else None
         ahead = None
         for batch in self.loader:
             prepared = self._prepare_aside(batch)
@@ -104,8 +107,7 @@ class Prefetcher:
         batch = map_tensors(lambda t: t.to(self.device, non_blocking=True), batch)
         if ids is None:
             return replaced(batch, self.images, self.stage(batch[self.images]))
-        made = (self.stage(batch[self.images], sample_ids=ids) if isinstance(self.stage, motley.Stage)
-                else self.stage(batch[self.images], ids))
+        made = self.stage(batch[self.images], ids)
         return replaced(replaced(batch, self.ids, ids), self.images, made)
 
     def _prepare_aside(self, batch):
@@ -125,34 +127,30 @@ class Prefetcher:
 
     def _prepare_ahead(self, batch):
         """The batch, and what the stage's counter is to be when it is handed over."""
-        stage = self.stage
-        if isinstance(stage, motley.Stage) and self.ids is None:
-            first, stage.next_sample = stage.next_sample, self._ahead or stage.next_sample
-            try:
-                prepared = self._prepare(batch)
-            finally:
-                self._ahead, stage.next_sample = stage.next_sample, first
-            return prepared, self._ahead
         if self._ahead is None:
             return self._prepare(batch), None
+        stage = self.stage
         counter, stage.counter = stage.counter, self._ahead
         try:
             prepared = self._prepare(batch)
         finally:
             stage.counter = counter
-        return prepared, self._ahead.clone()
+        return prepared, _copied(self._ahead)
 
     def _hand_over(self, batch, counter, ready):
         current = torch.cuda.current_stream(self.device)
         current.wait_event(ready)
         map_tensors(lambda t: t.record_stream(current) if t.is_cuda else None, batch)
-        if isinstance(self.stage, motley.Stage) and counter is not None:
-            self.stage.next_sample = counter
-        elif counter is not None:
-            if counter.is_cuda:
+        if counter is not None:
+            if getattr(counter, "is_cuda", False):
                 counter.record_stream(current)
-            self.stage.counter.copy_(counter)
+            self.stage.counter[:] = counter
         return batch
 
     def __repr__(self):
         return f"Prefetcher({self.loader!r}, {self.stage!r}, {self.device}, images={self.images!r}, ids={self.ids!r})"
+
+
+def _copied(counter):
+    """A stage's counter: a list or a tensor."""
+    return counter.clone() if isinstance(counter, torch.Tensor) else counter.copy()

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What annotations name. Only type checkers import this."""
+
+import os
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Literal, Protocol, TypedDict, Union
+
+from .policy import Policy
+
+
+class Array(Protocol):
+    """An array or tensor of numbers."""
+
+    @property
+    def shape(self) -> Any: ...
+
+
+class Dtype(Protocol):
+    """A dtype of torch or NumPy."""
+
+    @property
+    def itemsize(self) -> int: ...
+
+
+class HasPolicy(Protocol):
+    """A stage, for the sake of its policy."""
+
+    @property
+    def policy(self) -> Policy: ...
+
+
+PolicyLike = Union[Policy, HasPolicy, str, "os.PathLike[str]"]
+Ids = Union[int, Sequence[int], Array]
+Draws = list[dict[str, Any]]  # of one image
+Drawing = Union[dict[str, Any], Sequence[dict[str, Any]]]  # of a transform
+Rows = Union[Sequence[float], Sequence[Sequence[float]], Array]
+Numbers = Union[float, Sequence[float]]
+Layout = Literal["chw", "hwc", "hw", "nchw", "nhwc"]
+Interpolation = Union[Literal["nearest", "bilinear", "bicubic"], Enum]
+Interpolations = Union[Interpolation, Sequence[Interpolation]]
+Fill = Union[int, Sequence[int]]
+Level = Union[float, Literal["uniform"], dict[str, Any]]
+CustomFunction = Callable[[list[int], list[Any], list[tuple[float, float, float]]], object]
+
+
+class TransformSettings(TypedDict, total=False):
+    """Those that a transform takes, whose file says how it normalises."""
+
+    seed: int
+    epoch: int
+    rank: Union[int, None]
+    layout: Union[Layout, None]
+    dtype: Union[Literal["uint8", "float32", "float16", "bfloat16"], type, Dtype, None]
+    output_layout: Union[Literal["chw", "hwc", "channels_last"], None]
+    memory_format: Union[object, None]
+    threads: Union[int, None]
+    views: int
+    counter: Union[Array, None]
+
+
+class Settings(TransformSettings, total=False):
+    """The keywords that every stage takes."""
+
+    normalize: Union[tuple[Numbers, Numbers], None]
+    mean: Union[Numbers, None]
+    std: Union[Numbers, None]
+
+
+class CallSettings(TypedDict, total=False):
+    """The keywords of a stage's call that do not change what kind of thing it returns."""
+
+    epoch: Union[int, None]
+    seed: Union[int, None]
+    layout: Union[Layout, None]

@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-from typing import Any
-
-from motley.torch import Stage
-
-class Augments:
-    def augments(self, stage: Stage, *, images: int | str = 0, ids: int | str | None = None) -> None: ...
-    def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any: ...
-    def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any: ...

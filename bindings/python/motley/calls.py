@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of the library, prepared once for a shape of batches, and the numbers of the samples in them."""
+
+from . import contexts, images
+from ._core import ffi, lib
+from .arrays import KINDS, name_of
+from .checks import epoch_given, view_given, whole
+from .draws import draws_of
+from .errors import ArgumentError, check
+
+CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
+
+
+class Call:
+    """What a call needs beside pixels and samples, found out once for a shape of batches."""
+
+    __slots__ = (
+        "c",
+        "made",
+        "context",
+        "count",
+        "stream",
+        "like",
+        "finish",
+        "sizes",
+        "channels",
+        "single",
+        "keep",
+        "caller",
+    )
+
+    def __init__(self, stage, source, target):
+        self.context = contexts.context_of(source.device, stage.threads)
+        self.c = c = ffi.new("kept_call *")
+        c.count = self.count = source.count
+        c.in_place, c.fused = target is source, stage.fused
+        self.single = source.single
+        self.keep = source, target
+        self.like = self.finish = None
+        self.stream = no_stream
+        self.caller = images.library_of(source), source.device
+        self.sizes, self.channels = [], 1
+        if self.count:
+            self.sizes, self.channels = source.sizes(), source.channels
+            if source.device is not None:
+                self.stream = source.stream_of()
+        src, to, output = described(stage, source, target)
+        call, error = ffi.new("motley_call **"), ffi.new("motley_error *")
+        check(lib.motley_call_create(self.context.handle, src, to, output, call, error), error)
+        self.made = ffi.gc(call[0], lib.motley_call_destroy)
+        c.call = call[0]
+
+    def result(self, batch, source, target, result):
+        """What the caller gets; the arguments are Stage._prepare's."""
+        if source is not None:
+            images.hold_until_done(self, source, target)
+            return target.result(source) if result is None else result
+        return result if self.finish is None else self.finish(result, batch)
+
+    def run(self, policy, pixels, written, seed, epoch, first, ids, ids_signed, views, counter, seen):
+        """Does or queues the work. pixels, written: addresses; the rest: run_call's (see call.h). True: `seen` says
+        that samples come again."""
+        if policy.custom_ops:
+            contexts.local.caller = self.caller
+        try:
+            status = lib.run_call(
+                self.c, policy._handle, pixels, written, self.stream(), seed, epoch, first, ids, ids_signed, views,
+                counter, seen,
+            )  # fmt: skip
+        except (OverflowError, TypeError):
+            epoch_given(epoch)
+            whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
+            raise
+        if status:
+            if status == lib.CALL_REPEATS:
+                return True
+            if status == lib.CALL_NEGATIVE_ID:
+                raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
+            raised, contexts.local.raised = contexts.local.raised, None
+            if raised is not None:
+                raise raised
+            check(status, self.c.error)
+
+    def draws(self, policy):
+        return draws_of(policy, ffi.addressof(self.c.params, "samples"), self.sizes, self.channels, single=self.single)
+
+
+def described(stage, source, target):
+    """src, dst, output: what the library's calls take of the batches to read and to write; NULL where there is none."""
+    src, dst, output = ffi.new("motley_batch *"), ffi.new("motley_batch *"), ffi.new("motley_output *")
+    if source.count:
+        source.require_bytes()
+        source.describe(src[0])
+        if stage.fused:
+            target.describe(output.batch)
+            output.mean = _four(stage.mean, source.channels, 0)
+            output.std = _four(stage.std, source.channels, 1)
+        elif target is not source:
+            target.describe(dst[0])
+    no = ffi.NULL
+    return src, no if stage.fused else src if target is source else dst, output if stage.fused else no
+
+
+def no_stream():
+    return 0
+
+
+def keep(key, call):
+    """Keeps a call for further batches of its shape, in this thread."""
+    calls = contexts.local.calls
+    if len(calls) >= CALLS_KEPT:
+        calls.clear()
+    calls[key] = call
+
+
+def _four(numbers, channels, rest):
+    if numbers is None:
+        return [rest] * 4
+    if len(numbers) == 1:
+        return list(numbers) * 4
+    if len(numbers) != channels:
+        raise ArgumentError(f"normalize has {len(numbers)} numbers, the images have {channels} channels")
+    return list(numbers) + [rest] * (4 - channels)
+
+
+# ---- ids and views ----
+
+
+def ids_of(sample_ids, count):
+    """What holds `count` ids, their address and whether they are signed, of a list, range, array or tensor of whole
+    numbers."""
+    kind = KINDS[type(sample_ids)]
+    if kind is not None and kind.holds(sample_ids, count, "int64", "uint64"):
+        return sample_ids, kind.pointer(sample_ids), name_of(sample_ids.dtype) == "int64"
+    if hasattr(sample_ids, "tolist"):
+        sample_ids = sample_ids.tolist()
+    try:
+        ids = ffi.new("uint64_t[]", list(sample_ids))
+    except (OverflowError, TypeError) as wrong:
+        raise ArgumentError(f"sample_ids: {wrong}; want whole numbers from 0 to 2^64 - 1") from None
+    if len(ids) != count:
+        raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {count} images")
+    return ids, images.address(ids), False
+
+
+def split_views(sample_ids, view):
+    """ids, views: of an array [N, 2] its columns."""
+    if getattr(sample_ids, "ndim", 1) != 2:
+        return sample_ids, view
+    if sample_ids.shape[1] != 2:
+        shape = tuple(sample_ids.shape)
+        raise ArgumentError(f"sample_ids has shape {shape}, want [N], or [N, 2]: an id and a view each")
+    columns = sample_ids.tolist()
+    return [id for id, _ in columns], [view for _, view in columns]
+
+
+def views_of(view, count):
+    """What holds `count` views, and their address; or None and the view of all images."""
+    if hasattr(view, "__index__") and getattr(view, "ndim", 0) == 0:
+        return None, view_given(view)
+    if not hasattr(view, "__len__"):
+        view_given(view)
+    numbers = [view_given(v) for v in (view.tolist() if hasattr(view, "tolist") else view)]
+    if len(numbers) != count:
+        raise ArgumentError(f"view has {len(numbers)} numbers, there are {count} images")
+    held = ffi.new("uint32_t[]", numbers)
+    return held, images.address(held)
+
+
+def views_of_each(view, views):
+    """For each of several views of samples, what `view` becomes."""
+    if hasattr(view, "__index__") and getattr(view, "ndim", 0) == 0:
+        return [view_given(view) * views + k for k in range(views)]
+    numbers = view.tolist() if hasattr(view, "tolist") else list(view)
+    return [[v * views + k for v in numbers] for k in range(views)]
