@@ -40,7 +40,15 @@ class Batch(ctypes.Structure):
                 ('pixel_stride', ctypes.c_int64), ('channel_stride', ctypes.c_int64), ('images', ctypes.c_void_p)]
 
 
-class ContextParams(ctypes.Structure):
+class Params(ctypes.Structure):
+    """A params struct, which says its size: a library that knows more fields takes those as zero."""
+    _fields_ = [('struct_size', ctypes.c_size_t)]
+
+    def __init__(self, **fields):
+        super().__init__(ctypes.sizeof(self), **fields)
+
+
+class ContextParams(Params):
     _fields_ = [('backend', ctypes.c_int), ('device', ctypes.c_int), ('threads', ctypes.c_int),
                 ('allocate', ctypes.c_void_p), ('release', ctypes.c_void_p), ('user', ctypes.c_void_p)]
 
@@ -54,7 +62,7 @@ class Output(ctypes.Structure):
     _fields_ = [('batch', Batch), ('mean', ctypes.c_float * 4), ('std', ctypes.c_float * 4)]
 
 
-class ApplyParams(ctypes.Structure):
+class ApplyParams(Params):
     _fields_ = [('samples', Samples), ('stream', ctypes.c_void_p), ('counter', ctypes.c_void_p), ('output', Output),
                 ('steps', ctypes.c_void_p), ('step_counts', ctypes.c_void_p)]
 

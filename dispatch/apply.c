@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public calls: check the request, hand it to the context's backend. */
 #include "augmentations/table.h"
+#include "base/params.h"
 #include "dispatch/backend.h"
 
 #include <stdlib.h>
@@ -46,9 +47,7 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
 motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
                            const motley_batch *dst, const motley_apply_params *params, motley_error *error)
 {
-    static const motley_apply_params defaults;
-    if (!params)
-        params = &defaults;
+    MOT_READ_PARAMS(motley_apply_params, params, error);
     MOT_REQUIRE(context, error, "context is NULL");
     const motley_output *output;
     MOT_TRY(mot_validate_batches(src, dst, &params->output, &output, error));
@@ -80,9 +79,7 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
                            const motley_batch *src, const motley_batch *dst, const motley_op_params *params,
                            motley_error *error)
 {
-    static const motley_op_params defaults;
-    if (!params)
-        params = &defaults;
+    MOT_READ_PARAMS(motley_op_params, params, error);
     const motley_op_info *info = motley_op_get(op);
     MOT_REQUIRE(info, error, "op is %d, want 0 to %d", op, MOT_OP_COUNT - 1);
     MOT_REQUIRE(info->values_min != info->values_max || values_per_image == info->values_min, error,

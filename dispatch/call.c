@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prepared calls: what depends on the shape of batches is checked once, what depends on their addresses each time. */
+#include "base/params.h"
 #include "dispatch/backend.h"
 
 #include <stdbool.h>
@@ -97,10 +98,8 @@ static motley_status move_all(motley_call *call, void *src, void *dst, void *out
 motley_status motley_call_apply(motley_call *call, const motley_policy *policy, void *src, void *dst, void *output,
                                 const motley_apply_params *params, motley_error *error)
 {
-    static const motley_apply_params defaults;
     const motley_batch *to;
-    if (!params)
-        params = &defaults;
+    MOT_READ_PARAMS(motley_apply_params, params, error);
     MOT_REQUIRE(call, error, "call is NULL");
     MOT_REQUIRE(!params->output.batch.data, error, "params has an output, want it where the call is created");
     MOT_TRY(move_all(call, src, dst, output, &to, error));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: which backend does the work, and the policies that the one-call functions keep. */
+#include "base/params.h"
 #include "dispatch/backend.h"
 
 #include <stdlib.h>
@@ -41,11 +42,9 @@ static motley_status choose(motley_context *context, const motley_context_params
 motley_status motley_context_create(const motley_context_params *params, motley_context **context,
                                     motley_error *error)
 {
-    static const motley_context_params defaults;
-    if (!params)
-        params = &defaults;
     MOT_REQUIRE(context, error, "context is NULL, want a place to store it");
     *context = NULL;
+    MOT_READ_PARAMS(motley_context_params, params, error);
     MOT_REQUIRE(params->threads >= 0 && params->threads <= 1024, error, "threads is %d, want 0 (all) to 1024",
                 params->threads);
     MOT_REQUIRE(params->device >= 0, error, "device is %d, want 0 or more", params->device);

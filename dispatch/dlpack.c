@@ -2,6 +2,7 @@
 /* DLPack's tensors as batches. The layout of the structs is DLPack's ABI, written down anew. */
 #include "motley/dlpack.h"
 #include "base/error.h"
+#include "base/params.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -134,13 +135,11 @@ static motley_status strides_of(const dl_tensor *t, int64_t bytes, int64_t *stri
 motley_status motley_batch_from_dlpack(const void *managed, const motley_dlpack_params *params, motley_batch *batch,
                                        motley_dlpack_place *place, motley_error *error)
 {
-    static const motley_dlpack_params defaults;
     const dl_tensor *t = NULL;
     motley_batch made = { 0 };
     motley_dlpack_place at;
     int64_t bytes = 1, stride[4];
-    if (!params)
-        params = &defaults;
+    MOT_READ_PARAMS(motley_dlpack_params, params, error);
     MOT_REQUIRE(batch, error, "batch is NULL, want a place to store it");
     MOT_REQUIRE((unsigned)params->kind <= MOTLEY_DLPACK_VERSIONED, error,
                 "kind is %d, want 0 (legacy) or 1 (versioned)", (int)params->kind);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_replay: steps that were drawn before, checked, prepared and handed to the context's backend. */
 #include "augmentations/table.h"
+#include "base/params.h"
 #include "dispatch/backend.h"
 
 #include <stdlib.h>
@@ -46,9 +47,7 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
                             const motley_step *steps, const int32_t *step_counts, size_t max_steps,
                             const motley_replay_params *params, motley_error *error)
 {
-    static const motley_replay_params defaults;
-    if (!params)
-        params = &defaults;
+    MOT_READ_PARAMS(motley_replay_params, params, error);
     MOT_REQUIRE(context, error, "context is NULL");
     const motley_output *output;
     MOT_TRY(mot_validate_batches(src, dst, &params->output, &output, error));

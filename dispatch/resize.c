@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_resize: checks crops and boxes, then one image per worker. */
+#include "base/params.h"
 #include "dispatch/backend.h"
 #include "kernels/cpu.h"
 
@@ -114,9 +115,9 @@ static void resize_image(void *opaque, size_t i, const mot_cpu_rows *rows, void 
 motley_status motley_resize(motley_context *context, const motley_batch *src, const motley_batch *dst,
                             const motley_resize_params *params, motley_error *error)
 {
-    static const motley_resize_params defaults;
     MOT_REQUIRE(context, error, "context is NULL");
-    const resize_call call = { src, dst, params ? params : &defaults };
+    MOT_READ_PARAMS(motley_resize_params, params, error);
+    const resize_call call = { src, dst, params };
     MOT_TRY(check(context, &call, error));
     const mot_cpu_rows *rows = context->backend->rows(context->state);
     size_t bytes = 0;

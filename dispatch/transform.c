@@ -2,6 +2,7 @@
 /* motley_transform_apply: checks the request, then each image goes through all its stages on one worker. */
 #include "augmentations/hue.h"
 #include "augmentations/table.h"
+#include "base/params.h"
 #include "dispatch/backend.h"
 #include "kernels/cpu.h"
 #include "kernels/output.h"
@@ -402,14 +403,14 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
                                      const motley_batch *src, const motley_batch *dst,
                                      const motley_transform_params *params, motley_error *error)
 {
-    static const motley_transform_params defaults;
     MOT_REQUIRE(context, error, "context is NULL");
     MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
+    MOT_READ_PARAMS(motley_transform_params, params, error);
     transform_call call = { .transform = transform,
                             .info = motley_transform_describe(transform),
                             .src = src,
                             .dst = dst,
-                            .params = params ? params : &defaults,
+                            .params = params,
                             .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
     MOT_TRY(check(context, &call, error));
     if (src->count == 0)

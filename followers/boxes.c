@@ -2,6 +2,7 @@
 /* motley_follow_boxes: the four corners of a box move like points; their polygon is clipped to the image after each
  * step, so that what left it does not come back, and boxed at the end. */
 #include "base/error.h"
+#include "base/params.h"
 #include "followers/matrix.h"
 
 #include <math.h>
@@ -165,9 +166,7 @@ static motley_status follow_box(polygon *p, const mot_geometry *steps, int32_t c
 motley_status motley_follow_boxes(const motley_drawn *drawn, const motley_box_params *params, const size_t *offsets,
                                   double *boxes, double *visibility, uint8_t *keep, motley_error *error)
 {
-    static const motley_box_params defaults;
-    if (!params)
-        params = &defaults;
+    MOT_READ_PARAMS(motley_box_params, params, error);
     MOT_TRY(check_params(params, error));
     MOT_TRY(mot_drawn_check(drawn, offsets, boxes, "boxes", error));
     const size_t max_steps = drawn->max_steps, corners = 4 + 4 * (max_steps + 1);

@@ -6,7 +6,10 @@
  *  Errors   Every function that can fail returns a motley_status and takes a motley_error last, which may be
  *           NULL. The library never prints, aborts, reads the environment or keeps hidden global state.
  *  Strings  UTF-8, terminated. A returned `const char *` lives as long as the object it was asked of.
- *  Params   A params struct that is all zero means all defaults; NULL means the same.
+ *  Params   A params struct that is all zero means all defaults; NULL means the same. A caller that does not compile
+ *           these headers, such as ctypes, sets struct_size to the size of its own struct: fields that it lacks are
+ *           then taken as zero, and a field that the library lacks gives UNSUPPORTED if it is set. 0 stands for the
+ *           size in these headers. When a struct grows, the soname changes.
  *  Memory   What has a create, load, parse or builtin has a destroy, and destroy accepts NULL.
  *           Pixels are always the caller's; no pointer is kept after the work is done.
  *  Threads  A policy is immutable: share it freely. A context serves one thread at a time. */

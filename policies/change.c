@@ -2,6 +2,7 @@
 /* Another policy made of one that was loaded, and the parts of a policy as plain data. */
 #include "base/error.h"
 #include "base/number.h"
+#include "base/params.h"
 #include "base/utf8.h"
 #include "policies/policy.h"
 
@@ -315,6 +316,7 @@ motley_status motley_policy_change(const motley_policy *base, const motley_polic
     *policy = NULL;
     MOT_REQUIRE(base, error, "base is NULL, want a policy to change");
     MOT_REQUIRE(changes, error, "changes is NULL, want what to change");
+    MOT_READ_PARAMS(motley_policy_changes, changes, error);
     motley_policy *changed = mot_policy_copy(base);
     if (!changed)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a copy of policy '%s'", base->name);

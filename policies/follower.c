@@ -3,6 +3,7 @@
  * draw has its own word, so a step that changes nothing leaves all others as they were. */
 #include "augmentations/table.h"
 #include "base/error.h"
+#include "base/params.h"
 #include "motley/follow.h"
 #include "policies/policy.h"
 
@@ -58,11 +59,9 @@ static bool leave_out(motley_policy *policy, const motley_follower_params *param
 motley_status motley_policy_follower(const motley_policy *policy, const motley_follower_params *params,
                                      motley_policy **follower, motley_error *error)
 {
-    static const motley_follower_params defaults;
-    if (!params)
-        params = &defaults;
     MOT_REQUIRE(follower, error, "follower is NULL, want a place for the result");
     *follower = NULL;
+    MOT_READ_PARAMS(motley_follower_params, params, error);
     MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
     MOT_REQUIRE((unsigned)params->interpolation <= MOTLEY_BICUBIC, error,
                 "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);

@@ -3,6 +3,7 @@
 #include "policies/mix.h"
 
 #include "base/error.h"
+#include "base/params.h"
 
 #include <stdlib.h>
 
@@ -80,6 +81,7 @@ motley_status motley_mix_create(const motley_mix_params *params, motley_mix **mi
     MOT_REQUIRE(mix, error, "mix is NULL, want a place for the result");
     *mix = NULL;
     MOT_REQUIRE(params, error, "params is NULL, want mixup or cutmix");
+    MOT_READ_PARAMS(motley_mix_params, params, error);
     MOT_TRY(mot_mix_check(params, error));
     motley_mix *made = calloc(1, sizeof *made);
     if (!made)

@@ -2,6 +2,7 @@
 /* A policy's text into its model. doc/policy-format.md describes the text; every problem is kept with its place. */
 #include "augmentations/ops.h"
 #include "base/error.h"
+#include "base/params.h"
 #include "policies/policy.h"
 #include "policies/reader.h"
 
@@ -636,14 +637,13 @@ motley_status motley_policy_parse(const char *text, size_t length, const motley_
     MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
     *policy = NULL;
     MOT_REQUIRE(text || length == 0, error, "text is NULL, want %zu bytes", length);
-    const motley_custom_op *customs = params ? params->custom_ops : NULL;
-    const size_t customs_count = params ? params->custom_ops_count : 0;
-    MOT_TRY(mot_customs_check(customs, customs_count, error));
+    MOT_READ_PARAMS(motley_parse_params, params, error);
+    MOT_TRY(mot_customs_check(params->custom_ops, params->custom_ops_count, error));
     mot_yaml_tree tree = { 0 };
     motley_policy *read = NULL;
     motley_status status = mot_yaml_read(&tree, text ? text : "", length);
     if (status == MOTLEY_OK && tree.problems == 0)
-        status = mot_policy_read(&tree, &tree.node[0], true, customs, customs_count, &read);
+        status = mot_policy_read(&tree, &tree.node[0], true, params->custom_ops, params->custom_ops_count, &read);
     if (status == MOTLEY_OK)
         status = mot_yaml_tell(&tree, params, error);
     else

@@ -3,6 +3,7 @@
 #include "policies/transform.h"
 
 #include "augmentations/ops.h"
+#include "base/params.h"
 #include "policies/mix.h"
 #include "policies/reader.h"
 
@@ -585,8 +586,8 @@ static bool wrap_policy(reader *r, const motley_parse_params *params, motley_tra
     mot_stage *stage = &transform->stage[transform->stages++];
     stage->kind = MOT_STAGE_POLICY;
     transform->plain = true;
-    const motley_status status = mot_policy_read(&r->tree, &r->tree.node[0], true, params ? params->custom_ops : NULL,
-                                                 params ? params->custom_ops_count : 0, &stage->policy);
+    const motley_status status =
+        mot_policy_read(&r->tree, &r->tree.node[0], true, params->custom_ops, params->custom_ops_count, &stage->policy);
     if (status == MOTLEY_ERR_MEMORY)
         return false;
     return !stage->policy || !stage->policy->name || (transform->name = strdup(stage->policy->name));
@@ -611,7 +612,8 @@ motley_status motley_transform_parse(const char *text, size_t length, const motl
     MOT_REQUIRE(transform, error, "transform is NULL, want a place for the result");
     *transform = NULL;
     MOT_REQUIRE(text || length == 0, error, "text is NULL, want %zu bytes", length);
-    MOT_TRY(mot_customs_check(params ? params->custom_ops : NULL, params ? params->custom_ops_count : 0, error));
+    MOT_READ_PARAMS(motley_parse_params, params, error);
+    MOT_TRY(mot_customs_check(params->custom_ops, params->custom_ops_count, error));
     reader r = { .whole = true };
     motley_transform *read = calloc(1, sizeof *read);
     motley_status status = read ? mot_yaml_read(&r.tree, text ? text : "", length) : MOTLEY_ERR_MEMORY;

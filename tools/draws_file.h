@@ -24,8 +24,8 @@ typedef struct drawn_image {
 } drawn_image;
 
 /* The steps of that sample, [motley_policy_max_steps(policy)]. False with `why` when the file has none, or when they
- * were drawn from another policy, for an image of another name, or for another size or number of channels. Lines that do
- * not say these (those of `motley draw`) fit every image. Threads may ask side by side. */
+ * were drawn from another policy, for an image of another name, or for another size or number of channels. Lines that
+ * do not say these (those of `motley draw`) fit every image. Threads may ask side by side. */
 bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_step *steps, int32_t *count,
                       char why[PICTURE_WHY]);
 

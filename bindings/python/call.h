@@ -50,7 +50,8 @@ static int run_call(kept_call *kept, const motley_policy *policy, uintptr_t src,
 static int run_op(kept_call *kept, int op, const double *values, int each, uintptr_t src, uintptr_t dst, uintptr_t stream,
                   int interpolation, const uint8_t *fill)
 {
-    const motley_op_params params = { (motley_interpolation)interpolation, fill, (void *)stream };
+    const motley_op_params params = { .interpolation = (motley_interpolation)interpolation, .fill = fill,
+                                      .stream = (void *)stream };
     return motley_call_op_apply(kept->call, op, values, each, (void *)src, kept->in_place ? NULL : (void *)dst, &params,
                                 &kept->error);
 }

@@ -75,6 +75,7 @@ typedef struct motley_output {
 } motley_output;
 
 typedef struct motley_apply_params {
+    size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_samples samples;
     void *stream;              /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
     const uint64_t *counter;   /* CUDA: device memory {epoch, first}, read when the work runs in place of
@@ -103,6 +104,7 @@ MOTLEY_API motley_status motley_apply(motley_context *context, const motley_poli
 
 /** Settings of motley_replay. */
 typedef struct motley_replay_params {
+    size_t struct_size; /* 0 or sizeof; see motley.h */
     void *stream;         /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
     motley_output output; /* as in motley_apply_params */
 } motley_replay_params;

@@ -58,6 +58,7 @@ MOTLEY_API int motley_policy_range_get(const motley_policy *policy, size_t i, mo
 
 /** What to change of a policy. All zero changes nothing; a flag says that the field beside it counts. */
 typedef struct motley_policy_changes {
+    size_t struct_size; /* 0 or sizeof; see motley.h */
     int repeat;          /* > 0: ops (branches) per sample; RandAugment's N */
     int set_level;       /* != 0: every step that has levels takes `level`, where it is a normal level as its mean */
     double level;        /* RandAugment's M, 0 .. top level */

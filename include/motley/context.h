@@ -23,6 +23,7 @@ typedef enum motley_backend {
 MOTLEY_API const char *motley_backend_name(motley_backend backend);
 
 typedef struct motley_context_params {
+    size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_backend backend;
     int device;  /* CUDA device number; 0 is the first */
     int threads; /* CPU: 0 takes one per online processor; 1 starts no thread and is safe to fork.

@@ -28,6 +28,7 @@ typedef enum motley_dlpack_axes {
 } motley_dlpack_axes;
 
 typedef struct motley_dlpack_params {
+    size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_dlpack_kind kind;
     motley_dlpack_axes axes;
     int writes; /* != 0: the batch will be written to, so that a tensor marked read-only is refused */

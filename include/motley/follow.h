@@ -15,6 +15,7 @@ extern "C" {
 #endif
 
 typedef struct motley_follower_params {
+    size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_interpolation interpolation; /* of the follower's warps; NEAREST (0) for masks, label maps and depth */
     int32_t channels;                   /* of the followers, 1 to 4: how many bytes of `fill` count; 0 is 1 */
     uint8_t fill[4];                    /* what warps fill with, a byte for each channel; of 1, every channel's */
@@ -76,6 +77,7 @@ typedef enum motley_box_format {
 } motley_box_format;
 
 typedef struct motley_box_params {
+    size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_box_format format;
     int torchvision;       /* != 0: a box around the box and a clamp at each step, as torchvision's kernels do; 0: the
                               corners' polygon is clipped at each step and boxed at the end, which is tighter */

@@ -31,6 +31,7 @@ typedef enum motley_mix_mode {
 
 /** Zhang et al. 2017, arXiv:1710.09412 (MixUp); Yun et al. 2019, arXiv:1905.04899 (CutMix). */
 typedef struct motley_mix_params {
+    size_t struct_size;   /* 0 or sizeof; see motley.h */
     double mixup, cutmix; /* a of Beta(a, a), from which lambda is drawn; 0: not done. One at least is above 0 */
     double p;             /* chance of being mixed; 0: always */
     double switch_p;      /* chance of CutMix where both are done; 0: 0.5 */

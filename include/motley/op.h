@@ -54,6 +54,7 @@ MOTLEY_API int motley_op_find(const char *name);
 
 /** Settings of motley_op_apply. */
 typedef struct motley_op_params {
+    size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_interpolation interpolation; /* warps only */
     const uint8_t *fill;                /* [channels], for warps and erasing ops; NULL is all zero */
     void *stream;                       /* CUDA: a cudaStream_t; CPU: NULL */

@@ -17,6 +17,7 @@ typedef struct motley_policy motley_policy;
 typedef void motley_report(void *user, const motley_error *problem);
 
 typedef struct motley_parse_params {
+    size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_report *report; /* NULL: only the first problem is told, in the call's error */
     void *user;            /* handed to `report` */
     const motley_custom_op *custom_ops; /* [custom_ops_count]: what the text may name besides the table's. The policy

@@ -34,6 +34,7 @@ typedef struct motley_crop {
 } motley_crop;
 
 typedef struct motley_resize_params {
+    size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_filter filter;
     motley_resize_order order;
     const motley_crop *crops;  /* [count], host: image i is cropped to crops[i] first; NULL: none is. Filters do not reach

@@ -81,6 +81,7 @@ typedef struct motley_transform_drawn {
 } motley_transform_drawn;
 
 typedef struct motley_transform_params {
+    size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_samples samples;
     /* Draws out; NULL when not wanted. */
     motley_transform_drawn *drawn; /* [count] */

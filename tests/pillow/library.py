@@ -29,13 +29,21 @@ class Batch(ctypes.Structure):
                 ("pixel_stride", c_int64), ("channel_stride", c_int64), ("images", POINTER(Image))]
 
 
+class Params(ctypes.Structure):
+    """A params struct, which says its size: a library that knows more fields takes those as zero."""
+    _fields_ = [("struct_size", c_size_t)]
+
+    def __init__(self, **fields):
+        super().__init__(ctypes.sizeof(self), **fields)
+
+
 class OpInfo(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("summary", c_char_p), ("unit", c_char_p), ("matches", c_char_p),
                 ("paper", c_char_p), ("shape", c_int), ("values_min", c_int), ("values_max", c_int),
                 ("minimum", c_double), ("maximum", c_double), ("neutral", c_double), ("example", c_double)]
 
 
-class OpParams(ctypes.Structure):
+class OpParams(Params):
     _fields_ = [("interpolation", c_int), ("fill", POINTER(c_uint8)), ("stream", c_void_p)]
 
 
@@ -53,7 +61,7 @@ class Output(ctypes.Structure):
     _fields_ = [("batch", Batch), ("mean", c_float * 4), ("std", c_float * 4)]
 
 
-class ApplyParams(ctypes.Structure):
+class ApplyParams(Params):
     _fields_ = [("samples", Samples), ("stream", c_void_p), ("counter", c_void_p), ("output", Output),
                 ("steps", POINTER(Step)), ("step_counts", POINTER(c_int32))]
 
@@ -62,7 +70,7 @@ class Crop(ctypes.Structure):
     _fields_ = [("left", c_int32), ("top", c_int32), ("width", c_int32), ("height", c_int32)]
 
 
-class ResizeParams(ctypes.Structure):
+class ResizeParams(Params):
     _fields_ = [("filter", c_int), ("order", c_int), ("crops", POINTER(Crop)), ("boxes", POINTER(c_double * 4)),
                 ("flips", POINTER(c_uint8))]
 
@@ -83,13 +91,13 @@ class Drawn(ctypes.Structure):
                 ("boxes", Crop * MAX_BOXES), ("noise", c_uint64)]
 
 
-class TransformParams(ctypes.Structure):
+class TransformParams(Params):
     _fields_ = [("samples", Samples), ("drawn", POINTER(Drawn)), ("steps", POINTER(Step)),
                 ("step_counts", POINTER(c_int32)), ("given", POINTER(Drawn)), ("given_steps", POINTER(Step)),
                 ("given_step_counts", POINTER(c_int32))]
 
 
-class ContextParams(ctypes.Structure):
+class ContextParams(Params):
     _fields_ = [("backend", c_int), ("device", c_int), ("threads", c_int), ("allocate", c_void_p),
                 ("release", c_void_p), ("allocator_user", c_void_p)]
 
@@ -98,7 +106,7 @@ class Level(ctypes.Structure):
     _fields_ = [("kind", c_int), ("a", c_double), ("b", c_double)]
 
 
-class PolicyChanges(ctypes.Structure):
+class PolicyChanges(Params):
     _fields_ = [("repeat", c_int), ("set_level", c_int), ("level", c_double), ("bins", c_int),
                 ("interpolations", c_int), ("set_fill", c_int), ("fill", c_uint8 * 4), ("name", c_char_p),
                 ("title", c_char_p), ("top", c_double), ("set_p", c_int), ("p", c_double), ("levels", Level),
