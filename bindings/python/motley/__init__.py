@@ -26,6 +26,7 @@ from .errors import (
     UnsupportedError,
 )
 from .follow import Follow
+from .mix import Mix
 from .policy import Policy
 from .samples import samples
 from .stage import AutoAugment, RandAugment, Stage, TrivialAugmentWide
@@ -43,6 +44,7 @@ __all__ = [
     "FileError",
     "Follow",
     "InternalError",
+    "Mix",
     "OutOfMemoryError",
     "Policy",
     "PolicyError",

@@ -34,6 +34,7 @@ PolicyLike = Union[Policy, HasPolicy, str, "os.PathLike[str]"]
 Ids = Union[int, Sequence[int], Array]
 Draws = list[dict[str, Any]]  # of one image
 Drawing = Union[dict[str, Any], Sequence[dict[str, Any]]]  # of a transform
+Labels = Union[Sequence[int], Sequence[Sequence[float]], Array]
 Rows = Union[Sequence[float], Sequence[Sequence[float]], Array]
 Numbers = Union[float, Sequence[float]]
 Layout = Literal["chw", "hwc", "hw", "nchw", "nhwc"]

@@ -11,23 +11,26 @@ from typing import TYPE_CHECKING, Any
 from . import contexts, images
 from ._core import ffi, lib
 from .arrays import DTYPES, NumPy
-from .checks import epoch_given, whole
 from .errors import ArgumentError, PolicyError, UnsupportedError, check, text_of
+from .mix import plain as mixed_plain
+from .mix import structs as mixed_structs
+from .mix import targets_of
 from .pillow import Pillow
 from .policy import read
-from .stage import NO_AUGMENTATION, Stage
+from .sampled import Sampled
+from .stage import Stage
 
 if TYPE_CHECKING:
     from typing import Literal, NoReturn, overload
 
     from typing_extensions import Unpack
 
-    from ._types import CallSettings, Drawing, Ids, Layout, TransformSettings
+    from ._types import CallSettings, Drawing, Ids, Labels, Layout, TransformSettings
 
 _DTYPE_NAMES = {number: name for name, (number, _) in DTYPES.items()}
 
 
-class Transform(Stage):
+class Transform(Sampled):
     """A train or eval transform: from decoded images of any sizes to one batch of the network's input.
 
         transform = motley.Transform("torchvision_train", seed=7)
@@ -65,13 +68,15 @@ class Transform(Stage):
         @overload  # type: ignore[override]  # what comes back is not always what was given
         def __call__(
             self, batch: object, sample_ids: Ids | None = None, view: Ids = 0, *, views: int | None = None,
-            out: object | None = None, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
+            labels: Labels | None = None, classes: int | None = None, out: object | None = None,
+            return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
         ) -> Any: ...
         @overload
         def __call__(
             self, batch: object, sample_ids: Ids | None = None, view: Ids = 0, *, views: int | None = None,
-            out: object | None = None, return_draws: Literal[True], **rest: Unpack[CallSettings],
-        ) -> tuple[Any, Any]: ...
+            labels: Labels | None = None, classes: int | None = None, out: object | None = None,
+            return_draws: Literal[True], **rest: Unpack[CallSettings],
+        ) -> tuple[Any, ...]: ...
 
         def apply_(self, *_: object, **__: object) -> NoReturn: ...  # type: ignore[override]
         # fmt: on
@@ -81,10 +86,51 @@ class Transform(Stage):
         def __init__(self, transform, **settings):
             for name in settings.keys() & {"normalize", "mean", "std"}:
                 raise ArgumentError(f"{name} is given: a transform's `output` stage says how it normalises")
-            super().__init__(NO_AUGMENTATION, **settings)
-            self.policy = None
+            super().__init__(**settings)
             self._text = transform.show() if isinstance(transform, Transform) else None
             self._take(transform)
+
+        def __call__(
+            self,
+            batch,
+            sample_ids=None,
+            view=0,
+            *,
+            labels=None,
+            classes=None,
+            epoch=None,
+            seed=None,
+            views=None,
+            out=None,
+            layout=None,
+            return_draws=False,
+        ):
+            """The images, transformed.
+
+            Args:
+                batch: A list of images of one kind and any sizes, an array of images, or one image; uint8.
+                labels: Of a transform that mixes images, as motley.Mix takes them.
+                classes: How many there are, where the transform's `mix` does not say.
+                sample_ids: As of motley.Stage, like view, epoch, seed, views and layout.
+                out: An array of the result's shape and dtype to write to, and what the call returns.
+                return_draws: Return draws as well, last: for each image the object that `motley draw` prints, without
+                    the sample.
+
+            Returns:
+                The images; of a transform that mixes (images, targets).
+
+            Raises:
+                ArgumentError: Images, ids or labels that the transform cannot take; nothing is written.
+            """
+            if not self._mix[0]:
+                if labels is not None:
+                    raise ArgumentError(f"labels are given, but transform '{self.name}' has no stage 'mix'")
+                how = {"epoch": epoch, "seed": seed, "views": views, "out": out, "layout": layout}
+                return Stage.__call__(self, batch, sample_ids, view, return_draws=return_draws, **how)
+            if (self.views if views is None else views) != 1:
+                raise ArgumentError("views is not 1, but the transform mixes images: call it once for each view")
+            which = sample_ids, view, epoch, seed
+            return self._run(batch, out, layout or self.layout, which, return_draws, mixing=(labels, classes))
 
         def apply_(self, *_, **__):
             raise ArgumentError("a transform cannot work in place: its result has another size or type")
@@ -100,9 +146,10 @@ class Transform(Stage):
         self._most_steps = info.max_steps
         self._made = _DTYPE_NAMES[info.dtype], ("hwc", "chw")[info.layout]
         self._normalises = info.dtype != lib.MOTLEY_U8
+        self._mix = info.mix, info.classes or None, info.smoothing
 
     def __getstate__(self):
-        return {key: value for key, value in vars(self).items() if key != "_handle"}
+        return {key: value for key, value in vars(self).items() if key not in ("_handle", "_mix")}
 
     def __setstate__(self, state):
         vars(self).update(state)
@@ -128,20 +175,20 @@ class Transform(Stage):
         same = self.name in Transform.names() and Transform(self.name).show() == self._text
         return self.name if same else self._text
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both draw and write alike from here on."""
-        if not isinstance(other, Transform) or type(other) is not type(self):
-            return NotImplemented
-        state = self._text, self.state_dict(), self.rank, self.layout, self._flavour
-        return state == (other._text, other.state_dict(), other.rank, other.layout, other._flavour)
+    def _what(self):
+        return self._text
 
-    def __hash__(self) -> int:
-        return hash((type(self), self.name, self.layout, self._flavour))
-
-    # ---- calls: Stage.__call__ has the arguments ----
+    # ---- calls ----
 
     def replay(  # type: ignore[override]
-        self, batch: object, draws: Drawing, *, out: object | None = None, layout: Layout | None = None
+        self,
+        batch: object,
+        draws: Drawing,
+        *,
+        labels: Labels | None = None,
+        classes: int | None = None,
+        out: object | None = None,
+        layout: Layout | None = None,
     ) -> Any:
         """The images, transformed by draws that were recorded: the same values again.
 
@@ -149,14 +196,14 @@ class Transform(Stage):
             batch: Images, of the sizes and channels that the draws were made for.
             draws: What a call with return_draws=True, or draw(), returned, perhaps stored as JSON in between: for each
                 image the object that `motley draw` prints; for a single image its one.
-            out: As of a call.
-            layout: As of a call.
+            labels: As of a call, like classes, out and layout.
 
         Raises:
             PolicyError: What was given are no draws.
             ArgumentError: They do not suit the images; nothing is written.
         """
-        return self._run(batch, out, layout or self.layout, (None, 0, None, None), given=draws)
+        mixing = (labels, classes) if self._mix[0] else None
+        return self._run(batch, out, layout or self.layout, (None, 0, None, None), given=draws, mixing=mixing)
 
     def draw(  # type: ignore[override]
         self,
@@ -196,26 +243,7 @@ class Transform(Stage):
         check(status, error)
         return drawn.plain(channels)
 
-    def _fill(self, samples, count, which):
-        """Fills a motley_samples. Returns where repeated samples are noted, and what has to live as long."""
-        (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which)
-        samples.seed, samples.epoch, samples.first = seed, epoch_given(epoch), whole_id(first)
-        samples.ids = ffi.cast("uint64_t *", ids)
-        if signed and any(samples.ids[i] >> 63 for i in range(count)):
-            raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
-        if views < 65536:
-            samples.view = views
-        else:
-            samples.views = ffi.cast("uint32_t *", views)
-        return seen, (ids, views, keep)
-
-    def _note(self, seen, samples, count, ids, views):
-        """Warns when the samples of an epoch come again."""
-        one = ffi.new("uint64_t *", samples.first)
-        if seen and lib.note_samples(seen, samples.seed, samples.epoch, count, ids or images.address(one), views):
-            self._repeats.warn(stacklevel=5)
-
-    def _run(self, batch, out, layout, samples, return_draws=False, counting=True, given=None):
+    def _run(self, batch, out, layout, samples, return_draws=False, counting=True, given=None, mixing=None):
         source = self._source(batch, layout)
         count = source.count
         src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
@@ -236,6 +264,12 @@ class Transform(Stage):
             if return_draws:
                 drawn = Draws(count, self._most_steps)
                 params.drawn, params.steps, params.step_counts = drawn.structs
+        mixed = targets = None
+        if mixing is not None:
+            mixed = self._mixed(given, params, count)
+            labels, classes = mixing
+            like = source.parts[0] if isinstance(source, images.Many) and count else source
+            targets = targets_of(mixed, labels, count, classes or self._mix[1], self._mix[2], like)
         if count:
             context = contexts.context_of(source.device, self.threads)
             check(lib.motley_transform_apply(context.handle, self._handle, src, dst, params, error), error)
@@ -244,11 +278,27 @@ class Transform(Stage):
             del keep  # the ids lived until here
             if samples[0] is None and counting:
                 self.counter[1] += count
-        result = out if out is not None else target.result(source)
-        if not return_draws:
-            return result
-        plain = drawn.plain(channels)
-        return result, plain[0] if source.single else plain
+        result = [out if out is not None else target.result(source)]
+        if mixed is not None:
+            result.append(targets)
+        if return_draws:
+            plain = drawn.plain(channels, mixed)
+            result.append(plain[0] if source.single else plain)
+        return tuple(result) if len(result) > 1 else result[0]
+
+    def _mixed(self, given, params, count):
+        """How the images are mixed, drawn or given, before any is touched: motley_mixed[]."""
+        if given is None:
+            mixed, error = ffi.new("motley_mixed[]", max(count, 1)), ffi.new("motley_error *")
+            samples = ffi.addressof(params, "samples")
+            check(lib.motley_mix_draw(self._mix[0], samples, count, self.size[1], self.size[0], mixed, error), error)
+        else:
+            missing = [i for i, draw in enumerate(given) if "mix" not in draw]
+            if missing:
+                raise ArgumentError(f"draws of image {missing[0]} have no 'mix', but the transform mixes images")
+            mixed = params.given_mixed = mixed_structs([draw["mix"] for draw in given], count)
+        params.mixed = mixed
+        return mixed
 
     # ---- what is written ----
 
@@ -299,10 +349,6 @@ class Transform(Stage):
         if target.device != source.device:
             raise ArgumentError("out and the images are on two devices, want one")
         return target
-
-
-def whole_id(number):
-    return whole("the sample id", number, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
 
 
 def _handle_of(transform):
@@ -367,7 +413,8 @@ class Draws:
                 raise PolicyError(f"draws of image {i}: {text_of(error.message)}")
         return made
 
-    def plain(self, channels):
+    def plain(self, channels, mixed=None):
+        mixes = None if mixed is None else mixed_plain(mixed, self.count)
         drawn, steps, counts = self.structs
         text, error = ffi.new("char **"), ffi.new("motley_error *")
         found = []
@@ -379,6 +426,8 @@ class Draws:
             finally:
                 lib.free(text[0])
             del draw["sample"]
+            if mixes:
+                draw["mix"] = mixes[i]
             found.append(draw)
         return found
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+import numpy
 import torch
 
 import motley
@@ -55,19 +56,15 @@ class Transform(motley.Transform, Stage):
 
     def forward(self, images: Any, sample_ids: Any = None, view: Any = 0, **options: Any) -> Any:
         """As motley.Transform; the result is a tensor, on the images' device."""
-        result = motley.Stage.__call__(self, images, sample_ids, view, **options)
-        with_draws = options.get("return_draws")
-        if (options.get("views") or self.views) != 1:
-            return tuple(_of_torch(each, with_draws) for each in result)
-        return _of_torch(result, with_draws)
+        return _of_torch(motley.Transform.__call__(self, images, sample_ids, view, **options))
 
     def replay(self, *args: Any, **options: Any) -> Any:
         """As motley.Transform's; the result is a tensor."""
-        return _of_torch(motley.Transform.replay(self, *args, **options), False)
+        return _of_torch(motley.Transform.replay(self, *args, **options))
 
 
-def _of_torch(result, with_draws):
-    """NumPy arrays, which PIL images become, as tensors. PIL images stay PIL images where no stage makes them numbers."""
-    made, *draws = result if with_draws else (result,)
-    made = torch.from_numpy(made) if hasattr(made, "dtype") and not isinstance(made, torch.Tensor) else made
-    return (made, *draws) if with_draws else made
+def _of_torch(result):
+    """NumPy arrays, which PIL images become, as tensors. PIL images stay where no stage makes them numbers."""
+    if isinstance(result, tuple):  # with targets, with draws, of several views
+        return tuple(map(_of_torch, result))
+    return torch.from_numpy(result) if isinstance(result, numpy.ndarray) else result

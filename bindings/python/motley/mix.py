@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MixUp and CutMix: images of a batch are mixed with others of it, and their targets by the same shares."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from . import contexts, images
+from ._core import ffi, lib
+from .arrays import DTYPES, Torch
+from .checks import one_of, whole
+from .errors import ArgumentError, check
+from .sampled import Sampled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal
+
+    from ._types import Array, Ids, Labels, Layout
+
+RULES, MODES, KINDS = ("torchvision", "timm"), ("batch", "pair", "elem"), ("none", "mixup", "cutmix")
+BOX = ("left", "top", "width", "height")
+
+
+class Mix(Sampled):
+    """MixUp, CutMix, or one of the two at random, of a batch of images and their labels.
+
+        mix = motley.Mix(mixup=0.2, cutmix=1.0, classes=1000, smoothing=0.1)
+        images, targets = mix(images, labels, sample_ids=ids, epoch=3)
+
+    Zhang et al. 2017, arXiv:1710.09412; Yun et al. 2019, arXiv:1905.04899. Given a draw, pixels and targets are those
+    of torchvision.transforms.v2.MixUp and CutMix, or of timm.data.Mixup.
+
+    Args:
+        mixup, cutmix: a of Beta(a, a), from which lambda is drawn; 0: not done. One is needed.
+        p: Chance of being mixed.
+        switch: Chance of CutMix where both are done.
+        rules: "torchvision" mixes image i with i - 1; "timm" with the i-th from the end; boxes as each makes them.
+        mode: What draws for itself: the "batch", by its first sample id; each "pair", by its first (timm's rules, an
+            even number of images); or each image, "elem".
+        minmax: (low, high): sides of CutMix's box as shares of the image's, in place of lambda's.
+        keep_lambda: Mix targets by lambda even where an edge cuts off part of a box (timm's correct_lam=False).
+        drawn_partner: Draw each image's partner among the others, with mode "elem".
+        classes: Of targets, where labels are whole numbers.
+        smoothing: Of targets, as timm has it.
+        seed, epoch, rank, layout, threads: As motley.Stage's, and so are sample ids and views.
+    """
+
+    _made_of = tuple("mixup cutmix p switch rules mode minmax keep_lambda drawn_partner classes smoothing".split())
+
+    def __init__(
+        self,
+        *,
+        mixup: float = 0.0,
+        cutmix: float = 0.0,
+        p: float = 1.0,
+        switch: float = 0.5,
+        rules: Literal["torchvision", "timm"] = "torchvision",
+        mode: Literal["batch", "pair", "elem"] = "batch",
+        minmax: tuple[float, float] | None = None,
+        keep_lambda: bool = False,
+        drawn_partner: bool = False,
+        classes: int | None = None,
+        smoothing: float = 0.0,
+        seed: int = 0,
+        epoch: int = 0,
+        rank: int | None = None,
+        layout: Layout | None = None,
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(seed=seed, epoch=epoch, rank=rank, layout=layout, threads=threads)
+        self.mixup, self.cutmix, self.p, self.switch, self.minmax = mixup, cutmix, p, switch, minmax
+        self.rules, self.mode = one_of("rules", rules, RULES), one_of("mode", mode, MODES)
+        self.keep_lambda, self.drawn_partner = keep_lambda, drawn_partner
+        self.classes, self.smoothing = classes, smoothing
+        self._take()
+
+    def _take(self):
+        params, mix, error = (ffi.new(kind) for kind in ("motley_mix_params *", "motley_mix **", "motley_error *"))
+        params.mixup, params.cutmix = _number("mixup", self.mixup), _number("cutmix", self.cutmix)
+        params.p, params.switch_p = _chance("p", self.p), _chance("switch", self.switch)
+        params.rules, params.mode = RULES.index(self.rules), MODES.index(self.mode)
+        if self.minmax is not None:
+            if not hasattr(self.minmax, "__len__") or len(self.minmax) != 2:
+                raise ArgumentError(f"minmax is {self.minmax!r}, want (low, high)")
+            params.minmax = [_number("minmax", side) for side in self.minmax]
+        params.keep_lambda, params.drawn_partner = bool(self.keep_lambda), bool(self.drawn_partner)
+        check(lib.motley_mix_create(params, mix, error), error)
+        self._handle = ffi.gc(mix[0], lib.motley_mix_destroy)
+
+    def __getstate__(self):
+        return {key: value for key, value in vars(self).items() if key != "_handle"}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._take()
+
+    def __call__(  # type: ignore[override]  # labels beside the images
+        self,
+        batch: Array,
+        labels: Labels,
+        sample_ids: Ids | None = None,
+        view: Ids = 0,
+        *,
+        epoch: int | None = None,
+        seed: int | None = None,
+        out: Array | None = None,
+        layout: Layout | None = None,
+        return_draws: bool = False,
+    ) -> tuple[Any, ...]:
+        """The images and their targets, mixed.
+
+        Args:
+            batch: An array of images of torch, NumPy or whatever has __dlpack__; float32, float16, bfloat16 or uint8.
+            labels: A whole number for each image, or an array [N, classes] of soft targets.
+            sample_ids, epoch, seed, view, layout: As of motley.Stage.
+            out: Where to write images; out=batch works in place.
+            return_draws: Return (images, targets, draws): for each image its kind, partner, lambda, share and box.
+
+        Returns:
+            (images, targets): targets are float32 [N, classes], of the images' library.
+
+        Raises:
+            ArgumentError: Labels that are missing or no classes, an odd number of images in mode "pair", and whatever
+                else cannot be mixed; nothing is written.
+        """
+        which = sample_ids, view, epoch, seed
+        return self._mixed(batch, labels, out, layout, which, return_draws)
+
+    def replay(  # type: ignore[override]
+        self,
+        batch: Array,
+        labels: Labels,
+        draws: Sequence[dict[str, Any]],
+        *,
+        out: Array | None = None,
+        layout: Layout | None = None,
+    ) -> tuple[Any, Any]:
+        """The same by draws that were recorded: what a call with return_draws=True returned last."""
+        return self._mixed(batch, labels, out, layout, (None, 0, None, None), given=draws)
+
+    def apply_(self, batch: Array, labels: Labels, *ids: Ids, **arguments: Any) -> tuple[Any, ...]:  # type: ignore[override]
+        """The same in place: the batch is overwritten, and returned."""
+        return self(batch, labels, *ids, out=batch, **arguments)
+
+    def draw(  # type: ignore[override]
+        self,
+        count: int = 1,
+        *,
+        size: tuple[int, int] = (224, 224),
+        sample_ids: Ids | None = None,
+        view: Ids = 0,
+        epoch: int | None = None,
+        seed: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """How the next `count` samples (or `sample_ids`), as one batch of images of (height, width), would be mixed."""
+        if sample_ids is not None:
+            sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
+            count = len(sample_ids)
+        samples = ffi.new("motley_samples *")
+        _, keep = self._fill(samples, count, (sample_ids, view, epoch, seed))
+        drawn = self._drawn(samples, count, size)
+        del keep  # the ids lived until here
+        return plain(drawn, count)
+
+    def _drawn(self, samples, count, size):
+        drawn, error = ffi.new("motley_mixed[]", max(count, 1)), ffi.new("motley_error *")
+        check(lib.motley_mix_draw(self._handle, samples, count, size[1], size[0], drawn, error), error)
+        return drawn
+
+    def _mixed(self, batch, labels, out, layout, which, return_draws=False, given=None):
+        source = self._source(batch, layout or self.layout)
+        if isinstance(source, images.Many) or source.single:
+            raise ArgumentError("mixing wants a batch, an array of several images of one size")
+        if source.dtype < 0:
+            raise ArgumentError(f"the images' dtype is {batch.dtype}, want {', '.join(DTYPES)}")
+        count, size = source.count, (source.shape[source.axes[2]], source.shape[source.axes[3]])
+        if given is not None:
+            drawn = structs(given, count)
+        else:
+            samples = ffi.new("motley_samples *")
+            seen, (ids, views, keep) = self._fill(samples, count, which)
+            drawn = self._drawn(samples, count, size)
+        # before pixels are touched, as labels may be refused
+        targets = targets_of(drawn, labels, count, self.classes, self.smoothing, source)
+        target = source if out is batch else source.output() if out is None else images.images_of(out, source.layout)
+        if out is not None:
+            target.require_writable()
+        if count:
+            src, dst, error = ffi.new("motley_batch *"), ffi.new("motley_batch *"), ffi.new("motley_error *")
+            source.describe(src[0])
+            target.describe(dst[0])
+            context = contexts.context_of(source.device, self.threads)
+            check(lib.motley_mix_apply(context.handle, src, src if out is batch else dst, drawn, error), error)
+        if given is None:
+            self._note(seen, samples, count, ids, views)
+            del keep  # the ids lived until here
+            if which[0] is None:
+                self.counter[1] += count
+        made = out if out is not None else target.result(source)
+        return (made, targets, plain(drawn, count)) if return_draws else (made, targets)
+
+
+def _number(name, value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} is {value!r}, want a number") from None
+
+
+def _chance(name, value):
+    number = _number(name, value)
+    if not 0 < number <= 1:  # 0 is the library's default, which is another
+        raise ArgumentError(f"{name} is {value!r}, want a number above 0, up to 1")
+    return number
+
+
+# ---- draws: an array of motley_mixed, as plain data ----
+
+
+def plain(drawn, count):
+    """For each image its "kind", "partner", "lambda" and "share"; of CutMix also the "box"."""
+    found = []
+    for mixed in drawn[0:count]:
+        one = {
+            "kind": KINDS[mixed.kind],
+            "partner": mixed.partner,
+            "lambda": getattr(mixed, "lambda"),
+            "share": mixed.share,
+        }
+        if mixed.kind == lib.MOTLEY_MIX_CUTMIX:
+            one["box"] = {name: getattr(mixed.box, name) for name in BOX}
+        found.append(one)
+    return found
+
+
+def structs(given, count):
+    """The contrary."""
+    if len(given) != count:
+        raise ArgumentError(f"draws has those of {len(given)} images, there are {count} images")
+    drawn = ffi.new("motley_mixed[]", max(count, 1))
+    for i, (mixed, one) in enumerate(zip(drawn, given)):
+        try:
+            mixed.kind, mixed.partner, mixed.share = KINDS.index(one["kind"]), one["partner"], one["share"]
+            setattr(mixed, "lambda", one["lambda"])
+            for name in BOX if "box" in one else ():
+                setattr(mixed.box, name, one["box"][name])
+        except (KeyError, TypeError, ValueError, OverflowError) as wrong:
+            raise ArgumentError(
+                f"draws of image {i} are {one!r}, want kind, partner, lambda and share: {wrong}"
+            ) from None
+    return drawn
+
+
+def targets_of(drawn, labels, count, classes, smoothing, like):
+    """Mixed targets [count, classes], float32, of the library and device of the images `like`."""
+    error = ffi.new("motley_error *")
+    if labels is None:
+        raise ArgumentError("labels are missing: the images are mixed, and their targets have to be")
+    shape = tuple(labels.shape) if hasattr(labels, "shape") else (len(labels),)
+    if len(shape) not in (1, 2) or shape[0] != count:
+        raise ArgumentError(
+            f"labels have shape {shape}, want [{count}] or [{count}, classes], as there are {count} images"
+        )
+    listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    soft = len(shape) == 2
+    if soft and classes is not None and shape[1] != classes:
+        raise ArgumentError(f"labels have {shape[1]} classes, want {classes}")
+    if not soft and classes is None:
+        raise ArgumentError("labels are whole numbers: want classes=, how many there are")
+    if not soft and not all(hasattr(label, "__index__") for label in listed):
+        raise ArgumentError(f"labels are {type(listed[0]).__name__}s, want whole numbers, or soft targets [N, classes]")
+    classes = shape[1] if soft else classes
+    whole("classes", classes, 1, 1 << 24, "from 1 to 16777216")
+    numbers = ffi.new("float[]", [y for row in listed for y in row]) if soft else ffi.new("int64_t[]", listed)
+    made = ffi.new("float[]", max(count * classes, 1))
+    given = (ffi.NULL, numbers) if soft else (numbers, ffi.NULL)
+    check(lib.motley_mix_targets(drawn, count, classes, *given, smoothing, made, error), error)
+    return array_of(made, count, classes, like)
+
+
+def array_of(numbers, rows, columns, like):
+    """float[rows][columns] as an array of the library of `like`."""
+    import numpy
+
+    array = numpy.frombuffer(ffi.buffer(numbers), numpy.float32, rows * columns).reshape(rows, columns).copy()
+    if like.kind is Torch:
+        return sys.modules["torch"].from_numpy(array).to(like.array.device)
+    return array

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""motley.Mix against torchvision's MixUp and CutMix and timm's Mixup: every pixel and target equal, given the draw."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import motley
+
+torch = pytest.importorskip("torch")
+v2 = pytest.importorskip("torchvision.transforms.v2", reason="torchvision before 0.16 has no MixUp")
+timm_mixup = pytest.importorskip("timm.data.mixup")
+
+CLASSES, SIZES = 10, [(8, 40, 31), (6, 9, 17), (2, 5, 5), (12, 20, 33)]
+
+
+@pytest.fixture(params=SIZES, ids=str)
+def batch(request):
+    n, h, w = request.param
+    random = np.random.default_rng(n)
+    return torch.from_numpy(random.normal(0, 1.5, (n, 3, h, w)).astype(np.float32)), torch.from_numpy(
+        random.integers(0, CLASSES, n)
+    )
+
+
+def same(a, b):
+    return a.dtype == b.dtype and torch.equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("seed", range(3))
+def test_mixup_is_torchvisions(batch, dtype, seed):
+    images, labels = batch[0].to(dtype), batch[1]
+    made, targets, draws = motley.Mix(mixup=0.4, classes=CLASSES, seed=seed)(images, labels, return_draws=True)
+    theirs = v2.MixUp(alpha=0.4, num_classes=CLASSES)
+    theirs.make_params = lambda _: {"lam": draws[0]["lambda"]}
+    wanted, wanted_targets = theirs(images, labels)
+    assert same(made, wanted) and same(targets, wanted_targets) and not same(made, images)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cutmix_is_torchvisions(batch, seed, monkeypatch):
+    images, labels = batch
+    made, targets, draws = motley.Mix(cutmix=0.9, classes=CLASSES, seed=seed)(images, labels, return_draws=True)
+    theirs, draw, places = v2.CutMix(alpha=0.9, num_classes=CLASSES), draws[0], []
+    height, width = images.shape[-2:]
+    for x in range(width):  # the centre is the only draw that is not handed out: one has to give this box
+        for y in range(height):
+            numbers = iter([torch.tensor([x]), torch.tensor([y])])
+            with monkeypatch.context() as patch:
+                patch.setattr(theirs, "_dist", type("", (), {"sample": lambda _, __, lam=draw["lambda"]: lam})())
+                patch.setattr(torch, "randint", lambda *_, numbers=numbers, **__: next(numbers))
+                params = theirs.make_params([images])
+            box = draw["box"]
+            right, bottom = box["left"] + box["width"], box["top"] + box["height"]
+            if params["box"] == (box["left"], box["top"], right, bottom):
+                places.append(params)
+    assert places and {p["lam_adjusted"] for p in places} == {draw["share"]}
+    theirs.make_params = lambda _: places[0]
+    wanted, wanted_targets = theirs(images, labels)
+    assert same(made, wanted) and same(targets, wanted_targets)
+
+
+class Numbers:
+    """numpy.random as timm's Mixup calls it, with our draws: lambdas, which coins fell, and the boxes' corners."""
+
+    def __init__(self, draws, both=False):
+        self.lambdas = np.array([d["lambda"] for d in draws])
+        self.cut = np.array([d["kind"] == "cutmix" for d in draws])
+        self.both = both
+        self.calls = 0
+
+    def rand(self, size=None):
+        """timm's coins: first of the two kinds, then of p; per batch in the other order."""
+        if not self.both:  # a single kind takes no coin
+            return 0.0 if size is None else np.zeros(size)
+        self.calls += 1
+        if size is None:
+            return 0.0 if self.calls == 1 else float(not self.cut[0])
+        return np.where(self.cut, 0.0, 1.0) if self.calls == 1 else np.zeros(size)
+
+    def beta(self, a, b, size=None):
+        return float(self.lambdas[0]) if size is None else self.lambdas
+
+
+@pytest.mark.parametrize("mode", ["batch", "pair", "elem"])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("correct", [True, False])
+def test_timms_modes(batch, mode, seed, correct, monkeypatch):
+    images, labels = batch
+    mix = motley.Mix(mixup=0.8, cutmix=1.0, rules="timm", mode=mode, classes=CLASSES, smoothing=0.1, seed=seed,
+                     keep_lambda=not correct)  # fmt: skip
+    made, targets, draws = mix(images, labels, return_draws=True)
+    n, _, height, width = images.shape
+    drawing = {"batch": draws[:1], "pair": draws[: n // 2], "elem": draws}[mode]
+    boxes = iter([d["box"] for d in drawing if d["kind"] == "cutmix"])
+
+    def box_of(shape, lam, **_):
+        b = next(boxes)
+        theirs = timm_boxes(shape[-2:], lam)
+        assert (b["top"], b["top"] + b["height"], b["left"], b["left"] + b["width"]) in theirs
+        return b["top"], b["top"] + b["height"], b["left"], b["left"] + b["width"]
+
+    monkeypatch.setattr(timm_mixup.np, "random", Numbers(drawing, both=True))
+    monkeypatch.setattr(timm_mixup, "rand_bbox", box_of)
+    theirs = timm_mixup.Mixup(mixup_alpha=0.8, cutmix_alpha=1.0, mode=mode, num_classes=CLASSES, correct_lam=correct)
+    wanted, wanted_targets = theirs(images.clone(), labels)
+    assert same(made, wanted) and same(targets, wanted_targets)
+
+
+def timm_boxes(size, lam, bbox=timm_mixup.rand_bbox):
+    """Every box that timm's rand_bbox can give for that lambda."""
+    height, width = size
+    grid = [np.repeat(np.arange(height), width), np.tile(np.arange(width), height)]
+
+    class Grid:
+        def randint(self, *_, **__):
+            return grid.pop(0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timm_mixup.np, "random", Grid())
+        return set(zip(*(edges.tolist() for edges in bbox((3, height, width), lam))))
+
+
+@pytest.mark.parametrize("mode", ["batch", "pair", "elem"])
+def test_minmax_is_timms(batch, mode, monkeypatch):
+    images, labels = batch
+    mix = motley.Mix(minmax=(0.2, 0.8), rules="timm", mode=mode, classes=CLASSES, seed=5)
+    made, targets, draws = mix(images, labels, return_draws=True)
+    drawing = {"batch": draws[:1], "pair": draws[: len(images) // 2], "elem": draws}[mode]
+    boxes = iter([d["box"] for d in drawing])
+    monkeypatch.setattr(timm_mixup.np, "random", Numbers(drawing))
+    monkeypatch.setattr(
+        timm_mixup,
+        "rand_bbox_minmax",
+        lambda *_, **__: (lambda b: (b["top"], b["top"] + b["height"], b["left"], b["left"] + b["width"]))(next(boxes)),
+    )
+    theirs = timm_mixup.Mixup(
+        mixup_alpha=0.0, cutmix_minmax=(0.2, 0.8), mode=mode, num_classes=CLASSES, label_smoothing=0
+    )
+    wanted, wanted_targets = theirs(images.clone(), labels)
+    assert same(made, wanted) and same(targets, wanted_targets)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bytes_are_timms_collating(seed, monkeypatch):
+    random = np.random.default_rng(seed)
+    images, labels = random.integers(0, 256, (6, 3, 20, 24), np.uint8), random.integers(0, CLASSES, 6)
+    mix = motley.Mix(mixup=0.8, rules="timm", mode="elem", classes=CLASSES, smoothing=0.1, seed=seed, layout="chw")
+    made, targets, draws = mix(images, labels, return_draws=True)
+    monkeypatch.setattr(timm_mixup.np, "random", Numbers(draws))
+    theirs = timm_mixup.FastCollateMixup(mixup_alpha=0.8, mode="elem", num_classes=CLASSES)
+    wanted, wanted_targets = theirs([(image, int(label)) for image, label in zip(images, labels)])
+    assert np.array_equal(made, wanted.numpy()) and np.array_equal(targets, wanted_targets.numpy())
+
+
+def test_soft_targets(batch):
+    images, labels = batch
+    soft = torch.softmax(torch.randn(len(images), CLASSES, generator=torch.Generator().manual_seed(1)), 1)
+    mix = motley.Mix(mixup=0.8, rules="timm", mode="elem", smoothing=0.1, seed=2)
+    _, targets, draws = mix(images, soft, return_draws=True)
+    lam = torch.tensor([d["share"] for d in draws], dtype=torch.float32).unsqueeze(1)
+    wanted = timm_mixup.mixup_target(soft, CLASSES, lam, smoothing=0.1, multi_label=True)
+    assert same(targets, wanted)
+
+
+def test_layouts_in_place_and_replay(batch):
+    images, labels = batch
+    mix = motley.Mix(mixup=1, cutmix=1, classes=CLASSES, mode="elem", drawn_partner=True, seed=8)
+    made, targets, draws = mix(images, labels, sample_ids=range(len(images)), return_draws=True)
+    assert all(d["partner"] != i for i, d in enumerate(draws)) or len(images) == 1
+    hwc = np.ascontiguousarray(images.numpy().transpose(0, 2, 3, 1))
+    assert np.array_equal(mix(hwc, labels, sample_ids=range(len(images)))[0].transpose(0, 3, 1, 2), made.numpy())
+    assert same(mix.replay(images, labels, draws)[0], made) and same(mix.replay(images, labels, draws)[1], targets)
+    clone = images.clone()
+    assert mix.apply_(clone, labels, sample_ids=range(len(images)))[0] is clone and same(clone, made)
+    again = pickle.loads(pickle.dumps(mix))
+    assert again == mix and same(again(images, labels, sample_ids=range(len(images)))[0], made)
+    assert mix.draw(sample_ids=list(range(len(images))), size=images.shape[-2:]) == draws
+    first = motley.Mix(mixup=1, seed=1, classes=CLASSES)
+    one, two = first(images, labels)[0], first(images, labels)[0]
+    assert first.next_sample == 2 * len(images) and not same(one, two)
+
+
+@pytest.mark.parametrize(
+    "arguments, why",
+    [
+        (dict(), "neither mixup nor cutmix"),
+        (dict(mixup=-1), "mixup is -1"),
+        (dict(mixup="a"), "mixup is 'a', want a number"),
+        (dict(mixup=1, p=0), "p is 0, want a number above 0"),
+        (dict(mixup=1, mode="element"), "mode is 'element', want 'batch', 'pair', 'elem'"),
+        (dict(mixup=1, mode="pair"), "mode is pair, want timm's rules"),
+        (dict(mixup=1, drawn_partner=True), "want mode elem"),
+        (dict(cutmix=1, minmax=0.5), "minmax is 0.5, want"),
+    ],
+)
+def test_settings_that_are_refused(arguments, why):
+    with pytest.raises(motley.ArgumentError, match=why):
+        motley.Mix(**arguments)
+
+
+def test_calls_that_are_refused(batch):
+    images, labels = batch
+    mix, clone = motley.Mix(mixup=1, classes=CLASSES), images.clone()
+    for given, why in (
+        (None, "labels are missing"),
+        (labels[:-1], r"labels have shape \(\d+,\), want \["),
+        (labels + 10, "label 0 is 1[0-9], want 0 to 9"),
+        (labels.float(), "labels are floats, want whole numbers"),
+        (torch.zeros(len(images), 9), "labels have 9 classes, want 10"),
+    ):
+        with pytest.raises(motley.ArgumentError, match=why):
+            mix.apply_(clone, given)
+    assert same(clone, images), "something was written"
+    with pytest.raises(motley.ArgumentError, match="want classes="):
+        motley.Mix(mixup=1)(images, labels)
+    with pytest.raises(motley.ArgumentError, match="there are 1 images, want an even number, as mode is pair"):
+        motley.Mix(mixup=1, rules="timm", mode="pair", classes=CLASSES)(images[:1], labels[:1])
+    for wrong in (images[0], list(images), images.double()):
+        with pytest.raises(motley.ArgumentError, match="mixing wants a batch|dtype is torch.float64"):
+            mix(wrong, labels)
+    with pytest.raises(motley.ArgumentError, match="draws of image 0 are"):
+        mix.replay(images, labels, [{}] * len(images))
+
+
+TEXT = """motley: 1
+name: mixed
+stages:
+  - random_resized_crop: {size: 20}
+  - output: {mean: 0.5, std: 0.5}
+  - mix: {mixup: 0.2, cutmix: 1, mode: elem, rules: timm, classes: 10, smoothing: 0.1}
+"""
+
+
+def test_as_a_transforms_last_stage():
+    random = np.random.default_rng(4)
+    photographs = [random.integers(0, 256, (30 + i, 40 - i, 3), np.uint8) for i in range(8)]
+    labels = random.integers(0, 10, 8)
+    transform = motley.Transform(TEXT, seed=6)
+    images, targets, draws = transform(photographs, labels=labels, sample_ids=range(8), return_draws=True)
+    plain = motley.Transform(TEXT[: TEXT.index("  - mix")], seed=6)(photographs, sample_ids=range(8))
+    mix = motley.Mix(mixup=0.2, cutmix=1, mode="elem", rules="timm", classes=10, smoothing=0.1, seed=6)
+    wanted, wanted_targets = mix(plain, labels, sample_ids=range(8), layout="chw")
+    assert np.array_equal(images, wanted) and np.array_equal(targets, wanted_targets)
+    again = transform.replay(photographs, draws, labels=labels)
+    assert np.array_equal(again[0], images) and np.array_equal(again[1], targets)
+    for arguments, why in (
+        (dict(), "labels are missing"),
+        (dict(labels=labels[:3]), "labels have shape"),
+        (dict(labels=labels, views=2), "the transform mixes images"),
+    ):
+        with pytest.raises(motley.ArgumentError, match=why):
+            transform(photographs, **arguments)
+    with pytest.raises(motley.ArgumentError, match="has no stage 'mix'"):
+        motley.Transform("torchvision_train")(photographs, labels=labels)
+    del draws[3]["mix"]
+    with pytest.raises(motley.ArgumentError, match="draws of image 3 have no 'mix'"):
+        transform.replay(photographs, draws, labels=labels)
