@@ -51,6 +51,7 @@ typedef struct cuda_state {
     unsigned tables_next;
     cudaStream_t last_stream;
     size_t last_count, last_max_steps; /* of the last batch that was queued */
+    int last_one_size;
     cudaEvent_t done;                  /* recorded after each call, so that another stream waits for the workspace */
     int queued;
     mot_cuda_op op[MOT_OP_COUNT];
@@ -111,8 +112,8 @@ static size_t lay_out(cuda_state *s, char *base, size_t samples, size_t steps)
     s->plan.key = take(base, &at, samples * sizeof(int32_t));
     s->plan.rank = take(base, &at, samples * sizeof(int32_t));
     s->plan.filled = take(base, &at, MOT_KEYS * sizeof(int32_t));
-    s->plan.first = take(base, &at, (MOT_KEYS + 1) * sizeof(int32_t));
     s->plan.ticket = take(base, &at, sizeof(int32_t));
+    s->plan.counters = take(base, &at, sizeof *s->plan.counters);
     s->ids = take(base, &at, samples * sizeof(uint64_t));
     s->views = take(base, &at, samples * sizeof(uint32_t));
     s->images = take(base, &at, 3 * samples * sizeof(motley_image));
@@ -377,13 +378,14 @@ static motley_status send_batch(const motley_batch *batch, motley_image *images,
     return MOTLEY_OK;
 }
 
-/* Threads that draw one sample, log2: one for each of its steps, when none asks what another is. */
-static int slots_of(const mot_tables *tables)
+/* Each of a sample's steps is drawn by a thread of its own, when none asks what another is. */
+static void choose_threads(mot_cuda_draw *draw)
 {
-    int slots_log2 = 0;
-    while (1u << slots_log2 < tables->max_steps)
-        slots_log2++;
-    return tables->choice == MOT_WITH_REPLACEMENT && slots_log2 <= MOT_SLOTS_LOG2 ? slots_log2 : 0;
+    int threads_log2 = 0;
+    while (1u << threads_log2 < draw->tables.max_steps)
+        threads_log2++;
+    draw->by_step = draw->tables.choice == MOT_WITH_REPLACEMENT && threads_log2 <= MOT_SLOTS_LOG2;
+    draw->threads_log2 = draw->by_step ? threads_log2 : 0;
 }
 
 /* Whether no step of the call interpolates. */
@@ -412,16 +414,6 @@ static void choose_order(const mot_chip *chip, const mot_cuda_shape *shape, mot_
     for (int i = 0; i < 4; i++)
         if (image->mixed % primes[i] != 0)
             image->mix = primes[i];
-}
-
-static void largest_size(const motley_batch *batch, int *width, int *height)
-{
-    *width = *height = 0;
-    for (size_t i = 0; i < (batch->images ? batch->count : 1); i++) {
-        const mot_view v = mot_batch_view(batch, i);
-        *width = v.width > *width ? v.width : *width;
-        *height = v.height > *height ? v.height : *height;
-    }
 }
 
 /* ---- the route ---- */
@@ -531,8 +523,6 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
 {
     mot_cuda_draw draw = { .count = (int32_t)job->count, .channels = job->channels, .plan = s->plan };
     mot_cuda_job image = { .count = draw.count, .channels = job->channels };
-    int width, height;
-    largest_size(job->src, &width, &height);
     const mot_cuda_format format = format_of(job->src);
     const mot_tiles_plan plan = mot_tiles_plan_of(job, format, resident_ctas(&s->chip));
     MOT_TRY(reserve_tiles(s, &plan, stream, error));
@@ -576,7 +566,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
         draw.counter = job->counter;
         MOT_TRY(send_tables(s, job->policy, stream, &draw.tables, error));
         draw.tables_bytes = (int64_t)job->policy->compiled_bytes;
-        draw.slots_log2 = slots_of(&draw.tables);
+        choose_threads(&draw);
         draw.near_bytes = s->chip.draw_bytes;
         if (job->samples.ids && job->count <= MOT_FEW_IDS) {
             draw.few_ids = 1;
@@ -601,7 +591,6 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
                  "sending the values");
     }
     draw.src = image.src;
-    draw.most_pixels = (float)width * (float)height;
     memcpy(draw.op, s->op, sizeof draw.op);
     image.steps = s->plan.steps;
     image.ready = s->plan.ready;
@@ -615,18 +604,13 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
                                 .work = image.work,
                                 .output = image.output,
                                 .channels = job->channels,
-                                .max_steps = image.max_steps,
                                 .output_dtype = image.output_dtype,
                                 .has_output = job->output != NULL,
                                 .work_strided = format_of(work) != format,
-                                .work_in_output = !job->dst,
-                                .steps = s->plan.steps,
-                                .step_count = s->plan.step_count,
-                                .order = job->src->images ? NULL : s->plan.order };
+                                .work_in_output = !job->dst };
         memcpy(tiles.mean, image.mean, sizeof tiles.mean);
         memcpy(tiles.std, image.std, sizeof tiles.std);
-        CUDA_TRY(mot_cuda_draw_launch(&draw, stream), "launching the draw kernel");
-        CUDA_TRY(mot_tiles_queue(job, &tiles, &plan, format, s->chip.clusters > 1, s->tiles, stream),
+        CUDA_TRY(mot_tiles_queue(job, &draw, &tiles, &plan, format, s->chip.clusters > 1, s->tiles, stream),
                  "launching the tile kernel");
         return MOTLEY_OK;
     }
@@ -656,6 +640,7 @@ static motley_status run_on_device(cuda_state *s, const mot_job *job, motley_err
     if (status == MOTLEY_OK) {
         s->last_count = job->count;
         s->last_max_steps = job->max_steps;
+        s->last_one_size = !job->src->images;
     }
     if (!captured) {
         CUDA_TRY(cudaEventRecord(s->done, stream), "recording an event");
@@ -701,45 +686,57 @@ static motley_status workspace(void *state, const mot_job *job, size_t *bytes, m
     return MOTLEY_OK;
 }
 
-/* The sub-batches from where each key begins: what plan_cuda.h says of keys and buckets, turned round. The first wave's
- * samples and the others of a bucket are one sub-batch. */
-static void read_order(const cuda_state *s, const int32_t *first, const mot_cuda_turn *turns, mot_last *last)
+/* The sub-batches of what is in `last`: a counting sort. `share`: each image's pixels as a share of the largest one's. */
+static void sort_last(const cuda_state *s, mot_last *last, const float *share)
 {
     int op_at[MOT_OP_COUNT + 1];
-    size_t at = 0;
+    size_t first[MOT_BUCKETS + 1] = { 0 };
     for (int op = 0; op < MOT_OP_COUNT; op++)
         op_at[s->op[op].place] = op;
     op_at[MOT_OP_COUNT] = -1;
-    for (int b = 0; b < MOT_BUCKETS; b++) {
-        const size_t begin = at;
-        for (int key = b; key < MOT_KEYS; key += MOT_BUCKETS)
-            for (int32_t i = first[key]; i < first[key + 1]; i++)
-                last->order[at++] = (uint32_t)turns[i].sample;
-        if (at > begin)
-            last->batches[last->batches_count++] =
-                (motley_subbatch){ .op = op_at[b % (MOT_OP_COUNT + 1)],
-                                   .cost = MOT_COST_CLASSES - 1 - b / (MOT_OP_COUNT + 1),
-                                   .first = begin,
-                                   .count = at - begin };
+    for (int turn = 0; turn < 2; turn++) { /* how many each has, then what */
+        for (size_t i = 0; i < last->count; i++) {
+            const int b = mot_bucket_of(&last->steps[i * last->max_steps], last->step_counts[i], s->op, share[i]);
+            if (turn == 0)
+                first[b + 1]++;
+            else
+                last->order[first[b]++] = (uint32_t)i;
+        }
+        for (int b = 0; b < MOT_BUCKETS && turn == 0; b++) {
+            const size_t count = first[b + 1];
+            first[b + 1] += first[b];
+            if (count > 0)
+                last->batches[last->batches_count++] =
+                    (motley_subbatch){ .op = op_at[b % (MOT_OP_COUNT + 1)],
+                                       .cost = MOT_COST_CLASSES - 1 - b / (MOT_OP_COUNT + 1),
+                                       .first = first[b],
+                                       .count = count };
+        }
     }
 }
 
-static motley_status copy_back(const cuda_state *s, mot_last *last, mot_cuda_turn *turns, motley_error *error)
+static motley_status copy_back(const cuda_state *s, mot_last *last, motley_image *images, float *share,
+                               motley_error *error)
 {
-    int32_t first[MOT_KEYS + 1];
     const size_t n = last->count;
+    float most = 1;
     CUDA_TRY(cudaDeviceSynchronize(), "waiting for the batch"); /* also for a graph's replay on some other stream */
     CUDA_TRY(cudaMemcpy(last->steps, s->plan.steps, n * last->max_steps * sizeof(mot_step), cudaMemcpyDeviceToHost),
              "copying the steps");
     CUDA_TRY(cudaMemcpy(last->step_counts, s->plan.step_count, n * sizeof(int32_t), cudaMemcpyDeviceToHost),
              "copying the numbers of steps");
-    CUDA_TRY(cudaMemcpy(turns, s->plan.order, n * sizeof *turns, cudaMemcpyDeviceToHost), "copying the order");
-    CUDA_TRY(cudaMemcpy(first, s->plan.first, sizeof first, cudaMemcpyDeviceToHost), "copying the sub-batches");
-    for (size_t i = 0; i < n; i++)
+    if (!s->last_one_size)
+        CUDA_TRY(cudaMemcpy(images, s->images, n * sizeof *images, cudaMemcpyDeviceToHost), "copying the sizes");
+    for (size_t i = 0; i < n; i++) {
         if (last->step_counts[i] < 0 || (size_t)last->step_counts[i] > last->max_steps)
             return mot_fail(error, MOTLEY_ERR_INTERNAL, "image %zu has %d steps, want at most %zu", i,
                             (int)last->step_counts[i], last->max_steps);
-    read_order(s, first, turns, last);
+        share[i] = s->last_one_size ? 1 : (float)images[i].width * (float)images[i].height;
+        most = share[i] > most ? share[i] : most;
+    }
+    for (size_t i = 0; i < n; i++)
+        share[i] /= most;
+    sort_last(s, last, share);
     return MOTLEY_OK;
 }
 
@@ -748,19 +745,22 @@ static motley_status look_back(void *state, mot_last *last, motley_error *error)
     cuda_state *const s = state;
     int before;
     MOT_REQUIRE(s->last_count > 0, error, "no batch was run yet that could be looked at");
-    mot_cuda_turn *const turns = malloc(s->last_count * sizeof *turns);
-    if (!turns)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the order of %zu images", s->last_count);
-    motley_status status = mot_last_make(last, s->last_count, s->last_max_steps, error);
-    if (status == MOTLEY_OK)
-        status = on_device(s, &before, error);
+    motley_image *const images = malloc(s->last_count * sizeof *images);
+    float *const share = malloc(s->last_count * sizeof *share);
+    motley_status status =
+        images && share ? mot_last_make(last, s->last_count, s->last_max_steps, error)
+                        : mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the sizes of %zu images", s->last_count);
     if (status == MOTLEY_OK) {
-        status = copy_back(s, last, turns, error);
-        back_to(s, before);
+        status = on_device(s, &before, error);
+        if (status == MOTLEY_OK) {
+            status = copy_back(s, last, images, share, error);
+            back_to(s, before);
+        }
+        if (status != MOTLEY_OK)
+            mot_last_clear(last);
     }
-    if (status != MOTLEY_OK)
-        mot_last_clear(last);
-    free(turns);
+    free(images);
+    free(share);
     return status;
 }
 

@@ -2,11 +2,7 @@
 /* Queues the tile kernel: some images at a time, as many as have room for their programs and for the second places that
  * the largest of them need. */
 #include "dispatch/cuda_tiles.h"
-#include "dispatch/plan_cuda.h"
 #include "kernels/output.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* Which kinds of ops a job's steps may have. */
 typedef struct kinds {
@@ -35,14 +31,13 @@ static kinds kinds_of(const mot_job *job)
     return k;
 }
 
-/* The second place of image i: only images whose tiles are more than CTAs ask for one. */
-static int64_t scratch_of(const mot_job *job, mot_cuda_format format, const mot_tiles_plan *plan, size_t i)
+/* The second place of an image, which those with more tiles than there are CTAs need. */
+static int64_t scratch_of(const mot_job *job, mot_cuda_format format, const mot_tiles_plan *plan, const mot_view *v)
 {
-    const mot_view v = mot_batch_view(job->src, i);
-    const mot_tile_cut cut = mot_cut_tiles(v.width, v.height);
-    if ((int64_t)cut.across * cut.down <= plan->team)
+    const mot_tile_cut cut = mot_cut_tiles(v->width, v->height);
+    if (!plan->moves || (int64_t)cut.across * cut.down <= plan->team)
         return 0;
-    return mot_scratch_bytes((int)format, job->channels, v.width, v.height);
+    return mot_scratch_bytes((int)format, job->channels, v->width, v->height);
 }
 
 static int64_t take(int64_t *at, int64_t bytes)
@@ -58,35 +53,45 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     const int steps = job->max_steps > 0 ? (int)job->max_steps : 1;
     mot_tiles_plan plan = { .windows = k.blurs ? steps : (steps + MOT_WINDOW - 1) / MOT_WINDOW,
                             .max_counts = k.stats ? steps : 0,
-                            .team = ctas };
+                            .team = ctas,
+                            .moves = k.moves };
     const size_t each = (size_t)plan.windows * sizeof(mot_program) + (size_t)plan.max_counts * MOT_TOTAL_WORDS * 4;
     plan.images = MOT_TILES_BYTES / each;
     plan.images = plan.images > MOT_TILES_IMAGES ? MOT_TILES_IMAGES : plan.images;
     plan.images = plan.images < MOT_TILES_FEWEST ? MOT_TILES_FEWEST : plan.images;
     plan.images = job->count < plan.images ? job->count : plan.images;
-    int64_t largest = 0, all = 0;
-    size_t spread = 0;
-    for (size_t i = 0; k.moves && i < job->count; i++) {
-        const int64_t bytes = scratch_of(job, format, &plan, i);
-        const int64_t alike = job->src->images ? 1 : (int64_t)job->count;
+    int64_t largest = 0, all = 0, tiles = 0, most = 0, many = 0; /* many: images with more tiles than there are CTAs */
+    const int64_t alike = job->src->images ? 1 : (int64_t)job->count;
+    for (size_t i = 0; i < (job->src->images ? job->count : 1); i++) {
+        const mot_view v = mot_batch_view(job->src, i);
+        const mot_tile_cut cut = mot_cut_tiles(v.width, v.height);
+        const int64_t here = (int64_t)cut.across * cut.down;
+        if (here <= ctas) {
+            tiles += here * alike;
+            most = here > most ? here : most;
+            continue;
+        }
+        const int64_t bytes = scratch_of(job, format, &plan, &v);
         largest = bytes > largest ? bytes : largest;
         all += bytes * alike;
-        spread += bytes ? (size_t)alike : 0;
-        if (!job->src->images)
-            break;
+        many += alike;
     }
-    spread = spread < 1 ? 1 : spread > MOT_TILES_AT_ONCE ? MOT_TILES_AT_ONCE : spread;
-    plan.spread = ctas / (int)spread > 0 ? ctas / (int)spread : 1;
+    const int64_t at_once = many < 1 ? 1 : many > MOT_TILES_AT_ONCE ? MOT_TILES_AT_ONCE : many;
+    plan.spread = ctas / (int)at_once > 0 ? ctas / (int)at_once : 1;
+    plan.pairs = tiles + many * plan.spread;
+    most = many > 0 && plan.spread > most ? plan.spread : most;
+    plan.pairs = plan.pairs < most * (int64_t)plan.images ? plan.pairs : most * (int64_t)plan.images;
     const int64_t wanted = all < MOT_TILES_SCRATCH ? all : MOT_TILES_SCRATCH;
     plan.scratch_bytes = wanted > largest ? wanted : largest;
+    plan.whole = plan.images == job->count && plan.scratch_bytes == all;
     const int64_t images = (int64_t)plan.images;
-    plan.programs = take(&plan.bytes, images * plan.windows * (int64_t)sizeof(mot_program));
-    plan.totals = take(&plan.bytes, images * plan.max_counts * MOT_TOTAL_WORDS * 4);
-    plan.arrivals = take(&plan.bytes, images * (int64_t)sizeof(int32_t));
-    plan.image = take(&plan.bytes, images * (int64_t)sizeof(mot_tile_image));
-    plan.values = take(&plan.bytes, 4 * 256 * 4);
-    plan.ticket = take(&plan.bytes, sizeof(unsigned));
-    plan.scratch = take(&plan.bytes, plan.scratch_bytes);
+    plan.at_programs = take(&plan.bytes, images * plan.windows * (int64_t)sizeof(mot_program));
+    plan.at_image = take(&plan.bytes, images * (int64_t)sizeof(mot_tile_image));
+    plan.at_pairs = take(&plan.bytes, MOT_TILE_LISTS * plan.pairs * (int64_t)sizeof(mot_tile_pair));
+    plan.at_totals = take(&plan.bytes, images * plan.max_counts * MOT_TOTAL_WORDS * 4);
+    plan.at_arrivals = take(&plan.bytes, images * (int64_t)sizeof(int32_t));
+    plan.at_values = take(&plan.bytes, 4 * 256 * 4);
+    plan.at_scratch = take(&plan.bytes, plan.scratch_bytes);
     return plan;
 }
 
@@ -109,23 +114,16 @@ motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output,
     return work;
 }
 
-/* Takes the next images, as long as there is room for their second places; returns how many, and the members of all. */
-static size_t next_images(const mot_job *job, mot_cuda_format format, const mot_tiles_plan *plan, size_t first,
-                          mot_tile_image *image, int64_t *members)
+/* How many images from `first` on are taken next: as long as there is room for their second places. */
+static size_t next_images(const mot_job *job, mot_cuda_format format, const mot_tiles_plan *plan, size_t first)
 {
     int64_t at = 0;
     size_t n = 0;
-    *members = 0;
     for (; n < plan->images && first + n < job->count; n++) {
         const mot_view v = mot_batch_view(job->src, first + n);
-        const mot_tile_cut cut = mot_cut_tiles(v.width, v.height);
-        const int64_t bytes = plan->scratch_bytes ? scratch_of(job, format, plan, first + n) : 0;
-        if (at + bytes > plan->scratch_bytes)
+        at += scratch_of(job, format, plan, &v);
+        if (at > plan->scratch_bytes)
             break;
-        if (image)
-            image[n] = (mot_tile_image){ .scratch = at, .first_member = (int32_t)*members };
-        at += bytes;
-        *members += mot_tile_members(&cut, plan->team, plan->spread);
     }
     return n;
 }
@@ -170,44 +168,38 @@ static cudaError_t launch_tiles(const mot_tiles_job *tiles, mot_cuda_format form
     return cudaLaunchKernelExC(&config, kernel_of(format), arguments);
 }
 
-cudaError_t mot_tiles_queue(const mot_job *job, mot_tiles_job *tiles, const mot_tiles_plan *plan,
-                            mot_cuda_format format, int overlap, void *memory, cudaStream_t stream)
+cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,
+                            const mot_tiles_plan *plan, mot_cuda_format format, int overlap, void *memory,
+                            cudaStream_t stream)
 {
     uint8_t *const base = memory;
-    const int mixed = job->src->images != NULL;
-    mot_tile_image *const image = mixed ? malloc(plan->images * sizeof *image) : NULL;
-    cudaError_t code = mixed && !image ? cudaErrorMemoryAllocation : cudaSuccess;
+    const int ctas = plan->pairs < plan->team ? (int)plan->pairs : plan->team;
+    cudaError_t code = cudaSuccess;
     tiles->format = (int)format;
     tiles->windows = plan->windows;
     tiles->max_counts = plan->max_counts;
     tiles->team = plan->team;
     tiles->spread = plan->spread;
-    tiles->programs = (mot_program *)(void *)(base + plan->programs);
-    tiles->totals = (uint32_t *)(void *)(base + plan->totals);
-    tiles->arrivals = (int32_t *)(void *)(base + plan->arrivals);
-    tiles->output_values = (uint32_t *)(void *)(base + plan->values);
-    tiles->ticket = (unsigned *)(void *)(base + plan->ticket);
-    tiles->scratch = base + plan->scratch;
+    tiles->moves = plan->moves;
+    tiles->programs = (mot_program *)(void *)(base + plan->at_programs);
+    tiles->image = (mot_tile_image *)(void *)(base + plan->at_image);
+    tiles->pairs = (mot_tile_pair *)(void *)(base + plan->at_pairs);
+    tiles->pairs_most = plan->pairs;
+    tiles->counters = draw->plan.counters;
+    tiles->totals = (uint32_t *)(void *)(base + plan->at_totals);
+    tiles->arrivals = (int32_t *)(void *)(base + plan->at_arrivals);
+    tiles->output_values = (uint32_t *)(void *)(base + plan->at_values);
+    tiles->scratch = base + plan->at_scratch;
     for (size_t first = 0; first < job->count && code == cudaSuccess;) {
-        int64_t members = 0;
-        const size_t n = next_images(job, format, plan, first, image, &members);
+        const size_t n = plan->whole ? job->count : next_images(job, format, plan, first);
         tiles->first = (int32_t)first;
         tiles->images = (int32_t)n;
-        tiles->all_members = members;
-        tiles->members = (int32_t)(members / (int64_t)n);
-        tiles->scratch_bytes = plan->scratch_bytes ? scratch_of(job, format, plan, 0) : 0;
-        if (mixed) {
-            tiles->image = (const mot_tile_image *)(const void *)(base + plan->image);
-            code = mot_cuda_send(base + plan->image, image, n * sizeof *image, stream);
-        }
-        if (n < job->count)
-            tiles->order = NULL; /* of all images */
+        code = mot_cuda_plan_launch(draw, tiles, stream);
         if (code == cudaSuccess)
-            code = mot_programs_launch(tiles, overlap && first == 0 && !mixed, stream);
-        if (code == cudaSuccess)
-            code = launch_tiles(tiles, format, members < plan->team ? (int)members : plan->team, overlap, stream);
+            code = launch_tiles(tiles, format, ctas, overlap, stream);
+        if (code != cudaSuccess) /* nobody takes what is listed */
+            cudaMemsetAsync(tiles->counters, 0, sizeof *tiles->counters, stream);
         first += n;
     }
-    free(image);
     return code;
 }

@@ -4,15 +4,17 @@
 #define MOT_CUDA_TILES_H
 
 #include "dispatch/backend.h"
-#include "kernels/cuda/tiles.h"
+#include "dispatch/plan_cuda.h"
 
 /* How a batch goes through the tile kernel, some images at a time. */
 typedef struct mot_tiles_plan {
-    size_t images;                                                      /* at a time, at most */
-    int windows, max_counts;                                            /* programs and COUNTs of an image, at most */
-    int team, spread;                                                   /* see mot_tiles_job */
-    int64_t programs, totals, arrivals, image, values, ticket, scratch; /* offsets */
+    size_t images;           /* at a time, at most */
+    int whole;               /* the whole batch at a time */
+    int windows, max_counts; /* programs and COUNTs of an image, at most */
+    int team, spread, moves; /* see mot_tiles_job */
+    int64_t pairs;           /* of an image and a member, at a time, at most */
     int64_t scratch_bytes, bytes;
+    int64_t at_programs, at_image, at_pairs, at_totals, at_arrivals, at_values, at_scratch; /* offsets */
 } mot_tiles_plan;
 
 /* `ctas`: those that are resident on the device together. */
@@ -22,10 +24,11 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
  * a larger type, else the first byte of each of its components. */
 motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output, mot_cuda_format format);
 
-/* Queues the programs and the tile kernel behind the draw kernel. `tiles` has the batches, the steps and the output's
- * type; `memory` the plan's bytes. `overlap`: the chip can start a kernel while the one before it ends. */
-cudaError_t mot_tiles_queue(const mot_job *job, mot_tiles_job *tiles, const mot_tiles_plan *plan,
-                            mot_cuda_format format, int overlap, void *memory, cudaStream_t stream);
+/* Queues the kernel that draws and makes programs, and the tile kernel behind it. `tiles` has the batches and the
+ * output's type; `memory` the plan's bytes. `overlap`: the chip can start a kernel while the one before it ends. */
+cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,
+                            const mot_tiles_plan *plan, mot_cuda_format format, int overlap, void *memory,
+                            cudaStream_t stream);
 
 /* Raises the limits of the kernel for `format`; once for each. */
 cudaError_t mot_tiles_prepare(mot_cuda_format format);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Draw and dispatch on the device: a thread draws a sample, or one step of it, then a counting sort groups the samples
- * into sub-batches, heavy ones first. Nothing is read back by the host. */
+ * into sub-batches, heavy ones first. For batches that go by tiles a warp has a sample, and makes its programs as well.
+ * Nothing is read back by the host. */
 #include "dispatch/plan_cuda.h"
-#include "kernels/cuda/passes.h"
+#include "kernels/cuda/programs.cuh"
 #include "policies/draw.h"
 
 #include "motley/op.h"
@@ -10,8 +11,7 @@
 #define DRAW_THREADS 256
 #define MOST_TABLES (16 * 1024) /* bytes that are sooner brought near than read where they are needed */
 
-/* What an op costs, in roughly the microseconds that one image of 224x224 takes on one multiprocessor of an H200. Only
- * the order of the work depends on it. */
+/* What an op costs beside the pass that it is part of; in units of dispatch/buckets.h. */
 #define MOT_COST_POINT(ID) 3
 #define MOT_COST_COLOR(ID) 8
 #define MOT_COST_ERASE(ID) 6
@@ -19,8 +19,6 @@
 #define MOT_COST_WARP(ID) 5
 #define MOT_COST_STENCIL(ID) 14
 #define MOT_COST_BLUR(ID) 600
-#define MOT_COST_BETWEEN 60 /* a warp that interpolates */
-#define MOT_COST_PASS 10    /* bringing the image and taking it away */
 static int cost_of(int op)
 {
 #define MOT_COST_OF(shape, ID, stem) \
@@ -45,37 +43,6 @@ void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT])
 {
     for (int i = 0; i < MOT_OP_COUNT; i++)
         op[i] = mot_cuda_op{ (uint16_t)cost_of(i), (uint8_t)mot_shape_of(i), (uint8_t)place_of(i) };
-}
-
-/* The class of a cost, 0 for none to MOT_COST_CLASSES - 1: each about a quarter more than the one below. */
-static __device__ int class_of(int cost)
-{
-    static_assert(MOT_COST_CLASSES == 9, "a class for each of these, and one below");
-    return (cost >= 1) + (cost >= 13) + (cost >= 15) + (cost >= 18) + (cost >= 22) + (cost >= 28) + (cost >= 36) +
-           (cost >= 60);
-}
-
-/* Buckets: by class from costly to cheap; in each, by its most costly op, and last the samples without steps. `size`:
- * the image's pixels as a share of the largest one's. */
-static __device__ int find_bucket(const mot_step *steps, int count, const mot_cuda_op *ops, float size)
-{
-    int place = MOT_OP_COUNT, cost = 0;
-    mot_pass_form form = MOT_PASS_STILL;
-    MOT_ROLLED
-    for (int s = 0; s < count; s++) {
-        const mot_step &step = steps[s];
-        const mot_cuda_op op = ops[step.op];
-        if (step.arg.flags & MOT_ARG_IDENTITY)
-            continue;
-        const int shape = mot_pass_shape(op.shape, &step);
-        const bool begins = !mot_pass_takes(&form, shape) || place == MOT_OP_COUNT;
-        const bool between = shape != op.shape;
-        cost += op.cost + (begins ? MOT_COST_PASS : 0) + (between ? MOT_COST_BETWEEN : 0);
-        place = min(place, (int)op.place);
-    }
-    if (cost > 0)
-        cost = max((int)((float)cost * size), 1);
-    return (MOT_COST_CLASSES - 1 - class_of(cost)) * (MOT_OP_COUNT + 1) + place;
 }
 
 /* Turns how many samples each key has, count[MOT_KEYS], into where they begin, first[MOT_KEYS + 1]; two keys a thread.
@@ -123,8 +90,6 @@ static __device__ void sort_samples(const mot_cuda_draw &d, int *first)
     }
     __syncthreads();
     begin_keys(first, first);
-    for (int k = threadIdx.x; k <= MOT_KEYS; k += blockDim.x)
-        d.plan.first[k] = first[k];
     if (threadIdx.x == 0)
         *d.plan.ticket = 0;
 #pragma unroll 4
@@ -134,38 +99,53 @@ static __device__ void sort_samples(const mot_cuda_draw &d, int *first)
     }
 }
 
-/* Samples that a CTA draws: each has 2^slots_log2 threads. */
+/* Samples that a CTA draws. */
 static __host__ __device__ int samples_of_cta(const mot_cuda_draw &d)
 {
-    return DRAW_THREADS >> d.slots_log2;
+    return DRAW_THREADS >> d.threads_log2;
 }
 
-/* Shared memory for the tables, as far as they fit, and then for the steps that a CTA draws, if they fit as well: with
- * images on their way, each turn to the device's memory takes 2 us. The tables lie one after the other, levels last. */
+/* Shared memory for each warp's program, then for the tables, as far as they fit, and then for the steps that a CTA
+ * draws, if they fit as well: with images on their way, each turn to the device's memory takes 2 us. The tables lie one
+ * after the other, levels last. */
 struct near_memory {
-    int tables, steps; /* bytes */
+    int programs, tables, steps; /* bytes */
 };
 
-static near_memory near_memory_of(const mot_cuda_draw &d)
+static near_memory near_memory_of(const mot_cuda_draw &d, int programs)
 {
     const int64_t small = (const char *)d.tables.level - (const char *)d.tables.phase, all = d.tables_bytes;
     const int64_t steps = (int64_t)samples_of_cta(d) * d.max_steps * (int64_t)sizeof(mot_step);
-    near_memory n = { 0, 0 };
+    near_memory n = { programs, 0, 0 };
     if (!d.draws)
         return n;
     n.tables = (int)(all <= MOST_TABLES ? all : small <= MOST_TABLES ? small : 0);
-    n.steps = (int)(n.tables + steps <= d.near_bytes ? steps : 0);
+    n.steps = (int)(programs + n.tables + steps <= d.near_bytes ? steps : 0);
     return n;
 }
 
-static __device__ mot_tables near_tables(const mot_cuda_draw &d, int bytes, uint64_t *memory)
+/* The tables, near; `meanwhile` is done while they are on their way. */
+template <class MEANWHILE>
+static __device__ mot_tables near_tables(const mot_cuda_draw &d, int bytes, uint64_t *memory, MEANWHILE meanwhile)
 {
+    enum { PIECES = MOST_TABLES / 8 / DRAW_THREADS };
     mot_tables t = d.tables;
     const char *const from = (const char *)t.phase;
+    uint64_t piece[PIECES];
+#pragma unroll
+    for (int k = 0; k < PIECES; k++) {
+        const int i = k * DRAW_THREADS + threadIdx.x;
+        piece[k] = i < bytes / 8 ? ((const uint64_t *)from)[i] : 0;
+    }
+    meanwhile();
+#pragma unroll
+    for (int k = 0; k < PIECES; k++) {
+        const int i = k * DRAW_THREADS + threadIdx.x;
+        if (i < bytes / 8)
+            memory[i] = piece[k];
+    }
     if (bytes == 0)
         return t;
-    for (int i = threadIdx.x; i < bytes / 8; i += blockDim.x)
-        memory[i] = ((const uint64_t *)from)[i];
     if ((const char *)t.level - from < bytes)
         t.level = (const mot_level_entry *)((char *)memory + ((const char *)t.level - from));
     t.phase = (const mot_table_phase *)memory;
@@ -195,16 +175,25 @@ static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &table
         of.view = d.few_views ? d.few_view[i] : d.views[i];
     if (i >= 0 && d.src.images)
         of.width = d.src.images[i].width, of.height = d.src.images[i].height;
-    if (d.slots_log2 == 0)
-        return i >= 0 ? mot_draw_sample(&tables, &of, steps) : 0;
+    if (!d.by_step) {
+        const int count = i >= 0 && slot == 0 ? mot_draw_sample(&tables, &of, steps) : 0;
+        return __shfl_sync(0xFFFFFFFFu, count, (int)(threadIdx.x & 31) - slot);
+    }
     uint32_t index = 0, block = 0;
     mot_words words = {};
     const bool applied = i >= 0 && slot < d.max_steps && mot_draw_slot(&tables, &of, slot, &index, &block, &words);
-    const uint32_t own = (1u << (1 << d.slots_log2)) - 1; /* the sample's threads among the warp's */
+    const uint32_t own = 0xFFFFFFFFu >> (32 - (1 << d.threads_log2)); /* the sample's threads among the warp's */
     const uint32_t all = __ballot_sync(0xFFFFFFFFu, applied) >> ((threadIdx.x & 31) - slot) & own;
     if (applied)
         mot_draw_step(&tables, index, &of, block, words, &steps[__popc(all & ((1u << slot) - 1))]);
     return __popc(all);
+}
+
+static __device__ void let_next_kernel_begin()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
 }
 
 static __global__ void __launch_bounds__(DRAW_THREADS)
@@ -215,14 +204,12 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
     const bool alone = gridDim.x == 1; /* the batch is one CTA: it sorts without the others' counters */
     for (int k = threadIdx.x; k < MOT_KEYS; k += blockDim.x)
         first[k] = 0;
-    const mot_tables tables = near_tables(d, near.tables, memory);
+    const mot_tables tables = near_tables(d, near.tables, memory, [] {});
     __syncthreads();
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
+    let_next_kernel_begin();
     const int samples = samples_of_cta(d), begin = blockIdx.x * samples;
-    const int mine = threadIdx.x >> d.slots_log2, i = begin + mine;
-    const int slot = threadIdx.x & ((1 << d.slots_log2) - 1);
+    const int mine = threadIdx.x >> d.threads_log2, i = begin + mine;
+    const int slot = threadIdx.x & ((1 << d.threads_log2) - 1);
     const bool any = i < d.count, first_slot = any && slot == 0;
     mot_step *const drawn = d.plan.steps + (int64_t)begin * d.max_steps; /* of this CTA */
     mot_step *const here = near.steps ? (mot_step *)(memory + near.tables / 8) : drawn;
@@ -234,7 +221,7 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
         d.plan.step_count[i] = count;
     __syncwarp();
     if (near.steps) {
-        const int first = (threadIdx.x & ~31) >> d.slots_log2, of_warp = 32 >> d.slots_log2;
+        const int first = (threadIdx.x & ~31) >> d.threads_log2, of_warp = 32 >> d.threads_log2;
         copy_steps(here + first * d.max_steps, drawn + first * d.max_steps,
                    min(d.count - begin - first, of_warp) * d.max_steps);
         __syncwarp();
@@ -245,16 +232,12 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
     }
     int key = 0, rank = 0;
     if (first_slot) {
-        const float size =
-            d.src.images ? (float)d.src.images[i].width * (float)d.src.images[i].height / d.most_pixels : 1;
-        key = find_bucket(steps, count, d.op, size) + (i < d.first_wave ? 0 : MOT_BUCKETS);
+        key = mot_bucket_of(steps, count, d.op, 1) + (i < d.first_wave ? 0 : MOT_BUCKETS);
         rank = atomicAdd(alone ? &first[key] : &d.plan.filled[key], 1);
     }
     if (alone) {
         __syncthreads();
         begin_keys(first, first);
-        for (int k = threadIdx.x; k <= MOT_KEYS; k += blockDim.x)
-            d.plan.first[k] = first[k];
         if (first_slot)
             d.plan.order[first[key] + rank] = turn_of(i, count, key);
         return;
@@ -274,19 +257,66 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
     }
 }
 
-static_assert(sizeof(mot_cuda_draw) + sizeof(near_memory) <= 4096, "a kernel's arguments are at most 4 KiB");
+/* Draws the samples of a batch that goes by tiles, and makes their programs: a warp a sample. */
+static __global__ void __launch_bounds__(DRAW_THREADS)
+    plan_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near,
+                const __grid_constant__ mot_tiles_job job)
+{
+    extern __shared__ uint4 shared[];
+    uint64_t *const memory = (uint64_t *)((char *)shared + near.programs);
+    const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, i = blockIdx.x * (DRAW_THREADS / 32) + warp;
+    const int sample = job.first + i;
+    workplace &place = ((workplace *)shared)[warp];
+    const mot_tables tables = near_tables(d, near.tables, memory, [&] {
+        if (lane == 0 && i < job.images)
+            find_image(job, place.image, i);
+    });
+    __syncthreads();
+    let_next_kernel_begin();
+    if (blockIdx.x == 0)
+        make_output_values(job);
+    if (i >= job.images)
+        return;
+    mot_step *const drawn = d.plan.steps + (int64_t)sample * d.max_steps;
+    mot_step *const steps = near.steps ? (mot_step *)(memory + near.tables / 8) + warp * d.max_steps : drawn;
+    int count = d.max_steps;
+    if (d.draws)
+        count = draw_steps(d, tables, sample, lane, steps);
+    if (lane == 0)
+        d.plan.step_count[sample] = count;
+    __syncwarp();
+    make_programs(job, place, i, steps, count);
+    if (near.steps)
+        copy_steps(steps, drawn, d.max_steps);
+}
+
+static_assert(sizeof(mot_cuda_draw) + sizeof(near_memory) + sizeof(mot_tiles_job) <= 4096,
+              "a kernel's arguments are at most 4 KiB");
 
 cudaError_t mot_cuda_draw_prepare(int near_bytes)
 {
-    return cudaFuncSetAttribute((const void *)draw_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, near_bytes);
+    const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
+    const cudaError_t error = cudaFuncSetAttribute((const void *)draw_kernel, most, near_bytes);
+    return error != cudaSuccess ? error : cudaFuncSetAttribute((const void *)plan_kernel, most, near_bytes);
 }
 
 cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream)
 {
-    const near_memory near = near_memory_of(*draw);
+    const near_memory near = near_memory_of(*draw, 0);
     const int samples = samples_of_cta(*draw);
     draw_kernel<<<(unsigned)((draw->count + samples - 1) / samples), DRAW_THREADS, (size_t)(near.tables + near.steps),
                   stream>>>(*draw, near);
+    return cudaGetLastError();
+}
+
+cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job, cudaStream_t stream)
+{
+    const int samples = DRAW_THREADS / 32;
+    mot_cuda_draw d = *draw;
+    d.threads_log2 = 5;
+    const near_memory near = near_memory_of(d, samples * (int)sizeof(workplace));
+    plan_kernel<<<(unsigned)((job->images + samples - 1) / samples), DRAW_THREADS,
+                  (size_t)(near.programs + near.tables + near.steps), stream>>>(d, near, *job);
     return cudaGetLastError();
 }
 

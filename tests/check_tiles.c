@@ -61,8 +61,8 @@ static mot_cuda_batch device_batch(const motley_batch *batch)
 
 /* What dispatch/cuda.c does with a batch that goes by tiles, after the draw kernel; on a device with room for `ctas`.
  */
-static void run_tiles(const motley_batch *src, const motley_batch *dst, const motley_output *output,
-                      const mot_step *steps, int32_t *step_count, int max_steps)
+static void run_tiles(const motley_batch *src, const motley_batch *dst, const motley_output *output, mot_step *steps,
+                      int32_t *step_count, int max_steps)
 {
     motley_batch slots;
     const motley_batch *work = dst;
@@ -82,12 +82,14 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
                             .work = device_batch(work),
                             .output = device_batch(output ? &output->batch : work),
                             .channels = src->channels,
-                            .max_steps = max_steps,
                             .has_output = output != NULL,
                             .work_strided = format_of(work) != (int)format,
-                            .work_in_output = !dst,
-                            .steps = steps,
-                            .step_count = step_count };
+                            .work_in_output = !dst };
+    static const mot_tile_counters zeros;
+    mot_tile_counters counters = zeros;
+    mot_cuda_draw draw = { .count = (int32_t)src->count,
+                           .max_steps = max_steps,
+                           .plan = { .steps = steps, .step_count = step_count, .counters = &counters } };
     if (output) {
         tiles.output_dtype = output->batch.dtype;
         memcpy(tiles.mean, output->mean, sizeof tiles.mean);
@@ -99,7 +101,8 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
     need(memory != NULL, "no memory");
     memset(memory, 0xCD, bytes + guard);
     need(mot_tiles_prepare(format) == cudaSuccess &&
-             mot_tiles_queue(&job, &tiles, &plan, format, 0, memory, NULL) == cudaSuccess,
+             mot_tiles_queue(&job, &draw, &tiles, &plan, format, 0, memory, NULL) == cudaSuccess &&
+             memcmp(&counters, &zeros, sizeof zeros) == 0,
          "launching");
     for (size_t i = 0; i < guard; i++)
         if (memory[bytes + i] != 0xCD) {
@@ -224,7 +227,7 @@ static const input_size sizes[] = { { 1, 1 },
 
 /* A batch in which image i has steps[i]: in place, or from src to dst when the layouts differ. The CPU does one step
  * after the other, each as a call of its own. */
-static void check_batch(const images *src, const images *dst, int channels, const mot_step *steps, int32_t *counts,
+static void check_batch(const images *src, const images *dst, int channels, mot_step *steps, int32_t *counts,
                         int max_steps, double (*values)[MOTLEY_MAX_VALUES], const char *what)
 {
     images *const wanted = copy_images(dst ? dst : src), *const from = copy_images(src),

@@ -153,8 +153,8 @@ static void check_forecast(void)
     check(l.live == 0, "a destroyed context left memory behind");
 }
 
-/* 17 MiB, of which 16 are for programs, and some bytes for each sample, whatever its size up to a few megapixels; on
- * the CPU, whose images lie in blocks, the same for any large number of them. */
+/* 17 MiB, of which 16 are for programs, and some bytes for each sample and its tiles, for sizes up to a few megapixels;
+ * on the CPU, whose images lie in blocks, the same for any large number of them. */
 static void check_growth(void)
 {
     motley_context *context = open_context(NULL);
@@ -164,7 +164,8 @@ static void check_growth(void)
         const motley_batch small = batch_of(count, 8), medium = batch_of(count, 224);
         const size_t bytes = workspace(context, policy, &small);
         if (backend == MOTLEY_BACKEND_CUDA)
-            check(workspace(context, policy, &medium) == bytes, "larger images take more workspace");
+            check(workspace(context, policy, &medium) <= bytes + 128 * count + 256,
+                  "images of 7 tiles take more than 128 bytes more than smaller ones");
         check(bytes <= 17 * mib + count * each,
               "it is more than 17 MiB and a kilobyte per step that a sample can draw");
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of the tile kernel: what it does to one image, as a short list of instructions. The same text makes them on
- * the device (kernels/cuda/program.cu) and in tests on the host. Plain C.
+ * the device (kernels/cuda/programs.cuh) and in tests on the host. Plain C.
  *
  * The CTAs that share an image each own some of its tiles and run the same program. Instructions between two MEETs are
  * a phase: first those that are done once (TABLE, CURRENT), then the others for each tile. Where a CTA has one tile,
@@ -66,13 +66,11 @@ typedef struct mot_program {
     double m[MOT_WINDOW][6]; /* of the warps ... */
     uint32_t fixed[MOT_WINDOW][6];
     uint32_t fill[MOT_WINDOW];
-    uint8_t id[MOT_WINDOW];         /* the steps' ops */
-    uint8_t path[MOT_WINDOW];       /* the warps' mot_warp_path */
-    uint8_t table[MOT_WINDOW][256]; /* those that do not depend on the image */
-    uint8_t made_of[MOT_WINDOW];    /* steps, as bits: the point ops of each of them */
-    uint16_t first_count;           /* statistics of the image's programs before this one */
-    uint8_t more;                   /* another program follows */
-    uint8_t nothing;                /* the image stays as it is */
+    uint8_t id[MOT_WINDOW];      /* the steps' ops */
+    uint8_t path[MOT_WINDOW];    /* the warps' mot_warp_path */
+    uint8_t made_of[MOT_WINDOW]; /* of tables that do not depend on the image: the point ops in them, steps as bits */
+    uint16_t first_count;        /* statistics of the image's programs before this one */
+    uint8_t more;                /* another program follows */
 } mot_program;
 
 /* What a program depends on besides its steps. */

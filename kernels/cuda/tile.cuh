@@ -18,7 +18,7 @@ template <int FORMAT> OUTLINE void fetch_tile()
     const tile_state &s = cta();
     const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
     const int across = (s.tile_columns + 3) >> 2, n = across * s.tile_rows;
-    const int left = s.tile_x, top = s.tile_y, pitch = s.pitch;
+    const int left = s.tile_x, top = s.tile_y, pitch = s.image.pitch;
     const uint32_t by_quads = inverse_of(across);
     if (has_even_rows<FORMAT>(r)) {
 #pragma unroll 4
@@ -78,7 +78,7 @@ template <int FORMAT, bool TWICE, bool TAIL> OUTLINE void gather_tile(int first,
 {
     const tile_state &s = cta();
     const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
-    const uint32_t width = s.width, height = s.height, pitch = s.pitch;
+    const uint32_t width = s.image.width, height = s.image.height, pitch = s.image.pitch;
     const int lane = threadIdx.x & 31, across = (s.tile_columns + 31) >> 5, n = across * ((s.tile_rows + 3) >> 2);
     const uint32_t by_units = inverse_of(across), row_bytes = (uint32_t)r.row, nowhere = r.skip;
     const fixed_warp_numbers f = fixed_numbers_of(first), g = TWICE ? fixed_numbers_of(second) : f;
@@ -134,7 +134,7 @@ OUTLINE void gather_strided(int first, int second, int marks)
     const image_reader<MOT_FORMAT_STRIDED> r = reader_of<MOT_FORMAT_STRIDED>(s.current);
     const bool twice = second != MOT_NONE;
     const fixed_warp_numbers f = fixed_numbers_of(first), g = fixed_numbers_of(twice ? second : first);
-    const uint32_t width = s.width, height = s.height;
+    const uint32_t width = s.image.width, height = s.image.height;
     const uint32_t fill1 = fill_of(first, marks ? 1 : 0), fill2 = twice ? fill_of(second, marks ? 2 : 0) : fill1;
     const int n = s.tile_columns * s.tile_rows;
     for (int i = threadIdx.x; i < n; i += MOT_TILE_THREADS) {
@@ -152,7 +152,7 @@ OUTLINE void gather_strided(int first, int second, int marks)
             px = x < width && y < height ? read_bytes<MOT_FORMAT_STRIDED>(r, x, y) & (marks ? 0xFFFFFFu : 0xFFFFFFFFu)
                                          : fill1;
         }
-        tile_words()[row * s.pitch + column] = px;
+        tile_words()[row * s.image.pitch + column] = px;
     }
 }
 
@@ -169,19 +169,19 @@ template <int FORMAT> OUTLINE void gather_by_sums(int step, int marks)
         double in = mot_warp_first_column(&plan);
         for (int x = 0; x < s.tile_x + s.tile_columns; x++, in += plan.m[0])
             if (x >= s.tile_x)
-                columns[x - s.tile_x] = mot_warp_index(in, s.width);
+                columns[x - s.tile_x] = mot_warp_index(in, s.image.width);
     }
     if (scale && threadIdx.x == 32) {
         double in = mot_warp_first_row(&plan);
         for (int y = 0; y < s.tile_y + s.tile_rows; y++, in += plan.m[4])
             if (y >= s.tile_y)
-                rows[y - s.tile_y] = mot_warp_index(in, s.height);
+                rows[y - s.tile_y] = mot_warp_index(in, s.image.height);
     }
     __syncthreads();
     const int across = (s.tile_columns + 3) >> 2, n = across * s.tile_rows;
     for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
         const int row = q / across, x = s.tile_x + 4 * (q - row * across), y = s.tile_y + row;
-        if (y < 0 || y >= s.height)
+        if (y < 0 || y >= s.image.height)
             continue;
         double in_x = 0, in_y = 0;
         if (!scale) {
@@ -192,14 +192,14 @@ template <int FORMAT> OUTLINE void gather_by_sums(int step, int marks)
                 in_x += plan.m[0], in_y += plan.m[3];
         }
         for (int i = 0; i < 4 && x + i < s.tile_x + s.tile_columns; i++, in_x += plan.m[0], in_y += plan.m[3]) {
-            if (x + i < 0 || x + i >= s.width)
+            if (x + i < 0 || x + i >= s.image.width)
                 continue;
-            const int column = scale ? columns[x + i - s.tile_x] : mot_warp_index(in_x, s.width);
-            const int line = scale ? rows[y - s.tile_y] : mot_warp_index(in_y, s.height);
+            const int column = scale ? columns[x + i - s.tile_x] : mot_warp_index(in_x, s.image.width);
+            const int line = scale ? rows[y - s.tile_y] : mot_warp_index(in_y, s.image.height);
             const uint32_t px = column >= 0 && line >= 0
                                     ? read_bytes<FORMAT>(r, column, line) & (marks ? 0xFFFFFFu : 0xFFFFFFFFu)
                                     : fill;
-            tile_words()[row * s.pitch + x + i - s.tile_x] = px;
+            tile_words()[row * s.image.pitch + x + i - s.tile_x] = px;
         }
     }
 }
@@ -227,21 +227,21 @@ template <int FORMAT> DEVICE void row_of_four(const memory_taps<FORMAT> &taps, i
     if constexpr (FORMAT != MOT_FORMAT_STRIDED) {
         uint32_t w[4];
         if (n == 4 && read_four_words<FORMAT>(taps.r, x, y, w)) {
-            if (FORMAT == MOT_FORMAT_RGB) {
+            if constexpr (FORMAT == MOT_FORMAT_RGB) {
                 of[0] = __byte_perm(__byte_perm(w[0], w[1], 0x0630), w[2], 0x5210);
                 of[1] = __byte_perm(__byte_perm(w[0], w[1], 0x0741), w[2], 0x6210);
                 of[2] = __byte_perm(__byte_perm(w[0], w[1], 0x0052), w[2], 0x7410);
                 return;
-            }
-            if (FORMAT == MOT_FORMAT_PLANES || FORMAT == MOT_FORMAT_GREY) {
+            } else if constexpr (FORMAT == MOT_FORMAT_PLANES || FORMAT == MOT_FORMAT_GREY) {
                 of[0] = w[0];
                 if (FORMAT == MOT_FORMAT_PLANES)
                     of[1] = w[1], of[2] = w[2];
                 return;
-            }
+            } else {
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                px[i] = w[i];
+                for (int i = 0; i < 4; i++)
+                    px[i] = w[i];
+            }
         } else {
             read_four_slowly<FORMAT>(taps.r, x, y, n, px);
         }
@@ -274,7 +274,7 @@ template <int FORMAT, bool CUBIC> OUTLINE void interpolate_tile(int step)
         if (alpha)
             px = unpremultiplied(px, r.channels);
         if (column < s.tile_columns)
-            tile_words()[row * s.pitch + column] = px;
+            tile_words()[row * s.image.pitch + column] = px;
     }
 }
 
@@ -286,7 +286,8 @@ template <int FORMAT, bool COLUMNS, bool TAIL> OUTLINE void blur_tile(int step)
     const tile_state &s = cta();
     const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
     const mot_arg arg = s.program.arg[step];
-    const int op = s.program.id[step], radius = (int)mot_blur_radius(&arg), length = COLUMNS ? s.height : s.width;
+    const int op = s.program.id[step], radius = (int)mot_blur_radius(&arg),
+              length = COLUMNS ? s.image.height : s.image.width;
     const int runs = ((COLUMNS ? s.rows : s.columns) + MOT_BLUR_RUN - 1) / MOT_BLUR_RUN;
     const int lines = COLUMNS ? s.columns : s.rows, n = runs * lines;
     for (int i = threadIdx.x; i < n; i += MOT_TILE_THREADS) {
@@ -327,7 +328,7 @@ template <int FORMAT, bool COLUMNS, bool TAIL> OUTLINE void blur_tile(int step)
                     inner[c] += byte_of(next, c) - byte_of(leaves, c);
                 }
             before = leaves;
-            tile_words()[(COLUMNS ? k : line) * s.pitch + (COLUMNS ? line : k)] = out;
+            tile_words()[(COLUMNS ? k : line) * s.image.pitch + (COLUMNS ? line : k)] = out;
         }
     }
 }
@@ -338,7 +339,8 @@ template <int FORMAT, bool COLUMNS, bool TAIL> OUTLINE void blur_tile(int step)
 template <int FORMAT, bool MARKS> OUTLINE void chain_tile(int from, int to)
 {
     const tile_state &s = cta();
-    const int quads = s.pitch / 4, n = s.tile_rows * quads, left = s.tile_x, top = s.tile_y, channels = s.channels;
+    const int quads = s.image.pitch / 4, n = s.tile_rows * quads, left = s.tile_x, top = s.tile_y,
+              channels = s.image.channels;
     const uint32_t by_pitch = inverse_of(quads);
 #pragma unroll 1
     for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
@@ -377,10 +379,11 @@ DEVICE uint32_t even_of(uint32_t px)
 template <int FORMAT> OUTLINE void stencil_tile(int step)
 {
     tile_state &s = cta();
-    const int op = s.program.id[step], width = s.width, height = s.height, pitch = s.pitch, rows = s.rows;
+    const int op = s.program.id[step], width = s.image.width, height = s.image.height, pitch = s.image.pitch,
+              rows = s.rows;
     const int left = s.x0 - s.tile_x, quads = (s.columns + 3) >> 2;
     const mot_arg *const arg = &s.program.arg[step];
-    const uint32_t colors = colors_of<FORMAT>(s.channels) == 3 ? 0x00FFFFFFu : 0x000000FFu;
+    const uint32_t colors = colors_of<FORMAT>(s.image.channels) == 3 ? 0x00FFFFFFu : 0x000000FFu;
     const int chunk = max(MOT_TILE_THREADS / quads, 1), n = chunk * quads; /* rows at a time */
     const int row0 = threadIdx.x / quads, k = threadIdx.x - row0 * quads;
     for (int first = 0; first < rows; first += chunk) {
@@ -447,7 +450,8 @@ struct tile_runs {
 template <int FORMAT> DEVICE tile_runs runs_in(const mot_view &v)
 {
     const tile_state &s = cta();
-    const bool dense = s.columns == s.width && s.width >= 16 && v.row == (int64_t)bytes_of(FORMAT) * s.width;
+    const bool dense =
+        s.columns == s.image.width && s.image.width >= 16 && v.row == (int64_t)bytes_of(FORMAT) * s.image.width;
     return tile_runs{ dense ? 1 : s.rows, dense ? s.rows * s.columns : s.columns,
                       v.data + s.y0 * v.row + s.x0 * bytes_of(FORMAT), v.row };
 }
@@ -504,7 +508,7 @@ DEVICE void store_rgb(const mot_view &to)
 {
     const tile_state &s = cta();
     const tile_runs t = runs_in<MOT_FORMAT_RGB>(to);
-    const int bytes = 3 * t.pixels, pitch = s.pitch, columns = s.columns, gap = pitch - columns;
+    const int bytes = 3 * t.pixels, pitch = s.image.pitch, columns = s.columns, gap = pitch - columns;
     const uint32_t by_columns = inverse_of(columns);
     uint32_t *const words = tile_words();
     if (aligned(t.data, 16) && (columns & 15) == 0 && (t.runs == 1 || (t.row & 15) == 0)) {
@@ -561,7 +565,7 @@ DEVICE void store_rgb(const mot_view &to)
 template <int FORMAT> DEVICE void store_bytes_of_planes(const mot_view &to)
 {
     const tile_state &s = cta();
-    const int planes = FORMAT == MOT_FORMAT_PLANES ? 3 : 1, pitch = s.pitch, columns = s.columns;
+    const int planes = FORMAT == MOT_FORMAT_PLANES ? 3 : 1, pitch = s.image.pitch, columns = s.columns;
     const int quads = (columns + 3) >> 2, n = quads * s.rows;
     const uint32_t by_quads = inverse_of(quads);
     uint8_t *const data = to.data + s.y0 * to.row + s.x0;
@@ -596,7 +600,7 @@ template <int FORMAT> DEVICE void store_bytes_of_planes(const mot_view &to)
 DEVICE void store_rgba(const mot_view &to)
 {
     const tile_state &s = cta();
-    const int pitch = s.pitch, columns = s.columns, quads = (columns + 3) >> 2, n = quads * s.rows;
+    const int pitch = s.image.pitch, columns = s.columns, quads = (columns + 3) >> 2, n = quads * s.rows;
     const uint32_t by_quads = inverse_of(quads);
     uint8_t *const data = to.data + s.y0 * to.row + 4 * s.x0;
     const bool even = aligned(data, 16) && (to.row & 15) == 0, words = aligned(data, 4) && (to.row & 3) == 0;
@@ -628,11 +632,11 @@ OUTLINE void store_strided(const mot_view &to)
     const uint32_t by_columns = inverse_of(columns);
     for (int i = threadIdx.x; i < n; i += MOT_TILE_THREADS) {
         const int row = divided(i, by_columns), column = i - row * columns;
-        const uint32_t px = tile_words()[row * s.pitch + column];
+        const uint32_t px = tile_words()[row * s.image.pitch + column];
         uint8_t *const p = to.data + (s.y0 + row) * to.row + (s.x0 + column) * to.pixel;
 #pragma unroll
         for (int c = 0; c < 4; c++)
-            if (c < s.channels)
+            if (c < s.image.channels)
                 store_byte(p + c * to.channel, px >> (8 * c));
     }
 }
@@ -654,15 +658,15 @@ template <int FORMAT> OUTLINE void store_tile(const mot_view &to)
 template <int FORMAT> OUTLINE void store_tile_as(int dtype, const uint32_t *values)
 {
     const tile_state &s = cta();
-    const mot_view &to = s.result;
+    const mot_view &to = s.image.result;
     uint32_t(*const table)[256] = (uint32_t(*)[256])spare_words();
-    for (int i = threadIdx.x; i < s.channels * 64; i += MOT_TILE_THREADS)
+    for (int i = threadIdx.x; i < s.image.channels * 64; i += MOT_TILE_THREADS)
         ((uint4 *)table)[i] = load_four_words(values + 4 * i);
     __syncthreads();
-    const int columns = s.columns, pitch = s.pitch, quads = (columns + 3) >> 2, n = quads * s.rows;
+    const int columns = s.columns, pitch = s.image.pitch, quads = (columns + 3) >> 2, n = quads * s.rows;
     const uint32_t by_quads = inverse_of(quads);
     const int size = dtype == MOTLEY_F32 ? 4 : 2;
-    const bool pixels = s.channels == 3 && dtype != MOTLEY_U8 && to.pixel == 3 * size && to.channel == size;
+    const bool pixels = s.image.channels == 3 && dtype != MOTLEY_U8 && to.pixel == 3 * size && to.channel == size;
 #pragma unroll 1
     for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
         const int row = divided(q, by_quads), k = q - row * quads, x = s.x0 + 4 * k, y = s.y0 + row;
@@ -748,7 +752,7 @@ template <int FORMAT> OUTLINE void store_directly(int table)
 {
     const tile_state &s = cta();
     const int size = bytes_of(FORMAT), planes = FORMAT == MOT_FORMAT_PLANES ? 3 : 1;
-    const mot_view &from = s.current, &to = s.result;
+    const mot_view &from = s.current, &to = s.image.result;
     const bool dense = from.row == to.row;
     tile_runs t = runs_in<FORMAT>(to);
     if (!dense)

@@ -13,23 +13,17 @@ struct alignas(16) tile_state {
     uint8_t table[MOT_WINDOW][3][256];
     mot_stats stats[3];
     mot_warp_plan plan; /* of the warp that interpolates or sums */
-    /* the image */
-    mot_view src, work, result, scratch;
+    alignas(16) mot_tile_image image;
     mot_view current;
-    int current_strided, work_strided; /* read, and written, byte by byte */
-    int width, height, channels;
-    int image; /* of the launch */
-    int member, members;
-    int32_t *arrivals; /* of the image's CTAs, in device memory, ... */
-    int arrived;       /* ... and how many they were when these last met */
-    mot_tile_cut cut;
+    int current_strided; /* read byte by byte */
+    int place;           /* of the image in the launch */
+    int member;
+    int arrived; /* of the image's CTAs, when these last met */
     /* the tile: the image's pixels that this CTA makes, and those that lie in shared memory */
     int x0, y0, columns, rows;
     int tile_x, tile_y, tile_columns, tile_rows;
-    int pitch;                             /* words */
-    uint32_t by_quads, by_units, by_pitch; /* inverse_of() quads of a row, units of 32, quads of a pitch */
-    uint32_t *totals;                      /* of the next COUNT */
-    unsigned next;                         /* the pair that comes next */
+    uint32_t *totals; /* of the next COUNT */
+    unsigned next;    /* the pair that comes next */
 };
 
 #if defined(__NVCC__)
@@ -109,11 +103,11 @@ OUTLINE void meet()
 {
     tile_state &s = cta();
     __syncthreads();
-    if (s.members > 1 && threadIdx.x == 0) {
-        const int wanted = s.arrived + s.members;
+    if (s.image.members > 1 && threadIdx.x == 0) {
+        const int wanted = s.arrived + s.image.members;
         s.arrived = wanted;
-        arrive(s.arrivals);
-        while (arrivals_of(s.arrivals) < wanted)
+        arrive(s.image.arrivals);
+        while (arrivals_of(s.image.arrivals) < wanted)
             emulate_others();
     }
     __syncthreads();

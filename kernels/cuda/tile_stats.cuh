@@ -104,8 +104,8 @@ DEVICE void add_histogram(const uint32_t *histogram, int copies)
 template <int FORMAT> OUTLINE void count_tile(int needs)
 {
     const tile_state &s = cta();
-    const int left = s.x0 - s.tile_x, top = s.y0 - s.tile_y, pitch = s.pitch, columns = s.columns;
-    const int quads = (columns + 3) >> 2, n = quads * s.rows, channels = s.channels;
+    const int left = s.x0 - s.tile_x, top = s.y0 - s.tile_y, pitch = s.image.pitch, columns = s.columns;
+    const int quads = (columns + 3) >> 2, n = quads * s.rows, channels = s.image.channels;
     const uint32_t by_quads = inverse_of(quads);
     uint32_t *const histogram = spare_words();
     counted seen = { 0xFFFFFFFFu, 0, 0 };
@@ -131,7 +131,7 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before)
 {
     const tile_state &s = cta();
     const image_reader<READ> r = reader_of<READ>(s.current);
-    const int columns = s.columns, quads = (columns + 3) >> 2, channels = s.channels;
+    const int columns = s.columns, quads = (columns + 3) >> 2, channels = s.image.channels;
     const int x0 = s.x0, y0 = s.y0, copies = 8;
     int n = quads * s.rows;
     static_assert(3 * 256 * 8 <= MOT_TILE_WORDS, "as many copies");
@@ -233,8 +233,8 @@ DEVICE void finish_histogram(uint32_t *counts, uint32_t pixels, mot_stats *stats
 template <int FORMAT> OUTLINE void make_table(int made, int step, int before, int after)
 {
     tile_state &s = cta();
-    const int op = s.program.id[step], needs = needs_of(op), colors = colors_of<FORMAT>(s.channels);
-    const uint32_t pixels = (uint32_t)s.width * (uint32_t)s.height;
+    const int op = s.program.id[step], needs = needs_of(op), colors = colors_of<FORMAT>(s.image.channels);
+    const uint32_t pixels = (uint32_t)s.image.width * (uint32_t)s.image.height;
     uint32_t *const counts = spare_words();
     const uint8_t(*const in)[256] = before == MOT_NONE ? nullptr : table_of(before);
     if (needs != MOT_NEEDS_HISTOGRAM) {
@@ -270,7 +270,7 @@ template <int FORMAT> OUTLINE void make_table(int made, int step, int before, in
     for (int c = 0; c < colors; c++) {
         const uint8_t v = in ? in[c][threadIdx.x] : (uint8_t)threadIdx.x;
         const uint8_t out = mot_stats_value(op, v, &s.stats[c], arg);
-        s.table[made][c][threadIdx.x] = after == MOT_NONE ? out : s.program.table[after][out];
+        s.table[made][c][threadIdx.x] = after == MOT_NONE ? out : s.table[after][c][out];
     }
     __syncthreads();
 }

@@ -12,11 +12,11 @@ DEVICE void choose_tile(int t)
     tile_state &s = cta();
     if (threadIdx.x != 0)
         return;
-    const int down = t / s.cut.across, right = t - down * s.cut.across;
-    s.x0 = right * s.cut.width;
-    s.y0 = down * s.cut.height;
-    s.columns = min(s.cut.width, s.width - s.x0);
-    s.rows = min(s.cut.height, s.height - s.y0);
+    const int down = t / s.image.cut.across, right = t - down * s.image.cut.across;
+    s.x0 = right * s.image.cut.width;
+    s.y0 = down * s.image.cut.height;
+    s.columns = min(s.image.cut.width, s.image.width - s.x0);
+    s.rows = min(s.image.cut.height, s.image.height - s.y0);
 }
 
 /* What lies in shared memory from now on: the tile, with `halo` a row more on each side, and a quad where it does not
@@ -26,7 +26,7 @@ DEVICE void place_tile(int halo)
     tile_state &s = cta();
     if (threadIdx.x != 0)
         return;
-    const int side = halo && s.cut.across > 1 ? 4 : 0;
+    const int side = halo && s.image.cut.across > 1 ? 4 : 0;
     s.tile_x = s.x0 - side;
     s.tile_columns = s.columns + 2 * side;
     s.tile_y = s.y0 - halo;
@@ -37,9 +37,9 @@ DEVICE void set_current(int place)
 {
     tile_state &s = cta();
     if (threadIdx.x == 0)
-        s.current = place == MOT_PLACE_WORK ? s.work : place == MOT_PLACE_SCRATCH ? s.scratch : s.src;
+        s.current = place == MOT_PLACE_WORK ? s.image.work : place == MOT_PLACE_SCRATCH ? s.image.scratch : s.image.src;
     if (threadIdx.x == 0)
-        s.current_strided = place == MOT_PLACE_WORK && s.work_strided;
+        s.current_strided = place == MOT_PLACE_WORK && s.image.work_strided;
     __syncthreads();
 }
 
@@ -100,7 +100,7 @@ DEVICE void prepare_plan(int step)
     if (threadIdx.x < 6)
         s.plan.m[threadIdx.x] = s.program.m[step][threadIdx.x];
     if (threadIdx.x == 6)
-        s.plan.path = s.program.path[step], s.plan.width = s.width, s.plan.height = s.height;
+        s.plan.path = s.program.path[step], s.plan.width = s.image.width, s.plan.height = s.image.height;
 }
 
 /* An instruction that is done for each tile. */
@@ -128,13 +128,13 @@ template <int FORMAT> DEVICE void do_tile(const mot_tiles_job &job, const mot_pr
         break;
     case MOT_DO_STORE:
         if (op.a == MOT_PLACE_SCRATCH)
-            store_tile<FORMAT>(s.scratch);
+            store_tile<FORMAT>(s.image.scratch);
         else if (op.a == MOT_PLACE_RESULT && job.has_output)
             store_tile_as<FORMAT>(job.output_dtype, job.output_values);
-        else if (s.work_strided)
-            store_strided(s.work);
+        else if (s.image.work_strided)
+            store_strided(s.image.work);
         else
-            store_tile<FORMAT>(s.work);
+            store_tile<FORMAT>(s.image.work);
         break;
     case MOT_DO_DIRECT:
         if constexpr (FORMAT != MOT_FORMAT_STRIDED)
@@ -153,27 +153,36 @@ template <int FORMAT> DEVICE void do_tile(const mot_tiles_job &job, const mot_pr
     }
 }
 
-/* The next pair of an image and one of its members is this CTA's. For one thread. */
-DEVICE void take_next(const mot_tiles_job &job)
-{
-    cta().next = atomicAdd(job.ticket, 1u);
-}
-
-/* Copies a program to shared memory, and its tables, each for three channels. */
-DEVICE void load_program(const mot_program *from)
+/* Brings a program to shared memory, before the first one what is known of the image, and makes the tables that do not
+ * depend on it. */
+DEVICE void load_program(const mot_program *from, const mot_tile_image *image)
 {
     tile_state &s = cta();
-    static_assert(sizeof(mot_program) % 16 == 0 && sizeof(mot_program) / 16 <= MOT_TILE_THREADS, "a piece a thread");
-    if (threadIdx.x < sizeof(mot_program) / 16)
+    enum { PROGRAM = sizeof(mot_program) / 16, IMAGE = sizeof(mot_tile_image) / 16 };
+    static_assert(sizeof(mot_program) % 16 == 0 && sizeof(mot_tile_image) % 16 == 0, "whole pieces");
+    static_assert(PROGRAM + IMAGE <= MOT_TILE_THREADS, "a piece a thread");
+    if (threadIdx.x < PROGRAM)
         ((uint4 *)&s.program)[threadIdx.x] = ((const uint4 *)from)[threadIdx.x];
+    else if (image && threadIdx.x < PROGRAM + IMAGE)
+        ((uint4 *)&s.image)[threadIdx.x - PROGRAM] = ((const uint4 *)image)[threadIdx.x - PROGRAM];
     __syncthreads();
-    for (int i = threadIdx.x; i < MOT_WINDOW * 64; i += MOT_TILE_THREADS) {
-        const int t = i >> 6;
-        if (!s.program.made_of[t])
+    if (image && threadIdx.x == 0) {
+        s.current = s.image.src;
+        s.current_strided = 0;
+        s.arrived = 0;
+    }
+    static_assert(MOT_TILE_THREADS == 256, "a value for each thread");
+    for (int t = 0; t < MOT_WINDOW; t++) {
+        unsigned steps = s.program.made_of[t];
+        uint8_t v = (uint8_t)threadIdx.x;
+        if (!steps)
             continue;
-        const uint32_t v = ((const uint32_t *)s.program.table[t])[i & 63];
+        for (; steps; steps &= steps - 1) {
+            const int step = __ffs(steps) - 1;
+            v = mot_point_value(s.program.id[step], v, &s.program.arg[step]);
+        }
         for (int c = 0; c < 3; c++)
-            ((uint32_t *)s.table[t][c])[i & 63] = v;
+            s.table[t][c][threadIdx.x] = v;
     }
     __syncthreads();
 }
@@ -182,8 +191,8 @@ DEVICE void load_program(const mot_program *from)
 template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
 {
     tile_state &s = cta();
-    const int tiles = s.cut.across * s.cut.down;
-    uint32_t *const totals = job.totals + ((int64_t)s.image * job.max_counts + s.program.first_count) * MOT_TOTAL_WORDS;
+    const int tiles = s.image.cut.across * s.image.cut.down;
+    uint32_t *const totals = job.totals + ((int64_t)s.place * job.max_counts + s.program.first_count) * MOT_TOTAL_WORDS;
     int at = 0, counts = 0;
     for (bool first = true;; first = false) {
         for (; s.program.op[at].code == MOT_DO_TABLE || s.program.op[at].code == MOT_DO_CURRENT; at++) {
@@ -202,10 +211,11 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
             counts += code == MOT_DO_COUNT_TILE || code == MOT_DO_COUNT_MEMORY;
         }
         const bool last = s.program.op[end].code == MOT_DO_END;
-        if (last && !s.program.more && threadIdx.x == 0)
-            take_next(job); /* from here on this CTA waits for no other */
-        for (int t = s.member; t < tiles; t += s.members) {
-            if (first || tiles > s.members) {
+        unsigned next = 0;
+        if (last && !s.program.more && threadIdx.x == 0) /* from here on this CTA waits for no other */
+            next = gridDim.x + atomicAdd(&job.counters->taken, 1u);
+        for (int t = s.member; t < tiles; t += s.image.members) {
+            if (first || tiles > s.image.members) {
                 choose_tile(t);
                 __syncthreads();
             }
@@ -214,56 +224,14 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
                 __syncthreads();
             }
         }
-        if (last)
+        if (last) {
+            if (threadIdx.x == 0)
+                s.next = next;
             return;
+        }
         meet();
         at = end + 1;
     }
-}
-
-/* What the pair of this number is, and the image as it lies in memory. For warp 0. */
-DEVICE void find_image(const mot_tiles_job &job, unsigned pair)
-{
-    tile_state &s = cta();
-    int place, member;
-    if (job.image) {
-        const int lane = threadIdx.x & 31;
-        int low = 0, high = job.images; /* the image that it belongs to is in [low, high) */
-        while (high - low > 1) {
-            const int step = (high - low + 31) / 32, probe = low + lane * step;
-            const bool begun = probe < high && (unsigned)job.image[probe].first_member <= pair;
-            const int last = 31 - __clz(__ballot_sync(0xFFFFFFFFu, begun));
-            low += last * step;
-            high = min(low + step, high);
-        }
-        place = low;
-        member = (int)(pair - (unsigned)job.image[low].first_member);
-    } else {
-        place = (int)(pair / (unsigned)job.members);
-        member = (int)(pair - (unsigned)place * (unsigned)job.members);
-        if (job.order)
-            place = job.order[place].sample;
-    }
-    if (threadIdx.x != 0)
-        return;
-    const int sample = job.first + place;
-    const mot_view src = view_of(job.src, job.channels, sample);
-    s.image = place;
-    s.src = src;
-    s.work = view_of(job.work, job.channels, sample);
-    s.result = view_of(job.output, job.channels, sample);
-    const int64_t scratch = job.image ? job.image[place].scratch : place * job.scratch_bytes;
-    s.scratch = mot_scratch_view(job.format, job.channels, src.width, src.height, job.scratch + scratch);
-    s.width = src.width;
-    s.height = src.height;
-    s.channels = job.channels;
-    s.work_strided = job.work_strided;
-    s.cut = mot_cut_tiles(src.width, src.height);
-    s.member = member;
-    s.members = mot_tile_members(&s.cut, job.team, job.spread);
-    s.pitch = mot_tile_pitch(s.cut.across > 1 ? s.cut.width + 8 : s.cut.width);
-    s.arrivals = job.arrivals + place;
-    s.arrived = 0;
 }
 
 DEVICE void wait_for_earlier_kernel()
@@ -279,31 +247,27 @@ static __global__ void __launch_bounds__(MOT_TILE_THREADS, MOT_TILE_CTAS)
 {
     tile_state &s = cta();
     wait_for_earlier_kernel();
-    if (threadIdx.x == 0)
-        take_next(job);
-    for (;;) {
-        __syncthreads();
-        const unsigned pair = s.next;
-        if (pair >= job.all_members)
-            return;
-        __syncthreads();
-        if (threadIdx.x < 32)
-            find_image(job, pair);
-        __syncthreads();
-        const mot_program *program = job.programs + (int64_t)s.image * job.windows;
-        for (bool more = true; more; program++) {
-            load_program(program);
+    unsigned pairs = 0, end[MOT_TILE_LISTS]; /* of each list */
+    for (int l = 0; l < MOT_TILE_LISTS; l++)
+        end[l] = pairs += job.counters->pairs[l];
+    for (unsigned taken = blockIdx.x; taken < pairs; taken = s.next) {
+        int64_t at = taken;
+        for (int l = 1; l < MOT_TILE_LISTS; l++)
+            at = taken >= end[l - 1] ? l * job.pairs_most + taken - end[l - 1] : at;
+        const mot_tile_pair pair = job.pairs[at];
+        __syncthreads(); /* all know s.next, and are done with the last image */
+        if (threadIdx.x == 0)
+            s.place = pair.image, s.member = pair.member;
+        const mot_program *program = job.programs + (int64_t)pair.image * job.windows;
+        const mot_tile_image *image = &job.image[pair.image];
+        for (bool more = true; more; program++, image = nullptr) {
+            load_program(program, image);
             more = s.program.more;
-            if (s.program.nothing) {
-                if (threadIdx.x == 0)
-                    take_next(job);
-                break;
-            }
-            if (s.program.op[0].code != MOT_DO_CURRENT)
-                set_current(MOT_PLACE_SRC);
             run_program<FORMAT>(job);
             __syncthreads();
         }
+        if (s.next == pairs + gridDim.x - 1 && threadIdx.x == 0) /* the last one that asked: no one reads them again */
+            *job.counters = mot_tile_counters{};
     }
 }
 

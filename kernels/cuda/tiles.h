@@ -59,35 +59,48 @@ MOT_FN int mot_tile_members(const mot_tile_cut *cut, int team, int spread)
     return tiles <= team ? (int)tiles : spread;
 }
 
-/* What the host knows of an image, where sizes differ. */
+/* An image as its CTAs see it. */
 typedef struct mot_tile_image {
-    int64_t scratch;      /* offset of its second place, bytes */
-    int32_t first_member; /* of all images' members, one after the other */
-    int32_t unused;
+    mot_view src, work, result, scratch;
+    int32_t *arrivals; /* of CTAs where they meet, in device memory */
+    mot_tile_cut cut;
+    int32_t width, height, channels;
+    int32_t members;      /* CTAs that share it */
+    int32_t pitch;        /* of a tile, words */
+    int32_t work_strided; /* work has another format than src, and is read and written byte by byte */
 } mot_tile_image;
+
+/* What a CTA does next: a member of an image. */
+typedef struct mot_tile_pair {
+    uint16_t image, member;
+} mot_tile_pair;
+
+/* Pairs are listed by what they cost, and taken from the first list on. */
+typedef struct mot_tile_counters {
+    unsigned pairs[MOT_TILE_LISTS];
+    unsigned taken, unused;     /* taken: besides the first one of each CTA */
+    unsigned long long scratch; /* bytes of second places */
+} mot_tile_counters;
 
 typedef struct mot_tiles_job {
     mot_cuda_batch src, work,
         output;            /* work: where pixels wait between phases, and the result's place without output */
     int32_t first, images; /* of the batch: those of this launch */
     int32_t channels, format;
-    int32_t max_steps, windows; /* programs of an image */
+    int32_t windows; /* programs of an image */
     int32_t output_dtype, has_output;
-    int32_t work_strided;   /* work has another format than src, and is read and written byte by byte */
+    int32_t work_strided;   /* see mot_tile_image */
     int32_t work_in_output; /* work is output's memory: packed pixels, or the first byte of each component */
     int32_t team, spread;   /* see mot_tile_members */
-    int32_t members;        /* of each image, where all have one size, */
-    int64_t all_members;
-    const mot_tile_image *image; /* [images], or NULL: one size */
-    int64_t scratch_bytes;       /* of an image, where all have one size */
-    const mot_step *steps;       /* [batch][max_steps] */
-    const int32_t *step_count;   /* [batch] */
-    const mot_cuda_turn *order;  /* [images]: the order in which images are taken, or NULL: that of the batch */
-    mot_program *programs;       /* [images][windows] */
+    int32_t moves;          /* some image may need a second place */
+    mot_program *programs;  /* [images][windows] */
+    mot_tile_image *image;  /* [images] */
+    mot_tile_pair *pairs;   /* [MOT_TILE_LISTS][pairs_most] */
+    int64_t pairs_most;
+    mot_tile_counters *counters; /* all 0 between launches */
     uint32_t *totals;            /* [images][max_counts][MOT_TOTAL_WORDS] */
     int32_t max_counts;
     int32_t *arrivals;       /* [images] */
-    unsigned *ticket;        /* pairs of an image and a member that are taken */
     uint32_t *output_values; /* [4][256]: what bytes are as the output's type */
     uint8_t *scratch;
     float mean[4], std[4];
@@ -118,10 +131,6 @@ const void *mot_tile_kernel_planes(void);
 const void *mot_tile_kernel_rgba(void);
 const void *mot_tile_kernel_strided(void);
 int mot_tile_kernel_bytes(void); /* of dynamic shared memory */
-
-/* Makes the programs of the job's images, and sets what CTAs count with to 0. `overlap`: it may begin before the kernel
- * in front of it has ended. */
-cudaError_t mot_programs_launch(const mot_tiles_job *job, int overlap, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

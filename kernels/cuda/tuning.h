@@ -12,6 +12,7 @@
 #define MOT_TILE_WIDEST 512       /* pixels: images up to this width are cut into bands of whole rows, */
 #define MOT_TILE_BLOCK 256        /* others into blocks of this width */
 #define MOT_TILE_HIGHEST 512      /* rows */
+#define MOT_TILE_LISTS 4          /* of images to do, from costly to cheap ones */
 
 /* Which route a batch takes (dispatch/route.c). */
 #define MOT_TILES_INTERPOLATE 4096 /* pixels: images from this size on are interpolated in tiles */

@@ -45,6 +45,7 @@ typedef struct cudaLaunchConfig_st {
 extern "C" {
 #endif
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value);
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream);
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments);
 #ifdef __cplusplus
 }

@@ -5,7 +5,8 @@
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
-#include "kernels/cuda/programs.cu"
+#include "dispatch/plan_cuda.h"
+#include "kernels/cuda/programs.cuh"
 #include "kernels/cuda/tiles.cuh"
 
 #include <setjmp.h>
@@ -208,6 +209,11 @@ cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int bytes)
     return cudaSuccess;
 }
 
+cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t)
+{
+    abort(); /* no launch fails */
+}
+
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments)
 {
     static bool made;
@@ -229,10 +235,33 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     return cudaSuccess;
 }
 
-extern "C" cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t)
+static const mot_cuda_draw *draw_now;
+
+static void programs_kernel(mot_tiles_job job)
 {
-    memcpy(to, from, bytes);
-    return cudaSuccess;
+    static workplace places[MOST_THREADS / 32];
+    const int i = (int)(blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32), sample = job.first + i;
+    const mot_cuda_draw &d = *draw_now;
+    workplace &place = places[threadIdx.x / 32];
+    if (i < job.images && threadIdx.x % 32 == 0)
+        find_image(job, place.image, i);
+    __syncwarp();
+    if (i < job.images)
+        make_programs(job, place, i, d.plan.steps + (int64_t)sample * d.max_steps, d.plan.step_count[sample]);
+    if (blockIdx.x == 0)
+        make_output_values(job);
+}
+
+/* The steps are there. */
+extern "C" cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job, cudaStream_t)
+{
+    mot_tiles_job copy = *job;
+    void *arguments[] = { &copy };
+    cudaLaunchConfig_t config = {};
+    draw_now = draw;
+    config.blockDim = dim3(MOST_THREADS);
+    config.gridDim = dim3((unsigned)(job->images + MOST_THREADS / 32 - 1) / (MOST_THREADS / 32));
+    return cudaLaunchKernelExC(&config, (const void *)programs_kernel, arguments);
 }
 
 #define KERNEL(name, FORMAT) \

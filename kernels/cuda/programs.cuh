@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes each image's programs from its steps, a warp an image, and lists it for the tile kernel's CTAs. */
+#ifndef MOT_PROGRAMS_CUH
+#define MOT_PROGRAMS_CUH
+
+#include "kernels/cuda/tile_state.cuh"
+#include "kernels/output.h"
+
+struct workplace {
+    mot_program program;
+    mot_tile_image image;
+    int step[MOT_WINDOW];   /* of the sample's, those in the program */
+    int ops, place, counts; /* of the program */
+};
+
+/* The next steps that change anything, at most MOT_WINDOW of them and one blur, into `w`; returns how many, and moves
+ * `at` to the next one that does, or to the end. */
+DEVICE int take_steps(workplace &w, const mot_step *steps, int count, int &at)
+{
+    const int lane = threadIdx.x & 31;
+    int n = 0;
+    bool blurs = false;
+    for (int begin = at & ~31; begin < count; begin += 32) {
+        const int own = begin + lane;
+        const bool changes = own >= at && own < count && !(steps[own].arg.flags & MOT_ARG_IDENTITY);
+        for (unsigned found = __ballot_sync(0xFFFFFFFFu, changes); found; found &= found - 1) {
+            const int s = begin + __ffs(found) - 1;
+            const bool blur = mot_shape_of(steps[s].op) == MOTLEY_SHAPE_BLUR;
+            if (n == MOT_WINDOW || (blur && blurs)) {
+                at = s;
+                return n;
+            }
+            blurs |= blur;
+            if (lane == 0)
+                w.step[n] = s;
+            n++;
+        }
+    }
+    at = count;
+    return n;
+}
+
+/* What a program needs to know of its steps: a lane a step. */
+DEVICE void prepare_steps(workplace &w, const mot_step *steps, int n, const mot_program_facts &facts)
+{
+    const int s = threadIdx.x & 31;
+    if (s < MOT_WINDOW)
+        w.program.made_of[s] = 0;
+    if (s >= n)
+        return;
+    const mot_step &step = steps[w.step[s]];
+    w.program.id[s] = (uint8_t)step.op;
+    w.program.arg[s] = step.arg;
+    w.program.fill[s] = fill_word(step);
+    w.program.path[s] = 0;
+    if (mot_shape_of(step.op) != MOTLEY_SHAPE_WARP)
+        return;
+    mot_warp warp;
+    mot_warp_matrix(step.op, facts.width, facts.height, &step.arg, &warp);
+    for (int i = 0; i < 6; i++)
+        w.program.m[s][i] = warp.m[i];
+    mot_program_warp_path(&w.program, s, &warp, facts.width, facts.height, step.interpolation);
+}
+
+/* The image as its CTAs see it. For one lane. */
+DEVICE void find_image(const mot_tiles_job &job, mot_tile_image &image, int i)
+{
+    const int sample = job.first + i;
+    const mot_view src = view_of(job.src, job.channels, sample);
+    image.src = src;
+    image.work = view_of(job.work, job.channels, sample);
+    image.result = view_of(job.output, job.channels, sample);
+    image.arrivals = job.arrivals + i;
+    image.cut = mot_cut_tiles(src.width, src.height);
+    image.width = src.width;
+    image.height = src.height;
+    image.channels = job.channels;
+    image.members = mot_tile_members(&image.cut, job.team, job.spread);
+    image.pitch = mot_tile_pitch(image.cut.across > 1 ? image.cut.width + 8 : image.cut.width);
+    image.work_strided = job.work_strided;
+    image.scratch = mot_scratch_view(job.format, job.channels, src.width, src.height, job.scratch);
+}
+
+DEVICE mot_program_facts facts_of(const mot_tiles_job &job, const mot_tile_image &image)
+{
+    mot_program_facts facts;
+    facts.width = image.width, facts.height = image.height, facts.channels = image.channels;
+    facts.held = image.members == image.cut.across * image.cut.down;
+    facts.in_place = image.src.data == image.work.data;
+    facts.output = job.has_output != 0;
+    facts.overlaps = job.work_in_output != 0;
+    facts.direct = !job.has_output && !job.work_strided && job.format != MOT_FORMAT_STRIDED;
+    facts.marks = job.format != MOT_FORMAT_RGBA && job.format != MOT_FORMAT_STRIDED;
+    return facts;
+}
+
+template <class T> DEVICE void copy_pieces(T *to, const T *from)
+{
+    static_assert(sizeof(T) % 16 == 0, "whole pieces");
+    for (int i = threadIdx.x & 31; i < (int)(sizeof(T) / 16); i += 32)
+        ((uint4 *)to)[i] = ((const uint4 *)from)[i];
+}
+
+/* A second place for the image, where its tiles are more than its CTAs. For one lane. */
+DEVICE void take_scratch(const mot_tiles_job &job, mot_tile_image &image)
+{
+    if (job.moves && image.members < image.cut.across * image.cut.down) {
+        const int64_t bytes = mot_scratch_bytes(job.format, job.channels, image.width, image.height);
+        image.scratch.data += atomicAdd(&job.counters->scratch, (unsigned long long)bytes);
+    }
+}
+
+/* What an instruction costs for a tile, in roughly microseconds of an H200, 2026-11. Only the order of the work depends
+ * on it. */
+DEVICE int cost_of_op(const mot_program &program, const mot_program_op &op)
+{
+    switch (op.code) {
+    case MOT_DO_INTERPOLATE:
+        return program.path[op.b] == MOT_WARP_BICUBIC ? 40 : 20;
+    case MOT_DO_POSITIONS:
+    case MOT_DO_BLUR:
+        return 20;
+    case MOT_DO_STENCIL:
+        return 10;
+    case MOT_DO_GATHER:
+        return 5;
+    case MOT_DO_CHAIN:
+    case MOT_DO_COUNT_TILE:
+    case MOT_DO_COUNT_MEMORY:
+    case MOT_DO_DIRECT:
+        return 3;
+    case MOT_DO_FETCH:
+    case MOT_DO_STORE:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+DEVICE int cost_of_program(const mot_program &program, int ops)
+{
+    int cost = 0;
+    for (int k = threadIdx.x & 31; k < ops; k += 32)
+        cost += cost_of_op(program, program.op[k]);
+    return sum_of_warp(cost);
+}
+
+/* The list of images whose tiles cost so much. */
+DEVICE int list_of(int cost)
+{
+    static_assert(MOT_TILE_LISTS == 4, "one for each of these, and one for less");
+    return cost >= 25 ? 0 : cost >= 14 ? 1 : cost >= 7 ? 2 : 3;
+}
+
+/* The programs of image `i` of the launch, which has `count` steps, and zeros where its CTAs count. For a warp; what
+ * find_image says is there. */
+DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const mot_step *steps, int count)
+{
+    const int lane = threadIdx.x & 31;
+    const mot_program_facts facts = facts_of(job, w.image);
+    int at = 0, place = MOT_PLACE_SRC, counts = 0, cost = 0;
+    for (int window = 0; window == 0 || at < count; window++) {
+        const int n = take_steps(w, steps, count, at);
+        if (window == 0 && n == 0 && facts.in_place && !facts.output)
+            return; /* the image stays as it is */
+        __syncwarp();
+        prepare_steps(w, steps, n, facts);
+        __syncwarp();
+        if (lane == 0) {
+            mot_program_state state;
+            mot_program_begin(&state, &w.program, &facts, place);
+            for (int s = 0; s < n; s++)
+                mot_program_step(&state, s, &steps[w.step[s]]);
+            mot_program_end(&state, at < count);
+            w.ops = state.ops, w.place = state.place, w.counts = state.counts;
+            w.program.first_count = (uint16_t)counts;
+        }
+        __syncwarp();
+        copy_pieces(&job.programs[(int64_t)i * job.windows + window], &w.program);
+        cost += cost_of_program(w.program, w.ops);
+        place = w.place;
+        counts += w.counts;
+        __syncwarp();
+    }
+    const int list = list_of(cost), members = w.image.members;
+    unsigned pair = 0;
+    if (lane == 0) {
+        pair = atomicAdd(&job.counters->pairs[list], (unsigned)members);
+        job.arrivals[i] = 0;
+        take_scratch(job, w.image);
+    }
+    __syncwarp();
+    copy_pieces(&job.image[i], &w.image);
+    uint4 *const totals = (uint4 *)(job.totals + (int64_t)i * job.max_counts * MOT_TOTAL_WORDS);
+    for (int k = lane; k < counts * (MOT_TOTAL_WORDS / 4); k += 32)
+        totals[k] = make_uint4(0, 0, 0, 0);
+    pair = __shfl_sync(0xFFFFFFFFu, pair, 0);
+    for (int m = lane; m < members; m += 32)
+        job.pairs[list * job.pairs_most + pair + m] = mot_tile_pair{ (uint16_t)i, (uint16_t)m };
+}
+
+/* What bytes are as the output's type. For a CTA. */
+DEVICE void make_output_values(const mot_tiles_job &job)
+{
+    for (int i = threadIdx.x; job.has_output && i < job.channels * 256; i += blockDim.x)
+        job.output_values[i] = mot_output_bits((uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
+}
+
+int mot_tile_kernel_bytes(void)
+{
+    return (int)MOT_TILE_BYTES;
+}
+
+#endif
