@@ -194,6 +194,9 @@ def test_ids_for_each_image_of_a_batch(space):
         with motley.samples(i, epoch=2, view=1):
             one = transform(image(), tv_tensors.Mask(numbers()))
         assert torch.equal(images[i], one[0]) and torch.equal(moved[i], one[1])
+        follow = motley.Follow(ours._stage_of(transform, True, image(), 3))
+        wanted = follow({"image": image(), "masks": numbers()}, sample_ids=i, epoch=2, view=1)
+        assert torch.equal(images[i], wanted["image"]) and torch.equal(moved[i], wanted["masks"])
     with (
         motley.samples(range(5)),
         pytest.raises(ValueError, match="the sample's BoundingBoxes are those of one: want one id"),
