@@ -36,7 +36,8 @@ static void repeats_thin_out(repeats *r)
             repeats_add(r, old[i]);
 }
 
-/* Notes `count` samples. 1: as many as a quarter of what is held have come again. */
+/* Notes `count` samples. 1: as many as a quarter of what is held have come again. Neighbours that are one sample are a
+ * group, such as the frames of a clip: they are meant to draw alike, and count once. */
 static int repeats_note(repeats *r, const motley_samples *samples, size_t count)
 {
     if (__atomic_exchange_n(&r->busy, 1, __ATOMIC_ACQUIRE))
@@ -47,9 +48,16 @@ static int repeats_note(repeats *r, const motley_samples *samples, size_t count)
         r->seed = samples->seed;
         r->epoch = samples->epoch;
     }
+    uint64_t last_id = 0;
+    uint32_t last_view = 0;
     for (size_t i = 0; i < count; i++) {
         const uint64_t id = samples->ids ? samples->ids[i] : samples->first + i;
         const uint32_t v = samples->views ? samples->views[i] : samples->view;
+        const int of_group = i > 0 && id == last_id && v == last_view;
+        last_id = id;
+        last_view = v;
+        if (of_group)
+            continue;
         uint64_t hash = (id + v * UINT64_C(0xD1B54A32D192ED03) + 1) * UINT64_C(0x9E3779B97F4A7C15);
         hash = (hash ^ hash >> 32) * UINT64_C(0xD6E8FEB86659FD93);
         if (hash & r->mask)

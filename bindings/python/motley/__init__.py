@@ -28,7 +28,7 @@ from .errors import (
 from .follow import Follow
 from .mix import Mix
 from .policy import Policy
-from .samples import samples
+from .samples import group_ids, samples
 from .stage import AutoAugment, RandAugment, Stage, TrivialAugmentWide
 from .timm_config import from_timm
 from .transform import Transform
@@ -57,6 +57,7 @@ __all__ = [
     "draws",
     "follow",
     "from_timm",
+    "group_ids",
     "ops",
     "samples",
 ]

@@ -6,12 +6,17 @@ from __future__ import annotations
 import contextvars
 from typing import TYPE_CHECKING
 
-from .checks import epoch_given, view_given
+from .checks import epoch_given, view_given, whole
 from .errors import ArgumentError
 from .processes import process_key
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, TypeVar
+
     from ._types import Ids
+
+    _Ids = TypeVar("_Ids", bound=Any)
 
 _block = contextvars.ContextVar("motley.samples", default=None)
 
@@ -54,3 +59,25 @@ def samples_of(transform, fresh_seed):
     count = vars(transform).get("_calls", 0)
     vars(transform)["_calls"] = count + 1
     return own ^ process_key(None), count, {}
+
+
+def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
+    """The ids of images in groups that are to draw alike, such as the frames of a clip or a stereo pair: each id as
+    often as its group has images.
+
+        ids = motley.group_ids(indices, 16)                    # of clips [N, 16, C, H, W]
+        clips = stage(clips.flatten(0, 1), sample_ids=ids).unflatten(0, (-1, 16))
+
+    ids      of the groups: a list, or an array or tensor [N] or [N, 2] (an id and a view), which gives one of its kind
+    counts   how many images a group has: a number, or one for each group
+
+    Images of one id draw the same operations at the same levels. Where they differ in size, values that are relative
+    to it differ as well. Operations that use an image's statistics (equalize, auto_contrast, contrast) take those of each
+    image alone, as torchvision's do on a video."""
+    if hasattr(counts, "__index__") and getattr(counts, "ndim", 0) == 0:
+        counts = [counts] * len(ids)
+    elif len(counts) != len(ids):
+        raise ArgumentError(f"counts has {len(counts)} numbers, there are {len(ids)} ids")
+    counts = [whole("counts", count, 0, (1 << 31) - 1, "from 0, of images in each group") for count in counts]
+    places = [place for place, count in enumerate(counts) for _ in range(count)]
+    return ids[places] if hasattr(ids, "ndim") else [ids[place] for place in places]

@@ -310,3 +310,56 @@ def test_expanded_images_are_read():
         assert torch.equal(Stage("trivial_augment_wide")(wide, torch.arange(8)), want)
         with pytest.raises(motley.ArgumentError, match="overlap"):
             stage.apply_(wide)
+
+
+# ---- groups ----
+
+@pytest.mark.parametrize("name", ["rand_augment", "trivial_augment_wide", "auto_augment_imagenet"])
+def test_images_of_a_group_draw_alike_and_each_is_looked_at_alone(name):
+    pixels = np.random.default_rng(3).integers(0, 256, (12, 20, 24, 3), np.uint8)
+    pixels[::2] //= 2  # other statistics
+    stage = motley.Stage(name, seed=4)
+    ids = motley.group_ids(range(3), 4)
+    out, draws = stage(pixels, sample_ids=ids, return_draws=True)
+    assert ids == [0] * 4 + [1] * 4 + [2] * 4
+    for i, id_ in enumerate(ids):
+        assert draws[i] == draws[4 * id_] and (stage(pixels[i], sample_ids=id_) == out[i]).all()
+    assert draws[0] != draws[4]
+
+
+def test_sizes_in_a_group():
+    """Equal operations and levels; what is relative to the size is as large a part of it."""
+    stage = motley.Stage("trivial_augment_wide", seed=4)
+    images = [np.zeros((h, w, 3), np.uint8) for h, w in ((20, 24), (40, 48))] * 30
+    draws = stage(images, sample_ids=motley.group_ids(range(30), 2), return_draws=True)[1]
+    assert [[s["op"] for s in d] for d in draws[::2]] == [[s["op"] for s in d] for d in draws[1::2]]
+    assert draws[::2] == draws[1::2], "nothing of TrivialAugmentWide is relative"
+    draws = motley.Stage("rand_augment", seed=4)(images, sample_ids=motley.group_ids(range(30), 2), return_draws=True)[1]
+    pairs = [(a, b) for one, other in zip(draws[::2], draws[1::2]) for a, b in zip(one, other)]
+    moved = [(a, b) for a, b in pairs if a["op"].startswith("translate")]
+    assert all(a["op"] == b["op"] for a, b in pairs) and moved
+    assert all(abs(b["value"] - 2 * a["value"]) <= 1 for a, b in moved)
+
+
+def test_group_ids():
+    assert motley.group_ids([7, 9], 2) == [7, 7, 9, 9] and motley.group_ids((7, 9), [1, 3]) == [7, 9, 9, 9]
+    rows = np.array([[7, 0], [9, 1]])
+    assert motley.group_ids(rows, [2, 0]).tolist() == [[7, 0], [7, 0]]
+    if torch is not None:
+        ids = motley.group_ids(torch.tensor([3, 5]), torch.tensor([1, 2]))
+        assert ids.tolist() == [3, 5, 5] and ids.dtype == torch.int64
+    for counts, message in [([1], "counts has 1 numbers, there are 2 ids"), (-1, "counts is -1, want a whole number from 0"),
+                            (1.5, "counts")]:
+        with pytest.raises((motley.ArgumentError, TypeError), match=message if message != "counts" else None):
+            motley.group_ids([7, 9], counts)
+
+
+def test_groups_are_no_repetitions():
+    """Frames draw alike on purpose; clips that come again are told of."""
+    stage, pixels = motley.Stage("rand_augment"), np.zeros((1024, 4, 4, 3), np.uint8)
+
+    def one_pass():
+        for i in range(4):
+            stage(pixels, sample_ids=motley.group_ids(range(64 * i, 64 * (i + 1)), 16))
+
+    assert repeats(one_pass) == 0 and repeats(one_pass) == 1
