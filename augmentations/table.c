@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The op table: one row per operation, expanded from ops.h. */
 #include "augmentations/table.h"
+#include "motley/apply.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,6 +26,34 @@ int motley_op_find(const char *name)
         if (strcmp(name, mot_op_table[op].info.name) == 0)
             return op;
     return -1;
+}
+
+#define MIX(name_, summary_) \
+    { \
+        .name = name_, .summary = summary_, .unit = "weight", .matches = "timm AugMixAugment", \
+        .paper = "AugMix, Hendrycks et al. 2019, arXiv:1912.02781", .shape = MOTLEY_SHAPE_MIX, .values_min = 1, \
+        .values_max = 1, .maximum = 1, .neutral = NAN, .example = 0.5 \
+    }
+static const motley_op_info mix_steps[] = {
+    MIX("mix_add", "Ends a chain and adds it to the sum of chains."),
+    MIX("mix_blend", "Ends a chain and blends the result with it."),
+    MIX("mix_sum", "Blends the result with the sum of chains."),
+};
+#undef MIX
+#define MIX_STEPS ((int)(sizeof mix_steps / sizeof mix_steps[0]))
+
+const motley_op_info *mot_step_info(int op)
+{
+    const int mix = MOTLEY_STEP_MIX_ADD - op;
+    return mix >= 0 && mix < MIX_STEPS ? &mix_steps[mix] : motley_op_get(op);
+}
+
+int mot_mix_find(const char *name)
+{
+    for (int i = 0; i < MIX_STEPS; i++)
+        if (strcmp(name, mix_steps[i].name) == 0)
+            return MOTLEY_STEP_MIX_ADD - i;
+    return 0;
 }
 
 void mot_op_prepare(int op, const double *values, int count, mot_arg *arg)

@@ -39,6 +39,11 @@ typedef struct mot_op_row {
 
 extern const mot_op_row mot_op_table[MOT_OP_COUNT];
 
+/* What a step of a draw is: an op of the table, or a MOTLEY_STEP_MIX_*; NULL for another number. The other way round, by
+ * name; 0 when there is none. */
+const motley_op_info *mot_step_info(int op);
+int mot_mix_find(const char *name);
+
 /* Prepares `values` (checked before) as the argument of `op`. */
 void mot_op_prepare(int op, const double *values, int count, mot_arg *arg);
 

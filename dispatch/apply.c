@@ -7,10 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the backend cannot do. */
+static motley_status check_mixing(const motley_context *context, const mot_job *job, motley_error *error)
+{
+    if (job->mixes && context->backend->id == MOTLEY_BACKEND_CUDA)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "%s%s%s mixes chains of ops, which the cuda backend cannot do yet: "
+                        "want a context of the CPU", job->policy ? "policy '" : "a recorded draw",
+                        job->policy ? job->policy->name : "", job->policy ? "'" : "");
+    return MOTLEY_OK;
+}
+
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error)
 {
     if (job->count == 0)
         return MOTLEY_OK;
+    MOT_TRY(check_mixing(context, job, error));
     if (context->backend->validate)
         MOT_TRY(context->backend->validate(context->state, job, error));
     return context->backend->run(context->state, job, error);
@@ -40,7 +51,8 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
                           .counter = params->counter,
                           .stream = params->stream,
                           .drawn = params->steps,
-                          .drawn_counts = params->step_counts };
+                          .drawn_counts = params->step_counts,
+                          .mixes = policy->augmix.width > 0 };
     return policy->runs_customs ? mot_custom_apply(context, &job, error) : mot_job_run(context, &job, error);
 }
 
@@ -71,7 +83,9 @@ motley_status motley_context_workspace(motley_context *context, const motley_pol
                           .src = &sized,
                           .dst = &sized,
                           .policy = policy,
-                          .max_steps = policy ? policy->tables.max_steps : 1 };
+                          .max_steps = policy ? policy->tables.max_steps : 1,
+                          .mixes = policy && policy->augmix.width > 0 };
+    MOT_TRY(check_mixing(context, &job, error));
     return context->backend->workspace(context->state, &job, size_bytes, error);
 }
 

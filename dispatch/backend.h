@@ -24,6 +24,7 @@ typedef struct mot_job {
     void *stream;
     motley_step *drawn;              /* [count][max_steps], or NULL */
     int32_t *drawn_counts;           /* [count], or NULL */
+    int mixes;                       /* != 0: steps of MOTLEY_STEP_MIX_* are among them */
 } mot_job;
 
 /* What a run left behind, on the host; mot_last_clear frees the arrays. */

@@ -5,6 +5,7 @@
  * it, what that costs); these are put in order, heavy first; then the workers take one image after the other. The
  * reference backend is the same code with the reference's rows. */
 #include "kernels/cpu.h"
+#include "augmentations/augmix.h"
 #include "augmentations/table.h"
 #include "dispatch/backend.h"
 #include "dispatch/threads.h"
@@ -133,7 +134,9 @@ static void note_costs(task *t, size_t i)
     const mot_step *steps = &t->state->steps[work->first_step];
     float cost = 100; /* an image that nothing happens to is copied */
     for (uint32_t s = 0; s < work->steps; s++)
-        cost += (float)mot_cpu_cost(mot_cpu_find(t->state->rows, &steps[s], &dst, &dst), &steps[s]);
+        cost += steps[s].op < 0
+                    ? MOT_AUGMIX_COST
+                    : (float)mot_cpu_cost(mot_cpu_find(t->state->rows, &steps[s], &dst, &dst), &steps[s]);
     work->cost = cost * 1e-3f * (float)src.width * (float)src.height;
 }
 
@@ -276,6 +279,36 @@ void mot_cpu_run_steps(const mot_cpu_rows *rows, const mot_step *steps, int coun
     run_passes(rows, passes, n, image, image, spare, scratch);
 }
 
+/* Dense images beside an image that mixes: original, chain, spare, result, and the sum in floats. */
+#define MIX_IMAGES 8
+
+/* Runs the chains of an image, each from its original, and mixes them. */
+static void run_mixed(const mot_cpu_rows *rows, const mot_step *steps, uint32_t count, const mot_view *src,
+                      const mot_view *end, uint8_t *memory)
+{
+    const size_t bytes = image_bytes(src->width, src->height, src->channels);
+    const size_t pixels = (size_t)src->width * (size_t)src->height * (size_t)src->channels; /* without padding */
+    const mot_view original = dense_view(end, memory), chain = dense_view(end, memory + bytes);
+    const mot_view spare = dense_view(end, memory + 2 * bytes), result = dense_view(end, memory + 3 * bytes);
+    float *sum = (float *)(void *)(memory + 4 * bytes);
+    void *scratch = memory + MIX_IMAGES * bytes;
+    rows->copy(src, &original);
+    memcpy(result.data, original.data, pixels);
+    memset(sum, 0, pixels * sizeof *sum);
+    for (uint32_t s = 0; s < count; s++) {
+        const uint32_t first = s;
+        while (steps[s].op >= 0)
+            s++;
+        if (s > first) {
+            pass passes[MOT_MAX_STEPS];
+            const int n = plan_passes(rows, &steps[first], s - first, &chain, passes);
+            run_passes(rows, passes, n, &original, &chain, &spare, scratch);
+        }
+        rows->mix(steps[s].op, (float)steps[s].value, s > first ? chain.data : original.data, sum, result.data, pixels);
+    }
+    rows->copy(&result, end);
+}
+
 static void run_image(task *t, worker *self, size_t in_block)
 {
     const mot_job *job = t->job;
@@ -291,11 +324,15 @@ static void run_image(task *t, worker *self, size_t in_block)
         end = work_view(t, i, memory);
         memory += end.data == memory ? bytes : 0;
     }
-    const mot_view spare = dense_view(&end, memory);
-    memory += bytes;
-    pass passes[MOT_MAX_STEPS];
-    const int n = plan_passes(t->state->rows, steps, work->steps, &end, passes);
-    run_passes(t->state->rows, passes, n, &src, &end, &spare, memory);
+    if (work->steps > 0 && steps[work->steps - 1].op < 0) {
+        run_mixed(t->state->rows, steps, work->steps, &src, &end, memory);
+    } else {
+        const mot_view spare = dense_view(&end, memory);
+        memory += bytes;
+        pass passes[MOT_MAX_STEPS];
+        const int n = plan_passes(t->state->rows, steps, work->steps, &end, passes);
+        run_passes(t->state->rows, passes, n, &src, &end, &spare, memory);
+    }
     if (job->dst && !same_pixels(&end, &dst))
         t->state->rows->copy(&end, &dst);
     if (job->output) {
@@ -334,7 +371,8 @@ static room room_for(const mot_job *job)
     for (size_t i = 0; i < job->count; i++) {
         const mot_view v = mot_batch_view(job->src, i);
         const mot_view to = mot_batch_view(job->dst ? job->dst : job->src, i);
-        const size_t images = job->dst && layout_of(&to) != MOT_LAYOUT_ANY ? 1 : 2;
+        const size_t images =
+            (job->dst && layout_of(&to) != MOT_LAYOUT_ANY ? 1 : 2) + (job->mixes ? MIX_IMAGES - 1 : 0);
         const size_t bytes =
             images * image_bytes(v.width, v.height, v.channels) + mot_cpu_scratch_bytes(v.width, v.height, v.channels);
         needed.scratch_bytes = bytes > needed.scratch_bytes ? bytes : needed.scratch_bytes;
@@ -496,6 +534,8 @@ static motley_subbatch subbatch_of(const mot_step *steps, uint32_t count)
     motley_subbatch own = { .op = -1 };
     int most = -1;
     for (uint32_t s = 0; s < count; s++) {
+        if (steps[s].op < 0) /* mixes */
+            continue;
         const int cost = mot_op_table[steps[s].op].facts.cost;
         if (cost > most || (cost == most && steps[s].op < own.op)) {
             most = cost;

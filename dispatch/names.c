@@ -25,7 +25,9 @@ const char *motley_interpolation_name(motley_interpolation interpolation)
 
 const char *motley_shape_name(motley_shape shape)
 {
-    static const char *const names[] = { "point", "stats", "color", "warp", "stencil", "blur", "erase", "custom" };
+    static const char *const names[] = {
+        "point", "stats", "color", "warp", "stencil", "blur", "erase", "custom", "mix"
+    };
     return NAME(names, shape);
 }
 

@@ -3,6 +3,7 @@
 #include "augmentations/table.h"
 #include "base/params.h"
 #include "dispatch/backend.h"
+#include "policies/draw.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +11,23 @@
 /* Step `s` of image i, as a backend takes it. */
 static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_step *out, motley_error *error)
 {
+    const motley_op_info *info = mot_step_info(step->op);
     if (step->op >= MOT_OP_COUNT)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "image %zu, step %d is custom op %d, which cannot be replayed", i, s,
                         step->op);
-    MOT_REQUIRE(step->op >= 0, error, "image %zu, step %d has op %d, want 0 to %d", i, s, step->op, MOT_OP_COUNT - 1);
-    const motley_op_info *info = &mot_op_table[step->op].info;
+    MOT_REQUIRE(info, error, "image %zu, step %d has op %d, want 0 to %d", i, s, step->op, MOT_OP_COUNT - 1);
     MOT_REQUIRE(step->values_count >= info->values_min && step->values_count <= info->values_max, error,
                 "image %zu, step %d: %s takes %d to %d values (%s), %d are given", i, s, info->name, info->values_min,
                 info->values_max, info->unit, step->values_count);
     MOT_REQUIRE((unsigned)step->interpolation <= MOTLEY_BICUBIC, error,
                 "image %zu, step %d: interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", i, s,
                 (int)step->interpolation);
+    if (info->shape == MOTLEY_SHAPE_MIX) {
+        MOT_REQUIRE(step->values[0] >= 0 && step->values[0] <= 1, error, "image %zu, step %d: %s has the weight %g, want 0 to 1",
+                    i, s, info->name, step->values[0]);
+        mot_augmix_step(step->op, (float)step->values[0], out);
+        return MOTLEY_OK;
+    }
     MOT_TRY(mot_validate_values(step->op, step->values, step->values_count, i, error));
     mot_op_prepare(step->op, step->values, step->values_count, &out->arg);
     out->op = step->op;
@@ -31,12 +38,19 @@ static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_s
     return MOTLEY_OK;
 }
 
+/* *mixes: whether any of them mixes. */
 static motley_status prepare_all(const motley_step *steps, const int32_t *counts, size_t max_steps, size_t count,
-                                 size_t most, mot_step *out, motley_error *error)
+                                 size_t most, mot_step *out, int *mixes, motley_error *error)
 {
     for (size_t i = 0; i < count; i++) {
-        for (int32_t s = 0; s < counts[i]; s++)
+        int mixed = 0;
+        for (int32_t s = 0; s < counts[i]; s++) {
             MOT_TRY(prepare(&steps[i * max_steps + (size_t)s], i, s, &out[i * most + (size_t)s], error));
+            mixed = mixed || steps[i * max_steps + (size_t)s].op < 0;
+        }
+        MOT_REQUIRE(!mixed || steps[i * max_steps + (size_t)counts[i] - 1].op < 0, error,
+                    "image %zu has steps after the last that mixes, want them in a chain", i);
+        *mixes = *mixes || mixed;
         for (size_t s = (size_t)counts[i]; s < most; s++)
             out[i * most + s].arg.flags = MOT_ARG_IDENTITY; /* whatever its op */
     }
@@ -67,7 +81,8 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
     mot_step *prepared = calloc(src->count * most, sizeof *prepared);
     if (!prepared)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", src->count);
-    motley_status status = prepare_all(steps, step_counts, max_steps, src->count, most, prepared, error);
+    int mixes = 0;
+    motley_status status = prepare_all(steps, step_counts, max_steps, src->count, most, prepared, &mixes, error);
     const mot_job job = { .count = src->count,
                           .channels = src->channels,
                           .src = src,
@@ -75,7 +90,8 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
                           .output = output,
                           .steps = prepared,
                           .max_steps = most,
-                          .stream = params->stream };
+                          .stream = params->stream,
+                          .mixes = mixes };
     if (status == MOTLEY_OK)
         status = mot_job_run(context, &job, error);
     free(prepared);

@@ -172,11 +172,13 @@ static motley_status check(const motley_context *context, const transform_call *
                                : "given is set without given_mixed, but the transform mixes images");
     MOT_REQUIRE(!p->given == !p->given_steps && !p->given == !p->given_step_counts, error,
                 "only some of given, given_steps and given_step_counts are set, want all three or none");
-    for (uint32_t i = 0; i < call->transform->stages; i++)
-        if (call->transform->stage[i].policy && call->transform->stage[i].policy->customs)
+    for (uint32_t i = 0; i < call->transform->stages; i++) {
+        const motley_policy *policy = call->transform->stage[i].policy;
+        if (policy && (policy->customs || policy->augmix.width))
             return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                            "transform '%s' is a policy with custom ops, which motley_apply runs",
-                            call->transform->name);
+                            "transform '%s' has a policy that %s, which motley_apply runs", call->transform->name,
+                            policy->customs ? "has custom ops" : "mixes chains of ops");
+    }
     if (src->count == 0)
         return MOTLEY_OK;
     MOT_REQUIRE(src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);

@@ -21,6 +21,10 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "%s is custom op %d, and where it moves pixels is not known: nothing can follow it", where,
                         step->op);
+    if (mot_step_info(step->op) && mot_step_info(step->op)->shape == MOTLEY_SHAPE_MIX)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "%s is %s, and each chain that is mixed may move pixels elsewhere: nothing can follow it", where,
+                        mot_step_info(step->op)->name);
     MOT_REQUIRE(step->op >= 0, error, "%s has op %d, want 0 to %d", where, step->op, MOT_OP_COUNT - 1);
     const motley_op_info *info = &mot_op_table[step->op].info;
     MOT_REQUIRE(step->values_count >= info->values_min && step->values_count <= info->values_max, error,

@@ -43,6 +43,9 @@ typedef void mot_cpu_resize(const mot_view *src, const mot_view *dst, const mot_
 typedef size_t mot_cpu_resize_scratch(int32_t width, int32_t height, int32_t out_width, int32_t out_height,
                                       int32_t channels);
 
+/* A step that mixes (MOTLEY_STEP_MIX_*), of dense images of `bytes` and a sum of as many floats. None overlap. */
+typedef void mot_cpu_augmix(int op, float weight, const uint8_t *chain, float *sum, uint8_t *result, size_t bytes);
+
 /* One set of kernels. What its rows do not take, the reference does. */
 typedef struct mot_cpu_rows {
     const char *name;
@@ -51,6 +54,7 @@ typedef struct mot_cpu_rows {
     size_t count;
     mot_cpu_resize *resize;
     mot_cpu_resize_scratch *resize_scratch;
+    mot_cpu_augmix *mix;
 } mot_cpu_rows;
 
 /* The reference: accepts everything, written for reading, never tuned. */

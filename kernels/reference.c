@@ -4,6 +4,7 @@
 #include "kernels/color.h"
 #include "kernels/cpu.h"
 #include "kernels/erase.h"
+#include "kernels/augmix_cpu.h"
 #include "kernels/point.h"
 #include "kernels/stats.h"
 #include "kernels/stencil.h"
@@ -254,4 +255,4 @@ static const mot_cpu_row rows[] = {
     ROW(STENCIL, 0, stencil), ROW(BLUR, 1, blur),   ROW(ERASE, 1, erase),
 };
 const mot_cpu_rows mot_rows_reference = { "reference", mot_cpu_copy, rows, sizeof rows / sizeof rows[0],
-                                           mot_resize_reference, mot_resize_reference_scratch };
+                                           mot_resize_reference, mot_resize_reference_scratch, mix_bytes };

@@ -12,6 +12,11 @@
 
 /* --- reading parts --- */
 
+motley_augmix motley_policy_augmix(const motley_policy *policy)
+{
+    return policy->augmix;
+}
+
 int motley_policy_branch_get(const motley_policy *policy, size_t i, motley_policy_branch *branch)
 {
     if (i >= policy->branches)
@@ -287,6 +292,16 @@ static motley_status change(motley_policy *policy, const motley_policy_changes *
     if (changes->repeat > 0) {
         policy->repeat = (uint32_t)changes->repeat;
         policy->repeat_weights = 0;
+    }
+    if (changes->set_augmix) {
+        MOT_REQUIRE(changes->augmix.width >= 0 && changes->augmix.width <= MOT_MAX_CHAINS, error,
+                    "the width of augmix is %d, want 1 to %d, or 0 for none", changes->augmix.width, MOT_MAX_CHAINS);
+        MOT_REQUIRE(changes->augmix.width == 0 ||
+                        (changes->augmix.alpha >= MOT_MIN_ALPHA && changes->augmix.alpha <= MOT_MAX_ALPHA),
+                    error, "the alpha of augmix is %g, want %g..%d", changes->augmix.alpha, MOT_MIN_ALPHA, MOT_MAX_ALPHA);
+        MOT_REQUIRE((unsigned)changes->augmix.form <= MOTLEY_AUGMIX_ONE_SUM, error, "the form of augmix is %d, want 0 to %d",
+                    (int)changes->augmix.form, MOTLEY_AUGMIX_ONE_SUM);
+        policy->augmix = changes->augmix.width ? changes->augmix : (motley_augmix){ .width = 0 };
     }
     MOT_REQUIRE(changes->interpolations >= 0 && changes->interpolations < 8, error,
                 "interpolations is %d, want the bits 1 (nearest), 2 (bilinear) and 4 (bicubic)",

@@ -277,9 +277,29 @@ static void fill_phase(compiler *c, uint32_t index, uint32_t *next_branch, doubl
         policy->tables.branch_steps = most_steps;
 }
 
+/* What chains that are mixed may be; a sample's steps are then those of all chains, and of the mixing. */
+static void check_augmix(compiler *c)
+{
+    motley_policy *policy = c->policy;
+    const uint32_t most = policy->repeat_weights ? policy->repeat_weights - 1 : policy->repeat;
+    if (!policy->augmix.width)
+        return;
+    if (policy->choice == MOT_UNTIL_APPLIED)
+        problem(c, MOT_IN_POLICY, "choice 'until_applied' cannot stand beside 'augmix'");
+    if (most > MOT_MAX_MIXED_REPEAT)
+        problem(c, MOT_IN_POLICY, "'repeat' is up to %u, want at most %d beside 'augmix': the depth of its chains", most,
+                MOT_MAX_MIXED_REPEAT);
+    if (policy->customs)
+        problem(c, MOT_IN_POLICY, "custom op '%s' is named beside 'augmix', want operations of the table",
+                policy->custom[0].op.name);
+    policy->tables.max_steps = (uint32_t)policy->augmix.width * (policy->tables.max_steps + 1) + 2;
+}
+
 static void fill_common(motley_policy *policy)
 {
     mot_tables *t = &policy->tables;
+    t->chains = (uint32_t)policy->augmix.width;
+    t->augmix_form = policy->augmix.form;
     t->phases = policy->phases;
     t->first_block = policy->first_block;
     t->repeat = policy->repeat;
@@ -325,7 +345,8 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     const uint32_t levels = place_levels(&c, steps);
     const size_t phase_bytes = policy->phases * sizeof *c.phase, branch_bytes = policy->branches * sizeof *c.branch;
     const size_t step_bytes = policy->steps * sizeof *c.step, level_bytes = levels * sizeof *c.level;
-    const size_t bytes = phase_bytes + branch_bytes + step_bytes + level_bytes;
+    const size_t mix_bytes = policy->augmix.width ? MOT_QUANTILES * sizeof(double) : 0;
+    const size_t bytes = phase_bytes + branch_bytes + step_bytes + level_bytes + 2 * mix_bytes;
     char *memory = policy->compiled = calloc(1, bytes);
     if (!memory)
         goto done;
@@ -340,6 +361,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     fill_common(policy);
     for (uint32_t i = 0, next = 0; i < policy->phases; i++)
         fill_phase(&c, i, &next, weight, whole);
+    check_augmix(&c);
     if (policy->tables.max_steps > MOT_MAX_STEPS)
         problem(&c, MOT_IN_POLICY, "a sample can draw %u steps, want at most %d", policy->tables.max_steps,
                 MOT_MAX_STEPS);
@@ -351,6 +373,11 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
             fill_levels(&c, (int)i, &c.level[filled]);
             filled += c.step[i].levels;
         }
+    double *gamma = (double *)(memory + bytes - 2 * mix_bytes), *beta = (double *)(memory + bytes - mix_bytes);
+    for (int k = 0; k < (policy->augmix.width ? MOT_QUANTILES : 0); k++) {
+        gamma[k] = mot_gamma_quantile(policy->augmix.alpha, k);
+        beta[k] = mot_beta_quantile(policy->augmix.alpha, k);
+    }
     policy->runs_customs = false;
     for (const mot_table_branch *b = c.branch; b < c.branch + policy->branches; b++) /* those of weight 0 are not there */
         for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++)
@@ -360,6 +387,8 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     policy->tables.branch = c.branch;
     policy->tables.step = c.step;
     policy->tables.level = c.level;
+    policy->tables.gamma = gamma;
+    policy->tables.beta = beta;
     status = c.problems ? mot_fail(error, MOTLEY_ERR_POLICY, "%s", c.first) : MOTLEY_OK;
 done:
     free(steps);

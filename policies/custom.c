@@ -116,7 +116,7 @@ bool mot_customs_equal(const motley_policy *a, const motley_policy *b)
 const motley_op_info *motley_policy_op(const motley_policy *policy, int op)
 {
     if (op < MOT_OP_COUNT)
-        return motley_op_get(op);
+        return mot_step_info(op);
     return (uint32_t)(op - MOT_OP_COUNT) < policy->customs ? &policy->custom[op - MOT_OP_COUNT].info : NULL;
 }
 

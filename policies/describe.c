@@ -117,6 +117,11 @@ motley_status motley_policy_describe(const motley_policy *policy, char **json, m
             mot_say(&w, "%s%d", i ? ", " : "", i == policy->repeat);
     }
     mot_say(&w, "], \"choice\": \"%s\", ", mot_choice_names[policy->choice]);
+    if (policy->augmix.width) {
+        mot_say(&w, "\"augmix\": {\"width\": %d, ", policy->augmix.width);
+        mot_say_number(&w, "\"alpha\": ", policy->augmix.alpha);
+        mot_say(&w, ", \"form\": \"%s\"}, ", mot_augmix_form_names[policy->augmix.form]);
+    }
     if (policy->top > 0)
         mot_say_number(&w, "\"top\": ", policy->top);
     else

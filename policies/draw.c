@@ -27,6 +27,9 @@ motley_step mot_step_told(const motley_op_info *info, const mot_step *step)
 
 _Static_assert(MOT_POLICY_BLOCKS <= 1 << MOT_VIEW_SHIFT, "a view's blocks must not run into the next view's");
 _Static_assert(2 + 2 * MOT_MAX_BRANCH_STEPS <= MOT_BLOCKS_PER_REPETITION, "nor a repetition's into the next one's");
+_Static_assert(MOT_BLOCKS_PER_CHAIN *MOT_MAX_CHAINS <= MOT_POLICY_BLOCKS, "nor a chain");
+_Static_assert(2 + 2 * MOT_MAX_BRANCH_STEPS < MOT_AUGMIX_BLOCK && MOT_AUGMIX_BLOCK < MOT_BLOCKS_PER_REPETITION,
+               "and the shares of chains lie beside their repetitions");
 _Static_assert(MOT_MAX_REPEAT <= MOT_MAX_WALK, "no repetition lies past the policy's blocks");
 
 motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error)

@@ -11,20 +11,27 @@
  *   block 0                               word 0: how many repetitions
  *   block 1 + 64 r                        word 0: the branch of repetition r
  *   block 1 + 64 r + 1 + 2 s, step s of it  word 0: applied, 1: level, 2: sign, 3: interpolation
- *   block 1 + 64 r + 2 + 2 s              word 0, 1: centre x, y; a custom op's two numbers */
+ *   block 1 + 64 r + 2 + 2 s              word 0, 1: centre x, y; a custom op's two numbers
+ *
+ * Of a policy that mixes, chain c has these from block 512 c on, with 48 beside them: word 0, its share; of the first
+ * chain word 1, the share of the mix. */
 #ifndef MOT_DRAW_H
 #define MOT_DRAW_H
 
 #include "augmentations/step.h"
 #include "motley/apply.h"
+#include "motley/change.h"
 #include "policies/rng.h"
 #include "policies/tables.h"
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #define MOT_BLOCKS_PER_REPETITION 64u
 #define MOT_POLICY_BLOCKS (1 + MOT_BLOCKS_PER_REPETITION * MOT_MAX_WALK)
+#define MOT_BLOCKS_PER_CHAIN (MOT_BLOCKS_PER_REPETITION * MOT_MAX_MIXED_REPEAT)
+#define MOT_AUGMIX_BLOCK 48u
 #define MOT_VIEW_SHIFT 16
 #define MOT_MAX_VIEW 0xFFFFu
 
@@ -160,11 +167,11 @@ MOT_FN const mot_table_phase *mot_phase_at(const mot_tables *t, uint32_t epoch)
     return &t->phase[current];
 }
 
-MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_sample *of)
+MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_sample *of, uint32_t first_block)
 {
     uint32_t wanted = t->repeat;
     if (t->repeat_weights) {
-        const uint32_t x = mot_choose(mot_words_of(of, t->first_block).w[0], t->repeat_below[t->repeat_weights]);
+        const uint32_t x = mot_choose(mot_words_of(of, first_block).w[0], t->repeat_below[t->repeat_weights]);
         MOT_ROLLED
         for (wanted = 0; t->repeat_below[wanted + 1] <= x; wanted++)
             ;
@@ -191,19 +198,19 @@ MOT_RANDOM_FN int mot_draw_slot(const mot_tables *t, const mot_drawn_sample *of,
     const mot_table_phase *phase = mot_phase_at(t, of->epoch);
     const mot_table_branch *branches = &t->branch[phase->first_branch];
     const uint32_t r = slot / t->branch_steps, s = slot - r * t->branch_steps;
-    if (r >= mot_draw_repeat(t, of))
+    if (r >= mot_draw_repeat(t, of, t->first_block))
         return 0;
     const uint32_t of_branch = t->first_block + 1 + MOT_BLOCKS_PER_REPETITION * r;
     const uint32_t chosen = mot_choose_branch(branches, phase, mot_words_of(of, of_branch).w[0], NULL, 0);
     return s < branches[chosen].steps && mot_step_applies(t, of, &branches[chosen], of_branch, s, index, block, words);
 }
 
-/* Draws a sample: writes its applied steps to out [max_steps] and returns how many they are. */
-MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, const mot_drawn_sample *of, mot_step *out)
+/* Draws one chain, whose words begin at first_block: writes its applied steps and returns how many they are. */
+MOT_RANDOM_FN int mot_draw_chain(const mot_tables *t, const mot_drawn_sample *of, uint32_t first_block, mot_step *out)
 {
     const mot_table_phase *phase = mot_phase_at(t, of->epoch);
     const mot_table_branch *branches = &t->branch[phase->first_branch];
-    uint32_t wanted = mot_draw_repeat(t, of);
+    uint32_t wanted = mot_draw_repeat(t, of, first_block);
     const int removes = t->choice != MOT_WITH_REPLACEMENT;
     uint32_t turns = wanted;
     if (t->choice == MOT_UNTIL_APPLIED)
@@ -215,7 +222,7 @@ MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, const mot_drawn_sample *o
     uint32_t taken_count = 0;
     int count = 0;
     for (uint32_t r = 0; r < turns; r++) {
-        const uint32_t of_branch = t->first_block + 1 + MOT_BLOCKS_PER_REPETITION * r;
+        const uint32_t of_branch = first_block + 1 + MOT_BLOCKS_PER_REPETITION * r;
         const uint32_t chosen =
             mot_choose_branch(branches, phase, mot_words_of(of, of_branch).w[0], taken, taken_count);
         const int before = count;
@@ -236,6 +243,59 @@ MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, const mot_drawn_sample *o
         }
     }
     return count;
+}
+
+MOT_FN void mot_augmix_step(int op, float weight, mot_step *out)
+{
+    memset(out, 0, sizeof *out);
+    out->value = weight;
+    out->op = op;
+}
+
+/* Draws the chains of a sample and how they are mixed. Exact arithmetic: the quantiles were made on the host. */
+MOT_RANDOM_FN int mot_draw_augmix(const mot_tables *t, const mot_drawn_sample *of, mot_step *out)
+{
+    float weight[MOT_MAX_CHAINS];
+    double share[MOT_MAX_CHAINS], sum = 0, mix = 0;
+    for (uint32_t c = 0; c < t->chains; c++) {
+        const mot_words words = mot_words_of(of, t->first_block + MOT_BLOCKS_PER_CHAIN * c + MOT_AUGMIX_BLOCK);
+        share[c] = t->gamma[mot_choose(words.w[0], MOT_QUANTILES)];
+        sum += share[c];
+        if (c == 0)
+            mix = t->beta[mot_choose(words.w[1], MOT_QUANTILES)];
+    }
+    const float m = (float)mix;
+    float rest = 1;
+    for (uint32_t c = t->chains; c-- > 0;) {
+        weight[c] = (float)(share[c] / sum);
+        if (t->augmix_form != MOTLEY_AUGMIX_SUM)
+            weight[c] = weight[c] * m;
+        if (t->augmix_form == MOTLEY_AUGMIX_BLENDS) { /* so that after all blends each chain has its share */
+            weight[c] = weight[c] / rest;
+            rest = rest * (1 - weight[c]);
+        }
+    }
+    int count = 0;
+    if (t->augmix_form == MOTLEY_AUGMIX_ONE_SUM)
+        mot_augmix_step(MOTLEY_STEP_MIX_ADD, (float)(1 - mix), &out[count++]);
+    for (uint32_t c = 0; c < t->chains; c++) {
+        count += mot_draw_chain(t, of, t->first_block + MOT_BLOCKS_PER_CHAIN * c, &out[count]);
+        mot_augmix_step(t->augmix_form == MOTLEY_AUGMIX_BLENDS ? MOTLEY_STEP_MIX_BLEND : MOTLEY_STEP_MIX_ADD, weight[c],
+                        &out[count++]);
+    }
+    if (t->augmix_form != MOTLEY_AUGMIX_BLENDS)
+        mot_augmix_step(MOTLEY_STEP_MIX_SUM, t->augmix_form == MOTLEY_AUGMIX_SUM ? m : 1, &out[count++]);
+    return count;
+}
+
+/* Draws a sample: writes its applied steps to out [max_steps] and returns how many they are. */
+MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, const mot_drawn_sample *of, mot_step *out)
+{
+#ifndef __CUDA_ARCH__ /* whose backend takes no policy that mixes */
+    if (t->chains)
+        return mot_draw_augmix(t, of, out);
+#endif
+    return mot_draw_chain(t, of, t->first_block, out);
 }
 
 #endif

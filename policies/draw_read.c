@@ -98,8 +98,9 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
             PROBLEM(r, value ? value : map, "hue wants one value, -0.5 to 0.5 of a turn");
         return;
     }
-    step->op = motley_op_find(name);
-    if (step->op < 0) {
+    const int mix = mot_mix_find(name);
+    step->op = mix ? mix : motley_op_find(name);
+    if (step->op == -1) {
         const char *names[MOT_OP_COUNT];
         for (int i = 0; i < MOT_OP_COUNT; i++)
             names[i] = mot_op_table[i].info.name;
@@ -108,7 +109,7 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
                 near);
         return;
     }
-    const motley_op_info *info = &mot_op_table[step->op].info;
+    const motley_op_info *info = mot_step_info(step->op);
     int32_t count = value ? numbers(r, value, "value", step->values, MOTLEY_MAX_VALUES) : 0;
     if (center && count == 1) {
         const int32_t two = numbers(r, center, "center", step->values + 1, 2);

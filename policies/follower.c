@@ -70,6 +70,10 @@ motley_status motley_policy_follower(const motley_policy *policy, const motley_f
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "policy '%s' has custom ops, and whether they move pixels is not known: nothing can follow it",
                         policy->name);
+    if (policy->augmix.width)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "policy '%s' mixes %d chains, which may move pixels each to another place: nothing can follow it",
+                        policy->name, policy->augmix.width);
     motley_policy *made = mot_policy_copy(policy);
     if (!made || !leave_out(made, params)) {
         motley_policy_destroy(made);

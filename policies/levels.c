@@ -64,6 +64,62 @@ double mot_normal_quantile(double p)
     return rint(low * 1048576.0) / 1048576.0;
 }
 
+/* Rounded to 20 bits behind the first. */
+static double rounded(double x)
+{
+    int exponent;
+    const double fraction = frexp(x, &exponent);
+    return ldexp(rint(fraction * 2097152.0) / 2097152.0, exponent);
+}
+
+/* The share of a Gamma(a, 1) distribution below x: its series, or above a + 1 its continued fraction (Lentz). */
+static double gamma_below(double a, double x)
+{
+    const double scale = exp(a * log(x) - x) / tgamma(a);
+    if (x < a + 1) {
+        double term = 1 / a, sum = term;
+        for (double n = a + 1; term > sum * 1e-14; n++)
+            sum += term *= x / n;
+        return sum * scale;
+    }
+    double b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
+    for (int i = 1; i < 1000; i++) {
+        const double an = -i * (i - a);
+        b += 2;
+        d = 1 / (an * d + b);
+        c = b + an / c;
+        h *= c * d;
+        if (fabs(c * d - 1) < 1e-14)
+            break;
+    }
+    return 1 - scale * h;
+}
+
+/* Where `below` reaches p, between e^low and e^high: bisection, so that the last bits of a libm do not matter. */
+static double bisect(double (*below)(double a, double x), double a, double p, double low, double high)
+{
+    for (int i = 0; i < 44; i++) {
+        const double middle = (low + high) / 2;
+        if (below(a, exp(middle)) < p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return rounded(exp(low));
+}
+
+double mot_gamma_quantile(double alpha, int k)
+{
+    return bisect(gamma_below, alpha, (k + 0.5) / MOT_QUANTILES, -400, 7);
+}
+
+double mot_beta_quantile(double alpha, int k)
+{
+    if (k >= MOT_QUANTILES / 2)
+        return 1 - mot_beta_quantile(alpha, MOT_QUANTILES - 1 - k);
+    return bisect(mot_beta_below, alpha, (k + 0.5) / MOT_QUANTILES, -400, log(0.5));
+}
+
 double mot_level_quantile(const motley_policy *policy, const motley_level *level, int k)
 {
     const double p = (k + 0.5) / MOT_QUANTILES; /* the middle of a cell */

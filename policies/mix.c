@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/params.h"
+#include "policies/policy.h"
 
 #include <stdlib.h>
 
@@ -31,20 +32,22 @@ static double beta_fraction(double a, double x)
     return f;
 }
 
+double mot_beta_below(double a, double x)
+{
+    return exp(lgamma(2 * a) - 2 * lgamma(a) + a * (log(x) + log1p(-x))) * beta_fraction(a, x) / a;
+}
+
 /* Quantiles of Beta(a, a) at the middles of cells of equal chance, from the lower half, which mirrors to the upper. By
  * bisection to 2^-24, so that the last bits of a libm do not matter. */
 static void make_lambdas(double a, float *lambda)
 {
-    const double scale = lgamma(2 * a) - 2 * lgamma(a);
     int32_t low = 0;
     for (int k = 0; k < MOT_LAMBDA_CELLS / 2; k++) {
         const double p = (k + 0.5) / MOT_LAMBDA_CELLS;
         int32_t high = 1 << 23; /* the median, 1/2 */
         while (high - low > 1) {
             const int32_t middle = low + (high - low) / 2;
-            const double x = ldexp(middle, -24);
-            const double below = exp(scale + a * (log(x) + log1p(-x))) * beta_fraction(a, x) / a;
-            if (below < p)
+            if (mot_beta_below(a, ldexp(middle, -24)) < p)
                 low = middle;
             else
                 high = middle;

@@ -119,6 +119,26 @@ static void read_repeat(reader *r, const mot_yaml *node)
         PROBLEM(r, weights, "the weights of 'repeat' sum to 0, want more");
 }
 
+static void read_augmix(reader *r, const mot_yaml *node)
+{
+    static const char *const keys[] = { "width", "alpha", "form" };
+    motley_augmix *augmix = &r->policy->augmix;
+    uint32_t width = 3;
+    int form = MOTLEY_AUGMIX_SUM;
+    *augmix = (motley_augmix){ .alpha = 1 };
+    if (!check_keys(r, node, "'augmix'", keys, COUNT(keys)))
+        return;
+    const mot_yaml *width_node = get(r, node, "width"), *alpha = get(r, node, "alpha"), *name = get(r, node, "form");
+    if (width_node)
+        whole_number(r, width_node, "'width', the number of chains,", 1, MOT_MAX_CHAINS, &width);
+    if (alpha)
+        number(r, alpha, "'alpha'", MOT_MIN_ALPHA, MOT_MAX_ALPHA, &augmix->alpha);
+    if (name)
+        word(r, name, "'form'", mot_augmix_form_names, 3, &form);
+    augmix->width = (int)width;
+    augmix->form = (motley_augmix_form)form;
+}
+
 static void read_scale(reader *r, const mot_yaml *map)
 {
     motley_policy *policy = r->policy;
@@ -175,6 +195,8 @@ static bool read_head(reader *r, const mot_yaml *map)
         read_fill(r, node, &policy->fills, policy->fill);
     if ((node = get(r, map, "repeat")))
         read_repeat(r, node);
+    if ((node = get(r, map, "augmix")))
+        read_augmix(r, node);
     read_scale(r, map);
     if ((node = get(r, map, "level"))) {
         read_level(r, node, &policy->level);
@@ -543,7 +565,8 @@ static bool read_policy(reader *r, const mot_yaml *map)
 {
     static const char *const keys[] = { "motley",  "name",       "title",         "profile", "paper",    "table",
                                         "version", "arithmetic", "interpolation", "fill",    "repeat",   "choice",
-                                        "bins",    "top",        "level",         "ops",     "branches", "phases" };
+                                        "bins",    "top",        "level",         "ops",     "branches", "phases",
+                                        "augmix" };
     const mot_yaml *stages = r->whole && map->kind == MOT_YAML_MAP ? get(r, map, "stages") : NULL;
     if (stages) {
         PROBLEM(r, stages, "'stages' describe a whole transform, want a policy: a transform is loaded as such");

@@ -17,6 +17,7 @@
 
 const char *const mot_arithmetic_names[2] = { "double", "torch" };
 const char *const mot_choice_names[3] = { "with_replacement", "without_replacement", "until_applied" };
+const char *const mot_augmix_form_names[3] = { "sum", "blends", "one_sum" };
 const char *const mot_sign_names[3] = { "plus", "minus", "random" };
 const char *const mot_side_names[3] = { "none", "width", "height" };
 const char *const mot_rounding_names[3] = { "none", "trunc", "half_even" };
@@ -190,7 +191,8 @@ static bool same_head(const motley_policy *a, const motley_policy *b)
                 same_text(a->paper, b->paper) && same_text(a->table, b->table) && same_text(a->version, b->version) &&
                 a->arithmetic == b->arithmetic && a->top_bins == b->top_bins && a->top == b->top &&
                 same_level(&a->level, &b->level) && a->repeat == b->repeat && a->repeat_weights == b->repeat_weights &&
-                a->choice == b->choice && a->interpolations == b->interpolations && a->fills == b->fills &&
+                a->choice == b->choice && a->augmix.width == b->augmix.width && a->augmix.alpha == b->augmix.alpha &&
+                a->augmix.form == b->augmix.form && a->interpolations == b->interpolations && a->fills == b->fills &&
                 a->spaces == b->spaces && a->steps == b->steps && a->branches == b->branches && a->phases == b->phases;
     for (uint32_t i = 0; same && i < a->repeat_weights; i++)
         same = a->repeat_weight[i] == b->repeat_weight[i];

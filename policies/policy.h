@@ -15,6 +15,8 @@
 #define MOT_MAX_SPACES 64
 #define MOT_MAX_CUSTOMS 32
 #define MOT_MAX_ALL_STEPS 5120 /* over all branches */
+#define MOT_MIN_ALPHA 0.05     /* of a Dirichlet or Beta distribution */
+#define MOT_MAX_ALPHA 50
 #define MOT_MAX_NAME 40        /* characters of a name */
 #define MOT_MAX_WORDS 500      /* bytes of a title or citation */
 
@@ -70,6 +72,7 @@ struct motley_policy {
     uint32_t repeat_weights;
     double repeat_weight[MOT_MAX_REPEAT + 1];
     mot_choice choice;
+    motley_augmix augmix; /* width 0: none */
     uint32_t interpolations;
     uint8_t interpolation[3]; /* in the order given */
     uint32_t fills;           /* 1, 3 or 4 numbers in `fill` */
@@ -88,7 +91,7 @@ struct motley_policy {
     mot_tables tables; /* compiled; points into `compiled` */
     void *compiled;
     uint64_t fingerprint;  /* of the compiled content: equal tables have it equal */
-    size_t compiled_bytes; /* phase, branch, step and level arrays, in that order, as tables.* point to them */
+    size_t compiled_bytes; /* phase, branch, step, level, gamma and beta arrays, in that order, as tables.* point to them */
 };
 
 /* The text of a policy's file, which the caller frees; one that is too long is cut after MOT_MAX_TEXT_BYTES + 1. */
@@ -109,6 +112,14 @@ double mot_space_value(const motley_policy *policy, const mot_space *space, doub
 /* The standard normal's quantile at p, to 2^-20. */
 double mot_normal_quantile(double p);
 
+/* The share of a Beta(a, a) distribution below x <= 1/2. */
+double mot_beta_below(double a, double x);
+
+/* The k-th of MOT_QUANTILES values that stand for a Gamma(alpha, 1) and a Beta(alpha, alpha) distribution: its quantile in
+ * the middle of a cell, to a relative 2^-20. alpha: MOT_MIN_ALPHA .. MOT_MAX_ALPHA. */
+double mot_gamma_quantile(double alpha, int k);
+double mot_beta_quantile(double alpha, int k);
+
 /* The k-th of MOT_QUANTILES levels that stand for a continuous `level`. */
 double mot_level_quantile(const motley_policy *policy, const motley_level *level, int k);
 
@@ -117,7 +128,7 @@ mot_level_entry mot_space_relative(const motley_policy *policy, const mot_space 
 
 /* The words that policy texts use for the enumerations, in their order. */
 extern const char *const mot_arithmetic_names[2],
-    *const mot_choice_names[3], *const mot_sign_names[3], *const mot_side_names[3],
+    *const mot_choice_names[3], *const mot_augmix_form_names[3], *const mot_sign_names[3], *const mot_side_names[3],
                                                               *const mot_rounding_names[3],
                                                                   *const mot_interpolation_names[3],
                                                                       *const mot_profile_names[5];

@@ -79,6 +79,13 @@ static void print_head(mot_text *w, const motley_policy *policy)
     }
     if (policy->choice != MOT_WITH_REPLACEMENT)
         mot_say(w, "choice: %s\n", mot_choice_names[policy->choice]);
+    if (policy->augmix.width) {
+        mot_say(w, "augmix: {width: %d", policy->augmix.width);
+        mot_say_number(w, ", alpha: ", policy->augmix.alpha);
+        if (policy->augmix.form != MOTLEY_AUGMIX_SUM)
+            mot_say(w, ", form: %s", mot_augmix_form_names[policy->augmix.form]);
+        mot_say(w, "}\n");
+    }
     if (policy->top_bins)
         mot_say(w, "bins: %d\n", policy->top_bins);
     else if (policy->top > 0) {

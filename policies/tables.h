@@ -14,6 +14,8 @@
 #define MOT_MAX_LEVELS 1024         /* of one step */
 #define MOT_MAX_LEVEL_ENTRIES 65536 /* over all steps */
 #define MOT_MAX_STEPS 64            /* that one sample can draw */
+#define MOT_MAX_CHAINS 8            /* that are mixed */
+#define MOT_MAX_MIXED_REPEAT 8      /* repetitions of a chain */
 #define MOT_QUANTILES 512           /* levels that stand for a continuous magnitude */
 
 typedef enum mot_rounding { MOT_ROUND_NONE, MOT_ROUND_TRUNC, MOT_ROUND_HALF_EVEN } mot_rounding;
@@ -71,10 +73,14 @@ typedef struct mot_tables {
     uint32_t max_steps; /* that one sample can draw */
     uint32_t branch_steps; /* of the longest branch */
     uint32_t first_block;  /* where its words begin */
+    uint32_t chains;       /* that are mixed; 0: none, the sample's steps are one chain */
+    uint32_t augmix_form;     /* motley_augmix_form */
     const mot_table_phase *phase;
     const mot_table_branch *branch;
     const mot_table_step *step;
     const mot_level_entry *level;
+    const double *gamma; /* [MOT_QUANTILES] of the distribution that shares of chains are made from; with chains only */
+    const double *beta;  /* [MOT_QUANTILES] of the share of the mix */
 } mot_tables;
 
 #endif

@@ -20,6 +20,8 @@ ZOO = HERE.parent / "doc" / "zoo.md"
 
 # Facts that are written as policy files by this script: name of the policy, profile, and the fill of its warps.
 GENERATED = {
+    "augmix": ("augmix_paper", "paper", 0),
+    "augmix_all_ops": ("augmix_all_ops_paper", "paper", 0),
     "autoaugment_cifar10_full": ("auto_augment_cifar10_full", "paper", 0),
     "autoaugment_svhn_full": ("auto_augment_svhn_full", "paper", 0),
     "autoaugment_imagenet_v0": ("tf_auto_augment_v0", "tf", 128),
@@ -49,6 +51,7 @@ GENERATED = {
 
 # Facts whose policies are files that were written by hand, in the conventions of the library that they name.
 BY_HAND = {
+    "augmix_all_ops": ["augmix", "timm_augmix"],
     "autoaugment_cifar10": ["auto_augment_cifar10"],
     "autoaugment_imagenet": ["auto_augment_imagenet", "timm_auto_augment_original", "timm_auto_augment_originalr"],
     "autoaugment_svhn": ["auto_augment_svhn"],
@@ -66,8 +69,6 @@ BY_HAND = {
 
 # Facts without a policy file yet, and why.
 NOT_YET = {
-    "augmix": "mixes chains of ops; the format has no such kind yet",
-    "augmix_all_ops": "mixes chains of ops; the format has no such kind yet",
     "autoaugment_detection_v0": "its ops move boxes with the image",
     "autoaugment_detection_v1": "its ops move boxes with the image",
     "autoaugment_detection_v2": "its ops move boxes with the image",
@@ -194,6 +195,10 @@ def policy_text(name):
     if facts["kind"] == "schedule":
         weights = ", ".join(number(p) for p in application["count_probabilities"])
         head = [f"repeat: {{weights: [{weights}]}}", "choice: until_applied", f"top: {top}"]
+    elif facts["kind"] == "augmix":
+        assert application["depth"].startswith("-1: uniform in 1..3") and application["level"].endswith("severity]"), name
+        head = [f"augmix: {{width: {application['width']}, alpha: {number(application['alpha'])}}}",
+                "repeat: {weights: [0, 1, 1, 1]}", f"top: {top}", f"level: {{uniform: [0.1, {application['severity']}]}}"]
     elif facts["kind"] == "trivial_augment":
         head += [f"bins: {top + 1}", "level: uniform"]
     elif facts["kind"] == "rand_augment":
@@ -243,7 +248,7 @@ def policy_text(name):
     lines += ["motley: 1", f"name: {policy}", f"title: {json.dumps(facts['title'])}", f"profile: {profile}",
               f"paper: {json.dumps(citation(facts['paper']), ensure_ascii=False)}",
               f"table: {json.dumps(source['path'])}", f"version: {json.dumps(source['repo'])}",
-              "interpolation: nearest", f"fill: {fill}", *head, "ops:", *entries, *rows]
+              f"interpolation: {'bilinear' if facts['kind'] == 'augmix' else 'nearest'}", f"fill: {fill}", *head, "ops:", *entries, *rows]
     return "\n".join(lines) + "\n"
 
 

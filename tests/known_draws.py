@@ -74,8 +74,8 @@ def value_of(policy, op, space, level, minus):
     side = {"width": WIDTH, "height": HEIGHT, None: 1}[space.get("of")]
     m = magnitude(policy, space, level, side)
     if space.get("sign") == "minus" or (space.get("sign") == "random" and minus):
-        m = -m
-    v = float(space.get("base", 0) + m)
+        m = -float(m)  # of a whole number, too: -0 is one
+    v = float(m) if "of" in space else float(space.get("base", 0) + m)
     v = float(min(max(v, space.get("min", -math.inf)), space.get("max", math.inf)))
     if space.get("via") == "degrees":
         angle = math.radians(math.degrees(math.atan(v)))
@@ -123,18 +123,62 @@ def phase_of(policy, epoch):
             for weight, (_, steps) in zip(weights, weighted) if weight]
 
 
+def rounded(x):
+    """To 20 bits behind the first."""
+    fraction, exponent = math.frexp(x)
+    return math.ldexp(round(fraction * 2**21) / 2**21, exponent)
+
+
+def gamma_quantile(k):
+    """Of the k-th of 512 cells of Gamma(1, 1)."""
+    return rounded(-math.log1p(-(k + 0.5) / 512))
+
+
+def beta_quantile(k):
+    """Of Beta(1, 1), which is uniform."""
+    return 1 - beta_quantile(511 - k) if k >= 256 else rounded((k + 0.5) / 512)
+
+
+def mixed(policy, words, epoch):
+    """The chains of a policy that mixes, and their weights."""
+    mix = policy["augmix"]
+    assert mix.get("alpha", 1) == 1, "other alphas have no quantiles in closed form"
+    chains, form = range(mix.get("width", 3)), mix.get("form", "sum")
+    shares = [gamma_quantile(words(512 * c + 48)[0] * 512 >> 32) for c in chains]
+    m, total = beta_quantile(words(48)[1] * 512 >> 32), 0.0
+    for share in shares:
+        total += share
+    weights = [f32(share / total) for share in shares]
+    if form != "sum":
+        weights = [f32(w * f32(m)) for w in weights]
+    if form == "blends":
+        rest = Fraction(1)
+        for c in reversed(chains):
+            weights[c] = f32(weights[c] / rest)
+            rest = f32(rest * f32(1 - weights[c]))
+    step = lambda name, weight: f"{name}:0:{float(weight):.17g}:0 "
+    text = step("mix_add", f32(1 - m)) if form == "one_sum" else ""
+    for c in chains:
+        text += chain(policy, words, 512 * c, epoch) + step("mix_blend" if form == "blends" else "mix_add", weights[c])
+    return text + ("" if form == "blends" else step("mix_sum", 1 if form == "one_sum" else f32(m)))
+
+
 def draw(policy, seed, epoch, sample, view=0):
     words = lambda block: philox([view << 16 | block, epoch] + low_high(sample), low_high(seed))
+    return mixed(policy, words, epoch) if "augmix" in policy else chain(policy, words, 0, epoch)
+
+
+def chain(policy, words, first, epoch):
     kinds = policy["interpolation"] if isinstance(policy["interpolation"], list) else [policy["interpolation"]]
     branches, taken, applied, text = phase_of(policy, epoch), set(), 0, ""
     wanted, choice = policy["repeat"], policy.get("choice", "with_replacement")
     if isinstance(wanted, dict):
-        wanted = choose(words(0)[0], whole(wanted["weights"]))
+        wanted = choose(words(first)[0], whole(wanted["weights"]))
     turns = wanted if choice == "with_replacement" else min(wanted, len(branches))
     if choice == "until_applied":
         turns = len(branches) if wanted else 0
     for r in range(turns):
-        block, before = 1 + 64 * r, text
+        block, before = first + 1 + 64 * r, text
         at = choose(words(block)[0], [0 if i in taken else weight for i, (weight, _) in enumerate(branches)])
         taken |= set() if choice == "with_replacement" else {at}
         for s, step in enumerate(branches[at][1]):

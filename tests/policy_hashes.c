@@ -64,17 +64,20 @@ static uint64_t hash_of(motley_context *context, const motley_policy *policy, in
     return hash;
 }
 
-/* A policy's line: the hash of what it makes of RGB images, that of masks of two bytes that follow them, its name. False
- * after a message. */
+/* A policy's line: the hash of what it makes of RGB images, that of masks of two bytes that follow them (0: none can), its
+ * name. False after a message. */
 static bool line_of(motley_context *context, const char *name, char line[LINE])
 {
     motley_policy *policy, *follower = NULL;
     motley_error error;
     uint64_t images = 0, masks = 0, replayed = 0;
     const motley_follower_params how = { .channels = 2, .fill = { 255, 1 } };
-    if (motley_policy_builtin(name, &policy, &error) == MOTLEY_OK &&
-        motley_policy_follower(policy, &how, &follower, &error) == MOTLEY_OK &&
-        (images = hash_of(context, policy, 3, false, &error)) && (masks = hash_of(context, follower, 2, false, &error)))
+    bool good = motley_policy_builtin(name, &policy, &error) == MOTLEY_OK;
+    const bool followed = good && motley_policy_augmix(policy).width == 0; /* nothing can follow chains that are mixed */
+    good = good && (!followed || motley_policy_follower(policy, &how, &follower, &error) == MOTLEY_OK);
+    good = good && (images = hash_of(context, policy, 3, false, &error)) != 0;
+    good = good && (!followed || (masks = hash_of(context, follower, 2, false, &error)) != 0);
+    if (good)
         replayed = hash_of(context, policy, 3, true, &error);
     if (!replayed)
         fprintf(stderr, "policy_hashes: %s: %s\n", name, error.message);
@@ -86,7 +89,18 @@ static bool line_of(motley_context *context, const char *name, char line[LINE])
     return replayed && replayed == images;
 }
 
-/* Compares the lines of FILE with `wanted`, one a policy in the order of the built-ins. */
+/* Whether the backend has a policy's ops, but cannot mix its chains. */
+static bool is_left_out(motley_backend backend, const char *name)
+{
+    motley_policy *policy;
+    if (backend != MOTLEY_BACKEND_CUDA || motley_policy_builtin(name, &policy, NULL) != MOTLEY_OK)
+        return false;
+    const bool mixes = motley_policy_augmix(policy).width > 0;
+    motley_policy_destroy(policy);
+    return mixes;
+}
+
+/* Compares the lines of FILE with what was got, one a policy in the order of the built-ins; empty ones were left out. */
 static int differences(const char *path, char (*got)[LINE], size_t count)
 {
     FILE *file = fopen(path, "r");
@@ -99,7 +113,7 @@ static int differences(const char *path, char (*got)[LINE], size_t count)
     for (size_t i = 0; i < count; i++) {
         if (!fgets(line, sizeof line, file))
             strcpy(line, "no line\n");
-        if (strcmp(line, got[i]) != 0) {
+        if (*got[i] && strcmp(line, got[i]) != 0) {
             fprintf(stderr, "policy_hashes: %s has %.80sthis library gives %s", path, line, got[i]);
             wrong++;
         }
@@ -128,6 +142,8 @@ int main(int argc, char **argv)
     const size_t count = motley_policy_builtin_count();
     int status = count > 1024;
     for (size_t i = 0; i < count && !status; i++) {
+        if (is_left_out(params.backend, motley_policy_builtin_name(i)))
+            continue;
         status = !line_of(context, motley_policy_builtin_name(i), lines[i]);
         if (argc < 3)
             fputs(lines[i], stdout);

@@ -143,7 +143,7 @@ static void expect_known(const known *k, const motley_samples *samples)
     cr_assert_eq(motley_draw(policy, samples, 1, &k->width, &k->height, 3, steps, &count, NULL), MOTLEY_OK);
     char text[1024] = "";
     for (int32_t s = 0; s < count; s++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s:%d:%.17g:%d ", motley_op_get(steps[s].op)->name,
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s:%d:%.17g:%d ", motley_policy_op(policy, steps[s].op)->name,
                  steps[s].level, steps[s].values_count ? steps[s].values[0] : 0, (int)steps[s].interpolation);
     cr_expect_str_eq(text, k->steps, "%s seed %llu epoch %u sample %llu view %u: got %s, want %s", k->policy,
                      (unsigned long long)k->seed, k->epoch, (unsigned long long)k->sample, samples->view, text,
@@ -394,8 +394,9 @@ Test(draw, slots_are_the_sample)
     for (size_t b = 0; b < motley_policy_builtin_count(); b++) {
         motley_policy *policy = builtin(motley_policy_builtin_name(b));
         const mot_tables *t = &policy->tables;
-        policies += t->choice == MOT_WITH_REPLACEMENT;
-        for (uint32_t sample = 0; t->choice == MOT_WITH_REPLACEMENT && sample < 500; sample++) {
+        const bool has_slots = t->choice == MOT_WITH_REPLACEMENT && t->chains == 0;
+        policies += has_slots;
+        for (uint32_t sample = 0; has_slots && sample < 500; sample++) {
             const mot_drawn_sample of = { 99, sample, sample % 7, WIDTH, HEIGHT, 3, 0 };
             mot_step wanted[MOT_MAX_STEPS] = { 0 }, got[MOT_MAX_STEPS] = { 0 };
             const int n = mot_draw_sample(t, &of, wanted);
@@ -446,7 +447,7 @@ Test(draw, joint_frequencies_of_every_builtin)
 {
     for (size_t b = 0; b < motley_policy_builtin_count(); b++) {
         motley_policy *whole = builtin(motley_policy_builtin_name(b)), *once;
-        cr_assert_eq(motley_policy_change(whole, &(motley_policy_changes){ .repeat = 1 }, &once, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_policy_change(whole, &(motley_policy_changes){ .repeat = 1, .set_augmix = 1 }, &once, NULL), MOTLEY_OK);
         joint_chi_square(once, 200000);
         motley_policy_destroy(once);
         motley_policy_destroy(whole);

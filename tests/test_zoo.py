@@ -97,6 +97,10 @@ class Zoo(unittest.TestCase):
             self.assertEqual(policy["repeat"], [0, 1])
             rows = facts["subpolicies"]
             wanted.append([(1 / len(rows), [(s["op"], s["p"], [s.get("level")]) for s in row]) for row in rows])
+        elif facts["kind"] == "augmix":
+            self.assertEqual(policy["augmix"], {"width": application["width"], "alpha": application["alpha"], "form": "sum"})
+            self.assertEqual(policy["repeat"], [0, 1 / 3, 1 / 3, 1 / 3])
+            wanted.append(self.one_op_branches(facts))
         else:
             self.assertEqual(policy["repeat"], [0, 1] if facts["kind"] == "trivial_augment" else [0, 0, 1])
             wanted.append(self.one_op_branches(facts))
@@ -106,14 +110,17 @@ class Zoo(unittest.TestCase):
     @staticmethod
     def one_op_branches(facts):
         application, count = facts["application"], len(facts["subpolicies"])
-        p = application["probability_per_op"]
+        p = application.get("probability_per_op", 1)
         p = 0.5 if isinstance(p, str) else p
-        magnitude = application["magnitude"]
+        magnitude = application.get("magnitude", "")
         rows = []
         for (step,) in facts["subpolicies"]:
             op = facts["ops"][step["op"]]
             if op["range"] is None:
                 rows.append((1 / count, [(step["op"], p, [None])]))
+            elif facts["kind"] == "augmix":  # uniform in [0.1, severity]
+                severity = application["severity"]
+                rows.append((1 / count, [(step["op"], p, [0.1 + (severity - 0.1) * (k + 0.5) / 512 for k in range(512)])]))
             elif "uniform in 1..9" in magnitude:
                 rows += [(1 / count / 9, [(step["op"], p, [level])]) for level in range(1, 10)]
             elif "continuous" in magnitude:

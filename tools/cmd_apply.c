@@ -260,7 +260,7 @@ static bool put_on_sheet(const job *self, const item *at)
     lines[0] = (sheet_line){ "", "unchanged" };
     for (int i = 0; i < at->count; i++) {
         const motley_step *step = &at->steps[i];
-        lines[i] = (sheet_line){ motley_op_get(step->op)->name,
+        lines[i] = (sheet_line){ motley_policy_op(self->policy, step->op)->name,
                                  step->values_count ? short_number(step->values[0], values[i]) : "" };
     }
     return sheet_put(self->sheet, at->source->input, 1 + at->variant, &at->image, lines, at->count ? at->count : 1);

@@ -101,7 +101,7 @@ static const struct argp argp = {
 typedef struct job {
     const arguments *arguments;
     motley_context *context;
-    motley_policy *policy, *follower; /* follower: of masks, NULL without any */
+    motley_policy *policy, *follower; /* follower: of masks; NULL without masks and boxes */
     motley_step *steps;               /* [max_steps], of one sample */
     picture images[MOST_IMAGES], masks[MOST_IMAGES];
     double *boxes[MOST_IMAGES]; /* [boxes_count][4] */
@@ -297,7 +297,7 @@ static void put_cell(job *self, size_t i, bool original, uint64_t id)
         image = augmented(self, self->policy, &self->images[i], id);
     fprintf(self->page, "<figure><div class=\"frame\">");
     put_picture(self, original ? &self->images[i] : &image, MOTLEY_FILTER_BILINEAR, "");
-    if (self->follower) {
+    if (self->arguments->masks_count) {
         if (!original)
             mask = augmented(self, self->follower, &self->masks[i], id);
         put_mask(self, original ? &self->masks[i] : &mask);
@@ -310,7 +310,7 @@ static void put_cell(job *self, size_t i, bool original, uint64_t id)
     for (int32_t s = 0; s < steps; s++) {
         char number[NUMBER_TEXT];
         const motley_step *step = &self->steps[s];
-        fprintf(self->page, "<span class=\"step\">%s%s%s</span>", motley_op_get(step->op)->name, step->values_count ? " " : "",
+        fprintf(self->page, "<span class=\"step\">%s%s%s</span>", motley_policy_op(self->policy, step->op)->name, step->values_count ? " " : "",
                 step->values_count ? short_number(step->values[0], number) : "");
     }
     if (!original && steps == 0)
@@ -480,7 +480,7 @@ static bool run(job *self)
         return false;
     const motley_context_params on_cpu = { .backend = MOTLEY_BACKEND_CPU };
     if (motley_context_create(&on_cpu, &self->context, &error) != MOTLEY_OK ||
-        (a->masks_count && motley_policy_follower(self->policy, NULL, &self->follower, &error) != MOTLEY_OK)) {
+        ((a->masks_count || a->boxes) && motley_policy_follower(self->policy, NULL, &self->follower, &error) != MOTLEY_OK)) {
         complain("%s", error.message);
         return false;
     }

@@ -91,7 +91,8 @@ static bool count_draws(const motley_policy *policy, const motley_samples *sampl
         good = motley_draw(policy, &next, n, widths, heights, 3, steps, counts, error) == MOTLEY_OK;
         for (size_t i = 0; good && i < n; i++)
             for (int s = 0; s < counts[i]; s++)
-                summary[steps[i * max_steps + (size_t)s].op].per_image++;
+                if (steps[i * max_steps + (size_t)s].op >= 0) /* and not a weight of a mix */
+                    summary[steps[i * max_steps + (size_t)s].op].per_image++;
     }
     for (int i = 0; i < motley_op_count(); i++)
         summary[i].per_image /= (double)count;

@@ -28,9 +28,18 @@ typedef struct motley_samples {
     const uint32_t *views; /* ... or views[i], when given; host memory, read before the call returns */
 } motley_samples;
 
+/** What a step's op is where chains of ops are mixed (AugMix): no op of the table, and its one value a weight, 0..1.
+ *
+ *  Each chain begins at the image, and its steps end with one of the first two; the result begins as the image. The sum is
+ *  kept in binary32, product and sum rounded each; it is cut to bytes by truncation. Blending is Pillow's Image.blend. */
+#define MOTLEY_STEP_MIX_ADD (-3)   /* the chain ends: weight * chain is added to the sum, which begins at 0 */
+#define MOTLEY_STEP_MIX_BLEND (-4) /* the chain ends: the result is blended with it, result + weight * (chain - result) */
+#define MOTLEY_STEP_MIX_SUM (-5)   /* the result is blended with the sum, which begins again */
+
 /** One op that one sample drew. */
 typedef struct motley_step {
-    int32_t op;                         /* id in the op table, or of a custom op: motley_policy_op has its row */
+    int32_t op;                         /* id in the op table, or of a custom op, or MOTLEY_STEP_MIX_*: motley_policy_op
+                                           has its row */
     int32_t level;                      /* 0-based bin of the policy's level table; 0 for an op without levels */
     double values[MOTLEY_MAX_VALUES];   /* in the op's unit; see values_count */
     int32_t values_count;

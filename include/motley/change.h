@@ -50,6 +50,24 @@ typedef struct motley_policy_range {
     double minimum, maximum; /* what the value is cut to; -HUGE_VAL and HUGE_VAL: not cut */
 } motley_policy_range;
 
+/** How a policy mixes several augmented copies of an image, its chains: AugMix (Hendrycks et al. 2019). */
+typedef enum motley_augmix_form {
+    MOTLEY_AUGMIX_SUM = 0,    /* image and the weighted sum of the chains are blended, as in the paper */
+    MOTLEY_AUGMIX_BLENDS = 1, /* one chain after the other is blended into the image: timm's `b1` */
+    MOTLEY_AUGMIX_ONE_SUM = 2 /* the image is one more summand: torchvision's */
+} motley_augmix_form;
+
+/** The chains' shares are drawn from a Dirichlet distribution, the share of the mix against the image from a Beta
+ *  distribution, all of whose parameters are `alpha`. A chain is what the policy would draw without mixing. */
+typedef struct motley_augmix {
+    int width;    /* chains, 1 to 8; 0: the policy mixes nothing */
+    double alpha; /* 0.05 .. 50 */
+    motley_augmix_form form;
+} motley_augmix;
+
+/** How a policy mixes; `width` 0 when it does not. */
+MOTLEY_API motley_augmix motley_policy_augmix(const motley_policy *policy);
+
 /** Reads branch i, step i of a branch, or the i-th entry under `ops` that has a range. Returns 1, or 0 past the end.
  *  Texts live as long as the policy. */
 MOTLEY_API int motley_policy_branch_get(const motley_policy *policy, size_t i, motley_policy_branch *branch);
@@ -75,6 +93,8 @@ typedef struct motley_policy_changes {
     size_t ranges_count;
     const motley_policy_branch *branches; /* [branches_count], in place of all; those of a phase together, in order */
     size_t branches_count;
+    int set_augmix; /* != 0: augmix counts; a width of 0: mix no more */
+    motley_augmix augmix;
 } motley_policy_changes;
 
 /** A new policy that is `base` with changes. They are made in this order: branches, ranges, bins and top, levels and

@@ -30,7 +30,8 @@ typedef struct motley_follower_params {
  *  Types    u8 images of 1 to 4 channels. With NEAREST an element may also be wider: pass u16 as 2 channels and i32 or f32
  *          as 4, whose bytes then move together: `fill` is then the element's bytes, lowest first.
  *  Params   NULL: nearest, filled with 0, not erased.
- *  Errors   ARGUMENT; UNSUPPORTED: the policy has custom ops, which may move pixels in ways that only they know. MEMORY. */
+ *  Errors   ARGUMENT; UNSUPPORTED: the policy has custom ops, which may move pixels in ways that only they know, or mixes chains of
+ *           ops, each of which may move them elsewhere. MEMORY. */
 MOTLEY_API motley_status motley_policy_follower(const motley_policy *policy, const motley_follower_params *params,
                                                 motley_policy **follower, motley_error *error);
 

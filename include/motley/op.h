@@ -21,7 +21,8 @@ typedef enum motley_shape {
     MOTLEY_SHAPE_STENCIL, /* a 3x3 neighbourhood */
     MOTLEY_SHAPE_BLUR,    /* running box sums along rows, then along columns */
     MOTLEY_SHAPE_ERASE,   /* a rectangle is filled */
-    MOTLEY_SHAPE_CUSTOM   /* an operation of the caller's (motley/custom.h), never one of the table */
+    MOTLEY_SHAPE_CUSTOM,  /* an operation of the caller's (motley/custom.h), never one of the table */
+    MOTLEY_SHAPE_MIX      /* a step that mixes chains of ops (MOTLEY_STEP_MIX_*), nor that */
 } motley_shape;
 
 /** "point", "stats" ...; NULL for a number that is none. */

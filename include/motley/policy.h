@@ -66,7 +66,8 @@ MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, char *
 /** What the policy can draw, as JSON: name, citation, chances, and each step's values at each of its levels.
  *
  *  Keys     name, title, profile, paper, table, version (null where the policy has none), interpolation (a list),
- *           repeat (the chances of 0, 1, ... repetitions), choice, top and bins (the scale of levels; null and 0: none),
+ *           repeat (the chances of 0, 1, ... repetitions), choice, augmix (only of a
+ *           policy that mixes: width, alpha, form), top and bins (the scale of levels; null and 0: none),
  *           phases: [{from (epoch), branches: [{chance, steps: [{op, entry (its key under `ops`), p (the chance that it is
  *           applied), levels: [{level, value, minus}], of, round, fill}]}]}].
  *  Values   In the op's unit; `minus` is the value of the other sign, where the sign is random. Of a step with `of` they
@@ -84,7 +85,7 @@ MOTLEY_API const char *motley_policy_profile(const motley_policy *policy);
 MOTLEY_API const char *motley_policy_paper(const motley_policy *policy);
 
 /** The row of an op that the policy's samples draw: one of the table, or, from motley_op_count() on, one of the
- *  custom_ops that it names, in their order. NULL when there is none. */
+ *  custom_ops that it names, in their order; or, for a MOTLEY_STEP_MIX_*, what it is. NULL when there is none. */
 MOTLEY_API const motley_op_info *motley_policy_op(const motley_policy *policy, int op);
 
 /** The most steps that one sample can draw: the second dimension of motley_draw's output. */

@@ -106,11 +106,19 @@ class Level(ctypes.Structure):
     _fields_ = [("kind", c_int), ("a", c_double), ("b", c_double)]
 
 
+AUGMIX_FORMS = ["sum", "blends", "one_sum"]
+
+
+class Augmix(ctypes.Structure):
+    _fields_ = [("width", c_int), ("alpha", c_double), ("form", c_int)]
+
+
 class PolicyChanges(Params):
     _fields_ = [("repeat", c_int), ("set_level", c_int), ("level", c_double), ("bins", c_int),
                 ("interpolations", c_int), ("set_fill", c_int), ("fill", c_uint8 * 4), ("name", c_char_p),
                 ("title", c_char_p), ("top", c_double), ("set_p", c_int), ("p", c_double), ("levels", Level),
-                ("ranges", c_void_p), ("ranges_count", c_size_t), ("branches", c_void_p), ("branches_count", c_size_t)]
+                ("ranges", c_void_p), ("ranges_count", c_size_t), ("branches", c_void_p), ("branches_count", c_size_t),
+                ("set_augmix", c_int), ("augmix", Augmix)]
 
 
 class Placed:

@@ -174,8 +174,9 @@ class Timm:
 
     def __init__(self, config):
         self.config = config
-        make = self.module.rand_augment_transform if config.startswith("rand") else self.module.auto_augment_transform
-        self.policy = make(config, {})
+        make = {"rand": self.module.rand_augment_transform, "augmix": self.module.augment_and_mix_transform}.get(
+            config.split("-")[0], self.module.auto_augment_transform)
+        self.policy = make(config, {"translate_pct": 0.3} if config.startswith("augmix") else {})
         self.levels = {}  # op name: levels recovered from values, of a policy with noise
 
     @staticmethod

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mixing: what AugMix does with the chains of ops that it applies to one image. Steps of a draw (MOTLEY_STEP_MIX_*),
+ * not ops of the table: they read images that only the whole draw knows.
+ *
+ * Matches  timm's AugMixAugment, both forms (NumPy's binary32 for sums, Pillow's Image.blend); torchvision's AugMix, as
+ *          far as the mixing goes.
+ * Paper    AugMix, Hendrycks et al. 2019, arXiv:1912.02781. */
+#ifndef MOT_AUGMIX_H
+#define MOT_AUGMIX_H
+#include "augmentations/op.h"
+
+#define MOT_AUGMIX_COST 1500 /* picoseconds a pixel, as mot_op_facts has it */
+
+/* A sum of chains, with one more. Two roundings. */
+MOT_FN float mot_mix_add(float sum, uint8_t chain, float weight)
+{
+    const float product = weight * (float)chain;
+    return sum + product;
+}
+
+/* A sum as a byte: cut to 0..255, then truncated. */
+MOT_FN uint8_t mot_mix_byte(float sum)
+{
+    const float above = sum > 0.0f ? sum : 0.0f;
+    return (uint8_t)(int)(above < 255.0f ? above : 255.0f);
+}
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Policies that mix chains of ops (AugMix): the distributions of their weights, their pixels in every layout against
+ * chains that are applied one by one, and what is refused. tests/pillow/test_augmix.py compares them with timm's and
+ * torchvision's. */
+#include "augmentations/augmix.h"
+#include "policies/policy.h"
+#include "tests/inputs.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <motley.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static motley_policy *parsed(const char *text)
+{
+    motley_policy *policy;
+    motley_error error;
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%s: %s", text,
+                 error.message);
+    return policy;
+}
+
+static motley_context *context_of(motley_backend backend)
+{
+    motley_context *context;
+    const motley_context_params params = { .backend = backend, .threads = 2 };
+    cr_assert_eq(motley_context_create(&params, &context, NULL), MOTLEY_OK);
+    return context;
+}
+
+/* ---- weights ---- */
+
+Test(augmix, quantiles_are_those_of_the_distributions)
+{
+    for (int k = 0; k < MOT_QUANTILES; k++) {
+        const double p = (k + 0.5) / MOT_QUANTILES, x = mot_gamma_quantile(2, k), y = mot_beta_quantile(2, k);
+        const double normal = mot_normal_quantile((1 + p) / 2), sine = sin(p * acos(-1) / 2);
+        cr_expect_float_eq(mot_gamma_quantile(1, k), -log1p(-p), 1e-5);
+        cr_expect_float_eq(mot_gamma_quantile(0.5, k), normal * normal / 2, 1e-5); /* half a chi-square */
+        cr_expect_float_eq(1 - exp(-x) * (1 + x), p, 1e-6);
+        cr_expect_float_eq(mot_beta_quantile(1, k), p, 1e-6);
+        cr_expect_float_eq(mot_beta_quantile(0.5, k), sine * sine, 1e-6); /* the arcsine distribution */
+        cr_expect_float_eq(3 * y * y - 2 * y * y * y, p, 1e-6);
+    }
+    for (int i = 0; i < 2; i++) { /* the ends of the range: mean and variance */
+        const double alpha = i ? MOT_MAX_ALPHA : MOT_MIN_ALPHA;
+        double gamma = 0, beta = 0, squares = 0, before = 0;
+        for (int k = 0; k < MOT_QUANTILES; k++) {
+            const double g = mot_gamma_quantile(alpha, k), b = mot_beta_quantile(alpha, k);
+            cr_expect(g > before && b >= 0 && b <= 1, "alpha %g, cell %d: %g, %g", alpha, k, g, b);
+            before = g;
+            gamma += g / MOT_QUANTILES;
+            beta += b / MOT_QUANTILES;
+            squares += (b - 0.5) * (b - 0.5) / MOT_QUANTILES;
+        }
+        cr_expect_float_eq(gamma, alpha, 0.05 * alpha); /* the largest of a skewed distribution weigh much */
+        cr_expect_float_eq(beta, 0.5, 1e-9);
+        cr_expect_float_eq(squares, 1 / (4 * (2 * alpha + 1)), 0.02 / (4 * (2 * alpha + 1)));
+    }
+}
+
+/* Shares of three chains have the mean 1/3, the variance 2/9 / (3 alpha + 1), and the covariance of a Dirichlet
+ * distribution. */
+Test(augmix, shares_are_distributed_as_they_should)
+{
+    enum { SAMPLES = 40000 };
+    static const double alphas[] = { 0.3, 1, 4 };
+    for (int a = 0; a < 3; a++) {
+        char text[200];
+        snprintf(text, sizeof text, "motley: 1\nname: x\naugmix: {width: 3, alpha: %g}\nbranches: [invert]\n",
+                 alphas[a]);
+        motley_policy *policy = parsed(text);
+        double mean = 0, variance = 0, covariance = 0, m = 0, m_variance = 0;
+        for (uint64_t id = 0; id < SAMPLES; id++) {
+            motley_step steps[8];
+            const int32_t side = 32;
+            int32_t count;
+            const motley_samples samples = { .seed = 3, .first = id };
+            cr_assert_eq(motley_draw(policy, &samples, 1, &side, &side, 3, steps, &count, NULL), MOTLEY_OK);
+            cr_assert_eq(count, 7);
+            cr_assert(steps[1].op == MOTLEY_STEP_MIX_ADD && steps[3].op == MOTLEY_STEP_MIX_ADD &&
+                      steps[5].op == MOTLEY_STEP_MIX_ADD && steps[6].op == MOTLEY_STEP_MIX_SUM);
+            const double x = steps[1].values[0], y = steps[3].values[0], z = steps[5].values[0];
+            cr_assert_float_eq(x + y + z, 1, 1e-6);
+            mean += x / SAMPLES;
+            variance += (x - 1 / 3.0) * (x - 1 / 3.0) / SAMPLES;
+            covariance += (x - 1 / 3.0) * (z - 1 / 3.0) / SAMPLES;
+            m += steps[6].values[0] / SAMPLES;
+            m_variance += (steps[6].values[0] - 0.5) * (x - 1 / 3.0) / SAMPLES;
+        }
+        const double wanted = 2 / 9.0 / (3 * alphas[a] + 1);
+        cr_expect_float_eq(mean, 1 / 3.0, 0.01);
+        cr_expect_float_eq(variance, wanted, 0.03 * wanted);
+        cr_expect_float_eq(covariance, -wanted / 2, 0.05 * wanted);
+        cr_expect_float_eq(m, 0.5, 0.01);
+        cr_expect_float_eq(m_variance, 0, 0.005); /* the shares and the mix share no number */
+        motley_policy_destroy(policy);
+    }
+}
+
+/* ---- pixels ---- */
+
+#define WIDTH 37
+#define HEIGHT 23
+#define IMAGES 12
+#define MOST (WIDTH * HEIGHT * 4)
+
+/* What the steps of one image make of it, dense HWC: each chain by motley_op_apply, op by op. */
+static void mix_slowly(motley_context *context, const motley_step *steps, int32_t count, int32_t channels,
+                       const uint8_t *image, uint8_t *result)
+{
+    static uint8_t chain[MOST];
+    static float sum[MOST];
+    const size_t bytes = (size_t)WIDTH * HEIGHT * (size_t)channels;
+    const motley_batch one = { .count = 1, .channels = channels, .data = chain, .width = WIDTH, .height = HEIGHT };
+    memset(sum, 0, sizeof sum);
+    memcpy(chain, image, bytes);
+    memcpy(result, image, bytes);
+    for (int32_t s = 0; s < count; s++) {
+        const motley_step *step = &steps[s];
+        const float weight = (float)step->values[0];
+        if (step->op >= 0) {
+            const motley_op_params params = { .interpolation = step->interpolation, .fill = step->fill };
+            cr_assert_eq(
+                motley_op_apply(context, step->op, step->values, step->values_count, &one, &one, &params, NULL),
+                MOTLEY_OK);
+            continue;
+        }
+        for (size_t i = 0; i < bytes; i++) {
+            uint8_t other = chain[i];
+            if (step->op == MOTLEY_STEP_MIX_ADD) {
+                const float product = weight * (float)chain[i];
+                sum[i] = sum[i] + product;
+                continue;
+            }
+            if (step->op == MOTLEY_STEP_MIX_SUM)
+                other = (uint8_t)fminf(255, fmaxf(0, sum[i]));
+            const float product = weight * (float)(other - result[i]);
+            result[i] = (uint8_t)((float)result[i] + product);
+        }
+        memcpy(chain, image, bytes);
+    }
+}
+
+static void check_pixels(motley_context *context, motley_context *reference, const motley_policy *policy,
+                         int32_t channels, motley_layout layout, bool in_place)
+{
+    static uint8_t in[IMAGES * MOST], out[IMAGES * MOST], want[MOST];
+    static float floats[IMAGES * MOST];
+    static motley_step steps[IMAGES * MOT_MAX_STEPS];
+    int32_t counts[IMAGES];
+    const size_t pixels = WIDTH * HEIGHT, bytes = pixels * (size_t)channels, most = motley_policy_max_steps(policy);
+    motley_error error;
+    for (int i = 0; i < IMAGES; i++)
+        input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ WIDTH, HEIGHT }, channels,
+                   in + (size_t)i * bytes);
+    uint8_t *const src_data = in_place ? out : in;
+    if (in_place)
+        memcpy(out, in, sizeof in);
+    motley_batch src = {
+        .count = IMAGES, .channels = channels, .layout = layout, .data = src_data, .width = WIDTH, .height = HEIGHT
+    };
+    motley_batch dst = src;
+    dst.data = out;
+    motley_apply_params params = { .samples = { .seed = 11, .epoch = 4 }, .steps = steps, .step_counts = counts };
+    params.output.batch = src;
+    params.output.batch.data = floats;
+    params.output.batch.dtype = MOTLEY_F32;
+    cr_assert_eq(motley_apply(context, policy, &src, in_place ? &src : &dst, &params, &error), MOTLEY_OK, "%s",
+                 error.message);
+    for (size_t i = 0; i < IMAGES; i++) {
+        static uint8_t image[MOST];
+        for (size_t p = 0; p < pixels; p++)
+            for (size_t c = 0; c < (size_t)channels; c++)
+                image[p * (size_t)channels + c] =
+                    in[i * bytes + (layout == MOTLEY_CHW ? c * pixels + p : p * (size_t)channels + c)];
+        mix_slowly(reference, steps + i * most, counts[i], channels, image, want);
+        for (size_t p = 0; p < pixels; p++)
+            for (size_t c = 0; c < (size_t)channels; c++) {
+                const size_t at = i * bytes + (layout == MOTLEY_CHW ? c * pixels + p : p * (size_t)channels + c);
+                cr_assert_eq(out[at], want[p * (size_t)channels + c], "%s, %d channels, image %zu, pixel %zu.%zu",
+                             motley_policy_name(policy), channels, i, p, c);
+                cr_assert_eq(floats[at], (float)out[at] / 255.0f);
+            }
+    }
+}
+
+Test(augmix, pixels_are_those_of_the_chains, .timeout = 60)
+{
+    static const char *const mixes[] = { "{width: 1, alpha: 0.5}", "{width: 3}", "{width: 4, form: blends}",
+                                         "{width: 8, form: blends}", "{width: 2, form: one_sum}" };
+    motley_context *reference = context_of(MOTLEY_BACKEND_REFERENCE);
+    for (int backend = 0; backend < 2; backend++) {
+        motley_context *context = context_of(backend ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_REFERENCE);
+        for (int m = 0; m < 5; m++) {
+            char text[600];
+            snprintf(
+                text, sizeof text,
+                "motley: 1\nname: mix%d\naugmix: %s\nrepeat: {weights: [1, 1, 1, 1]}\ninterpolation: [nearest, "
+                "bilinear]\n"
+                "fill: 7\nbranches: [{op: rotate, value: 11}, equalize, {op: sharpness, value: 1.6, p: 0.5}, invert,"
+                " {op: color, value: 0.3}, flip_lr, {op: cutout, value: 9}, {op: gaussian_blur, value: 1}]\n",
+                m, mixes[m]);
+            motley_policy *policy = parsed(text);
+            for (int32_t channels = 1; channels <= 4; channels++)
+                check_pixels(context, reference, policy, channels, (channels + m) & 1 ? MOTLEY_CHW : MOTLEY_HWC, m & 2);
+            motley_policy_destroy(policy);
+        }
+        motley_context_destroy(context);
+    }
+    motley_context_destroy(reference);
+}
+
+/* ---- what is refused, and what is changed ---- */
+
+static void replay_fails(motley_context *context, const motley_step *steps, int32_t count, const char *words)
+{
+    uint8_t pixels[4] = { 1, 2, 3, 4 };
+    const motley_batch batch = { .count = 1, .channels = 1, .data = pixels, .width = 2, .height = 2 };
+    motley_error error;
+    cr_expect_eq(motley_replay(context, &batch, &batch, steps, &count, 4, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, words), "'%s' does not say '%s'", error.message, words);
+    cr_expect_eq(memcmp(pixels, (uint8_t[]){ 1, 2, 3, 4 }, 4), 0);
+}
+
+Test(augmix, wrong_steps_are_refused)
+{
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    motley_step steps[4] = { { .op = MOTLEY_STEP_MIX_ADD, .values = { 1.5 }, .values_count = 1 } };
+    replay_fails(context, steps, 1, "mix_add has the weight 1.5, want 0 to 1");
+    steps[0].values[0] = NAN;
+    replay_fails(context, steps, 1, "want 0 to 1");
+    steps[0].values[0] = 0.5;
+    steps[0].values_count = 0;
+    replay_fails(context, steps, 1, "mix_add takes 1 to 1 values");
+    steps[0].values_count = 1;
+    steps[1].op = motley_op_find("invert");
+    replay_fails(context, steps, 2, "steps after the last that mixes");
+    steps[0].op = MOTLEY_STEP_MIX_SUM - 1;
+    replay_fails(context, steps, 1, "step 0 has op -6");
+    double matrix[6];
+    motley_error error;
+    steps[0].op = MOTLEY_STEP_MIX_BLEND;
+    cr_expect_eq(motley_steps_matrix(steps, 1, 9, 9, matrix, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect(strstr(error.message, "mix_blend"), "%s", error.message);
+    motley_context_destroy(context);
+}
+
+static motley_status do_nothing(void *user, const motley_custom_batch *batch, motley_error *error)
+{
+    (void)user, (void)batch, (void)error;
+    return MOTLEY_OK;
+}
+
+Test(augmix, custom_ops_cannot_be_mixed)
+{
+    static const char text[] = "motley: 1\nname: x\naugmix: {}\nbranches: [mine]\n";
+    const motley_custom_op op = { .name = "mine", .run = do_nothing };
+    const motley_parse_params params = { .custom_ops = &op, .custom_ops_count = 1 };
+    motley_policy *policy;
+    motley_error error;
+    cr_expect_eq(motley_policy_parse(text, strlen(text), &params, &policy, &error), MOTLEY_ERR_POLICY);
+    cr_expect(strstr(error.message, "custom op 'mine' is named beside 'augmix'"), "%s", error.message);
+}
+
+Test(augmix, transforms_refuse_it)
+{
+    uint8_t pixels[48] = { 0 };
+    const motley_batch batch = { .count = 1, .channels = 3, .data = pixels, .width = 4, .height = 4 };
+    static const char text[] = "motley: 1\nname: x\nstages: [policy: timm_augmix]\n";
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    motley_transform *transform;
+    motley_error error;
+    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, NULL, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect(strstr(error.message, "mixes chains of ops, which motley_apply runs"), "%s", error.message);
+    motley_transform_destroy(transform);
+    motley_context_destroy(context);
+}
+
+Test(augmix, can_be_changed)
+{
+    motley_policy *policy, *changed, *plain;
+    motley_error error;
+    cr_assert_eq(motley_policy_builtin("timm_augmix", &policy, NULL), MOTLEY_OK);
+    motley_policy_changes changes = { .set_augmix = 1, .augmix = { 5, 2.5, MOTLEY_AUGMIX_BLENDS }, .repeat = 2 };
+    cr_assert_eq(motley_policy_change(policy, &changes, &changed, &error), MOTLEY_OK, "%s", error.message);
+    const motley_augmix mix = motley_policy_augmix(changed);
+    cr_expect(mix.width == 5 && mix.alpha == 2.5 && mix.form == MOTLEY_AUGMIX_BLENDS);
+    cr_expect_eq(motley_policy_max_steps(changed), 5 * (2 + 1) + 2);
+    char *text;
+    cr_assert_eq(motley_policy_print(changed, &text, NULL), MOTLEY_OK);
+    cr_expect(strstr(text, "\naugmix: {width: 5, alpha: 2.5, form: blends}\n"), "%s", text);
+    cr_expect(!motley_policy_equal(policy, changed));
+    free(text);
+    changes = (motley_policy_changes){ .set_augmix = 1 };
+    cr_assert_eq(motley_policy_change(policy, &changes, &plain, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_eq(motley_policy_augmix(plain).width, 0);
+    cr_expect_eq(motley_policy_max_steps(plain), 3);
+    static const struct {
+        motley_policy_changes changes;
+        const char *words;
+    } wrong[] = {
+        { { .set_augmix = 1, .augmix = { 9, 1, MOTLEY_AUGMIX_SUM } }, "the width of augmix is 9, want 1 to 8" },
+        { { .set_augmix = 1, .augmix = { 3, 0, MOTLEY_AUGMIX_SUM } }, "the alpha of augmix is 0, want 0.05..50" },
+        { { .set_augmix = 1, .augmix = { 3, 1, (motley_augmix_form)3 } }, "the form of augmix is 3" },
+        { { .repeat = 9 }, "'repeat' is up to 9, want at most 8 beside 'augmix'" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        motley_policy *none;
+        cr_expect_eq(motley_policy_change(policy, &wrong[i].changes, &none, &error), MOTLEY_ERR_ARGUMENT);
+        cr_expect(strstr(error.message, wrong[i].words), "'%s' does not say '%s'", error.message, wrong[i].words);
+    }
+    motley_policy_destroy(plain);
+    motley_policy_destroy(changed);
+    motley_policy_destroy(policy);
+}
