@@ -145,7 +145,7 @@ class Transform(Sampled):
         self.size = (info.height, info.width) if info.width else None  # of what comes out; None: each keeps its own
         self._most_steps = info.max_steps
         self._made = _DTYPE_NAMES[info.dtype], ("hwc", "chw")[info.layout]
-        self._normalises = info.dtype != lib.MOTLEY_U8
+        self._has_output = "\n  - output: " in self._text  # the canonical text has a stage a line
         self._mix = info.mix, info.classes or None, info.smoothing
 
     def __getstate__(self):
@@ -309,9 +309,9 @@ class Transform(Sampled):
             return Nothing(source.cls())
         first = source.parts[0] if many else source
         dtype, layout = self._dtype or self._made[0], self.output_layout or self._made[1]
-        if not self._normalises and self.output_layout is None:
+        if not self._has_output and self.output_layout is None:
             layout = first.layout  # no output stage says another
-        pictures = first.kind is Pillow and dtype == "uint8" and not self._normalises and self.output_layout is None
+        pictures = first.kind is Pillow and dtype == "uint8" and not self._has_output and self.output_layout is None
         sizes = {self.size} if self.size else {(h, w) for w, h in source.sizes()} or {height_and_width(source)}
         if out is not None:
             if len(sizes) > 1:

@@ -7,6 +7,8 @@
     import motley.torchvision                          # or, in a script that nobody wants to edit,
     motley.torchvision.take_over()                     # these two lines at its top
 
+    transform = motley.torchvision.fuse(transforms.Compose([...]))     # or crop, flips, jitter and the rest at once, too
+
 Images    PIL images (L, LA, RGB, RGBA) and uint8 tensors [..., C, H, W] on the CPU or CUDA; v2 also takes what stands
           beside an image in a sample. A tensor gets the bytes that the PIL image with its pixels gets.
 Samples   of v2 are nested as one likes. tv_tensors of masks, boxes and keypoints go where their image goes (torchvision's
@@ -51,7 +53,7 @@ try:
 except ImportError:  # before torchvision 0.16
     _v2 = None
 
-__all__ = ["RandAugment", "TrivialAugmentWide", "AutoAugment", "AutoAugmentPolicy", "InterpolationMode", "take_over",
+__all__ = ["RandAugment", "TrivialAugmentWide", "AutoAugment", "AutoAugmentPolicy", "InterpolationMode", "fuse", "take_over",
            "hand_back"]
 
 _PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
@@ -403,3 +405,6 @@ class TrivialAugmentWide(Seeded, _v1.TrivialAugmentWide):
 class AutoAugment(Seeded, _v1.AutoAugment):
     """torchvision's AutoAugment on Motley, which also takes a `seed`."""
     forward = _forward_v1
+
+
+from motley.torchvision.fused import fuse  # noqa: E402, which needs what stands above

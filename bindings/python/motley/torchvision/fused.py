@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A script's Compose([...]) as one transform of Motley's: crop, resize, flips, policies, jitter, normalising, erasing.
+
+What torchvision's and timm's transforms are is read off their attributes and written as the stages of a transform file.
+The stages of a file stand in one order, so a run of transforms ends where one comes that would stand before another."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from typing import Any
+
+import PIL
+import torch
+
+import motley
+from motley.resize import FILTERS, PILLOWS
+from motley.samples import samples_of
+
+ORDER = "pillow-13" if int(PIL.__version__.split(".")[0]) >= 13 else "pillow-12"
+RANKS = {
+    "random_resized_crop": 0, "resize": 0, "center_crop": 1, "random_crop": 1, "flip": 2, "policy": 3, "jitter": 3,
+    "grayscale": 3, "output": 4, "erase": 5,
+}  # fmt: skip
+SINGLE = ("random_resized_crop", "resize", "center_crop", "random_crop", "output", "erase")
+MOST_ALIKE = 4  # stages of one kind
+
+
+class NotTaken(Exception):
+    """Why a transform is not fused."""
+
+
+class Fused(torch.nn.Module):
+    """Transforms of which a run is done at once by Motley; see fuse().
+
+    Attributes:
+        before, after: The transforms that run as they are.
+        stage: The motley.Transform of those between.
+        not_taken: [(transform, why)] of `before` and `after`.
+    """
+
+    def __init__(self, before, stage, after, not_taken, to_tensor, seed=None):
+        super().__init__()
+        self.before, self.stage, self.after, self.not_taken = before, stage, after, not_taken
+        self._to_tensor, self._seed = to_tensor, seed
+
+    def forward(self, image: Any) -> Any:
+        for transform in self.before:
+            image = transform(image)
+        seed, ids, rest = samples_of(self, _fresh_seed)
+        image = self.stage(image, seed=seed, sample_ids=ids, **rest)
+        if self._to_tensor and not isinstance(image, torch.Tensor):
+            image = torch.from_numpy(image)
+        for transform in self.after:
+            image = transform(image)
+        return image
+
+    def __repr__(self):
+        lines = [*map(repr, self.before), repr(self.stage), *map(repr, self.after)]
+        return "Fused(\n" + "".join(f"    {line}\n" for line in lines) + ")"
+
+
+def fuse(compose: Any, *, seed: int | None = None) -> Fused:
+    """The same transforms with as many as possible done at once by Motley.
+
+        transform = motley.torchvision.fuse(transforms.Compose([
+            transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), transforms.RandAugment(),
+            transforms.ToTensor(), transforms.Normalize(mean, std), transforms.RandomErasing(0.25)]))
+        print(transform.not_taken)                  # [(transform, why)], here none
+
+    The result takes a PIL image or a uint8 tensor, as `compose` does, and gives what torchvision gives on PIL images
+    for the same draw, bit for bit; the draws are others than torchvision makes from the same generator. Each call takes
+    a new seed from torch's generator, or draws for the sample of a `motley.samples` block around it. `result.stage` is
+    the motley.Transform, which takes whole batches, as the stage of a motley.torch.MotleyCollate for one.
+
+    Args:
+        compose: torchvision's Compose, v1 or v2, or a list of transforms; of torchvision or timm. Those that are not
+            taken run as they are, before or after; the logger "motley.torchvision" says which and why.
+        seed: Sets runs apart where motley.samples() says which samples are drawn for.
+
+    Raises:
+        motley.ArgumentError: None of them can be taken, and why.
+    """
+    listed = list(_flat(getattr(compose, "transforms", compose)))
+    why, at = {}, 0
+    while at < len(listed):
+        run = _Run()
+        end = at
+        while end < len(listed):
+            try:
+                run.take(listed[end])
+            except NotTaken as found:
+                why[end] = str(found)
+                break
+            end += 1
+        try:
+            run.finish()
+            break
+        except NotTaken as found:
+            why.setdefault(at, str(found))
+        at += 1
+    else:
+        told = "; ".join(f"{type(t).__name__}: {why[i]}" for i, t in enumerate(listed))
+        raise motley.ArgumentError(f"no transform can be taken: {told or 'there is none'}")
+    why = {i: reason for i, reason in why.items() if not at <= i < end}
+    for i in range(end + 1, len(listed)):
+        why[i] = f"it comes behind {type(listed[end]).__name__}"
+    not_taken = [(listed[i], reason) for i, reason in sorted(why.items())]
+    for transform, reason in not_taken:
+        logging.getLogger("motley.torchvision").warning("%s is not fused: %s", type(transform).__name__, reason)
+    run.finish()
+    stage = motley.Transform(run.text())
+    return Fused(listed[:at], stage, listed[end:], not_taken, "output" in dict(run.stages), seed)
+
+
+def _flat(transforms):
+    for transform in transforms:
+        if type(transform).__name__ in ("Compose", "Sequential"):
+            yield from _flat(getattr(transform, "transforms", transform))
+        else:
+            yield transform
+
+
+def _fresh_seed():
+    return int(torch.randint(1 << 62, ()))
+
+
+class _Run:
+    """Transforms that were taken so far, as stages."""
+
+    def __init__(self):
+        self.stages = []  # (name, settings), those of a policy being its text
+        self.scaled = False  # whether ToTensor or its like has been
+        self.began_as_tensor = False  # by ToImage, before everything else
+
+    def text(self):
+        lines = ["motley: 1", "name: fused", "stages:"]
+        for name, how in self.stages:
+            if name == "policy":
+                lines += ["  - policy:", *(f"      {line}" for line in how.splitlines()[1:])]  # without its `motley: 1`
+            else:
+                lines.append(f"  - {name}: {json.dumps(how)}")
+        return "\n".join(lines) + "\n"
+
+    def finish(self):
+        names = [name for name, _ in self.stages]
+        if not names:
+            raise NotTaken("there is nothing to do at once")
+        if isinstance(dict(self.stages).get("resize", {}).get("size"), int) and not {"center_crop", "random_crop"} & {
+            *names
+        }:
+            raise NotTaken("it leaves images of many sizes, and no crop stands behind it")
+        if self.began_as_tensor and not {"output", "erase"} & {*names}:
+            self.add("output", type="u8")
+
+    def take(self, transform):
+        names = [cls.__name__ for cls in type(transform).__mro__]
+        take = next((TAKERS[name] for name in names if name in TAKERS), None)
+        if take is None or not _is_known(transform):
+            raise NotTaken("Motley has no such stage")
+        take(self, transform)
+
+    def add(self, name, settings=None, **more):
+        for other, _ in self.stages:
+            if RANKS[other] > RANKS[name] or (other == name and name in SINGLE):
+                raise NotTaken(f"'{name}' cannot stand behind '{other}'")
+        if {"random_resized_crop", "resize"} <= {name, *(other for other, _ in self.stages)}:
+            raise NotTaken("there is another crop or resize before it")
+        if {"center_crop", "random_crop"} <= {name, *(other for other, _ in self.stages)}:
+            raise NotTaken("there is another crop before it")
+        if sum(other == name for other, _ in self.stages) == MOST_ALIKE:
+            raise NotTaken(f"there are {MOST_ALIKE} of its kind before it")
+        self.stages.append((name, more if settings is None else settings))
+
+    def flip(self, which, p):
+        if self.stages and self.stages[-1][0] == "flip" and which not in self.stages[-1][1]:
+            self.stages[-1] = "flip", {**self.stages[-1][1], which: p}
+        elif any(name == "flip" for name, _ in self.stages):
+            raise NotTaken("there is another flip before it")
+        else:
+            self.add("flip", **{which: p})
+
+
+def _is_known(transform):
+    return type(transform).__module__.split(".")[0] in ("torchvision", "timm", "motley")
+
+
+def _filters(interpolation):
+    several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
+    names = []
+    for each in several:
+        value = getattr(each, "value", each)
+        name = PILLOWS.get(value) if isinstance(value, int) else str(value)
+        name = "nearest" if name == "nearest-exact" else name
+        if name not in FILTERS:
+            raise NotTaken(f"interpolation {each}")
+        names.append(name)
+    return names[0] if len(names) == 1 else names
+
+
+def _size(size):
+    """[height, width] or one side."""
+    numbers = [int(n) for n in size] if isinstance(size, (list, tuple)) else [int(size)]
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _numbers(values):
+    return [float(v) for v in (values.tolist() if hasattr(values, "tolist") else values)]
+
+
+# ---- one function for each kind of transform ----
+
+
+def _random_resized_crop(run, t):
+    size = _size(t.size)
+    run.add("random_resized_crop", size=size, scale=_numbers(t.scale), ratio=_numbers(t.ratio),
+            filter=_filters(t.interpolation), order=ORDER)  # fmt: skip
+
+
+def _resize(run, t):
+    if getattr(t, "max_size", None) is not None:
+        raise NotTaken("max_size is given")
+    run.add("resize", size=_size(t.size), filter=_filters(t.interpolation), order=ORDER)
+
+
+def _center_crop(run, t):
+    run.add("center_crop", size=_size(t.size))
+
+
+def _random_crop(run, t):
+    if t.pad_if_needed or t.padding_mode != "constant" or _fill(t) != 0:
+        raise NotTaken("pad_if_needed, padding_mode or fill is given")
+    padding = t.padding if t.padding is not None else 0
+    sides = set(padding) if isinstance(padding, (list, tuple)) else {padding}
+    if len(sides) != 1:
+        raise NotTaken(f"padding is {padding}, different on its sides")
+    run.add("random_crop", size=_size(t.size), padding=int(sides.pop()))
+
+
+def _fill(t):
+    fill = t.fill
+    if isinstance(fill, dict):  # v2: of each kind of image
+        fill = next(iter(fill.values()), 0)
+    return 0 if fill in (0, None, [0], (0,)) else fill
+
+
+def _policy(run, t):
+    from motley.torchvision import _new_stage, _NotOurs, _v2
+
+    v2 = _v2 is not None and isinstance(t, _v2.Transform)
+    own = vars(t)
+    fill = own["_fill" if v2 else "fill"]
+    if isinstance(fill, dict):
+        fill = next(iter(fill.values()), None)
+    try:
+        run.add("policy", _new_stage(t, v2, 3, fill).policy.show())
+    except _NotOurs as found:
+        raise NotTaken(str(found)) from None
+
+
+def _timm_policy(run, t):
+    if not hasattr(t, "config"):  # a Transform of v2
+        raise NotTaken("Motley has no such stage")
+    run.add("policy", t.stage.policy.show())
+
+
+def _jitter(run, t, p=1.0):
+    ranges = {}
+    for name in ("brightness", "contrast", "saturation", "hue"):
+        given = getattr(t, name)
+        if given is not None:
+            ranges[name] = _numbers(given)
+    if not ranges:
+        raise NotTaken("it changes nothing")
+    run.add("jitter", p=float(p), **ranges)
+
+
+def _random_apply(run, t):
+    inner = list(t.transforms)
+    if len(inner) != 1 or type(inner[0]).__name__ != "ColorJitter":
+        raise NotTaken("it applies something else than one ColorJitter")
+    _jitter(run, inner[0], t.p)
+
+
+def _grayscale(run, t):
+    if getattr(t, "num_output_channels", 3) != 3:
+        raise NotTaken("num_output_channels is not 3")
+    run.add("grayscale", p=float(getattr(t, "p", 1.0)))
+
+
+def _to_tensor(run, t):
+    run.add("output")
+    run.scaled = True
+
+
+def _to_bytes(run, t):
+    if run.stages:
+        run.add("output", type="u8")
+    run.began_as_tensor = True
+
+
+def _to_dtype(run, t):
+    dtypes = t.dtype if isinstance(t.dtype, dict) else {None: t.dtype}
+    if not t.scale or set(dtypes.values()) != {torch.float32}:
+        raise NotTaken("it is not to float32 with scale=True")
+    if run.stages and run.stages[-1] == ("output", {"type": "u8"}):  # ToImage before it
+        run.stages.pop()
+    run.add("output", convention="torchvision_v2")
+    run.scaled = True
+
+
+def _normalize(run, t):
+    if not run.scaled or not run.stages or run.stages[-1][0] != "output" or "mean" in run.stages[-1][1]:
+        raise NotTaken("there is no ToTensor right before it")
+    mean, std = _numbers(t.mean), _numbers(t.std)
+    if len(mean) not in (1, 3, 4) or len(mean) != len(std):
+        raise NotTaken(f"mean has {len(mean)} numbers and std {len(std)}")
+    run.stages[-1] = "output", {**run.stages[-1][1], "mean": mean, "std": std}
+
+
+def _erasing(run, t):
+    value = t.value
+    if value is None or value == "random":
+        value = "pixel"
+    elif isinstance(value, (list, tuple)) and len(value) == 1:
+        value = float(value[0])
+    elif isinstance(value, (list, tuple)):
+        value = _numbers(value)
+    _erase(run, t.p, t.scale, t.ratio, value, 1)
+
+
+def _timm_erasing(run, t):
+    low, high = (math.exp(side) for side in t.log_aspect_ratio)
+    value = "pixel" if t.per_pixel else "channel" if t.rand_color else 0
+    _erase(run, t.probability, (t.min_area, t.max_area), (low, high), value, [t.min_count, t.max_count])
+
+
+def _erase(run, p, area, ratio, value, boxes):
+    if not run.scaled:
+        raise NotTaken("there is no ToTensor before it")
+    run.add("erase", p=float(p), area=_numbers(area), ratio=_numbers(ratio), value=value, boxes=boxes)
+
+
+TAKERS = {
+    "RandomResizedCrop": _random_resized_crop,
+    "RandomResizedCropAndInterpolation": _random_resized_crop,
+    "Resize": _resize,
+    "CenterCrop": _center_crop,
+    "RandomCrop": _random_crop,
+    "RandomHorizontalFlip": lambda run, t: run.flip("horizontal", float(t.p)),
+    "RandomVerticalFlip": lambda run, t: run.flip("vertical", float(t.p)),
+    "RandAugment": _policy,
+    "TrivialAugmentWide": _policy,
+    "AutoAugment": _policy,
+    "ColorJitter": _jitter,
+    "RandomApply": _random_apply,
+    "RandomGrayscale": _grayscale,
+    "Grayscale": _grayscale,
+    "ToTensor": _to_tensor,
+    "PILToTensor": _to_bytes,
+    "ToImage": _to_bytes,
+    "MaybePILToTensor": _to_bytes,
+    "ToDtype": _to_dtype,
+    "Normalize": _normalize,
+    "RandomErasing": lambda run, t: (_timm_erasing if hasattr(t, "per_pixel") else _erasing)(run, t),
+    "Transform": _timm_policy,  # motley.timm's, of timm's strings
+}

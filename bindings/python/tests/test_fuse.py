@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""motley.torchvision.fuse and motley.timm: a script's Compose as one transform, exact for a given draw."""
+
+import pickle
+
+import numpy as np
+import PIL.Image
+import pytest
+
+import motley
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchvision")
+import recipes  # noqa: E402
+from torchvision import transforms  # noqa: E402
+from torchvision.transforms import InterpolationMode, functional  # noqa: E402
+
+import motley.torchvision  # noqa: E402
+from motley.torchvision import fuse  # noqa: E402
+from motley.torchvision.fused import ORDER  # noqa: E402
+
+try:
+    from torchvision.transforms import v2
+except ImportError:
+    v2 = None
+
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
+INTERPOLATIONS = {"nearest": 0, "bilinear": 2, "bicubic": 3}
+
+
+def photographs(count):
+    random = np.random.default_rng(7)
+    for i in range(count):
+        yield PIL.Image.fromarray(random.integers(0, 256, (50 + i % 9 * 11, 90 - i % 7 * 8, 3), np.uint8))
+
+
+def replayed(image, draw, finish, erased=None):
+    """A draw by Pillow's and torchvision's own functions."""
+    c, to = draw["crop"], draw["resize"]
+    image = image.crop((c["left"], c["top"], c["left"] + c["width"], c["top"] + c["height"]))
+    image = image.resize((to["width"], to["height"]), FILTERS[to["filter"]])
+    image = functional.hflip(image) if draw["flip"]["horizontal"] else image
+    image = functional.vflip(image) if draw["flip"]["vertical"] else image
+    for step in draw["steps"]:
+        if step["op"] == "hue":
+            image = functional.adjust_hue(image, step["value"])
+            continue
+        value = step.get("value", ())
+        values = tuple(value) if isinstance(value, list) else (value,) if value != () else ()
+        recipe = recipes.RECIPES[step["op"]][0]
+        filter = INTERPOLATIONS[step.get("interpolation", "nearest")]
+        image = recipe(image, values, filter, tuple(step.get("fill", (0, 0, 0))))
+    image = finish(image)
+    for box in draw.get("erase", ()):
+        image[:, box["top"] : box["top"] + box["height"], box["left"] : box["left"] + box["width"]] = erased
+    return image
+
+
+def check_draws(fused, finish, erased=None):
+    assert fused.not_taken == [] and not fused.before and not fused.after
+    for i, image in enumerate(photographs(40)):
+        with motley.samples(i, epoch=2):
+            made = fused(image)
+        draw = fused.stage.draw(sample_ids=[i], epoch=2, seed=fused._seed or 0, size=(image.height, image.width))[0]
+        wanted = replayed(image, draw, finish, erased)
+        assert made.dtype == wanted.dtype and torch.equal(made, wanted)
+
+
+def test_a_training_recipe():
+    fused = fuse(
+        transforms.Compose(
+            [
+                transforms.RandomResizedCrop(48, interpolation=InterpolationMode.BICUBIC),
+                transforms.RandomHorizontalFlip(),
+                transforms.RandomVerticalFlip(0.25),
+                transforms.RandAugment(
+                    num_ops=2, magnitude=12, interpolation=InterpolationMode.BILINEAR, fill=(1, 2, 3)
+                ),
+                transforms.RandomApply([transforms.ColorJitter(0.4, 0.4, 0.4, 0.1)], p=0.8),
+                transforms.RandomGrayscale(0.2),
+                transforms.ToTensor(),
+                transforms.Normalize(MEAN, STD),
+                transforms.RandomErasing(0.5, value=0.25),
+            ]
+        ),
+        seed=5,
+    )
+    check_draws(fused, transforms.Compose([transforms.ToTensor(), transforms.Normalize(MEAN, STD)]), 0.25)
+    text = fused.stage.show()
+    for line in (
+        f"random_resized_crop: {{size: 48, filter: bicubic{'' if ORDER == 'pillow-13' else ', order: pillow-12'}}}",
+        "flip: {horizontal: 0.5, vertical: 0.25}",
+        "grayscale: {p: 0.2}",
+        "erase: {p: 0.5, value: 0.25}",
+    ):
+        assert line in text
+
+
+@pytest.mark.skipif(v2 is None, reason="torchvision before 0.16")
+def test_v2_recipes():
+    finish = v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
+    steps = [v2.RandomResizedCrop(40), v2.RandomHorizontalFlip(), v2.TrivialAugmentWide()]
+    check_draws(fuse(v2.Compose([*steps, *finish.transforms])), finish)
+    check_draws(fuse(v2.Compose([v2.ToImage(), *steps, *finish.transforms[1:]])), finish)
+    check_draws(fuse([v2.PILToTensor(), *steps]), functional.pil_to_tensor)
+
+
+def test_an_evaluation_recipe_is_torchvisions():
+    recipe = transforms.Compose(
+        [transforms.Resize(52), transforms.CenterCrop(48), transforms.ToTensor(), transforms.Normalize(MEAN, STD)]
+    )
+    fused = fuse(recipe)
+    for image in photographs(20):
+        assert torch.equal(fused(image), recipe(image))
+    same = pickle.loads(pickle.dumps(fused))
+    assert torch.equal(same(image), recipe(image))
+    batch = fused.stage([np.asarray(image) for image in photographs(6)])
+    assert np.array_equal(batch, torch.stack([recipe(image) for image in photographs(6)]).numpy())
+
+
+def test_pictures_stay_pictures():
+    fused = fuse([transforms.RandomCrop(32, padding=4), transforms.RandomHorizontalFlip(1.0)])
+    image = next(photographs(1))
+    made = fused(image)
+    assert isinstance(made, PIL.Image.Image) and made.size == (32, 32)
+    torch.manual_seed(3)
+    first = np.asarray(fused(image))
+    torch.manual_seed(3)
+    assert np.array_equal(np.asarray(fused(image)), first)
+
+
+class Own(transforms.RandomCrop):
+    pass
+
+
+def test_what_cannot_be_taken_runs_as_it_is(caplog):
+    own, blur = Own(60, pad_if_needed=True), transforms.GaussianBlur(3)
+    recipe = [own, transforms.RandomResizedCrop(32), blur, transforms.RandomHorizontalFlip(), transforms.ToTensor()]
+    fused = fuse(recipe)
+    assert fused.before == [own] and fused.after == recipe[2:]
+    assert [(t, why) for t, why in fused.not_taken] == [
+        (own, "Motley has no such stage"),
+        (blur, "Motley has no such stage"),
+        (recipe[3], "it comes behind GaussianBlur"),
+        (recipe[4], "it comes behind GaussianBlur"),
+    ]
+    assert "GaussianBlur is not fused: Motley has no such stage" in caplog.text
+    assert fused(next(photographs(1))).shape == (3, 32, 32)
+
+
+@pytest.mark.parametrize(
+    "first, second, why",
+    [
+        (
+            transforms.RandomHorizontalFlip(),
+            transforms.RandomResizedCrop(8),
+            "'random_resized_crop' cannot stand behind",
+        ),
+        (transforms.Resize((8, 9)), transforms.RandomResizedCrop(8), "there is another crop or resize before it"),
+        (transforms.RandomHorizontalFlip(), transforms.RandomHorizontalFlip(), "there is another flip before it"),
+        (transforms.CenterCrop(8), transforms.RandomCrop(4), "there is another crop before it"),
+        (transforms.RandomResizedCrop(8), transforms.Normalize(MEAN, STD), "there is no ToTensor right before it"),
+        (transforms.RandomResizedCrop(8), transforms.RandomErasing(), "there is no ToTensor before it"),
+        (transforms.RandomResizedCrop(8), transforms.Grayscale(1), "num_output_channels is not 3"),
+        (transforms.RandomResizedCrop(8), transforms.RandomCrop(4, padding=(1, 2)), "padding is .*different"),
+        (transforms.RandomResizedCrop(8), transforms.Resize(8, max_size=9), "max_size is given"),
+        (transforms.RandomResizedCrop(8), transforms.ColorJitter(), "it changes nothing"),
+        (transforms.RandomResizedCrop(8), transforms.RandAugment(num_ops=17), "num_ops is 17"),
+    ],
+)
+def test_why_a_run_ends(first, second, why):
+    import re
+
+    fused = fuse([first, second])
+    assert fused.after == [second] and re.match(why, fused.not_taken[0][1]), fused.not_taken
+
+
+def test_a_run_begins_where_it_can():
+    recipe = [transforms.Resize(40), transforms.RandomResizedCrop(8), transforms.ToTensor()]
+    fused = fuse(recipe)
+    assert fused.before == recipe[:1] and fused.after == []
+    assert fused.not_taken == [(recipe[0], "it leaves images of many sizes, and no crop stands behind it")]
+    assert fused(next(photographs(1))).shape == (3, 8, 8)
+
+
+def test_nothing_to_fuse():
+    with pytest.raises(motley.ArgumentError, match="no transform can be taken: GaussianBlur: Motley has no such stage"):
+        fuse([transforms.GaussianBlur(3)])
+    with pytest.raises(motley.ArgumentError, match="there is none"):
+        fuse([])
