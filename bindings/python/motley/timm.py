@@ -6,6 +6,9 @@
     import motley.timm                                 # or, before timm.data.create_transform(auto_augment=...),
     motley.timm.take_over()                            # these two lines
 
+    motley.timm.create_transform(**arguments)          # in place of timm.data.create_transform: the whole at once
+    motley.timm.Mixup(**arguments)                     # in place of timm.data.Mixup
+
 Draws     Each call takes a new seed from Python's random, which is what timm draws from; random.seed() makes a run
           repeatable. They are other draws than timm makes from the same generator.
 Samples   In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set: see motley.samples."""
@@ -14,15 +17,18 @@ from __future__ import annotations
 
 import random
 import sys
+import threading
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from motley import ArgumentError, from_timm
+from motley import ArgumentError, Mix, from_timm
 from motley.samples import samples_of
 
 T = TypeVar("T")
 
-__all__ = ["rand_augment_transform", "auto_augment_transform", "take_over", "hand_back"]
+__all__ = [
+    "Mixup", "auto_augment_transform", "create_transform", "hand_back", "rand_augment_transform", "take_over"
+]  # fmt: skip
 
 
 class Transform:
@@ -63,6 +69,92 @@ def auto_augment_transform(config_str: str, hparams: Mapping[str, Any] | None = 
     if config_str.split("-")[0] == "rand":
         raise ArgumentError(f"config is {config_str!r}: that is for rand_augment_transform")
     return Transform(config_str, hparams)
+
+
+_building = threading.Lock()  # timm's factory is lent our functions while it makes a transform
+
+
+def create_transform(*args: Any, **kwargs: Any) -> Any:
+    """timm.data.create_transform with the same arguments, done at once by Motley where it can be.
+
+    The result is motley.torchvision.fuse's of what timm makes: `result.not_taken` lists what it could not take, such as
+    AugMix, gaussian_blur_prob and train_crop_mode='rkrc', which then run in timm. What cannot be fused at all is timm's.
+    With use_prefetcher=True images come out as uint8 tensors."""
+    from timm.data import transforms_factory
+
+    from motley.torchvision import fuse
+
+    ours = {"rand_augment_transform": rand_augment_transform, "auto_augment_transform": auto_augment_transform}
+    with _building:
+        theirs = {name: getattr(transforms_factory, name) for name in ours}
+        vars(transforms_factory).update(ours)
+        try:
+            made = transforms_factory.create_transform(*args, **kwargs)
+        finally:
+            vars(transforms_factory).update(theirs)
+
+    def fused(compose):
+        try:
+            return fuse(compose)
+        except ArgumentError:
+            return compose
+
+    return tuple(map(fused, made)) if isinstance(made, tuple) else fused(made)
+
+
+class Mixup:
+    """timm.data.Mixup with the same arguments: MixUp and CutMix in place, with targets.
+
+    Each call takes a new seed from Python's random, or draws for the samples of a motley.samples block around it, which
+    has an id for each image. motley.Mix has more: ids as arguments, draws out and in."""
+
+    def __init__(
+        self,
+        mixup_alpha: float = 1.0,
+        cutmix_alpha: float = 0.0,
+        cutmix_minmax: tuple[float, float] | None = None,
+        prob: float = 1.0,
+        switch_prob: float = 0.5,
+        mode: str = "batch",
+        correct_lam: bool = True,
+        label_smoothing: float = 0.1,
+        num_classes: int = 1000,
+        multi_label: bool = False,
+    ) -> None:
+        self.mixup_enabled, self.multi_label = True, multi_label
+        self._on = prob > 0
+        cut = switch_prob if mixup_alpha > 0 else 1.0
+        if cut == 0:  # never CutMix, though it is given
+            cutmix_alpha, cutmix_minmax, cut = 0.0, None, 1.0
+        self.mix = Mix(
+            mixup=mixup_alpha,
+            cutmix=cutmix_alpha,
+            minmax=cutmix_minmax,
+            p=prob or 1.0,
+            switch=cut,
+            rules="timm",
+            mode=mode,  # type: ignore[arg-type]
+            keep_lambda=not correct_lam,
+            classes=num_classes,
+            smoothing=label_smoothing,
+            layout="chw",
+        )
+
+    def __call__(self, x: Any, target: Any) -> tuple[Any, Any]:
+        if len(x) % 2:
+            raise ArgumentError(f"there are {len(x)} images, want an even number")
+        if self.multi_label != (getattr(target, "ndim", 1) == 2):
+            wanted = "soft targets [N, num_classes]" if self.multi_label else "a class for each image"
+            raise ArgumentError(f"multi_label is {self.multi_label}, want {wanted}")
+        if not (self._on and self.mixup_enabled):
+            same = {"kind": "none", "lambda": 1.0, "share": 1.0}
+            return self.mix.replay(x, target, [{**same, "partner": i} for i in range(len(x))], out=x)
+        seed, ids, rest = samples_of(self, _fresh_seed)
+        ids = ids if hasattr(ids, "__len__") else range(len(x))
+        return self.mix(x, target, ids, rest.get("view", 0), epoch=rest.get("epoch"), seed=seed, out=x)
+
+    def __repr__(self):
+        return f"motley.timm.Mixup({self.mix!r})"
 
 
 _theirs = {}

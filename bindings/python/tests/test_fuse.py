@@ -189,3 +189,93 @@ def test_nothing_to_fuse():
         fuse([transforms.GaussianBlur(3)])
     with pytest.raises(motley.ArgumentError, match="there is none"):
         fuse([])
+
+
+# ---- timm ----
+
+SETTINGS = [
+    dict(is_training=True, input_size=40, re_prob=0.5, re_count=2),
+    dict(
+        is_training=True,
+        input_size=(3, 40, 32),
+        auto_augment="rand-m9-mstd0.5-inc1",
+        interpolation="bicubic",
+        vflip=0.3,
+    ),
+    dict(is_training=True, input_size=48, auto_augment="v0", interpolation="random", color_jitter=None),
+    dict(is_training=True, input_size=40, auto_augment="3a", color_jitter_prob=0.7, grayscale_prob=0.2),
+    dict(is_training=True, input_size=40, scale=(0.3, 0.9), ratio=(1.0, 2.0), hflip=0.0, use_prefetcher=True),
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_create_transform_trains_as_timm(settings):
+    pytest.importorskip("timm")
+    import motley.timm
+
+    finish = functional.pil_to_tensor
+    if not settings.get("use_prefetcher"):
+        finish = transforms.Compose([transforms.ToTensor(), transforms.Normalize(MEAN, STD)])
+    fused = motley.timm.create_transform(**settings)
+    check_draws(fused, finish, 0.0)
+    from timm.data import transforms_factory
+
+    assert transforms_factory.rand_augment_transform is not motley.timm.rand_augment_transform
+
+
+@pytest.mark.parametrize("settings", [dict(input_size=48), dict(input_size=48, crop_pct=1.0, interpolation="bicubic"),
+                                      dict(input_size=48, crop_mode="squash"), dict(input_size=48, use_prefetcher=True),
+                                      dict(input_size=48, is_training=True, no_aug=True)], ids=str)  # fmt: skip
+def test_create_transform_evaluates_as_timm(settings):
+    timm_data = pytest.importorskip("timm.data")
+    import motley.timm
+
+    ours, theirs = motley.timm.create_transform(**settings), timm_data.create_transform(**settings)
+    assert ours.not_taken == []
+    for image in photographs(12):
+        assert torch.equal(torch.as_tensor(np.asarray(theirs(image))), ours(image))
+
+
+def test_create_transform_leaves_timm_what_is_timms():
+    pytest.importorskip("timm")
+    import motley.timm
+
+    fused = motley.timm.create_transform(40, is_training=True, auto_augment="augmix-m3", gaussian_blur_prob=0.5)
+    assert [type(t).__name__ for t, _ in fused.not_taken][0] == "AugMixAugment"
+    assert fused(next(photographs(1))).shape == (3, 40, 40)
+    several = motley.timm.create_transform(40, is_training=True, auto_augment="rand-m9", separate=True)
+    assert len(several) == 3 and several[0].not_taken == [] and several[2].not_taken == []
+    image = next(photographs(1))
+    for each in several:
+        image = each(image)
+    assert image.shape == (3, 40, 40)
+
+
+def test_timms_mixup():
+    mixup = pytest.importorskip("timm.data.mixup")
+    import random
+
+    import motley.timm
+
+    images, labels = torch.randn(8, 3, 20, 20), torch.arange(8)
+    ours = motley.timm.Mixup(mixup_alpha=0.8, cutmix_alpha=1.0, mode="elem", num_classes=10)
+    random.seed(4)
+    made, targets = ours(images.clone(), labels)
+    random.seed(4)
+    again = images.clone()
+    assert ours(again, labels)[0] is again and torch.equal(made, again) and not torch.equal(made, images)
+    assert torch.allclose(targets.sum(1), torch.ones(8))
+    with motley.samples(range(8), epoch=1):
+        first = ours(images.clone(), labels)
+    wanted = motley.Mix(mixup=0.8, cutmix=1, rules="timm", mode="elem", classes=10, smoothing=0.1)(
+        images, labels, range(8), epoch=1
+    )
+    assert all(map(torch.equal, first, wanted))
+    for off in (motley.timm.Mixup(prob=0, num_classes=10), motley.timm.Mixup(num_classes=10)):
+        off.mixup_enabled = False
+        theirs = mixup.Mixup(prob=0, num_classes=10)
+        assert all(map(torch.equal, off(images.clone(), labels), theirs(images.clone(), labels)))
+    for arguments, why in (((images[:3], labels[:3]), "3 images, want an even number"),
+                           ((images, torch.rand(8, 10)), "multi_label is False")):  # fmt: skip
+        with pytest.raises(motley.ArgumentError, match=why):
+            ours(*arguments)
