@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 /* Copies what the caller knows of a struct called `type`, which has `size` bytes here and begins with struct_size, to
- * `read`, with a struct_size of 0. The rest is zero, which means the defaults. ARGUMENT: struct_size cannot be; UNSUPPORTED: the caller set what
- * this library does not know. */
+ * `read`, with a struct_size of 0. The rest is zero, which means the defaults. ARGUMENT: struct_size cannot be;
+ * UNSUPPORTED: the caller set what this library does not know. */
 motley_status mot_params_read(void *read, size_t size, const void *params, const char *type, motley_error *error);
 
 /* Makes `params`, a pointer to a caller's struct or NULL, point to a complete copy in this scope. */

@@ -69,6 +69,16 @@ class Package(unittest.TestCase):
         for header in HEADERS:
             self.assertLess(len(header.read_text().splitlines()), 200, header)
 
+    def test_params_structs_say_their_size_and_are_tested(self):
+        tested = (SOURCE / "tests" / "test_params.c").read_text()
+        found = []
+        for header in HEADERS:
+            found += re.findall(r"typedef struct (motley_\w+_(?:params|changes)) \{\n([^\n]*)", header.read_text())
+        self.assertGreater(len(found), 10)
+        for name, first in found:
+            self.assertTrue(first.startswith("    size_t struct_size;"), f"{name} must begin with it: motley.h, Params")
+            self.assertIn(f"TYPE({name})", tested, "tests/test_params.c has no function that takes it")
+
     def test_tools_and_examples_include_only_the_public_header(self):
         for folder in ("tools", "examples"):
             for path in (SOURCE / folder).glob("*.[ch]"):
