@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the targets the way OSS-Fuzz wants them: CC, CFLAGS and LIB_FUZZING_ENGINE come from it, the targets with their
-# seeds and dictionaries go to OUT. Tried without it:
+# seeds and dictionaries go to OUT. The targets hold Motley and the libraries that it can compile along, so that those are
+# fuzzed with the sanitizers, too; fuzz_image needs libpng, libjpeg and libexif where it runs. Tried without OSS-Fuzz:
 #   CC=clang CFLAGS=-fsanitize=fuzzer-no-link,address LIB_FUZZING_ENGINE=-fsanitize=fuzzer OUT=/tmp/out tests/fuzz/oss-fuzz.sh
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,7 +11,7 @@ build=${WORK:-$PWD}/build-oss-fuzz
 rm -rf "$build"
 meson setup "$build" -Dbuildtype=debugoptimized -Dfuzz=enabled "-Dfuzz_engine=$LIB_FUZZING_ENGINE" -Dcuda=disabled \
     -Dtools=disabled -Dtests=disabled -Dexamples=disabled -Dbench=disabled -Ddocs=disabled -Db_lundef=false \
-    -Ddefault_library=static
+    --force-fallback-for=libyaml,pthreadpool,random123
 ninja -C "$build"
 mkdir -p "$OUT"
 for target in "$build"/tests/fuzz/fuzz_*; do
