@@ -193,7 +193,12 @@ static inline int input_values(const motley_op_info *info, uint64_t seed, int co
                                           { 0.9, -0.4, 0, 0.4, 0.9, -2 },
                                           { 1000, 3, -40000, 7, 1, 2 },
                                           { 1e9, 1, -1e9, 1, 1e9, 0 },
-                                          { 1, 0, 0.5 - 0x1p-49 - 0x1p-52, 0, 1, 0 } };
+                                          { 1, 0, 0.5 - 0x1p-49 - 0x1p-52, 0, 1, 0 },
+                                          { 1, -0.4, 2.25, 0, 1, 3 },
+                                          { 1, 0, -2, 0.7, -1.2, 30 },
+                                          { 1, 0, 3, -0.01, 2.5, -7.5 },
+                                          /* rounding moves columns by different steps */
+                                          { 1, 0, -0x1p-50, 0, 1, 0 } };
     int n = 0;
     if (info->values_max == 0) {
         if (count > 0)
