@@ -7,7 +7,7 @@
 
 #include "kernels/between_plane_cpu.h"
 
-#define AXIS_BLOCK 256             /* pixels */
+#define AXIS_BLOCK 256              /* pixels */
 #define AXIS_ROOM (AXIS_BLOCK + 64) /* with what whole vectors reach beyond them, and the taps of the last one */
 
 typedef enum axis { AXIS_NONE, AXIS_X, AXIS_Y } axis;
@@ -107,7 +107,7 @@ BETWEEN_INLINE void axis_taps_along(axis_block *b, const uint8_t *in_row, int wi
     }
     for (int c = 0; c < size; c++)
         for (int t = 0; t < side; t++)
-            b->tap[c][t] = apart ? axis_split(b, t, c, count, size)
+            b->tap[c][t] = apart    ? axis_split(b, t, c, count, size)
                            : t == 0 ? axis_split(b, 0, c, count + side - 1, size)
                                     : b->tap[c][0] + t;
 }
@@ -217,7 +217,7 @@ BETWEEN_INLINE void axis_put(axis_block *b, const uint8_t *filled, int side, int
 
 /* `filled` has a block of each plane's fill. */
 BETWEEN_INLINE void axis_rows(const between_image *p, const mot_warp_plan *plan, axis which, int side, int size,
-                              const uint8_t (*filled)[3 * AXIS_BLOCK])
+                              uint8_t (*filled)[3 * AXIS_BLOCK])
 {
     const double *m = plan->m;
     axis_block b;
@@ -254,9 +254,9 @@ BETWEEN_INLINE void axis_rows(const between_image *p, const mot_warp_plan *plan,
 
 #define AXIS_SIDES(size) \
     if (plan->path == MOT_WARP_BILINEAR) \
-        axis_rows(p, plan, which, 2, size, (const uint8_t(*)[3 * AXIS_BLOCK])filled); \
+        axis_rows(p, plan, which, 2, size, filled); \
     else \
-        axis_rows(p, plan, which, 4, size, (const uint8_t(*)[3 * AXIS_BLOCK])filled);
+        axis_rows(p, plan, which, 4, size, filled);
 
 /* Whether it could: false for pixels with alpha and for warps that interpolate along both axes. */
 static int axis_warp(const between_image *p, const mot_warp_plan *plan, int size)
