@@ -26,6 +26,7 @@ from PIL import Image
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZES = [(224, 192), (32, 2048)]  # side, images
 CPU_PATHS = ['augmentations', 'dispatch', 'include', 'kernels', 'policies', ':!*cuda*']  # what the numbers depend on
+WARPS = ['shear_x', 'shear_y', 'translate_x', 'translate_y', 'rotate']
 CLOCKS = {1: time.process_time, 2: time.perf_counter}  # one thread: what others run meanwhile does not count
 POLICIES = {
     'rand_augment': ('RandAugment(2, 9)', lambda: torchvision.transforms.RandAugment(2, 9)),
@@ -163,11 +164,21 @@ def compare(motley, side, count, rounds):
     return results
 
 
-def measure_ops(build, side, batch):
-    text = subprocess.run([build / 'tools/motley', 'bench', '--op', 'all', '--json', '--threads', '1', '--size',
-                           f'{side}x{side}', '--batch', str(batch), '--runs', '21'],
+def measure_ops(build, side, batch, *options):
+    text = subprocess.run([build / 'tools/motley', 'bench', '--json', '--threads', '1', '--size', f'{side}x{side}',
+                           '--batch', str(batch), '--runs', '21', *options],
                           check=True, capture_output=True, text=True).stdout
     return [json.loads(line) for line in text.splitlines()]
+
+
+def measure_warps(build, side, batch):
+    """The warps of the policies, interpolated."""
+    rows = []
+    for name in WARPS:
+        for interpolation in ('bilinear', 'bicubic'):
+            row, = measure_ops(build, side, batch, '--op', name, '--interpolation', interpolation)
+            rows.append({**row, 'name': f'{name}, {interpolation}'})
+    return rows
 
 
 def first_line(*command):
@@ -196,7 +207,8 @@ def main():
     library.library.motley_version.restype = ctypes.c_char_p
     result['motley'] = library.library.motley_version().decode()
     result['compared'] = [row for side, count in SIZES for row in compare(library, side, count, args.rounds)]
-    result['ops'] = [row for side, count in SIZES for row in measure_ops(args.build, side, count)]
+    result['ops'] = [row for side, count in SIZES for row in measure_ops(args.build, side, count, '--op', 'all')
+                     + measure_warps(args.build, side, count)]
     out = args.out or ROOT / 'bench/results' / f'{result["date"]}-cpu.json'
     out.parent.mkdir(exist_ok=True)
     out.write_text(json.dumps(result, indent=1) + '\n')

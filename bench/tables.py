@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of README.md, doc/performance.md and doc/python.md from the newest bench/results/*-cpu.json,
-*-albumentations.json, *-dropins.json, *-cuda.json, *-attempts.json, *-peers.json and *-train.json, and doc/train.svg from
+*-albumentations.json, *-resize.json, *-dropins.json, *-cuda.json, *-attempts.json, *-peers.json and *-train.json, and doc/train.svg from
 the last.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
@@ -75,6 +75,20 @@ def albumentations(result):
     yield (f'One 224x224 RGB array a call, one thread, processor time, the least of {result["rounds"]} turns: {result["cpu"]}, '
            f'albumentations {result["albumentations"]}, OpenCV {result["opencv"]}, commit {result["commit"]}, '
            f'{result["date"]}. Measured by `bench/compare_albumentations.py`.')
+
+
+def resize(result):
+    yield '| from | to | filter | Pillow | torchvision, uint8 tensor | Motley | times Pillow | times torchvision |'
+    yield '|---|---|---|---:|---:|---:|---:|---:|'
+    for row in result['rows']:
+        ours, tensor = row['motley_us'], row.get('tensor_us')
+        yield (f'| {row["from"]} | {row["to"]} | {row["filter"]} | {row["pillow_us"]:.0f} us '
+               f'| {f"{tensor:.0f} us" if tensor else ""} | {ours:.0f} us | **{row["pillow_us"] / ours:.1f}** '
+               f'| {f"**{tensor / ours:.1f}**" if tensor else ""} |')
+    yield ''
+    yield (f'One RGB image a call, one thread, processor time, the least of {result["rounds"]} turns: {result["cpu"]}, Pillow '
+           f'{result["pillow"]}, torchvision {result["torchvision"]}, commit {result["commit"]}'
+           f'{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by `bench/compare_resize.py`.')
 
 
 def cuda_rows(result, *sets):
@@ -287,7 +301,7 @@ def train_svg(result):
 
 # name of the table: (kind of result, what makes it)
 TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
-          'bench-albumentations': ('albumentations', albumentations), 'bench-dropins': ('dropins', dropins),
+          'bench-albumentations': ('albumentations', albumentations), 'bench-resize': ('resize', resize), 'bench-dropins': ('dropins', dropins),
           'bench-dropins-all': ('dropins', dropins_all), 'bench-cuda': ('cuda', cuda),
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
           'bench-cuda-mixed': ('cuda', cuda_mixed), 'bench-cuda-graph': ('cuda', cuda_graph),
