@@ -174,6 +174,16 @@ static inline resize_vector resize_bytes(const int8_t bytes[16])
 }
 #endif
 
+/* Adds to each dword of `sum` a pair's two products. */
+static inline resize_vector resize_add_pairs(resize_vector sum, resize_vector pairs, resize_vector weights)
+{
+#ifdef __AVX512VNNI__
+    return _mm512_dpwssd_epi32(sum, pairs, weights);
+#else
+    return RESIZE(add_epi32)(sum, RESIZE(madd_epi16)(pairs, weights));
+#endif
+}
+
 /* Which bytes of a group make its pairs of 16 bits, for each vector of weights; and how four pixels' dwords are squeezed
  * into bytes that follow one another. */
 static const int8_t resize_pairs[5][2][16] = {
@@ -198,8 +208,8 @@ resize_sums(const uint8_t *const rows[RESIZE_ROWS], const resize_table *table, i
         const resize_vector pixels = resize_load(rows, at);
         for (int v = 0; v < resize_vectors(channels); v++, weights += 16) {
             const resize_vector pairs = RESIZE(shuffle_epi8)(pixels, shuffle[v]);
-            low = RESIZE(add_epi32)(low, RESIZE(madd_epi16)(pairs, RESIZE_WEIGHTS(weights)));
-            high = RESIZE(add_epi32)(high, RESIZE(madd_epi16)(pairs, RESIZE_WEIGHTS(weights + 8)));
+            low = resize_add_pairs(low, pairs, RESIZE_WEIGHTS(weights));
+            high = resize_add_pairs(high, pairs, RESIZE_WEIGHTS(weights + 8));
         }
         at += resize_group(channels) * channels;
     }
@@ -312,8 +322,8 @@ static void resize_down(const uint8_t *const *rows, int taps, const int16_t *wei
             const resize_vector pairs[4] = { RESIZE(unpacklo_epi8)(front, zero), RESIZE(unpackhi_epi8)(front, zero),
                                              RESIZE(unpacklo_epi8)(back, zero), RESIZE(unpackhi_epi8)(back, zero) };
             for (int k = 0; k < 4; k++) {
-                low[k] = RESIZE(add_epi32)(low[k], RESIZE(madd_epi16)(pairs[k], low_weights));
-                high[k] = RESIZE(add_epi32)(high[k], RESIZE(madd_epi16)(pairs[k], high_weights));
+                low[k] = resize_add_pairs(low[k], pairs[k], low_weights);
+                high[k] = resize_add_pairs(high[k], pairs[k], high_weights);
             }
         }
         resize_vector whole[4];
@@ -463,12 +473,13 @@ static void resize_mirror(uint8_t *row, int width, int channels)
         }
 }
 
-/* Columns of a packed, padded row. Three channels go four bytes at a time: the next pixel overwrites the fourth. */
-static inline void resize_pick(const uint8_t *in, uint8_t *out, const int *column, int width, int channels)
+/* Columns of a packed row. Three channels go four bytes at a time: the next pixel overwrites the fourth. */
+static inline __attribute__((always_inline)) void resize_pick(const uint8_t *in, uint8_t *out, const int *column,
+                                                              int width, int channels, int some_outside)
 {
     static const uint8_t outside[4];
     for (int x = 0; x < width; x++) {
-        const uint8_t *from = column[x] < 0 ? outside : in + (int64_t)column[x] * channels;
+        const uint8_t *from = some_outside && column[x] < 0 ? outside : in + (int64_t)column[x] * channels;
         memcpy(out + (int64_t)x * channels, from, channels == 3 ? 4 : (size_t)channels);
     }
 }
@@ -481,19 +492,27 @@ static void resize_nearest(const mot_view *src, const mot_view *dst, const mot_r
     mot_resize_nearest(src->height, how->box[1], how->box[3], dst->height, row);
     uint8_t *in = resize_take(&memory, resize_row_bytes(src->width, src->channels));
     uint8_t *out = memory;
-    int brought = -1;
+    int brought = -1, some_outside = 0;
+    for (int x = 0; x < dst->width; x++)
+        some_outside |= column[x] < 0;
+    /* A row of packed pixels is read where it lies, but the last one in memory, behind which no byte may be read. */
+    const int packed = mot_cpu_has_layout(src, MOT_LAYOUT_PACKED) && src->row != 0;
+    const int last = src->row > 0 ? src->height - 1 : 0;
     for (int y = 0; y < dst->height; y++) {
         const int channels = src->channels;
         if (row[y] < 0) {
             memset(out, 0, (size_t)dst->width * (size_t)channels);
             brought = -1;
         } else if (row[y] != brought) {
-            resize_bring(src, row[y], in, 1);
+            const int in_place = packed && row[y] != last;
+            const uint8_t *from = in_place ? src->data + row[y] * src->row : in;
+            if (!in_place)
+                resize_bring(src, row[y], in, 1);
             brought = row[y];
-            if (channels == 3) /* a constant, for the compiler */
-                resize_pick(in, out, column, dst->width, 3);
+            if (channels == 3 && !some_outside) /* constants, for the compiler */
+                resize_pick(from, out, column, dst->width, 3, 0);
             else
-                resize_pick(in, out, column, dst->width, channels);
+                resize_pick(from, out, column, dst->width, channels, 1);
             if (how->flip)
                 resize_mirror(out, dst->width, channels);
         }

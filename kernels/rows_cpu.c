@@ -24,7 +24,7 @@ size_t mot_cpu_sets(const mot_cpu_rows *sets[MOT_CPU_SETS])
                        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2");
 #ifdef MOT_HAS_SET_AVX512VBMI
-    if (avx512 && __builtin_cpu_supports("avx512vbmi"))
+    if (avx512 && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni"))
         sets[count++] = &mot_rows_avx512vbmi;
 #endif
     if (avx512)
