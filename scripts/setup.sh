@@ -78,9 +78,9 @@ if [ $tests = enabled ]; then
     .venv/bin/python3 -c 'import importlib.util as u; exit(u.find_spec("timm") is None)' ||
         .venv/bin/python3 -m pip install -q --disable-pip-version-check --no-deps timm==1.0.31 ||
         echo "setup: timm could not be installed; the tests that need it will be skipped" >&2
-    .venv/bin/python3 -c 'import importlib.util as u; exit(u.find_spec("mypy") is None)' ||
-        .venv/bin/python3 -m pip install -q --disable-pip-version-check mypy==2.4.1 ||
-        echo "setup: mypy could not be installed; the tests of types will be skipped" >&2
+    .venv/bin/python3 -c 'import importlib.util as u; exit(u.find_spec("mypy") is None or u.find_spec("pyright") is None)' ||
+        .venv/bin/python3 -m pip install -q --disable-pip-version-check mypy==2.4.1 pyright==1.1.414 ||
+        echo "setup: mypy and pyright could not be installed; the tests of types will be skipped" >&2
     PATH="$PWD/.venv/bin:$PATH"
 fi
 

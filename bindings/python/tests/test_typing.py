@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of the package: checkers find what is wrong in calls, and nothing else."""
 
+import json
+import os
 import pathlib
 import re
 import subprocess
@@ -11,7 +13,6 @@ import pytest
 import motley
 from motley import ops
 
-pytest.importorskip("mypy", reason="mypy is missing: scripts/setup.sh tests installs it in .venv")
 HERE = pathlib.Path(__file__).parent
 EXAMPLES = HERE.parents[2] / "examples" / "python"
 SITE = pathlib.Path(motley.__file__).parents[1]
@@ -23,6 +24,7 @@ CONFIG = "[mypy]\n" + "".join(f"[mypy-{name}.*]\nfollow_imports = skip\n" for na
 
 def complaints(tmp_path, files, *options):
     """What mypy finds in these files: {(file's name, line): sentence}. Of other packages it knows nothing."""
+    pytest.importorskip("mypy", reason="mypy is missing: scripts/setup.sh tests installs it in .venv")
     (tmp_path / "mypy.ini").write_text(CONFIG)
     run = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--disable-error-code", "import-not-found",
@@ -32,7 +34,7 @@ def complaints(tmp_path, files, *options):
     assert not run.stderr and run.returncode in (0, 1), run.stdout + run.stderr
     found = [re.match(r"(.*?):(\d+): error: (.*)", line) for line in run.stdout.splitlines()]
     names = {path.name for path in files}
-    of_others = re.compile(r'Skipping analyzing "(?!motley)') # an installed package without types
+    of_others = re.compile(r'Skipping analyzing "(?!motley)')  # an installed package without types
     return {(m[1], int(m[2])): m[3] for m in found if m and pathlib.Path(m[1]).name in names and not of_others.match(m[3])}
 
 
@@ -40,10 +42,13 @@ def test_right_calls(tmp_path):
     assert complaints(tmp_path, [HERE / "typing" / "right.py"]) == {}
 
 
+def wrong_lines(path):
+    return {i for i, line in enumerate(path.read_text().splitlines(), 1) if line.endswith("# wrong")}
+
+
 def test_wrong_calls(tmp_path):
     path = HERE / "typing" / "wrong.py"
-    wanted = {i for i, line in enumerate(path.read_text().splitlines(), 1) if line.endswith("# wrong")}
-    found = {line for _, line in complaints(tmp_path, [path])}
+    found, wanted = {line for _, line in complaints(tmp_path, [path])}, wrong_lines(path)
     assert wanted and found == wanted, f"not found: {sorted(wanted - found)}, too much: {sorted(found - wanted)}"
 
 
@@ -51,6 +56,43 @@ def test_examples(tmp_path):
     files = sorted(EXAMPLES.glob("*.py"))
     options = ["--allow-subclassing-any", "--allow-untyped-decorators"]  # other packages' classes and decorators
     assert files and complaints(tmp_path, files, *options) == {}
+
+
+# ---- pyright ----
+
+
+@pytest.fixture(scope="module")
+def pyright(tmp_path_factory):
+    """What pyright finds in a file or folder: {(file's name, line): sentence}. python: whose packages it knows."""
+    pytest.importorskip("pyright", reason="pyright is missing: scripts/setup.sh tests installs it in .venv")
+    folder = tmp_path_factory.mktemp("pyright")
+    environment = {**os.environ, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "pyright", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=300)
+
+    if run("--version").returncode:  # it is Node's, which it fetches when it first runs
+        pytest.skip("pyright cannot run here: it needs Node.js, and fetches it where there is none")
+
+    def complaints_of(path, python):
+        config = {"include": [os.path.relpath(path, folder)], "extraPaths": [str(SITE)], "reportMissingImports": False}
+        (folder / "pyrightconfig.json").write_text(json.dumps(config))
+        found = json.loads(run("--outputjson", "--pythonpath", python).stdout)["generalDiagnostics"]
+        return {(pathlib.Path(one["file"]).name, one["range"]["start"]["line"] + 1): one["message"] for one in found}
+
+    return complaints_of
+
+
+def test_pyright_on_right_and_wrong_calls(pyright):
+    assert pyright(HERE / "typing" / "right.py", sys.executable) == {}
+    path = HERE / "typing" / "wrong.py"
+    found = {line for _, line in pyright(path, sys.executable)}
+    assert found == wrong_lines(path)
+
+
+def test_pyright_on_the_examples(pyright):
+    assert pyright(EXAMPLES, "/nowhere") == {}  # of other packages it knows nothing
 
 
 def test_every_operation_has_a_stub():
