@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Posterize: keeps the highest bits of each sample.
  *
- * Value    bits kept, 0..8, a fraction is cut off. 8 changes nothing, 0 gives black. */
+ * Value    bits kept, 0..8; of what a level gives, a fraction is cut off. 8 changes nothing, 0 gives black. */
 #ifndef MOT_POSTERIZE_H
 #define MOT_POSTERIZE_H
 #include "augmentations/op.h"
@@ -10,7 +10,7 @@
     .name = "posterize", .summary = "Keeps only the highest bits of each sample.", \
     .unit = "bits kept", .matches = "Pillow ImageOps.posterize", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
-    .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 8, .neutral = 8, .example = 3
+    .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 8, .neutral = 8, .example = 3, .whole = 1
 #define MOT_POSTERIZE_FACTS .cost = 600, .form = MOT_FORM_DIRECT
 
 #ifndef __CUDACC__

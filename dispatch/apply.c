@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public calls: check the request, hand it to the context's backend. */
 #include "augmentations/table.h"
+#include "base/number.h"
 #include "base/params.h"
 #include "dispatch/backend.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,8 +109,12 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
                 "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);
     MOT_REQUIRE(context->backend->id == MOTLEY_BACKEND_CUDA || !params->stream, error,
                 "stream is set, but the %s backend has none", context->backend->name);
-    for (size_t i = 0; values && i < src->count; i++)
-        MOT_TRY(mot_validate_values(op, values + i * (size_t)values_per_image, values_per_image, i, error));
+    for (size_t i = 0; values && i < src->count; i++) {
+        const double *value = values + i * (size_t)values_per_image;
+        MOT_TRY(mot_validate_values(op, value, values_per_image, i, error));
+        MOT_REQUIRE(!info->whole || value[0] == floor(value[0]), error, "%s, image %zu: value is %s, want a whole number (%s)",
+                    info->name, i, MOT_NUMBER(value[0]), info->unit);
+    }
     if (src->count == 0)
         return MOTLEY_OK;
 

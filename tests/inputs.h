@@ -224,6 +224,8 @@ static inline int input_values(const motley_op_info *info, uint64_t seed, int co
     const double low = info->minimum < -300 ? -300 : info->minimum, high = info->maximum > 300 ? 300 : info->maximum;
     for (; n < count; n++)
         values[n][0] = input_between(&seed, low, high);
+    for (int i = 0; i < n && info->whole; i++)
+        values[i][0] = floor(values[i][0]);
     for (int i = 0; i < n; i++) /* second and third values: a threshold, or a centre */
         for (int k = 1; k < info->values_max; k++)
             values[i][k] = input_between(&seed, info->shape == MOTLEY_SHAPE_ERASE ? -20 : 0, 260);

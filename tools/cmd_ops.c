@@ -45,6 +45,8 @@ static struct json_object *op_json(const motley_op_info *op)
     if (op->values_max > 0) {
         json_object_object_add(object, "minimum", number_json(op->minimum));
         json_object_object_add(object, "maximum", number_json(op->maximum));
+        if (op->whole)
+            json_object_object_add(object, "whole", need(json_object_new_boolean(1)));
         json_object_object_add(object, "neutral", number_json(op->neutral));
         json_object_object_add(object, "example", number_json(op->example));
     }

@@ -11,6 +11,7 @@ def span(op):
     if not op["values_max"]:
         return ""
     count = "" if op["values_max"] == 1 else f"; {op['values_min']} to {op['values_max']} values"
+    count = ", whole" + count if op.get("whole") else count
     return f"{op['minimum']:g} to {op['maximum']:g}{count}" if "minimum" in op else count.lstrip("; ")
 
 

@@ -42,6 +42,7 @@ typedef struct motley_op_info {
     double minimum, maximum;         /* range of values[0], inclusive */
     double neutral;                  /* values[0] that changes nothing; NAN when there is none */
     double example;                  /* a values[0] that shows the op well */
+    int whole;                       /* != 0: values[0] is a whole number. What a policy's levels give is cut to one */
 } motley_op_info;
 
 /** How many ops there are; ids are 0 .. count-1 and never change meaning. */

@@ -168,7 +168,7 @@ RECIPES = Recipes({
     "auto_contrast": (colours_only(lambda image, values, resample, fill: ImageOps.autocontrast(image)), [()], None),
     "equalize": (colours_only(lambda image, values, resample, fill: ImageOps.equalize(image)), [()], None),
     "invert": (colours_only(lambda image, values, resample, fill: ImageOps.invert(image)), [()], None),
-    "posterize": (colours_only(posterize), singles(list(range(9)) + [3.9]), None),
+    "posterize": (colours_only(posterize), singles(list(range(9))), None),
     "solarize": (colours_only(lambda image, values, resample, fill: ImageOps.solarize(image, values[0])),
                  singles([0, 1, 127.5, 128, 255, 256, 0.001] + [float(np.float32(8.5 * i)) for i in range(31)]),
                  random_between(0, 256)),

@@ -33,7 +33,8 @@ def _row(number):
         if getattr(info, key) != ffi.NULL
     }
     numbers = {
-        key: getattr(info, key) for key in ("values_min", "values_max", "minimum", "maximum", "neutral", "example")
+        key: getattr(info, key)
+        for key in ("values_min", "values_max", "minimum", "maximum", "neutral", "example", "whole")
     }
     shape = text_of(lib.motley_shape_name(info.shape))
     return types.SimpleNamespace(**{"paper": "", **texts}, **numbers, shape=shape, number=number)
@@ -122,7 +123,7 @@ def _function(row):
     lines = [row.summary]
     if row.values_max:
         lines.append(
-            f"values   {row.unit}; {row.minimum:g} to {row.maximum:g}"
+            f"values   {row.unit}; {row.minimum:g} to {row.maximum:g}{', whole' if row.whole else ''}"
             + ("" if math.isnan(row.neutral) else f", {row.neutral:g} changes nothing")
         )
     lines.append(f"Equals   {row.matches}")

@@ -125,6 +125,7 @@ def test_lists_and_pictures(pixels):
         (lambda x: ops.cutout(x, [[3, 1, 1]] * 11 + [[3]]), "cutout: 34 values for 12 images, want 3, or 3 for each"),
         (lambda x: ops.cutout(x, [1, 2, 3, 4, 5]), "cutout takes 1 to 3 values .*, 5 were given"),
         (lambda x: ops.posterize(x, 9), "posterize, image 0: value is 9, want 0 to 8"),
+        (lambda x: ops.posterize(x, 3.5), r"posterize, image 0: value is 3.5, want a whole number \(bits kept\)"),
         (lambda x: ops.rotate(x, float("nan")), "value 0 is nan"),
         (lambda x: ops.rotate(x, "much"), "a value is '.*', want a number"),
         (lambda x: ops.rotate(x, {}), "a value is a dict, want a number"),
