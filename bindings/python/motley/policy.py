@@ -7,7 +7,7 @@ import math
 import os
 from typing import TYPE_CHECKING
 
-from . import custom
+from . import custom, html
 from ._core import ffi, lib
 from .errors import ArgumentError, FileError, PolicyError, check, failure, text_of
 
@@ -259,6 +259,10 @@ class Policy:
 
     def __str__(self):
         return self.show()
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return html.of_policy(self)
 
     def __repr__(self):
         """Its name, and what sets it apart from the built-in policy of that name."""

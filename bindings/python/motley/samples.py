@@ -72,8 +72,8 @@ def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
     counts   how many images a group has: a number, or one for each group
 
     Images of one id draw the same operations at the same levels. Where they differ in size, values that are relative
-    to it differ as well. Operations that use an image's statistics (equalize, auto_contrast, contrast) take those of each
-    image alone, as torchvision's do on a video."""
+    to it differ as well. Operations that use an image's statistics (equalize, auto_contrast, contrast) take each
+    image's own, as torchvision's do on a video."""
     if hasattr(counts, "__index__") and getattr(counts, "ndim", 0) == 0:
         counts = [counts] * len(ids)
     elif len(counts) != len(ids):

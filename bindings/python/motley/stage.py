@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import arrays, calls, contexts, images
+from . import arrays, calls, contexts, html, images
 from ._core import ffi, lib
 from .arrays import KINDS
 from .checks import (
@@ -348,6 +348,10 @@ class Stage:
             value = self._dtype if name == "dtype" else getattr(self, name)
             if value != default:
                 yield name, value
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return html.of_stage(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._settings())})"
