@@ -2,6 +2,7 @@
 """The layers of doc/architecture.md are true: who includes whom, who names an op, and what a new op costs.
 
 SOURCE is the repository."""
+import fnmatch
 import os
 import pathlib
 import re
@@ -46,6 +47,33 @@ def included(path):
 def ops():
     text = (SOURCE / "augmentations" / "ops.h").read_text()
     return re.findall(r"^\s+X\((\w+),\s*(\w+),\s*(\w+)\)", text, re.M)
+
+
+class Map(unittest.TestCase):
+    """tests/README.md leads from every source file to its tests."""
+
+    PAGE = (SOURCE / "tests" / "README.md").read_text()
+
+    def test_every_source_file_has_a_row(self):
+        rows = re.findall(r"^\| (`.*?) \| .* \| .* \|$", self.PAGE, re.M)
+        patterns = [pattern for row in rows for pattern in re.findall(r"`([^`]+)`", row)]
+        self.assertGreater(len(patterns), 40)
+        tested = ("include", "base", "augmentations", "policies", "kernels", "followers", "dispatch", "tools", "bindings")
+        files = [str(path.relative_to(SOURCE)) for folder in tested for path in sources(folder)]
+        for name in files:
+            self.assertTrue(any(fnmatch.fnmatch(name, pattern) for pattern in patterns),
+                            f"{name} has no row in tests/README.md: say which tests check it")
+        for pattern in patterns:
+            self.assertTrue(list(SOURCE.glob(pattern)), f"tests/README.md has a row for {pattern}, which is not there")
+
+    def test_every_test_is_named(self):
+        for path in sorted((SOURCE / "tests").glob("*.*")):
+            if path.name not in ("README.md", "meson.build"):
+                name = re.sub(r"^check.*\.c$", "check*.c", path.name)
+                self.assertTrue(path.name in self.PAGE or name in self.PAGE, f"tests/README.md does not name {path.name}")
+        for name in re.findall(r"`((?:pillow/|golden/|peers/)?\w+\.(?:c|py|h|sh|inc|supp))`", self.PAGE):
+            self.assertTrue((SOURCE / "tests" / name).exists() or (SOURCE / "scripts" / name).exists(),
+                            f"tests/README.md names {name}, which is not there")
 
 
 class Layers(unittest.TestCase):
