@@ -98,7 +98,8 @@ motley_transform_info motley_transform_describe(const motley_transform *transfor
                                    .profile = transform->profile ? transform->profile : "",
                                    .paper = transform->paper ? transform->paper : "",
                                    .layout = MOTLEY_CHW,
-                                   .max_steps = transform->max_steps };
+                                   .max_steps = transform->max_steps,
+                                   .stages = transform->plain ? 0 : (int32_t)transform->stages };
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
         if (stage->kind <= MOT_STAGE_RANDOM_CROP && stage->height > 0) {

@@ -272,6 +272,20 @@ class Draw(Case):
         self.assertNotEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "9", "--view", "1"))
         self.assertEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "9", "--view", "0"))
 
+    def test_transforms_say_where_their_pixels_come_from(self):
+        rows = self.draws("torchvision_train_convnext", "--samples", "50", "--size", "300x200", "--seed", "3")
+        for row in rows:
+            crop = row["crop"]
+            self.assertLessEqual(crop["left"] + crop["width"], 300)
+            self.assertLessEqual(crop["top"] + crop["height"], 200)
+            self.assertEqual(row["resize"], {"width": 176, "height": 176, "filter": "bilinear"})
+            self.assertLessEqual(len(row["steps"]), 1)
+        self.assertEqual({row["flip"]["horizontal"] for row in rows}, {True, False})
+        self.assertTrue(0 < sum("erase" in row for row in rows) < 20)
+        self.assertEqual(self.draws("torchvision_train_convnext", "--first", "7", "--size", "300x200", "--seed", "3"), rows[7:8])
+        for options in (["--level", "3"], ["--repeat", "2"], ["--fill", "1,2,3"]):
+            self.assertIn("it is a transform, whose policies are changed in its file", self.bad("draw", "simclr", *options))
+
     def test_size_and_channels(self):
         def found(*args):
             return {step["value"]: step["fill"] for row in self.draws("rand_augment", "-N", "200", *args)
@@ -313,6 +327,35 @@ class Apply(Case):
             value = [step["value"]] if "value" in step else []
             self.good("op", step["op"], *value, row["image"], self.path("one.png"))
             self.assertEqual(self.read("one.png"), self.read(row["out"]))
+
+    @unittest.skipUnless(PIL, "needs Pillow")
+    def test_transforms_crop_and_resize(self):
+        images = [self.image("a.png"), self.image("b.png", 50, 20), self.image("c.png", 20, 70, 1)]
+        text = """{"motley": 1, "name": "mine", "stages": [{"random_resized_crop": {"size": [24, 32], "filter": "bicubic",
+            "order": "pillow-12"}}, {"flip": {"horizontal": 0.5}}, %s {"output": {}}, {"erase": {"p": 0.5}}]}"""
+        policy = self.file("mine.json", text % '{"policy": "trivial_augment_wide"}, {"jitter": {"hue": 0.5}},')
+        self.good("apply", policy, *images, "-k", "3", "-s", "6", "-o", self.path("out"), "--draws", self.path("d.jsonl"),
+                  "--sheet", self.path("sheet.png"))
+        rows = [json.loads(line) for line in (self.dir / "d.jsonl").read_text().splitlines()]
+        self.assertEqual([row["sample"] for row in rows], list(range(9)))
+        for row in rows:
+            with PIL.Image.open(row["out"]) as image:
+                self.assertEqual(image.size, (32, 24))
+            self.assertTrue(row["steps"][-1]["op"] == "hue" and row["policy"] == "mine")
+        self.good("apply", self.file("crop.json", text % ""), *images, "-k", "3", "-s", "6", "-o", self.path("plain"),
+                  "--draws", self.path("p.jsonl"))
+        for row in map(json.loads, (self.dir / "p.jsonl").read_text().splitlines()):
+            self.assertEqual(row["crop"], rows[row["sample"]]["crop"])
+            with PIL.Image.open(row["image"]) as image, PIL.Image.open(row["out"]) as made:
+                c = row["crop"]
+                image = image.crop((c["left"], c["top"], c["left"] + c["width"], c["top"] + c["height"]))
+                image = image.resize((32, 24), PIL.Image.BICUBIC)
+                image = image.transpose(PIL.Image.FLIP_LEFT_RIGHT) if row["flip"]["horizontal"] else image
+                if int(PIL.__version__.split(".")[0]) < 12:  # whose order of passes the file names
+                    self.assertEqual(image.tobytes(), made.tobytes())
+        for options, why in ((["--device", "cuda"], "want --device cpu"), (["--replay", self.path("p.jsonl")], "no --replay")):
+            self.assertIn(why, self.bad("apply", policy, images[0], "-o", self.path("not"), *options))
+        self.assertFalse((self.dir / "not").exists())
 
     def test_replay_gives_the_same_files(self):
         images = [self.image("a.png"), self.image("b.png", 50, 20, 1), self.image("c.png", 33, 41, 4)]

@@ -117,7 +117,8 @@ typedef struct item {
     char *path;         /* NULL: nothing goes to a folder */
     motley_step *steps; /* [max_steps] */
     int32_t count;
-    bool drawn; /* steps and count are there */
+    motley_transform_drawn place; /* of a transform */
+    bool drawn;                   /* steps and count are there */
     bool augmented;
     char why[PICTURE_WHY]; /* empty: it is done */
 } item;
@@ -125,7 +126,9 @@ typedef struct item {
 typedef struct job {
     const arguments *arguments;
     motley_context *context;
-    motley_policy *policy;
+    motley_policy *policy;       /* or NULL: */
+    motley_transform *transform; /* of which `pictures` are those stages that make pictures */
+    motley_transform *pictures;
     size_t threads;
     char **names; /* [count] of the outputs, without variant and suffix */
     sheet *sheet;
@@ -214,6 +217,32 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
     return false;
 }
 
+/* Transforms the items whose sources have `channels`. */
+static bool transform_to(job *self, int32_t channels, const batch_room *room, motley_image *from)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < self->items_count; i++) {
+        const item *at = &self->items[i];
+        const picture *in = &at->source->image, *out = &at->image;
+        if (!out->pixels || out->channels != channels)
+            continue;
+        from[count] = (motley_image){ in->pixels, in->width, in->height, (int64_t)in->width * channels, channels, 1 };
+        room->images[count] =
+            (motley_image){ out->pixels, out->width, out->height, (int64_t)out->width * channels, channels, 1 };
+        room->ids[count++] = sample_id(self, at);
+    }
+    const motley_batch src = { .count = count, .channels = channels, .images = from };
+    const motley_batch dst = { .count = count, .channels = channels, .images = room->images };
+    motley_transform_params params = { .samples = self->arguments->options.samples };
+    params.samples.ids = room->ids;
+    motley_error error;
+    if (count == 0 || motley_transform_apply(self->context, self->pictures, &src, &dst, &params, &error) == MOTLEY_OK)
+        return true;
+    complain("%s: %s", self->arguments->policy, error.message);
+    self->failed = true;
+    return false;
+}
+
 static void apply_to_all(job *self)
 {
     const size_t count = self->items_count;
@@ -221,9 +250,11 @@ static void apply_to_all(job *self)
                               .ids = need(malloc(count * sizeof *room.ids)),
                               .steps = self->replay ? need(malloc(count * self->max_steps * sizeof *room.steps)) : NULL,
                               .counts = need(malloc(count * sizeof *room.counts)) };
+    motley_image *from = self->transform ? need(malloc(count * sizeof *from)) : NULL;
     bool good[5] = { 0 };
     for (int channels = 1; channels <= 4; channels++)
-        good[channels] = apply_to(self, channels, &room);
+        good[channels] = self->transform ? transform_to(self, channels, &room, from) : apply_to(self, channels, &room);
+    free(from);
     free(room.images);
     free(room.ids);
     free(room.steps);
@@ -243,11 +274,16 @@ static char *out_path(const arguments *arguments, const char *name, size_t varia
 
 static bool write_draw(job *self, const item *at)
 {
-    char *text = draw_json(self->policy, sample_id(self, at), at->steps, at->count, at->image.channels);
-    struct json_object *object = need(json_tokener_parse(text));
+    char *text = NULL;
+    if (self->transform)
+        motley_transform_draw_json(sample_id(self, at), &at->place, at->steps, at->count, at->image.channels, &text, NULL);
+    else
+        text = draw_json(self->policy, sample_id(self, at), at->steps, at->count, at->image.channels);
+    struct json_object *object = need(json_tokener_parse(need(text)));
     free(text);
     const drawn_image image = drawn_for(self, at);
-    draws_file_describe(object, &image);
+    draws_file_describe(object, &image,
+                        self->policy ? motley_policy_name(self->policy) : motley_transform_describe(self->transform).name);
     if (at->path)
         json_object_object_add(object, "out", text_json(at->path));
     return print_json(self->draws.stream, object);
@@ -260,7 +296,8 @@ static bool put_on_sheet(const job *self, const item *at)
     lines[0] = (sheet_line){ "", "unchanged" };
     for (int i = 0; i < at->count; i++) {
         const motley_step *step = &at->steps[i];
-        lines[i] = (sheet_line){ motley_policy_op(self->policy, step->op)->name,
+        const motley_op_info *op = self->policy ? motley_policy_op(self->policy, step->op) : motley_op_get(step->op);
+        lines[i] = (sheet_line){ op ? op->name : "hue",
                                  step->values_count ? short_number(step->values[0], values[i]) : "" };
     }
     return sheet_put(self->sheet, at->source->input, 1 + at->variant, &at->image, lines, at->count ? at->count : 1);
@@ -296,7 +333,14 @@ static void copy_source(void *user, size_t i)
 {
     const job *self = user;
     item *at = &self->items[i];
-    if (at->source->image.pixels && !picture_copy(&at->source->image, &at->image))
+    if (at->source->image.pixels && self->transform) {
+        const motley_transform_info info = motley_transform_describe(self->pictures);
+        at->image = at->source->image;
+        at->image.pixels = NULL;
+        if (info.width > 0)
+            at->image.width = info.width, at->image.height = info.height;
+        picture_allocate(&at->image, at->why);
+    } else if (at->source->image.pixels && !picture_copy(&at->source->image, &at->image))
         snprintf(at->why, sizeof at->why, "no memory for a copy of its pixels");
     if (!at->image.pixels || !self->replay)
         return;
@@ -312,8 +356,11 @@ static bool draw_item(const job *self, item *at)
     motley_samples samples = self->arguments->options.samples;
     samples.first = sample_id(self, at);
     motley_error error;
-    at->drawn = motley_draw(self->policy, &samples, 1, &at->image.width, &at->image.height, at->image.channels, at->steps,
-                            &at->count, &error) == MOTLEY_OK;
+    const picture *in = &at->source->image;
+    at->drawn = (self->transform ? motley_transform_draw(self->transform, &samples, 1, &in->width, &in->height, in->channels,
+                                                         &at->place, at->steps, &at->count, &error)
+                                 : motley_draw(self->policy, &samples, 1, &in->width, &in->height, in->channels, at->steps,
+                                               &at->count, &error)) == MOTLEY_OK;
     if (!at->drawn)
         snprintf(at->why, sizeof at->why, "%s", error.message);
     return at->drawn;
@@ -475,9 +522,12 @@ static bool open_sheet(job *self)
 {
     const arguments *a = self->arguments;
     char subtitle[128], why[PICTURE_WHY];
-    snprintf(subtitle, sizeof subtitle, "%s, seed %llu, epoch %u", motley_policy_name(self->policy),
-             (unsigned long long)a->options.samples.seed, a->options.samples.epoch);
-    self->sheet = sheet_create(motley_policy_title(self->policy), subtitle, a->count, 1 + a->variants, a->cell_px, why);
+    const motley_transform_info info =
+        self->transform ? motley_transform_describe(self->transform) : (motley_transform_info){ 0 };
+    snprintf(subtitle, sizeof subtitle, "%s, seed %llu, epoch %u",
+             self->policy ? motley_policy_name(self->policy) : info.name, (unsigned long long)a->options.samples.seed,
+             a->options.samples.epoch);
+    self->sheet = sheet_create(self->policy ? motley_policy_title(self->policy) : info.title, subtitle, a->count, 1 + a->variants, a->cell_px, why);
     if (!self->sheet)
         complain("%s: %s", a->sheet, why);
     return self->sheet != NULL;
@@ -513,10 +563,16 @@ static bool begin(job *self)
 {
     const arguments *a = self->arguments;
     motley_error error;
-    self->policy = open_policy(a->policy, &a->options.changes);
-    if (!self->policy || !make_names(self))
+    if (!open_either(a->policy, &a->options.changes, &self->policy, &self->transform) || !make_names(self))
         return false;
-    self->max_steps = motley_policy_max_steps(self->policy) + 1;
+    self->max_steps =
+        1 + (self->policy ? motley_policy_max_steps(self->policy) : motley_transform_describe(self->transform).max_steps);
+    if (self->transform && (a->replay || a->context.backend == MOTLEY_BACKEND_CUDA)) {
+        complain("%s: it is a transform, want %s", a->policy, a->replay ? "no --replay" : "--device cpu");
+        return false;
+    }
+    if (self->transform && !(self->pictures = open_pictures(self->transform)))
+        return false;
     if (a->replay && !(self->replay = draws_file_read(a->replay)))
         return false;
     if (motley_context_create(&a->context, &self->context, &error) != MOTLEY_OK) {
@@ -580,5 +636,7 @@ int cmd_apply(int argc, char **argv)
     draws_file_destroy(self.replay);
     motley_context_destroy(self.context);
     motley_policy_destroy(self.policy);
+    motley_transform_destroy(self.transform);
+    motley_transform_destroy(self.pictures);
     return self.failed ? EXIT_INPUT : 0;
 }

@@ -47,36 +47,55 @@ static const struct argp argp = {
             { "channels", 'C', "COUNT", 0, "Channels of the images (3); as many numbers has a fill", 0 },
             { 0 } },
     .args_doc = "POLICY",
-    .doc = "Prints what samples would get, a JSON object a line, without touching a pixel.\v"
-           "A draw depends on the policy, the seed, the epoch, the sample's id and the view, and on nothing else. Values "
-           "are in the operation's unit (see 'motley ops'); steps that were drawn but not applied are left out.",
+    .doc =
+        "Prints what samples would get, a JSON object a line, without touching a pixel.\v"
+        "A draw depends on the policy, the seed, the epoch, the sample's id and the view, and on nothing else. Values "
+        "are in the operation's unit (see 'motley ops'); steps that were drawn but not applied are left out. Of a "
+        "transform the object also has the crop, what it is resized to, flips and erased boxes.",
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
 };
 
-static bool draw_all(const arguments *self, const motley_policy *policy)
+/* Draws `count` samples, BLOCK at most, and prints them. */
+static bool draw_block(const arguments *self, const motley_policy *policy, const motley_transform *transform,
+                       const motley_samples *samples, size_t count, motley_step *steps, size_t max_steps)
 {
-    const size_t max_steps = motley_policy_max_steps(policy);
-    motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
+    static motley_transform_drawn drawn[BLOCK];
     int32_t counts[BLOCK], widths[BLOCK], heights[BLOCK];
-    for (size_t i = 0; i < BLOCK; i++) {
+    motley_error error;
+    for (size_t i = 0; i < count; i++) {
         widths[i] = self->width;
         heights[i] = self->height;
     }
+    motley_status status =
+        policy ? motley_draw(policy, samples, count, widths, heights, self->channels, steps, counts, &error)
+               : motley_transform_draw(transform, samples, count, widths, heights, self->channels, drawn, steps, counts,
+                                       &error);
+    bool good = true;
+    for (size_t i = 0; status == MOTLEY_OK && good && i < count; i++) {
+        char *line = NULL;
+        if (policy)
+            line = draw_json(policy, samples->first + i, steps + i * max_steps, counts[i], self->channels);
+        else
+            status = motley_transform_draw_json(samples->first + i, &drawn[i], steps + i * max_steps, counts[i],
+                                                self->channels, &line, &error);
+        good = !line || puts(line) >= 0;
+        free(line);
+    }
+    if (status != MOTLEY_OK)
+        complain("%s: %s", self->policy, error.message);
+    return good && status == MOTLEY_OK;
+}
+
+static bool draw_all(const arguments *self, const motley_policy *policy, const motley_transform *transform)
+{
+    const size_t max_steps = policy ? motley_policy_max_steps(policy) : motley_transform_describe(transform).max_steps;
+    motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
     bool good = true;
     for (uint64_t done = 0; good && done < self->samples;) {
         const size_t count = self->samples - done < BLOCK ? (size_t)(self->samples - done) : BLOCK;
         motley_samples samples = self->options.samples;
         samples.first += done;
-        motley_error error;
-        if (motley_draw(policy, &samples, count, widths, heights, self->channels, steps, counts, &error) != MOTLEY_OK) {
-            complain("%s: %s", self->policy, error.message);
-            good = false;
-        }
-        for (size_t i = 0; good && i < count; i++) {
-            char *line = draw_json(policy, samples.first + i, steps + i * max_steps, counts[i], self->channels);
-            good = puts(line) >= 0;
-            free(line);
-        }
+        good = draw_block(self, policy, transform, &samples, count, steps, max_steps);
         done += count;
     }
     free(steps);
@@ -91,8 +110,11 @@ int cmd_draw(int argc, char **argv)
         complain("--first and --samples go beyond the last sample, 2^64-1");
         return EXIT_USAGE;
     }
-    motley_policy *policy = open_policy(self.policy, &self.options.changes);
-    const bool good = policy && draw_all(&self, policy);
+    motley_policy *policy;
+    motley_transform *transform;
+    const bool good =
+        open_either(self.policy, &self.options.changes, &policy, &transform) && draw_all(&self, policy, transform);
     motley_policy_destroy(policy);
+    motley_transform_destroy(transform);
     return good ? 0 : EXIT_INPUT;
 }

@@ -29,8 +29,8 @@ typedef struct drawn_image {
 bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_step *steps, int32_t *count,
                       char why[PICTURE_WHY]);
 
-/* Adds to the JSON object of a draw what draws_file_steps compares. */
+/* Adds to the JSON object of a draw what draws_file_steps compares; policy: the name. */
 struct json_object;
-void draws_file_describe(struct json_object *object, const drawn_image *image);
+void draws_file_describe(struct json_object *object, const drawn_image *image, const char *policy);
 
 #endif

@@ -54,6 +54,7 @@ typedef struct motley_transform_info {
     motley_dtype dtype;    /* that the text asks for: U8 without an output stage */
     motley_layout layout;  /* likewise: MOTLEY_CHW without one */
     size_t max_steps;      /* the most steps that one image can draw */
+    int32_t stages;        /* of the text; 0: it was a policy's */
     const motley_mix *mix; /* of its last stage, owned by the transform; NULL: images are not mixed */
     int32_t classes;       /* of targets, where the text says; 0 elsewhere */
     double smoothing;      /* likewise */
