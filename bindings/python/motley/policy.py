@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 INTERPOLATIONS = tuple(text_of(lib.motley_interpolation_name(i)) for i in range(lib.MOTLEY_BICUBIC + 1))
 
+AUGMIX_FORMS = ("sum", "blends", "one_sum")  # by motley_augmix_form
+
 
 @ffi.def_extern()
 def on_problem(user, problem):
@@ -147,6 +149,7 @@ class Policy:
         title: str | None = None,
         ops: Mapping[str, Mapping[str, float]] | None = None,
         branches: Sequence[Mapping[str, Any]] | None = None,
+        augmix: Mapping[str, Any] | None = None,
     ) -> Policy:
         """A new policy that is this one with changes, in the words of doc/policy-format.md.
 
@@ -162,6 +165,7 @@ class Policy:
             name, title: What the policy is called.
             ops: New numbers for entries under `ops`: {"rotate": {"low": 0, "span": 20}}, also "base", "min" and "max".
             branches: A list in place of all branches, in the form of `Policy.branches`.
+            augmix: How several draws are mixed, in the form of `Policy.augmix`; {} mixes no more.
         """
         changes, error = ffi.new("motley_policy_changes *"), ffi.new("motley_error *")
         keep = []  # what `changes` points to
@@ -200,6 +204,8 @@ class Policy:
             if not branches:
                 raise ArgumentError("branches is empty, want at least one")
             changes.branches, changes.branches_count = _branch_structs(branches, keep), len(branches)
+        if augmix is not None:
+            changes.set_augmix, changes.augmix = 1, _augmix_struct(augmix)
         policy = ffi.new("motley_policy **")
         check(lib.motley_policy_change(self._handle, changes, policy, error), error)
         return Policy._of(policy[0], self.custom_ops)
@@ -228,6 +234,12 @@ class Policy:
                 steps.append({"op": text_of(step.op), "p": step.p, **_level_data(step.level)})
             found.append({**plain, "weight": branch.weight, "steps": steps})
         return found
+
+    @property
+    def augmix(self) -> dict[str, Any]:
+        """How several draws are mixed: {"width": 3, "alpha": 1.0, "form": "sum"}; {} where they are not."""
+        mix = lib.motley_policy_augmix(self._handle)
+        return {"width": mix.width, "alpha": mix.alpha, "form": AUGMIX_FORMS[mix.form]} if mix.width else {}
 
     @property
     def name(self) -> str:
@@ -280,6 +292,17 @@ class Policy:
 def _text(text, keep):
     keep.append(ffi.new("char[]", text.encode()))
     return keep[-1]
+
+
+def _augmix_struct(augmix):
+    """(width, alpha, form)"""
+    unknown = set(augmix) - {"width", "alpha", "form"}
+    form = augmix.get("form", "sum")
+    if unknown:
+        raise ArgumentError(f"augmix has {sorted(unknown)[0]!r}, want width, alpha or form")
+    if form not in AUGMIX_FORMS:
+        raise ArgumentError(f"the form of augmix is {form!r}, want one of {', '.join(AUGMIX_FORMS)}")
+    return augmix.get("width", 3 if augmix else 0), augmix.get("alpha", 1), AUGMIX_FORMS.index(form)
 
 
 def _level_data(level):

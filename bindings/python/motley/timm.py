@@ -27,7 +27,8 @@ from motley.samples import samples_of
 T = TypeVar("T")
 
 __all__ = [
-    "Mixup", "auto_augment_transform", "create_transform", "hand_back", "rand_augment_transform", "take_over"
+    "Mixup", "augment_and_mix_transform", "auto_augment_transform", "create_transform", "hand_back",
+    "rand_augment_transform", "take_over"
 ]  # fmt: skip
 
 
@@ -66,8 +67,16 @@ def rand_augment_transform(
 
 def auto_augment_transform(config_str: str, hparams: Mapping[str, Any] | None = None) -> Transform:
     """timm's: 'original', 'originalr', 'v0', 'v0r' or '3a', with '-mstd' and a number or without."""
-    if config_str.split("-")[0] == "rand":
-        raise ArgumentError(f"config is {config_str!r}: that is for rand_augment_transform")
+    others = {"rand": "rand_augment_transform", "augmix": "augment_and_mix_transform"}
+    if other := others.get(config_str.split("-")[0]):
+        raise ArgumentError(f"config is {config_str!r}: that is for {other}")
+    return Transform(config_str, hparams)
+
+
+def augment_and_mix_transform(config_str: str, hparams: Mapping[str, Any] | None = None) -> Transform:
+    """timm's: 'augmix' and its settings, such as 'augmix-m5-w4-d2'. On the CPU."""
+    if config_str.split("-")[0] != "augmix":
+        raise ArgumentError(f"config is {config_str!r}, want 'augmix' and its settings, such as 'augmix-m5-w4-d2'")
     return Transform(config_str, hparams)
 
 
@@ -161,11 +170,11 @@ _theirs = {}
 
 
 def take_over() -> None:
-    """From here on what timm makes of auto_augment strings runs on Motley; 'augmix' stays timm's."""
+    """From here on what timm makes of auto_augment strings runs on Motley."""
     import timm.data.auto_augment
     import timm.data.transforms_factory  # noqa: F401, has copies of the names
     for module in [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "timm"]:
-        for ours in (rand_augment_transform, auto_augment_transform):
+        for ours in (rand_augment_transform, auto_augment_transform, augment_and_mix_transform):
             theirs = vars(module).get(ours.__name__)
             if theirs is not None and theirs is not ours:
                 _theirs[module, ours.__name__] = theirs

@@ -52,6 +52,8 @@ def from_timm(config: str, hparams: Mapping[str, Any] | None = None, **stage: Un
                magnitude's deviation; above 100: uniform from 0), mmax (what it is cut to, 10), inc (1: ops get stronger
                with the magnitude), t (the list: weights, 3a, 3aw)
     v0, v0r, original, originalr, 3a       then mstd
+    augmix     then, in any order: m (magnitude, 3), w (chains, 3), d (ops of a chain, 1 to 3 of them), a (alpha, 1), b
+               (1: blended chain by chain), mstd (without it magnitudes are uniform from 0)
     hparams    timm's dict: img_mean (the fill), translate_pct, interpolation, magnitude_std, magnitude_max; it goes
                before what the string says. Other keywords: see Stage."""
     return Stage(policy_of(config, hparams), **stage)
@@ -66,13 +68,9 @@ def policy_of(config: str, hparams: Mapping[str, Any] | None = None) -> Policy:
     elif first in AUTO_AUGMENT:
         policy = _auto_augment(config, first, sections, hparams)
     elif first == "augmix":
-        raise UnsupportedError(
-            f"'{config}': AugMix blends several augmented copies of an image, which a policy cannot say yet; keep "
-            "timm's augment_and_mix_transform for it (motley.timm.take_over() leaves it alone), or do without the "
-            "blend, with a string like 'rand-m3-p1-mstd101-inc1'"
-        )
+        policy = _augmix(config, sections, hparams)
     else:
-        raise ArgumentError(f"'{config}': it begins with '{first}', want rand, {', '.join(AUTO_AUGMENT)}")
+        raise ArgumentError(f"'{config}': it begins with '{first}', want rand, augmix, {', '.join(AUTO_AUGMENT)}")
     return policy.change(fill=hparams.get("img_mean"), interpolation=_interpolation(hparams.get("interpolation")))
 
 
@@ -136,6 +134,27 @@ def _auto_augment(config, first, sections, hparams):
         branches = _blurs_of_3a(branches, std, most)
         scale["ops"]["gaussian_blur"] = {"low": 0, "span": top / 5, "max": math.inf, "min": -math.inf}
     return base.change(branches=branches, **scale, **_names(config))
+
+
+def _augmix(config, sections, hparams):
+    found = _sections(config, sections, ("m", "w", "d", "a", "b", "mstd"))
+    whole = {key: _number(config, key, found.get(key, text), int) for key, text in [("m", "3"), ("w", "3"), ("b", "0")]}
+    std = hparams.get("magnitude_std", _number(config, "mstd", found.get("mstd", "inf"), float))
+    top = float(hparams.get("magnitude_max") or LEVELS)
+    magnitude = float(whole["m"])
+    if not std > 0:
+        magnitude = min(magnitude, top)
+        top = max(magnitude, LEVELS)
+    base = Policy.builtin("timm_augmix")
+    pct = {"translate_pct": 0.45}  # which timm's factory sets to 0.3
+    form = "blends" if whole["b"] else "sum"
+    return base.change(
+        augmix={"width": whole["w"], "alpha": _number(config, "a", found.get("a", "1"), float), "form": form},
+        repeat=_number(config, "d", found.get("d", "0"), int) or None,
+        level=_level(config, magnitude, std, top),
+        **_scale(base, top, {**pct, **hparams}),
+        **_names(config),
+    )
 
 
 def _blurs_of_3a(branches, std, most):

@@ -7,8 +7,10 @@ import math
 import random
 import re
 import statistics
+from unittest import mock
 
 import numpy as np
+import PIL.Image
 import pytest
 from replay import Timm
 
@@ -48,6 +50,12 @@ class Picture:
     def __init__(self):
         self.steps = []
 
+    def copy(self):
+        return self
+
+    def __array__(self, dtype=None, copy=None):  # that AugMix sums
+        return np.zeros((1, 1, 3), dtype)
+
 
 def recorder(op):
     name = op.name.replace("Increasing", "").replace("Original", "")
@@ -69,7 +77,8 @@ def recorder(op):
 
 def timms(config, hparams, count):
     """What timm's policy does to `count` pictures: a list of steps each."""
-    make = timm.rand_augment_transform if config.startswith("rand") else timm.auto_augment_transform
+    makers = {"rand": timm.rand_augment_transform, "augmix": timm.augment_and_mix_transform}
+    make = makers.get(config.split("-")[0], timm.auto_augment_transform)
     policy = make(config, dict(hparams))
     for op in (
         op for branch in getattr(policy, "policy", [policy.ops] if hasattr(policy, "ops") else []) for op in branch
@@ -78,16 +87,17 @@ def timms(config, hparams, count):
     random.seed(1)
     np.random.seed(1)
     found = []
-    for _ in range(count):
-        picture = Picture()
-        policy(picture)
-        found.append(picture.steps)
+    with mock.patch.object(PIL.Image, "blend", lambda image, *_: image):  # of AugMix
+        for _ in range(count):
+            picture = Picture()
+            policy(picture)
+            found.append(picture.steps)
     return found
 
 
 def ours(config, hparams, count):
     draws = motley.from_timm(config, hparams, seed=3).draw(count, size=(HEIGHT, WIDTH))
-    return [[(step["op"], step.get("value")) for step in steps] for steps in draws]
+    return [[(s["op"], s.get("value")) for s in steps if not s["op"].startswith("mix_")] for steps in draws]
 
 
 CONFIGS = [
@@ -124,6 +134,10 @@ CONFIGS = [
     "v0r-mstd1",
     "original-mstd0.5",
     "originalr-mstd0.3",
+    "augmix",
+    "augmix-m5-w4-d2-mstd0",
+    "augmix-m3-w1-d0-b1",
+    "augmix-m8-w2-mstd0.5",
 ]
 
 
@@ -191,6 +205,8 @@ def test_draws_as_timm(config):
         ("rand-m12", {"magnitude_max": 13}),
         ("original", {"magnitude_std": 0.7}),
         ("rand-m15-mmax20-mstd1-inc1", {"translate_pct": 0.3}),
+        ("augmix-m3-w3", {"translate_pct": 0.3}),
+        ("augmix-m12", {"magnitude_max": 15}),
         ("v0", {"magnitude_std": float("inf")}),
         ("3a", {"magnitude_std": float("inf")}),
         ("3a", {"magnitude_max": 7}),
@@ -237,6 +253,18 @@ def test_fill_and_interpolation():
     assert {s["interpolation"] for s in steps} == {"bilinear", "bicubic"} and all(s["fill"] == [128] * 3 for s in steps)
 
 
+def test_augmix_is_mixed_as_its_string_says():
+    assert motley.from_timm("augmix-m3-w3").policy.augmix == {"width": 3, "alpha": 1.0, "form": "sum"}
+    policy = motley.from_timm("augmix-w5-a0.5-b1-d2").policy
+    assert policy.augmix == {"width": 5, "alpha": 0.5, "form": "blends"}
+    assert "\nrepeat: 2\n" in policy.show()
+    assert policy.change(augmix={}).augmix == {} == motley.Policy.builtin("rand_augment").augmix
+    with pytest.raises(motley.ArgumentError, match="augmix has 'depth', want width"):
+        policy.change(augmix={"depth": 2})
+    with pytest.raises(motley.ArgumentError, match="form of augmix is 'all', want one of sum, blends"):
+        policy.change(augmix={"form": "all"})
+
+
 def test_the_default_is_the_built_in():
     draws = motley.Stage("timm_rand_m9_mstd05_inc1", seed=1).draw(500)
     assert motley.from_timm("rand-m9-mstd0.5-inc1", seed=1).draw(500) == draws
@@ -251,8 +279,10 @@ def test_a_policy_names_its_string():
 @pytest.mark.parametrize(
     "config,message",
     [
-        ("augmix-m5", "'augmix-m5': AugMix blends .* cannot say yet; keep timm's .*'rand-m3-p1-mstd101-inc1'"),
-        ("rnd-m9", "begins with 'rnd', want rand, v0"),
+        ("augmix-x3", "section 'x3' is not known, want m, w, d, a, b"),
+        ("augmix-w9", "the width of augmix is 9, want 1 to 8"),
+        ("augmix-d9", "'repeat' is up to 9, want at most 8"),
+        ("rnd-m9", "begins with 'rnd', want rand, augmix, v0"),
         ("rand-m9-w0", "section 'w0'.*tweights"),
         ("rand-x9", "section 'x9' is not known, want m, n, p"),
         ("v0-m9", "section 'm9' is not known, want mstd"),

@@ -262,6 +262,8 @@ def _policy(run, t):
 def _timm_policy(run, t):
     if not hasattr(t, "config"):  # a Transform of v2
         raise NotTaken("Motley has no such stage")
+    if t.stage.policy.augmix:
+        raise NotTaken("it mixes several images, which a transform cannot")
     run.add("policy", t.stage.policy.show())
 
 
