@@ -68,6 +68,9 @@ typedef struct mot_backend {
     /* Calls `image` for each of `count` images, the threads sharing them; NULL where the host does not do the work. */
     motley_status (*each)(void *state, size_t count, size_t scratch_bytes, mot_each_image *image, void *call,
                           motley_error *error);
+    /* motley_resize of checked arguments, where `each` is NULL. */
+    motley_status (*resize)(void *state, const motley_batch *src, const motley_batch *dst,
+                            const motley_resize_params *params, motley_error *error);
     /* The kernels of such a state. */
     const struct mot_cpu_rows *(*rows)(const void *state);
 } mot_backend;

@@ -6,6 +6,7 @@
 #include "dispatch/backend.h"
 #include "dispatch/cuda_tiles.h"
 #include "dispatch/cuda.h"
+#include "dispatch/cuda_work.h"
 #include "dispatch/plan_cuda.h"
 #include "dispatch/route.h"
 #include "kernels/cuda/tuning.h"
@@ -56,6 +57,7 @@ typedef struct cuda_state {
     int queued;
     mot_cuda_op op[MOT_OP_COUNT];
     int prepared[MOT_FORMATS];
+    mot_cuda_kept kept; /* of resizes and transforms */
 } cuda_state;
 
 static motley_status cuda_fail(motley_error *error, const char *what, cudaError_t code)
@@ -239,12 +241,14 @@ static void destroy(void *state)
             cudaEventSynchronize(s->done);
         release(s, s->memory, NULL);
         release(s, s->tiles, NULL);
+        release(s, s->kept.memory, NULL);
         for (unsigned i = 0; i < TABLES_KEPT; i++)
             release(s, s->tables[i].memory, NULL);
         if (s->done)
             cudaEventDestroy(s->done);
         back_to(s, before);
     }
+    free(s->kept.host);
     free(s);
 }
 
@@ -334,34 +338,6 @@ static motley_status validate(void *state, const mot_job *job, motley_error *err
 }
 
 /* ---- running ---- */
-
-static int packed_format(const mot_view *v)
-{
-    if (v->row < 0 || v->row > INT32_MAX / v->height) /* kernels read the others at 32-bit offsets */
-        return MOT_FORMAT_STRIDED;
-    if (v->channels == 1 && v->pixel == 1)
-        return MOT_FORMAT_GREY;
-    if (v->channels == 3 && v->pixel == 3 && v->channel == 1)
-        return MOT_FORMAT_RGB;
-    if (v->channels == 3 && v->pixel == 1)
-        return MOT_FORMAT_PLANES;
-    if (v->channels == 4 && v->pixel == 4 && v->channel == 1)
-        return MOT_FORMAT_RGBA;
-    return MOT_FORMAT_STRIDED;
-}
-
-/* The format that all images of a batch have. */
-static mot_cuda_format format_of(const motley_batch *batch)
-{
-    const mot_view first = mot_batch_view(batch, 0);
-    const int format = packed_format(&first);
-    for (size_t i = 1; batch->images && i < batch->count; i++) {
-        const mot_view v = mot_batch_view(batch, i);
-        if (packed_format(&v) != format)
-            return MOT_FORMAT_STRIDED;
-    }
-    return (mot_cuda_format)format;
-}
 
 /* A batch for the kernels; descriptors of many sizes go to `images` on the device. */
 static motley_status send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
@@ -501,7 +477,7 @@ static mot_route_choice route_of(cuda_state *s, const mot_job *job, mot_cuda_for
                           .max_steps = job->max_steps,
                           .always_tiles = s->always_tiles };
     f.dense = are_dense(job->src, format);
-    f.dense_between = format_of(work) == format && are_dense(work, format);
+    f.dense_between = mot_cuda_format_of(work) == format && are_dense(work, format);
     if (f.one_size && f.dense && f.dense_between) { /* else the rest makes no difference */
         f.blurs = can_blur(job);
         f.interpolates = !is_nearest(job);
@@ -523,7 +499,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
 {
     mot_cuda_draw draw = { .count = (int32_t)job->count, .channels = job->channels, .plan = s->plan };
     mot_cuda_job image = { .count = draw.count, .channels = job->channels };
-    const mot_cuda_format format = format_of(job->src);
+    const mot_cuda_format format = mot_cuda_format_of(job->src);
     const mot_tiles_plan plan = mot_tiles_plan_of(job, format, resident_ctas(&s->chip));
     MOT_TRY(reserve_tiles(s, &plan, stream, error));
 
@@ -606,7 +582,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
                                 .channels = job->channels,
                                 .output_dtype = image.output_dtype,
                                 .has_output = job->output != NULL,
-                                .work_strided = format_of(work) != format,
+                                .work_strided = mot_cuda_format_of(work) != format,
                                 .work_in_output = !job->dst };
         memcpy(tiles.mean, image.mean, sizeof tiles.mean);
         memcpy(tiles.std, image.std, sizeof tiles.std);
@@ -660,6 +636,72 @@ static motley_status run(void *state, const mot_job *job, motley_error *error)
     return status;
 }
 
+/* ---- for dispatch/cuda_resize.c ---- */
+
+motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error)
+{
+    cuda_state *const s = state;
+    *work = (mot_cuda_work){ .state = s, .stream = stream, .chip = &s->chip, .kept = &s->kept };
+    MOT_TRY(on_device(s, &work->device_before, error));
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaError_t code = cudaStreamIsCapturing(work->stream, &capture);
+    work->captured = capture != cudaStreamCaptureStatusNone;
+    if (code == cudaSuccess && s->queued && s->last_stream != work->stream && !work->captured)
+        code = cudaStreamWaitEvent(work->stream, s->done, 0);
+    if (code == cudaSuccess)
+        return MOTLEY_OK;
+    cudaGetLastError();
+    back_to(s, work->device_before);
+    return cuda_fail(error, "waiting for the workspace", code);
+}
+
+motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motley_error *error)
+{
+    cuda_state *const s = work->state;
+    const cudaError_t code = work->captured ? cudaSuccess : cudaEventRecord(s->done, work->stream);
+    if (code != cudaSuccess)
+        cudaGetLastError();
+    else if (!work->captured)
+        s->queued = 1, s->last_stream = work->stream;
+    back_to(s, work->device_before);
+    return status == MOTLEY_OK && code != cudaSuccess ? cuda_fail(error, "recording an event", code) : status;
+}
+
+motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, size_t host_bytes, motley_error *error)
+{
+    cuda_state *const s = work->state;
+    mot_cuda_kept *const kept = work->kept;
+    if (host_bytes > kept->host_bytes) {
+        void *const host = realloc(kept->host, host_bytes);
+        if (!host)
+            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu bytes", host_bytes);
+        kept->host = host;
+        kept->host_bytes = host_bytes;
+    }
+    if (device_bytes <= kept->bytes)
+        return MOTLEY_OK;
+    MOT_TRY(refuse_capture(work->stream, "a larger batch", error));
+    if (s->queued)
+        CUDA_TRY(cudaEventSynchronize(s->done), "waiting for earlier work");
+    release(s, kept->memory, work->stream);
+    kept->memory = NULL;
+    kept->bytes = 0;
+    MOT_TRY(allocate(s, device_bytes, work->stream, &kept->memory, error));
+    kept->bytes = device_bytes;
+    return MOTLEY_OK;
+}
+
+motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error)
+{
+    return check_batch(state, name, batch, error);
+}
+
+motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error)
+{
+    CUDA_TRY(code, what);
+    return MOTLEY_OK;
+}
+
 /* ---- looking ahead and back ---- */
 
 static motley_status workspace(void *state, const mot_job *job, size_t *bytes, motley_error *error)
@@ -668,7 +710,7 @@ static motley_status workspace(void *state, const mot_job *job, size_t *bytes, m
     cuda_state *const s = state;
     cuda_state counted = *s; /* to lay out without moving anything */
     size_t samples = s->capacity, steps = s->steps_capacity, tiles = s->tiles_bytes;
-    *bytes = 0;
+    *bytes = s->kept.bytes;
     for (unsigned i = 0; i < TABLES_KEPT; i++)
         *bytes += s->tables[i].bytes;
     if (job) {
@@ -677,7 +719,7 @@ static motley_status workspace(void *state, const mot_job *job, size_t *bytes, m
         steps = needed > steps ? needed : steps;
         if (job->policy && !job->policy->runs_customs && !find_tables(s, job->policy))
             *bytes += job->policy->compiled_bytes - s->tables[s->tables_next % TABLES_KEPT].bytes; /* in its place */
-        const mot_tiles_plan plan = mot_tiles_plan_of(job, format_of(job->src), resident_ctas(&s->chip));
+        const mot_tiles_plan plan = mot_tiles_plan_of(job, mot_cuda_format_of(job->src), resident_ctas(&s->chip));
         tiles = (size_t)plan.bytes > tiles ? (size_t)plan.bytes : tiles;
     }
     *bytes += tiles;
@@ -835,4 +877,5 @@ const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,
                                        .create_memory = create_memory,
                                        .destroy_memory = destroy_memory,
                                        .copy = copy,
-                                       .wait = wait };
+                                       .wait = wait,
+                                       .resize = mot_cuda_resize };

@@ -97,11 +97,9 @@ static motley_status check(const motley_context *context, const resize_call *cal
         if (!p->crops && !p->boxes && !src->images)
             break;
     }
-    MOT_TRY(mot_validate_apart(src, dst, error));
-    if (!context->backend->each)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "resize runs on the CPU, the context is of backend %s",
-                        context->backend->name);
-    return MOTLEY_OK;
+    MOT_REQUIRE(context->backend->resize || !p->stream, error, "stream is set, but the %s backend has none",
+                context->backend->name);
+    return mot_validate_apart(src, dst, error);
 }
 
 static void resize_image(void *opaque, size_t i, const mot_cpu_rows *rows, void *scratch)
@@ -119,6 +117,8 @@ motley_status motley_resize(motley_context *context, const motley_batch *src, co
     MOT_READ_PARAMS(motley_resize_params, params, error);
     const resize_call call = { src, dst, params };
     MOT_TRY(check(context, &call, error));
+    if (src->count > 0 && context->backend->resize)
+        return context->backend->resize(context->state, src, dst, call.params, error);
     const mot_cpu_rows *rows = context->backend->rows(context->state);
     size_t bytes = 0;
     for (size_t i = 0; i < src->count; i++) {

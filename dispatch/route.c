@@ -1,8 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses a batch's route on the GPU: the resident image where the batch is uniform and dense, tiles for all else. */
+#include "dispatch/backend.h"
 #include "dispatch/route.h"
 #include "kernels/cuda/program.h"
 #include "kernels/cuda/tuning.h"
+
+static int packed_format(const mot_view *v)
+{
+    if (v->row < 0 || v->row > INT32_MAX / v->height) /* kernels read the others at 32-bit offsets */
+        return MOT_FORMAT_STRIDED;
+    if (v->channels == 1 && v->pixel == 1)
+        return MOT_FORMAT_GREY;
+    if (v->channels == 3 && v->pixel == 3 && v->channel == 1)
+        return MOT_FORMAT_RGB;
+    if (v->channels == 3 && v->pixel == 1)
+        return MOT_FORMAT_PLANES;
+    if (v->channels == 4 && v->pixel == 4 && v->channel == 1)
+        return MOT_FORMAT_RGBA;
+    return MOT_FORMAT_STRIDED;
+}
+
+mot_cuda_format mot_cuda_format_of(const motley_batch *batch)
+{
+    const mot_view first = mot_batch_view(batch, 0);
+    const int format = packed_format(&first);
+    for (size_t i = 1; batch->images && i < batch->count; i++) {
+        const mot_view v = mot_batch_view(batch, i);
+        if (packed_format(&v) != format)
+            return MOT_FORMAT_STRIDED;
+    }
+    return (mot_cuda_format)format;
+}
 
 int mot_is_dense(const mot_view *v, mot_cuda_format format)
 {

@@ -4,6 +4,7 @@
 #define MOT_ROUTE_H
 
 #include "kernels/cuda/job.h"
+#include "motley/image.h"
 
 #include <stddef.h>
 
@@ -43,6 +44,9 @@ typedef struct mot_route_choice {
 } mot_route_choice;
 
 mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *facts);
+
+/* The format that all images of a batch have. */
+mot_cuda_format mot_cuda_format_of(const motley_batch *batch);
 
 /* Whether an image lies in one piece of whole 16 bytes, with whole quads in every row. */
 int mot_is_dense(const mot_view *v, mot_cuda_format format);

@@ -109,25 +109,41 @@ MOT_FN int mot_resize_taps(const mot_resize_axis *axis)
     return taps < axis->in ? taps : axis->in;
 }
 
+/* Where the window of output sample i begins, and its centre; returns how many taps it has. */
+MOT_FN int mot_resize_window(const mot_resize_axis *axis, int i, int *first, double *centre)
+{
+    *centre = axis->start + (i + 0.5) * axis->scale;
+    const double low = *centre - axis->support + 0.5, high = *centre + axis->support + 0.5;
+    *first = low < 0 ? 0 : (int)low;
+    return (high > axis->in ? axis->in : (int)high) - *first;
+}
+
+/* What the filter is at tap `t` of a window, before the taps are made to add up to 1. */
+MOT_FN double mot_resize_tap(const mot_resize_axis *axis, double centre, int first, int t)
+{
+    return mot_resize_filter(axis->filter, (t + first - centre + 0.5) * axis->inverse);
+}
+
+/* A tap as a whole weight; `sum` is that of all taps. */
+MOT_FN int32_t mot_resize_whole(double tap, double sum)
+{
+    const double share = sum != 0 ? tap / sum : tap;
+    const double scaled = share * (1 << MOT_RESIZE_BITS);
+    return (int32_t)(share < 0 ? scaled - 0.5 : scaled + 0.5);
+}
+
 /* The weights of output sample i, and where its window begins; returns how many they are. `exact` has room for as many
  * numbers as `weight`. */
 MOT_FN int mot_resize_weights(const mot_resize_axis *axis, int i, int *first, int32_t *weight, double *exact)
 {
-    const double centre = axis->start + (i + 0.5) * axis->scale;
-    const double low = centre - axis->support + 0.5, high = centre + axis->support + 0.5;
-    const int from = low < 0 ? 0 : (int)low;
-    const int count = (high > axis->in ? axis->in : (int)high) - from;
-    double sum = 0;
+    double centre, sum = 0;
+    const int count = mot_resize_window(axis, i, first, &centre);
     for (int t = 0; t < count; t++) {
-        exact[t] = mot_resize_filter(axis->filter, (t + from - centre + 0.5) * axis->inverse);
+        exact[t] = mot_resize_tap(axis, centre, *first, t);
         sum += exact[t];
     }
-    for (int t = 0; t < count; t++) {
-        const double share = sum != 0 ? exact[t] / sum : exact[t];
-        const double scaled = share * (1 << MOT_RESIZE_BITS);
-        weight[t] = (int32_t)(share < 0 ? scaled - 0.5 : scaled + 0.5);
-    }
-    *first = from;
+    for (int t = 0; t < count; t++)
+        weight[t] = mot_resize_whole(exact[t], sum);
     return count;
 }
 

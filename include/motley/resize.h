@@ -42,15 +42,19 @@ typedef struct motley_resize_params {
     const double (*boxes)[4];  /* [count], host: left, top, right, bottom of what is resized, in pixels of the cropped
                                   image, whole or not: Pillow's `box`. Filters reach past it. NULL: all of it */
     const uint8_t *flips;      /* [count], host: != 0 mirrors the result left to right; NULL: none is */
+    void *stream;              /* cudaStream_t; NULL: the default stream. NULL on a CPU context */
 } motley_resize_params;
 
 /** Crops, resizes and mirrors every image of a batch: image.crop(...).resize(size, filter, box), then mirrored.
  *
  *  Shapes   src: n images, uint8, 1 to 4 channels, any sizes and strides. dst: n images, uint8, as many channels; its
  *           sizes say what each becomes. Images of 2 and 4 channels are resized premultiplied, as Pillow does.
- *  Memory   The caller's, in host memory. No image of dst may overlap an image of src.
- *  Backend  CPU and REFERENCE contexts. The work is done on return; threads share the images.
- *  Errors   ARGUMENT, MEMORY, UNSUPPORTED (a CUDA context): dst is untouched. */
+ *  Memory   The caller's, on the context's device. No image of dst may overlap an image of src. What `params` points to
+ *           is host memory and is read before the call returns.
+ *  Stream   CUDA: queued on params->stream; the call waits for nothing, and allocates only where a batch needs more
+ *           room than those before it. It can be captured into a graph once that room is there: a replay crops and
+ *           resizes what then lies in the same places. CPU: the work is done on return; threads share the images.
+ *  Errors   ARGUMENT, MEMORY, CUDA, UNSUPPORTED (a capture that needs memory): dst is untouched. */
 MOTLEY_API motley_status motley_resize(motley_context *context, const motley_batch *src, const motley_batch *dst,
                                        const motley_resize_params *params, motley_error *error);
 

@@ -29,4 +29,8 @@
 #define MOT_TILES_SCRATCH ((int64_t)128 << 20) /* second places of all images of a launch, unless one needs more */
 #define MOT_TILES_AT_ONCE 4                    /* images with more tiles than there are CTAs, side by side */
 
+/* The resize kernel: a tile's rows, and the rows of its width that shared memory holds when windows are small. */
+#define MOT_RESIZE_TILE_ROWS 32
+#define MOT_RESIZE_SHARED_ROWS 48
+
 #endif

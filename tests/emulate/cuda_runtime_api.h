@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation } cudaError_t;
+typedef enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidConfiguration } cudaError_t;
 typedef void *cudaStream_t;
 typedef enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize } cudaFuncAttribute;
 typedef enum cudaLaunchAttributeID {

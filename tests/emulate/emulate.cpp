@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the tile kernel on the CPU, so that its arithmetic, addresses and barriers are tested where no GPU is. The threads
+/* Runs the tile kernel and those that resize on the CPU, so that its arithmetic, addresses and barriers are tested where no GPU is. The threads
  * of all CTAs are fibers of one host thread, which change only where the kernel waits: what a missing barrier would let
  * through shows when the fibers run in the other order (emulate_backwards). CTAs of a cooperative launch run together. */
 #define __CUDACC__ 1 /* device code only */
@@ -7,6 +7,7 @@
 
 #include "dispatch/plan_cuda.h"
 #include "kernels/cuda/programs.cuh"
+#include "kernels/cuda/resize.cu"
 #include "kernels/cuda/tiles.cuh"
 
 #include <setjmp.h>
@@ -52,7 +53,7 @@ static unsigned cta_alive[MOST_CTAS], warp_alive[MOST_FIBERS / 32];
 static uint64_t shared_word[2][MOST_FIBERS]; /* of collective functions, by turns */
 static unsigned collective[MOST_FIBERS];
 static const void *kernel_now;
-static mot_tiles_job *argument_now;
+static void *argument_now;
 static unsigned first_cta; /* of those that run */
 static unsigned waited;    /* changes without anyone getting on */
 static uint4 *memory[MOST_CTAS];
@@ -138,6 +139,12 @@ uint64_t emulate_shuffle(uint64_t value, int from_lane)
     return exchange(value)[from_lane & 31];
 }
 
+static bool resizes(const void *kernel)
+{
+    return kernel == (const void *)axes_kernel || kernel == (const void *)resize_kernel<0> ||
+           kernel == (const void *)resize_kernel<1> || kernel == (const void *)resize_kernel<3>;
+}
+
 /* One thread after the other. */
 static void fiber_main()
 {
@@ -145,7 +152,10 @@ static void fiber_main()
     change(fiber[self], host);
     for (;;) {
         go_on(self);
-        ((void (*)(mot_tiles_job))kernel_now)(*argument_now);
+        if (resizes(kernel_now))
+            ((void (*)(mot_resize_job))kernel_now)(*(mot_resize_job *)argument_now);
+        else
+            ((void (*)(mot_tiles_job))kernel_now)(*(mot_tiles_job *)argument_now);
         const unsigned cta = self / threads;
         ended[self] = true;
         alive--;
@@ -221,7 +231,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
         make_fibers();
     made = true;
     kernel_now = kernel;
-    argument_now = (mot_tiles_job *)arguments[0];
+    argument_now = arguments[0];
     gridDim = dim3(config->gridDim.x);
     blockDim = dim3(config->blockDim.x);
     const unsigned n = gridDim.x;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the CUDA backend's calls share beside motley_apply's: the context's memory and streams, resizing. */
+#ifndef MOT_CUDA_WORK_H
+#define MOT_CUDA_WORK_H
+
+#include "dispatch/backend.h"
+#include "dispatch/route.h"
+#include "kernels/cuda/resize.h"
+
+/* Memory that a context keeps for resizes and transforms; it only grows. */
+typedef struct mot_cuda_kept {
+    void *memory; /* of the device */
+    size_t bytes;
+    void *host; /* what is put together here is sent as kernel arguments */
+    size_t host_bytes;
+    int prepared; /* the resize kernels' limits are raised */
+} mot_cuda_kept;
+
+/* One call on a context's device and a stream. */
+typedef struct mot_cuda_work {
+    void *state;
+    cudaStream_t stream;
+    const mot_chip *chip;
+    mot_cuda_kept *kept;
+    int device_before, captured;
+} mot_cuda_work;
+
+/* Makes the context's device the current one, and the stream wait for work that uses the context's memory. Every begin
+ * that succeeds is followed by one end, which returns `status` or what went wrong with it. */
+motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error);
+motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motley_error *error);
+
+/* Room in `kept`. */
+motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, size_t host_bytes, motley_error *error);
+
+/* That the images lie on the context's device. */
+motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error);
+
+motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error);
+
+/* ---- dispatch/cuda_resize.c ---- */
+
+motley_status mot_cuda_resize(void *state, const motley_batch *src, const motley_batch *dst,
+                              const motley_resize_params *params, motley_error *error);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes the tables of an image's axes, by a CTA: the CPU's weights, in binary64, each operation rounded as there. */
+#ifndef MOT_AXES_CUH
+#define MOT_AXES_CUH
+
+#include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/resize.h"
+#include "kernels/resize.h"
+
+/* One axis of an image, from its result's samples to the crop's. */
+struct axis_plan {
+    mot_resize_axis axis;
+    int window, out, flip; /* where the result begins in the resized axis, its length, mirrored or not */
+    int single;            /* != 0: every sample is one of the crop's, `shift` behind its own number */
+    int shift;
+};
+
+/* Where an image's tables lie. */
+struct axis_table {
+    mot_cuda_taps *taps; /* [groups][out] */
+    int32_t *first;      /* [out] */
+};
+
+DEVICE uint8_t *tables_of(const mot_resize_job &job, int i)
+{
+    return job.tables + (job.table_offset ? job.table_offset[i] : i * job.table_bytes);
+}
+
+DEVICE axis_table table_of(uint8_t *tables, const int32_t groups[2], const int out[2], int axis)
+{
+    axis_table t;
+    mot_cuda_taps *const taps = (mot_cuda_taps *)tables;
+    int32_t *const first = (int32_t *)(taps + (int64_t)groups[0] * out[0] + (int64_t)groups[1] * out[1]);
+    t.taps = axis == 0 ? taps : taps + (int64_t)groups[0] * out[0];
+    t.first = axis == 0 ? first : first + out[0];
+    return t;
+}
+
+/* Result sample `i`: its number in the resized axis, and whether it lies in it. */
+DEVICE bool resized_number(const axis_plan &a, int i, int *number)
+{
+    *number = (a.flip ? a.out - 1 - i : i) + a.window;
+    return *number >= 0 && *number < a.axis.out;
+}
+
+/* The window of result sample `i`: of one outside, none, where its neighbours' are. */
+DEVICE int window_of(const axis_plan &a, int i, int *first, double *centre)
+{
+    int number;
+    const bool inside = resized_number(a, i, &number);
+    number = number < 0 ? 0 : number >= a.axis.out ? a.axis.out - 1 : number;
+    int taps = 1;
+    if (a.single)
+        *first = number + a.shift;
+    else
+        taps = mot_resize_window(&a.axis, number, first, centre);
+    return inside ? taps : 0;
+}
+
+DEVICE mot_cuda_taps pack_taps(const int32_t weight[4])
+{
+    mot_cuda_taps t;
+    t.upper01 = ((uint32_t)(weight[0] >> 8) & 0xFFFF) | (uint32_t)(weight[1] >> 8) << 16;
+    t.upper23 = ((uint32_t)(weight[2] >> 8) & 0xFFFF) | (uint32_t)(weight[3] >> 8) << 16;
+    t.lower = ((uint32_t)weight[0] & 255) | ((uint32_t)weight[1] & 255) << 8 | ((uint32_t)weight[2] & 255) << 16 |
+              (uint32_t)weight[3] << 24;
+    t.unused = 0;
+    return t;
+}
+
+/* The taps of result sample `i`. Windows are moved inwards so that all their taps are samples of the crop, where it has
+ * as many. */
+DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, int i)
+{
+    int first;
+    double centre = 0, sum = 0;
+    const int count = window_of(a, i, &first, &centre);
+    const int moved = first > a.axis.in - 4 * groups ? max(a.axis.in - 4 * groups, 0) : first;
+    for (int t = 0; t < count && !a.single; t++)
+        sum += mot_resize_tap(&a.axis, centre, first, t);
+    for (int g = 0; g < groups; g++) {
+        int32_t weight[4];
+        for (int k = 0; k < 4; k++) {
+            const int t = moved + 4 * g + k - first;
+            const bool any = t >= 0 && t < count;
+            weight[k] = !any       ? 0
+                        : a.single ? 1 << MOT_RESIZE_BITS
+                                   : mot_resize_whole(mot_resize_tap(&a.axis, centre, first, t), sum);
+        }
+        table.taps[(int64_t)g * a.out + i] = pack_taps(weight);
+    }
+    table.first[i] = moved;
+}
+
+/* The nearest filter's: running sums, so by one thread. */
+DEVICE void fill_nearest(const axis_plan &a, const axis_table &table, float from, float to)
+{
+    const double step = (double)(to - from) / a.axis.out;
+    double place = from + step * 0.5;
+    for (int number = 0; number < a.axis.out; number++, place += step) {
+        const int behind = number - a.window, i = a.flip ? a.out - 1 - behind : behind;
+        if (i < 0 || i >= a.out)
+            continue;
+        const bool inside = place >= 0 && place < a.axis.in;
+        const int read = !inside ? a.axis.in - 1 : (int)place, moved = max(min(read, a.axis.in - 4), 0);
+        int32_t weight[4];
+        for (int k = 0; k < 4; k++)
+            weight[k] = inside && moved + k == read ? 1 << MOT_RESIZE_BITS : 0;
+        table.taps[i] = pack_taps(weight);
+        table.first[i] = moved;
+    }
+}
+
+/* By all threads of a CTA, of `threads`. `most` [2] is shared memory. */
+DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place &place, int threads, uint32_t *most)
+{
+    const mot_view dst = view_of(job.dst, job.channels, image);
+    const int out[2] = { dst.width, dst.height }, self = threadIdx.x;
+    mot_resize how;
+    how.filter = (motley_filter)place.filter, how.order = (motley_resize_order)place.order, how.flip = 0;
+    for (int k = 0; k < 4; k++)
+        how.box[k] = place.box[k];
+    const mot_resize_plan plan = mot_resize_plan_of(&how, place.width, place.height, place.resized_width,
+                                                    place.resized_height, job.channels);
+    const bool nearest = how.filter == MOTLEY_FILTER_NEAREST && !plan.crop;
+    axis_plan a[2];
+    a[0].axis = mot_resize_axis_of(how.filter, place.width, how.box[0], how.box[2], place.resized_width);
+    a[1].axis = mot_resize_axis_of(how.filter, place.height, how.box[1], how.box[3], place.resized_height);
+    a[0].window = place.window_left, a[1].window = place.window_top;
+    a[0].flip = place.flip_horizontal, a[1].flip = place.flip_vertical;
+    a[0].single = plan.crop || !plan.columns, a[1].single = plan.crop || !plan.rows;
+    a[0].shift = plan.crop ? plan.left : 0, a[1].shift = plan.crop ? plan.top : 0;
+    a[0].out = out[0], a[1].out = out[1];
+    if (self < 2)
+        most[self] = 1;
+    __syncthreads();
+    for (int axis = 0; axis < 2 && !nearest; axis++) {
+        int taps = 1, first;
+        double centre;
+        for (int i = self; i < a[axis].out; i += threads)
+            taps = max(taps, window_of(a[axis], i, &first, &centre));
+        atomicMax(&most[axis], (uint32_t)taps);
+    }
+    __syncthreads();
+    const int32_t groups[2] = { (int32_t)(most[0] + 3) / 4, (int32_t)(most[1] + 3) / 4 };
+    for (int axis = 0; axis < 2; axis++) {
+        const axis_table table = table_of(tables_of(job, image), groups, out, axis);
+        if (nearest) { /* result samples outside the resized image: no other thread writes them */
+            int number;
+            for (int i = self; i < a[axis].out; i += threads)
+                if (!resized_number(a[axis], i, &number)) {
+                    const int32_t none[4] = { 0, 0, 0, 0 };
+                    table.taps[i] = pack_taps(none);
+                    table.first[i] = number < 0 ? 0 : max(a[axis].axis.in - 4, 0);
+                }
+            if (self == 32 * axis)
+                fill_nearest(a[axis], table, how.box[axis], how.box[axis + 2]);
+            continue;
+        }
+        for (int i = self; i < a[axis].out; i += threads)
+            fill_taps(a[axis], table, groups[axis], i);
+    }
+    if (self == 0) {
+        mot_cuda_axes axes;
+        axes.groups[0] = groups[0], axes.groups[1] = groups[1];
+        axes.start[0] = place.left, axes.start[1] = place.top;
+        axes.in[0] = place.width, axes.in[1] = place.height;
+        axes.rows_first = (uint8_t)plan.rows_first, axes.opaque = (uint8_t)plan.opaque;
+        axes.descending = place.flip_vertical;
+        job.axes[image] = axes;
+    }
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts results into tiles, and launches the resize kernels. */
+#include "kernels/cuda/resize.cuh"
+#include "kernels/cuda/tuning.h"
+
+int mot_resize_most_groups(motley_filter filter, int in, int out)
+{
+    if (filter == MOTLEY_FILTER_NEAREST)
+        return 1;
+    const mot_resize_axis axis = mot_resize_axis_of(filter, in, 0, (float)in, out);
+    return (mot_resize_taps(&axis) + 3) / 4;
+}
+
+void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, int shared_bytes)
+{
+    const int most = MOT_RESIZE_THREADS, channels = job->format == MOT_FORMAT_RGB ? 3 : 1;
+    const int across = (width + most - 1) / most;
+    job->tile_width = ((width + across - 1) / across + 31) / 32 * 32;
+    job->tiles_across = (width + job->tile_width - 1) / job->tile_width;
+    job->tile_height = MOT_RESIZE_TILE_ROWS;
+    job->tiles_down = (height + job->tile_height - 1) / job->tile_height;
+    const int row = job->tile_width * channels, possible = shared_bytes / row;
+    int rows = 4 * row_groups > MOT_RESIZE_SHARED_ROWS ? 4 * row_groups : MOT_RESIZE_SHARED_ROWS;
+    job->shared_rows = rows < possible ? rows : possible;
+}
+
+/* What channels the kernel of a format resizes together. */
+static const void *kernel_of(int format)
+{
+    return format == MOT_FORMAT_RGB                                     ? (const void *)resize_kernel<3>
+           : format == MOT_FORMAT_GREY || format == MOT_FORMAT_PLANES ? (const void *)resize_kernel<1>
+                                                                      : (const void *)resize_kernel<0>;
+}
+
+cudaError_t mot_resize_prepare(int shared_bytes)
+{
+    for (int format = 0; format < MOT_FORMATS; format++) {
+        const cudaError_t error =
+            cudaFuncSetAttribute(kernel_of(format), cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+        if (error != cudaSuccess)
+            return error;
+    }
+    return cudaSuccess;
+}
+
+static cudaError_t launch(const mot_resize_job *job, const void *kernel, int64_t ctas, int threads, size_t shared,
+                          int overlap, cudaStream_t stream)
+{
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)ctas);
+    config.blockDim = dim3((unsigned)threads);
+    config.dynamicSmemBytes = shared;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = overlap ? 1 : 0;
+    mot_resize_job copy = *job;
+    void *arguments[] = { &copy };
+    return cudaLaunchKernelExC(&config, kernel, arguments);
+}
+
+cudaError_t mot_resize_axes_launch(const mot_resize_job *job, cudaStream_t stream)
+{
+    return launch(job, (const void *)axes_kernel, job->count, MOT_RESIZE_THREADS, 0, 0, stream);
+}
+
+cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream_t stream)
+{
+    const int planes = job->format == MOT_FORMAT_PLANES ? job->channels : 1;
+    const int channels = job->format == MOT_FORMAT_RGB ? 3 : 1;
+    const int64_t tiles = (int64_t)job->tiles_across * job->tiles_down * planes;
+    const int64_t ctas = tiles * job->count;
+    if (ctas > INT32_MAX)
+        return cudaErrorInvalidConfiguration;
+    const int threads = MOT_RESIZE_THREADS / job->tile_width * job->tile_width;
+    return launch(job, kernel_of(job->format), ctas, threads, (size_t)job->shared_rows * job->tile_width * channels,
+                  overlap, stream);
+}

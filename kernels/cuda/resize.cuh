@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The resize kernel: a CTA makes a tile of an image's result.
+ *
+ * Columns first: the horizontal pass of the rows that the tile needs goes to shared memory, as bytes, a plane a channel,
+ * in a ring of rows; as soon as the windows of some of the tile's rows are there, the vertical pass makes these. So the
+ * crop is read once, whatever its size. Rows first: the vertical pass reads the source, some rows of the tile at a time,
+ * and the horizontal pass reads what it left in shared memory.
+ *
+ * What these do not take (alpha, any strides, windows that are larger than the crop or than shared memory) each thread
+ * makes pixel by pixel, tap by tap. */
+#ifndef MOT_RESIZE_CUH
+#define MOT_RESIZE_CUH
+
+#include "kernels/cuda/axes.cuh"
+#include "kernels/cuda/memory.cuh"
+#include "kernels/warp.h"
+
+#if defined(__NVCC__)
+extern __shared__ uint4 resize_memory[];
+#else
+extern uint4 *tile_memory; /* of the CTA that is being emulated */
+#define resize_memory tile_memory
+#endif
+
+#define DEVICE_MEMBER __device__ __forceinline__
+#define HALF_UPPER (1 << (MOT_RESIZE_BITS - 9)) /* half of a result's unit, in the upper parts' unit */
+
+/* Sums of signed upper halves and bytes, and of lowest bytes and bytes. */
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+DEVICE int add_pair_low(uint32_t halves, uint32_t bytes, int sum)
+{
+    int out;
+    asm("dp2a.lo.s32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(halves), "r"(bytes), "r"(sum));
+    return out;
+}
+
+DEVICE int add_pair_high(uint32_t halves, uint32_t bytes, int sum)
+{
+    int out;
+    asm("dp2a.hi.s32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(halves), "r"(bytes), "r"(sum));
+    return out;
+}
+
+DEVICE int add_four(uint32_t lower, uint32_t bytes, int sum)
+{
+    int out;
+    asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(lower), "r"(bytes), "r"(sum));
+    return out;
+}
+#else
+DEVICE int add_pair_low(uint32_t halves, uint32_t bytes, int sum)
+{
+    return sum + (int16_t)(halves & 0xFFFF) * (int)(bytes & 0xFF) + (int16_t)(halves >> 16) * (int)(bytes >> 8 & 0xFF);
+}
+
+DEVICE int add_pair_high(uint32_t halves, uint32_t bytes, int sum)
+{
+    return add_pair_low(halves, bytes >> 16, sum);
+}
+
+DEVICE int add_four(uint32_t lower, uint32_t bytes, int sum)
+{
+    for (int i = 0; i < 32; i += 8)
+        sum += (int)((lower >> i & 0xFF) * (bytes >> i & 0xFF));
+    return sum;
+}
+#endif
+
+/* One output of one channel, as far as its taps are summed. */
+struct tap_sum {
+    int upper, lower;
+};
+
+DEVICE void add_taps(tap_sum &s, const mot_cuda_taps &taps, uint32_t bytes)
+{
+    s.upper = add_pair_high(taps.upper23, bytes, add_pair_low(taps.upper01, bytes, s.upper));
+    s.lower = add_four(taps.lower, bytes, s.lower);
+}
+
+/* Upper sums begin at HALF_UPPER, so the result is rounded. */
+DEVICE uint32_t byte_of_sum(const tap_sum &s)
+{
+    const int v = (s.upper * 256 + s.lower) >> MOT_RESIZE_BITS;
+    return (uint32_t)min(max(v, 0), 255);
+}
+
+DEVICE uint32_t pack_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
+
+DEVICE mot_cuda_taps load_taps(const mot_cuda_taps *p)
+{
+    const uint4 v = load_four_words(p);
+    return mot_cuda_taps{ v.x, v.y, v.z, v.w };
+}
+
+/* The same number for a weight by itself. */
+DEVICE int32_t weight_of(const mot_cuda_taps *taps, int out, int i, int t)
+{
+    const mot_cuda_taps w = taps[(int64_t)(t / 4) * out + i];
+    const uint32_t halves = t & 2 ? w.upper23 : w.upper01;
+    return (int16_t)(t & 1 ? halves >> 16 : halves & 0xFFFF) * 256 + (int)(w.lower >> 8 * (t & 3) & 0xFF);
+}
+
+/* What a CTA works on. */
+struct resize_tile {
+    mot_view src, dst; /* of one plane, where planes are resized one by one */
+    mot_cuda_axes axes;
+    axis_table columns, rows;
+    int out[2];
+    int x0, y0, width, height; /* of dst */
+    const uint8_t *crop;       /* the crop's first byte */
+    int last_row;              /* of the crop's rows: the image's last one; words may reach past its end */
+    int dtype;
+    const uint32_t (*values)[256];
+};
+
+/* ---- results ---- */
+
+/* Four pixels from (x, y) on, of which those inside the tile are written; a word of four bytes for each channel. */
+template <int C> DEVICE void store_four(const resize_tile &t, int x, int y, const uint32_t bytes[C])
+{
+    const bool whole = x + 4 <= t.x0 + t.width;
+    if (t.dtype == MOTLEY_U8) {
+        uint8_t *const p = address(t.dst, x, y);
+        if (C == 3 && t.dst.pixel == 3 && t.dst.channel == 1 && whole && aligned(p, 4)) {
+            const uint32_t low = __byte_perm(bytes[0], bytes[1 % C], 0x5140);
+            const uint32_t middle = __byte_perm(bytes[1 % C], bytes[2 % C], 0x2051);
+            const uint32_t high = __byte_perm(bytes[0], bytes[1 % C], 0x0073);
+            store_word(p, __byte_perm(low, bytes[2 % C], 0x2410));
+            store_word(p + 4, __byte_perm(middle, bytes[0], 0x3610));
+            store_word(p + 8, __byte_perm(bytes[2 % C], high, 0x3542));
+            return;
+        }
+        for (int c = 0; c < C; c++) {
+            uint8_t *q = p + c * t.dst.channel;
+            if (t.dst.pixel == 1 && whole && aligned(q, 4)) {
+                store_word(q, bytes[c]);
+                continue;
+            }
+            for (int i = 0; i < 4 && x + i < t.x0 + t.width; i++, q += t.dst.pixel)
+                store_byte(q, byte_of(bytes[c], i));
+        }
+        return;
+    }
+    uint32_t px[4];
+    if (C == 3)
+        unpack_planes(bytes[0], bytes[1 % C], bytes[2 % C], px);
+    else
+        unpack_grey(bytes[0], px);
+    mot_view out = t.dst;
+    out.width = t.x0 + t.width;
+    store_output(out, t.dtype, t.values, x, y, px);
+}
+
+/* ---- the horizontal pass ---- */
+
+/* Four taps of C channels, side by side in memory, as a word for each channel. */
+template <int C> DEVICE void gather_taps(const uint32_t word[C], uint32_t bytes[C])
+{
+    if (C == 1) {
+        bytes[0] = word[0];
+        return;
+    }
+    bytes[0] = __byte_perm(__byte_perm(word[0], word[1 % C], 0x0630), word[2 % C], 0x5210);
+    bytes[1 % C] = __byte_perm(__byte_perm(word[0], word[1 % C], 0x0741), word[2 % C], 0x6210);
+    bytes[2 % C] = __byte_perm(__byte_perm(word[0], word[1 % C], 0x0052), word[2 % C], 0x7410);
+}
+
+/* A word of a row that ends the image: bytes past `end` are not read. */
+static __device__ __noinline__ uint32_t load_word_before(const uint8_t *p, const uint8_t *end)
+{
+    uint32_t v = 0;
+    for (int i = 0; i < 4; i++)
+        v |= p + i < end ? load_byte(p + i) << (8 * i) : 0;
+    return v;
+}
+
+/* A byte position of a row as words. */
+struct row_reader {
+    const uint8_t *word; /* aligned */
+    uint32_t skip;       /* bits */
+};
+
+DEVICE row_reader read_row(const uint8_t *from)
+{
+    const uint32_t skip = (uint32_t)((uintptr_t)from & 3);
+    return row_reader{ from - skip, 8 * skip };
+}
+
+/* Where words are loaded from: the source, shared memory, or the source's last row, whose `end` none may pass. */
+struct from_source {
+    DEVICE_MEMBER uint32_t operator()(const uint8_t *p) const
+    {
+        return load_word(p);
+    }
+};
+
+struct from_shared {
+    DEVICE_MEMBER uint32_t operator()(const uint8_t *p) const
+    {
+        return *(const uint32_t *)p;
+    }
+};
+
+struct from_last_row {
+    const uint8_t *end;
+    DEVICE_MEMBER uint32_t operator()(const uint8_t *p) const
+    {
+        return load_word_before(p, end);
+    }
+};
+
+/* WORDS words of bytes from the reader's `at`-th word on. */
+template <int WORDS, class Load> DEVICE void load_run(const row_reader &r, int at, Load load, uint32_t word[WORDS])
+{
+    uint32_t v[WORDS + 1];
+    const uint8_t *const p = r.word + 4 * at;
+#pragma unroll
+    for (int i = 0; i < WORDS; i++)
+        v[i] = load(p + 4 * i);
+    v[WORDS] = load(p + 4 * (r.skip ? WORDS : WORDS - 1));
+#pragma unroll
+    for (int i = 0; i < WORDS; i++)
+        word[i] = __funnelshift_r(v[i], v[i + 1], r.skip);
+}
+
+/* Horizontal pass of one column: rows first, first + step, ... below `end`. Row r is read from `base` + r * pitch;
+ * `put(r, bytes)` takes a byte a channel. GROUPS of 0: any number. */
+template <int C, int GROUPS, class Load, class Put>
+DEVICE void resize_column(const resize_tile &t, int x, int first, int end, int step, const uint8_t *base,
+                          uint32_t pitch, Load load, Put put)
+{
+    mot_cuda_taps taps[GROUPS ? GROUPS : 1];
+    const mot_cuda_taps *const table = t.columns.taps + x;
+    const int groups = GROUPS ? GROUPS : t.axes.groups[0];
+#pragma unroll
+    for (int g = 0; g < GROUPS; g++)
+        taps[g] = load_taps(table + (int64_t)g * t.out[0]);
+#pragma unroll 4
+    for (int row = first; row < end; row += step) {
+        const row_reader r = read_row(base + (uint32_t)row * pitch);
+        tap_sum sum[C];
+        uint32_t made[C];
+        for (int c = 0; c < C; c++)
+            sum[c] = tap_sum{ HALF_UPPER, 0 };
+#pragma unroll
+        for (int g = 0; g < (GROUPS ? GROUPS : groups); g++) {
+            uint32_t word[C], bytes[C];
+            load_run<C>(r, C * g, load, word);
+            gather_taps<C>(word, bytes);
+            const mot_cuda_taps w = GROUPS ? taps[GROUPS ? g : 0] : load_taps(table + (int64_t)g * t.out[0]);
+            for (int c = 0; c < C; c++)
+                add_taps(sum[c], w, bytes[c]);
+        }
+        for (int c = 0; c < C; c++)
+            made[c] = byte_of_sum(sum[c]);
+        put(row, made);
+    }
+}
+
+template <int C, class Load, class Put>
+DEVICE void resize_columns(const resize_tile &t, int x, int first, int end, int step, const uint8_t *base,
+                           uint32_t pitch, Load load, Put put)
+{
+    switch (t.axes.groups[0]) {
+    case 1:
+        resize_column<C, 1>(t, x, first, end, step, base, pitch, load, put);
+        break;
+    case 2:
+        resize_column<C, 2>(t, x, first, end, step, base, pitch, load, put);
+        break;
+    case 3:
+        resize_column<C, 3>(t, x, first, end, step, base, pitch, load, put);
+        break;
+    default:
+        resize_column<C, 0>(t, x, first, end, step, base, pitch, load, put);
+        break;
+    }
+}
+
+/* ---- the vertical pass ---- */
+
+/* Four bytes beside each other of four rows, as four bytes below each other of each column. */
+DEVICE void transpose(const uint32_t row[4], uint32_t column[4])
+{
+    const uint32_t a = __byte_perm(row[0], row[1], 0x5140), b = __byte_perm(row[2], row[3], 0x5140);
+    const uint32_t c = __byte_perm(row[0], row[1], 0x7362), d = __byte_perm(row[2], row[3], 0x7362);
+    column[0] = __byte_perm(a, b, 0x5410);
+    column[1] = __byte_perm(a, b, 0x7632);
+    column[2] = __byte_perm(c, d, 0x5410);
+    column[3] = __byte_perm(c, d, 0x7632);
+}
+
+/* Four columns of one row of the result; `load(t)` has four bytes of tap t. */
+template <class Load> DEVICE uint32_t resize_row(const resize_tile &t, int y, Load load)
+{
+    tap_sum sum[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        sum[i] = tap_sum{ HALF_UPPER, 0 };
+    for (int g = 0; g < t.axes.groups[1]; g++) {
+        uint32_t row[4], column[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            row[k] = load(4 * g + k);
+        transpose(row, column);
+        const mot_cuda_taps w = load_taps(t.rows.taps + (int64_t)g * t.out[1] + y);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            add_taps(sum[i], w, column[i]);
+    }
+    return pack_bytes(byte_of_sum(sum[0]), byte_of_sum(sum[1]), byte_of_sum(sum[2]), byte_of_sum(sum[3]));
+}
+
+/* ---- the two orders ---- */
+
+/* The tile's j-th row in the order of the rows' windows. */
+DEVICE int tile_row(const resize_tile &t, int j)
+{
+    return t.y0 + (t.axes.descending ? t.height - 1 - j : j);
+}
+
+DEVICE const uint8_t *end_of(const mot_view &v)
+{
+    return v.data + (v.height - 1) * v.row + (int64_t)(v.width - 1) * v.pixel + (v.pixel == 3 ? 3 : 1);
+}
+
+template <int C> DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, uint8_t *ring)
+{
+    const int pitch = job.tile_width, capacity = job.shared_rows, taps = 4 * t.axes.groups[1];
+    const int plane = capacity * pitch, column = (int)threadIdx.x % pitch, lane = (int)threadIdx.x / pitch;
+    const int lanes = (int)blockDim.x / pitch, x = t.x0 + column, quads = (t.width + 3) / 4;
+    const uint32_t row_bytes = (uint32_t)t.src.row;
+    const uint8_t *const base = t.crop + (column < t.width ? t.columns.first[x] * C : 0);
+    int ready = t.rows.first[tile_row(t, 0)], done = 0; /* rows of the crop before `ready` are in the ring or over */
+    while (done < t.height) {
+        const int oldest = t.rows.first[tile_row(t, done)];
+        int next = done + 1;
+        while (next < t.height && t.rows.first[tile_row(t, next)] + taps - oldest <= capacity)
+            next++;
+        const int until = t.rows.first[tile_row(t, next - 1)] + taps;
+        ready = max(ready, oldest);
+        if (column < t.width) {
+            int slot = (ready + lane) % capacity;
+            const auto put = [&](int, const uint32_t made[C]) {
+                for (int c = 0; c < C; c++)
+                    ring[c * plane + slot * pitch + column] = (uint8_t)made[c];
+                slot += lanes;
+                slot -= slot >= capacity ? capacity : 0;
+            };
+            resize_columns<C>(t, x, ready + lane, min(until, t.last_row), lanes, base, row_bytes, from_source(), put);
+            if (until > t.last_row && (t.last_row - ready) % lanes == lane)
+                resize_column<C, 0>(t, x, t.last_row, until, 1, base, row_bytes, from_last_row{ end_of(t.src) }, put);
+        }
+        ready = until;
+        __syncthreads();
+        for (int item = threadIdx.x; item < (next - done) * quads; item += blockDim.x) {
+            const int j = item / quads, quad = item - j * quads, y = tile_row(t, done + j);
+            const int slot = t.rows.first[y] % capacity;
+            uint32_t bytes[C];
+#pragma unroll
+            for (int c = 0; c < C; c++) {
+                const uint8_t *const from = ring + c * plane + 4 * quad;
+                bytes[c] = resize_row(t, y, [&](int tap) {
+                    const int s = slot + tap;
+                    return *(const uint32_t *)(from + (s < capacity ? s : s - capacity) * pitch);
+                });
+            }
+            store_four<C>(t, t.x0 + 4 * quad, y, bytes);
+        }
+        __syncthreads();
+        done = next;
+    }
+}
+
+/* Bytes of the source that a tile's columns read, from `first` pixels on. */
+template <int C> DEVICE int tile_span(const resize_tile &t, int *first)
+{
+    const int a = t.columns.first[t.x0], b = t.columns.first[t.x0 + t.width - 1];
+    *first = min(a, b);
+    return (max(a, b) + 4 * t.axes.groups[0] - *first) * C;
+}
+
+/* Four bytes of the vertical pass of row y, from byte `at` of the crop's rows on. */
+template <class Load> DEVICE uint32_t resize_source_row(const resize_tile &t, int y, int at, Load load)
+{
+    const uint32_t pitch = (uint32_t)t.src.row, from = t.rows.first[y] * pitch + at;
+    return resize_row(t, y, [&](int tap) {
+        uint32_t word[1];
+        load_run<1>(read_row(t.crop + (from + tap * pitch)), 0, load, word);
+        return word[0];
+    });
+}
+
+template <int C> DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, uint8_t *memory)
+{
+    int first;
+    const int words = (tile_span<C>(t, &first) + 3) / 4, row_bytes = 4 * words, pitch = job.tile_width;
+    const int group = job.shared_rows * pitch * C / (row_bytes + pitch * C); /* rows at a time: 1 or more */
+    uint8_t *const between = memory, *const made = memory + group * row_bytes;
+    const int column = (int)threadIdx.x % pitch, lane = (int)threadIdx.x / pitch, lanes = (int)blockDim.x / pitch;
+    const int x = t.x0 + column, quads = (t.width + 3) / 4, plane = group * pitch;
+    for (int done = 0; done < t.height; done += group) {
+        const int rows = min(group, t.height - done);
+        for (int item = threadIdx.x; item < rows * words; item += blockDim.x) {
+            const int j = item / words, k = item - j * words, y = t.y0 + done + j, at = first * C + 4 * k;
+            const bool last = t.rows.first[y] + 4 * t.axes.groups[1] > t.last_row;
+            *(uint32_t *)(between + j * row_bytes + 4 * k) =
+                last ? resize_source_row(t, y, at, from_last_row{ end_of(t.src) })
+                     : resize_source_row(t, y, at, from_source());
+        }
+        __syncthreads();
+        if (column < t.width)
+            resize_columns<C>(t, x, lane, rows, lanes, between + (t.columns.first[x] - first) * C, (uint32_t)row_bytes,
+                              from_shared(), [&](int row, const uint32_t bytes[C]) {
+                                  for (int c = 0; c < C; c++)
+                                      made[c * plane + row * pitch + column] = (uint8_t)bytes[c];
+                              });
+        __syncthreads();
+        for (int item = threadIdx.x; item < rows * quads; item += blockDim.x) {
+            const int j = item / quads, quad = item - j * quads;
+            uint32_t bytes[C];
+            for (int c = 0; c < C; c++)
+                bytes[c] = *(const uint32_t *)(made + c * plane + j * pitch + 4 * quad);
+            store_four<C>(t, t.x0 + 4 * quad, t.y0 + done + j, bytes);
+        }
+        __syncthreads();
+    }
+}
+
+/* ---- pixel by pixel ---- */
+
+/* The source's pixel (x, y) of the crop; colours multiplied by alpha. */
+DEVICE uint32_t source_pixel(const resize_tile &t, int x, int y)
+{
+    const uint8_t *const p = t.crop + y * t.src.row + x * t.src.pixel;
+    uint32_t px = 0;
+    for (int c = 0; c < t.src.channels; c++)
+        px |= load_byte(p + c * t.src.channel) << (8 * c);
+    if (!t.axes.opaque) {
+        const int alpha = t.src.channels - 1;
+        for (int c = 0; c < alpha; c++)
+            px = (px & ~(255u << 8 * c)) |
+                 (uint32_t)mot_premultiply((uint8_t)byte_of(px, c), (uint8_t)byte_of(px, alpha)) << 8 * c;
+    }
+    return px;
+}
+
+/* `inner`: the axis of the first pass; `at` [2] is the pixel of the result. */
+DEVICE uint32_t resize_pixel(const resize_tile &t, int inner, const int at[2])
+{
+    const int outer = 1 - inner;
+    const axis_table table[2] = { t.columns, t.rows };
+    int sum[4] = { 0, 0, 0, 0 };
+    for (int u = 0; u < 4 * t.axes.groups[outer]; u++) {
+        const int32_t by = weight_of(table[outer].taps, t.out[outer], at[outer], u);
+        if (by == 0)
+            continue;
+        int between[4] = { 0, 0, 0, 0 };
+        for (int v = 0; v < 4 * t.axes.groups[inner]; v++) {
+            const int32_t weight = weight_of(table[inner].taps, t.out[inner], at[inner], v);
+            if (weight == 0)
+                continue;
+            int place[2];
+            place[outer] = table[outer].first[at[outer]] + u;
+            place[inner] = table[inner].first[at[inner]] + v;
+            const uint32_t px = source_pixel(t, place[0], place[1]);
+            for (int c = 0; c < 4; c++)
+                between[c] += weight * (int)byte_of(px, c);
+        }
+        for (int c = 0; c < 4; c++)
+            sum[c] += by * (int)mot_resize_byte(between[c]);
+    }
+    uint32_t out = 0;
+    for (int c = 0; c < 4; c++)
+        out |= (uint32_t)mot_resize_byte(sum[c]) << (8 * c);
+    const int alpha = t.src.channels - 1;
+    for (int c = 0; c < alpha && !t.axes.opaque; c++)
+        out = (out & ~(255u << 8 * c)) |
+              (uint32_t)mot_unpremultiply((uint8_t)byte_of(out, c), (uint8_t)byte_of(out, alpha)) << 8 * c;
+    return out;
+}
+
+static __device__ __noinline__ void pixel_by_pixel(const resize_tile t)
+{
+    for (int64_t i = threadIdx.x; i < (int64_t)t.width * t.height; i += blockDim.x) {
+        const int at[2] = { t.x0 + (int)(i % t.width), t.y0 + (int)(i / t.width) };
+        const uint32_t px = resize_pixel(t, t.axes.rows_first ? 1 : 0, at);
+        if (t.dtype == MOTLEY_U8) {
+            for (int c = 0; c < t.dst.channels; c++)
+                store_byte(address(t.dst, at[0], at[1]) + c * t.dst.channel, byte_of(px, c));
+            continue;
+        }
+        const uint32_t one[4] = { px, 0, 0, 0 };
+        mot_view out = t.dst;
+        out.width = at[0] + 1;
+        store_output(out, t.dtype, t.values, at[0], at[1], one);
+    }
+}
+
+/* ---- the kernel ---- */
+
+/* C: channels side by side that are resized together: 3 or 1 (grey, or a plane); 0: any, pixel by pixel. */
+template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const resize_tile &t)
+{
+    if (C == 0 || !t.axes.opaque || t.axes.in[0] < 4 * t.axes.groups[0] || t.axes.in[1] < 4 * t.axes.groups[1])
+        return false;
+    if (!t.axes.rows_first)
+        return 4 * t.axes.groups[1] <= job.shared_rows;
+    int first;
+    const int64_t row = (tile_span<C ? C : 1>(t, &first) + 3) / 4 * 4;
+    return row + job.tile_width * C <= (int64_t)job.shared_rows * job.tile_width * C;
+}
+
+template <int C> static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, 4)
+    resize_kernel(const __grid_constant__ mot_resize_job job)
+{
+    __shared__ uint32_t values[4 * 256];
+    const int planes = job.format == MOT_FORMAT_PLANES ? job.channels : 1;
+    const int tiles = job.tiles_across * job.tiles_down;
+    int at = blockIdx.x;
+    const int tile = at % tiles;
+    at /= tiles;
+    const int plane = at % planes, image = at / planes;
+#if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+    resize_tile t;
+    t.src = view_of(job.src, job.channels, image);
+    t.dst = view_of(job.dst, job.channels, image);
+    t.x0 = tile % job.tiles_across * job.tile_width;
+    t.y0 = tile / job.tiles_across * job.tile_height;
+    if (t.x0 >= t.dst.width || t.y0 >= t.dst.height)
+        return;
+    t.width = min(job.tile_width, t.dst.width - t.x0);
+    t.height = min(job.tile_height, t.dst.height - t.y0);
+    t.axes = job.axes[image];
+    t.out[0] = t.dst.width, t.out[1] = t.dst.height;
+    t.columns = table_of(tables_of(job, image), t.axes.groups, t.out, 0);
+    t.rows = table_of(tables_of(job, image), t.axes.groups, t.out, 1);
+    if (planes > 1) {
+        t.src.data += plane * t.src.channel;
+        t.dst.data += plane * t.dst.channel;
+        t.src.channels = t.dst.channels = 1;
+    }
+    t.crop = t.src.data + t.axes.start[1] * t.src.row + t.axes.start[0] * t.src.pixel;
+    t.last_row = t.src.height - 1 - t.axes.start[1];
+    t.dtype = job.dst_dtype;
+    t.values = (const uint32_t(*)[256])values;
+    if (t.dtype != MOTLEY_U8) {
+        for (int i = threadIdx.x; i < 256 * t.dst.channels; i += blockDim.x)
+            values[i] = job.values[256 * plane + i];
+        __syncthreads();
+    }
+    if (!takes_fast_way<C>(job, t))
+        pixel_by_pixel(t);
+    else if (t.axes.rows_first)
+        rows_first<C ? C : 1>(job, t, (uint8_t *)resize_memory);
+    else
+        columns_first<C ? C : 1>(job, t, (uint8_t *)resize_memory);
+}
+
+/* A CTA an image. */
+static __global__ void __launch_bounds__(MOT_RESIZE_THREADS) axes_kernel(const __grid_constant__ mot_resize_job job)
+{
+    __shared__ uint32_t most[2];
+#if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+    make_axes(job, blockIdx.x, job.place[blockIdx.x], MOT_RESIZE_THREADS, most);
+}
+
+#endif

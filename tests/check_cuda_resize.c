@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* motley_resize on the GPU against the CPU's: batches of any sizes, filters, orders, crops, boxes, mirrors, channels and
+ * layouts, drawn at random, canaries around every buffer. One differing byte fails.
+ *
+ *     check_cuda_resize [--require] [--cases N] [--first N] [--most SIDE]
+ *
+ * Sides go up to SIDE pixels. Without a CUDA device it prints that it skips and exits 77; with --require that is a
+ * failure. Compiled with MOT_EMULATE, the kernels run on the CPU (tests/emulate). */
+#include "motley.h"
+#include "tests/inputs.h"
+
+#ifdef MOT_EMULATE
+#include "dispatch/cuda_work.h"
+#else
+#include <cuda_runtime_api.h>
+#endif
+#include <inttypes.h>
+#include <stdio.h>
+
+#define SKIPPED 77
+#define SEED 20260201u
+#define MOST_IMAGES 12
+
+static motley_context *cpu, *cuda;
+static int64_t compared;
+
+static void need(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "check_cuda_resize: %s\n", what);
+        exit(2);
+    }
+}
+
+/* ---- the GPU, or what stands for it ---- */
+
+#ifdef MOT_EMULATE
+extern int emulate_backwards;
+static mot_chip chip;
+static mot_cuda_kept kept;
+
+motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error)
+{
+    (void)error;
+    *work = (mot_cuda_work){ .state = state, .stream = stream, .chip = &chip, .kept = &kept };
+    return MOTLEY_OK;
+}
+
+motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motley_error *error)
+{
+    (void)work, (void)error;
+    return status;
+}
+
+motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, size_t host_bytes, motley_error *error)
+{
+    (void)work, (void)error;
+    if (host_bytes > kept.host_bytes)
+        need((kept.host = realloc(kept.host, kept.host_bytes = host_bytes)) != NULL, "no memory");
+    if (device_bytes == 0)
+        return MOTLEY_OK;
+    free(kept.memory); /* no more than asked for, so that a sanitizer sees what is read behind it */
+    kept.memory = aligned_alloc(256, (device_bytes + 255) & ~(size_t)255);
+    need(kept.memory != NULL, "no memory");
+    memset(kept.memory, 0xA5, device_bytes);
+    return MOTLEY_OK;
+}
+
+motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error)
+{
+    (void)state, (void)name, (void)batch, (void)error;
+    return MOTLEY_OK;
+}
+
+motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error)
+{
+    (void)error;
+    need(code == cudaSuccess, what);
+    return MOTLEY_OK;
+}
+
+static void *device_memory(size_t bytes)
+{
+    return malloc(bytes);
+}
+
+static void device_free(void *memory)
+{
+    free(memory);
+}
+
+static void copy(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
+static motley_status resize(const motley_batch *src, const motley_batch *dst, const motley_resize_params *params,
+                            uint64_t number, motley_error *error)
+{
+    static const int shared_bytes[] = { 60000, 6000, 20000 };
+    emulate_backwards = (int)(number & 1);
+    need(kept.prepared || mot_resize_prepare(shared_bytes[0]) == cudaSuccess, "no memory");
+    kept.prepared = 1;
+    chip.shared_bytes = shared_bytes[number % 3];
+    chip.clusters = 1;
+    return mot_cuda_resize(NULL, src, dst, params, error);
+}
+#else
+static void need_cuda(cudaError_t code)
+{
+    need(code == cudaSuccess, cudaGetErrorString(code));
+}
+
+static void *device_memory(size_t bytes)
+{
+    void *memory = NULL;
+    need_cuda(cudaMalloc(&memory, bytes));
+    return memory;
+}
+
+static void device_free(void *memory)
+{
+    need_cuda(cudaFree(memory));
+}
+
+static void copy(void *to, const void *from, size_t bytes)
+{
+    need_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+}
+
+static motley_status resize(const motley_batch *src, const motley_batch *dst, const motley_resize_params *params,
+                            uint64_t number, motley_error *error)
+{
+    (void)number;
+    return motley_resize(cuda, src, dst, params, error);
+}
+#endif
+
+/* ---- cases ---- */
+
+/* Images in buffers of their own on the host, and the same bytes in device memory, each image in a piece of its own. */
+typedef struct images {
+    int count;
+    input_buffer buffer[MOST_IMAGES];
+    uint8_t *device[MOST_IMAGES], *back;
+    motley_image host_image[MOST_IMAGES], device_image[MOST_IMAGES];
+} images;
+
+static void add(images *all, input_layout layout, input_size size, int channels)
+{
+    need(input_buffer_make(&all->buffer[all->count++], layout, size, channels), "no memory");
+}
+
+static void send(images *all)
+{
+    size_t most = 0;
+    for (int i = 0; i < all->count; i++) {
+        input_buffer *const b = &all->buffer[i];
+        all->device[i] = device_memory(b->size);
+        copy(all->device[i], b->bytes, b->size);
+        all->host_image[i] = all->device_image[i] = b->image;
+        all->device_image[i].data = all->device[i] + ((uint8_t *)b->image.data - b->bytes);
+        most = b->size > most ? b->size : most;
+    }
+    all->back = malloc(most);
+    need(all->back != NULL, "no memory");
+}
+
+static void drop(images *all)
+{
+    for (int i = 0; i < all->count; i++) {
+        free(all->buffer[i].bytes);
+        device_free(all->device[i]);
+    }
+    free(all->back);
+}
+
+static int32_t side(uint64_t *state, int32_t most)
+{
+    const int32_t of[] = { 4, 20, 70, 300, most };
+    const int32_t limit = of[input_random(state) % 5];
+    return 1 + (int32_t)(input_random(state) % (uint64_t)(limit < most ? limit : most));
+}
+
+static void draw_crop(uint64_t *state, input_size size, motley_crop *crop)
+{
+    crop->width = 1 + (int32_t)(input_random(state) % (uint64_t)size.width);
+    crop->height = 1 + (int32_t)(input_random(state) % (uint64_t)size.height);
+    crop->left = (int32_t)(input_random(state) % (uint64_t)(size.width - crop->width + 1));
+    crop->top = (int32_t)(input_random(state) % (uint64_t)(size.height - crop->height + 1));
+}
+
+/* Of a side: all of it, whole pixels, or anywhere. */
+static void draw_box(uint64_t *state, int32_t side_px, double *from, double *to)
+{
+    const int kind = (int)(input_random(state) % 3);
+    *from = 0;
+    *to = side_px;
+    if (kind == 0)
+        return;
+    const double a = input_between(state, 0, side_px), b = input_between(state, 0, side_px);
+    const double low = kind == 1 ? floor(a < b ? a : b) : a < b ? a : b, high = kind == 1 ? ceil(a < b ? b : a) : a < b ? b : a;
+    if (high - low < 0.01)
+        return;
+    *from = low;
+    *to = high;
+}
+
+static int compare(images *all, const images *wanted, const char *what, const char *how)
+{
+    for (int i = 0; i < all->count; i++) {
+        const input_buffer *const b = &wanted->buffer[i];
+        copy(all->back, all->device[i], b->size);
+        compared += (int64_t)b->image.width * b->image.height * b->channels;
+        if (memcmp(all->back, b->bytes, b->size) == 0)
+            continue;
+        size_t at = 0, differing = 0;
+        for (size_t k = b->size; k-- > 0;)
+            if (all->back[k] != b->bytes[k])
+                at = k, differing++;
+        fprintf(stderr, "%s: %s image %d (%" PRId32 "x%" PRId32 "): %zu bytes differ, byte %zu is %d, want %d", how, what,
+                i, b->image.width, b->image.height, differing, at, all->back[at], b->bytes[at]);
+        for (int32_t y = 0; y < b->image.height; y++)
+            for (int32_t x = 0; x < b->image.width; x++)
+                for (int c = 0; c < b->channels; c++)
+                    if (input_at(&b->image, x, y, c) == b->bytes + at)
+                        fprintf(stderr, " (x %" PRId32 ", y %" PRId32 ", channel %d)", x, y, c);
+        fprintf(stderr, "\n");
+        return 0;
+    }
+    return 1;
+}
+
+static int check_case(uint64_t number, int32_t most)
+{
+    uint64_t state = SEED + number * 977;
+    motley_crop crop[MOST_IMAGES];
+    double box[MOST_IMAGES][4];
+    uint8_t flip[MOST_IMAGES];
+    images *const src = calloc(1, sizeof *src), *const dst = calloc(1, sizeof *dst);
+    need(src && dst, "no memory");
+    const int channels = number % 8 < 5 ? 3 : number % 8 == 5 ? 1 : number % 8 == 6 ? 4 : 2;
+    const int count = 1 + (int)(input_random(&state) % (most > 1000 ? 4 : MOST_IMAGES));
+    const int alike = input_random(&state) % 3 == 0; /* one size */
+    static const input_layout common[] = { INPUT_PACKED, INPUT_PLANAR, INPUT_PADDED, INPUT_PLANAR_PADDED };
+    const input_layout from = number % 4 ? common[number / 4 % 4] : (input_layout)(input_random(&state) % INPUT_LAYOUTS);
+    const input_layout to = number % 3 ? common[number / 3 % 4] : (input_layout)(input_random(&state) % INPUT_LAYOUTS);
+    const int crops = input_random(&state) % 2, boxes = input_random(&state) % 4 == 0, flips = input_random(&state) % 2;
+    input_size in = { 0, 0 }, out = { 0, 0 };
+    for (int i = 0; i < count; i++) {
+        if (i == 0 || !alike) {
+            in = (input_size){ side(&state, most), side(&state, most) };
+            out = (input_size){ side(&state, most > 600 ? 600 : most), side(&state, most > 600 ? 600 : most) };
+            if (input_random(&state) % 6 == 0)
+                out.width = in.width;
+            if (input_random(&state) % 6 == 0)
+                out.height = in.height;
+        }
+        add(src, from, in, channels);
+        add(dst, to, out, channels);
+        draw_crop(&state, in, &crop[i]);
+        const int32_t width = crops ? crop[i].width : in.width, height = crops ? crop[i].height : in.height;
+        draw_box(&state, width, &box[i][0], &box[i][2]);
+        draw_box(&state, height, &box[i][1], &box[i][3]);
+        flip[i] = (uint8_t)(input_random(&state) & 1);
+        uint8_t *const dense = malloc((size_t)in.width * (size_t)in.height * (size_t)channels);
+        need(dense != NULL, "no memory");
+        input_fill((input_kind)(input_random(&state) % INPUT_KINDS), state, in, channels, dense);
+        input_buffer_set(&src->buffer[i], dense);
+        free(dense);
+    }
+    send(src);
+    send(dst);
+    const motley_resize_params params = { .filter = (motley_filter)(input_random(&state) % 6),
+                                          .order = (motley_resize_order)(input_random(&state) % 2),
+                                          .crops = crops ? crop : NULL,
+                                          .boxes = boxes ? (const double(*)[4])box : NULL,
+                                          .flips = flips ? flip : NULL };
+    motley_batch host[2], device[2];
+    for (int k = 0; k < 2; k++) {
+        images *const all = k ? dst : src;
+        host[k] = (motley_batch){ .count = (size_t)count, .channels = channels, .images = all->host_image };
+        device[k] = (motley_batch){ .count = (size_t)count, .channels = channels, .images = all->device_image };
+        if (count == 1) /* the other way to describe it */
+            device[k] = (motley_batch){ .count = 1,
+                                        .channels = channels,
+                                        .data = all->device_image[0].data,
+                                        .width = all->device_image[0].width,
+                                        .height = all->device_image[0].height,
+                                        .image_stride = 0,
+                                        .row_stride = all->device_image[0].row_stride,
+                                        .pixel_stride = all->device_image[0].pixel_stride,
+                                        .channel_stride = all->device_image[0].channel_stride };
+    }
+    char how[200];
+    snprintf(how, sizeof how, "case %" PRIu64 ": %d images, %s to %s, %d channels, filter %d, order %d%s%s%s", number,
+             count, input_layout_names[from], input_layout_names[to], channels, (int)params.filter, (int)params.order,
+             crops ? ", crops" : "", boxes ? ", boxes" : "", flips ? ", flips" : "");
+    motley_error error = { 0 };
+    need(motley_resize(cpu, &host[0], &host[1], &params, &error) == MOTLEY_OK, error.message);
+    need(resize(&device[0], &device[1], &params, number, &error) == MOTLEY_OK, error.message);
+    const int ok = compare(dst, dst, "dst", how) && compare(src, src, "src", how);
+    if (!ok)
+        fprintf(stderr, "  again: check_cuda_resize --cases 1 --first %" PRIu64 " --most %" PRId32 "\n", number, most);
+    drop(src);
+    drop(dst);
+    free(src);
+    free(dst);
+    return !ok;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t cases = 1200, first = 0;
+    int32_t most = 300;
+    int require = 0, failures = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--require") == 0)
+            require = 1;
+        else if (i + 1 < argc && strcmp(argv[i], "--cases") == 0)
+            cases = strtoull(argv[++i], NULL, 10);
+        else if (i + 1 < argc && strcmp(argv[i], "--first") == 0)
+            first = strtoull(argv[++i], NULL, 10);
+        else if (i + 1 < argc && strcmp(argv[i], "--most") == 0)
+            most = (int32_t)strtol(argv[++i], NULL, 10);
+        else
+            need(0, "usage: check_cuda_resize [--require] [--cases N] [--first N] [--most SIDE]");
+    }
+    motley_error error = { 0 };
+    const motley_context_params cpu_params = { .backend = MOTLEY_BACKEND_CPU };
+    need(motley_context_create(&cpu_params, &cpu, &error) == MOTLEY_OK, error.message);
+#ifndef MOT_EMULATE
+    const motley_context_params cuda_params = { .backend = MOTLEY_BACKEND_CUDA };
+    if (motley_context_create(&cuda_params, &cuda, &error) != MOTLEY_OK) {
+        printf("skipped: %s\n", error.message);
+        motley_context_destroy(cpu);
+        return require ? 1 : SKIPPED;
+    }
+#endif
+    for (uint64_t number = first; number < first + cases && failures < 10; number++)
+        failures += check_case(number, most);
+    printf("%" PRIu64 " batches, %" PRId64 " bytes compared, %d failures\n", cases, compared, failures);
+    (void)require;
+    if (cuda)
+        motley_context_destroy(cuda);
+    motley_context_destroy(cpu);
+    return failures > 0;
+}
