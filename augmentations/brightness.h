@@ -11,14 +11,12 @@
     .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.6
 #define MOT_BRIGHTNESS_FACTS .cost = 700
 
-#ifndef __CUDACC__
-static inline void mot_brightness_prepare(const double *values, int count, mot_arg *arg)
+MOT_FN void mot_brightness_prepare(const double *values, int count, mot_arg *arg)
 {
     (void)count;
     arg->factor = (float)values[0];
     arg->flags = arg->factor == 1.0f ? MOT_ARG_IDENTITY : 0;
 }
-#endif
 
 MOT_FN uint8_t mot_brightness(uint8_t v, const mot_arg *arg)
 {

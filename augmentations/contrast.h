@@ -11,14 +11,12 @@
     .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.7
 #define MOT_CONTRAST_FACTS .cost = 1300
 
-#ifndef __CUDACC__
-static inline void mot_contrast_prepare(const double *values, int count, mot_arg *arg)
+MOT_FN void mot_contrast_prepare(const double *values, int count, mot_arg *arg)
 {
     (void)count;
     arg->factor = (float)values[0];
     arg->flags = arg->factor == 1.0f ? MOT_ARG_IDENTITY : 0;
 }
-#endif
 
 #define MOT_CONTRAST_NEEDS MOT_NEEDS_MEAN
 

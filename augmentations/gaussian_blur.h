@@ -15,8 +15,7 @@
     .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 1000, .neutral = 0, .example = 3
 #define MOT_GAUSSIAN_BLUR_FACTS .cost = 3500, .form = MOT_FORM_BOXES
 
-#ifndef __CUDACC__
-static inline void mot_gaussian_blur_prepare(const double *values, int count, mot_arg *arg)
+MOT_FN void mot_gaussian_blur_prepare(const double *values, int count, mot_arg *arg)
 {
     (void)count;
     const float radius = (float)values[0];
@@ -33,7 +32,6 @@ static inline void mot_gaussian_blur_prepare(const double *values, int count, mo
     arg->u[2] = (16777216u - (2u * r + 1u) * inner) / 2u;
     arg->flags = radius == 0.0f ? MOT_ARG_IDENTITY : 0;
 }
-#endif
 
 /* One output of one pass: `inner` sums the 2r + 1 nearest samples, `edges` the two beyond them. */
 MOT_FN uint8_t mot_gaussian_blur(uint32_t inner, uint32_t edges, const mot_arg *arg)

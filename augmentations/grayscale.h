@@ -11,12 +11,10 @@
     .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
 #define MOT_GRAYSCALE_FACTS .cost = 600, .form = MOT_FORM_LUMA
 
-#ifndef __CUDACC__
-static inline void mot_grayscale_prepare(const double *values, int count, mot_arg *arg)
+MOT_FN void mot_grayscale_prepare(const double *values, int count, mot_arg *arg)
 {
     (void)values, (void)count, (void)arg;
 }
-#endif
 
 MOT_FN uint8_t mot_grayscale(mot_u8 v, mot_u8 luma, const mot_arg *arg)
 {

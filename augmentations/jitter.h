@@ -19,4 +19,26 @@
 #define MOT_GRAYSCALE_STAGE_OP MOT_OP_GRAYSCALE
 #define MOT_BLUR_STAGE_OP MOT_OP_GAUSSIAN_BLUR
 
+/* One of these ops made ready, of one value or none; on the device as well. */
+MOT_FN void mot_stage_op_prepare(int op, double value, mot_arg *arg)
+{
+    switch (op) {
+    case MOT_OP_BRIGHTNESS:
+        mot_brightness_prepare(&value, 1, arg);
+        break;
+    case MOT_OP_CONTRAST:
+        mot_contrast_prepare(&value, 1, arg);
+        break;
+    case MOT_OP_COLOR:
+        mot_color_prepare(&value, 1, arg);
+        break;
+    case MOT_OP_GAUSSIAN_BLUR:
+        mot_gaussian_blur_prepare(&value, 1, arg);
+        break;
+    default:
+        mot_grayscale_prepare(&value, 0, arg);
+        break;
+    }
+}
+
 #endif

@@ -3,11 +3,12 @@
  * JSON object a line.
  *
  *     bench_cuda [--set NAME] [--runs N]        sets: targets, ops, batches, sizes, mixed, graph, fused, large,
- *                                           shapes, all
+ *                                           shapes, transforms, all
  *     bench/cuda_results.py build               runs all and writes a dated file into bench/results/
  *
  * Each measurement has a context of its own. `buffers` copies of the batch, together several times the L2 cache, are
  * refreshed from the originals; then each is timed once between two events; this is repeated. Shown is the median.
+ * A transform's `copies` are those of half the bytes that it reads of its crops and writes.
  * `launches` are what a call queues, counted in a graph captured from one: kernels, copies and fills. `workspace` is
  * what the context holds afterwards, in bytes. */
 #include "bench/convert.h"
@@ -23,6 +24,7 @@
 #define MAX_NODES 4096
 #define DISTINCT 256 /* pictures that are made; a larger batch repeats them */
 #define CHANNELS 3
+#define SIDE 224 /* of a transform's output */
 
 static const float mean[3] = { 0.485f, 0.456f, 0.406f }, std[3] = { 0.229f, 0.224f, 0.225f }; /* ImageNet's */
 static int runs = 12;
@@ -64,6 +66,7 @@ typedef struct work {
     motley_image *images; /* [buffers][count]; NULL: one size */
     char size[24];        /* of an image, for the reader */
     size_t bytes;
+    size_t copied; /* bytes of it that COPY copies: all, or half of what a transform reads and writes */
     int buffers;
     uint8_t *original, *buffer[MAX_BUFFERS];
     uint16_t *output[MAX_BUFFERS]; /* the fused last step's, where it is measured */
@@ -90,7 +93,7 @@ static void paint(uint8_t *out, int width, int height, motley_layout layout, uin
 static void make_buffers(work *w, size_t bytes)
 {
     const size_t enough = (size_t)300000000 / bytes;
-    w->bytes = bytes;
+    w->bytes = w->copied = bytes;
     w->buffers = enough < 3 ? 3 : enough > MAX_BUFFERS ? MAX_BUFFERS : (int)enough;
     need_cuda(cudaMalloc((void **)&w->original, bytes));
     for (int i = 0; i < w->buffers; i++) {
@@ -188,14 +191,16 @@ typedef enum how {
     REPLAY,   /* a CUDA graph of that, which draws anew from a counter in device memory */
     FUSED,    /* motley_apply to normalised f16 CHW */
     SEPARATE, /* motley_apply in place, then a plain kernel that converts (bench/convert.cu) */
-    CONVERT   /* that kernel */
+    CONVERT,  /* that kernel */
+    TRANSFORM /* motley_transform_apply to normalised f16 CHW */
 } how;
-static const char *const how_names[] = { "copy", "call", "replay", "fused", "separate", "convert" };
+static const char *const how_names[] = { "copy", "call", "replay", "fused", "separate", "convert", "transform" };
 
 typedef struct subject {
     how how;
     const char *name;            /* of the policy or op */
     const motley_policy *policy; /* NULL: none is applied */
+    const motley_transform *transform;
     cudaGraphExec_t replay[MAX_BUFFERS];
     uint64_t *counters; /* device memory [MAX_BUFFERS][2]: {epoch, first} of each buffer's replay, or NULL */
 } subject;
@@ -219,10 +224,28 @@ static void apply(const work *w, const subject *s, int i, uint32_t epoch)
          error.message);
 }
 
+/* Into images of SIDE x SIDE. */
+static void transform(const work *w, const subject *s, int i, uint32_t epoch)
+{
+    motley_error error;
+    const motley_batch src = batch_of(w, i);
+    const motley_batch dst = { .count = src.count,
+                               .channels = CHANNELS,
+                               .dtype = MOTLEY_F16,
+                               .layout = MOTLEY_CHW,
+                               .data = w->output[i],
+                               .width = SIDE,
+                               .height = SIDE };
+    const motley_transform_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
+    need(motley_transform_apply(context, s->transform, &src, &dst, &params, &error) == MOTLEY_OK, error.message);
+}
+
 static void once(const work *w, const subject *s, int i, uint32_t epoch)
 {
     if (s->how == COPY)
-        refresh(w, i);
+        need_cuda(cudaMemcpyAsync(w->buffer[i], w->original, w->copied, cudaMemcpyDeviceToDevice, stream));
+    else if (s->how == TRANSFORM)
+        transform(w, s, i, epoch);
     else if (s->how == REPLAY)
         need_cuda(cudaGraphLaunch(s->replay[i], stream));
     else if (s->how != CONVERT)
@@ -337,7 +360,7 @@ static void measure(work *w, subject *s)
            "\"layout\": \"%s\", \"bytes\": %zu, \"us\": %.2f, \"us_p10\": %.2f, \"us_p90\": %.2f, \"copies\": %.3f, "
            "\"img_s\": %.0f, \"host_us\": %.2f, \"launches\": %d, \"workspace\": %zu, \"n\": %d}\n",
            set, s->name, how_names[s->how], w->batch.count, w->size, CHANNELS,
-           w->batch.layout == MOTLEY_CHW ? "CHW" : "HWC", w->bytes, us[n / 2], us[n / 10], us[n - 1 - n / 10],
+           w->batch.layout == MOTLEY_CHW ? "CHW" : "HWC", w->copied, us[n / 2], us[n / 10], us[n - 1 - n / 10],
            us[n / 2] / w->copy_us, 1e6 * (double)w->batch.count / us[n / 2], host_us[n / 2], queued, workspace, n);
     fflush(stdout);
     if (s->how == REPLAY) {
@@ -580,17 +603,84 @@ static void shapes(void)
     }
 }
 
+/* The bytes that a transform reads of its crops and writes, halved: COPY moves as many there and back. */
+static size_t moved(const work *w, const motley_transform *t)
+{
+    const size_t n = w->batch.count, steps = motley_transform_describe(t).max_steps;
+    motley_transform_drawn *const drawn = allocate(n * sizeof *drawn);
+    motley_step *const step = allocate((n * steps + 1) * sizeof *step);
+    int32_t *const counts = allocate(n * sizeof *counts), *const width = allocate(n * sizeof *width),
+                   *const height = allocate(n * sizeof *height);
+    motley_error error;
+    size_t bytes = n * SIDE * SIDE * CHANNELS * sizeof(uint16_t);
+    for (size_t i = 0; i < n; i++) {
+        width[i] = w->images ? w->images[i].width : w->batch.width;
+        height[i] = w->images ? w->images[i].height : w->batch.height;
+    }
+    const motley_samples samples = { .seed = 1 };
+    need(motley_transform_draw(t, &samples, n, width, height, CHANNELS, drawn, step, counts, &error) == MOTLEY_OK,
+         error.message);
+    for (size_t i = 0; i < n; i++)
+        bytes += (size_t)drawn[i].crop.width * (size_t)drawn[i].crop.height * CHANNELS;
+    free(drawn);
+    free(step);
+    free(counts);
+    free(width);
+    free(height);
+    return bytes / 2 < w->bytes ? bytes / 2 : w->bytes;
+}
+
+/* Whole transforms, from decoded photographs to normalised f16. */
+static void transforms(void)
+{
+    static const struct {
+        const char *name, *stage;
+    } texts[] = { { "crop, flip", "" },
+                  { "crop, flip, rand_augment", "  - policy: {name: rand_augment}\n" },
+                  { "crop, flip, trivial_augment_wide", "  - policy: {name: trivial_augment_wide}\n" } };
+    static const struct {
+        int low, high, width, height; /* of 0: sizes from low to high, each image by itself */
+    } batches[] = { { 0, 0, 500, 375 }, { 432, 432, 0, 0 }, { 0, 0, 1024, 768 }, { 300, 2000, 0, 0 } };
+    for (size_t b = 0; b < sizeof batches / sizeof batches[0]; b++) {
+        work w;
+        if (batches[b].width)
+            work_make(&w, 256, batches[b].width, batches[b].height, MOTLEY_HWC);
+        else
+            work_make_mixed(&w, 256, batches[b].low, batches[b].high);
+        for (int i = 0; i < w.buffers; i++)
+            need_cuda(cudaMalloc((void **)&w.output[i], w.batch.count * SIDE * SIDE * CHANNELS * sizeof(uint16_t)));
+        for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+            char text[400];
+            motley_transform *made;
+            motley_error error;
+            snprintf(text, sizeof text,
+                     "motley: 1\nname: x\nstages:\n  - random_resized_crop: {size: %d}\n  - flip: {horizontal: 0.5}\n%s"
+                     "  - output: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}\n",
+                     SIDE, texts[t].stage);
+            need(motley_transform_parse(text, strlen(text), NULL, &made, &error) == MOTLEY_OK, error.message);
+            w.copied = moved(&w, made);
+            if (t == 0)
+                copy(&w);
+            subject s = { .how = TRANSFORM, .name = texts[t].name, .transform = made };
+            measure(&w, &s);
+            motley_transform_destroy(made);
+        }
+        work_drop(&w);
+    }
+}
+
 static const struct {
     const char *name;
     void (*measure)(void);
-} sets[] = { { "targets", targets }, { "ops", ops },     { "batches", batches },
-             { "sizes", sizes },     { "mixed", mixed }, { "graph", graph },
-             { "fused", fused },     { "large", large }, { "shapes", shapes } };
+} sets[] = { { "targets", targets },      { "ops", ops },     { "batches", batches },
+             { "sizes", sizes },          { "mixed", mixed }, { "graph", graph },
+             { "fused", fused },          { "large", large }, { "shapes", shapes },
+             { "transforms", transforms } };
 
 int main(int argc, char **argv)
 {
     static const char usage[] =
-        "usage: bench_cuda [--set targets|ops|batches|sizes|mixed|graph|fused|large|shapes|all] [--runs N]";
+        "usage: bench_cuda [--set targets|ops|batches|sizes|mixed|graph|fused|large|shapes|transforms|all] [--runs N]";
     const char *wanted = "all";
     for (int i = 1; i < argc; i += 2) {
         need(i + 1 < argc, usage);

@@ -16,8 +16,10 @@ typedef struct mot_job {
     const motley_batch *src;
     const motley_batch *dst;         /* NULL when only `output` is wanted */
     const motley_output *output;     /* NULL: no fused last step */
+    int convention;                  /* of `output`, whose mean and std are mot_output_numbers' */
     const motley_policy *policy;     /* what to draw, without custom ops, or NULL: */
     const mot_step *steps;           /* [count][max_steps]: given; those past an image's own change nothing */
+    const mot_step *drawn_steps;     /* CUDA: the same in device memory; `policy`, if there is one, drew them */
     size_t max_steps;                /* of `policy`, or given */
     motley_samples samples;
     const uint64_t *counter;         /* CUDA: device memory, or NULL */
@@ -42,6 +44,7 @@ motley_status mot_last_make(mot_last *last, size_t count, size_t max_steps, motl
 void mot_last_clear(mot_last *last);
 
 struct mot_cpu_rows;
+struct mot_transform_call;
 
 /* Work on one image of many, by one worker with memory of its own. */
 typedef void mot_each_image(void *call, size_t image, const struct mot_cpu_rows *rows, void *scratch);
@@ -71,6 +74,8 @@ typedef struct mot_backend {
     /* motley_resize of checked arguments, where `each` is NULL. */
     motley_status (*resize)(void *state, const motley_batch *src, const motley_batch *dst,
                             const motley_resize_params *params, motley_error *error);
+    /* motley_transform_apply of a checked call, likewise. */
+    motley_status (*transform)(void *state, const struct mot_transform_call *call, motley_error *error);
     /* The kernels of such a state. */
     const struct mot_cpu_rows *(*rows)(const void *state);
 } mot_backend;

@@ -242,6 +242,8 @@ static void destroy(void *state)
         release(s, s->memory, NULL);
         release(s, s->tiles, NULL);
         release(s, s->kept.memory, NULL);
+        for (unsigned i = 0; i < MOT_TRANSFORMS_KEPT; i++)
+            release(s, s->kept.transform[i].memory, NULL);
         for (unsigned i = 0; i < TABLES_KEPT; i++)
             release(s, s->tables[i].memory, NULL);
         if (s->done)
@@ -444,7 +446,7 @@ static int knows_plain_warps(cuda_state *s, const motley_policy *policy, int wid
 
 static int can_blur(const mot_job *job)
 {
-    int blurs = 0;
+    int blurs = job->drawn_steps && !job->policy; /* by any of several stages */
     for (uint32_t b = 0; job->policy && b < job->policy->branches; b++) {
         const mot_table_branch *const branch = &job->policy->tables.branch[b];
         for (uint32_t s = 0; s < branch->steps; s++)
@@ -532,9 +534,12 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     if (job->output) {
         memcpy(image.mean, job->output->mean, sizeof image.mean);
         memcpy(image.std, job->output->std, sizeof image.std);
+        image.convention = job->convention;
     }
 
-    if (job->policy) {
+    if (job->drawn_steps) {
+        draw.plan.steps = (mot_step *)job->drawn_steps; /* which it only reads */
+    } else if (job->policy) {
         draw.draws = 1;
         draw.seed = job->samples.seed;
         draw.epoch = job->samples.epoch;
@@ -568,7 +573,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     }
     draw.src = image.src;
     memcpy(draw.op, s->op, sizeof draw.op);
-    image.steps = s->plan.steps;
+    image.steps = draw.plan.steps;
     image.ready = s->plan.ready;
     image.order = s->plan.order;
     if (by_tiles) {
@@ -586,6 +591,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
                                 .work_in_output = !job->dst };
         memcpy(tiles.mean, image.mean, sizeof tiles.mean);
         memcpy(tiles.std, image.std, sizeof tiles.std);
+        tiles.convention = image.convention;
         CUDA_TRY(mot_tiles_queue(job, &draw, &tiles, &plan, format, s->chip.clusters > 1, s->tiles, stream),
                  "launching the tile kernel");
         return MOTLEY_OK;
@@ -613,7 +619,7 @@ static motley_status run_on_device(cuda_state *s, const mot_job *job, motley_err
     MOT_TRY(reserve(s, job->count, job->max_steps, stream, error));
     s->last_count = 0;
     const motley_status status = queue_work(s, job, stream, error);
-    if (status == MOTLEY_OK) {
+    if (status == MOTLEY_OK && !job->drawn_steps) {
         s->last_count = job->count;
         s->last_max_steps = job->max_steps;
         s->last_one_size = !job->src->images;
@@ -636,7 +642,12 @@ static motley_status run(void *state, const mot_job *job, motley_error *error)
     return status;
 }
 
-/* ---- for dispatch/cuda_resize.c ---- */
+/* ---- for resizes and transforms ---- */
+
+motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, motley_error *error)
+{
+    return run_on_device(work->state, job, error);
+}
 
 motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error)
 {
@@ -691,6 +702,26 @@ motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, s
     return MOTLEY_OK;
 }
 
+motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t fingerprint, size_t bytes,
+                                      mot_cuda_sent **sent, motley_error *error)
+{
+    cuda_state *const s = work->state;
+    for (unsigned i = 0; i < MOT_TRANSFORMS_KEPT; i++)
+        if (work->kept->transform[i].fingerprint == fingerprint && work->kept->transform[i].bytes == bytes) {
+            *sent = &work->kept->transform[i];
+            return MOTLEY_OK;
+        }
+    MOT_TRY(refuse_capture(work->stream, "a transform's first use", error));
+    *sent = &work->kept->transform[work->kept->transforms_next++ % MOT_TRANSFORMS_KEPT];
+    if (s->queued)
+        CUDA_TRY(cudaEventSynchronize(s->done), "waiting for earlier work");
+    release(s, (*sent)->memory, work->stream);
+    **sent = (mot_cuda_sent){ 0 };
+    MOT_TRY(allocate(s, bytes, work->stream, &(*sent)->memory, error));
+    (*sent)->bytes = bytes;
+    return MOTLEY_OK;
+}
+
 motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error)
 {
     return check_batch(state, name, batch, error);
@@ -711,6 +742,8 @@ static motley_status workspace(void *state, const mot_job *job, size_t *bytes, m
     cuda_state counted = *s; /* to lay out without moving anything */
     size_t samples = s->capacity, steps = s->steps_capacity, tiles = s->tiles_bytes;
     *bytes = s->kept.bytes;
+    for (unsigned i = 0; i < MOT_TRANSFORMS_KEPT; i++)
+        *bytes += s->kept.transform[i].bytes;
     for (unsigned i = 0; i < TABLES_KEPT; i++)
         *bytes += s->tables[i].bytes;
     if (job) {
@@ -878,4 +911,5 @@ const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,
                                        .destroy_memory = destroy_memory,
                                        .copy = copy,
                                        .wait = wait,
-                                       .resize = mot_cuda_resize };
+                                       .resize = mot_cuda_resize,
+                                       .transform = mot_cuda_transform };

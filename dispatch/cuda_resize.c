@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_resize on the GPU: sends what the images are, queues the kernel that makes their axes' tables, and the one that
- * resizes. */
+/* motley_resize on the GPU: sends what the images are, queues the kernel that makes their axes' tables, and the one
+ * that resizes. */
 #include "dispatch/cuda_work.h"
 #include "dispatch/plan_cuda.h"
 
@@ -18,7 +18,7 @@ static size_t take(size_t *at, size_t bytes)
     return begin;
 }
 
-static mot_cuda_batch batch_of(const motley_batch *batch, const motley_image *images)
+mot_cuda_batch mot_cuda_batch_of(const motley_batch *batch, const motley_image *images)
 {
     const mot_view v = mot_batch_view(batch, 0);
     mot_cuda_batch sent = { v.data, 0, v.row, v.pixel, v.channel, v.width, v.height, NULL };
@@ -77,6 +77,16 @@ static extremes fill_places(const motley_batch *src, const motley_batch *dst, co
     return e;
 }
 
+motley_status mot_cuda_cut(const mot_cuda_work *work, mot_resize_job *job, int width, int height, int row_groups,
+                           motley_error *error)
+{
+    mot_resize_cut(job, width, height, row_groups, work->chip->shared_bytes);
+    if (!work->kept->prepared)
+        MOT_TRY(mot_cuda_try(mot_resize_prepare(work->chip->shared_bytes), "preparing the resize kernel", error));
+    work->kept->prepared = 1;
+    return MOTLEY_OK;
+}
+
 static motley_status queue(const mot_cuda_work *work, const motley_batch *src, const motley_batch *dst,
                            const motley_resize_params *params, motley_error *error)
 {
@@ -101,8 +111,8 @@ static motley_status queue(const mot_cuda_work *work, const motley_batch *src, c
         memcpy(host + p.dst, dst->images, n * sizeof(motley_image));
     MOT_TRY(mot_cuda_reserve(work, device_bytes, p.bytes, error));
     uint8_t *const device = kept->memory;
-    mot_resize_job job = { .src = batch_of(src, (const motley_image *)(void *)(device + p.src)),
-                           .dst = batch_of(dst, (const motley_image *)(void *)(device + p.dst)),
+    mot_resize_job job = { .src = mot_cuda_batch_of(src, (const motley_image *)(void *)(device + p.src)),
+                           .dst = mot_cuda_batch_of(dst, (const motley_image *)(void *)(device + p.dst)),
                            .count = (int32_t)n,
                            .channels = src->channels,
                            .format = (int32_t)mot_cuda_format_of(src),
@@ -110,14 +120,11 @@ static motley_status queue(const mot_cuda_work *work, const motley_batch *src, c
                            .axes = (mot_cuda_axes *)(void *)(device + axes),
                            .tables = device + tables,
                            .table_offset = (const int64_t *)(void *)(device + p.offsets) };
-    mot_resize_cut(&job, most.width, most.height, most.row_groups, work->chip->shared_bytes);
-    if (!kept->prepared)
-        MOT_TRY(mot_cuda_try(mot_resize_prepare(work->chip->shared_bytes), "preparing the resize kernel", error));
-    kept->prepared = 1;
+    MOT_TRY(mot_cuda_cut(work, &job, most.width, most.height, most.row_groups, error));
     MOT_TRY(mot_cuda_try(mot_cuda_send(device, host, p.bytes, work->stream), "sending the images", error));
     MOT_TRY(mot_cuda_try(mot_resize_axes_launch(&job, work->stream), "launching the kernel of the axes", error));
-    return mot_cuda_try(mot_resize_launch(&job, work->chip->clusters > 1, work->stream),
-                        "launching the resize kernel", error);
+    return mot_cuda_try(mot_resize_launch(&job, work->chip->clusters > 1, work->stream), "launching the resize kernel",
+                        error);
 }
 
 motley_status mot_cuda_resize(void *state, const motley_batch *src, const motley_batch *dst,

@@ -7,6 +7,16 @@
 #include "dispatch/route.h"
 #include "kernels/cuda/resize.h"
 
+#define MOT_TRANSFORMS_KEPT 8
+
+/* A transform's tables on the device. */
+typedef struct mot_cuda_sent {
+    uint64_t fingerprint; /* 0: not sent yet */
+    size_t bytes;
+    void *memory;
+    const float *normals; /* of the erase stage, in `memory`; NULL: it has none */
+} mot_cuda_sent;
+
 /* Memory that a context keeps for resizes and transforms; it only grows. */
 typedef struct mot_cuda_kept {
     void *memory; /* of the device */
@@ -14,6 +24,8 @@ typedef struct mot_cuda_kept {
     void *host; /* what is put together here is sent as kernel arguments */
     size_t host_bytes;
     int prepared; /* the resize kernels' limits are raised */
+    mot_cuda_sent transform[MOT_TRANSFORMS_KEPT];
+    unsigned transforms_next;
 } mot_cuda_kept;
 
 /* One call on a context's device and a stream. */
@@ -33,6 +45,13 @@ motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motl
 /* Room in `kept`. */
 motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, size_t host_bytes, motley_error *error);
 
+/* The place of a transform's tables of so many bytes: with their fingerprint if they are there, else to be filled. */
+motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t fingerprint, size_t bytes,
+                                      mot_cuda_sent **sent, motley_error *error);
+
+/* Runs a job, after what the work's stream holds. */
+motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, motley_error *error);
+
 /* That the images lie on the context's device. */
 motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error);
 
@@ -42,5 +61,16 @@ motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *err
 
 motley_status mot_cuda_resize(void *state, const motley_batch *src, const motley_batch *dst,
                               const motley_resize_params *params, motley_error *error);
+
+/* A batch for the kernels; `images`: where its images are described on the device, if it has such. */
+mot_cuda_batch mot_cuda_batch_of(const motley_batch *batch, const motley_image *images);
+
+/* Cuts a job's results, of at most this size, and prepares the kernels. */
+motley_status mot_cuda_cut(const mot_cuda_work *work, mot_resize_job *job, int width, int height, int row_groups,
+                           motley_error *error);
+
+/* ---- dispatch/cuda_transform.c ---- */
+
+motley_status mot_cuda_transform(void *state, const struct mot_transform_call *call, motley_error *error);
 
 #endif

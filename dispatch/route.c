@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses a batch's route on the GPU: the resident image where the batch is uniform and dense, tiles for all else. */
-#include "dispatch/backend.h"
 #include "dispatch/route.h"
+#include "dispatch/backend.h"
 #include "kernels/cuda/program.h"
 #include "kernels/cuda/tuning.h"
 

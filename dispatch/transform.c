@@ -3,7 +3,7 @@
 #include "augmentations/hue.h"
 #include "augmentations/table.h"
 #include "base/params.h"
-#include "dispatch/backend.h"
+#include "dispatch/transform_call.h"
 #include "kernels/cpu.h"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
@@ -14,19 +14,6 @@
 
 #define MAX_SIDE 1048576
 
-/* One call, as the workers see it. */
-typedef struct transform_call {
-    const motley_transform *transform;
-    motley_transform_info info;
-    const motley_batch *src, *dst;
-    const motley_transform_params *params;
-    const mot_stage *erase; /* NULL: none */
-    motley_resize_order order;
-    uint32_t table[4][256]; /* of the output: the bits of each byte */
-    uint32_t erased[4];     /* the bits that erased boxes get, where they are constant */
-    size_t image_room;      /* bytes of each of a worker's three images */
-} transform_call;
-
 /* What one image goes through. */
 typedef struct image_plan {
     motley_transform_drawn drawn;
@@ -36,7 +23,7 @@ typedef struct image_plan {
 
 /* ---- checks ---- */
 
-static motley_status check_output(const transform_call *call, motley_error *error)
+static motley_status check_output(const mot_transform_call *call, motley_error *error)
 {
     const motley_transform *t = call->transform;
     const motley_batch *dst = call->dst;
@@ -65,7 +52,7 @@ static motley_status check_output(const transform_call *call, motley_error *erro
 }
 
 /* Sides that an image has between its stages. */
-static void sides_between(const transform_call *call, size_t i, int32_t *width, int32_t *height)
+void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *width, int32_t *height)
 {
     const mot_view src = mot_batch_view(call->src, i);
     const mot_stage *resize = mot_transform_stage(call->transform, MOT_STAGE_RESIZE);
@@ -80,12 +67,12 @@ static void sides_between(const transform_call *call, size_t i, int32_t *width, 
     }
 }
 
-static motley_status check_sides(const transform_call *call, motley_error *error)
+static motley_status check_sides(const mot_transform_call *call, motley_error *error)
 {
     const mot_stage *random = mot_transform_stage(call->transform, MOT_STAGE_RANDOM_CROP);
     for (size_t i = 0; i < call->src->count; i++) {
         int32_t width, height;
-        sides_between(call, i, &width, &height);
+        mot_transform_sides(call, i, &width, &height);
         MOT_REQUIRE(width >= 1 && height >= 1 && width <= MAX_SIDE && height <= MAX_SIDE &&
                         (int64_t)width * height <= INT32_MAX,
                     error, "image %zu: it would be resized to %" PRId32 "x%" PRId32 ", want 1 to %d each way", i, width,
@@ -119,7 +106,7 @@ static motley_status check_given_step(const motley_step *step, size_t i, int s, 
     return mot_validate_values(step->op, step->values, step->values_count, i, error);
 }
 
-static motley_status check_given(const transform_call *call, size_t i, motley_error *error)
+static motley_status check_given(const mot_transform_call *call, size_t i, motley_error *error)
 {
     const motley_transform_drawn *d = &call->params->given[i];
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
@@ -156,7 +143,7 @@ static motley_status check_given(const transform_call *call, size_t i, motley_er
     return MOTLEY_OK;
 }
 
-static motley_status check(const motley_context *context, const transform_call *call, motley_error *error)
+static motley_status check(const motley_context *context, const mot_transform_call *call, motley_error *error)
 {
     const motley_batch *src = call->src, *dst = call->dst;
     const motley_transform_params *p = call->params;
@@ -189,49 +176,49 @@ static motley_status check(const motley_context *context, const transform_call *
     for (size_t i = 0; p->given && i < src->count; i++)
         MOT_TRY(check_given(call, i, error));
     MOT_TRY(mot_validate_apart(src, dst, error));
-    if (!context->backend->each)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transforms run on the CPU, the context is of backend %s",
-                        context->backend->name);
+    MOT_REQUIRE(context->backend->transform || (!p->stream && !p->counter), error,
+                "stream or counter is set, but the %s backend has neither", context->backend->name);
+    MOT_REQUIRE(!p->counter || !(p->drawn || p->steps), error,
+                "counter is set, and so is drawn or steps: the host does not know what is drawn by a counter");
     return MOTLEY_OK;
 }
 
 /* ---- one image ---- */
 
-static void take_given(const transform_call *call, size_t i, image_plan *plan)
+static void take_given(const motley_step *from, mot_step *to)
 {
-    const size_t most = call->info.max_steps;
-    plan->drawn = call->params->given[i];
-    plan->count = call->params->given_step_counts[i];
-    for (int s = 0; s < plan->count; s++) {
-        const motley_step *from = &call->params->given_steps[i * most + (size_t)s];
-        mot_step *to = &plan->steps[s];
-        memset(to, 0, sizeof *to);
-        to->op = from->op;
-        to->value = from->values[0];
-        to->interpolation = (uint8_t)from->interpolation;
-        memcpy(to->fill, from->fill, sizeof to->fill);
-        if (to->op >= 0)
-            mot_op_prepare(to->op, from->values, from->values_count, &to->arg);
-    }
+    memset(to, 0, sizeof *to);
+    to->op = from->op;
+    to->value = from->values[0];
+    to->interpolation = (uint8_t)from->interpolation;
+    memcpy(to->fill, from->fill, sizeof to->fill);
+    if (to->op >= 0)
+        mot_op_prepare(to->op, from->values, from->values_count, &to->arg);
 }
 
-static void draw(const transform_call *call, size_t i, image_plan *plan)
+int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_transform_drawn *drawn, mot_step *steps)
 {
     const motley_transform_params *p = call->params;
     const mot_view src = mot_batch_view(call->src, i);
+    const size_t most = call->info.max_steps;
+    int count;
     if (p->given) {
-        take_given(call, i, plan);
+        *drawn = p->given[i];
+        count = p->given_step_counts[i];
+        for (int s = 0; s < count; s++)
+            take_given(&p->given_steps[i * most + (size_t)s], &steps[s]);
     } else {
         const mot_drawn_sample of = mot_sample_of(&p->samples, i, src.width, src.height, src.channels);
-        plan->count = mot_transform_draw(call->transform, &of, &plan->drawn, plan->steps);
+        count = mot_transform_draw(call->transform, &of, drawn, steps);
     }
     if (p->drawn)
-        p->drawn[i] = plan->drawn;
+        p->drawn[i] = *drawn;
     if (p->steps) {
-        p->step_counts[i] = plan->count;
-        for (int s = 0; s < plan->count; s++)
-            p->steps[i * call->info.max_steps + (size_t)s] = mot_transform_step_told(&plan->steps[s]);
+        p->step_counts[i] = count;
+        for (int s = 0; s < count; s++)
+            p->steps[i * most + (size_t)s] = mot_transform_step_told(&steps[s]);
     }
+    return count;
 }
 
 static mot_view dense(int32_t width, int32_t height, int32_t channels, uint8_t *memory)
@@ -254,7 +241,7 @@ static mot_view mirrored(mot_view view, int horizontal, int vertical)
 }
 
 /* Crop, resize, window and flips, from the source to `to`. `between` is an image's memory. */
-static void place_image(const transform_call *call, const mot_cpu_rows *rows, const motley_transform_drawn *drawn,
+static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows, const motley_transform_drawn *drawn,
                         mot_view src, mot_view to, uint8_t *between, void *scratch)
 {
     src.data += drawn->crop.top * src.row + drawn->crop.left * src.pixel;
@@ -302,7 +289,7 @@ static void run_steps(const mot_cpu_rows *rows, image_plan *plan, const mot_view
 }
 
 /* Erased boxes, in the output. */
-static void erase(const transform_call *call, const motley_transform_drawn *drawn, const mot_view *dst)
+static void erase(const mot_transform_call *call, const motley_transform_drawn *drawn, const mot_view *dst)
 {
     const motley_dtype dtype = call->dst->dtype;
     const mot_stage *stage = call->erase;
@@ -330,12 +317,12 @@ static void erase(const transform_call *call, const motley_transform_drawn *draw
 
 static void transform_image(void *opaque, size_t i, const mot_cpu_rows *rows, void *memory)
 {
-    const transform_call *call = opaque;
+    const mot_transform_call *call = opaque;
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
     uint8_t *between = memory, *work = between + call->image_room, *spare_memory = work + call->image_room;
     void *scratch = spare_memory + call->image_room;
     image_plan plan;
-    draw(call, i, &plan);
+    plan.count = mot_transform_draw_image(call, i, &plan.drawn, plan.steps);
     const int direct = call->dst->dtype == MOTLEY_U8 && plan.count == 0;
     const mot_view image = direct ? dst : dense(dst.width, dst.height, dst.channels, work);
     place_image(call, rows, &plan.drawn, src, image, between, scratch);
@@ -353,16 +340,18 @@ static void transform_image(void *opaque, size_t i, const mot_cpu_rows *rows, vo
 
 /* ---- the call ---- */
 
-static void make_table(transform_call *call)
+static void make_table(mot_transform_call *call)
 {
     const motley_dtype dtype = call->dst->dtype;
     const mot_stage *output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
     for (int c = 0; c < call->dst->channels; c++) {
         const int at = output && output->values > 1 ? c : 0;
-        const double mean = output ? output->mean[at] : 0, std = output ? output->std[at] : 1;
+        const int convention = output ? output->convention : 0;
+        float subtrahend, divisor;
+        mot_output_numbers(convention, output ? output->mean[at] : 0, output ? output->std[at] : 1, &subtrahend,
+                           &divisor);
         for (int v = 0; v < 256; v++)
-            call->table[c][v] =
-                mot_output_cast(mot_output_by(output ? output->convention : 0, (uint8_t)v, mean, std), dtype);
+            call->table[c][v] = mot_output_cast(mot_output_f32(convention, (uint8_t)v, subtrahend, divisor), dtype);
         if (call->erase)
             call->erased[c] = mot_output_cast((float)call->erase->mean[call->erase->values > 1 ? c : 0], dtype);
     }
@@ -374,13 +363,13 @@ static size_t larger(size_t a, size_t b)
 }
 
 /* What a worker needs for any of the images: three of them, and what its kernels take. */
-static size_t scratch_bytes(transform_call *call, const mot_cpu_rows *rows)
+static size_t scratch_bytes(mot_transform_call *call, const mot_cpu_rows *rows)
 {
     size_t pixels = 0, bytes = 0;
     for (size_t i = 0; i < call->src->count; i++) {
         const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
         int32_t width, height;
-        sides_between(call, i, &width, &height);
+        mot_transform_sides(call, i, &width, &height);
         pixels = larger(pixels, larger((size_t)width * (size_t)height, (size_t)dst.width * (size_t)dst.height));
         bytes = larger(bytes, rows->resize_scratch(src.width, src.height, width, height, src.channels));
         bytes = larger(bytes, mot_cpu_scratch_bytes(dst.width, dst.height, dst.channels));
@@ -391,7 +380,7 @@ static size_t scratch_bytes(transform_call *call, const mot_cpu_rows *rows)
 }
 
 /* How the images are mixed, before any is touched. */
-static motley_status draw_mix(const transform_call *call, motley_error *error)
+static motley_status draw_mix(const mot_transform_call *call, motley_error *error)
 {
     const motley_transform_params *p = call->params;
     if (!p->given_mixed)
@@ -408,12 +397,12 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
     MOT_REQUIRE(context, error, "context is NULL");
     MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
     MOT_READ_PARAMS(motley_transform_params, params, error);
-    transform_call call = { .transform = transform,
-                            .info = motley_transform_describe(transform),
-                            .src = src,
-                            .dst = dst,
-                            .params = params,
-                            .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
+    mot_transform_call call = { .transform = transform,
+                                .info = motley_transform_describe(transform),
+                                .src = src,
+                                .dst = dst,
+                                .params = params,
+                                .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
     MOT_TRY(check(context, &call, error));
     if (src->count == 0)
         return MOTLEY_OK;
@@ -421,6 +410,8 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
     const mot_stage *crop = mot_transform_stage(transform, MOT_STAGE_RANDOM_RESIZED_CROP);
     call.order = resize ? resize->order : crop ? crop->order : MOTLEY_ORDER_PILLOW_13;
     make_table(&call);
+    if (context->backend->transform)
+        return context->backend->transform(context->state, &call, error);
     if (call.info.mix)
         MOT_TRY(draw_mix(&call, error));
     const size_t bytes = scratch_bytes(&call, context->backend->rows(context->state));

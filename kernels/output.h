@@ -18,19 +18,20 @@ MOT_FN size_t mot_dtype_bytes(int dtype)
     return dtype == MOTLEY_F32 ? 4 : dtype == MOTLEY_U8 ? 1 : 2;
 }
 
-MOT_FN float mot_output_f32(uint8_t v, float mean, float std)
+/* Mean and deviation as one of motley_normalization's ways subtracts and divides by. */
+MOT_FN void mot_output_numbers(int convention, double mean, double std, float *subtrahend, float *divisor)
 {
-    return ((float)v / 255.0f - mean) / (std == 0.0f ? 1.0f : std);
+    const double scale = convention == MOTLEY_NORMALIZATION_TIMM ? 255.0 : 1.0;
+    *subtrahend = (float)(scale * mean);
+    *divisor = (float)(scale * std);
 }
 
-/* The same in one of motley_normalization's ways. */
-MOT_FN float mot_output_by(int convention, uint8_t v, double mean, double std)
+MOT_FN float mot_output_f32(int convention, uint8_t v, float subtrahend, float divisor)
 {
-    if (convention == MOTLEY_NORMALIZATION_TORCHVISION_V2)
-        return ((float)v * (float)(1.0 / 255.0) - (float)mean) / (float)std;
-    if (convention == MOTLEY_NORMALIZATION_TIMM)
-        return ((float)v - (float)(255.0 * mean)) / (float)(255.0 * std);
-    return mot_output_f32(v, (float)mean, (float)std);
+    const float scaled = convention == MOTLEY_NORMALIZATION_TORCHVISION_V2 ? (float)v * (float)(1.0 / 255.0)
+                         : convention == MOTLEY_NORMALIZATION_TIMM         ? (float)v
+                                                                           : (float)v / 255.0f;
+    return (scaled - subtrahend) / (divisor == 0.0f ? 1.0f : divisor);
 }
 
 MOT_FN uint32_t mot_float_bits(float v)
@@ -81,10 +82,10 @@ MOT_FN uint32_t mot_output_cast(float v, int dtype)
     return dtype == MOTLEY_F16 ? mot_output_f16(v) : dtype == MOTLEY_BF16 ? mot_output_bf16(v) : mot_float_bits(v);
 }
 
-/* What `v` becomes, as the bits of the output's type in the low bytes. */
-MOT_FN uint32_t mot_output_bits(uint8_t v, int dtype, float mean, float std)
+/* What `v` becomes, as the bits of the output's type in the low bytes; the numbers are mot_output_numbers'. */
+MOT_FN uint32_t mot_output_bits(int convention, uint8_t v, int dtype, float subtrahend, float divisor)
 {
-    return dtype == MOTLEY_U8 ? v : mot_output_cast(mot_output_f32(v, mean, std), dtype);
+    return dtype == MOTLEY_U8 ? v : mot_output_cast(mot_output_f32(convention, v, subtrahend, divisor), dtype);
 }
 
 #endif

@@ -59,6 +59,7 @@ typedef struct mot_stage {
     char *name;                    /* policy: of a built-in one; NULL: written out */
     motley_policy_changes changes; /* of the built-in one */
     motley_policy *policy;         /* with the changes */
+    int32_t policy_steps;          /* the most that one sample can draw of it */
     double *ratios;                /* [MOT_RATIO_CELLS], of random_resized_crop and erase */
     float *normals;                /* [MOT_NORMAL_CELLS], of an erase with random values */
     motley_mix *mix;
@@ -71,6 +72,7 @@ struct motley_transform {
     uint32_t stages;
     mot_stage stage[MOT_MAX_STAGES];
     size_t max_steps;
+    uint64_t fingerprint; /* of all that a draw depends on */
 };
 
 extern const char *const mot_stage_names[MOT_STAGE_KINDS];

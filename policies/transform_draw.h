@@ -17,8 +17,11 @@
 #ifndef MOT_TRANSFORM_DRAW_H
 #define MOT_TRANSFORM_DRAW_H
 
+#include "augmentations/jitter.h"
 #include "policies/draw.h"
 #include "policies/transform.h"
+
+#include <string.h>
 
 #define MOT_STAGE_BLOCK(kind, n) (32768u + 256u * (4u * (uint32_t)(kind) + (uint32_t)(n)))
 
@@ -133,6 +136,165 @@ MOT_FN void mot_resized_sides(const mot_stage *stage, int32_t width, int32_t hei
 MOT_RANDOM_FN uint32_t mot_noise_cell(uint64_t noise, uint32_t box, uint32_t index)
 {
     return mot_random(noise, 0, (uint64_t)box << 32 | index / 4, 0).w[index % 4] >> 20;
+}
+
+/* Writes a step of the table with one value, or none. */
+MOT_FN void mot_put_op(mot_step *step, int op, double value, int values)
+{
+    memset(step, 0, sizeof *step);
+    step->op = op;
+    step->value = values ? value : 0;
+    mot_stage_op_prepare(op, value, &step->arg);
+}
+
+MOT_RANDOM_FN int mot_draw_jitter(const mot_stage *stage, const mot_drawn_sample *of, uint32_t block, mot_step *steps)
+{
+    const int ops[MOT_HUE] = MOT_JITTER_OPS;
+    if (!mot_coin(mot_words_of(of, block).w[0], stage->p))
+        return 0;
+    uint8_t order[MOT_JITTERS];
+    mot_draw_order(mot_words_of(of, block + 1), MOT_JITTERS, order);
+    const mot_words factors = mot_words_of(of, block + 2);
+    int n = 0;
+    for (int i = 0; i < MOT_JITTERS; i++) {
+        const int which = order[i];
+        const double *range = stage->range[which], neutral = which == MOT_HUE ? 0 : 1;
+        if (!stage->given[which] || (range[0] == neutral && range[1] == neutral))
+            continue;
+        const float factor = mot_draw_factor(factors.w[which], range[0], range[1]);
+        if (which == MOT_HUE) {
+            memset(&steps[n], 0, sizeof *steps);
+            steps[n].op = MOTLEY_STEP_HUE;
+            steps[n++].value = factor;
+        } else {
+            mot_put_op(&steps[n++], ops[which], factor, 1);
+        }
+    }
+    return n;
+}
+
+MOT_RANDOM_FN void mot_draw_erase(const mot_stage *stage, const mot_drawn_sample *of, uint32_t block, int width,
+                                  int height, motley_transform_drawn *drawn)
+{
+    const mot_words first = mot_words_of(of, block), noise = mot_words_of(of, block + 1);
+    if (!mot_coin(first.w[0], stage->p))
+        return;
+    const int count = stage->boxes[0] + (int)mot_choose(first.w[1], (uint32_t)(stage->boxes[1] - stage->boxes[0] + 1));
+    drawn->noise = (uint64_t)noise.w[1] << 32 | noise.w[0];
+    for (int b = 0; b < count; b++) {
+        mot_rectangle box;
+        if (!mot_draw_box(of, block + 2 + 16 * (uint32_t)b, width, height, count, stage->area, stage->ratios, &box))
+            continue;
+        motley_erased_box *const put = &drawn->boxes[drawn->boxes_count++];
+        put->left = box.left, put->top = box.top;
+        put->width = box.width, put->height = box.height;
+    }
+}
+
+MOT_FN int32_t mot_half_to_even(int32_t twice)
+{
+    return (int32_t)rint(twice / 2.0);
+}
+
+/* torchvision's CenterCrop: an image that is too small is padded first, the larger half on the right and below; then
+ * the rest is halved, to even. */
+MOT_FN int32_t mot_center(int32_t side, int32_t wanted)
+{
+    return side < wanted ? -((wanted - side) / 2) : mot_half_to_even(side - wanted);
+}
+
+/* The most steps that a stage draws. */
+MOT_FN int mot_stage_steps(const mot_stage *stage)
+{
+    return stage->kind == MOT_STAGE_POLICY                                       ? stage->policy_steps
+           : stage->kind == MOT_STAGE_JITTER                                     ? MOT_JITTERS
+           : stage->kind == MOT_STAGE_GRAYSCALE || stage->kind == MOT_STAGE_BLUR ? 1
+                                                                                 : 0;
+}
+
+/* The size that an image has after a stage; it came with source_width x source_height. */
+MOT_FN void mot_stage_size(const mot_stage *stage, int32_t source_width, int32_t source_height, int32_t *width,
+                           int32_t *height)
+{
+    if (stage->kind == MOT_STAGE_RESIZE) {
+        mot_resized_sides(stage, source_width, source_height, width, height);
+    } else if (stage->kind <= MOT_STAGE_RANDOM_CROP) {
+        *width = stage->width;
+        *height = stage->height;
+    }
+}
+
+/* The draw of a transform that neither crops nor resizes; the rest of `drawn` is 0. */
+MOT_FN void mot_draw_whole(const mot_drawn_sample *of, motley_transform_drawn *drawn)
+{
+    drawn->crop.width = drawn->width = of->width;
+    drawn->crop.height = drawn->height = of->height;
+}
+
+/* What a stage without steps draws for an image that is width x height when it comes to it. */
+MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample *of, uint32_t block, int32_t width,
+                                  int32_t height, motley_transform_drawn *drawn)
+{
+    switch (stage->kind) {
+    case MOT_STAGE_RANDOM_RESIZED_CROP: {
+        const mot_rectangle crop = mot_draw_crop(of, block, stage->area, stage->ratio, stage->ratios);
+        drawn->crop.left = crop.left, drawn->crop.top = crop.top;
+        drawn->crop.width = crop.width, drawn->crop.height = crop.height;
+        drawn->filter = stage->filter[mot_choose(mot_words_of(of, block + 16).w[0], (uint32_t)stage->filters)];
+        drawn->width = stage->width;
+        drawn->height = stage->height;
+        break;
+    }
+    case MOT_STAGE_RESIZE:
+        mot_resized_sides(stage, of->width, of->height, &drawn->width, &drawn->height);
+        drawn->filter = stage->filter[0];
+        break;
+    case MOT_STAGE_CENTER_CROP:
+        drawn->left = mot_center(width, stage->width);
+        drawn->top = mot_center(height, stage->height);
+        break;
+    case MOT_STAGE_RANDOM_CROP: {
+        const mot_words words = mot_words_of(of, block);
+        const int32_t spare_x = width + 2 * stage->padding - stage->width;
+        const int32_t spare_y = height + 2 * stage->padding - stage->height;
+        drawn->top = (int32_t)mot_choose(words.w[0], (uint32_t)(spare_y < 0 ? 0 : spare_y) + 1) - stage->padding;
+        drawn->left = (int32_t)mot_choose(words.w[1], (uint32_t)(spare_x < 0 ? 0 : spare_x) + 1) - stage->padding;
+        break;
+    }
+    case MOT_STAGE_FLIP: {
+        const mot_words words = mot_words_of(of, block);
+        drawn->flip_horizontal = (uint8_t)mot_coin(words.w[0], stage->p);
+        drawn->flip_vertical = (uint8_t)mot_coin(words.w[1], stage->vertical);
+        break;
+    }
+    case MOT_STAGE_ERASE:
+        mot_draw_erase(stage, of, block, width, height, drawn);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The steps that a stage draws, to `steps` [mot_stage_steps]; `tables`: of a policy. Returns how many. */
+MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *tables, const mot_drawn_sample *of,
+                                 uint32_t block, int32_t width, int32_t height, mot_step *steps)
+{
+    if (stage->kind == MOT_STAGE_POLICY) {
+        mot_drawn_sample inside = *of;
+        inside.width = width;
+        inside.height = height;
+        return mot_draw_sample(tables, &inside, steps);
+    }
+    if (stage->kind == MOT_STAGE_JITTER)
+        return mot_draw_jitter(stage, of, block, steps);
+    const mot_words words = mot_words_of(of, block);
+    if (!mot_coin(words.w[0], stage->p))
+        return 0;
+    if (stage->kind == MOT_STAGE_GRAYSCALE)
+        mot_put_op(steps, MOT_GRAYSCALE_STAGE_OP, 0, 0);
+    else
+        mot_put_op(steps, MOT_BLUR_STAGE_OP, mot_draw_factor(words.w[1], stage->radius[0], stage->radius[1]), 1);
+    return 1;
 }
 
 /* A step in the units of its op, for motley_step. */

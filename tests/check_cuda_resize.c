@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_resize on the GPU against the CPU's: batches of any sizes, filters, orders, crops, boxes, mirrors, channels and
- * layouts, drawn at random, canaries around every buffer. One differing byte fails.
+/* motley_resize on the GPU against the CPU's: batches of any sizes, filters, orders, crops, boxes, mirrors, channels
+ * and layouts, drawn at random, canaries around every buffer. One differing byte fails.
  *
  *     check_cuda_resize [--require] [--cases N] [--first N] [--most SIDE]
  *
@@ -11,6 +11,7 @@
 
 #ifdef MOT_EMULATE
 #include "dispatch/cuda_work.h"
+#include "dispatch/plan_cuda.h"
 #else
 #include <cuda_runtime_api.h>
 #endif
@@ -77,6 +78,13 @@ motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *err
     (void)error;
     need(code == cudaSuccess, what);
     return MOTLEY_OK;
+}
+
+cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t stream)
+{
+    (void)stream;
+    memcpy(to, from, bytes);
+    return cudaSuccess;
 }
 
 static void *device_memory(size_t bytes)
@@ -199,7 +207,12 @@ static void draw_box(uint64_t *state, int32_t side_px, double *from, double *to)
     if (kind == 0)
         return;
     const double a = input_between(state, 0, side_px), b = input_between(state, 0, side_px);
-    const double low = kind == 1 ? floor(a < b ? a : b) : a < b ? a : b, high = kind == 1 ? ceil(a < b ? b : a) : a < b ? b : a;
+    const double low = kind == 1 ? floor(a < b ? a : b)
+                       : a < b   ? a
+                                 : b,
+                 high = kind == 1 ? ceil(a < b ? b : a)
+                        : a < b   ? b
+                                  : a;
     if (high - low < 0.01)
         return;
     *from = low;
@@ -218,8 +231,8 @@ static int compare(images *all, const images *wanted, const char *what, const ch
         for (size_t k = b->size; k-- > 0;)
             if (all->back[k] != b->bytes[k])
                 at = k, differing++;
-        fprintf(stderr, "%s: %s image %d (%" PRId32 "x%" PRId32 "): %zu bytes differ, byte %zu is %d, want %d", how, what,
-                i, b->image.width, b->image.height, differing, at, all->back[at], b->bytes[at]);
+        fprintf(stderr, "%s: %s image %d (%" PRId32 "x%" PRId32 "): %zu bytes differ, byte %zu is %d, want %d", how,
+                what, i, b->image.width, b->image.height, differing, at, all->back[at], b->bytes[at]);
         for (int32_t y = 0; y < b->image.height; y++)
             for (int32_t x = 0; x < b->image.width; x++)
                 for (int c = 0; c < b->channels; c++)
@@ -243,7 +256,8 @@ static int check_case(uint64_t number, int32_t most)
     const int count = 1 + (int)(input_random(&state) % (most > 1000 ? 4 : MOST_IMAGES));
     const int alike = input_random(&state) % 3 == 0; /* one size */
     static const input_layout common[] = { INPUT_PACKED, INPUT_PLANAR, INPUT_PADDED, INPUT_PLANAR_PADDED };
-    const input_layout from = number % 4 ? common[number / 4 % 4] : (input_layout)(input_random(&state) % INPUT_LAYOUTS);
+    const input_layout from =
+        number % 4 ? common[number / 4 % 4] : (input_layout)(input_random(&state) % INPUT_LAYOUTS);
     const input_layout to = number % 3 ? common[number / 3 % 4] : (input_layout)(input_random(&state) % INPUT_LAYOUTS);
     const int crops = input_random(&state) % 2, boxes = input_random(&state) % 4 == 0, flips = input_random(&state) % 2;
     input_size in = { 0, 0 }, out = { 0, 0 };

@@ -94,6 +94,9 @@ typedef struct motley_transform_params {
     const int32_t *given_step_counts;    /* [count] */
     motley_mixed *mixed;                 /* [count]; wanted of a transform that mixes, for motley_mix_targets */
     const motley_mixed *given_mixed;     /* [count]; with `given`, of a transform that mixes */
+    void *stream;                        /* cudaStream_t; NULL: the default stream. NULL on a CPU context */
+    const uint64_t *counter; /* CUDA, device memory [2]: epoch and first sample id, read when the work runs, in place of
+                                samples.epoch and samples.first: for graphs. NULL: samples says */
 } motley_transform_params;
 
 /** Draws without touching pixels.
@@ -132,11 +135,15 @@ MOTLEY_API motley_status motley_transform_draw_read(const char *json, size_t len
  *           src's own sizes when it has none), as many channels; U8, F32, F16 or BF16, any strides.
  *  Values   U8: bytes as they are. Others: normalised by the transform's mean and std in its convention, made in
  *           binary32 and rounded once to the type.
- *  Memory   The caller's, in host memory. No image of dst may overlap an image of src.
- *  Backend  CPU and REFERENCE contexts; the work is done on return, threads share the images.
+ *  Memory   The caller's, on the context's device. No image of dst may overlap an image of src. What `params` points to
+ *           is host memory, but for the counter, and is read before the call returns.
+ *  Stream   CUDA: queued on params->stream; the call waits for nothing, and allocates only where a batch needs more
+ *           room than those before it, or a transform is new to the context. It can be captured into a graph after
+ *           that. Not there yet, and refused: jitter with a hue, mix, and a dst that is no U8 and gives each image by
+ *           itself when a policy follows. CPU: the work is done on return, threads share the images.
  *  Threads  One thread per context at a time. A transform is immutable: share it freely.
  *  Random   Image i depends on its sample id only: not on batch size, order, backend or threads.
- *  Errors   ARGUMENT, MEMORY, UNSUPPORTED (a CUDA context): dst is untouched. */
+ *  Errors   ARGUMENT, MEMORY, UNSUPPORTED: dst is untouched. CUDA: dst is unspecified. */
 MOTLEY_API motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,
                                                 const motley_batch *src, const motley_batch *dst,
                                                 const motley_transform_params *params, motley_error *error);

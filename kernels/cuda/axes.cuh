@@ -120,8 +120,8 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
     how.filter = (motley_filter)place.filter, how.order = (motley_resize_order)place.order, how.flip = 0;
     for (int k = 0; k < 4; k++)
         how.box[k] = place.box[k];
-    const mot_resize_plan plan = mot_resize_plan_of(&how, place.width, place.height, place.resized_width,
-                                                    place.resized_height, job.channels);
+    const mot_resize_plan plan =
+        mot_resize_plan_of(&how, place.width, place.height, place.resized_width, place.resized_height, job.channels);
     const bool nearest = how.filter == MOTLEY_FILTER_NEAREST && !plan.crop;
     axis_plan a[2];
     a[0].axis = mot_resize_axis_of(how.filter, place.width, how.box[0], how.box[2], place.resized_width);

@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     if (OUTPUT)
         for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
             output_table()[i >> 8][i & 255] =
-                mot_output_bits((uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
+                mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
     if (plan_steps(cta().steps) || !in_place) { /* nothing is kept in registers until after it: the loops would lack them */
         if (GROUP)
             run_slab<FORMAT, OUTPUT>();

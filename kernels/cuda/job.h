@@ -52,7 +52,8 @@ typedef struct mot_cuda_job {
     int32_t plain;         /* the result is u8 and goes to `work` */
     int32_t box_bytes;     /* shared memory for an image's part, a multiple of 16 */
     int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, a histogram or more */
-    float mean[4], std[4]; /* when output_dtype is not u8 */
+    float mean[4], std[4]; /* when output_dtype is not u8: mot_output_numbers of `convention` */
+    int32_t convention;    /* motley_normalization */
 } mot_cuda_job;
 
 #define MOT_STAGE_BYTES 384  /* of shared memory that a warp gathers in what it writes: 32 lanes x 4 pixels x 3 */

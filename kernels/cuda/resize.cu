@@ -27,7 +27,7 @@ void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, 
 /* What channels the kernel of a format resizes together. */
 static const void *kernel_of(int format)
 {
-    return format == MOT_FORMAT_RGB                                     ? (const void *)resize_kernel<3>
+    return format == MOT_FORMAT_RGB                                   ? (const void *)resize_kernel<3>
            : format == MOT_FORMAT_GREY || format == MOT_FORMAT_PLANES ? (const void *)resize_kernel<1>
                                                                       : (const void *)resize_kernel<0>;
 }

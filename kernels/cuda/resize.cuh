@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The resize kernel: a CTA makes a tile of an image's result.
  *
- * Columns first: the horizontal pass of the rows that the tile needs goes to shared memory, as bytes, a plane a channel,
- * in a ring of rows; as soon as the windows of some of the tile's rows are there, the vertical pass makes these. So the
- * crop is read once, whatever its size. Rows first: the vertical pass reads the source, some rows of the tile at a time,
- * and the horizontal pass reads what it left in shared memory.
+ * Columns first: the horizontal pass of the rows that the tile needs goes to shared memory, as bytes, a plane a
+ * channel, in a ring of rows; as soon as the windows of some of the tile's rows are there, the vertical pass makes
+ * these. So the crop is read once, whatever its size. Rows first: the vertical pass reads the source, some rows of the
+ * tile at a time, and the horizontal pass reads what it left in shared memory.
  *
  * What these do not take (alpha, any strides, windows that are larger than the crop or than shared memory) each thread
  * makes pixel by pixel, tap by tap. */
@@ -510,11 +510,12 @@ template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const res
     if (!t.axes.rows_first)
         return 4 * t.axes.groups[1] <= job.shared_rows;
     int first;
-    const int64_t row = (tile_span<C ? C : 1>(t, &first) + 3) / 4 * 4;
+    const int64_t row = (tile_span < C ? C : 1 > (t, &first) + 3) / 4 * 4;
     return row + job.tile_width * C <= (int64_t)job.shared_rows * job.tile_width * C;
 }
 
-template <int C> static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, 4)
+template <int C>
+static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, 4)
     resize_kernel(const __grid_constant__ mot_resize_job job)
 {
     __shared__ uint32_t values[4 * 256];

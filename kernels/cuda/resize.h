@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Crop, resize, window and mirror on the GPU: the request, and the calls that launch it. Plain C on both sides.
  *
- * Both axes of an image are tables: output sample x is a sum over taps of four by four neighbouring source samples. What
- * is cropped, mirrored, copied or filled with zeros is a table like another, so that one kernel does all of it. */
+ * Both axes of an image are tables: output sample x is a sum over taps of four by four neighbouring source samples.
+ * What is cropped, mirrored, copied or filled with zeros is a table like another, so that one kernel does all of it. */
 #ifndef MOT_CUDA_RESIZE_H
 #define MOT_CUDA_RESIZE_H
 
@@ -42,17 +42,17 @@ typedef struct mot_cuda_taps {
 typedef struct mot_resize_job {
     mot_cuda_batch src, dst;
     int32_t count, channels;
-    int32_t format;                                       /* of src */
-    int32_t dst_dtype;                                    /* U8, or a type that `values` holds */
-    int32_t tile_width, tile_height;                      /* of dst, pixels; the width is a multiple of 32 */
-    int32_t tiles_across, tiles_down;                     /* of the largest image */
-    int32_t shared_rows;                                  /* rows of a tile's width that shared memory holds */
-    const mot_cuda_place *place;                          /* [count] */
-    mot_cuda_axes *axes;                                  /* [count] */
-    uint8_t *tables;                                      /* taps and windows of all images, ... */
-    const int64_t *table_offset; /* [count]: ... where each image's begin, or NULL: they have one size, */
-    int64_t table_bytes;         /* this one */
-    const uint32_t *values;      /* [channels][256]: what bytes are as dst_dtype */
+    int32_t format;                   /* of src */
+    int32_t dst_dtype;                /* U8, or a type that `values` holds */
+    int32_t tile_width, tile_height;  /* of dst, pixels; the width is a multiple of 32 */
+    int32_t tiles_across, tiles_down; /* of the largest image */
+    int32_t shared_rows;              /* rows of a tile's width that shared memory holds */
+    const mot_cuda_place *place;      /* [count] */
+    mot_cuda_axes *axes;              /* [count] */
+    uint8_t *tables;                  /* taps and windows of all images, ... */
+    const int64_t *table_offset;      /* [count]: ... where each image's begin, or NULL: they have one size, */
+    int64_t table_bytes;              /* this one */
+    const uint32_t *values;           /* [channels][256]: what bytes are as dst_dtype */
 } mot_resize_job;
 
 #define MOT_RESIZE_THREADS 256

@@ -103,7 +103,8 @@ typedef struct mot_tiles_job {
     int32_t *arrivals;       /* [images] */
     uint32_t *output_values; /* [4][256]: what bytes are as the output's type */
     uint8_t *scratch;
-    float mean[4], std[4];
+    float mean[4], std[4]; /* mot_output_numbers of `convention` */
+    int32_t convention;    /* motley_normalization */
 } mot_tiles_job;
 
 /* A second place for an image's pixels, packed in its format. */

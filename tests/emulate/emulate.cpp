@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the tile kernel and those that resize on the CPU, so that its arithmetic, addresses and barriers are tested where no GPU is. The threads
- * of all CTAs are fibers of one host thread, which change only where the kernel waits: what a missing barrier would let
- * through shows when the fibers run in the other order (emulate_backwards). CTAs of a cooperative launch run together. */
+/* Runs the tile kernel and those that resize on the CPU, so that its arithmetic, addresses and barriers are tested
+ * where no GPU is. The threads of all CTAs are fibers of one host thread, which change only where the kernel waits:
+ * what a missing barrier would let through shows when the fibers run in the other order (emulate_backwards). CTAs of a
+ * cooperative launch run together. */
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
@@ -24,7 +25,8 @@ dim3 threadIdx, blockIdx, blockDim, gridDim;
 extern "C" int emulate_backwards;
 int emulate_backwards;
 
-/* Something to go on with where it was left. Jumps cost less than contexts, but the address sanitizer knows contexts. */
+/* Something to go on with where it was left. Jumps cost less than contexts, but the address sanitizer knows contexts.
+ */
 struct place_to_go_on {
     ucontext_t context;
     jmp_buf jump;

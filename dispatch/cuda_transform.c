@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* motley_transform_apply on the GPU. Queued, one after the other: the draws and the tables of the axes; the resize of
+ * every image to its place as bytes; the steps, with the normalised output as the last of them; the erased boxes. A
+ * transform without steps is resized into its output at once. */
+#include "dispatch/cuda_work.h"
+#include "dispatch/plan_cuda.h"
+#include "dispatch/transform_call.h"
+#include "dispatch/transform_cuda.h"
+#include "kernels/output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t take(size_t *at, size_t bytes)
+{
+    const size_t begin = *at;
+    *at += (bytes + 255) & ~(size_t)255;
+    return begin;
+}
+
+/* ---- what is refused ---- */
+
+static motley_status refuse_hue(const mot_transform_call *call, motley_error *error)
+{
+    const motley_transform_params *const p = call->params;
+    for (uint32_t s = 0; s < call->transform->stages && !p->given; s++) {
+        const mot_stage *const stage = &call->transform->stage[s];
+        if (stage->kind == MOT_STAGE_JITTER && stage->given[MOT_HUE] &&
+            (stage->range[MOT_HUE][0] != 0 || stage->range[MOT_HUE][1] != 0))
+            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                            "transform '%s': the stage jitter turns the hue, which a cuda context cannot do yet",
+                            call->transform->name);
+    }
+    for (size_t i = 0; p->given && i < call->src->count; i++)
+        for (int s = 0; s < p->given_step_counts[i]; s++)
+            if (p->given_steps[i * call->info.max_steps + (size_t)s].op == MOTLEY_STEP_HUE)
+                return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                                "image %zu, step %d: it turns the hue, which a cuda context cannot do yet", i, s);
+    return MOTLEY_OK;
+}
+
+static motley_status check(void *state, const mot_transform_call *call, motley_error *error)
+{
+    const motley_batch *const dst = call->dst;
+    if (call->info.mix)
+        return mot_fail(
+            error, MOTLEY_ERR_UNSUPPORTED,
+            "transform '%s': the stage mix is not done on a cuda context yet: leave it out, and mix what comes "
+            "out",
+            call->transform->name);
+    MOT_TRY(refuse_hue(call, error));
+    if (call->info.max_steps > 0 && dst->dtype != MOTLEY_U8 &&
+        (dst->images || !(call->info.width || !call->src->images)))
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "dst: it gives each image by itself, and a policy follows: want one batch, or dtype MOTLEY_U8");
+    MOT_TRY(mot_cuda_check(state, "src", call->src, error));
+    MOT_TRY(mot_cuda_check(state, "dst", dst, error));
+    if (call->params->counter) {
+        const motley_batch counter = {
+            .count = 1, .channels = 1, .data = (void *)call->params->counter, .width = 1, .height = 1
+        };
+        MOT_TRY(mot_cuda_check(state, "counter", &counter, error));
+    }
+    return MOTLEY_OK;
+}
+
+/* ---- tables ---- */
+
+static int has_policy(const mot_stage *stage)
+{
+    return stage->kind == MOT_STAGE_POLICY && stage->policy;
+}
+
+/* A transform's stages, their tables and numbers: in one piece on the device, put together on the host. */
+static motley_status send_stages(const mot_cuda_work *work, const motley_transform *t, mot_cuda_sent **sent,
+                                 motley_error *error)
+{
+    size_t bytes = 0, ratios[MOT_MAX_STAGES], normals[MOT_MAX_STAGES], compiled[MOT_MAX_STAGES];
+    const size_t stages = take(&bytes, t->stages * sizeof(mot_stage)),
+                 tables = take(&bytes, t->stages * sizeof(mot_tables));
+    for (uint32_t s = 0; s < t->stages; s++) {
+        const mot_stage *const stage = &t->stage[s];
+        ratios[s] = stage->ratios ? take(&bytes, MOT_RATIO_CELLS * sizeof(double)) : 0;
+        normals[s] = stage->normals ? take(&bytes, MOT_NORMAL_CELLS * sizeof(float)) : 0;
+        compiled[s] = has_policy(stage) ? take(&bytes, stage->policy->compiled_bytes) : 0;
+    }
+    MOT_TRY(mot_cuda_keep_transform(work, t->fingerprint, bytes, sent, error));
+    if ((*sent)->fingerprint == t->fingerprint)
+        return MOTLEY_OK;
+    uint8_t *const host = calloc(1, bytes), *const device = (*sent)->memory;
+    if (!host)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a transform's tables of %zu bytes", bytes);
+    for (uint32_t s = 0; s < t->stages; s++) {
+        const mot_stage *const stage = &t->stage[s];
+        mot_stage *const copy = (mot_stage *)(void *)(host + stages) + s;
+        mot_tables *const table = (mot_tables *)(void *)(host + tables) + s;
+        *copy = *stage;
+        copy->name = NULL;
+        copy->policy = NULL;
+        copy->mix = NULL;
+        copy->ratios = (double *)(void *)(device + ratios[s]);
+        copy->normals = (float *)(void *)(device + normals[s]);
+        if (stage->ratios)
+            memcpy(host + ratios[s], stage->ratios, MOT_RATIO_CELLS * sizeof(double));
+        if (stage->normals)
+            memcpy(host + normals[s], stage->normals, MOT_NORMAL_CELLS * sizeof(float));
+        if (!has_policy(stage))
+            continue;
+        const motley_policy *const policy = stage->policy;
+        const char *const from = policy->compiled;
+        const uint8_t *const to = device + compiled[s];
+        memcpy(host + compiled[s], from, policy->compiled_bytes);
+        *table = policy->tables;
+        table->phase = (const mot_table_phase *)(const void *)(to + ((const char *)table->phase - from));
+        table->branch = (const mot_table_branch *)(const void *)(to + ((const char *)table->branch - from));
+        table->step = (const mot_table_step *)(const void *)(to + ((const char *)table->step - from));
+        table->level = (const mot_level_entry *)(const void *)(to + ((const char *)table->level - from));
+    }
+    /* from pageable memory: it is read before the call returns */
+    const cudaError_t code = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, work->stream);
+    free(host);
+    MOT_TRY(mot_cuda_try(code, "sending the transform", error));
+    const mot_stage *const erase = mot_transform_stage(t, MOT_STAGE_ERASE);
+    (*sent)->normals = erase && erase->normals ? (const float *)(void *)(device + normals[erase - t->stage]) : NULL;
+    (*sent)->fingerprint = t->fingerprint;
+    return MOTLEY_OK;
+}
+
+/* ---- memory ---- */
+
+/* Where things lie in the context's memory, offsets. What lies before `sent` is put together on the host and sent. */
+typedef struct places {
+    size_t values, offsets, src, dst, ids, views, given, given_steps, sent;
+    size_t axes, drawn, steps, pixels, tables, bytes;
+    int64_t table_bytes; /* of an image, where there are no offsets, else of all */
+    int row_groups, width, height;
+} places;
+
+static int64_t most_table_bytes(const mot_transform_call *call, size_t i, places *p)
+{
+    const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+    int32_t width, height;
+    mot_transform_sides(call, i, &width, &height);
+    int columns = 1, rows = 1;
+    for (int filter = 0; filter < MOT_FILTERS; filter++) {
+        int possible = call->params->given && (int)call->params->given[i].filter == filter;
+        for (uint32_t s = 0; s < call->transform->stages && !call->params->given; s++)
+            for (int f = 0; f < call->transform->stage[s].filters; f++)
+                possible |= (int)call->transform->stage[s].filter[f] == filter;
+        if (!possible)
+            continue;
+        const int across = mot_resize_most_groups((motley_filter)filter, src.width, width);
+        const int down = mot_resize_most_groups((motley_filter)filter, src.height, height);
+        columns = across > columns ? across : columns;
+        rows = down > rows ? down : rows;
+    }
+    p->row_groups = rows > p->row_groups ? rows : p->row_groups;
+    p->width = dst.width > p->width ? dst.width : p->width;
+    p->height = dst.height > p->height ? dst.height : p->height;
+    return mot_resize_table_bytes(dst.width, columns, dst.height, rows);
+}
+
+static places lay_out(const mot_transform_call *call, int needs_pixels)
+{
+    const motley_transform_params *const params = call->params;
+    const size_t n = call->src->count, steps = n * call->info.max_steps * sizeof(mot_step);
+    const int mixed = call->src->images || call->dst->images || params->given;
+    places p = { 0 };
+    p.values = take(&p.bytes, sizeof call->table);
+    p.offsets = mixed ? take(&p.bytes, n * sizeof(int64_t)) : 0;
+    p.src = call->src->images ? take(&p.bytes, n * sizeof(motley_image)) : 0;
+    p.dst = call->dst->images ? take(&p.bytes, n * sizeof(motley_image)) : 0;
+    p.ids = params->samples.ids && !params->given ? take(&p.bytes, n * sizeof(uint64_t)) : 0;
+    p.views = params->samples.views && !params->given ? take(&p.bytes, n * sizeof(uint32_t)) : 0;
+    p.given = params->given ? take(&p.bytes, n * sizeof(motley_transform_drawn)) : 0;
+    p.given_steps = params->given ? take(&p.bytes, steps) : 0;
+    p.sent = p.bytes;
+    p.axes = take(&p.bytes, n * sizeof(mot_cuda_axes));
+    p.drawn = params->given ? p.given : take(&p.bytes, n * sizeof(motley_transform_drawn));
+    p.steps = params->given ? p.given_steps : take(&p.bytes, steps);
+    for (size_t i = 0; i < (mixed ? n : 1); i++)
+        p.table_bytes += most_table_bytes(call, i, &p);
+    p.tables = take(&p.bytes, (size_t)p.table_bytes * (mixed ? 1 : n));
+    p.pixels = needs_pixels ? take(&p.bytes, n * (size_t)p.width * (size_t)p.height * (size_t)call->src->channels) : 0;
+    return p;
+}
+
+/* What is sent, into the host's memory. */
+static void fill(const mot_transform_call *call, const places *p, uint8_t *host)
+{
+    const motley_transform_params *const params = call->params;
+    const size_t n = call->src->count, most = call->info.max_steps;
+    int64_t *const offset = (int64_t *)(void *)(host + p->offsets);
+    places ignored = { 0 };
+    memcpy(host + p->values, call->table, sizeof call->table);
+    if (p->offsets)
+        for (size_t i = 0, at = 0; i < n; at += (size_t)most_table_bytes(call, i++, &ignored))
+            offset[i] = (int64_t)at;
+    if (p->src)
+        memcpy(host + p->src, call->src->images, n * sizeof(motley_image));
+    if (p->dst)
+        memcpy(host + p->dst, call->dst->images, n * sizeof(motley_image));
+    if (p->ids)
+        memcpy(host + p->ids, params->samples.ids, n * sizeof(uint64_t));
+    if (p->views)
+        memcpy(host + p->views, params->samples.views, n * sizeof(uint32_t));
+    if (!params->given && !params->drawn && !params->steps)
+        return;
+    motley_transform_drawn *const drawn = (motley_transform_drawn *)(void *)(host + p->given);
+    mot_step *const steps = (mot_step *)(void *)(host + p->given_steps);
+    for (size_t i = 0; i < n; i++) {
+        motley_transform_drawn one;
+        mot_step own[MOT_MAX_TRANSFORM_STEPS];
+        const int count = mot_transform_draw_image(call, i, &one, own); /* and tells the caller */
+        if (!params->given)
+            continue;
+        drawn[i] = one;
+        memcpy(steps + i * most, own, (size_t)count * sizeof *own);
+        memset(steps + i * most + count, 0, (most - (size_t)count) * sizeof *own);
+        for (size_t s = (size_t)count; s < most; s++)
+            steps[i * most + s].arg.flags = MOT_ARG_IDENTITY;
+    }
+}
+
+/* ---- the kernels ---- */
+
+/* The policy that draws all steps, or NULL: there are several stages with steps. */
+static const motley_policy *only_policy(const mot_transform_call *call)
+{
+    const motley_policy *policy = NULL;
+    int stages = 0;
+    for (uint32_t s = 0; s < call->transform->stages; s++) {
+        const mot_stage *const stage = &call->transform->stage[s];
+        stages += stage->kind == MOT_STAGE_POLICY || stage->kind == MOT_STAGE_JITTER ||
+                  stage->kind == MOT_STAGE_GRAYSCALE || stage->kind == MOT_STAGE_BLUR;
+        policy = stage->policy ? stage->policy : policy;
+    }
+    return stages == 1 && !call->params->given ? policy : NULL;
+}
+
+static motley_status run_steps(const mot_cuda_work *work, const mot_transform_call *call, const motley_batch *pixels,
+                               const mot_step *steps, motley_error *error)
+{
+    const mot_stage *const stage = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
+    motley_output output = { .batch = *call->dst };
+    for (int c = 0; c < 4; c++) {
+        const int at = stage && stage->values > 1 ? c : 0;
+        mot_output_numbers(stage ? stage->convention : 0, stage ? stage->mean[at] : 0, stage ? stage->std[at] : 1,
+                           &output.mean[c], &output.std[c]);
+    }
+    const int normalises = call->dst->dtype != MOTLEY_U8;
+    const mot_job job = { .count = call->src->count,
+                          .channels = call->src->channels,
+                          .src = pixels,
+                          .dst = normalises ? NULL : pixels,
+                          .output = normalises ? &output : NULL,
+                          .convention = stage ? stage->convention : 0,
+                          .policy = only_policy(call),
+                          .drawn_steps = steps,
+                          .max_steps = call->info.max_steps,
+                          .stream = work->stream };
+    return mot_cuda_run_steps(work, &job, error);
+}
+
+static motley_status queue(const mot_cuda_work *work, const mot_transform_call *call, motley_error *error)
+{
+    const motley_transform_params *const params = call->params;
+    const motley_batch *const src = call->src, *const dst = call->dst;
+    const size_t n = src->count;
+    const int steps = call->info.max_steps > 0, apart = steps && dst->dtype != MOTLEY_U8;
+    mot_cuda_sent *sent;
+    MOT_TRY(send_stages(work, call->transform, &sent, error));
+    const places p = lay_out(call, apart);
+    MOT_TRY(mot_cuda_reserve(work, p.bytes, p.sent, error));
+    uint8_t *const host = work->kept->host, *const device = work->kept->memory;
+    fill(call, &p, host);
+    MOT_TRY(mot_cuda_try(mot_cuda_send(device, host, p.sent, work->stream), "sending the images", error));
+
+    const motley_batch pixels = {
+        .count = n, .channels = src->channels, .data = device + p.pixels, .width = p.width, .height = p.height
+    };
+    const motley_batch *const resized = apart ? &pixels : dst;
+    mot_transform_draw_job draw = {
+        .resize = { .src = mot_cuda_batch_of(src, (const motley_image *)(void *)(device + p.src)),
+                    .dst = mot_cuda_batch_of(resized, (const motley_image *)(void *)(device + p.dst)),
+                    .count = (int32_t)n,
+                    .channels = src->channels,
+                    .format = (int32_t)mot_cuda_format_of(src),
+                    .dst_dtype = (int32_t)resized->dtype,
+                    .axes = (mot_cuda_axes *)(void *)(device + p.axes),
+                    .tables = device + p.tables,
+                    .table_bytes = p.table_bytes,
+                    .values = (const uint32_t *)(void *)(device + p.values) },
+        .stage = sent->memory,
+        .stages = (int32_t)call->transform->stages,
+        .max_steps = (int32_t)call->info.max_steps,
+        .order = (int32_t)call->order,
+        .given = params->given != NULL,
+        .seed = params->samples.seed,
+        .sample = params->samples.first,
+        .epoch = params->samples.epoch,
+        .view = params->samples.view,
+        .counter = params->counter,
+        .drawn = (motley_transform_drawn *)(void *)(device + p.drawn),
+        .steps = (mot_step *)(void *)(device + p.steps)
+    };
+    size_t tables = 0;
+    take(&tables, call->transform->stages * sizeof(mot_stage));
+    draw.table = (const mot_tables *)(const void *)((const uint8_t *)sent->memory + tables);
+    draw.resize.table_offset = p.offsets ? (const int64_t *)(void *)(device + p.offsets) : NULL;
+    draw.ids = p.ids ? (const uint64_t *)(void *)(device + p.ids) : NULL;
+    draw.views = p.views ? (const uint32_t *)(void *)(device + p.views) : NULL;
+    MOT_TRY(mot_cuda_cut(work, &draw.resize, p.width, p.height, p.row_groups, error));
+    MOT_TRY(mot_cuda_try(mot_transform_draw_launch(&draw, work->stream), "launching the draw kernel", error));
+    MOT_TRY(mot_cuda_try(mot_resize_launch(&draw.resize, work->chip->clusters > 1, work->stream),
+                         "launching the resize kernel", error));
+    if (steps)
+        MOT_TRY(run_steps(work, call, resized, draw.steps, error));
+    if (!call->erase)
+        return MOTLEY_OK;
+    mot_erase_job erase = { .dst = mot_cuda_batch_of(dst, (const motley_image *)(void *)(device + p.dst)),
+                            .count = (int32_t)n,
+                            .channels = dst->channels,
+                            .dtype = (int32_t)dst->dtype,
+                            .values = call->erase->erase_values,
+                            .normals = sent->normals,
+                            .drawn = draw.drawn };
+    memcpy(erase.bits, call->erased, sizeof erase.bits);
+    return mot_cuda_try(mot_erase_launch(&erase, work->stream), "launching the erasing kernel", error);
+}
+
+motley_status mot_cuda_transform(void *state, const mot_transform_call *call, motley_error *error)
+{
+    mot_cuda_work work;
+    MOT_TRY(check(state, call, error));
+    MOT_TRY(mot_cuda_begin(state, call->params->stream, &work, error));
+    return mot_cuda_end(&work, queue(&work, call, error), error);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One call of motley_transform_apply, once it is checked, as the backends see it. */
+#ifndef MOT_TRANSFORM_CALL_H
+#define MOT_TRANSFORM_CALL_H
+
+#include "dispatch/backend.h"
+#include "policies/transform.h"
+
+typedef struct mot_transform_call {
+    const motley_transform *transform;
+    motley_transform_info info;
+    const motley_batch *src, *dst;
+    const motley_transform_params *params;
+    const mot_stage *erase; /* NULL: none */
+    motley_resize_order order;
+    uint32_t table[4][256]; /* of the output: the bits of each byte */
+    uint32_t erased[4];     /* the bits that erased boxes get, where they are constant */
+    size_t image_room;      /* CPU: bytes of each of a worker's three images */
+} mot_transform_call;
+
+/* What image i draws, or is given; told to the caller where the params ask for it. Returns how many steps. */
+int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_transform_drawn *drawn, mot_step *steps);
+
+/* The size that image i is resized to. */
+void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *width, int32_t *height);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A transform's draws on the device, a CTA an image: rectangle, window and mirrors by one thread, the steps of each
+ * stage by one of another warp. Then all threads make the tables of the image's axes. */
+#include "dispatch/transform_cuda.h"
+#include "kernels/cuda/axes.cuh"
+#include "kernels/output.h"
+#include "policies/transform_draw.h"
+
+#define DRAW_THREADS MOT_RESIZE_THREADS
+
+static __device__ mot_drawn_sample sample_of(const mot_transform_draw_job &job, int i)
+{
+    const mot_view src = view_of(job.resize.src, job.resize.channels, i);
+    mot_drawn_sample of = { job.seed, job.sample + i, job.epoch, src.width, src.height, src.channels, job.view };
+    if (job.counter)
+        of.epoch = (uint32_t)job.counter[0], of.sample = job.counter[1] + i;
+    if (job.ids)
+        of.sample = job.ids[i];
+    if (job.views)
+        of.view = job.views[i];
+    return of;
+}
+
+/* Stage s: its block, its first step, and the size that the image has when it comes to it. */
+struct stage_turn {
+    uint32_t block;
+    int first_step;
+    int32_t width, height;
+};
+
+static __device__ stage_turn turn_of(const mot_stage *stage, int s, const mot_drawn_sample &of)
+{
+    stage_turn t = { 0, 0, of.width, of.height };
+    uint32_t same = 0;
+    for (int i = 0; i < s; i++) {
+        same += stage[i].kind == stage[s].kind;
+        t.first_step += mot_stage_steps(&stage[i]);
+        mot_stage_size(&stage[i], of.width, of.height, &t.width, &t.height);
+    }
+    t.block = MOT_STAGE_BLOCK(stage[s].kind, same);
+    return t;
+}
+
+/* Each warp's first thread draws some of the stages: the first one all places, one after the other. */
+static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_drawn_sample &of,
+                                   motley_transform_drawn *drawn, mot_step *steps)
+{
+    const int warps = DRAW_THREADS / 32, warp = threadIdx.x / 32;
+    if (threadIdx.x % 32)
+        return;
+    if (warp == 0)
+        mot_draw_whole(&of, drawn);
+    for (int s = 0, turn = 0; s < job.stages; s++) {
+        const mot_stage *const stage = &job.stage[s];
+        const bool places = mot_stage_steps(stage) == 0;
+        if ((places ? 0 : 1 + turn++ % (warps - 1)) != warp)
+            continue;
+        const stage_turn t = turn_of(job.stage, s, of);
+        if (places)
+            mot_draw_place(stage, &of, t.block, t.width, t.height, drawn);
+        else
+            mot_draw_steps(stage, &job.table[s], &of, t.block, t.width, t.height, steps + t.first_step);
+    }
+}
+
+static __device__ mot_cuda_place place_of(const motley_transform_drawn &d, int order)
+{
+    mot_cuda_place p;
+    p.left = d.crop.left, p.top = d.crop.top;
+    p.width = d.crop.width, p.height = d.crop.height;
+    p.box[0] = p.box[1] = 0;
+    p.box[2] = (float)d.crop.width, p.box[3] = (float)d.crop.height;
+    p.resized_width = d.width, p.resized_height = d.height;
+    p.window_left = d.left, p.window_top = d.top;
+    p.filter = (uint8_t)d.filter, p.order = (uint8_t)order;
+    p.flip_horizontal = d.flip_horizontal, p.flip_vertical = d.flip_vertical;
+    return p;
+}
+
+static __global__ void __launch_bounds__(DRAW_THREADS)
+    transform_draw_kernel(const __grid_constant__ mot_transform_draw_job job)
+{
+    __shared__ motley_transform_drawn drawn;
+    __shared__ uint32_t most[2];
+    const int i = blockIdx.x;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+    mot_step *const steps = job.steps + (int64_t)i * job.max_steps;
+    const int words = (int)(sizeof drawn / 4);
+    for (int k = threadIdx.x; k < words; k += DRAW_THREADS)
+        ((uint32_t *)&drawn)[k] = job.given ? ((const uint32_t *)&job.drawn[i])[k] : 0;
+    for (int s = threadIdx.x; s < job.max_steps && !job.given; s += DRAW_THREADS) {
+        memset(&steps[s], 0, sizeof *steps);
+        steps[s].arg.flags = MOT_ARG_IDENTITY;
+    }
+    __syncthreads();
+    if (!job.given)
+        draw_stages(job, sample_of(job, i), &drawn, steps);
+    __syncthreads();
+    for (int k = threadIdx.x; k < words && !job.given; k += DRAW_THREADS)
+        ((uint32_t *)&job.drawn[i])[k] = ((const uint32_t *)&drawn)[k];
+    make_axes(job.resize, i, place_of(drawn, job.order), DRAW_THREADS, most);
+}
+
+static_assert(sizeof(mot_transform_draw_job) <= 4096, "a kernel's arguments are at most 4 KiB");
+static_assert(sizeof(motley_transform_drawn) % 4 == 0, "it is copied by words");
+
+cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, cudaStream_t stream)
+{
+    transform_draw_kernel<<<(unsigned)job->resize.count, DRAW_THREADS, 0, stream>>>(*job);
+    return cudaGetLastError();
+}
+
+/* ---- erasing ---- */
+
+#define ERASE_THREADS 256
+
+static __device__ void put(uint8_t *p, int dtype, uint32_t bits)
+{
+    if (dtype == MOTLEY_F32)
+        *(uint32_t *)p = bits;
+    else
+        *(uint16_t *)p = (uint16_t)bits;
+}
+
+/* A CTA an image; boxes one after the other, since a later one may cover an earlier one. */
+static __global__ void __launch_bounds__(ERASE_THREADS) erase_kernel(const __grid_constant__ mot_erase_job job)
+{
+    const motley_transform_drawn &d = job.drawn[blockIdx.x];
+    const mot_view dst = view_of(job.dst, job.channels, blockIdx.x);
+    for (int b = 0; b < d.boxes_count; b++) {
+        const motley_erased_box box = d.boxes[b];
+        const int64_t pixels = (int64_t)box.width * box.height;
+        for (int64_t i = threadIdx.x; i < pixels; i += ERASE_THREADS) {
+            const int y = (int)(i / box.width), x = (int)(i - (int64_t)y * box.width);
+            uint8_t *const p = address(dst, box.left + x, box.top + y);
+            for (int c = 0; c < job.channels; c++) {
+                uint32_t bits = job.bits[c];
+                if (job.values != MOT_ERASE_CONST) {
+                    const uint32_t index =
+                        job.values == MOT_ERASE_PIXEL ? (uint32_t)(i * job.channels + c) : (uint32_t)c;
+                    bits = mot_output_cast(job.normals[mot_noise_cell(d.noise, (uint32_t)b, index)], job.dtype);
+                }
+                put(p + c * dst.channel, job.dtype, bits);
+            }
+        }
+        __syncthreads();
+    }
+}
+
+cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
+{
+    erase_kernel<<<(unsigned)job->count, ERASE_THREADS, 0, stream>>>(*job);
+    return cudaGetLastError();
+}

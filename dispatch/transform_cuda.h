@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels that draw a transform and that erase boxes: samples in, places, steps and boxes out. Plain C on both
+ * sides. */
+#ifndef MOT_TRANSFORM_CUDA_H
+#define MOT_TRANSFORM_CUDA_H
+
+#include "kernels/cuda/resize.h"
+#include "policies/transform.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct mot_transform_draw_job {
+    mot_resize_job resize;   /* whose tables are made, too */
+    const mot_stage *stage;  /* [stages], with pointers of the device */
+    const mot_tables *table; /* [stages], of policies */
+    int32_t stages, max_steps, order;
+    int32_t given;         /* != 0: `drawn` and `steps` hold what was given */
+    uint64_t seed, sample; /* of image 0, where there are no ids */
+    uint32_t epoch, view;
+    const uint64_t *counter;       /* [2]: epoch and sample, in place of these; or NULL */
+    const uint64_t *ids;           /* [count], or NULL */
+    const uint32_t *views;         /* [count], or NULL */
+    motley_transform_drawn *drawn; /* [count] */
+    mot_step *steps;               /* [count][max_steps]; those that are not drawn change nothing */
+} mot_transform_draw_job;
+
+/* Draws, and makes the tables of the resize kernel. */
+cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, cudaStream_t stream);
+
+typedef struct mot_erase_job {
+    mot_cuda_batch dst;
+    int32_t count, channels, dtype, values; /* values: mot_erase_values */
+    uint32_t bits[4];                       /* constant values, as dtype */
+    const float *normals;                   /* [MOT_NORMAL_CELLS], of the others */
+    const motley_transform_drawn *drawn;    /* [count] */
+} mot_erase_job;
+
+cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
