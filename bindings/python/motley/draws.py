@@ -22,8 +22,9 @@ class Drawn:
         self.steps, self.counts = ffi.new("motley_step[]", count * self.max_steps), ffi.new("int32_t[]", count)
         self.widths = ffi.new("int32_t[]", [width for width, _ in sizes])
         self.heights = ffi.new("int32_t[]", [height for _, height in sizes])
-        fields = count, self.steps, self.counts, self.max_steps, self.widths, self.heights
-        self.c = ffi.new("motley_drawn *", fields)
+        self.c = c = ffi.new("motley_drawn *")
+        c.count, c.max_steps, c.steps, c.step_counts = count, self.max_steps, self.steps, self.counts
+        c.widths, c.heights = self.widths, self.heights
 
     def __len__(self):
         return self.c.count

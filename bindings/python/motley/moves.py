@@ -3,6 +3,8 @@
 by motley_follow_boxes and motley_follow_points."""
 
 import functools
+import itertools
+import math
 import struct
 import sys
 
@@ -178,14 +180,16 @@ class Moves:
     def boxes(self, name, value, form, torchvision, limits):
         """For each image its boxes, how much of each is left, and whether each is kept."""
         rows = Rows(name, self.parts(name, value), (4,))
-        params, error = ffi.new("motley_box_params *", (form, torchvision, *limits)), ffi.new("motley_error *")
+        params, error = ffi.new("motley_box_params *"), ffi.new("motley_error *")
+        params.format, params.torchvision = form, torchvision
+        params.min_area, params.min_side, params.min_visibility = limits
         visibility, keep = ffi.new("double[]", rows.count), ffi.new("uint8_t[]", rows.count)
         status = lib.motley_follow_boxes(
             self.drawn.c, params, rows.offsets, rows.pointer(rows.host), visibility, keep, error
         )
         rows.check(status, error)
-        seen, good = rows.split(rows.array(visibility, "float64")), rows.split(rows.array(keep, "bool"))
-        return rows.back(rows.split(rows.host)), rows.back(seen), rows.back(good, "bool")
+        seen, good = rows.array(visibility, "float64"), rows.array(keep, "bool")
+        return rows.back(rows.host), rows.back(seen), rows.back(good, "bool")
 
     def points(self, name, value, convention, pairs):
         """For each image its points, and whether each was inside."""
@@ -200,13 +204,12 @@ class Moves:
             seen = rows.host[:, 2]
             seen[~inside] = 0
             seen[~unerased] = seen[~unerased].clip(max=1)
-        points, inside = rows.split(rows.host), rows.split(inside)
+        points, inside = rows.back(rows.host), rows.back(inside, "bool")
         if pairs:
-            for i, mirror in enumerate(rows.split(mirrored)):
-                if mirror.any():
-                    order = rows.swapped(i, pairs)
-                    points[i], inside[i] = points[i][..., order, :], inside[i][..., order]
-        return rows.back(points), rows.back(inside, "bool")
+            for i in range(len(points)):
+                if rows.counts[i] and mirrored[rows.offsets[i]]:
+                    points[i], inside[i] = rows.swapped(i, pairs, points[i], inside[i])
+        return points, inside
 
 
 class Rows:
@@ -227,10 +230,10 @@ class Rows:
                 raise ArgumentError(
                     f"{self._at(i)} has {shape[-1]} numbers in a row, others have {self.width}: want as many"
                 )
-        counts = [len(a.reshape(-1, self.width)) for a in arrays]
-        self.offsets = ffi.new("size_t[]", [sum(counts[:i]) for i in range(len(counts) + 1)])
-        self.count = sum(counts)
-        tables = [array.reshape(-1, self.width) for array in arrays]
+        self.counts = [math.prod(shape[:-1]) for shape in self.shapes]
+        self.count = sum(self.counts)
+        self.offsets = ffi.new("size_t[]", [0, *itertools.accumulate(self.counts)])
+        tables = [array if array.ndim == 2 else array.reshape(-1, self.width) for array in arrays]
         if not arrays:
             self.host = self.library.empty((0, self.width))
         elif self.of_torch:
@@ -247,7 +250,7 @@ class Rows:
     def _array(self, i, part, widths):
         kind = KINDS[type(part)]
         if kind is Torch:
-            array = plain(part).detach()
+            array = plain(part).detach() if part.requires_grad else plain(part)
         elif kind is CuPy:
             array = part.get()
         elif kind is not None and kind is not Pillow:
@@ -276,40 +279,43 @@ class Rows:
             return self.host[:, 0] != 0
         return self.library.frombuffer(held, dtype=getattr(self.library, dtype) if self.of_torch else dtype)
 
-    def split(self, rows):
-        """A table or column as an array for each part, of its shape."""
-        return [
-            rows[self.offsets[i] : self.offsets[i + 1]].reshape(shape if rows.ndim == 2 else shape[:-1])
-            for i, shape in enumerate(self.shapes)
-        ]
+    def back(self, table, dtype=None):
+        """A table or column as a list of what belongs to each part, of its kind and shape. dtype None: of its dtype, or
+        float32 where that is none of floats."""
+        like = next((part for part in self.parts if KINDS[type(part)] is not None), None)
+        if like is not None:  # all of them at once, as they seldom differ
+            table = self._cast(table, like, dtype)
+        rows = (
+            table.split(self.counts)
+            if self.of_torch
+            else [table[self.offsets[i] : self.offsets[i + 1]] for i in range(len(self.parts))]
+        )
+        return [self._like(part, row, shape, dtype) for part, row, shape in zip(self.parts, rows, self.shapes)]
 
-    def back(self, arrays, dtype=None):
-        """Such arrays as the caller's kind; dtype None: the caller's dtype, or float32 where that is none of floats."""
-        return [self._like(part, array, dtype) for part, array in zip(self.parts, arrays)]
+    def _cast(self, rows, like, dtype):
+        kind = KINDS[type(like)]
+        if kind is Torch:
+            wanted = getattr(self.library, dtype) if dtype else None
+            wanted = wanted or (like.dtype if like.is_floating_point() else self.library.float32)
+            return rows if rows.dtype == wanted and rows.device == like.device else rows.to(like.device, wanted)
+        rows = rows.astype(dtype or (like.dtype if like.dtype.kind == "f" else "float32"), copy=False)
+        if kind is not CuPy or hasattr(rows, "device"):
+            return rows
+        with like.device:
+            return sys.modules["cupy"].asarray(rows)
 
-    def _like(self, part, array, dtype):
+    def _like(self, part, rows, shape, dtype):
+        if len(shape) != 2:
+            rows = rows.reshape(shape if rows.ndim == 2 else shape[:-1])
         kind = KINDS[type(part)]
         if kind is None:
-            return array.tolist()
-        if kind is Torch:
-            wanted = (
-                getattr(self.library, dtype)
-                if dtype
-                else part.dtype
-                if part.is_floating_point()
-                else self.library.float32
-            )
-            made = array.to(part.device, wanted)
-            finish = kind.finish_for(type(part)) if not dtype and made.ndim == part.ndim else None
-            return made if finish is None else finish(made, part)
-        made = array.astype(dtype or (part.dtype if part.dtype.kind == "f" else "float32"))
-        if kind is not CuPy:
-            return made
-        with part.device:
-            return sys.modules["cupy"].asarray(made)
+            return rows.tolist()
+        made = self._cast(rows, part, dtype)
+        finish = kind.finish_for(type(part)) if dtype is None and len(shape) == made.ndim else None
+        return made if finish is None else finish(made, part)
 
-    def swapped(self, i, pairs):
-        """The order of the points of image i when the pairs have changed places."""
+    def swapped(self, i, pairs, points, inside):
+        """The points of image i, and whether they are inside, when the pairs have changed places."""
         shape = self.shapes[i]
         if len(shape) < 2 or max(map(max, pairs)) >= shape[-2]:
             raise ArgumentError(
@@ -318,7 +324,9 @@ class Rows:
         order = list(range(shape[-2]))
         for a, b in pairs:
             order[a], order[b] = order[b], order[a]
-        return order
+        if isinstance(points, list):
+            return [points[place] for place in order], [inside[place] for place in order]
+        return points[..., order, :], inside[..., order]
 
     def check(self, status, error):
         if status:
@@ -402,13 +410,32 @@ def element_of(name, dtype, fill):
 
 
 def moved_elements(kind, array, element, move):
-    """`array` [..., H, W] moved, by way of images whose channels are the bytes of an element, four at most."""
+    """`array` [..., H, W] moved, by way of images whose channels are the bytes of an element."""
     library = sys.modules[kind.base[0]]
-    dense = array.contiguous() if kind is Torch else library.ascontiguousarray(array)
+    dense = _dense(kind, array)
+    if len(element) == 8:
+        return _moved_in_parts(kind, dense, element, move)
     bytes_ = dense.view(library.uint8).reshape(-1, *array.shape[-2:], len(element))
-    if len(element) <= 4:
-        made = move(bytes_, fill=element)
-    else:
-        halves = [move(bytes_[..., at : at + 4], fill=element[at : at + 4]) for at in (0, 4)]
-        made = library.cat(halves, -1) if kind is Torch else library.concatenate(halves, -1)
-    return made.view(array.dtype).reshape(array.shape)
+    return move(bytes_, fill=element).view(array.dtype).reshape(array.shape)
+
+
+def _moved_in_parts(kind, array, element, move):
+    """The same for elements of eight bytes, of which an image has four at most: as bytes where all numbers fit (and the
+    device need not be waited for), else by halves."""
+    library = sys.modules[kind.base[0]]
+    if (
+        "int" in name_of(array.dtype)
+        and element[1:] == bytes(7)
+        and not (kind is CuPy or getattr(array, "is_cuda", False))
+    ):
+        if array.min() >= 0 and array.max() <= 255:
+            narrow = array.to(library.uint8) if kind is Torch else array.astype("uint8")
+            made = moved_elements(kind, narrow, element[:1], move)
+            return made.to(array.dtype) if kind is Torch else made.astype(array.dtype)
+    words = array.view(library.int32).reshape(*array.shape, 2)
+    halves = [moved_elements(kind, _dense(kind, words[..., i]), element[4 * i : 4 * i + 4], move) for i in (0, 1)]
+    return library.stack(halves, -1).view(array.dtype).reshape(array.shape)
+
+
+def _dense(kind, array):
+    return array.contiguous() if kind is Torch else sys.modules[kind.base[0]].ascontiguousarray(array)
