@@ -157,6 +157,21 @@ class Preview(Case):
         for step in (step for sample in drawn for step in sample["steps"]):
             self.assertIn(f'<span class="step">{step["op"]}', page)
 
+    def test_chains_that_are_mixed(self):
+        image, policy = self.image(), "timm_augmix"
+        page = self.page(policy, image, "--variants", "2", "--samples", "500")
+        for row in map(json.loads, self.good("draw", policy, "-N", "2", "--size", "40x30").splitlines()):
+            self.assertEqual([step["op"] for step in row["steps"]].count("mix_add"), 3)
+            self.assertEqual(row["steps"][-1]["op"], "mix_sum")
+            self.assertIn(f'<span class="step">mix_sum {row["steps"][-1]["value"]:.4g}</span>', page)
+        stats = {row["op"]: row["per_image"] for row in json.loads(self.good("stats", "--json", policy, "-N", "500"))["ops"]}
+        self.assertEqual(len(stats), 13)
+        self.assertAlmostEqual(sum(stats.values()), 6, delta=0.2)  # three chains of two ops on average
+        boxes = self.file("boxes.jsonl", json.dumps({"image": image, "boxes": [[4, 5, 14, 25]]}) + "\n")
+        self.assertIn("mixes 3 chains", self.bad("preview", policy, image, "-o", self.path("x"), "--boxes", boxes))
+        self.assertFalse((self.dir / "x").exists())
+        self.assertEqual(self.leftovers(), [])
+
     def test_boxes_and_masks_follow(self):
         policy = self.file("mirror.yaml", "motley: 1\nname: mirror\nbranches: [flip_lr]\n")
         image, mask = self.image(), self.file("mask.png", png(40, 30, 1, bytes(1200)))
@@ -359,7 +374,7 @@ class Apply(Case):
 
     def test_replay_gives_the_same_files(self):
         images = [self.image("a.png"), self.image("b.png", 50, 20, 1), self.image("c.png", 33, 41, 4)]
-        for policy in "rand_augment", "tf_rand_augment", "timm_rand_augment":
+        for policy in "rand_augment", "tf_rand_augment", "timm_rand_augment", "timm_augmix":
             first, again, draws = (self.path(f"{policy}-{name}") for name in ("first", "again", "draws"))
             self.good("apply", policy, *images, "-k", "5", "-s", "6", "-o", first, "--draws", draws)
             self.good("apply", policy, *images, "-k", "5", "-o", again, "--replay", draws, "--draws", f"{draws}-2")
