@@ -10,8 +10,8 @@
  *           these headers, such as ctypes, sets struct_size to the size of its own struct: fields that it lacks are
  *           then taken as zero, and a field that the library lacks gives UNSUPPORTED if it is set. 0 stands for the
  *           size in these headers. When a struct grows, the soname changes.
- *  Memory   What has a create, load, parse or builtin has a destroy, and destroy accepts NULL.
- *           Pixels are always the caller's; no pointer is kept after the work is done.
+ *  Memory   Whatever a create, load, parse or builtin function returns, the matching destroy frees; destroy accepts
+ *           NULL. Pixels are always the caller's; no pointer is kept after the work is done.
  *  Threads  A policy is immutable: share it freely. A context serves one thread at a time. */
 #ifndef MOTLEY_H
 #define MOTLEY_H

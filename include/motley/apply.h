@@ -17,8 +17,8 @@ extern "C" {
  *
  *  A draw depends on (policy, seed, epoch, sample id, view) and nothing else: Philox4x32-10 with key = seed and
  *  counter = {view << 16 | block, epoch, id low, id high} (Salmon et al. 2011). Sizes matter only to values that are
- *  relative to the image's size. A sample that is read several times in an epoch gets a draw of its own each time when
- *  each time has another view: repeated augmentation, the two images of a contrastive pair. */
+ *  relative to the image's size. A sample that is read several times in an epoch gets a different draw each time if
+ *  each read has a different view: repeated augmentation, the two images of a contrastive pair. */
 typedef struct motley_samples {
     uint64_t seed;
     uint32_t epoch;       /* 0 .. 2^30 - 1 */
@@ -30,8 +30,9 @@ typedef struct motley_samples {
 
 /** What a step's op is where chains of ops are mixed (AugMix): no op of the table, and its one value a weight, 0..1.
  *
- *  Each chain begins at the image, and its steps end with one of the first two; the result begins as the image. The sum is
- *  kept in binary32, product and sum rounded each; it is cut to bytes by truncation. Blending is Pillow's Image.blend. */
+ *  Each chain begins at the image, and its steps end with one of the first two; the result begins as the image. The sum
+ *           is kept in binary32, product and sum rounded each; it is cut to bytes by truncation. Blending is Pillow's
+ *           Image.blend. */
 #define MOTLEY_STEP_MIX_ADD (-3)   /* the chain ends: weight * chain is added to the sum, which begins at 0 */
 #define MOTLEY_STEP_MIX_BLEND (-4) /* the chain ends: the result is blended with it, result + weight * (chain - result) */
 #define MOTLEY_STEP_MIX_SUM (-5)   /* the result is blended with the sum, which begins again */
@@ -51,7 +52,7 @@ typedef struct motley_step {
  *
  *  Shapes   steps: [count][motley_policy_max_steps(policy)], step_counts: [count]. Steps that were drawn but not
  *           applied are left out. widths and heights: [count] pixels.
- *  Channels the number that `fill` is given for. */
+ *  Channels How many channels the images have; `fill` of each step gets as many values. */
 MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_samples *samples, size_t count,
                                      const int32_t *widths, const int32_t *heights, int32_t channels,
                                      motley_step *steps, int32_t *step_counts, motley_error *error);
@@ -59,25 +60,26 @@ MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_s
 /** What one sample drew as a JSON object on one line: { "sample": 0, "steps": [ { "op": "rotate", "value": -9.0,
  *  "interpolation": "nearest", "fill": [ 0, 0, 0 ] } ] }. See doc/motley.1.scd, "draw".
  *
- *  Shapes   steps: [count] of motley_draw, motley_apply_params or motley_subbatches. channels: of the image; as many
- *           numbers has a fill.
+ *  Shapes   steps: [count] of motley_draw, motley_apply_params or motley_subbatches. channels: of the image, and so
+ *           how many numbers a fill has.
  *  Memory   *text is malloc'd: free() it. Numbers read back as the same doubles. */
 MOTLEY_API motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps,
                                           int32_t count, int32_t channels, char **text, motley_error *error);
 
-/** Reads what motley_draw_json wrote: one JSON object. Keys that it does not know, such as a file's name, are left alone.
+/** Reads what motley_draw_json wrote: one JSON object. Keys that it does not know, such as a file's name, are left
+ *  alone.
  *
- *  Shapes   json: `length` bytes. steps: [max_steps], for motley_replay and motley/follow.h. channels: of the image, as many
- *           numbers as a fill has to have. Custom ops are unknown here.
- *  Errors   POLICY: not such an object, an unknown op, values that it does not take, more steps than max_steps; with line
- *           and column. MEMORY. */
+ *  Shapes   json: `length` bytes. steps: [max_steps], for motley_replay and motley/follow.h. channels: of the image, as
+ *           many numbers as a fill has to have. Custom ops are unknown here.
+ *  Errors   POLICY: not such an object, an unknown op, values that it does not take, more steps than max_steps; with
+ *           line and column. MEMORY. */
 MOTLEY_API motley_status motley_draw_read(const char *json, size_t length, int32_t channels, uint64_t *sample,
                                           motley_step *steps, size_t max_steps, int32_t *count, motley_error *error);
 
 /** The optional last step, fused into the final write: out = (u8 / 255 - mean[c]) / std[c], cast and laid out.
  *  Each operation is rounded to binary32, then the result to the nearest of the output's type, ties to even: the same
- *  bits on every backend. A U8 output takes the bytes as they are. It shares no memory with src or dst, or is, as U8,
- *  the same pixels. */
+ *  bits on every backend. A U8 output takes the bytes as they are. It must not overlap src or dst, except that a
+ *  U8 output may alias exactly the same pixels. */
 typedef struct motley_output {
     motley_batch batch;     /* dtype U8, F32, F16 or BF16; one size; strides as wanted. data NULL: not used */
     float mean[4], std[4];  /* per channel, on the 0..1 scale; std 0 means 1 */
@@ -88,13 +90,13 @@ typedef struct motley_apply_params {
     motley_samples samples;
     void *stream;              /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
     const uint64_t *counter;   /* CUDA: device memory {epoch, first}, read when the work runs in place of
-                                  samples.epoch and .first, so that a replayed graph draws anew; NULL: not used */
+                                  samples.epoch and .first, so that each replay of a graph draws again; or NULL */
     motley_output output;      /* when output.batch.data is set, the result goes there and `dst` may be NULL */
     motley_step *steps;        /* CPU: what was drawn, [count][max_steps]; NULL when not wanted */
     int32_t *step_counts;      /* CPU: [count]; NULL when not wanted */
 } motley_apply_params;
 
-/** Applies `policy` to every image of a batch, each image with its own draws.
+/** Applies `policy` to a batch. Every image gets its own draw.
  *
  *  Shapes   src and dst: n images, uint8, 1 to 4 channels, any strides. dst[i] has the size of src[i]; sizes may
  *           differ between images. n == 0 is allowed.
@@ -121,21 +123,21 @@ typedef struct motley_replay_params {
 /** Applies steps that were drawn before, as motley_draw and motley_apply give them: the same bytes again.
  *
  *  Shapes   steps: [src->count][max_steps] and step_counts: [src->count] in host memory, read before the call returns.
- *           Sizes and channels must be those that the steps were drawn for: values that were relative to a side stand in
- *           pixels, and a fill has as many bytes as the image has channels.
+ *           Sizes and channels must be those that the steps were drawn for: values that were relative to a side are
+ *           in pixels here, and a fill has as many bytes as the image has channels.
  *  Memory, Stream, Threads  As motley_apply.
- *  Errors   ARGUMENT: a step's op, values or interpolation are wrong; UNSUPPORTED: a step is a custom op; MEMORY: dst is
- *           untouched. CUDA: dst is unspecified. */
+ *  Errors   ARGUMENT: a step's op, values or interpolation are wrong; UNSUPPORTED: a step is a custom op; MEMORY: dst
+ *           is untouched. CUDA: dst is unspecified. */
 MOTLEY_API motley_status motley_replay(motley_context *context, const motley_batch *src, const motley_batch *dst,
                                        const motley_step *steps, const int32_t *step_counts, size_t max_steps,
                                        const motley_replay_params *params, motley_error *error);
 
-/** How much memory a context takes beside the pixels: of its device, or on the CPU of the host.
+/** How much memory a context uses besides the pixels, on its device (the host for CPU contexts).
  *
  *  Now      `batch` is NULL: what it holds.
- *  Before   What it would hold after motley_apply of `policy` (NULL: motley_op_apply) to such a batch, in place or into a
- *           dst; a context that holds it allocates no more. Sizes and strides count, data is not looked at. CUDA: what
- *           `allocate` of motley_context_params is asked for, in bytes. With custom ops it may turn out to be less.
+ *  Before   What it would hold after motley_apply of `policy` (NULL: motley_op_apply) to such a batch, in place or into
+ *           a dst; after that no call allocates. Sizes and strides count; data is not read. CUDA: the bytes requested
+ *           from `allocate` of motley_context_params. With custom ops the actual use may be less.
  *  Errors   ARGUMENT, UNSUPPORTED. */
 MOTLEY_API motley_status motley_context_workspace(motley_context *context, const motley_policy *policy,
                                                   const motley_batch *batch, size_t *size_bytes, motley_error *error);

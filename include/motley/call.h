@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Prepared calls: batches described and checked once, then worked on again and again at other addresses. */
+/** Prepared calls: batches are described and checked once, then processed any number of times at different
+ *  addresses. */
 #ifndef MOTLEY_CALL_H
 #define MOTLEY_CALL_H
 
@@ -14,7 +15,8 @@
 extern "C" {
 #endif
 
-/** What motley_apply and motley_op_apply need to know of their batches. For loaders, whose batches have few shapes. */
+/** What motley_apply and motley_op_apply need to know about their batches. For loaders, whose batches have few
+ *  shapes. */
 typedef struct motley_call motley_call;
 
 /** Describes batches and checks everything about them that does not depend on where they lie.
@@ -28,9 +30,9 @@ MOTLEY_API motley_status motley_call_create(motley_context *context, const motle
 
 /** motley_apply on batches at these addresses.
  *
- *  Where    src, dst and output are the `data` of the batches that were described. For a batch with `images`, src and
- *           dst are a `void *const *` instead: [count], the `data` of each image; it is read before this returns. dst is
- *           NULL in a call that works in place, and dst and output are NULL where the call has none.
+ *  Where    src, dst and output replace `data` of the batches that were described. For a batch with `images`, src and
+ *           dst are a `void *const *` instead: [count], the `data` of each image, read before the call returns. dst is
+ *           NULL for a call in place; dst and output are NULL if the call was created without them.
  *  Params   As for motley_apply, but for `output`, which must not be set.
  *  Threads  One thread per context at a time.
  *  Errors   As motley_apply. */
@@ -42,7 +44,7 @@ MOTLEY_API motley_status motley_call_op_apply(motley_call *call, int op, const d
                                               void *src, void *dst, const motley_op_params *params,
                                               motley_error *error);
 
-/** Frees a call; work that it queued goes on. */
+/** Frees a call. Work that it queued still completes. */
 MOTLEY_API void motley_call_destroy(motley_call *call);
 
 #ifdef __cplusplus

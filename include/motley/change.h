@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Changing policies: another policy made of one that was loaded, and the parts of a policy to read and to replace. */
+/** Changing policies: new policies derived from loaded ones, and the parts of a policy to read and replace. */
 #ifndef MOTLEY_CHANGE_H
 #define MOTLEY_CHANGE_H
 
@@ -74,7 +74,7 @@ MOTLEY_API int motley_policy_branch_get(const motley_policy *policy, size_t i, m
 MOTLEY_API int motley_policy_step_get(const motley_policy *policy, size_t branch, size_t i, motley_policy_step *step);
 MOTLEY_API int motley_policy_range_get(const motley_policy *policy, size_t i, motley_policy_range *range);
 
-/** What to change of a policy. All zero changes nothing; a flag says that the field beside it counts. */
+/** What to change in a policy. All zero changes nothing; a flag enables the field next to it. */
 typedef struct motley_policy_changes {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     int repeat;          /* > 0: ops (branches) per sample; RandAugment's N */
@@ -97,9 +97,9 @@ typedef struct motley_policy_changes {
     motley_augmix augmix;
 } motley_policy_changes;
 
-/** A new policy that is `base` with changes. They are made in this order: branches, ranges, bins and top, levels and
+/** A new policy that is `base` with changes. They are applied in this order: branches, ranges, bins and top, levels and
  *  level, p, then the rest.
- *  Errors   ARGUMENT: a change that `base` cannot take, such as a level past the top; MEMORY. */
+ *  Errors   ARGUMENT: a change that does not fit `base`, such as a level past the top; MEMORY. */
 MOTLEY_API motley_status motley_policy_change(const motley_policy *base, const motley_policy_changes *changes,
                                               motley_policy **policy, motley_error *error);
 

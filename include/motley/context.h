@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Where the work is done: a backend, a device, threads and the scratch memory they need. */
+/** Where the work runs: a backend, a device, threads and their scratch memory. */
 #ifndef MOTLEY_CONTEXT_H
 #define MOTLEY_CONTEXT_H
 
@@ -19,7 +19,7 @@ typedef enum motley_backend {
     MOTLEY_BACKEND_REFERENCE = 3 /* the CPU's readable scalar code: for checking, never for speed */
 } motley_backend;
 
-/** "auto", "cpu", "cuda", "reference"; NULL for a number that is none. */
+/** "auto", "cpu", "cuda", "reference"; NULL for an unknown number. */
 MOTLEY_API const char *motley_backend_name(motley_backend backend);
 
 typedef struct motley_context_params {
@@ -36,7 +36,8 @@ typedef struct motley_context_params {
 } motley_context_params;
 
 /** Makes a context. The CPU backends make no CUDA call, here or later.
- *  Errors   UNSUPPORTED: this build or machine has no such backend or device; MEMORY: also when a thread cannot be started; CUDA. */
+ *  Errors   UNSUPPORTED: this build or machine has no such backend or device; MEMORY: also when a thread cannot be
+ *           started; CUDA. */
 MOTLEY_API motley_status motley_context_create(const motley_context_params *params, motley_context **context,
                                                motley_error *error);
 

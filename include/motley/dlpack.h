@@ -31,7 +31,7 @@ typedef struct motley_dlpack_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_dlpack_kind kind;
     motley_dlpack_axes axes;
-    int writes; /* != 0: the batch will be written to, so that a tensor marked read-only is refused */
+    int writes; /* != 0: the batch will be written, so a tensor marked read-only is refused */
 } motley_dlpack_params;
 
 /** Where a tensor's memory is, as motley_context_params names it. */
@@ -42,12 +42,12 @@ typedef struct motley_dlpack_place {
 
 /** Describes a tensor as a batch; a tensor without a batch's axis becomes a batch of one image.
  *
- *  Types    uint8; float32, float16 and bfloat16, which are of use as motley_output only.
- *  Memory   `managed` stays the caller's, who calls its deleter when the work is done, not before.
- *  Stream   Whoever made the tensor may still be writing it: that is settled when it is exported (`stream` of Python's
- *           __dlpack__), not here.
- *  Errors   ARGUMENT: a type, shape or stride that no batch has, a read-only tensor to write to, NULL. UNSUPPORTED: a
- *           major version or a kind of device that is not known. *batch is untouched. */
+ *  Types    uint8; float32, float16 and bfloat16, which are only useful as motley_output.
+ *  Memory   `managed` stays the caller's, who calls its deleter after the work is done.
+ *  Stream   This function does not synchronise with the tensor's producer; exporting does (`stream` of Python's
+ *           __dlpack__).
+ *  Errors   ARGUMENT: a type, shape or stride that no batch can have, writing to a read-only tensor, NULL. UNSUPPORTED:
+ *           a major version or an unknown kind of device. *batch is untouched. */
 MOTLEY_API motley_status motley_batch_from_dlpack(const void *managed, const motley_dlpack_params *params,
                                                   motley_batch *batch, motley_dlpack_place *place, motley_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** What follows an image through the ops that move its pixels: masks and other images, keypoints, boxes.
+/** What follows an image when ops move its pixels: masks and other images, keypoints, boxes.
  *
  *  One rule serves all: a warp of an image is a 2x3 matrix from output to input, with pixel (i, j) covering i..i+1 and
  *  j..j+1, so that its centre lies at + 0.5. A mask is warped by the same matrix, and a point moves by its inverse. */
@@ -18,20 +18,20 @@ typedef struct motley_follower_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_interpolation interpolation; /* of the follower's warps; NEAREST (0) for masks, label maps and depth */
     int32_t channels;                   /* of the followers, 1 to 4: how many bytes of `fill` count; 0 is 1 */
-    uint8_t fill[4];                    /* what warps fill with, a byte for each channel; of 1, every channel's */
+    uint8_t fill[4];                    /* what warps fill with, one byte per channel */
     int erase;                          /* != 0: ops that erase (cutout) fill the follower, too, with `fill` */
 } motley_follower_params;
 
-/** A policy for what goes with the images of `policy`: masks, label maps, depth, a second view.
+/** A policy for what accompanies the images of `policy`: masks, label maps, depth, a second view.
  *
- *  Draws    It draws as `policy` does, at the same (seed, epoch, id, view) and image size, but steps that move no pixels
- *           change nothing. So motley_apply with the same samples moves the followers' pixels as the images' were, on
- *           every backend and stream, and nothing is copied between host and device.
- *  Types    u8 images of 1 to 4 channels. With NEAREST an element may also be wider: pass u16 as 2 channels and i32 or f32
- *          as 4, whose bytes then move together: `fill` is then the element's bytes, lowest first.
+ *  Draws    It draws as `policy` does, at the same (seed, epoch, id, view) and image size, but steps that move no
+ *           pixels change nothing. So motley_apply with the same samples moves the followers' pixels as the images'
+ *           were, on every backend and stream, and nothing is copied between host and device.
+ *  Types    u8 images of 1 to 4 channels. With NEAREST an element may also be wider: pass u16 as 2 channels and i32 or
+ *           f32 as 4, whose bytes then move together: `fill` is then the element's bytes, lowest first.
  *  Params   NULL: nearest, filled with 0, not erased.
- *  Errors   ARGUMENT; UNSUPPORTED: the policy has custom ops, which may move pixels in ways that only they know, or mixes chains of
- *           ops, each of which may move them elsewhere. MEMORY. */
+ *  Errors   ARGUMENT; UNSUPPORTED: the policy has custom ops, whose geometry is unknown, or mixes chains of ops, each
+ *           of which may move pixels differently. MEMORY. */
 MOTLEY_API motley_status motley_policy_follower(const motley_policy *policy, const motley_follower_params *params,
                                                 motley_policy **follower, motley_error *error);
 
@@ -50,23 +50,23 @@ typedef struct motley_drawn {
     const int32_t *widths, *heights; /* [count], pixels */
 } motley_drawn;
 
-/** Where a data set's coordinates have their pixels. */
+/** How a data set's coordinates refer to pixels. */
 typedef enum motley_convention {
     MOTLEY_CONTINUOUS = 0, /* pixel i covers i..i+1, the image 0..width: boxes, COCO keypoints as most read them */
     MOTLEY_INDEX = 1       /* pixel i is the point i, the image -0.5..width-0.5 */
 } motley_convention;
 
 #define MOTLEY_POINT_INSIDE 1    /* the point lay in the image before the first step and after every one */
-#define MOTLEY_POINT_UNERASED 2  /* no op erased the place where it lay */
-#define MOTLEY_POINT_MIRRORED 4  /* its image is mirrored: left and right of a pair change places */
+#define MOTLEY_POINT_UNERASED 2  /* no op erased its position */
+#define MOTLEY_POINT_MIRRORED 4  /* its image is mirrored: left and right keypoints swap */
 
 /** Moves keypoints as their images were moved. Nothing is clamped.
  *
  *  Shapes   points: [offsets[drawn->count]][2], x and y in pixels, changed in place; image i has points
  *           offsets[i] .. offsets[i + 1] - 1. flags: as many bytes of MOTLEY_POINT_*, or NULL.
  *  Memory   The host's.  Threads  Any; nothing is shared.
- *  Errors   ARGUMENT (a point that is not finite, offsets that fall, wrong steps), UNSUPPORTED (a custom op): points are
- *           then unspecified. */
+ *  Errors   ARGUMENT (a point that is not finite, decreasing offsets, wrong steps), UNSUPPORTED (a custom op): points
+ *           are then unspecified. */
 MOTLEY_API motley_status motley_follow_points(const motley_drawn *drawn, motley_convention convention,
                                               const size_t *offsets, double *points, uint8_t *flags,
                                               motley_error *error);
@@ -80,11 +80,11 @@ typedef enum motley_box_format {
 typedef struct motley_box_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_box_format format;
-    int torchvision;       /* != 0: a box around the box and a clamp at each step, as torchvision's kernels do; 0: the
-                              corners' polygon is clipped at each step and boxed at the end, which is tighter */
+    int torchvision;       /* != 0: take the bounding box and clamp it at each step, as torchvision does; 0: clip
+                              the polygon of the corners at each step and take its box at the end, which is tighter */
     double min_area;       /* pixels squared; smaller boxes are not kept */
     double min_side;       /* pixels; boxes with a shorter side are not kept */
-    double min_visibility; /* 0..1; boxes of which less is left in the image are not kept */
+    double min_visibility; /* 0..1; boxes with a smaller visible share are not kept */
 } motley_box_params;
 
 /** Moves boxes as their images were moved.
@@ -94,8 +94,8 @@ typedef struct motley_box_params {
  *           0..1 of its area, or NULL. keep: 1 where the box passes the limits and has an area, else 0; or NULL. Boxes
  *           that are not kept stay in the list, so that labels stay in step.
  *  Memory   The host's.  Threads  Any; nothing is shared.
- *  Errors   ARGUMENT (a box that is not finite, has a negative side or lies outside its image, offsets that fall, wrong
- *           steps), UNSUPPORTED (a custom op): boxes are then unspecified. */
+ *  Errors   ARGUMENT (a box that is not finite, has a negative side or lies outside its image, decreasing offsets,
+ *           wrong steps), UNSUPPORTED (a custom op): boxes are then unspecified. */
 MOTLEY_API motley_status motley_follow_boxes(const motley_drawn *drawn, const motley_box_params *params,
                                              const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
                                              motley_error *error);

@@ -30,8 +30,8 @@ typedef enum motley_interpolation {
     MOTLEY_BICUBIC = 2 /* a = -1, as Pillow's transform */
 } motley_interpolation;
 
-/** Names of these, as policies, the command and Python write them: "uint8", "hwc", "nearest". NULL for a number that is
- *  none, so that they can be walked from 0 on. */
+/** Their names, as policies, the command and Python write them: "uint8", "hwc", "nearest". NULL for an unknown number,
+ *  so that a loop from 0 finds them all. */
 MOTLEY_API const char *motley_dtype_name(motley_dtype dtype);
 MOTLEY_API const char *motley_layout_name(motley_layout layout);
 MOTLEY_API const char *motley_interpolation_name(motley_interpolation interpolation);
@@ -50,9 +50,9 @@ typedef struct motley_image {
  *  Channels  1 grey, 2 grey+alpha, 3 RGB, 4 RGBA. Alpha is the last channel of 2 or 4: point, colour, statistics
  *            and stencil ops leave it as it is, geometry moves whole pixels (premultiplied when interpolating, as
  *            Pillow does), gaussian_blur blurs it, cutout fills it.
- *  Strides   In bytes. All four zero means a dense batch in `layout`. No two samples may overlap,
- *            those of two images neither; a dst that holds an image twice is refused, other overlaps between `images`
- *            are not looked for.
+ *  Strides   In bytes. All four zero means a dense batch in `layout`. No two components (channel values) may
+ *            overlap, within an image or between images. A dst that holds an image twice is refused; other overlaps
+ *            between `images` are not detected.
  *  Memory    The caller's, on the context's device; no alignment is needed. `images` itself is host memory and
  *            is read before the call returns. count == 0 is allowed. */
 typedef struct motley_batch {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Memory of a context's device, for programs that bring none of their own: the same calls on the CPU and on CUDA. */
+/** Device memory for programs that do not call CUDA themselves: the same functions for CPU and CUDA contexts. */
 #ifndef MOTLEY_MEMORY_H
 #define MOTLEY_MEMORY_H
 
@@ -14,7 +14,8 @@ typedef enum motley_memory_kind {
     MOTLEY_MEMORY_HOST = 1    /* host memory that the device copies to and from without waiting (pinned) */
 } motley_memory_kind;
 
-/** Memory of `size_bytes`, aligned to 256 bytes, content unspecified. It may outlive neither its context nor its use.
+/** Memory of `size_bytes`, aligned to 256 bytes, content unspecified. Free it after the work that uses it, and before
+ *  the context.
  *  Errors   MEMORY, CUDA. *memory is NULL then. */
 MOTLEY_API motley_status motley_memory_create(motley_context *context, motley_memory_kind kind, size_t size_bytes,
                                               void **memory, motley_error *error);

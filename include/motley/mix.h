@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** MixUp and CutMix: images of a batch are mixed with others of it, and their targets by the same shares. */
+/** MixUp and CutMix: images of a batch are mixed with each other, and their targets in the same proportions. */
 #ifndef MOTLEY_MIX_H
 #define MOTLEY_MIX_H
 
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/** A rectangle of an output that is erased, or is another image's. */
+/** A rectangle of an output that is erased, or replaced by another image's pixels. */
 typedef struct motley_erased_box {
     int32_t left, top, width, height; /* pixels */
 } motley_erased_box;
@@ -66,8 +66,8 @@ typedef struct motley_mixed {
 /** Draws how each image of a batch is mixed.
  *
  *  Shapes   drawn: [count]. width and height: of every image, pixels.
- *  Random   By (seed, epoch, sample id, view) as images draw, in words of their own; whose sample decides is `mode`'s.
- *           lambda is one of 4096 quantiles of Beta(a, a), a multiple of 2^-24.
+ *  Random   By (seed, epoch, sample id, view) as images draw, with separate random words; `mode` says whose sample id
+ *           decides. lambda is one of 4096 quantiles of Beta(a, a), a multiple of 2^-24.
  *  Errors   ARGUMENT: an odd count in PAIR mode, a minmax that leaves no side to draw. */
 MOTLEY_API motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *samples, size_t count,
                                          int32_t width, int32_t height, motley_mixed *drawn, motley_error *error);

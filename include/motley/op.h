@@ -14,18 +14,18 @@ struct motley_context;
 
 /** What an op needs to see of an image. */
 typedef enum motley_shape {
-    MOTLEY_SHAPE_POINT,   /* one sample: a table of 256 entries */
+    MOTLEY_SHAPE_POINT,   /* one component (channel value): a table of 256 entries */
     MOTLEY_SHAPE_STATS,   /* a histogram or a mean of the image first, then a table per channel */
     MOTLEY_SHAPE_COLOR,   /* one pixel */
     MOTLEY_SHAPE_WARP,    /* maps an output position to an input position */
     MOTLEY_SHAPE_STENCIL, /* a 3x3 neighbourhood */
     MOTLEY_SHAPE_BLUR,    /* running box sums along rows, then along columns */
     MOTLEY_SHAPE_ERASE,   /* a rectangle is filled */
-    MOTLEY_SHAPE_CUSTOM,  /* an operation of the caller's (motley/custom.h), never one of the table */
+    MOTLEY_SHAPE_CUSTOM,  /* a custom op (motley/custom.h), never one of the table */
     MOTLEY_SHAPE_MIX      /* a step that mixes chains of ops (MOTLEY_STEP_MIX_*), nor that */
 } motley_shape;
 
-/** "point", "stats" ...; NULL for a number that is none. */
+/** "point", "stats" ...; NULL for an unknown number. */
 MOTLEY_API const char *motley_shape_name(motley_shape shape);
 
 #define MOTLEY_MAX_VALUES 6
@@ -36,12 +36,12 @@ typedef struct motley_op_info {
     const char *summary; /* one sentence */
     const char *unit;    /* of each value, in order: "degrees, counter-clockwise" */
     const char *matches; /* the reference it equals bit for bit, or "own definition" */
-    const char *paper;   /* the paper that brought it into a published policy */
+    const char *paper;   /* the first published policy that uses it */
     motley_shape shape;
     int values_min, values_max;      /* how many values it takes: 0, 1, or more for affine and cutout */
     double minimum, maximum;         /* range of values[0], inclusive */
-    double neutral;                  /* values[0] that changes nothing; NAN when there is none */
-    double example;                  /* a values[0] that shows the op well */
+    double neutral;                  /* the values[0] that changes nothing; NAN if there is none */
+    double example;                  /* a typical values[0], for demonstrations */
     int whole;                       /* != 0: values[0] is a whole number. What a policy's levels give is cut to one */
 } motley_op_info;
 
@@ -62,7 +62,7 @@ typedef struct motley_op_params {
     void *stream;                       /* CUDA: a cudaStream_t; CPU: NULL */
 } motley_op_params;
 
-/** Applies one op to every image of a batch, each image with its own values.
+/** Applies one op to a batch. Every image has its own values.
  *
  *  Values   n x values_per_image doubles, row-major, in host memory, in the op's unit. values_per_image must lie
  *           in the op's values_min..values_max. A cutout without a centre takes the image's.

@@ -18,10 +18,10 @@ typedef void motley_report(void *user, const motley_error *problem);
 
 typedef struct motley_parse_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
-    motley_report *report; /* NULL: only the first problem is told, in the call's error */
-    void *user;            /* handed to `report` */
-    const motley_custom_op *custom_ops; /* [custom_ops_count]: what the text may name besides the table's. The policy
-                                           keeps copies of those that it names, and is one without where it names none */
+    motley_report *report; /* NULL: only the first problem is reported, in the call's error */
+    void *user;            /* passed to `report` */
+    const motley_custom_op *custom_ops; /* [custom_ops_count]: ops that the text may name besides those of the table.
+                                           The policy keeps copies of the ones that it names */
     size_t custom_ops_count;            /* at most 32 */
 } motley_parse_params;
 
@@ -39,17 +39,17 @@ MOTLEY_API motley_status motley_policy_load(const char *path, const motley_parse
 /** A policy that is built into the library, by name. Errors: ARGUMENT with the nearest name, MEMORY. */
 MOTLEY_API motley_status motley_policy_builtin(const char *name, motley_policy **policy, motley_error *error);
 
-/** What a text that stands for a policy is: */
+/** What a string that identifies a policy is. */
 typedef enum motley_policy_source {
     MOTLEY_POLICY_BUILTIN = 0, /* the name of a built-in policy, perhaps misspelled */
     MOTLEY_POLICY_FILE = 1,    /* a path: it has a '/', ends in .yaml, .yml or .json, or is that of a file */
     MOTLEY_POLICY_TEXT = 2     /* the policy itself: it has several lines, or begins with '{' */
 } motley_policy_source;
 
-/** Which of the three `policy` is. A built-in's name goes before a file's, a text before both. */
+/** Which of the three `policy` is. Text takes precedence over built-in names, and those over files. */
 MOTLEY_API motley_policy_source motley_policy_source_of(const char *policy);
 
-/** A policy by a built-in's name, a path or a text, whichever it is. The one rule of the command and all bindings.
+/** Opens a policy by built-in name, path or text. The command and all bindings follow this rule.
  *  Errors   As motley_policy_builtin, motley_policy_load or motley_policy_parse. */
 MOTLEY_API motley_status motley_policy_open(const char *policy, const motley_parse_params *params,
                                             motley_policy **opened, motley_error *error);
@@ -68,10 +68,10 @@ MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, char *
  *  Keys     name, title, profile, paper, table, version (null where the policy has none), interpolation (a list),
  *           repeat (the chances of 0, 1, ... repetitions), choice, augmix (only of a
  *           policy that mixes: width, alpha, form), top and bins (the scale of levels; null and 0: none),
- *           phases: [{from (epoch), branches: [{chance, steps: [{op, entry (its key under `ops`), p (the chance that it is
- *           applied), levels: [{level, value, minus}], of, round, fill}]}]}].
- *  Values   In the op's unit; `minus` is the value of the other sign, where the sign is random. Of a step with `of` they
- *           are fractions of that side, before `round`. Levels that are drawn from a continuum are given by 512.
+ *           phases: [{from (epoch), branches: [{chance, steps: [{op, entry (its key under `ops`), p (the chance that it
+ *           is applied), levels: [{level, value, minus}], of, round, fill}]}]}].
+ *  Values   In the op's unit; `minus` is the value of the other sign, where the sign is random. Of a step with `of`
+ *           they are fractions of that side, before `round`. Levels that are drawn from a continuum are given by 512.
  *  Memory   *json is malloc'd: free() it.
  *  Errors   ARGUMENT, MEMORY. */
 MOTLEY_API motley_status motley_policy_describe(const motley_policy *policy, char **json, motley_error *error);

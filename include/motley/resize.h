@@ -20,7 +20,7 @@ typedef enum motley_filter {
     MOTLEY_FILTER_HAMMING = 5
 } motley_filter;
 
-/** Which pass is done first; bytes lie between the two, so it shows in the last bit. */
+/** Which pass runs first. Results are rounded to bytes between the passes, so the order affects the last bit. */
 typedef enum motley_resize_order {
     MOTLEY_ORDER_PILLOW_13 = 0, /* Pillow 13 and later: by the sizes, the vertical pass first where it saves more */
     MOTLEY_ORDER_PILLOW_12 = 1  /* Pillow up to 12.1: the horizontal pass always. (12.2 and 12.3 differ from that only
@@ -39,13 +39,13 @@ typedef struct motley_resize_params {
     motley_resize_order order;
     const motley_crop *crops;  /* [count], host: image i is cropped to crops[i] first; NULL: none is. Filters do not reach
                                   past a crop's edge, as in torchvision and timm */
-    const double (*boxes)[4];  /* [count], host: left, top, right, bottom of what is resized, in pixels of the cropped
-                                  image, whole or not: Pillow's `box`. Filters reach past it. NULL: all of it */
+    const double (*boxes)[4];  /* [count], host: left, top, right, bottom of the region to resize, in pixels of the
+                                  cropped image, fractions allowed: Pillow's `box`; filters reach past it. NULL: all */
     const uint8_t *flips;      /* [count], host: != 0 mirrors the result left to right; NULL: none is */
     void *stream;              /* cudaStream_t; NULL: the default stream. NULL on a CPU context */
 } motley_resize_params;
 
-/** Crops, resizes and mirrors every image of a batch: image.crop(...).resize(size, filter, box), then mirrored.
+/** Crops, resizes and mirrors every image of a batch: image.crop(...).resize(size, filter, box), then ImageOps.mirror.
  *
  *  Shapes   src: n images, uint8, 1 to 4 channels, any sizes and strides. dst: n images, uint8, as many channels; its
  *           sizes say what each becomes. Images of 2 and 4 channels are resized premultiplied, as Pillow does.

@@ -13,21 +13,21 @@ typedef enum motley_status {
     MOTLEY_OK = 0,
     MOTLEY_ERR_ARGUMENT = 1,    /* a value the caller gave: size, stride, range, name, pointer */
     MOTLEY_ERR_POLICY = 2,      /* a policy's text: syntax or meaning; line and column are set */
-    MOTLEY_ERR_UNSUPPORTED = 3, /* right, but not what this build, backend or device can do */
+    MOTLEY_ERR_UNSUPPORTED = 3, /* valid, but this build, backend or device cannot do it */
     MOTLEY_ERR_MEMORY = 4,      /* an allocation failed, host or device */
     MOTLEY_ERR_IO = 5,          /* a file could not be opened or read */
     MOTLEY_ERR_CUDA = 6,        /* CUDA reported an error; the message has its text */
-    MOTLEY_ERR_INTERNAL = 7     /* a mistake of ours */
+    MOTLEY_ERR_INTERNAL = 7     /* a bug in Motley */
 } motley_status;
 
-/** Why a call failed. Filled in full whenever a call given one does not return MOTLEY_OK. */
+/** Why a call failed. Filled completely whenever the call does not return MOTLEY_OK. */
 typedef struct motley_error {
     motley_status status; /* the same as the return value */
     int line, column;     /* 1-based, in a policy's text; 0 elsewhere */
     char message[240];    /* English, one sentence, no newline, always terminated */
 } motley_error;
 
-/** The name of a status, as "ERR_ARGUMENT"; "UNKNOWN" for a number that is none. */
+/** The name of a status, as "ERR_ARGUMENT"; "UNKNOWN" for an unknown number. */
 MOTLEY_API const char *motley_status_name(motley_status status);
 
 #ifdef __cplusplus

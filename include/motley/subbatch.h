@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** How a context sorted its last batch: sub-batches as plain data, to look at and to test. */
+/** How a context sorted its last batch: sub-batches as plain data, for inspection and tests. */
 #ifndef MOTLEY_SUBBATCH_H
 #define MOTLEY_SUBBATCH_H
 
@@ -10,17 +10,17 @@
 extern "C" {
 #endif
 
-/** Images that were sorted together: the most costly of their ops is the same, and they cost about the same. */
+/** Images that were grouped: their most expensive op is the same, and they cost about the same. */
 typedef struct motley_subbatch {
-    int32_t op;          /* the most costly op of each of its images, as the backend counts; -1: nothing changes them */
-    int32_t cost;        /* a class of what an image of it costs, as the backend estimates: 0 the least, 8 the most */
+    int32_t op;          /* the most expensive op of its images, by the backend's estimate; -1: none */
+    int32_t cost;        /* cost class of its images, by the backend's estimate: 0 (cheapest) to 8 */
     size_t first, count; /* its images are images[first .. first + count - 1] */
 } motley_subbatch;
 
 /** A batch as it was sorted. One block of memory: motley_subbatches_destroy frees it. */
 typedef struct motley_subbatches {
     size_t count;                      /* sub-batches */
-    const motley_subbatch *subbatches; /* [count], in the order they begin: heavy ones first */
+    const motley_subbatch *subbatches; /* [count], in the order they start: expensive ones first */
     size_t images_count;
     const size_t *images;       /* [images_count]: each index into the batch once, sub-batch by sub-batch */
     size_t max_steps;           /* the second dimension of `steps` */
@@ -29,8 +29,8 @@ typedef struct motley_subbatches {
     const int32_t *step_counts; /* [images_count] */
 } motley_subbatches;
 
-/** How the context's last motley_apply or motley_op_apply was sorted. For tests and curiosity: it waits for the device
- *  and allocates.
+/** How the context's last motley_apply or motley_op_apply was sorted. For tests and debugging: it waits for the
+ *  device and allocates.
  *
  *  Last     The last call that ran to its end; CUDA: or the last replay of a graph that captured it.
  *  Errors   ARGUMENT: there was no such call; UNSUPPORTED: the CPU keeps no steps of batches over 4096 images. */

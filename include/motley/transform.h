@@ -47,7 +47,7 @@ typedef enum motley_normalization {
     MOTLEY_NORMALIZATION_TIMM = 2            /* its prefetcher: (v - 255 mean) / (255 std), both products in binary64 */
 } motley_normalization;
 
-/** What of a transform a caller has to know before images are there. */
+/** What a caller needs to know about a transform before it has images. */
 typedef struct motley_transform_info {
     const char *name, *title, *profile, *paper; /* "" where the text gave none */
     int32_t width, height; /* of every image that comes out, pixels; 0: each keeps its size (no crop or resize) */
@@ -66,19 +66,19 @@ MOTLEY_API void motley_transform_destroy(motley_transform *transform);
 
 #define MOTLEY_MAX_ERASED_BOXES 8
 
-/** A step that is no op of the table: `op` of a motley_step in a transform. */
+/** `op` of a motley_step in a transform that is not an op of the table. */
 #define MOTLEY_STEP_HUE (-2) /* values: the shift, -0.5..0.5 of a turn, as torchvision's adjust_hue */
 
-/** What one image draws, beside its steps. */
+/** What one image draws, besides its steps. */
 typedef struct motley_transform_drawn {
     motley_crop crop;      /* of the source image */
     int32_t width, height; /* what the crop is resized to, pixels */
     motley_filter filter;
-    int32_t left, top; /* where in that the output begins; what lies outside is filled */
+    int32_t left, top; /* where the output begins in the resized image; the rest is filled */
     uint8_t flip_horizontal, flip_vertical;
     int32_t boxes_count;
     motley_erased_box boxes[MOTLEY_MAX_ERASED_BOXES];
-    uint64_t noise; /* what the values of erased boxes are made of, where they are random */
+    uint64_t noise; /* seeds the values of erased boxes that are filled with noise */
 } motley_transform_drawn;
 
 typedef struct motley_transform_params {
@@ -129,7 +129,7 @@ MOTLEY_API motley_status motley_transform_draw_read(const char *json, size_t len
                                                     motley_transform_drawn *drawn, motley_step *steps, size_t max_steps,
                                                     int32_t *count, motley_error *error);
 
-/** Transforms every image of a batch, each with its own draws.
+/** Transforms a batch. Every image gets its own draw.
  *
  *  Shapes   src: n images, uint8, 1 to 4 channels, any sizes and strides. dst: n images of the transform's size (of
  *           src's own sizes when it has none), as many channels; U8, F32, F16 or BF16, any strides.
