@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of README.md, doc/performance.md and doc/python.md from the newest bench/results/*-cpu.json,
-*-albumentations.json, *-resize.json, *-dropins.json, *-cuda.json, *-attempts.json, *-peers.json and *-train.json, and doc/train.svg from
+*-albumentations.json, *-resize.json, *-dropins.json, *-followers.json, *-cuda.json, *-attempts.json, *-peers.json and *-train.json, and doc/train.svg from
 the last.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
@@ -44,6 +44,19 @@ def dropin_rows(run):
 def dropins(result):
     """The newest Pillow's."""
     yield from dropin_rows(result['runs'][0])
+
+
+def followers(result):
+    """How much longer an image takes with what follows it."""
+    rows = []
+    for run in result['runs']:
+        kinds = [kind for kind in next(iter(run['us_per_image'].values())) if kind != 'image']
+        rows += ['', f'| policy | image alone, us | {" | ".join(kinds)} |', '|---|---:|' + '---:|' * len(kinds)]
+        for name, us in run['us_per_image'].items():
+            rows.append(f'| {name} | {us["image"]:.0f} | ' + ' | '.join(f'+{us[kind] / us["image"] - 1:.0%}' for kind in kinds) + ' |')
+        rows += ['', f'{run["count"]} images of {run["side"]}x{run["side"]} a call, tensors; {run["device"]}, torch {run["torch"]}; '
+                 f'commit {run["commit"]}{" with changes" if run["changed"] else ""}, {run["date"]}. Measured by `bench/followers.py`.']
+    return rows[1:]
 
 
 def dropins_all(result):
@@ -302,7 +315,8 @@ def train_svg(result):
 # name of the table: (kind of result, what makes it)
 TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
           'bench-albumentations': ('albumentations', albumentations), 'bench-resize': ('resize', resize), 'bench-dropins': ('dropins', dropins),
-          'bench-dropins-all': ('dropins', dropins_all), 'bench-cuda': ('cuda', cuda),
+          'bench-dropins-all': ('dropins', dropins_all), 'bench-followers': ('followers', followers),
+          'bench-cuda': ('cuda', cuda),
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
           'bench-cuda-mixed': ('cuda', cuda_mixed), 'bench-cuda-graph': ('cuda', cuda_graph),
           'bench-cuda-fused': ('cuda', cuda_fused), 'bench-cuda-large': ('cuda', cuda_large),
