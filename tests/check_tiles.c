@@ -312,6 +312,39 @@ static void check_long_lines(void)
     drop(src);
 }
 
+/* Blurs of every box that is done in the tile, and one more, before and after what needs the tile or other tiles. */
+static void check_blurs(void)
+{
+    static const input_size tried[] = { { 301, 70 }, { 64, 131 }, { 35, 33 }, { 128, 310 }, { 5, 400 } };
+    static const double radii[] = { 0.5, 1.5, 2, 2.9, 3.4, 3.6 };
+    static const struct {
+        const char *name;
+        double value;
+    } others[] = { { "invert", 0 }, { "equalize", 0 }, { "rotate", 20 }, { "sharpness", 1.5 }, { "cutout", 20 } };
+    const int blur = motley_op_find("gaussian_blur");
+    for (size_t o = 0; o < sizeof others / sizeof others[0]; o++)
+        for (int first = 0; first < 2; first++) {
+            images *const src = calloc(1, sizeof *src);
+            mot_step steps[2 * MOST_IMAGES];
+            int32_t counts[MOST_IMAGES];
+            double values[2 * MOST_IMAGES][MOTLEY_MAX_VALUES] = { { 0 } };
+            need(src != NULL, "no memory");
+            for (size_t i = 0; i < 12; i++) {
+                const size_t own = 2 * i + (size_t)first, other = 2 * i + (size_t)!first;
+                add_image(src, INPUT_PACKED, tried[(i + o) % 5], 3, SEED + i);
+                values[own][0] = radii[i % 6];
+                values[other][0] = others[o].value;
+                steps[own] = make_step(blur, values[own], 0);
+                steps[other] = make_step(motley_op_find(others[o].name), values[other], 0);
+                counts[i] = 2;
+            }
+            emulate_backwards = first;
+            ctas = 4;
+            check_batch(src, NULL, 3, steps, counts, 2, values, "blurs");
+            drop(src);
+        }
+}
+
 /* More images than are worked on at a time. */
 static void check_many(void)
 {
@@ -502,6 +535,7 @@ int main(int argc, char **argv)
             check_op(op);
     if (!only && first == 0) {
         check_long_lines();
+        check_blurs();
         check_many();
     }
     for (uint64_t turn = first; turn < first + turns && !only; turn++) {

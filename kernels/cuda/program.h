@@ -11,6 +11,7 @@
 
 #include "augmentations/ops.h"
 #include "augmentations/step.h"
+#include "kernels/blur.h"
 #include "kernels/erase.h"
 #include "kernels/point.h"
 #include "kernels/warp.h"
@@ -26,7 +27,7 @@ typedef enum mot_place { MOT_PLACE_SRC, MOT_PLACE_WORK, MOT_PLACE_SCRATCH, MOT_P
 typedef enum mot_opcode {
     MOT_DO_END,
     /* the tile's pixels, from memory; `halo`: with a row and a column of neighbours on each side */
-    MOT_DO_FETCH,       /* a: halo */
+    MOT_DO_FETCH,       /* a: halo, b: the tiles are strips of columns from here to the next MEET */
     MOT_DO_GATHER,      /* a: halo, b: the warp, c: the one after it or MOT_NONE, d: mark what is filled */
     MOT_DO_INTERPOLATE, /* a: halo, b: the warp */
     MOT_DO_POSITIONS,   /* a: halo, b: a warp whose positions are sums, d: mark what is filled */
@@ -34,6 +35,7 @@ typedef enum mot_opcode {
     /* the tile, in place */
     MOT_DO_CHAIN,   /* a, b: items from a to before b, d: not to what later warps filled */
     MOT_DO_STENCIL, /* b: the step; the tile has a halo, and has none after it */
+    MOT_DO_LINES, /* b: the step, a blur; a: 0 along rows, 1 along columns, which the tile holds whole: three passes */
     /* statistics of the image for step b; c: the table to apply first or MOT_NONE */
     MOT_DO_COUNT_TILE,   /* of the tile */
     MOT_DO_COUNT_MEMORY, /* of the tile's pixels in memory */
@@ -77,6 +79,7 @@ typedef struct mot_program {
 typedef struct mot_program_facts {
     int width, height, channels;
     uint8_t held;     /* a CTA has one tile */
+    uint8_t lines;    /* held, tiles are bands of whole rows, and others, strips of whole columns, are possible */
     uint8_t in_place; /* SRC and WORK are the same pixels */
     uint8_t output;   /* RESULT is of another type or layout than WORK, ... */
     uint8_t overlaps; /* ... and shares memory with it */
@@ -97,7 +100,9 @@ typedef struct mot_program_state {
     int table_op[MOT_WINDOW]; /* of tables that statistics lead to: their TABLE, else -1 */
 } mot_program_state;
 
-enum { MOT_TILE_NOTHING, MOT_TILE_OWN, MOT_TILE_MOVED };
+/* The tile is what memory has in its place; what others may still read there; a strip of columns, which is its CTA's
+ * alone until the next MEET. */
+enum { MOT_TILE_NOTHING, MOT_TILE_OWN, MOT_TILE_MOVED, MOT_TILE_STRIP };
 
 MOT_FN int mot_emit(mot_program_state *s, int code, int a, int b, int c, int d)
 {
@@ -237,7 +242,7 @@ MOT_FN void mot_program_stats(mot_program_state *s, int step)
 {
     int before = MOT_NONE, code = MOT_DO_COUNT_MEMORY;
     if (s->tile != MOT_TILE_NOTHING || s->warps > 0 || !mot_only_table(s)) {
-        if (s->facts->held) {
+        if (s->facts->held && s->tile != MOT_TILE_STRIP) {
             mot_ensure_tile(s, 0);
             mot_settle(s);
             code = MOT_DO_COUNT_TILE;
@@ -301,7 +306,7 @@ MOT_FN void mot_program_warp(mot_program_state *s, int step)
     const int interpolates = path == MOT_WARP_BILINEAR || path == MOT_WARP_BICUBIC;
     const int first_alone = s->warps > 0 && s->p->path[s->first] != MOT_WARP_FIXED;
     const int pending = s->items > s->base;
-    if (s->tile == MOT_TILE_MOVED || s->warps == 2 || s->erases || first_alone || (alone && s->warps > 0) ||
+    if (s->tile >= MOT_TILE_MOVED || s->warps == 2 || s->erases || first_alone || (alone && s->warps > 0) ||
         (interpolates && pending) || (pending && !s->facts->marks))
         mot_commit(s);
     s->tile = MOT_TILE_NOTHING;
@@ -316,7 +321,7 @@ MOT_FN void mot_program_stencil(mot_program_state *s, int step)
 {
     const int sums =
         s->warps > 0 && (s->p->path[s->first] == MOT_WARP_SCALE || s->p->path[s->first] == MOT_WARP_DOUBLE);
-    if (s->tile == MOT_TILE_MOVED || sums)
+    if (s->tile >= MOT_TILE_MOVED || sums)
         mot_commit(s);
     s->tile = MOT_TILE_NOTHING;
     s->applied = s->base;
@@ -328,9 +333,24 @@ MOT_FN void mot_program_stencil(mot_program_state *s, int step)
     s->base = s->applied = s->items;
 }
 
-/* Three box passes along rows and three along columns, each from memory to memory. */
-MOT_FN void mot_program_blur(mot_program_state *s, int step)
+#define MOT_LINES_RADIUS 2 /* of the boxes: of blurs with a standard deviation up to 3.4 */
+
+/* Three box passes along rows and three along columns: in bands of rows and then in strips of columns; or each from
+ * memory to memory. */
+MOT_FN void mot_program_blur(mot_program_state *s, int step, const mot_step *what)
 {
+    if (s->facts->lines && mot_blur_radius(&what->arg) <= MOT_LINES_RADIUS) {
+        if (s->tile == MOT_TILE_STRIP)
+            mot_commit(s);
+        mot_ensure_tile(s, 0);
+        mot_settle(s);
+        mot_emit(s, MOT_DO_LINES, 0, step, 0, 0);
+        mot_commit(s);
+        mot_emit(s, MOT_DO_FETCH, 0, 1, 0, 0);
+        mot_emit(s, MOT_DO_LINES, 1, step, 0, 0);
+        s->tile = MOT_TILE_STRIP;
+        return;
+    }
     if (s->tile != MOT_TILE_NOTHING || s->warps > 0 || s->items > s->base)
         mot_commit(s);
     for (int pass = 0; pass < 6; pass++) {
@@ -351,6 +371,8 @@ MOT_FN void mot_program_finish(mot_program_state *s)
         mot_emit(s, MOT_DO_DIRECT, s->items > s->base ? s->p->item[s->base].table : MOT_NONE, 0, 0, 0);
         return;
     }
+    if (s->tile == MOT_TILE_STRIP && facts->output && facts->overlaps)
+        mot_commit(s);
     mot_ensure_tile(s, 0);
     mot_settle(s);
     const int in_the_way = facts->output ? facts->overlaps && s->place == MOT_PLACE_WORK
@@ -392,7 +414,7 @@ MOT_FN void mot_program_step(mot_program_state *s, int step, const mot_step *wha
         mot_program_stencil(s, step);
         break;
     case MOTLEY_SHAPE_BLUR:
-        mot_program_blur(s, step);
+        mot_program_blur(s, step, what);
         break;
     default:
         break;

@@ -86,6 +86,7 @@ DEVICE mot_program_facts facts_of(const mot_tiles_job &job, const mot_tile_image
     mot_program_facts facts;
     facts.width = image.width, facts.height = image.height, facts.channels = image.channels;
     facts.held = image.members == image.cut.across * image.cut.down;
+    facts.lines = facts.held && image.cut.across == 1 && mot_cut_strips(image.width, image.height, 1).height > 0;
     facts.in_place = image.src.data == image.work.data;
     facts.output = job.has_output != 0;
     facts.overlaps = job.work_in_output != 0;
@@ -121,6 +122,7 @@ DEVICE int cost_of_op(const mot_program &program, const mot_program_op &op)
     case MOT_DO_BLUR:
         return 20;
     case MOT_DO_STENCIL:
+    case MOT_DO_LINES:
         return 10;
     case MOT_DO_GATHER:
         return 5;

@@ -12,6 +12,9 @@
 
 /* ---- from memory ---- */
 
+static_assert((MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS) / 4 / MOT_TILE_THREADS < 32,
+              "a thread's quads, as bits of a word");
+
 /* Rows above and below the image are its first and last ones. */
 template <int FORMAT> OUTLINE void fetch_tile()
 {
@@ -32,22 +35,33 @@ template <int FORMAT> OUTLINE void fetch_tile()
         }
         return;
     }
-    int again = -1; /* a quad that was not read: the image's last one at most */
-#pragma unroll 4
-    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
-        const int row = divided(q, by_quads), k = q - row * across;
-        const int x = left + 4 * k, y = min(max(top + row, 0), r.height - 1);
-        uint32_t px[4];
-        if (x < 0 || x >= r.width)
-            continue;
-        if (!read_four<FORMAT>(r, x, y, min(r.width - x, 4), px))
-            again = q;
-        *(uint4 *)(tile_words() + row * pitch + 4 * k) = make_uint4(px[0], px[1], px[2], px[3]);
+    unsigned unread = 0; /* quads that share a word with what lies behind the image, as bits by turns */
+#pragma unroll 1
+    for (int q = threadIdx.x; q < n; q += AT_ONCE * MOT_TILE_THREADS) {
+        uint32_t px[AT_ONCE][4];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const int own = min(q + k * MOT_TILE_THREADS, n - 1), row = divided(own, by_quads);
+            const int x = max(left + 4 * (own - row * across), 0), y = min(max(top + row, 0), r.height - 1);
+            const int from = x < r.width ? x : 0; /* a side's quad may lie past the image, and be anything */
+            if (!read_four<FORMAT>(r, from, y, min(r.width - from, 4), px[k]))
+                unread |= 1u << ((own - (int)threadIdx.x) / MOT_TILE_THREADS);
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const int own = q + k * MOT_TILE_THREADS, row = divided(own, by_quads);
+            if (own < n)
+                *(uint4 *)(tile_words() + row * pitch + 4 * (own - row * across)) =
+                    make_uint4(px[k][0], px[k][1], px[k][2], px[k][3]);
+        }
     }
-    for (int q = again; q >= 0; q = -1) {
+    for (; unread; unread &= unread - 1) {
+        const int q = threadIdx.x + (__ffs(unread) - 1) * MOT_TILE_THREADS;
         const int row = divided(q, by_quads), k = q - row * across;
         const int x = left + 4 * k, y = min(max(top + row, 0), r.height - 1);
         uint32_t px[4];
+        if (q >= n || x < 0 || x >= r.width)
+            continue;
         read_four_slowly<FORMAT>(r, x, y, min(r.width - x, 4), px);
         *(uint4 *)(tile_words() + row * pitch + 4 * k) = make_uint4(px[0], px[1], px[2], px[3]);
     }
@@ -334,6 +348,82 @@ template <int FORMAT, bool COLUMNS, bool TAIL> OUTLINE void blur_tile(int step)
 }
 
 /* ---- in place ---- */
+
+/* The three box passes of a blur along the tile's rows, or its columns, which are the image's. A thread makes a run of
+ * pixels, in place: it takes what it needs of its neighbours' runs first. Lines that do not fit at once come in turns.
+ */
+template <int FORMAT, bool COLUMNS, int RADIUS> OUTLINE void blur_lines(int step)
+{
+    enum { CHANNELS = bytes_of(FORMAT) == 1 || bytes_of(FORMAT) == 3 ? 3 : 4, EDGE = RADIUS + 1 };
+    const tile_state &s = cta();
+    const mot_arg arg = s.program.arg[step];
+    const int op = s.program.id[step];
+    const int length = COLUMNS ? s.rows : s.columns, lines = COLUMNS ? s.columns : s.rows;
+    const int stride = COLUMNS ? s.image.pitch : 1, across = COLUMNS ? 1 : s.image.pitch;
+    const int at_once = min(lines, MOT_TILE_THREADS / 8), most = MOT_TILE_THREADS / at_once;
+    const int each = (length / most + 1) | 1; /* odd: neighbouring runs of a row begin in different banks */
+    const int runs = (length + each - 1) / each;
+    const int run = COLUMNS ? threadIdx.x / at_once : threadIdx.x % runs;
+    const int own = COLUMNS ? threadIdx.x % at_once : threadIdx.x / runs, first = run * each;
+#pragma unroll 1
+    for (int turn = 0; turn < MOT_BLUR_PASSES * ((lines + at_once - 1) / at_once); turn++) {
+        const int line = turn / MOT_BLUR_PASSES * at_once + own;
+        const int n = own < at_once && line < lines ? min(each, length - first) : 0;
+        uint32_t *const words = tile_words() + (n > 0 ? line : 0) * across;
+        auto pixel = [&](int at) { return words[max(min(at, length - 1), 0) * stride]; };
+        uint32_t near[2 * EDGE + 1][CHANNELS], after[EDGE]; /* around a pixel; behind the run */
+#pragma unroll
+        for (int k = 0; k < 2 * EDGE; k++) {
+            const uint32_t px = pixel(first + k - EDGE);
+#pragma unroll
+            for (int c = 0; c < CHANNELS; c++)
+                near[k][c] = byte_of(px, c);
+        }
+#pragma unroll
+        for (int k = 0; k < EDGE; k++)
+            after[k] = pixel(first + n + k);
+        __syncthreads();
+        uint32_t *at = words + first * stride;
+#pragma unroll 5
+        for (int k = 0; k < n; k++, at += stride) {
+            const int left = n - EDGE - k; /* of the run, from the pixel that comes into reach on */
+            uint32_t px = after[EDGE - 1], made[CHANNELS];
+#pragma unroll
+            for (int i = EDGE - 2; i >= 0; i--)
+                px = left == -i ? after[i] : px;
+            if (left > 0)
+                px = at[EDGE * stride];
+#pragma unroll
+            for (int c = 0; c < CHANNELS; c++) {
+                near[2 * EDGE][c] = byte_of(px, c);
+                uint32_t inner = near[1][c];
+#pragma unroll
+                for (int i = 2; i < 2 * EDGE; i++)
+                    inner += near[i][c];
+                made[c] = mot_blur_value(op, inner, near[0][c] + near[2 * EDGE][c], &arg);
+#pragma unroll
+                for (int i = 0; i < 2 * EDGE; i++)
+                    near[i][c] = near[i + 1][c];
+            }
+            *at = __byte_perm(__byte_perm(made[0], made[1], 0x0040),
+                              CHANNELS == 4 ? __byte_perm(made[2], made[CHANNELS - 1], 0x0040) : made[2], 0x5410);
+        }
+        __syncthreads();
+    }
+}
+
+template <int FORMAT, bool COLUMNS> DEVICE void blur_lines_by(int step)
+{
+    static_assert(MOT_LINES_RADIUS == 2, "one for each of these, and for 0");
+    switch (mot_blur_radius(&cta().program.arg[step])) {
+    case 0:
+        return blur_lines<FORMAT, COLUMNS, 0>(step);
+    case 1:
+        return blur_lines<FORMAT, COLUMNS, 1>(step);
+    default:
+        return blur_lines<FORMAT, COLUMNS, 2>(step);
+    }
+}
 
 /* Items `from` to before `to` of the program. MARKS: not to what a warp after an item filled. */
 template <int FORMAT, bool MARKS> OUTLINE void chain_tile(int from, int to)

@@ -81,6 +81,8 @@ void emulate_others(); /* lets other CTAs run */
 #define MOT_TILE_BYTES (sizeof(tile_state) + 4 * (MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS))
 #define MOT_TILE_WARPS (MOT_TILE_THREADS / 32)
 
+enum { AT_ONCE = 4 }; /* quads of a thread whose loads are under way together */
+
 /* A function of its own, with registers of its own. */
 #define OUTLINE static __device__ __noinline__
 

@@ -150,28 +150,45 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before)
         }
     };
     if (has_even_rows<READ>(r)) {
-#pragma unroll 2
-        for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
-            const int row = divided(q, by_quads), k = q - row * quads;
-            uint32_t w[4], px[4];
-            read_even_words<READ>(r, x0 + 4 * k, y0 + row, w);
-            unpack_words<READ>(w, px);
-            count(px, 4);
+#pragma unroll 1
+        for (int q = threadIdx.x; q < n; q += AT_ONCE * MOT_TILE_THREADS) {
+            uint32_t w[AT_ONCE][4];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                const int own = min(q + k * MOT_TILE_THREADS, n - 1), row = divided(own, by_quads);
+                read_even_words<READ>(r, x0 + 4 * (own - row * quads), y0 + row, w[k]);
+            }
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                uint32_t px[4];
+                unpack_words<READ>(w[k], px);
+                count(px, q + k * MOT_TILE_THREADS < n ? 4 : 0);
+            }
         }
         n = 0;
     }
-    int again = -1;
+    unsigned unread = 0; /* as in fetch_tile */
 #pragma unroll 1
-    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
-        const int row = divided(q, by_quads), k = q - row * quads, here = min(columns - 4 * k, 4);
-        uint32_t px[4];
-        if (read_four<READ>(r, x0 + 4 * k, y0 + row, here, px))
-            count(px, here);
-        else
-            again = q;
+    for (int q = threadIdx.x; q < n; q += AT_ONCE * MOT_TILE_THREADS) {
+        uint32_t px[AT_ONCE][4];
+        int here[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const int own = min(q + k * MOT_TILE_THREADS, n - 1), row = divided(own, by_quads);
+            const int column = 4 * (own - row * quads);
+            here[k] = q + k * MOT_TILE_THREADS < n ? min(columns - column, 4) : 0;
+            if (!read_four<READ>(r, x0 + column, y0 + row, min(columns - column, 4), px[k])) {
+                unread |= here[k] ? 1u << ((own - (int)threadIdx.x) / MOT_TILE_THREADS) : 0;
+                here[k] = 0;
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++)
+            count(px[k], here[k]);
     }
-    if (again >= 0) { /* the image's last quad */
-        const int row = divided(again, by_quads), k = again - row * quads, here = min(columns - 4 * k, 4);
+    for (; unread; unread &= unread - 1) {
+        const int q = threadIdx.x + (__ffs(unread) - 1) * MOT_TILE_THREADS;
+        const int row = divided(q, by_quads), k = q - row * quads, here = min(columns - 4 * k, 4);
         uint32_t px[4];
         read_four_slowly<READ>(r, x0 + 4 * k, y0 + row, here, px);
         count(px, here);

@@ -117,6 +117,12 @@ template <int FORMAT> DEVICE void do_tile(const mot_tiles_job &job, const mot_pr
     case MOT_DO_STENCIL:
         stencil_tile<FORMAT>(op.b);
         break;
+    case MOT_DO_LINES:
+        if (op.a)
+            blur_lines_by<FORMAT, true>(op.b);
+        else
+            blur_lines_by<FORMAT, false>(op.b);
+        break;
     case MOT_DO_COUNT_TILE:
         count_tile<FORMAT>(needs_of(s.program.id[op.b]));
         break;
@@ -187,13 +193,30 @@ DEVICE void load_program(const mot_program *from, const mot_tile_image *image)
     __syncthreads();
 }
 
+DEVICE bool is_of_strips(const mot_program_op &op)
+{
+    return op.code == MOT_DO_FETCH && op.b;
+}
+
+/* Cuts the image into strips of columns, or as it was. */
+DEVICE void cut_image(bool strips)
+{
+    mot_tile_image &image = cta().image;
+    if (threadIdx.x == 0) {
+        image.cut = strips ? mot_cut_strips(image.width, image.height, image.members)
+                           : mot_cut_tiles(image.width, image.height);
+        image.pitch = mot_tile_pitch(image.cut.width); /* tiles of an image that has strips span it */
+    }
+    __syncthreads();
+}
+
 /* This CTA's part of one image by the program in shared memory. */
 template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
 {
     tile_state &s = cta();
-    const int tiles = s.image.cut.across * s.image.cut.down;
     uint32_t *const totals = job.totals + ((int64_t)s.place * job.max_counts + s.program.first_count) * MOT_TOTAL_WORDS;
     int at = 0, counts = 0;
+    bool strips = false;
     for (bool first = true;; first = false) {
         for (; s.program.op[at].code == MOT_DO_TABLE || s.program.op[at].code == MOT_DO_CURRENT; at++) {
             const mot_program_op op = s.program.op[at];
@@ -214,8 +237,12 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
         unsigned next = 0;
         if (last && !s.program.more && threadIdx.x == 0) /* from here on this CTA waits for no other */
             next = gridDim.x + atomicAdd(&job.counters->taken, 1u);
+        const bool other = strips != is_of_strips(s.program.op[at]);
+        if (other)
+            cut_image(strips = !strips);
+        const int tiles = s.image.cut.across * s.image.cut.down;
         for (int t = s.member; t < tiles; t += s.image.members) {
-            if (first || tiles > s.image.members) {
+            if (first || other || tiles > s.image.members) {
                 choose_tile(t);
                 __syncthreads();
             }

@@ -52,6 +52,24 @@ MOT_FN mot_tile_cut mot_cut_tiles(int width, int height)
     return cut;
 }
 
+/* Strips of whole columns instead, as many for each of `members` CTAs; height 0: none holds a column. A thread reads
+ * four columns at a time. */
+MOT_FN mot_tile_cut mot_cut_strips(int width, int height, int members)
+{
+    mot_tile_cut cut;
+    cut.width = 24;
+    while (cut.width > 0 && mot_tile_pitch(cut.width) * height > MOT_TILE_WORDS)
+        cut.width -= 4;
+    cut.down = 1;
+    cut.height = cut.width > 0 ? height : 0;
+    if (cut.width > 0) {
+        const int turns = ((width + cut.width - 1) / cut.width + members - 1) / members;
+        cut.width = ((width + turns * members - 1) / (turns * members) + 3) & ~3;
+    }
+    cut.across = cut.width > 0 ? (width + cut.width - 1) / cut.width : 0;
+    return cut;
+}
+
 /* The CTAs of an image: one for each tile, where the grid has as many, `team`; else `spread` of them. */
 MOT_FN int mot_tile_members(const mot_tile_cut *cut, int team, int spread)
 {
