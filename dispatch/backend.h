@@ -37,6 +37,7 @@ typedef struct mot_last {
     uint32_t *order;      /* [count] */
     motley_subbatch *batches; /* [batches_count], as motley_subbatches has them; room for `count` */
     size_t batches_count;
+    const char *route, *reason; /* as motley_subbatches has them */
 } mot_last;
 
 /* Room for `count` images of `max_steps` steps. */

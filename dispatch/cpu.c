@@ -554,6 +554,8 @@ static motley_status look_back(void *opaque, mot_last *last, motley_error *error
                         "the last batch had %zu images, but the steps of at most %d are kept", state->last_count,
                         BLOCK);
     MOT_TRY(mot_last_make(last, state->last_count, state->last_steps_per_image, error));
+    last->route = "cpu";
+    last->reason = "there is no other";
     memcpy(last->steps, state->steps, last->count * last->max_steps * sizeof *last->steps);
     memcpy(last->order, state->order, last->count * sizeof *last->order);
     for (size_t at = 0; at < last->count; at++) {

@@ -53,6 +53,7 @@ typedef struct cuda_state {
     cudaStream_t last_stream;
     size_t last_count, last_max_steps; /* of the last batch that was queued */
     int last_one_size;
+    mot_cuda_way last_way;
     cudaEvent_t done;                  /* recorded after each call, so that another stream waits for the workspace */
     int queued;
     mot_cuda_op op[MOT_OP_COUNT];
@@ -515,6 +516,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     const mot_route_choice choice = route_of(s, job, format, work);
     const mot_cuda_shape shape = choice.shape;
     const int by_tiles = choice.route == MOT_ROUTE_TILES;
+    s->last_way = (mot_cuda_way){ choice.route, choice.reason, format, job->output != NULL };
     image.max_steps = draw.max_steps = (int32_t)job->max_steps;
     image.box_bytes = shape.box_bytes;
     image.stage_bytes = shape.stage_bytes;
@@ -812,6 +814,8 @@ static motley_status copy_back(const cuda_state *s, mot_last *last, motley_image
     for (size_t i = 0; i < n; i++)
         share[i] /= most;
     sort_last(s, last, share);
+    last->route = mot_route_names[s->last_way.route];
+    last->reason = s->last_way.reason;
     return MOTLEY_OK;
 }
 
@@ -897,6 +901,11 @@ static motley_status wait(void *state, void *stream, motley_error *error)
 void mot_cuda_tiles_always(motley_context *context, int always)
 {
     ((cuda_state *)context->state)->always_tiles = always;
+}
+
+mot_cuda_way mot_cuda_last_way(const motley_context *context)
+{
+    return ((const cuda_state *)context->state)->last_way;
 }
 
 const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,

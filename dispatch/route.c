@@ -5,6 +5,8 @@
 #include "kernels/cuda/program.h"
 #include "kernels/cuda/tuning.h"
 
+const char *const mot_route_names[MOT_ROUTES] = { "resident", "cluster", "tiles" };
+
 static int packed_format(const mot_view *v)
 {
     if (v->row < 0 || v->row > INT32_MAX / v->height) /* kernels read the others at 32-bit offsets */

@@ -11,8 +11,11 @@
 typedef enum mot_route {
     MOT_ROUTE_RESIDENT, /* a CTA holds an image in shared memory: kernels/cuda/whole.cuh */
     MOT_ROUTE_CLUSTER,  /* a cluster of CTAs holds it: kernels/cuda/slab.cuh */
-    MOT_ROUTE_TILES     /* any image, tile by tile: kernels/cuda/tiles.cuh */
+    MOT_ROUTE_TILES,    /* any image, tile by tile: kernels/cuda/tiles.cuh */
+    MOT_ROUTES
 } mot_route;
+
+extern const char *const mot_route_names[MOT_ROUTES];
 
 /* What the chip offers. */
 typedef struct mot_chip {

@@ -55,7 +55,9 @@ static motley_status tell(const mot_last *last, motley_subbatches **told, motley
                                 .images = images,
                                 .max_steps = last->max_steps,
                                 .steps = steps,
-                                .step_counts = counts };
+                                .step_counts = counts,
+                                .route = last->route,
+                                .reason = last->reason };
     *told = out;
     return MOTLEY_OK;
 }

@@ -2,12 +2,13 @@
 /* The CUDA backend against the CPU's, through the public calls: every op x layout x channels x interpolation x size x
  * value, every built-in policy, canaries around every buffer. One differing byte fails.
  *
- *     check_cuda [--require] [--op NAME] [--policy NAME] [--quick] [--brief] [--large] [--huge]
+ *     check_cuda [--require] [--op NAME] [--policy NAME] [--quick] [--brief] [--large] [--huge] [--coverage]
  *
  * --quick: fewer layouts, values and images. --brief: a handful of images for each op and policy that still reach every
  * kind of group of threads, for compute-sanitizer's racecheck, which is slow.
  * --large: large images, and the rest by tiles whatever route it would take; with --brief, only the latter. --huge:
- * only batches beyond 2^31 bytes.
+ * only batches beyond 2^31 bytes. --coverage: at the end, how many batches went which way and why, and the kernels that
+ * none took; one that none took is a failure, unless only some ops or policies were asked for.
  *
  * Without a CUDA device it prints that it skips and exits 77, which `meson test` counts; with --require that is a
  * failure. */
@@ -43,6 +44,48 @@ static void need_cuda(cudaError_t code, const char *what)
         fprintf(stderr, "check_cuda: %s: %s\n", what, cudaGetErrorString(code));
         exit(2);
     }
+}
+
+/* ---- which way batches went ---- */
+
+#define MOST_REASONS 32
+
+static const char *const format_names[MOT_FORMATS] = { "grey", "RGB", "planes", "RGBA", "strided" };
+static long taken[MOT_ROUTES][MOT_FORMATS][2];
+static struct {
+    mot_cuda_way way;
+    long batches;
+} reasons[MOST_REASONS];
+
+/* Counts the way of the batch that was just queued. */
+static void note_way(void)
+{
+    const mot_cuda_way way = mot_cuda_last_way(cuda);
+    size_t i = 0;
+    taken[way.route][way.format][way.output]++;
+    while (i < MOST_REASONS && reasons[i].batches && reasons[i].way.reason != way.reason)
+        i++;
+    need(i < MOST_REASONS, "more reasons for routes than were thought of");
+    reasons[i].way = way;
+    reasons[i].batches++;
+}
+
+/* Returns how many kernels no batch took. */
+static int report_ways(void)
+{
+    int missed = 0;
+    for (size_t i = 0; i < MOST_REASONS && reasons[i].batches; i++)
+        printf("%6ld batches went the way %s: %s\n", reasons[i].batches, mot_route_names[reasons[i].way.route],
+               reasons[i].way.reason);
+    for (int route = 0; route < MOT_ROUTES; route++)
+        for (int format = 0; format < (route == MOT_ROUTE_TILES ? MOT_FORMATS : MOT_RESIDENT_FORMATS); format++)
+            for (int output = 0; output < 2; output++)
+                if (!taken[route][format][output]) {
+                    printf("no batch took %s, %s, %s\n", mot_route_names[route], format_names[format],
+                           output ? "to an output" : "in bytes");
+                    missed++;
+                }
+    return missed;
 }
 
 /* A batch of images, each with its own buffer: on the host, and the same bytes in one piece of device memory. */
@@ -188,6 +231,7 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
                 what);
     need_status(motley_op_apply(cuda, op, values, info->values_max, &device_src, &device_dst, &params, &error), &error,
                 what);
+    note_way();
     need_cuda(cudaDeviceSynchronize(), what);
     if (!same(to, what))
         for (size_t i = 0; i < src->count && info->values_max; i++)
@@ -246,6 +290,7 @@ static void check_past_edge(void)
         const char *const what = "a steep warp of a narrow tile";
         need_status(motley_op_apply(cpu, affine, matrices[k % 2], 6, &host, &host, &params, &error), &error, what);
         need_status(motley_op_apply(cuda, affine, matrices[k % 2], 6, &device, &device, &params, &error), &error, what);
+        note_way();
         need_cuda(cudaDeviceSynchronize(), what);
         same(src, what);
         drop(src);
@@ -348,6 +393,7 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
     const motley_apply_params params = { .samples = { .seed = 7, .epoch = epoch, .first = 1000 } };
     need_status(motley_apply(cpu, policy, &b, &b, &params, &error), &error, name);
     need_status(motley_apply(cuda, policy, &on_device, &on_device, &params, &error), &error, name);
+    note_way();
     need_cuda(cudaMemcpy(back, device, bytes, cudaMemcpyDeviceToHost), name);
     for (size_t i = 0; i < n; i++, cases++)
         if (memcmp(host + i * each, back + i * each, each) != 0) {
@@ -460,6 +506,7 @@ static void check_output(output_case c)
     dst.data = device_work;
     params.output.batch.data = device_out + past;
     need_status(motley_apply(cuda, policy, &src, c.with_dst ? &dst : NULL, &params, &error), &error, what);
+    note_way();
     need_cuda(cudaMemcpy(got, device_out + past, bytes, cudaMemcpyDeviceToHost), what);
     cases += (long)c.count;
     if (memcmp(got, wanted, bytes) != 0) {
@@ -615,6 +662,7 @@ static void check_policy_mixed(const char *name, size_t pair, int channels, uint
              input_layout_names[pairs[pair].dst], in_place ? " in place" : "", (unsigned)epoch);
     need_status(motley_apply(cpu, policy, &host_src, &host_dst, &params, &error), &error, what);
     need_status(motley_apply(cuda, policy, &device_src, &device_dst, &params, &error), &error, what);
+    note_way();
     need_cuda(cudaDeviceSynchronize(), what);
     same(to, what);
     if (!in_place)
@@ -694,12 +742,14 @@ static void check_huge(void)
 int main(int argc, char **argv)
 {
     const char *only_op = NULL, *only_policy = NULL;
-    int require = 0, large = 0, huge = 0;
+    int require = 0, large = 0, huge = 0, coverage = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--require") == 0)
             require = 1;
         else if (strcmp(argv[i], "--quick") == 0)
             quick = 1;
+        else if (strcmp(argv[i], "--coverage") == 0)
+            coverage = 1;
         else if (strcmp(argv[i], "--brief") == 0)
             brief = 1;
         else if (strcmp(argv[i], "--large") == 0)
@@ -711,7 +761,8 @@ int main(int argc, char **argv)
         else if (i + 1 < argc && strcmp(argv[i], "--policy") == 0)
             only_policy = argv[++i];
         else
-            need(0, "usage: check_cuda [--require] [--op NAME] [--policy NAME] [--quick] [--brief] [--large] [--huge]");
+            need(0, "usage: check_cuda [--require] [--op NAME] [--policy NAME] [--quick] [--brief] [--large] [--huge] "
+                    "[--coverage]");
     }
     motley_error error = { 0 };
     const motley_context_params cpu_params = { .backend = MOTLEY_BACKEND_CPU };
@@ -788,6 +839,8 @@ int main(int argc, char **argv)
         check_past_edge();
         check_refusals();
     }
+    if (coverage && report_ways() > 0 && !only_op && !only_policy)
+        failures++;
     printf("%ld images compared, %ld failures\n", cases, failures);
     motley_context_destroy(cuda);
     motley_context_destroy(cpu);

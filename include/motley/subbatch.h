@@ -27,13 +27,20 @@ typedef struct motley_subbatches {
     const motley_step *steps;   /* [images_count][max_steps], by index into the batch: the steps that were run. One
                                  * that was drawn but changes nothing, such as a rotation by 0, is left out. */
     const int32_t *step_counts; /* [images_count] */
+    const char *route;          /* the way that the whole batch went, below; a constant string */
+    const char *reason;         /* why that one, in a few words; a constant string */
 } motley_subbatches;
 
 /** How the context's last motley_apply or motley_op_apply was sorted. For tests and debugging: it waits for the
  *  device and allocates.
  *
- *  Last     The last call that ran to its end; CUDA: or the last replay of a graph that captured it.
- *  Errors   ARGUMENT: there was no such call; UNSUPPORTED: the CPU keeps no steps of batches over 4096 images. */
+ *  Routes   On CUDA a batch goes one of three ways, from what is known before anything is drawn. "resident", the
+ * fastest: one CTA holds an image in shared memory. For batches of one size, dense and at 16-byte addresses, of 1 or 3
+ *           channels and a width that is a multiple of 4, for policies of at most 4 steps without blur and, but for
+ * tiny images, without interpolation. "cluster": the same for larger images and small batches, in a cluster of CTAs; a
+ * multiple of 16 wide. "tiles": every other batch. On the CPU it is "cpu". Last     The last call that ran to its end;
+ * CUDA: or the last replay of a graph that captured it. Errors   ARGUMENT: there was no such call; UNSUPPORTED: the CPU
+ * keeps no steps of batches over 4096 images. */
 MOTLEY_API motley_status motley_context_subbatches(motley_context *context, motley_subbatches **subbatches,
                                                    motley_error *error);
 
