@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from motley import ArgumentError, Mix, from_timm
+from motley.checks import seed_given
 from motley.samples import samples_of
 
 T = TypeVar("T")
@@ -35,8 +36,9 @@ __all__ = [
 class Transform:
     """Augments a PIL image, or whatever else motley.Stage takes, each image with a draw of its own."""
 
-    def __init__(self, config: str, hparams: Mapping[str, Any] | None) -> None:
+    def __init__(self, config: str, hparams: Mapping[str, Any] | None = None, seed: int | None = None) -> None:
         self.config, self.stage = config, from_timm(config, hparams)
+        self._seed = None if seed is None else seed_given(seed)  # samples_of has its meaning
 
     def __call__(self, img: T) -> T:
         seed, ids, rest = samples_of(self, _fresh_seed)
@@ -51,9 +53,16 @@ def _fresh_seed():
 
 
 def rand_augment_transform(
-    config_str: str, hparams: Mapping[str, Any] | None = None, transforms: str | None = None
+    config_str: str,
+    hparams: Mapping[str, Any] | None = None,
+    transforms: str | None = None,
+    *,
+    seed: int | None = None,
 ) -> Transform:
-    """timm's: `transforms` is the name of a set ('weights', '3a', '3aw'), in place of the string's."""
+    """timm's: `transforms` is the name of a set ('weights', '3a', '3aw'), in place of the string's.
+
+    seed sets runs apart where motley.samples() says which samples are drawn for; alone, it makes the transform count its
+    calls, in each worker and rank apart. None: each call takes a new seed from Python's random."""
     if config_str.split("-")[0] != "rand":
         raise ArgumentError(f"config is {config_str!r}, want 'rand' and its settings, such as 'rand-m9-mstd0.5-inc1'")
     if transforms is not None:
@@ -62,22 +71,26 @@ def rand_augment_transform(
                                 "are a policy file, for motley.Policy.load")
         parts = [part for part in config_str.split("-") if not part.startswith("t")]
         config_str = "-".join([*parts, "t" + transforms])
-    return Transform(config_str, hparams)
+    return Transform(config_str, hparams, seed)
 
 
-def auto_augment_transform(config_str: str, hparams: Mapping[str, Any] | None = None) -> Transform:
-    """timm's: 'original', 'originalr', 'v0', 'v0r' or '3a', with '-mstd' and a number or without."""
+def auto_augment_transform(
+    config_str: str, hparams: Mapping[str, Any] | None = None, *, seed: int | None = None
+) -> Transform:
+    """timm's: 'original', 'originalr', 'v0', 'v0r' or '3a', with '-mstd' and a number or without. seed: as above."""
     others = {"rand": "rand_augment_transform", "augmix": "augment_and_mix_transform"}
     if other := others.get(config_str.split("-")[0]):
         raise ArgumentError(f"config is {config_str!r}: that is for {other}")
-    return Transform(config_str, hparams)
+    return Transform(config_str, hparams, seed)
 
 
-def augment_and_mix_transform(config_str: str, hparams: Mapping[str, Any] | None = None) -> Transform:
-    """timm's: 'augmix' and its settings, such as 'augmix-m5-w4-d2'. On the CPU."""
+def augment_and_mix_transform(
+    config_str: str, hparams: Mapping[str, Any] | None = None, *, seed: int | None = None
+) -> Transform:
+    """timm's: 'augmix' and its settings, such as 'augmix-m5-w4-d2'. On the CPU. seed: as above."""
     if config_str.split("-")[0] != "augmix":
         raise ArgumentError(f"config is {config_str!r}, want 'augmix' and its settings, such as 'augmix-m5-w4-d2'")
-    return Transform(config_str, hparams)
+    return Transform(config_str, hparams, seed)
 
 
 _building = threading.Lock()  # timm's factory is lent our functions while it makes a transform

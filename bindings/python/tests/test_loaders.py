@@ -686,3 +686,58 @@ def test_ranks_of_lightning_draw_apart(lightning, tmp_path):
     assert sum(map(torch.equal, first, second)) < 16
     for seen in (first, second):
         assert sum(map(torch.equal, seen[:32], seen[32:])) < 8  # nor is an epoch the other
+
+
+# ---- data sets whose own transforms draw ----
+
+class Transformed(torch.utils.data.Dataset):
+    """As torchvision's data sets are: a transform, and a target beside the image."""
+
+    def __init__(self, transform):
+        self.transform, self.images, self.classes = transform, pictures(), ["a", "b"]
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, i):
+        return self.transform(self.images[i]), i
+
+
+class TransformedStream(torch.utils.data.IterableDataset):
+    def __init__(self, transform):
+        self.whole = Transformed(transform)
+
+    def __iter__(self):
+        return (self.whole[i] for i in range(COUNT))
+
+
+@pytest.mark.parametrize("workers, persistent, start", [*WORKERS, STARTED[0][1:]])
+def test_drop_ins_draw_by_id_in_a_wrapped_data_set(workers, persistent, start):
+    transforms = pytest.importorskip("motley.torchvision.transforms")
+    dataset = motley.torch.Reproducible(Transformed(transforms.TrivialAugmentWide(seed=7)))
+    assert dataset.classes == ["a", "b"] and len(dataset) == COUNT
+    options = dict(num_workers=workers, batch_size=5)
+    if workers:
+        options.update(persistent_workers=persistent, multiprocessing_context=start)
+    loader = DataLoader(dataset, shuffle=True, **options)
+    for epoch in (0, 1, 5):  # each pass is an epoch, also in workers that live on
+        if epoch == 5:
+            dataset.set_epoch(5)
+        for images, ids in loader:
+            assert torch.equal(images, wanted(ids, epoch))
+    sampler = Views(RASampler(dataset, 1, 0))
+    order = [(int(i), i.view) for i in sampler]
+    ids, views = map(torch.tensor, zip(*order))
+    dataset.set_epoch(2)
+    seen = torch.cat([images for images, _ in DataLoader(dataset, sampler=sampler, **options)])
+    assert torch.equal(seen, wanted(ids, 2, views))
+    assert torch.equal(dataset[-1][0], wanted([COUNT - 1], 2)[0])
+
+
+def test_drop_ins_draw_by_place_in_a_wrapped_stream():
+    transforms = pytest.importorskip("motley.torchvision.transforms")
+    dataset = motley.torch.Reproducible(TransformedStream(transforms.TrivialAugmentWide(seed=7)))
+    assert isinstance(dataset, torch.utils.data.IterableDataset)
+    for epoch in (0, 1):
+        for images, ids in DataLoader(dataset, batch_size=5):
+            assert torch.equal(images, wanted(ids, epoch))

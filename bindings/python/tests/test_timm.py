@@ -121,3 +121,20 @@ def test_samples():
                 assert numpy.array_equal(numpy.asarray(transform(image)), want)
             assert random.getstate() == state
             transform(image)
+
+
+def test_the_factories_take_a_seed():
+    """With it a transform repeats and counts its calls; in a block of samples it sets runs apart."""
+    image = Image.fromarray(numpy.random.default_rng(0).integers(0, 256, (40, 50, 3), numpy.uint8))
+
+    def drawn(transform, calls=4):
+        return [numpy.asarray(transform(image)).tobytes() for _ in range(calls)]
+    for make in (lambda **k: motley.timm.rand_augment_transform("rand-m9-mstd0.5", {}, **k),
+                 lambda **k: motley.timm.auto_augment_transform("original", **k),
+                 lambda **k: motley.timm.augment_and_mix_transform("augmix", **k)):
+        assert drawn(make(seed=5)) == drawn(make(seed=5)) != drawn(make(seed=6))
+        assert len(set(drawn(make(seed=5)))) > 1
+        with motley.samples(3, epoch=1):
+            assert len(set(drawn(make(seed=5)))) == 1 and drawn(make(seed=5)) != drawn(make(seed=6))
+        with pytest.raises(motley.ArgumentError, match="seed is '7', want a whole number"):
+            make(seed="7")

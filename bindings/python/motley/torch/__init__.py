@@ -14,9 +14,9 @@ Draws     With sample ids a draw depends on (seed, epoch, sample id) and on noth
           and warns if it is not. Without ids a stage counts its samples, and the counter is part of its
           state_dict(); ranks draw apart."""
 from motley.torch.collate import MotleyCollate
-from motley.torch.datasets import Augmented, Index, Indexed, Views
+from motley.torch.datasets import Augmented, Index, Indexed, Reproducible, Views
 from motley.torch.prefetcher import Prefetcher
 from motley.torch.stage import Stage
 from motley.torch.transform import Transform
 
-__all__ = ["Stage", "Transform", "Prefetcher", "Indexed", "Augmented", "Index", "Views", "MotleyCollate"]
+__all__ = ["Stage", "Transform", "Prefetcher", "Indexed", "Augmented", "Index", "Views", "MotleyCollate", "Reproducible"]

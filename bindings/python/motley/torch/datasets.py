@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Iterable, Iterator, Mapping
@@ -126,12 +127,16 @@ class _Around:
         return getattr(self.dataset, name)
 
 
-def _stream(dataset):
-    """The samples of an iterable data set, each with an id: its place in what this worker of this rank reads."""
+def _first_of_stream():
+    """The id of the first sample that this worker of this rank reads of an iterable data set."""
     worker, rank = torch.utils.data.get_worker_info(), rank_of_run()
     number = worker.id if worker else 0
-    first = mixed(f"stream {rank} {number}") >> 2 if rank or number else 0
-    return enumerate(dataset, first)
+    return mixed(f"stream {rank} {number}") >> 2 if rank or number else 0
+
+
+def _stream(dataset):
+    """The samples of an iterable data set, each with an id: its place in what this worker of this rank reads."""
+    return enumerate(dataset, _first_of_stream())
 
 
 class Indexed(_Around, Dataset[Any]):
@@ -181,6 +186,57 @@ def _with_field(cls):
 
 def _rebuilt(cls, *items):
     return _with_field(cls)(*items)
+
+
+class Reproducible(_Around, Dataset[Any]):
+    """A data set whose own transforms draw by sample id, sample i for id i: those of motley.torchvision and motley.timm,
+    also after take_over().
+
+        dataset = motley.torch.Reproducible(ImageFolder(path, transform))      # the script stays as it is
+
+    Workers, ranks, batch sizes, shuffling and a resumed run then change nothing; what else is in the transform (crops of
+    torchvision's, say) draws as ever. Each pass of a DataLoader is the next epoch, unless set_epoch() says which. A
+    sampler that repeats its indices goes into motley.torch.Views. The transforms' `seed` sets runs apart. The samples of
+    an IterableDataset are numbered as each worker reads them."""
+
+    def __new__(cls, dataset: Any) -> Reproducible:
+        return super().__new__(_ReproducibleStream if isinstance(dataset, IterableDataset) else cls)
+
+    def __getnewargs__(self):
+        return (self.dataset,)
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset, self.epoch = dataset, Epoch()
+        watch_loaders()
+
+    begins_with_loader = True
+
+    def begin_pass(self) -> None:
+        """A pass begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
+        self.epoch.begin_pass()
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch of the next pass; workers see it at once."""
+        self.epoch.set_epoch(epoch)
+
+    def __getitem__(self, index: Any) -> Any:
+        i, view = _index_and_view(index)
+        with motley.samples(i + len(self.dataset) if i < 0 else i, epoch=int(self.epoch), view=view):
+            return self.dataset[i]
+
+    def __repr__(self):
+        return f"Reproducible({self.dataset!r}, epoch={self.epoch})"
+
+
+class _ReproducibleStream(Reproducible, IterableDataset):
+    def __iter__(self):
+        samples, end = iter(self.dataset), object()
+        for i in itertools.count(_first_of_stream()):
+            with motley.samples(i, epoch=int(self.epoch)):
+                sample = next(samples, end)
+            if sample is end:
+                return
+            yield sample
 
 
 class Augmented(_Around, Dataset[Any]):
