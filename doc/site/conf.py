@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "build" / "bindings" / "python"))
 project = "Motley"
 author = "The authors of Motley"
 version = release = re.search(r"version: '([\d.]+)'", (ROOT / "meson.build").read_text()).group(1)
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "doc/site/index"
 include_patterns = ["*.md", "doc/*.md", "doc/site/**", "bindings/python/README.md"]
 exclude_patterns = ["doc/site/__pycache__"]
@@ -52,12 +52,6 @@ PAGES = {
 }
 
 
-def keep_columns(app, what, name, obj, options, lines):
-    """Docstrings are laid out in columns, for help(): they are shown as they are."""
-    if any(lines):
-        lines[:] = [".. code-block:: text", "", *("   " + line for line in lines), ""]
-
-
 def write_headers(app):
     """A page for each public header: its functions as entries of the index, everything else as it stands."""
     target = pathlib.Path(app.srcdir) / "doc" / "site" / "c"
@@ -81,4 +75,3 @@ def write_headers(app):
 def setup(app):
     app.connect("builder-inited", write_headers, priority=400)
     app.connect("source-read", keep_links_inside)
-    app.connect("autodoc-process-docstring", keep_columns)

@@ -55,14 +55,17 @@ def custom_op(
 ) -> Callable[[CustomFunction], CustomOp]:
     """Makes a function the operation `name` of every policy that is read from then on, in its process.
 
-    unit     of the value that policies give it, minimum to maximum; None: it takes no value
-    function(indices, images, values)
-             is called with the images whose turn it is, often several times for one batch, and changes them in place:
-    indices  which of the batch they are
-    images   their pixels, each an array in memory of the batch's: torch tensors (chw) where the batch is one, else
-             NumPy or CuPy arrays (hwc); work on CUDA goes to the current stream
-    values   for each (value, u, v): what the policy drew, and two numbers uniform in 0..1 that belong to this step of
-             this sample, for whatever has to be random
+    The function is called as function(indices, images, values) with the images whose turn it is, often several times
+    for one batch, and changes them in place. `indices` says which of the batch they are. Each of `images` is an array
+    in memory of the batch's: a torch tensor (chw) where the batch is one, else a NumPy or CuPy array (hwc); work on
+    CUDA goes to the current stream. `values` has for each image (value, u, v): what the policy drew, and two numbers
+    uniform in 0..1 that belong to this step of this sample, for whatever has to be random.
+
+    Args:
+        name: What policies call it.
+        unit: Of the value that policies give it, minimum to maximum; None: it takes no value.
+        minimum: The least value.
+        maximum: The most.
     """
 
     def register(function: CustomFunction) -> CustomOp:

@@ -44,8 +44,10 @@ class Mask:
     more in front, or is a list. Elements are bool, integers or floats of up to 64 bits. PIL masks have mode 1, L, P, I,
     I;16 or F.
 
-    fill    of what comes in from outside the image, such as 255 where a loss is to ignore it
-    erase   whether operations that erase part of the image (cutout) write `fill` to the mask, too"""
+    Args:
+        fill: Of what comes in from outside the image, such as 255 where a loss is to ignore it.
+        erase: Whether operations that erase part of the image (cutout) write `fill` to the mask, too.
+    """
 
     fill: float = 0
     erase: bool = False
@@ -58,8 +60,10 @@ class Mask:
 class Image:
     """Another image of the sample, uint8 with 1 to 4 channels, in the layout of the image: only its pixels move.
 
-    interpolation   "nearest", "bilinear" or "bicubic"
-    fill, erase     as a Mask's; fill is a number, or one for each channel"""
+    Args:
+        interpolation: "nearest", "bilinear" or "bicubic".
+        fill, erase: As a Mask's; fill is a number, or one for each channel.
+    """
 
     interpolation: Interpolation = "nearest"
     fill: int | Sequence[int] = 0
@@ -78,16 +82,18 @@ class Boxes:
     """Boxes [n, 4] in pixels of the image, whose left edge is 0 and right edge its width; of a batch a list of them.
     What hangs over the image's edge is cut off. Integers become float32.
 
-    format           "xyxy" (left, top, right, bottom), "xywh" (left, top, width, height) or "cxcywh" (centre, width,
-                     height)
-    rule             "polygon": the corners' polygon is clipped to the image after each step, and boxed at the end.
-                     "torchvision": a box around the box after each step, as torchvision's kernels do, which is wider
-    drop             whether boxes without area in the image are left out. False: they stay, with no width or height
-    min_area         in pixels; boxes with less are dropped, too
-    min_side         in pixels; likewise boxes with a shorter side
-    min_visibility   0 to 1; likewise boxes of whose area less is left in the image
-    label_fields     keys of what has an entry for each box, and loses those of boxes that are dropped
-    visibility       a key to write to how much is left of each box that is kept, 0 to 1 of its area"""
+    Args:
+        format: "xyxy" (left, top, right, bottom), "xywh" (left, top, width, height) or "cxcywh" (centre, width,
+            height).
+        rule: "polygon": the corners' polygon is clipped to the image after each step, and boxed at the end.
+            "torchvision": a box around the box after each step, as torchvision's kernels do, which is wider.
+        drop: Whether boxes without area in the image are left out. False: they stay, with no width or height.
+        min_area: In pixels; boxes with less are dropped, too.
+        min_side: In pixels; likewise boxes with a shorter side.
+        min_visibility: 0 to 1; likewise boxes of whose area less is left in the image.
+        label_fields: Keys of what has an entry for each box, and loses those of boxes that are dropped.
+        visibility: A key to write to how much is left of each box that is kept, 0 to 1 of its area.
+    """
 
     format: Literal["xyxy", "xywh", "cxcywh"] = "xyxy"
     rule: Literal["polygon", "torchvision"] = "polygon"
@@ -145,10 +151,12 @@ class Points:
     left the image and at most 1 where it was erased; of a batch a list of them. Nothing is clamped, and no point is
     left out. Integers become float32.
 
-    convention   "continuous": the first pixel's centre is (0.5, 0.5), as for boxes; "index": it is (0, 0)
-    pairs        pairs of places along the axis before the last, such as left and right eye, which change places where
-                 the image is mirrored
-    inside       a key to write to whether each point was in the image before the first step and after every one"""
+    Args:
+        convention: "continuous": the first pixel's centre is (0.5, 0.5), as for boxes; "index": it is (0, 0).
+        pairs: Pairs of places along the axis before the last, such as left and right eye, which change places where the
+            image is mirrored.
+        inside: A key to write to whether each point was in the image before the first step and after every one.
+    """
 
     convention: Literal["continuous", "index"] = "continuous"
     pairs: Sequence[tuple[int, int]] = ()
@@ -186,18 +194,20 @@ class Follow:
         follow = motley.Follow("rand_augment", {"mask": Mask(fill=255), "boxes": Boxes("xywh")})
         sample = follow({"image": image, "mask": mask, "boxes": boxes, "labels": labels, "name": "a.png"}, sample_ids=7)
 
-    stage       a motley.Stage, or what one is made of: a policy, a built-in's name, a path or a text. Its other
-                arguments (normalize, seed and so on) are those of the image
-    following   key -> Mask, Image, Boxes or Points; all keys have to be there. None: what is there of mask, masks,
-                boxes, bboxes, points and keypoints, each with the defaults of its kind
-    image       the key of the image
-
     Call it with one sample, with a dictionary whose image is a batch, or with a list of samples. Arrays are NumPy's,
     torch's or CuPy's, masks also PIL's, boxes and points also lists of rows. The results are of the same kind, and
     other entries stay as they are. tv_tensors of torchvision stay what they are. Masks on CUDA are worked on there, in
     the current stream; boxes and points are worked on in host memory.
 
-    The draws are the stage's for the same samples, so that an image gets the same bytes with and without followers."""
+    The draws are the stage's for the same samples, so that an image gets the same bytes with and without followers.
+
+    Args:
+        stage: A motley.Stage, or what one is made of: a policy, a built-in's name, a path or a text. Its other
+            arguments (normalize, seed and so on) are those of the image.
+        following: A Mask, Image, Boxes or Points by key; all keys have to be there. None: what is there of mask, masks,
+            boxes, bboxes, points and keypoints, each with the defaults of its kind.
+        image: The key of the image.
+    """
 
     def __init__(
         self, stage: Stage | PolicyLike, following: Mapping[Any, Kind] | None = None, *, image: Hashable = "image"

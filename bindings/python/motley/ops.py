@@ -1,14 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every operation as a function: motley.ops.rotate(batch, degrees) and so on, made from the library's table.
 
-    op(batch, values, *, interpolation="nearest", fill=0, out=None, layout=None, threads=None)
-
-values   one number for all images, or one for each; ops that take several (affine) a row, or a row for each image. They
-         are read on the host: float64 arrays there as they are, a CUDA tensor by waiting for it
-out      where to write; out=batch works in place. None: a new batch of the same kind
-layout   as of motley.Stage; arrays on CUDA are worked on in the current stream of torch (or CuPy)
-
-resize(batch, size, *, filter, crop, box, flip, ...) is Pillow's resize, which is no row of the table.
+Each is called as motley.ops.apply is, without its first argument.
 
 `table` has the rows: name, summary, unit, matches, paper, shape, minimum, maximum, neutral, example.
 """
@@ -41,7 +34,19 @@ def _row(number):
 
 
 def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, layout=None, threads=None):
-    """Applies the operation called `op` to every image of a batch, each with its own values; see the module."""
+    """Applies the operation called `op` to every image of a batch, each with its own values.
+
+    Args:
+        op: Its name.
+        batch: Images as motley.Stage takes them, uint8.
+        values: One number for all images, or one for each; ops that take several (affine) a row, or a row for each
+            image. They are read on the host: float64 arrays there as they are, a CUDA tensor by waiting for it.
+        interpolation: "nearest", "bilinear" or "bicubic", of warps.
+        fill: What comes in from outside the image: a number, or one per channel.
+        out: Where to write; out=batch works in place. None: a new batch of the same kind.
+        layout: As motley.Stage's; arrays on CUDA are worked on in the current stream of torch (or CuPy).
+        threads: As motley.Stage's.
+    """
     row = table.get(op)
     if row is None:
         raise ArgumentError(f"there is no operation '{op}': motley.ops.table lists them")
@@ -120,16 +125,13 @@ def _function(row):
         )
 
     op.__name__ = op.__qualname__ = row.name
-    lines = [row.summary]
+    about = [row.summary, f"Equals {row.matches}." + (f" {row.paper}." if row.paper else "")]
     if row.values_max:
-        lines.append(
-            f"values   {row.unit}; {row.minimum:g} to {row.maximum:g}{', whole' if row.whole else ''}"
-            + ("" if math.isnan(row.neutral) else f", {row.neutral:g} changes nothing")
-        )
-    lines.append(f"Equals   {row.matches}")
-    if row.paper:
-        lines.append(f"Paper    {row.paper}")
-    op.__doc__ = "\n".join(lines) + "\n\nOther arguments: see motley.ops."
+        span = f"{row.unit}; {row.minimum:g} to {row.maximum:g}{', whole' if row.whole else ''}"
+        if not math.isnan(row.neutral):
+            span += f", {row.neutral:g} changes nothing"
+        about.append(f"Args:\n    values: {span}. Other arguments are those of motley.ops.apply.")
+    op.__doc__ = "\n\n".join(about)
     return op
 
 

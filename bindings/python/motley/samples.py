@@ -27,11 +27,13 @@ class samples:
         with motley.samples(index, epoch=3):
             image = transform(image)             # the same for (seed, epoch, index) in any worker, rank or resumed run
 
-    ids      the whole number of the sample in its data set; or, for a batch, one for each image along its first axis
-    epoch    samples draw anew in each epoch
-    view     and in each view of an epoch, for samples that are read several times
+    Also after motley.torchvision.take_over(). Each thread and task has a block of its own; blocks nest.
 
-    Also after motley.torchvision.take_over(). Each thread and task has a block of its own; blocks nest."""
+    Args:
+        ids: The whole number of the sample in its data set; or, for a batch, one for each image along its first axis.
+        epoch: Samples draw anew in each epoch.
+        view: And in each view of an epoch, for samples that are read several times.
+    """
 
     def __init__(self, ids: Ids, *, epoch: int = 0, view: int = 0) -> None:
         if isinstance(ids, (bool, str, bytes)) or not (hasattr(ids, "__index__") or hasattr(ids, "__len__")):
@@ -68,12 +70,14 @@ def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
         ids = motley.group_ids(indices, 16)                    # of clips [N, 16, C, H, W]
         clips = stage(clips.flatten(0, 1), sample_ids=ids).unflatten(0, (-1, 16))
 
-    ids      of the groups: a list, or an array or tensor [N] or [N, 2] (an id and a view), which gives one of its kind
-    counts   how many images a group has: a number, or one for each group
+    Images of one id draw the same operations at the same levels. Where they differ in size, values that are relative to
+    it differ as well. Operations that use an image's statistics (equalize, auto_contrast, contrast) take each
+    image's own, as torchvision's do on a video.
 
-    Images of one id draw the same operations at the same levels. Where they differ in size, values that are relative
-    to it differ as well. Operations that use an image's statistics (equalize, auto_contrast, contrast) take each
-    image's own, as torchvision's do on a video."""
+    Args:
+        ids: Of the groups: a list, or an array or tensor [N] or [N, 2] (an id and a view), which gives one of its kind.
+        counts: How many images a group has: a number, or one for each group.
+    """
     if hasattr(counts, "__index__") and getattr(counts, "ndim", 0) == 0:
         counts = [counts] * len(ids)
     elif len(counts) != len(ids):

@@ -46,16 +46,20 @@ PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 
 
 def from_timm(config: str, hparams: Mapping[str, Any] | None = None, **stage: Unpack[Settings]) -> Stage:
-    """A Stage of one of timm's strings: "rand-m9-mstd0.5-inc1", "rand-m7-n3-p0.6-tweights", "original-mstd0.5", "v0r"
+    """A Stage of one of timm's strings: "rand-m9-mstd0.5-inc1", "rand-m7-n3-p0.6-tweights", "original-mstd0.5", "v0r".
 
-    rand       then, in any order: m (magnitude, 10), n (ops per image, 2), p (probability of each, 0.5), mstd (the
-               magnitude's deviation; above 100: uniform from 0), mmax (what it is cut to, 10), inc (1: ops get stronger
-               with the magnitude), t (the list: weights, 3a, 3aw)
-    v0, v0r, original, originalr, 3a       then mstd
-    augmix     then, in any order: m (magnitude, 3), w (chains, 3), d (ops of a chain, 1 to 3 of them), a (alpha, 1), b
-               (1: blended chain by chain), mstd (without it magnitudes are uniform from 0)
-    hparams    timm's dict: img_mean (the fill), translate_pct, interpolation, magnitude_std, magnitude_max; it goes
-               before what the string says. Other keywords: see Stage."""
+    A string that begins with "rand" has, in any order: m (magnitude, 10), n (ops per image, 2), p (probability of each,
+    0.5), mstd (the magnitude's deviation; above 100: uniform from 0), mmax (what it is cut to, 10), inc (1: ops get
+    stronger with the magnitude), t (the list: weights, 3a, 3aw). One that begins with v0, v0r, original, originalr or
+    3a has mstd. "augmix" has m (magnitude, 3), w (chains, 3), d (ops of a chain, 1 to 3 of them), a (alpha, 1), b (1:
+    blended chain by chain) and mstd (without it magnitudes are uniform from 0).
+
+    Args:
+        config: The string.
+        hparams: timm's dict: img_mean (the fill), translate_pct, interpolation, magnitude_std, magnitude_max; it goes
+            before what the string says.
+        stage: Other keywords are Stage's.
+    """
     return Stage(policy_of(config, hparams), **stage)
 
 

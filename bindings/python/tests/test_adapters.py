@@ -277,6 +277,30 @@ def test_dali(device, operator, sizes):
     assert same(dali_run(pipe, device), wanted(pictures, range(16), 3))
 
 
+def test_dali_warns_where_the_native_operator_does_not_load(tmp_path, monkeypatch):
+    """One that was built for another DALI: the Python operator is taken, with the same bytes, and a sentence says so."""
+    dali = dali_operator("python")
+    dali.why_not_native.cache_clear()
+    monkeypatch.setattr(dali, "LIBRARY", tmp_path / "libdali_motley.so")
+    dali.LIBRARY.write_bytes(b"of another release")
+    try:
+        with pytest.warns(RuntimeWarning, match="built for another DALI than this one.*; the Python operator is used"):
+            pipe, pictures = dali_pipe("python", "cpu", lambda images, ids, _: dali.augment(images, ids, epoch=0,
+                                                                                           **plain_policy()))
+        assert same(dali_run(pipe, "cpu"), wanted(pictures, range(16)))
+        with pytest.raises(motley.UnsupportedError, match="built for another DALI"):
+            dali_pipe("python", "cpu", lambda images, ids, _: dali.augment(images, ids, epoch=0, operator="native",
+                                                                           **plain_policy()))
+    finally:
+        dali.why_not_native.cache_clear()
+
+
+def test_dali_warns_of_epochs_that_stand_still():
+    dali = dali_operator("python")
+    with pytest.warns(motley.epochs.RepeatedSamples, match="ids are given and no epoch"):
+        dali_pipe("python", "cpu", lambda images, ids, _: dali.augment(images, ids, operator="python", **plain_policy()))
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("sizes", ["many", "one"])

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 class Augment:
     """A callable that augments one column of a batch, each image with its own draw, and leaves the others.
 
-    policy   a motley.Policy, what has one, a name or a path
-    image    the column of images: an array [N, H, W, C] of bytes, or a list of PIL images or arrays of any sizes
-    ids      the column of sample ids, or None
-    epoch    of the draws that ids make, in the first pass. Each pass of a torch DataLoader over the data set is the next
-             epoch, unless set_epoch() says which; its workers see that. Ray makes its objects in other processes, of
-             which none sees a pass: give each epoch's map_batches its own `epoch`."""
+    Args:
+        policy: A motley.Policy, what has one, a name or a path.
+        image: The column of images: an array [N, H, W, C] of bytes, or a list of PIL images or arrays of any sizes.
+        ids: The column of sample ids, or None.
+        epoch: Of the draws that ids make, in the first pass. Each pass of a torch DataLoader over the data set is the
+            next epoch, unless set_epoch() says which; its workers see that. Ray makes its objects in other processes,
+            of which none sees a pass: give each epoch's map_batches its own `epoch`.
+    """
 
     begins_with_loader = True
 

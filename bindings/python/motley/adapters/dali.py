@@ -56,11 +56,13 @@ def augment(
 ) -> Any:
     """A DALI node that gives `images` (HWC, uint8, any sizes) augmented, each with a draw of its own.
 
-    ids       a node of the sample ids, one whole number a sample, or None: each batch draws anew
-    epoch     of the draws that ids make: a callable that gives one, asked once for a batch, which has to be of the
-              pipeline's batch size; a node of one for each sample; or a number. None, with ids, is 0 and warns: a
-              pipeline does not tell its operators that an epoch begins
-    operator  "native", "python", or None: native where that is possible"""
+    Args:
+        ids: A node of the sample ids, one whole number a sample, or None: each batch draws anew.
+        epoch: Of the draws that ids make: a callable that gives one, asked once for a batch, which has to be of the
+            pipeline's batch size; a node of one for each sample; or a number. None, with ids, is 0 and warns: a
+            pipeline does not tell its operators that an epoch begins.
+        operator: "native", "python", or None: native where that is possible.
+    """
     stage = motley.Stage(policy, seed=seed, layout="hwc")
     if epoch is None:
         if ids is not None:

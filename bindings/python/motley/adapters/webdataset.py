@@ -26,10 +26,12 @@ def id_of(key: str) -> int:
 class Augment:
     """A callable for WebDataset.map: augments the decoded image of a sample.
 
-    image   the sample's key; the default is the first of jpg, jpeg, png, webp and ppm that it has
-    epoch   None: each call draws anew. A number: a sample's draw depends on (seed, epoch, __key__) alone; the number is
-            the first pass's, and each pass of a torch DataLoader (WebLoader is one) is the next epoch, unless
-            set_epoch() says which. Or a callable that gives the epoch, asked in the worker"""
+    Args:
+        image: The sample's key; the default is the first of jpg, jpeg, png, webp and ppm that it has.
+        epoch: None: each call draws anew. A number: a sample's draw depends on (seed, epoch, __key__) alone; the number
+            is the first pass's, and each pass of a torch DataLoader (WebLoader is one) is the next epoch, unless
+            set_epoch() says which. Or a callable that gives the epoch, asked in the worker.
+    """
     begins_with_loader = True
     IMAGES = ("jpg", "jpeg", "png", "webp", "ppm")
 

@@ -22,15 +22,17 @@ from motley.torch.transform import Transform
 class MotleyCollate:
     """A collate_fn that stacks a batch's images and augments them in one call, on the worker's core.
 
-    stage    a motley.torch.Stage, whose result is the batch's images; or a motley.Policy, a name or a path.
-             A motley.torch.Transform or motley.Transform takes decoded images of any sizes
-    images   index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8 tensors
-             [C, H, W]
-    ids      index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
-             seeds anew in each epoch
-    collate  of everything else
+    Each pass of a DataLoader is the stage's next epoch, unless set_epoch() says which.
 
-    Each pass of a DataLoader is the stage's next epoch, unless set_epoch() says which."""
+    Args:
+        stage: A motley.torch.Stage, whose result is the batch's images; or a motley.Policy, a name or a path. A
+            motley.torch.Transform or motley.Transform takes decoded images of any sizes.
+        images: Index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8
+            tensors [C, H, W].
+        ids: Index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
+            seeds anew in each epoch.
+        collate: Of everything else.
+    """
 
     def __init__(
         self,

@@ -57,14 +57,16 @@ class Views(Sampler[Any]):
 
         loader = DataLoader(dataset, sampler=motley.torch.Views(RASampler(dataset, shuffle=True)), ...)
 
-    sampler   of the indices of one rank
-    repeats   how often it repeats each index in a row before it deals them out to the ranks in turn. None: as often as
-              its `repetitions` (torchvision's RASampler) or `num_repeats` (timm's RepeatAugSampler) says. With neither,
-              a rank's k-th time of an index is its view k, and a sampler without `num_replicas` is taken for one
-              that draws for its rank alone
-
     Views follow from the place in the sampler's order, and so are the same in any worker, on any number of ranks, and in
-    a resumed run."""
+    a resumed run.
+
+    Args:
+        sampler: Of the indices of one rank.
+        repeats: How often it repeats each index in a row before it deals them out to the ranks in turn. None: as often
+            as its `repetitions` (torchvision's RASampler) or `num_repeats` (timm's RepeatAugSampler) says. With
+            neither, a rank's k-th time of an index is its view k, and a sampler without `num_replicas` is taken for one
+            that draws for its rank alone.
+    """
 
     def __init__(self, sampler: Iterable[Any], repeats: float | None = None) -> None:
         self.sampler = sampler
@@ -242,15 +244,17 @@ class _ReproducibleStream(Reproducible, IterableDataset):
 class Augmented(_Around, Dataset[Any]):
     """A data set whose images are augmented one by one where they are read, sample i with the draws of id i.
 
-    policy   a policy; or a motley.Transform, whose seed counts: an image then becomes the network's input, a NumPy array
-             where it was a PIL image
-    images   index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes. A sample
-             that is neither a tuple, a list nor a dict is the image
-    views    how many views of an image to make; more than one: a tuple of them takes its place
-
     Each pass of a DataLoader is the next epoch, unless set_epoch() says which. A sampler that repeats its indices goes
     into motley.torch.Views; dataset[i, view] asks for a view by hand. The samples of an IterableDataset are numbered as
-    each worker reads them."""
+    each worker reads them.
+
+    Args:
+        policy: A policy; or a motley.Transform, whose seed counts: an image then becomes the network's input, a NumPy
+            array where it was a PIL image.
+        images: Index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes. A
+            sample that is neither a tuple, a list nor a dict is the image.
+        views: How many views of an image to make; more than one: a tuple of them takes its place.
+    """
 
     def __new__(cls, dataset: Any, *args: Any, **kwargs: Any) -> Augmented:
         return super().__new__(_AugmentedStream if isinstance(dataset, IterableDataset) else cls)

@@ -16,18 +16,20 @@ from motley.torch.batches import map_tensors, replaced
 class Prefetcher:
     """A loader whose next batch is copied, augmented and normalised on a stream of its own while the model trains.
 
-    loader   anything iterable that yields batches: tuples, lists or dicts with a uint8 batch of images in them. Pin
-             its memory (pin_memory=True), or copies do not overlap. What it yields it must not write into again.
-    stage    a motley.torch.Stage on `device`, a motley.Stage, or another callable of the images
-    device   where batches are wanted; the default is the current CUDA device, or the CPU where there is none
-    images   index or key of the images in a batch
-    ids      index or key of their sample ids, or None; the ids stay on the CPU
-
     The batch that is handed over is ready for the current stream, and its memory is not reused before that stream is
     done with it. Each pass over the loader is the next epoch, unless set_epoch() says which. len() is the loader's.
 
     state_dict() is for checkpoints: a run that loads it goes on with the epoch, and without ids with the samples, that
-    come after the batches that were handed over."""
+    come after the batches that were handed over.
+
+    Args:
+        loader: Anything iterable that yields batches: tuples, lists or dicts with a uint8 batch of images in them. Pin
+            its memory (pin_memory=True), or copies do not overlap. What it yields it must not write into again.
+        stage: A motley.torch.Stage on `device`, a motley.Stage, or another callable of the images.
+        device: Where batches are wanted; the default is the current CUDA device, or the CPU where there is none.
+        images: Index or key of the images in a batch.
+        ids: Index or key of their sample ids, or None; the ids stay on the CPU.
+    """
 
     def __init__(
         self,
