@@ -3,10 +3,14 @@
 
 `import motley.torchvision.transforms.functional` gives the module torchvision.transforms.functional itself. A second
 copy of it would have registries and classes of its own, which torchvision does not know."""
+from __future__ import annotations
+
 import importlib
 import importlib.abc
 import importlib.util
 import sys
+from collections.abc import Callable
+from typing import Any
 
 HERE = "motley."
 BELOW = "motley.torchvision.transforms."
@@ -37,9 +41,9 @@ class Theirs(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 sys.meta_path.insert(0, Theirs())
 
 
-def stands_for(name, theirs):
+def stands_for(name: str, theirs: Any) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """__getattr__, __dir__ and __all__ of module `name`, which stands for `theirs`."""
-    def __getattr__(attribute):
+    def __getattr__(attribute: str) -> Any:
         if f"{name}.{attribute}" in OURS:
             return importlib.import_module(f"{name}.{attribute}")
         if attribute.startswith("__"):  # not its __path__: submodules would be loaded a second time
