@@ -41,7 +41,6 @@ def main() -> None:
     optimiser = torch.optim.SGD(model.parameters(), lr=0.01)
     sampler = DistributedSampler(dataset)
     lines = []
-    loss = torch.zeros(())
     for epoch in range(args.start_epoch, args.epochs):
         sampler.set_epoch(epoch)
         order = list(sampler)

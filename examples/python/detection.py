@@ -57,7 +57,7 @@ def main(epochs: int = 1) -> None:
     for dataset.epoch in range(epochs):
         for images, targets in loader:
             losses = model(list(images), list(targets))
-            loss = sum(losses.values())
+            loss = torch.stack(list(losses.values())).sum()
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
