@@ -269,7 +269,8 @@ class Follow:
         if not samples:
             return (samples, []) if return_draws else samples
         batch = {key: [sample[key] for sample in samples] for key in samples[0]}
-        made, draws = self(batch, sample_ids=sample_ids, epoch=epoch, seed=seed, view=view, return_draws=True)
+        made = self(batch, sample_ids=sample_ids, epoch=epoch, seed=seed, view=view, return_draws=return_draws)
+        made, draws = made if return_draws else (made, None)
         result = type(samples)({key: made[key][i] for key in made} for i in range(len(samples)))
         return (result, draws) if return_draws else result
 
