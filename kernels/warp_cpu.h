@@ -259,11 +259,11 @@ static void warp_copy_run(uint8_t *out_row, const uint8_t *from_row, int64_t at,
         memcpy(out_row + at + i, from_row + at + i, WARP_BLOCK);
 }
 
-/* Pixels that a run needs to be worth a copy: more where warp_gather_four is an alternative. */
+/* Pixels that a run needs to be worth a copy: more where warp_gather_planes or warp_gather_four is an alternative. */
 #ifdef __AVX2__
-#define WARP_RUN(size) ((size) >= 3 ? 8 : 2)
+#define WARP_RUN(size) ((size) == 2 ? 2 : 8)
 #else
-#define WARP_RUN(size) 2
+#define WARP_RUN(size) ((size) == 1 ? 8 : 2)
 #endif
 
 /* Columns stay columns (step_x is one, and y moves by one a row): runs of them are copied, row by row. False when the
@@ -292,31 +292,67 @@ static int warp_columns(const warp_plane *p, const mot_warp_plan *plan, warp_run
     return 1;
 }
 
-static void warp_fixed(const warp_plane *p, const mot_warp_plan *plan, warp_run *runs)
+#define WARP_POSITIONS 256
+
+/* A line of planes: its positions once for all of them. `l` is the first one's. */
+static void warp_gather_planes(const warp_plane *planes, int count, const warp_line *l)
 {
+    int32_t at[WARP_POSITIONS];
+    for (int64_t x = 0; x < l->n; x += WARP_POSITIONS) {
+        const int n = l->n - x < WARP_POSITIONS ? (int)(l->n - x) : WARP_POSITIONS;
+        const uint32_t fx = l->fx + (uint32_t)x * l->step_x, fy = l->fy + (uint32_t)x * l->step_y;
+        const int32_t row = (int32_t)l->row;
+        for (int i = 0; i < n; i++)
+            at[i] = (int32_t)((fy + (uint32_t)i * l->step_y) >> 16) * row +
+                    (int32_t)((fx + (uint32_t)i * l->step_x) >> 16);
+        for (int c = 0; c < count; c++) {
+            const uint8_t *in = planes[c].in;
+            uint8_t *out = planes[c].out + (l->out - planes[0].out) + x;
+            int i = 0;
+            for (; i + 8 <= n; i += 8) { /* one store for eight samples */
+                uint8_t eight[8];
+                for (int k = 0; k < 8; k++)
+                    eight[k] = in[at[i + k]];
+                memcpy(out + i, eight, 8);
+            }
+            for (; i < n; i++)
+                out[i] = in[at[i]];
+        }
+    }
+}
+
+/* `count` planes of one image, or its packed pixels as one. */
+static void warp_fixed(const warp_plane *planes, int count, const mot_warp_plan *plan, warp_run *runs)
+{
+    const warp_plane *p = planes;
     const int32_t step_x = (int32_t)plan->fixed[0], step_y = (int32_t)plan->fixed[3];
     const int64_t end_x = (int64_t)p->width * WARP_ONE, end_y = (int64_t)p->height * WARP_ONE;
     const int last_row = p->in_row > 0 ? p->height - 1 : 0; /* in memory */
     const int64_t extent = (p->in_row > 0 ? p->in_row : -p->in_row) * p->height;
-    if (step_x == WARP_ONE && plan->fixed[1] == 0 && plan->fixed[4] == WARP_ONE && warp_columns(p, plan, runs))
-        return;
+    if (step_x == WARP_ONE && plan->fixed[1] == 0 && plan->fixed[4] == WARP_ONE) {
+        int done = 0;
+        while (done < count && warp_columns(&planes[done], plan, runs))
+            done++;
+        if (done == count)
+            return;
+    }
     for (int y = 0; y < p->height; y++) {
         const int32_t fx = (int32_t)(plan->fixed[2] + (uint32_t)y * plan->fixed[1]);
         const int32_t fy = (int32_t)(plan->fixed[5] + (uint32_t)y * plan->fixed[4]);
-        uint8_t *out_row = p->out + y * p->out_row;
         int64_t x0 = 0, x1 = p->width;
         warp_inside(fx, step_x, end_x, &x0, &x1);
         warp_inside(fy, step_y, end_y, &x0, &x1);
-        warp_fill(p, out_row, 0, x0);
-        warp_fill(p, out_row, x1, p->width);
-        if (x0 == x1)
-            continue;
-        if (step_x == WARP_ONE && step_y == 0) {
-            const int64_t in_x = x0 + (fx >> 16);
-            memcpy(out_row + x0 * p->size, p->in + (int64_t)(fy >> 16) * p->in_row + in_x * p->size,
-                   (size_t)(x1 - x0) * (size_t)p->size);
-            continue;
+        for (int c = 0; c < count; c++) {
+            uint8_t *out_row = planes[c].out + y * p->out_row;
+            warp_fill(&planes[c], out_row, 0, x0);
+            warp_fill(&planes[c], out_row, x1, p->width);
+            if (x0 < x1 && step_x == WARP_ONE && step_y == 0)
+                memcpy(out_row + x0 * p->size,
+                       planes[c].in + (int64_t)(fy >> 16) * p->in_row + (x0 + (fx >> 16)) * p->size,
+                       (size_t)(x1 - x0) * (size_t)p->size);
         }
+        if (x0 == x1 || (step_x == WARP_ONE && step_y == 0))
+            continue;
         const int64_t first_x = (fx + x0 * step_x) >> 16, last_x = (fx + (x1 - 1) * step_x) >> 16;
         const int64_t first_y = (fy + x0 * step_y) >> 16, last_y = (fy + (x1 - 1) * step_y) >> 16;
         /* Positions run one way, so a line that meets the image's last pixel has an end in its column and in its row.
@@ -325,14 +361,21 @@ static void warp_fixed(const warp_plane *p, const mot_warp_plan *plan, warp_run 
             (first_x == p->width - 1 || last_x == p->width - 1) && (first_y == last_row || last_y == last_row);
         const warp_line line = { .in = p->in,
                                  .row = p->in_row,
-                                 .out = out_row + x0 * p->size,
+                                 .out = p->out + y * p->out_row + x0 * p->size,
                                  .n = x1 - x0,
                                  .fx = (uint32_t)(fx + x0 * step_x),
                                  .fy = (uint32_t)(fy + x0 * step_y),
                                  .step_x = (uint32_t)step_x,
                                  .step_y = (uint32_t)step_y };
-        if (p->size == 1)
-            warp_gather_line(&line, 1, 0);
+        if (p->size == 1 && extent < INT32_MAX)
+            warp_gather_planes(planes, count, &line);
+        else if (p->size == 1)
+            for (int c = 0; c < count; c++) {
+                warp_line of_plane = line;
+                of_plane.in = planes[c].in;
+                of_plane.out += planes[c].out - p->out;
+                warp_gather_line(&of_plane, 1, 0);
+            }
         else if (p->size == 2)
             warp_gather_line(&line, 2, 0);
         else if (p->size == 3)
@@ -355,26 +398,27 @@ static void warp_nearest(const mot_view *src, const mot_view *dst, const mot_ste
         mot_cpu_find(&mot_rows_reference, &steps[0], src, dst)->run(src, dst, steps, count, scratch);
         return;
     }
-    const int planes = src->pixel == 1 ? src->channels : 1, size = src->channels / planes;
+    const int parts = src->pixel == 1 ? src->channels : 1, size = src->channels / parts;
     warp_run *runs = scratch; /* [width / 2 + 2], or one index per column */
     uint8_t *filled = (uint8_t *)scratch + sizeof(warp_run) * ((size_t)src->width / 2 + 2);
-    for (int c = 0; c < planes; c++) {
+    warp_plane planes[4];
+    for (int c = 0; c < parts; c++, filled += src->width * size) {
         for (int64_t x = 0; x < src->width; x++)
             warp_put(filled + x * size, steps[0].fill + c, size);
-        const warp_plane p = { .in = src->data + c * src->channel,
-                               .out = dst->data + c * dst->channel,
-                               .in_row = src->row,
-                               .out_row = dst->row,
-                               .width = src->width,
-                               .height = src->height,
-                               .size = size,
-                               .fill = steps[0].fill + c,
-                               .filled = filled };
-        if (plan.path == MOT_WARP_SCALE)
-            warp_scale(&p, &plan, scratch);
-        else
-            warp_fixed(&p, &plan, runs);
+        planes[c] = (warp_plane){ .in = src->data + c * src->channel,
+                                  .out = dst->data + c * dst->channel,
+                                  .in_row = src->row,
+                                  .out_row = dst->row,
+                                  .width = src->width,
+                                  .height = src->height,
+                                  .size = size,
+                                  .fill = steps[0].fill + c,
+                                  .filled = filled };
     }
+    if (plan.path == MOT_WARP_FIXED)
+        warp_fixed(planes, parts, &plan, runs);
+    for (int c = 0; c < parts && plan.path == MOT_WARP_SCALE; c++)
+        warp_scale(&planes[c], &plan, scratch);
 }
 
 #endif
