@@ -8,6 +8,10 @@
 
 #include <string.h>
 
+#if defined(__ARM_NEON) && defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 /* The next loop's iterations do not depend on one another, although its arrays may be the same array. */
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" /* builds without optimisation do not vectorise */
@@ -104,6 +108,28 @@ static void lanes_apply_table(const uint8_t *in, uint8_t *out, size_t n, const l
         out[i] = table[in[i]];
 }
 
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+
+/* A quarter of the table a look-up: an index beyond it leaves what the others found. */
+static void lanes_apply_table(const uint8_t *in, uint8_t *out, size_t n, const lanes_table table)
+{
+    uint8x16x4_t quarter[4];
+    for (int q = 0; q < 4; q++)
+        for (int k = 0; k < 4; k++)
+            quarter[q].val[k] = vld1q_u8(table + 64 * q + 16 * k);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const uint8x16_t v = vld1q_u8(in + i);
+        uint8x16_t found = vqtbl4q_u8(quarter[0], v);
+        found = vqtbx4q_u8(found, quarter[1], vsubq_u8(v, vdupq_n_u8(64)));
+        found = vqtbx4q_u8(found, quarter[2], vsubq_u8(v, vdupq_n_u8(128)));
+        found = vqtbx4q_u8(found, quarter[3], vsubq_u8(v, vdupq_n_u8(192)));
+        vst1q_u8(out + i, found);
+    }
+    for (; i < n; i++)
+        out[i] = table[in[i]];
+}
+
 #else
 
 static void lanes_apply_table(const uint8_t *in, uint8_t *out, size_t n, const lanes_table table)
@@ -128,8 +154,11 @@ static void lanes_apply_table(const uint8_t *in, uint8_t *out, size_t n, const l
 #define LANES_16(f, i) \
     f(i), f(i + 1), f(i + 2), f(i + 3), f(i + 4), f(i + 5), f(i + 6), f(i + 7), f(i + 8), f(i + 9), f(i + 10), \
         f(i + 11), f(i + 12), f(i + 13), f(i + 14), f(i + 15)
-#define LANES_64(f, i) { LANES_16(f, i), LANES_16(f, i + 16), LANES_16(f, i + 32), LANES_16(f, i + 48) }
-#define LANES_PLANE_0(i) (3 * (i) & 127) /* where channel 0 of pixel i lies */
+#define LANES_64(f, i) \
+    { \
+        LANES_16(f, i), LANES_16(f, i + 16), LANES_16(f, i + 32), LANES_16(f, i + 48) \
+    }
+#define LANES_PLANE_0(i) (3 * (i)&127) /* where channel 0 of pixel i lies */
 #define LANES_PLANE_1(i) ((3 * (i) + 1) & 127)
 #define LANES_PLANE_2(i) ((3 * (i) + 2) & 127)
 #define LANES_PIXEL(j) (((j) % 3 * 64 + (j) / 3) & 127) /* and back */
@@ -264,6 +293,38 @@ static inline size_t lanes_spread_3(const uint8_t *in, size_t n, uint8_t *out)
             _mm_storeu_si128((__m128i *)(void *)(out + 16 * k), _mm256_castsi256_si128(spread));
             _mm_storeu_si128((__m128i *)(void *)(out + 48 + 16 * k), _mm256_extracti128_si256(spread, 1));
         }
+    }
+    return i;
+}
+
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+
+static inline size_t lanes_split_3(const uint8_t *in, size_t n, uint8_t (*plane)[LANES_BLOCK])
+{
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const uint8x16x3_t three = vld3q_u8(in + 3 * i);
+        for (int c = 0; c < 3; c++)
+            vst1q_u8(plane[c] + i, three.val[c]);
+    }
+    return i;
+}
+
+static inline size_t lanes_merge_3(const uint8_t (*plane)[LANES_BLOCK], size_t n, uint8_t *out)
+{
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        vst3q_u8(out + 3 * i,
+                 (uint8x16x3_t){ { vld1q_u8(plane[0] + i), vld1q_u8(plane[1] + i), vld1q_u8(plane[2] + i) } });
+    return i;
+}
+
+static inline size_t lanes_spread_3(const uint8_t *in, size_t n, uint8_t *out)
+{
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const uint8x16_t v = vld1q_u8(in + i);
+        vst3q_u8(out + 3 * i, (uint8x16x3_t){ { v, v, v } });
     }
     return i;
 }
