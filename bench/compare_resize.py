@@ -19,7 +19,7 @@ import numpy
 import PIL
 import torch
 import torchvision
-from compare_pillow import CPU_PATHS, ROOT, Batch, Motley, first_line, paint
+from compare_pillow import CPU_PATHS, ROOT, Batch, Motley, Params, first_line, paint
 from PIL import Image
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.v2 import functional
@@ -29,7 +29,7 @@ FILTERS = ['bilinear', 'bicubic', 'lanczos', 'nearest', 'box', 'hamming']  # in 
 TENSOR_FILTERS = ('bilinear', 'bicubic')
 
 
-class ResizeParams(ctypes.Structure):
+class ResizeParams(Params):
     _fields_ = [
         ('filter', ctypes.c_int),
         ('order', ctypes.c_int),
