@@ -195,6 +195,10 @@ static motley_status change_range(motley_policy *policy, const motley_policy_ran
                     : i == 1 ? "span"
                              : "base",
                     numbers[i]);
+    MOT_REQUIRE(range->minimum == -HUGE_VAL || fabs(range->minimum) <= 1e9, error,
+                "op '%s': the minimum is %g, want -1e9..1e9, or -HUGE_VAL for none", space->name, range->minimum);
+    MOT_REQUIRE(range->maximum == HUGE_VAL || fabs(range->maximum) <= 1e9, error,
+                "op '%s': the maximum is %g, want -1e9..1e9, or HUGE_VAL for none", space->name, range->maximum);
     MOT_REQUIRE(range->minimum <= range->maximum, error, "op '%s': the minimum is %g and the maximum %g, want the lower first",
                 space->name, range->minimum, range->maximum);
     MOT_REQUIRE(space->side == MOT_SIDE_NONE || (range->base == 0 && !cut), error,

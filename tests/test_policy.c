@@ -988,6 +988,10 @@ Test(policy, changes_of_parts)
     refused(base, (motley_policy_changes){ .ranges = &upside_down, .ranges_count = 1 }, "want the lower first");
     const motley_policy_range too_wide = { "rotate", 0, 2e9, 0, -HUGE_VAL, HUGE_VAL };
     refused(base, (motley_policy_changes){ .ranges = &too_wide, .ranges_count = 1 }, "span is 2e+09");
+    const motley_policy_range cut_far = { "color", 0, 1, 0, 0, 1e200 }; /* no text can say it */
+    refused(base, (motley_policy_changes){ .ranges = &cut_far, .ranges_count = 1 }, "the maximum is 1e+200");
+    const motley_policy_range cut_all = { "color", 0, 1, 0, HUGE_VAL, HUGE_VAL };
+    refused(base, (motley_policy_changes){ .ranges = &cut_all, .ranges_count = 1 }, "the minimum is inf");
     refused(base, (motley_policy_changes){ .bins = 5, .top = 4 }, "both bins and top");
     refused(base, (motley_policy_changes){ .top = -4 }, "top is -4");
     refused(base, (motley_policy_changes){ .set_p = 1, .p = -0.1 }, "p is -0.1");
