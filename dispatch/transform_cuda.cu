@@ -6,7 +6,7 @@
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
 
-#define DRAW_THREADS MOT_RESIZE_THREADS
+#define DRAW_THREADS 512 /* a thread for each column and row of 224 x 224 pixels */
 
 static __device__ mot_drawn_sample sample_of(const mot_transform_draw_job &job, int i)
 {
@@ -42,8 +42,8 @@ static __device__ stage_turn turn_of(const mot_stage *stage, int s, const mot_dr
 }
 
 /* Each warp's first thread draws some of the stages: the first one all places, one after the other. */
-static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_drawn_sample &of,
-                                   motley_transform_drawn *drawn, mot_step *steps)
+static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_stage *stages,
+                                   const mot_drawn_sample &of, motley_transform_drawn *drawn, mot_step *steps)
 {
     const int warps = DRAW_THREADS / 32, warp = threadIdx.x / 32;
     if (threadIdx.x % 32)
@@ -51,11 +51,11 @@ static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_
     if (warp == 0)
         mot_draw_whole(&of, drawn);
     for (int s = 0, turn = 0; s < job.stages; s++) {
-        const mot_stage *const stage = &job.stage[s];
+        const mot_stage *const stage = &stages[s];
         const bool places = mot_stage_steps(stage) == 0;
         if ((places ? 0 : 1 + turn++ % (warps - 1)) != warp)
             continue;
-        const stage_turn t = turn_of(job.stage, s, of);
+        const stage_turn t = turn_of(stages, s, of);
         if (places)
             mot_draw_place(stage, &of, t.block, t.width, t.height, drawn);
         else
@@ -77,10 +77,11 @@ static __device__ mot_cuda_place place_of(const motley_transform_drawn &d, int o
     return p;
 }
 
-static __global__ void __launch_bounds__(DRAW_THREADS)
+static __global__ void __launch_bounds__(DRAW_THREADS, 2)
     transform_draw_kernel(const __grid_constant__ mot_transform_draw_job job)
 {
     __shared__ motley_transform_drawn drawn;
+    __shared__ alignas(16) uint32_t stages[MOT_MAX_STAGES * sizeof(mot_stage) / 4];
     __shared__ uint32_t most[2];
     const int i = blockIdx.x;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -90,13 +91,15 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
     const int words = (int)(sizeof drawn / 4);
     for (int k = threadIdx.x; k < words; k += DRAW_THREADS)
         ((uint32_t *)&drawn)[k] = job.given ? ((const uint32_t *)&job.drawn[i])[k] : 0;
+    for (int k = threadIdx.x; k < job.stages * (int)(sizeof(mot_stage) / 4) && !job.given; k += DRAW_THREADS)
+        stages[k] = ((const uint32_t *)job.stage)[k];
     for (int s = threadIdx.x; s < job.max_steps && !job.given; s += DRAW_THREADS) {
         memset(&steps[s], 0, sizeof *steps);
         steps[s].arg.flags = MOT_ARG_IDENTITY;
     }
     __syncthreads();
     if (!job.given)
-        draw_stages(job, sample_of(job, i), &drawn, steps);
+        draw_stages(job, (const mot_stage *)stages, sample_of(job, i), &drawn, steps);
     __syncthreads();
     for (int k = threadIdx.x; k < words && !job.given; k += DRAW_THREADS)
         ((uint32_t *)&job.drawn[i])[k] = ((const uint32_t *)&drawn)[k];
@@ -104,7 +107,7 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
 }
 
 static_assert(sizeof(mot_transform_draw_job) <= 4096, "a kernel's arguments are at most 4 KiB");
-static_assert(sizeof(motley_transform_drawn) % 4 == 0, "it is copied by words");
+static_assert(sizeof(motley_transform_drawn) % 4 == 0 && sizeof(mot_stage) % 4 == 0, "they are copied by words");
 
 cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, cudaStream_t stream)
 {

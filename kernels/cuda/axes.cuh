@@ -111,11 +111,12 @@ DEVICE void fill_nearest(const axis_plan &a, const axis_table &table, float from
     }
 }
 
-/* By all threads of a CTA, of `threads`. `most` [2] is shared memory. */
+/* By all threads of a CTA, of `threads`: half of them make the columns, half the rows. `most` [2] is shared memory. */
 DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place &place, int threads, uint32_t *most)
 {
+    const int half = threads / 2, axis = (int)threadIdx.x / half, self = (int)threadIdx.x % half;
     const mot_view dst = view_of(job.dst, job.channels, image);
-    const int out[2] = { dst.width, dst.height }, self = threadIdx.x;
+    const int out[2] = { dst.width, dst.height };
     mot_resize how;
     how.filter = (motley_filter)place.filter, how.order = (motley_resize_order)place.order, how.flip = 0;
     for (int k = 0; k < 4; k++)
@@ -123,45 +124,39 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
     const mot_resize_plan plan =
         mot_resize_plan_of(&how, place.width, place.height, place.resized_width, place.resized_height, job.channels);
     const bool nearest = how.filter == MOTLEY_FILTER_NEAREST && !plan.crop;
-    axis_plan a[2];
-    a[0].axis = mot_resize_axis_of(how.filter, place.width, how.box[0], how.box[2], place.resized_width);
-    a[1].axis = mot_resize_axis_of(how.filter, place.height, how.box[1], how.box[3], place.resized_height);
-    a[0].window = place.window_left, a[1].window = place.window_top;
-    a[0].flip = place.flip_horizontal, a[1].flip = place.flip_vertical;
-    a[0].single = plan.crop || !plan.columns, a[1].single = plan.crop || !plan.rows;
-    a[0].shift = plan.crop ? plan.left : 0, a[1].shift = plan.crop ? plan.top : 0;
-    a[0].out = out[0], a[1].out = out[1];
-    if (self < 2)
-        most[self] = 1;
+    const float from = axis ? how.box[1] : how.box[0], to = axis ? how.box[3] : how.box[2];
+    axis_plan a;
+    a.axis = mot_resize_axis_of(how.filter, axis ? place.height : place.width, from, to,
+                                axis ? place.resized_height : place.resized_width);
+    a.window = axis ? place.window_top : place.window_left;
+    a.out = axis ? out[1] : out[0];
+    a.flip = axis ? place.flip_vertical : place.flip_horizontal;
+    a.single = plan.crop || !(axis ? plan.rows : plan.columns);
+    a.shift = !plan.crop ? 0 : axis ? plan.top : plan.left;
+    if (self == 0)
+        most[axis] = 1;
     __syncthreads();
-    for (int axis = 0; axis < 2 && !nearest; axis++) {
-        int taps = 1, first;
-        double centre;
-        for (int i = self; i < a[axis].out; i += threads)
-            taps = max(taps, window_of(a[axis], i, &first, &centre));
-        atomicMax(&most[axis], (uint32_t)taps);
-    }
+    int taps = 1, first, number;
+    double centre;
+    for (int i = self; i < a.out && !nearest; i += half)
+        taps = max(taps, window_of(a, i, &first, &centre));
+    atomicMax(&most[axis], (uint32_t)taps);
     __syncthreads();
     const int32_t groups[2] = { (int32_t)(most[0] + 3) / 4, (int32_t)(most[1] + 3) / 4 };
-    for (int axis = 0; axis < 2; axis++) {
-        const axis_table table = table_of(tables_of(job, image), groups, out, axis);
-        if (nearest) { /* result samples outside the resized image: no other thread writes them */
-            int number;
-            for (int i = self; i < a[axis].out; i += threads)
-                if (!resized_number(a[axis], i, &number)) {
-                    const int32_t none[4] = { 0, 0, 0, 0 };
-                    table.taps[i] = pack_taps(none);
-                    table.first[i] = number < 0 ? 0 : max(a[axis].axis.in - 4, 0);
-                }
-            if (self == 32 * axis)
-                fill_nearest(a[axis], table, how.box[axis], how.box[axis + 2]);
-            continue;
+    const axis_table table = table_of(tables_of(job, image), groups, out, axis);
+    for (int i = self; i < a.out && !nearest; i += half)
+        fill_taps(a, table, groups[axis], i);
+    for (int i = self; i < a.out && nearest;
+         i += half) /* those outside the resized image, which fill_nearest leaves out */
+        if (!resized_number(a, i, &number)) {
+            const int32_t none[4] = { 0, 0, 0, 0 };
+            table.taps[i] = pack_taps(none);
+            table.first[i] = number < 0 ? 0 : max(a.axis.in - 4, 0);
         }
-        for (int i = self; i < a[axis].out; i += threads)
-            fill_taps(a[axis], table, groups[axis], i);
-    }
-    if (self == 0) {
-        mot_cuda_axes axes;
+    if (nearest && self == 0)
+        fill_nearest(a, table, from, to);
+    if (threadIdx.x == 0) {
+        mot_cuda_axes axes = {};
         axes.groups[0] = groups[0], axes.groups[1] = groups[1];
         axes.start[0] = place.left, axes.start[1] = place.top;
         axes.in[0] = place.width, axes.in[1] = place.height;

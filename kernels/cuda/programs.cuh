@@ -205,7 +205,8 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
 DEVICE void make_output_values(const mot_tiles_job &job)
 {
     for (int i = threadIdx.x; job.has_output && i < job.channels * 256; i += blockDim.x)
-        job.output_values[i] = mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
+        job.output_values[i] =
+            mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
 }
 
 int mot_tile_kernel_bytes(void)

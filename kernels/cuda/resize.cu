@@ -19,8 +19,8 @@ void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, 
     job->tiles_across = (width + job->tile_width - 1) / job->tile_width;
     job->tile_height = MOT_RESIZE_TILE_ROWS;
     job->tiles_down = (height + job->tile_height - 1) / job->tile_height;
-    const int row = job->tile_width * channels, possible = shared_bytes / row;
-    int rows = 4 * row_groups > MOT_RESIZE_SHARED_ROWS ? 4 * row_groups : MOT_RESIZE_SHARED_ROWS;
+    const int row = job->tile_width * channels, possible = shared_bytes / row / 4 * 4;
+    const int rows = 4 * row_groups + 4 > MOT_RESIZE_SHARED_ROWS ? 4 * row_groups + 4 : MOT_RESIZE_SHARED_ROWS;
     job->shared_rows = rows < possible ? rows : possible;
 }
 

@@ -77,17 +77,32 @@ DEVICE void add_taps(tap_sum &s, const mot_cuda_taps &taps, uint32_t bytes)
     s.lower = add_four(taps.lower, bytes, s.lower);
 }
 
-/* Upper sums begin at HALF_UPPER, so the result is rounded. */
-DEVICE uint32_t byte_of_sum(const tap_sum &s)
+/* Upper sums begin at HALF_UPPER, so the result is rounded; it is not cut to a byte yet. */
+DEVICE int result_of_sum(const tap_sum &s)
 {
-    const int v = (s.upper * 256 + s.lower) >> MOT_RESIZE_BITS;
-    return (uint32_t)min(max(v, 0), 255);
+    return (s.upper * 256 + s.lower) >> MOT_RESIZE_BITS;
 }
 
-DEVICE uint32_t pack_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+/* Four results, cut to bytes. */
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+DEVICE uint32_t pack_results(const tap_sum s[4])
 {
-    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+    uint32_t high, all;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(high) : "r"(result_of_sum(s[3])), "r"(result_of_sum(s[2])));
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;"
+        : "=r"(all)
+        : "r"(result_of_sum(s[1])), "r"(result_of_sum(s[0])), "r"(high));
+    return all;
 }
+#else
+DEVICE uint32_t pack_results(const tap_sum s[4])
+{
+    uint32_t all = 0;
+    for (int i = 0; i < 4; i++)
+        all |= (uint32_t)min(max(result_of_sum(s[i]), 0), 255) << (8 * i);
+    return all;
+}
+#endif
 
 DEVICE mot_cuda_taps load_taps(const mot_cuda_taps *p)
 {
@@ -180,13 +195,13 @@ static __device__ __noinline__ uint32_t load_word_before(const uint8_t *p, const
 /* A byte position of a row as words. */
 struct row_reader {
     const uint8_t *word; /* aligned */
-    uint32_t skip;       /* bits */
+    uint32_t skip;       /* bits, modulo 32 */
 };
 
 DEVICE row_reader read_row(const uint8_t *from)
 {
-    const uint32_t skip = (uint32_t)((uintptr_t)from & 3);
-    return row_reader{ from - skip, 8 * skip };
+    const uintptr_t at = (uintptr_t)from;
+    return row_reader{ from - (at & 3), (uint32_t)at << 3 };
 }
 
 /* Where words are loaded from: the source, shared memory, or the source's last row, whose `end` none may pass. */
@@ -212,70 +227,86 @@ struct from_last_row {
     }
 };
 
-/* WORDS words of bytes from the reader's `at`-th word on. */
+/* WORDS words of bytes from the reader's `at`-th word on. One word more is read: of any row but the image's last it
+ * lies in the image. */
 template <int WORDS, class Load> DEVICE void load_run(const row_reader &r, int at, Load load, uint32_t word[WORDS])
 {
     uint32_t v[WORDS + 1];
-    const uint8_t *const p = r.word + 4 * at;
 #pragma unroll
-    for (int i = 0; i < WORDS; i++)
-        v[i] = load(p + 4 * i);
-    v[WORDS] = load(p + 4 * (r.skip ? WORDS : WORDS - 1));
+    for (int i = 0; i <= WORDS; i++)
+        v[i] = load(r.word + 4 * (at + i));
 #pragma unroll
     for (int i = 0; i < WORDS; i++)
         word[i] = __funnelshift_r(v[i], v[i + 1], r.skip);
 }
 
-/* Horizontal pass of one column: rows first, first + step, ... below `end`. Row r is read from `base` + r * pitch;
- * `put(r, bytes)` takes a byte a channel. GROUPS of 0: any number. */
+/* Horizontal pass of one column in four rows, rows[0] .. rows[3] of them: a word a channel, row by row. GROUPS of 0:
+ * any number. */
+template <int C, int GROUPS, class Load>
+DEVICE void resize_four_rows(const resize_tile &t, const mot_cuda_taps *table, const mot_cuda_taps *taps,
+                             const row_reader rows[4], Load load, uint32_t made[C])
+{
+    tap_sum sum[C][4];
+#pragma unroll
+    for (int c = 0; c < C; c++)
+        for (int k = 0; k < 4; k++)
+            sum[c][k] = tap_sum{ HALF_UPPER, 0 };
+#pragma unroll
+    for (int g = 0; g < (GROUPS ? GROUPS : t.axes.groups[0]); g++) {
+        const mot_cuda_taps w = GROUPS ? taps[GROUPS ? g : 0] : load_taps(table + (int64_t)g * t.out[0]);
+        uint32_t word[4][C];
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            load_run<C>(rows[k], C * g, load, word[k]);
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            uint32_t bytes[C];
+            gather_taps<C>(word[k], bytes);
+            for (int c = 0; c < C; c++)
+                add_taps(sum[c][k], w, bytes[c]);
+        }
+    }
+#pragma unroll
+    for (int c = 0; c < C; c++)
+        made[c] = pack_results(sum[c]);
+}
+
+/* The same for units of four rows, first, first + step, ... below `end`: row 4 u + k is read from `base` + row * pitch,
+ * where none is past `last`. `put(made)` takes them in this order. */
 template <int C, int GROUPS, class Load, class Put>
 DEVICE void resize_column(const resize_tile &t, int x, int first, int end, int step, const uint8_t *base,
-                          uint32_t pitch, Load load, Put put)
+                          uint32_t pitch, int last, Load load, Put put)
 {
     mot_cuda_taps taps[GROUPS ? GROUPS : 1];
     const mot_cuda_taps *const table = t.columns.taps + x;
-    const int groups = GROUPS ? GROUPS : t.axes.groups[0];
 #pragma unroll
     for (int g = 0; g < GROUPS; g++)
         taps[g] = load_taps(table + (int64_t)g * t.out[0]);
-#pragma unroll 4
-    for (int row = first; row < end; row += step) {
-        const row_reader r = read_row(base + (uint32_t)row * pitch);
-        tap_sum sum[C];
+#pragma unroll 1
+    for (int unit = first; unit < end; unit += step) {
+        row_reader rows[4];
         uint32_t made[C];
-        for (int c = 0; c < C; c++)
-            sum[c] = tap_sum{ HALF_UPPER, 0 };
 #pragma unroll
-        for (int g = 0; g < (GROUPS ? GROUPS : groups); g++) {
-            uint32_t word[C], bytes[C];
-            load_run<C>(r, C * g, load, word);
-            gather_taps<C>(word, bytes);
-            const mot_cuda_taps w = GROUPS ? taps[GROUPS ? g : 0] : load_taps(table + (int64_t)g * t.out[0]);
-            for (int c = 0; c < C; c++)
-                add_taps(sum[c], w, bytes[c]);
-        }
-        for (int c = 0; c < C; c++)
-            made[c] = byte_of_sum(sum[c]);
-        put(row, made);
+        for (int k = 0; k < 4; k++)
+            rows[k] = read_row(base + (uint32_t)min(4 * unit + k, last) * pitch);
+        resize_four_rows<C, GROUPS>(t, table, taps, rows, load, made);
+        put(made);
     }
 }
 
 template <int C, class Load, class Put>
 DEVICE void resize_columns(const resize_tile &t, int x, int first, int end, int step, const uint8_t *base,
-                           uint32_t pitch, Load load, Put put)
+                           uint32_t pitch, int last, Load load, Put put)
 {
     switch (t.axes.groups[0]) {
     case 1:
-        resize_column<C, 1>(t, x, first, end, step, base, pitch, load, put);
+        resize_column<C, 1>(t, x, first, end, step, base, pitch, last, load, put);
         break;
     case 2:
-        resize_column<C, 2>(t, x, first, end, step, base, pitch, load, put);
-        break;
-    case 3:
-        resize_column<C, 3>(t, x, first, end, step, base, pitch, load, put);
+        resize_column<C, 2>(t, x, first, end, step, base, pitch, last, load, put);
         break;
     default:
-        resize_column<C, 0>(t, x, first, end, step, base, pitch, load, put);
+        resize_column<C, 0>(t, x, first, end, step, base, pitch, last, load, put);
         break;
     }
 }
@@ -293,25 +324,24 @@ DEVICE void transpose(const uint32_t row[4], uint32_t column[4])
     column[3] = __byte_perm(c, d, 0x7632);
 }
 
-/* Four columns of one row of the result; `load(t)` has four bytes of tap t. */
+/* Four columns of one row of the result; `load(g, column)` fills in four taps of group g of each. */
 template <class Load> DEVICE uint32_t resize_row(const resize_tile &t, int y, Load load)
 {
+    const mot_cuda_taps *taps = t.rows.taps + y;
     tap_sum sum[4];
 #pragma unroll
     for (int i = 0; i < 4; i++)
         sum[i] = tap_sum{ HALF_UPPER, 0 };
-    for (int g = 0; g < t.axes.groups[1]; g++) {
-        uint32_t row[4], column[4];
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            row[k] = load(4 * g + k);
-        transpose(row, column);
-        const mot_cuda_taps w = load_taps(t.rows.taps + (int64_t)g * t.out[1] + y);
+#pragma unroll 1
+    for (int g = 0; g < t.axes.groups[1]; g++, taps += t.out[1]) {
+        uint32_t column[4];
+        load(g, column);
+        const mot_cuda_taps w = load_taps(taps);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             add_taps(sum[i], w, column[i]);
     }
-    return pack_bytes(byte_of_sum(sum[0]), byte_of_sum(sum[1]), byte_of_sum(sum[2]), byte_of_sum(sum[3]));
+    return pack_results(sum);
 }
 
 /* ---- the two orders ---- */
@@ -327,51 +357,77 @@ DEVICE const uint8_t *end_of(const mot_view &v)
     return v.data + (v.height - 1) * v.row + (int64_t)(v.width - 1) * v.pixel + (v.pixel == 3 ? 3 : 1);
 }
 
-template <int C> DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, uint8_t *ring)
+/* How many of the tile's rows, from the `done`-th on, have windows that lie in a ring of `units` units of four rows. */
+DEVICE int rows_that_fit(const resize_tile &t, int done, int units)
 {
-    const int pitch = job.tile_width, capacity = job.shared_rows, taps = 4 * t.axes.groups[1];
-    const int plane = capacity * pitch, column = (int)threadIdx.x % pitch, lane = (int)threadIdx.x / pitch;
-    const int lanes = (int)blockDim.x / pitch, x = t.x0 + column, quads = (t.width + 3) / 4;
+    const int oldest = t.rows.first[tile_row(t, done)] / 4, taps = 4 * t.axes.groups[1];
+    int low = done, high = t.height; /* the `low`-th fits, and none from the `high`-th on is known to */
+    int middle = t.height - 1;
+    while (low + 1 < high) {
+        if ((t.rows.first[tile_row(t, middle)] + taps - 1) / 4 - oldest < units)
+            low = middle;
+        else
+            high = middle;
+        middle = (low + high) / 2;
+    }
+    return low + 1 - done;
+}
+
+/* The ring holds units of four rows, a word a column and channel: vertical taps beside each other. */
+template <int C> DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, uint32_t *ring)
+{
+    const int pitch = job.tile_width, units = job.shared_rows / 4, plane = units * pitch, quads = pitch / 4;
+    const int column = (int)threadIdx.x % pitch, lane = (int)threadIdx.x / pitch, lanes = (int)blockDim.x / pitch;
+    const int quad = (int)threadIdx.x % quads, first_row = (int)threadIdx.x / quads, row_step = 4 * lanes;
+    const int x = t.x0 + column, last = t.axes.in[1] - 1;
     const uint32_t row_bytes = (uint32_t)t.src.row;
     const uint8_t *const base = t.crop + (column < t.width ? t.columns.first[x] * C : 0);
-    int ready = t.rows.first[tile_row(t, 0)], done = 0; /* rows of the crop before `ready` are in the ring or over */
-    while (done < t.height) {
-        const int oldest = t.rows.first[tile_row(t, done)];
-        int next = done + 1;
-        while (next < t.height && t.rows.first[tile_row(t, next)] + taps - oldest <= capacity)
-            next++;
-        const int until = t.rows.first[tile_row(t, next - 1)] + taps;
-        ready = max(ready, oldest);
+    int ready = 0; /* units before it are in the ring or over */
+    for (int done = 0; done < t.height;) {
+        const int rows = rows_that_fit(t, done, units);
+        const int until = (t.rows.first[tile_row(t, done + rows - 1)] + 4 * t.axes.groups[1] + 3) / 4;
+        ready = max(ready, t.rows.first[tile_row(t, done)] / 4);
         if (column < t.width) {
-            int slot = (ready + lane) % capacity;
-            const auto put = [&](int, const uint32_t made[C]) {
+            int slot = (ready + lane) % units;
+            const auto put = [&](const uint32_t made[C]) {
+                uint32_t *const to = ring + slot * pitch + column;
                 for (int c = 0; c < C; c++)
-                    ring[c * plane + slot * pitch + column] = (uint8_t)made[c];
+                    to[c * plane] = made[c];
                 slot += lanes;
-                slot -= slot >= capacity ? capacity : 0;
+                slot -= slot >= units ? units : 0;
             };
-            resize_columns<C>(t, x, ready + lane, min(until, t.last_row), lanes, base, row_bytes, from_source(), put);
-            if (until > t.last_row && (t.last_row - ready) % lanes == lane)
-                resize_column<C, 0>(t, x, t.last_row, until, 1, base, row_bytes, from_last_row{ end_of(t.src) }, put);
+            const int whole = min(until, t.last_row / 4); /* units that the image's last row is not in */
+            resize_columns<C>(t, x, ready + lane, whole, lanes, base, row_bytes, last, from_source(), put);
+            for (int unit = max(ready, whole); unit < until; unit++)
+                if ((unit - ready) % lanes == lane)
+                    resize_column<C, 0>(t, x, unit, unit + 1, 1, base, row_bytes, last, from_last_row{ end_of(t.src) },
+                                        put);
         }
         ready = until;
         __syncthreads();
-        for (int item = threadIdx.x; item < (next - done) * quads; item += blockDim.x) {
-            const int j = item / quads, quad = item - j * quads, y = tile_row(t, done + j);
-            const int slot = t.rows.first[y] % capacity;
+        for (int j = first_row; j < rows && 4 * quad < t.width; j += row_step) {
+            const int y = tile_row(t, done + j), from = t.rows.first[y], skip = 8 * (from & 3);
+            const int slot = from / 4 % units;
             uint32_t bytes[C];
 #pragma unroll
             for (int c = 0; c < C; c++) {
-                const uint8_t *const from = ring + c * plane + 4 * quad;
-                bytes[c] = resize_row(t, y, [&](int tap) {
-                    const int s = slot + tap;
-                    return *(const uint32_t *)(from + (s < capacity ? s : s - capacity) * pitch);
+                const uint4 *const words = (const uint4 *)(ring + c * plane) + quad;
+                int s = slot;
+                uint4 low = words[s * quads];
+                bytes[c] = resize_row(t, y, [&](int, uint32_t at[4]) {
+                    s = s + 1 == units ? 0 : s + 1;
+                    const uint4 high = words[s * quads];
+                    at[0] = __funnelshift_r(low.x, high.x, skip);
+                    at[1] = __funnelshift_r(low.y, high.y, skip);
+                    at[2] = __funnelshift_r(low.z, high.z, skip);
+                    at[3] = __funnelshift_r(low.w, high.w, skip);
+                    low = high;
                 });
             }
             store_four<C>(t, t.x0 + 4 * quad, y, bytes);
         }
         __syncthreads();
-        done = next;
+        done += rows;
     }
 }
 
@@ -386,11 +442,14 @@ template <int C> DEVICE int tile_span(const resize_tile &t, int *first)
 /* Four bytes of the vertical pass of row y, from byte `at` of the crop's rows on. */
 template <class Load> DEVICE uint32_t resize_source_row(const resize_tile &t, int y, int at, Load load)
 {
-    const uint32_t pitch = (uint32_t)t.src.row, from = t.rows.first[y] * pitch + at;
-    return resize_row(t, y, [&](int tap) {
-        uint32_t word[1];
-        load_run<1>(read_row(t.crop + (from + tap * pitch)), 0, load, word);
-        return word[0];
+    const uint32_t pitch = (uint32_t)t.src.row;
+    uint32_t from = t.rows.first[y] * pitch + at;
+    return resize_row(t, y, [&](int, uint32_t column[4]) {
+        uint32_t row[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++, from += pitch)
+            load_run<1>(read_row(t.crop + from), 0, load, &row[k]);
+        transpose(row, column);
     });
 }
 
@@ -398,10 +457,12 @@ template <int C> DEVICE void rows_first(const mot_resize_job &job, const resize_
 {
     int first;
     const int words = (tile_span<C>(t, &first) + 3) / 4, row_bytes = 4 * words, pitch = job.tile_width;
-    const int group = job.shared_rows * pitch * C / (row_bytes + pitch * C); /* rows at a time: 1 or more */
-    uint8_t *const between = memory, *const made = memory + group * row_bytes;
+    const int fit = job.shared_rows * pitch * C / (row_bytes + pitch * C); /* rows at a time, */
+    const int group = fit / 4 * 4;                                         /* in units of four */
+    uint8_t *const between = memory;
+    uint32_t *const made = (uint32_t *)(memory + group * row_bytes); /* a word a column: four rows */
     const int column = (int)threadIdx.x % pitch, lane = (int)threadIdx.x / pitch, lanes = (int)blockDim.x / pitch;
-    const int x = t.x0 + column, quads = (t.width + 3) / 4, plane = group * pitch;
+    const int x = t.x0 + column, quads = (t.width + 3) / 4, plane = group / 4 * pitch;
     for (int done = 0; done < t.height; done += group) {
         const int rows = min(group, t.height - done);
         for (int item = threadIdx.x; item < rows * words; item += blockDim.x) {
@@ -412,19 +473,27 @@ template <int C> DEVICE void rows_first(const mot_resize_job &job, const resize_
                      : resize_source_row(t, y, at, from_source());
         }
         __syncthreads();
-        if (column < t.width)
-            resize_columns<C>(t, x, lane, rows, lanes, between + (t.columns.first[x] - first) * C, (uint32_t)row_bytes,
-                              from_shared(), [&](int row, const uint32_t bytes[C]) {
+        if (column < t.width) {
+            uint32_t *to = made + lane * pitch + column;
+            resize_columns<C>(t, x, lane, (rows + 3) / 4, lanes, between + (t.columns.first[x] - first) * C,
+                              (uint32_t)row_bytes, rows - 1, from_shared(), [&](const uint32_t bytes[C]) {
                                   for (int c = 0; c < C; c++)
-                                      made[c * plane + row * pitch + column] = (uint8_t)bytes[c];
+                                      to[c * plane] = bytes[c];
+                                  to += lanes * pitch;
                               });
+        }
         __syncthreads();
-        for (int item = threadIdx.x; item < rows * quads; item += blockDim.x) {
-            const int j = item / quads, quad = item - j * quads;
-            uint32_t bytes[C];
+        for (int item = threadIdx.x; item < (rows + 3) / 4 * quads; item += blockDim.x) {
+            const int unit = item / quads, quad = item - unit * quads;
+            uint32_t row[C][4];
             for (int c = 0; c < C; c++)
-                bytes[c] = *(const uint32_t *)(made + c * plane + j * pitch + 4 * quad);
-            store_four<C>(t, t.x0 + 4 * quad, t.y0 + done + j, bytes);
+                transpose(made + c * plane + unit * pitch + 4 * quad, row[c]);
+            for (int k = 0; k < 4 && 4 * unit + k < rows; k++) {
+                uint32_t bytes[C];
+                for (int c = 0; c < C; c++)
+                    bytes[c] = row[c][k];
+                store_four<C>(t, t.x0 + 4 * quad, t.y0 + done + 4 * unit + k, bytes);
+            }
         }
         __syncthreads();
     }
@@ -508,14 +577,14 @@ template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const res
     if (C == 0 || !t.axes.opaque || t.axes.in[0] < 4 * t.axes.groups[0] || t.axes.in[1] < 4 * t.axes.groups[1])
         return false;
     if (!t.axes.rows_first)
-        return 4 * t.axes.groups[1] <= job.shared_rows;
+        return 4 * t.axes.groups[1] + 4 <= job.shared_rows;
     int first;
     const int64_t row = (tile_span < C ? C : 1 > (t, &first) + 3) / 4 * 4;
-    return row + job.tile_width * C <= (int64_t)job.shared_rows * job.tile_width * C;
+    return 4 * (row + job.tile_width * C) <= (int64_t)job.shared_rows * job.tile_width * C;
 }
 
 template <int C>
-static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, 4)
+static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, 3)
     resize_kernel(const __grid_constant__ mot_resize_job job)
 {
     __shared__ uint32_t values[4 * 256];
@@ -561,7 +630,7 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, 4)
     else if (t.axes.rows_first)
         rows_first<C ? C : 1>(job, t, (uint8_t *)resize_memory);
     else
-        columns_first<C ? C : 1>(job, t, (uint8_t *)resize_memory);
+        columns_first<C ? C : 1>(job, t, (uint32_t *)resize_memory);
 }
 
 /* A CTA an image. */
