@@ -245,6 +245,7 @@ MOT_RANDOM_FN int mot_draw_chain(const mot_tables *t, const mot_drawn_sample *of
     return count;
 }
 
+/* The step that mixes by a weight. */
 MOT_FN void mot_augmix_step(int op, float weight, mot_step *out)
 {
     memset(out, 0, sizeof *out);
@@ -270,8 +271,9 @@ MOT_RANDOM_FN int mot_draw_augmix(const mot_tables *t, const mot_drawn_sample *o
         weight[c] = (float)(share[c] / sum);
         if (t->augmix_form != MOTLEY_AUGMIX_SUM)
             weight[c] = weight[c] * m;
-        if (t->augmix_form == MOTLEY_AUGMIX_BLENDS) { /* so that after all blends each chain has its share */
-            weight[c] = weight[c] / rest;
+        if (t->augmix_form == MOTLEY_AUGMIX_BLENDS) {           /* so that after all blends each chain has its share */
+            const float part = rest > 0 ? weight[c] / rest : 0; /* 0: later chains replace the image */
+            weight[c] = part < 1 ? part : 1;                    /* and rounding takes it no further */
             rest = rest * (1 - weight[c]);
         }
     }

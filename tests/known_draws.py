@@ -154,7 +154,7 @@ def mixed(policy, words, epoch):
     if form == "blends":
         rest = Fraction(1)
         for c in reversed(chains):
-            weights[c] = f32(weights[c] / rest)
+            weights[c] = min(f32(weights[c] / rest), Fraction(1)) if rest else Fraction(0)
             rest = f32(rest * f32(1 - weights[c]))
     step = lambda name, weight: f"{name}:0:{float(weight):.17g}:0 "
     text = step("mix_add", f32(1 - m)) if form == "one_sum" else ""

@@ -100,6 +100,29 @@ Test(augmix, shares_are_distributed_as_they_should)
     }
 }
 
+/* Where nearly all shares are 0 or 1, rounding must not take a weight past them. */
+Test(augmix, weights_are_shares)
+{
+    static const char *const forms[] = { "sum", "blends", "one_sum" };
+    for (int f = 0; f < 3; f++) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "motley: 1\nname: x\naugmix: {width: 8, alpha: 0.05, form: %s}\nbranches: [invert]\n", forms[f]);
+        motley_policy *policy = parsed(text);
+        for (uint64_t id = 0; id < 20000; id++) {
+            motley_step steps[18];
+            const int32_t side = 32;
+            int32_t count;
+            const motley_samples samples = { .seed = 4, .first = id };
+            cr_assert_eq(motley_draw(policy, &samples, 1, &side, &side, 3, steps, &count, NULL), MOTLEY_OK);
+            for (int32_t s = 0; s < count; s++)
+                cr_assert(steps[s].op >= 0 || (steps[s].values[0] >= 0 && steps[s].values[0] <= 1), "%s, sample %d: %g",
+                          forms[f], (int)id, steps[s].values[0]);
+        }
+        motley_policy_destroy(policy);
+    }
+}
+
 /* ---- pixels ---- */
 
 #define WIDTH 37
