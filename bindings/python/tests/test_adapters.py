@@ -278,7 +278,7 @@ def test_dali(device, operator, sizes):
 
 
 def test_dali_warns_where_the_native_operator_does_not_load(tmp_path, monkeypatch):
-    """One that was built for another DALI: the Python operator is taken, with the same bytes, and a sentence says so."""
+    """One that was built for another DALI: the Python operator is taken, and a sentence says so."""
     dali = dali_operator("python")
     dali.why_not_native.cache_clear()
     monkeypatch.setattr(dali, "LIBRARY", tmp_path / "libdali_motley.so")
@@ -298,7 +298,8 @@ def test_dali_warns_where_the_native_operator_does_not_load(tmp_path, monkeypatc
 def test_dali_warns_of_epochs_that_stand_still():
     dali = dali_operator("python")
     with pytest.warns(motley.epochs.RepeatedSamples, match="ids are given and no epoch"):
-        dali_pipe("python", "cpu", lambda images, ids, _: dali.augment(images, ids, operator="python", **plain_policy()))
+        dali_pipe("python", "cpu", lambda images, ids, _: dali.augment(images, ids, operator="python",
+                                                                       **plain_policy()))
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -19,4 +19,6 @@ from motley.torch.prefetcher import Prefetcher
 from motley.torch.stage import Stage
 from motley.torch.transform import Transform
 
-__all__ = ["Stage", "Transform", "Prefetcher", "Indexed", "Augmented", "Index", "Views", "MotleyCollate", "Reproducible"]
+__all__ = [
+    "Augmented", "Index", "Indexed", "MotleyCollate", "Prefetcher", "Reproducible", "Stage", "Transform", "Views"
+]  # fmt: skip

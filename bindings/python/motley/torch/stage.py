@@ -51,7 +51,6 @@ class Stage(motley.Stage, torch.nn.Module):
             for training, policy in ((True, self.policy), (False, NO_AUGMENTATION))
         }
 
-    __call__ = torch.nn.Module.__call__
     __eq__, __hash__ = object.__eq__, object.__hash__  # a model's modules are told apart by what they are
     __repr__ = torch.nn.Module.__repr__
     state_dict, load_state_dict = torch.nn.Module.state_dict, torch.nn.Module.load_state_dict
@@ -77,7 +76,8 @@ class Stage(motley.Stage, torch.nn.Module):
         images, layout = _seen_as_chw(images, layout, out)
         return motley.Stage.__call__(self, images, sample_ids, view, out=out, layout=layout, **options)
 
-    if not TYPE_CHECKING:
+    if not TYPE_CHECKING:  # checkers take motley.Stage's signatures
+        __call__ = torch.nn.Module.__call__
 
         def replay(self, batch, draws, *, out=None, layout=None):
             batch, layout = _seen_as_chw(batch, layout or self.layout, out)

@@ -44,7 +44,8 @@ class Transform(motley.Transform, Stage):
             settings = {**own, **settings}  # type: ignore[typeddict-item]
         super().__init__(transform, **settings)
 
-    __call__ = torch.nn.Module.__call__
+    if not TYPE_CHECKING:  # checkers take motley.Transform's signature
+        __call__ = torch.nn.Module.__call__
     __eq__, __hash__, __repr__ = object.__eq__, object.__hash__, torch.nn.Module.__repr__
 
     def train(self, mode: bool = True) -> Transform:

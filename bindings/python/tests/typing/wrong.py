@@ -4,6 +4,7 @@
 import numpy as np
 
 import motley
+import motley.torch
 
 batch = np.zeros((2, 8, 8, 3), np.uint8)
 stage = motley.RandAugment()
@@ -42,3 +43,6 @@ motley.follow.Boxes("xxyy")  # wrong
 motley.follow.Points(pairs=[1, 2])  # wrong
 motley.Follow("rand_augment", {"mask": 255})  # wrong
 motley.Follow("rand_augment")(batch, sample_ids=[1, 2])  # wrong
+motley.torch.Stage("rand_augment", layot="nhwc")  # wrong
+motley.torch.Stage("rand_augment")(batch, sampel_ids=[0, 1])  # wrong
+motley.torch.Stage("rand_augment")(batch, epoch="3")  # wrong
