@@ -36,7 +36,8 @@ class Context:
         self.process = os.getpid()
 
     def __del__(self, getpid=os.getpid, destroy=lib.motley_context_destroy):
-        if self.process == getpid():  # a forked child must leave its parent's threads and device alone
+        # A forked child must leave its parent's threads and device alone; torch.compile makes objects without __init__.
+        if getattr(self, "process", None) == getpid():
             destroy(self.handle)
 
 

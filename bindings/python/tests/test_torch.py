@@ -533,3 +533,16 @@ def test_the_operator_has_views_and_layouts():
         for one, other in zip(compiled(batch, ids[:1] if batch.dim() == 3 else ids),
                               stage(batch, ids[:1] if batch.dim() == 3 else ids)):
             assert torch.equal(one, other)
+
+
+@needs_operators
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_the_core_stage_under_compile():
+    """It breaks the graph, and draws and counts as ever."""
+    torch._dynamo.reset()
+    images, stage, core = pictures(), motley.Stage("rand_augment", seed=7), motley.Stage("rand_augment", seed=7)
+    compiled = torch.compile(lambda x, ids=None: 2 * stage(x, ids) + 1, backend="aot_eager")
+    for _ in range(2):
+        assert torch.equal(compiled(images), 2 * core(images) + 1)
+        assert torch.equal(compiled(images, torch.arange(12)), 2 * core(images, torch.arange(12)) + 1)
+    assert stage.next_sample == 24
