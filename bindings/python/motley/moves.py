@@ -95,6 +95,10 @@ class Moves:
             raise UnsupportedError(
                 f"{name} is a {type(value).__name__}, want a NumPy, torch or CuPy array or a PIL image"
             )
+        if any(base.__name__ == "MaskedArray" for base in type(value).__mro__):
+            raise ArgumentError(
+                f"{name} is a numpy.ma.MaskedArray, whose mask would be lost: want its .data or .filled()"
+            )
         array, lead = plain(value), 0 if self.single else 1
         self._check_mask(name, tuple(array.shape), lead)
         each = array.shape[lead] if array.ndim == 3 + lead else 1
@@ -177,9 +181,20 @@ class Moves:
             self._drawn = Drawn.of(self.stage.policy_now, samples, self.sizes, 3)
         return self._drawn
 
+    def _placed(self, name, value):
+        """Its parts, which have to be of images of these sizes where they say so, as tv_tensors do."""
+        parts = self.parts(name, value)
+        for part, (width, height) in zip(parts, self.sizes):
+            canvas = getattr(part, "canvas_size", (height, width))
+            if tuple(canvas) != (height, width):
+                raise ArgumentError(
+                    f"{name} has the canvas_size {tuple(canvas)}, the image is {height} high and {width} wide"
+                )
+        return parts
+
     def boxes(self, name, value, form, torchvision, limits):
         """For each image its boxes, how much of each is left, and whether each is kept."""
-        rows = Rows(name, self.parts(name, value), (4,))
+        rows = Rows(name, self._placed(name, value), (4,))
         params, error = ffi.new("motley_box_params *"), ffi.new("motley_error *")
         params.format, params.torchvision = form, torchvision
         params.min_area, params.min_side, params.min_visibility = limits
@@ -193,7 +208,7 @@ class Moves:
 
     def points(self, name, value, convention, pairs):
         """For each image its points, and whether each was inside."""
-        rows = Rows(name, self.parts(name, value), (2, 3))
+        rows = Rows(name, self._placed(name, value), (2, 3))
         flags, error = ffi.new("uint8_t[]", rows.count), ffi.new("motley_error *")
         xy = rows.dense(rows.host[:, :2])
         status = lib.motley_follow_points(self.drawn.c, convention, rows.offsets, rows.pointer(xy), flags, error)

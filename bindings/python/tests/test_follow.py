@@ -490,6 +490,7 @@ WRONG = [
         {"image": IMAGE, "mask": "mask.png"},
         r"sample\['mask'\] is a str, want a NumPy, torch or CuPy array or a PIL image",
     ),
+    ({"image": IMAGE, "mask": np.ma.masked_array(IMAGE[..., 0])}, r"\['mask'\] is a numpy.ma.MaskedArray, whose mask"),
     ({"image": IMAGE, "mask": np.zeros((41, 53), complex)}, r"of dtype complex128, want bool, integers or floats"),
     (
         {"image": IMAGE, "mask": np.zeros((41, 53), "int8")},

@@ -286,3 +286,19 @@ def test_boxes_that_are_not_followed():
     for wrong, message in (unclamped, "clamping_mode None"), (turned, "format XYWHR, want XYXY, XYWH or CXCYWH"):
         with pytest.raises(TypeError, match=message):
             our_v2.RandAugment(3, 14)(image(), wrong)
+
+
+def test_samples_of_follow():
+    """motley.Follow takes tv_tensors as what they are, whatever it was told of formats."""
+    stage = motley.Stage("trivial_augment_wide", seed=2)
+    follow = motley.Follow(stage, {"boxes": motley.follow.Boxes("xyxy", drop=False)})
+    for i in range(20):
+        sample = {"image": tv_tensors.Image(image()), "boxes": boxes("CXCYWH")}
+        out = follow(sample, sample_ids=i)
+        plain = follow({"image": image(), "boxes": boxes().as_subclass(torch.Tensor)}, sample_ids=i)
+        assert type(out["boxes"]) is tv_tensors.BoundingBoxes and out["boxes"].format.value == "CXCYWH"
+        xyxy = v2.functional.convert_bounding_box_format(out["boxes"], new_format="XYXY")
+        assert (xyxy - plain["boxes"]).abs().max() < 1e-9 and type(out["image"]) is tv_tensors.Image
+    other = tv_tensors.BoundingBoxes([[1, 2, 3, 4]], format="XYXY", canvas_size=(9, 9))
+    with pytest.raises(ValueError, match=r"has the canvas_size \(9, 9\), the image is 41 high and 53 wide"):
+        follow({"image": image(), "boxes": other})
