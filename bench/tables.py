@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of README.md, doc/performance.md and doc/python.md from the newest bench/results/*-cpu.json,
-*-albumentations.json, *-resize.json, *-dropins.json, *-followers.json, *-cuda.json, *-attempts.json, *-peers.json and *-train.json, and doc/train.svg from
-the last.
+"""Writes the tables of README.md, doc/performance.md, doc/notes/cuda-attempts.md and doc/python.md from the newest
+bench/results/*-cpu.json, *-albumentations.json, *-resize.json, *-dropins.json, *-followers.json, *-cuda.json,
+*-attempts.json, *-peers.json and *-train.json, and doc/train.svg from the last.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
@@ -350,7 +350,7 @@ def main():
         raise SystemExit(__doc__)
     results = {kind: newest(kind) for kind, _ in TABLES.values()}
     wanted = {path: fill((ROOT / path).read_text(), results)
-              for path in ('README.md', 'doc/performance.md', 'doc/python.md')}
+              for path in ('README.md', 'doc/performance.md', 'doc/notes/cuda-attempts.md', 'doc/python.md')}
     wanted.update({path: make(results[kind]) for path, (kind, make) in PLOTS.items() if results[kind]})
     behind = []
     for path, new in wanted.items():
