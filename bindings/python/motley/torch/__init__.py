@@ -8,6 +8,11 @@
     transform = motley.torch.Transform("torchvision_train")          # crop, resize, flip, normalise as well
     collate = motley.torch.MotleyCollate(transform)                  # of decoded images of any sizes
 
+    files = ImageFolder("train", loader=torchvision.io.read_file)    # from JPEG files, decoded on the GPU where there is one
+    loader = DataLoader(motley.torch.Indexed(files), 256, shuffle=True, collate_fn=motley.torch.list_images)
+    for images, labels, ids in motley.torch.Prefetcher(loader, transform, ids=2):
+        train(images, labels)
+
 Draws     With sample ids a draw depends on (seed, epoch, sample id) and on nothing else: not on workers, ranks, batch
           size, shuffling or where a run was resumed. `Indexed` gives a data set's samples their ids. Each pass of a
           loader is the next epoch, unless set_epoch() says which; a stage that is called by hand has to be told,
@@ -15,10 +20,12 @@ Draws     With sample ids a draw depends on (seed, epoch, sample id) and on noth
           state_dict(); ranks draw apart."""
 from motley.torch.collate import MotleyCollate
 from motley.torch.datasets import Augmented, Index, Indexed, Reproducible, Views
+from motley.torch.decode import list_images
 from motley.torch.prefetcher import Prefetcher
 from motley.torch.stage import Stage
 from motley.torch.transform import Transform
 
 __all__ = [
-    "Augmented", "Index", "Indexed", "MotleyCollate", "Prefetcher", "Reproducible", "Stage", "Transform", "Views"
+    "Augmented", "Index", "Indexed", "MotleyCollate", "Prefetcher", "Reproducible", "Stage", "Transform", "Views",
+    "list_images",
 ]  # fmt: skip

@@ -9,12 +9,19 @@ from typing import Any
 import torch
 
 import motley
+from motley.checks import one_of
 from motley.epochs import wanting
 from motley.torch.batches import map_tensors, replaced
+from motley.torch.decode import decoded, is_encoded, without
 
 
 class Prefetcher:
     """A loader whose next batch is copied, augmented and normalised on a stream of its own while the model trains.
+
+    Images that are encoded, a list of bytes or of uint8 tensors of one axis as torchvision.io.read_file gives them, are
+    decoded first: on the CUDA device by torchvision's decoder, which is nvJPEG, and on the CPU what that cannot take.
+    The stage has to be a transform, as they have many sizes. (nvJPEG's pixels are not Pillow's: they differ by up to 19
+    levels, as it interpolates chroma otherwise. What comes after decoding is exact.)
 
     The batch that is handed over is ready for the current stream, and its memory is not reused before that stream is
     done with it. Each pass over the loader is the next epoch, unless set_epoch() says which. len() is the loader's.
@@ -29,6 +36,9 @@ class Prefetcher:
         device: Where batches are wanted; the default is the current CUDA device, or the CPU where there is none.
         images: Index or key of the images in a batch.
         ids: Index or key of their sample ids, or None; the ids stay on the CPU.
+        names: Index or key of their files' names, or None: for messages.
+        broken: What to do with a file that cannot be decoded: "raise" FileError, or "skip" it, with a warning: the batch
+            is then shorter.
     """
 
     def __init__(
@@ -39,8 +49,11 @@ class Prefetcher:
         *,
         images: int | str = 0,
         ids: int | str | None = None,
+        names: int | str | None = None,
+        broken: str = "raise",
     ) -> None:
         self.loader, self.stage, self.images, self.ids = loader, stage, images, ids
+        self.names, self.broken = names, one_of("broken", broken, ("raise", "skip"))
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
         self.stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
         self._begun = self._finished = False
@@ -105,12 +118,29 @@ class Prefetcher:
         self._finished = True
 
     def _prepare(self, batch):
+        if is_encoded(batch[self.images]):
+            batch = self._decode(batch)
         ids = batch[self.ids] if self.ids is not None else None
         batch = map_tensors(lambda t: t.to(self.device, non_blocking=True), batch)
         if ids is None:
             return replaced(batch, self.images, self.stage(batch[self.images]))
         made = self.stage(batch[self.images], ids)
         return replaced(replaced(batch, self.ids, ids), self.images, made)
+
+    def _decode(self, batch):
+        files = batch[self.images]
+        ids = batch[self.ids] if self.ids is not None else None
+        if self.names is not None:
+            names = list(map(str, batch[self.names]))
+        else:
+            names = [f"image {i}" + ("" if ids is None else f", sample {ids[i]}") for i in range(len(files))]
+        images, kept = decoded(files, self.device, names, self.broken)
+        batch = replaced(batch, self.images, 0)
+        if len(kept) < len(files):
+            if not kept:
+                raise motley.FileError(f"{names[0]} and all others of its batch cannot be decoded")
+            batch = without(batch, len(files), kept)
+        return replaced(batch, self.images, images)
 
     def _prepare_aside(self, batch):
         current = torch.cuda.current_stream(self.device)

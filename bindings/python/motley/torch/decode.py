@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encoded images, as files have them, to tensors: by torchvision's decoders, on the GPU where it can."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+import motley
+
+
+def list_images(samples: Sequence[Any]) -> Any:
+    """A collate_fn that keeps the first item of each sample, an image of its own size or a file's bytes, in a list.
+
+    DataLoader(dataset, collate_fn=motley.torch.list_images) of ImageFolder(root, loader=torchvision.io.read_file)"""
+    rest = torch.utils.data.default_collate([tuple(sample)[1:] for sample in samples])
+    return ([_movable(sample[0]) for sample in samples], *rest)
+
+
+def _movable(image):
+    """A file's bytes as a worker can hand them over: what torchvision.io.read_file gives is mapped from the file."""
+    return image.clone() if isinstance(image, torch.Tensor) and image.dim() == 1 else image
+
+
+def is_encoded(images: Any) -> bool:
+    """Whether these are the bytes of files: a list of bytes or of uint8 tensors of one axis."""
+    return isinstance(images, (list, tuple)) and len(images) > 0 and all(map(_is_file, images))
+
+
+def _is_file(image):
+    if isinstance(image, torch.Tensor):
+        return image.dim() == 1 and image.dtype == torch.uint8
+    return isinstance(image, (bytes, bytearray, memoryview))
+
+
+def decoded(
+    files: Sequence[Any], device: torch.device, names: Sequence[str], broken: str = "raise"
+) -> tuple[list[torch.Tensor], list[int]]:
+    """The images as RGB tensors [3, H, W] on the device, and which of the files they are.
+
+    JPEG files are decoded on a CUDA device together. What its decoder cannot take, such as PNG files or JPEG files in
+    CMYK, is decoded on the CPU and copied. A file that no decoder takes is an error with its name, or is left out with
+    a warning.
+
+    Args:
+        names: What the files are called in messages.
+        broken: "raise" or "skip".
+
+    Raises:
+        motley.FileError: A file is broken, and broken is "raise".
+    """
+    tensors = [_tensor(file) for file in files]
+    if device.type == "cuda":
+        try:
+            return _on_device(tensors, device), list(range(len(tensors)))
+        except RuntimeError:  # of all files at once: one by one, to find which
+            pass
+    images, kept = [], []
+    for i, tensor in enumerate(tensors):
+        try:
+            images.append(_alone(tensor, device))
+            kept.append(i)
+        except (RuntimeError, ValueError) as wrong:
+            why = str(wrong).splitlines()[0] if str(wrong) else type(wrong).__name__
+            if broken == "raise":
+                raise motley.FileError(f"{names[i]}: cannot be decoded: {why}") from None
+            warnings.warn(f"{names[i]}: left out, cannot be decoded: {why}", stacklevel=4)
+    return images, kept
+
+
+def _tensor(file):
+    if isinstance(file, torch.Tensor):
+        return file.cpu()
+    if not len(file):
+        return torch.empty(0, dtype=torch.uint8)
+    return torch.frombuffer(bytearray(file), dtype=torch.uint8)
+
+
+def _on_device(tensors, device):
+    from torchvision.io import ImageReadMode, decode_jpeg
+
+    return list(decode_jpeg(tensors, mode=ImageReadMode.RGB, device=device))
+
+
+def _alone(tensor, device):
+    from torchvision.io import ImageReadMode, decode_image
+
+    if device.type == "cuda":
+        try:
+            return _on_device([tensor], device)[0]
+        except RuntimeError:
+            pass
+    return decode_image(tensor, mode=ImageReadMode.RGB).to(device)
+
+
+def without(batch: Any, count: int, kept: Sequence[int]) -> Any:
+    """A batch of `count` samples with those that are kept: tensors and lists of that length, in tuples and mappings."""
+    if isinstance(batch, torch.Tensor):
+        return batch[list(kept)] if batch.dim() and len(batch) == count else batch
+    if isinstance(batch, dict):
+        return {key: without(value, count, kept) for key, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(without(value, count, kept) for value in batch))
+    if isinstance(batch, (tuple, list)):
+        if len(batch) == count and not any(isinstance(value, (torch.Tensor, list, tuple, dict)) for value in batch):
+            return type(batch)(batch[i] for i in kept)
+        return type(batch)(without(value, count, kept) for value in batch)
+    return batch

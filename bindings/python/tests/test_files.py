@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From files to the network's input: motley.torch.Prefetcher over encoded images."""
+
+import io
+
+import numpy as np
+import PIL.Image
+import pytest
+
+import motley
+
+torch = pytest.importorskip("torch")
+torchvision = pytest.importorskip("torchvision")
+from conftest import cuda  # noqa: E402
+from torchvision.datasets import ImageFolder  # noqa: E402
+from torchvision.io import ImageReadMode, decode_image  # noqa: E402
+
+from motley.torch import Indexed, Prefetcher, Transform, list_images  # noqa: E402
+
+TEXT = """motley: 1
+name: small
+stages:
+  - random_resized_crop: {size: 24}
+  - flip: {horizontal: 0.5}
+  - output: {mean: 0.5, std: 0.25}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    random = np.random.default_rng(2)
+    for i in range(10):
+        image = PIL.Image.fromarray(random.integers(0, 256, (40 + i, 60 - i, 3), np.uint8))
+        place = tmp_path / f"class{i % 2}"
+        place.mkdir(exist_ok=True)
+        if i == 4:
+            image.save(place / f"{i}.png")
+        else:
+            (image.convert("L") if i == 7 else image).save(place / f"{i}.jpg", quality=90)
+    return ImageFolder(tmp_path, loader=torchvision.io.read_file)
+
+
+def loader_of(dataset, **settings):
+    return torch.utils.data.DataLoader(dataset, batch_size=4, collate_fn=list_images, **settings)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_files_are_decoded_and_transformed(folder, workers):
+    loader = loader_of(Indexed(folder), shuffle=True, num_workers=workers)
+    seen = {}
+    for images, labels, ids in Prefetcher(loader, Transform(TEXT, seed=4), "cpu", ids=2):
+        assert images.dtype == torch.float32 and images.shape[1:] == (3, 24, 24)
+        for image, label, i in zip(images, labels, ids.tolist()):
+            assert int(label) == folder.targets[i]
+            seen[i] = image
+    assert sorted(seen) == list(range(10))
+    transform = motley.Transform(TEXT, seed=4)
+    for i, (file, _) in enumerate(folder):
+        wanted = transform(decode_image(file, ImageReadMode.RGB), sample_ids=i)
+        assert torch.equal(seen[i], wanted)
+
+
+def test_bytes_are_files_too(folder):
+    files = [bytes(folder[i][0].numpy()) for i in range(4)]
+    (images, labels), = Prefetcher([(files, torch.arange(4))], Transform(TEXT), "cpu")  # fmt: skip
+    assert images.shape == (4, 3, 24, 24) and labels.tolist() == [0, 1, 2, 3]
+
+
+def broken_batch(folder):
+    files = [folder[i][0] for i in range(4)]
+    files[1], files[2] = files[1][:40], torch.empty(0, dtype=torch.uint8)
+    return {
+        "files": files,
+        "labels": torch.arange(4),
+        "path": ["a.jpg", "b.jpg", "c.jpg", "d.jpg"],
+        "id": torch.arange(4),
+    }
+
+
+def test_broken_files_are_named(folder):
+    settings = dict(images="files", ids="id")
+    with pytest.raises(motley.FileError, match=r"^b\.jpg: cannot be decoded: "):
+        list(Prefetcher([broken_batch(folder)], Transform(TEXT), "cpu", names="path", **settings))
+    with pytest.raises(motley.FileError, match="^image 1, sample 1: cannot be decoded"):
+        list(Prefetcher([broken_batch(folder)], Transform(TEXT), "cpu", **settings))
+
+
+def test_broken_files_are_left_out(folder):
+    prefetcher = Prefetcher(
+        [broken_batch(folder)], Transform(TEXT, seed=1), "cpu", images="files", ids="id", names="path", broken="skip"
+    )
+    with pytest.warns(UserWarning) as warned:
+        (batch,) = prefetcher
+    assert [str(w.message).split(":")[0] for w in warned if w.category is UserWarning] == ["b.jpg", "c.jpg"]
+    assert batch["labels"].tolist() == batch["id"].tolist() == [0, 3] and batch["path"] == ["a.jpg", "d.jpg"]
+    wanted = motley.Transform(TEXT, seed=1)(decode_image(folder[3][0], ImageReadMode.RGB), sample_ids=3)
+    assert torch.equal(batch["files"][1], wanted)
+    nothing = [([torch.zeros(9, dtype=torch.uint8)], torch.arange(1))]
+    with pytest.warns(UserWarning), pytest.raises(motley.FileError, match="image 0 and all others of its batch"):
+        list(Prefetcher(nothing, Transform(TEXT), "cpu", broken="skip"))
+    with pytest.raises(motley.ArgumentError, match="broken is 'ignore', want 'raise', 'skip'"):
+        Prefetcher([], Transform(TEXT), "cpu", broken="ignore")
+
+
+def test_list_images(folder):
+    images, labels = list_images([folder[0], folder[1]])
+    assert isinstance(images, list) and torch.equal(images[1], folder[1][0]) and labels.tolist() == [0, 0]
+
+
+@cuda
+def test_on_the_gpu(folder):
+    loader = loader_of(Indexed(folder), pin_memory=True)
+    for images, labels, ids in Prefetcher(loader, Transform(TEXT, seed=4), "cuda", ids=2):
+        assert images.is_cuda and labels.is_cuda and not ids.is_cuda and len(images) == len(labels)
+    buffer = io.BytesIO()
+    PIL.Image.new("CMYK", (30, 20)).save(buffer, "JPEG")
+    ((images,),) = Prefetcher([([buffer.getvalue(), folder[0][0]],)], Transform(TEXT), "cuda")
+    assert images.shape == (2, 3, 24, 24)
