@@ -58,7 +58,7 @@ typedef struct mot_stats {
     uint32_t lo, hi;        /* lowest and highest value that occurs */
     uint32_t last;          /* how often `hi` occurs */
     uint32_t mean;          /* of the luma over all pixels, rounded half up */
-    const uint32_t *below;  /* [256]: how many samples are lower than v */
+    const uint32_t *below;  /* [256]: how many components are lower than v */
 } mot_stats;
 
 /* A warp for one image size: output (x, y) reads the input at (m0 x + m1 y + m2, m3 x + m4 y + m5). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Posterize: keeps the highest bits of each sample.
+/* Posterize: keeps the highest bits of each component.
  *
  * Value    bits kept, 0..8; of what a level gives, a fraction is cut off. 8 changes nothing, 0 gives black. */
 #ifndef MOT_POSTERIZE_H
@@ -7,7 +7,7 @@
 #include "augmentations/op.h"
 
 #define MOT_POSTERIZE_INFO \
-    .name = "posterize", .summary = "Keeps only the highest bits of each sample.", \
+    .name = "posterize", .summary = "Keeps only the highest bits of each component.", \
     .unit = "bits kept", .matches = "Pillow ImageOps.posterize", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 8, .neutral = 8, .example = 3, .whole = 1

@@ -23,7 +23,7 @@ static inline void mot_sharpness_prepare(const double *values, int count, mot_ar
 }
 #endif
 
-/* `sum` is that of all nine samples. Division by 13 is a multiplication: 5042 / 65536 is 1/13 and 0.77 / 65536, so for
+/* `sum` is that of nine components. Division by 13 is a multiplication: 5042 / 65536 is 1/13 and 0.77 / 65536, so for
  * numbers up to 13 * 255 + 6 it errs by less than 0.04, while a quotient lies 1/13 or more below the next whole one. */
 MOT_FN uint8_t mot_sharpness(uint8_t centre, uint32_t sum, const mot_arg *arg)
 {
@@ -42,7 +42,7 @@ MOT_FN uint8_t mot_sharpness(uint8_t centre, uint32_t sum, const mot_arg *arg)
 /* The top of 2^23, from memory: what the compiler knows, it would bring anew for each use. */
 static __constant__ uint32_t mot_top_of_float = 0x4B00;
 
-/* The same for two samples side by side, 16 bits each. */
+/* The same for two components side by side, 16 bits each. */
 static __device__ __forceinline__ uint32_t mot_sharpness_pair(uint32_t centre, uint32_t sum, const mot_arg *arg)
 {
     const uint32_t weighted = sum + 4u * centre + 0x00060006u;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Solarize: inverts every sample at or above a threshold.
+/* Solarize: inverts every component at or above a threshold.
  *
- * Value    threshold in sample units, 0..256, fractions count. 256 changes nothing, 0 inverts all. */
+ * Value    threshold, a component's value, 0..256, fractions count. 256 changes nothing, 0 inverts all. */
 #ifndef MOT_SOLARIZE_H
 #define MOT_SOLARIZE_H
 #include "augmentations/op.h"
 #include <math.h>
 
 #define MOT_SOLARIZE_INFO \
-    .name = "solarize", .summary = "Inverts every sample at or above a threshold.", \
-    .unit = "threshold, sample units", .matches = "Pillow ImageOps.solarize", \
+    .name = "solarize", .summary = "Inverts every component at or above a threshold.", \
+    .unit = "threshold, component value", .matches = "Pillow ImageOps.solarize", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 256, .neutral = 256, .example = 128
 #define MOT_SOLARIZE_FACTS .cost = 600, .form = MOT_FORM_DIRECT

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Solarize-add: adds to every sample below a threshold, and stops at 255.
+/* Solarize-add: adds to every component below a threshold, and stops at 255.
  *
  * Values   what is added, 0..255, a fraction is cut off; then the threshold, 128 when left out. */
 #ifndef MOT_SOLARIZE_ADD_H
@@ -8,7 +8,7 @@
 #include <math.h>
 
 #define MOT_SOLARIZE_ADD_INFO \
-    .name = "solarize_add", .summary = "Adds to every sample below a threshold.", \
+    .name = "solarize_add", .summary = "Adds to every component below a threshold.", \
     .unit = "amount added; threshold (128)", .matches = "timm solarize_add", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 2, .minimum = 0, .maximum = 255, .neutral = 0, .example = 60

@@ -18,7 +18,7 @@ typedef enum mot_form {
     MOT_FORM_BLEND,  /* COLOR: mot_blend from the luma to each component by arg.factor */
     MOT_FORM_LUMA,   /* COLOR: the luma */
     MOT_FORM_SHARPEN, /* STENCIL: mot_sharpness */
-    MOT_FORM_BOXES    /* BLUR: arg.u[1] times the inner samples and u[2] times the outer two, 8.24, rounded half up */
+    MOT_FORM_BOXES    /* BLUR: arg.u[1] times the inner components and u[2] times the outer two, 8.24, rounded half up */
 } mot_form;
 
 /* What the library itself has to know of an op: MOT_<ID>_FACTS in its header. All but the cost may be left out. */

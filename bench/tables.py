@@ -249,7 +249,7 @@ def peers_short(result):
     for (count, side, policy), speeds in found.items():
         yield f'| {count} x {side}x{side} | {policy} | ' + ' | '.join(speeds.get(name, '') for name in columns) + ' |'
     yield ''
-    yield (f'Images per second, each image with a draw of its own, on one {result["device"]}; torchvision and Kornia are '
+    yield (f'Images per second, each image with its own draw, on one {result["device"]}; torchvision and Kornia are '
            f'called image by image for it. {result["date"]}, measured by `bench/compare_gpu.py`.')
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BLUR: three box passes along each row, then three along each column, each rounded to bytes.
  *
- * A pass reads, beyond the ends of its line, the line's first and last sample. The box reaches mot_blur_radius
- * samples to each side, and one more at less weight. */
+ * A pass reads, beyond the ends of its line, the line's first and last component. The box reaches mot_blur_radius
+ * components to each side, and one more at less weight. */
 #ifndef MOT_BLUR_H
 #define MOT_BLUR_H
 
@@ -16,7 +16,7 @@
     case MOT_OP_##ID: \
         return mot_##stem(inner, edges, arg);
 
-/* `inner` sums the 2 radius + 1 nearest samples, `edges` the two beyond them. */
+/* `inner` sums the 2 radius + 1 nearest components, `edges` the two beyond them. */
 MOT_FN uint8_t mot_blur_value(int op, uint32_t inner, uint32_t edges, const mot_arg *arg)
 {
     switch (op) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* COLOR: ops that look at one pixel, that is at a sample and at the pixel's luma (the sample itself when grey). */
+/* COLOR: ops that look at one pixel: at a component and at the pixel's luma (the component itself when grey). */
 #ifndef MOT_COLOR_SHAPE_H
 #define MOT_COLOR_SHAPE_H
 

@@ -222,7 +222,7 @@ const struct argp samples_argp = {
     .parser = parse_samples,
     .options = (const struct argp_option[]){ { NULL, 0, NULL, 0, "Random numbers:", 2 },
                                              { "seed", 's', "S", 0, "Key of all draws (0)", 0 },
-                                             { "epoch", 'e', "E", 0, "Each epoch draws anew (0)", 0 },
+                                             { "epoch", 'e', "E", 0, "Epoch of the draws; each differs (0)", 0 },
                                              { "view", KEY_VIEW, "V", 0, "So does each view of a sample (0)", 0 },
                                              { 0 } },
 };
