@@ -251,6 +251,8 @@ class Transform(Sampled):
         if count:
             source.require_bytes()
             source.describe(src[0])
+            if source.device is not None:
+                params.stream = ffi.cast("void *", source.stream_of()())
         channels = src.channels or 3
         target = self._target_of(source, out)
         if count:
