@@ -410,12 +410,8 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
     const mot_stage *crop = mot_transform_stage(transform, MOT_STAGE_RANDOM_RESIZED_CROP);
     call.order = resize ? resize->order : crop ? crop->order : MOTLEY_ORDER_PILLOW_13;
     make_table(&call);
-    if (context->backend->transform) {
-        if (call.info.mix)
-            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' mixes images, which runs on the CPU only",
-                            transform->name);
+    if (context->backend->transform)
         return context->backend->transform(context->state, &call, error);
-    }
     if (call.info.mix)
         MOT_TRY(draw_mix(&call, error));
     const size_t bytes = scratch_bytes(&call, context->backend->rows(context->state));
