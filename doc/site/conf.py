@@ -14,7 +14,7 @@ author = "The authors of Motley"
 version = release = re.search(r"version: '([\d.]+)'", (ROOT / "meson.build").read_text()).group(1)
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "doc/site/index"
-include_patterns = ["*.md", "doc/*.md", "doc/notes/*.md", "doc/site/**", "bindings/python/README.md"]
+include_patterns = ["*.md", "doc/*.md", "doc/notes/*.md", "doc/site/**", "bindings/python/README.md", "tests/README.md"]
 exclude_patterns = ["doc/site/__pycache__"]
 html_theme = "alabaster"
 html_theme_options = {"description": "A different augmentation for every image of a batch", "page_width": "72em"}
