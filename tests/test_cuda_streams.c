@@ -52,15 +52,14 @@ static motley_context *open_context(motley_backend backend, int device)
 
 static motley_policy *open_policy(size_t i)
 {
-    motley_policy *policy;
-    motley_error error;
-    need(motley_policy_builtin(motley_policy_builtin_name(i % motley_policy_builtin_count()), &policy, &error) ==
-             MOTLEY_OK,
-         error.message);
-    if (motley_policy_augmix(policy).width == 0)
-        return policy;
-    motley_policy_destroy(policy); /* the backend mixes no chains */
-    return open_policy(i + 1);
+    for (size_t at = 0;; at = (at + 1) % motley_policy_builtin_count()) {
+        motley_policy *policy;
+        motley_error error;
+        need(motley_policy_builtin(motley_policy_builtin_name(at), &policy, &error) == MOTLEY_OK, error.message);
+        if (motley_policy_augmix(policy).width == 0 && i-- == 0)
+            return policy;
+        motley_policy_destroy(policy);
+    }
 }
 
 static motley_batch batch_of(void *data, size_t count)
