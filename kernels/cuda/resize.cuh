@@ -453,14 +453,16 @@ template <class Load> DEVICE uint32_t resize_source_row(const resize_tile &t, in
     });
 }
 
+#define WORD_MORE 4 /* bytes behind the last row in shared memory, which load_run reads, too, but nothing writes */
+
 template <int C> DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, uint8_t *memory)
 {
     int first;
     const int words = (tile_span<C>(t, &first) + 3) / 4, row_bytes = 4 * words, pitch = job.tile_width;
-    const int fit = job.shared_rows * pitch * C / (row_bytes + pitch * C); /* rows at a time, */
-    const int group = fit / 4 * 4;                                         /* in units of four */
+    const int fit = (job.shared_rows * pitch * C - WORD_MORE) / (row_bytes + pitch * C); /* rows at a time, */
+    const int group = fit / 4 * 4;                                                       /* in units of four */
     uint8_t *const between = memory;
-    uint32_t *const made = (uint32_t *)(memory + group * row_bytes); /* a word a column: four rows */
+    uint32_t *const made = (uint32_t *)(memory + group * row_bytes + WORD_MORE); /* a word a column: four rows */
     const int column = (int)threadIdx.x % pitch, lane = (int)threadIdx.x / pitch, lanes = (int)blockDim.x / pitch;
     const int x = t.x0 + column, quads = (t.width + 3) / 4, plane = group / 4 * pitch;
     for (int done = 0; done < t.height; done += group) {
@@ -580,7 +582,7 @@ template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const res
         return 4 * t.axes.groups[1] + 4 <= job.shared_rows;
     int first;
     const int64_t row = (tile_span < C ? C : 1 > (t, &first) + 3) / 4 * 4;
-    return 4 * (row + job.tile_width * C) <= (int64_t)job.shared_rows * job.tile_width * C;
+    return 4 * (row + job.tile_width * C) + WORD_MORE <= (int64_t)job.shared_rows * job.tile_width * C;
 }
 
 template <int C>
