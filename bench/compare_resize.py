@@ -69,7 +69,9 @@ def measure(motley, context, size, out_size, name, rounds):
         works['tensor_us'] = lambda: functional.resize(tensor, [out_height, out_width], mode, antialias=True)
     works['motley_us']()
     if not numpy.array_equal(out, numpy.asarray(works['pillow_us']())):
-        raise SystemExit(f'compare_resize.py: {name} from {size} to {out_size}: not the bytes of Pillow {PIL.__version__}')
+        raise SystemExit(
+            f'compare_resize.py: {name} from {size} to {out_size}: not the bytes of Pillow {PIL.__version__}'
+        )
     calls = max(1, 2_000_000 // (width * height + out_width * out_height))
     turns = [{key: microseconds(work, calls) for key, work in works.items()} for _ in range(rounds + 1)][1:]
     row = {'from': f'{width}x{height}', 'to': f'{out_width}x{out_height}', 'filter': name}

@@ -303,8 +303,8 @@ static void warp_gather_planes(const warp_plane *planes, int count, const warp_l
         const uint32_t fx = l->fx + (uint32_t)x * l->step_x, fy = l->fy + (uint32_t)x * l->step_y;
         const int32_t row = (int32_t)l->row;
         for (int i = 0; i < n; i++)
-            at[i] = (int32_t)((fy + (uint32_t)i * l->step_y) >> 16) * row +
-                    (int32_t)((fx + (uint32_t)i * l->step_x) >> 16);
+            at[i] =
+                (int32_t)((fy + (uint32_t)i * l->step_y) >> 16) * row + (int32_t)((fx + (uint32_t)i * l->step_x) >> 16);
         for (int c = 0; c < count; c++) {
             const uint8_t *in = planes[c].in;
             uint8_t *out = planes[c].out + (l->out - planes[0].out) + x;

@@ -61,8 +61,8 @@ def rand_augment_transform(
 ) -> Transform:
     """timm's: `transforms` is the name of a set ('weights', '3a', '3aw'), in place of the string's.
 
-    seed sets runs apart where motley.samples() says which samples are drawn for; alone, it makes the transform count its
-    calls, in each worker and rank apart. None: each call takes a new seed from Python's random."""
+    seed sets runs apart where motley.samples() says which samples are drawn for; alone, it makes the transform count
+    its calls, in each worker and rank apart. None: each call takes a new seed from Python's random."""
     if config_str.split("-")[0] != "rand":
         raise ArgumentError(f"config is {config_str!r}, want 'rand' and its settings, such as 'rand-m9-mstd0.5-inc1'")
     if transforms is not None:

@@ -8,7 +8,8 @@
     transform = motley.torch.Transform("torchvision_train")          # crop, resize, flip, normalise as well
     collate = motley.torch.MotleyCollate(transform)                  # of decoded images of any sizes
 
-    files = ImageFolder("train", loader=torchvision.io.read_file)    # from JPEG files, decoded on the GPU where there is one
+    # from JPEG files, decoded on the GPU where there is one
+    files = ImageFolder("train", loader=torchvision.io.read_file)
     loader = DataLoader(motley.torch.Indexed(files), 256, shuffle=True, collate_fn=motley.torch.list_images)
     for images, labels, ids in motley.torch.Prefetcher(loader, transform, ids=2):
         train(images, labels)

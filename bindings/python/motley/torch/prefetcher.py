@@ -37,8 +37,8 @@ class Prefetcher:
         images: Index or key of the images in a batch.
         ids: Index or key of their sample ids, or None; the ids stay on the CPU.
         names: Index or key of their files' names, or None: for messages.
-        broken: What to do with a file that cannot be decoded: "raise" FileError, or "skip" it, with a warning: the batch
-            is then shorter.
+        broken: What to do with a file that cannot be decoded: "raise" FileError, or "skip" it, with a warning: the
+            batch is then shorter.
     """
 
     def __init__(
