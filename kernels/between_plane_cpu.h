@@ -45,6 +45,13 @@ typedef struct between_image {
 #define BETWEEN_BYTES 16
 #define BETWEEN_CUT INT32_MIN
 
+/* How far loops over a block's pixels run: to whole vectors, so that a short row is not a whole block. What lies beyond
+ * its pixels is of earlier ones, and is not used. */
+static inline int between_end(const between_block *b)
+{
+    return (b->n + 15) & ~15;
+}
+
 /* ---- positions ---- */
 
 /* A coordinate along a row of the output: (slope * (x + 0.5) + along) + offset. */
@@ -107,10 +114,10 @@ static inline void between_positions(const between_line *along_x, const between_
 }
 
 /* The weights of the taps along one axis; bilinear needs the distance alone. */
-BETWEEN_INLINE void between_weights(const double *distance, int side, float (*weight)[BETWEEN_BLOCK])
+BETWEEN_INLINE void between_weights(const double *distance, int end, int side, float (*weight)[BETWEEN_BLOCK])
 {
     MOT_LANES
-    for (int k = 0; k < BETWEEN_BLOCK; k++) {
+    for (int k = 0; k < end; k++) {
         const float d = (float)distance[k];
         if (side == 2) {
             weight[0][k] = d;
@@ -188,9 +195,10 @@ BETWEEN_INLINE void between_places(const between_image *p, int v, int side, int 
     const int before = side / 2 - 1, height = p->height;
     const uint32_t columns = p->width < side ? 0 : (uint32_t)(p->width - side + 1);
     const int32_t in_row = p->in_row, last = p->last;
+    const int end = between_end(b);
     int32_t *places = b->at[v];
     MOT_LANES
-    for (int k = 0; k < BETWEEN_BLOCK; k++) {
+    for (int k = 0; k < end; k++) {
         const int i = b->i[k] - before;
         const int32_t at = mot_warp_clamp(b->j[k] - before + v, height) * in_row + i * size;
         const int32_t whole = (uint32_t)i < columns ? at : BETWEEN_CUT;
@@ -325,8 +333,9 @@ BETWEEN_INLINE double between_cubic(const between_block *b, int v, int c, int al
  * no register is left. */
 BETWEEN_INLINE void between_bilinear(const between_block *b, int c, int alpha, int32_t *value)
 {
+    const int end = between_end(b);
     MOT_LANES
-    for (int k = 0; k < BETWEEN_BLOCK; k++) {
+    for (int k = 0; k < end; k++) {
         const double top = between_linear(b, 0, c, alpha, k), bottom = between_linear(b, 1, c, alpha, k);
         value[k] = (int32_t)(top + (bottom - top) * b->dy[k]);
     }
@@ -334,8 +343,9 @@ BETWEEN_INLINE void between_bilinear(const between_block *b, int c, int alpha, i
 
 BETWEEN_INLINE void between_bicubic(const between_block *b, int c, int alpha, int32_t *value)
 {
+    const int end = between_end(b);
     MOT_LANES
-    for (int k = 0; k < BETWEEN_BLOCK; k++) {
+    for (int k = 0; k < end; k++) {
         const double v = mot_warp_cubic(between_cubic(b, 0, c, alpha, k), between_cubic(b, 1, c, alpha, k),
                                         between_cubic(b, 2, c, alpha, k), between_cubic(b, 3, c, alpha, k), b->dy[k]);
         const double low = v > 0.0 ? v : 0.0;
@@ -374,9 +384,10 @@ BETWEEN_INLINE float between_row(const between_block *b, int v, int c, int k)
 /* Channel c of the block, and where that is in doubt; returns in how many places. */
 BETWEEN_INLINE int between_float(between_block *b, int side, int c)
 {
+    const int end = between_end(b);
     float near[BETWEEN_BLOCK];
     MOT_LANES
-    for (int k = 0; k < BETWEEN_BLOCK; k++)
+    for (int k = 0; k < end; k++)
         if (side == 2) {
             const uint32_t *taps = b->tap[0][c];
             const float upper = between_tap(taps, 0, k), lower = between_tap(taps, 2, k);
@@ -390,7 +401,7 @@ BETWEEN_INLINE int between_float(between_block *b, int side, int c)
                                   BETWEEN_SUM(between_row(b, 2, c, k), b->weight_y[2][k], outer));
         }
     int doubts = 0;
-    for (int k = 0; k < BETWEEN_BLOCK; k++) {
+    for (int k = 0; k < end; k++) {
         const float v = near[k], off = v - (float)(int32_t)(v + 0.5f);
         const int32_t whole = (int32_t)v, positive = whole > 0 ? whole : 0;
         b->value[k] = positive < 255 ? positive : 255;
@@ -441,8 +452,9 @@ BETWEEN_INLINE void between_blend(between_block *b, int side, int c, int alpha)
 
 BETWEEN_INLINE void between_put(between_block *b, int size, int alpha, uint8_t *out)
 {
+    const int end = between_end(b);
     for (int c = 0; c < alpha; c++)
-        for (int k = 0; k < BETWEEN_BLOCK; k++) {
+        for (int k = 0; k < end; k++) {
             /* mot_unpremultiply: the quotient in float is on the same side of every whole number */
             const int v = b->out[c][k], a = b->out[alpha][k];
             const int quotient = (int)((float)(255 * v) / (float)(a > 0 ? a : 1));
@@ -506,8 +518,8 @@ BETWEEN_INLINE void between_rows(const between_image *p, const mot_warp_plan *pl
             b.plain_begin = mot_warp_clamp(plain_begin - x, b.n + 1);
             b.plain_end = mot_warp_clamp(plain_end - x, b.n + 1);
             between_positions(&along_x, &along_y, x, &b);
-            between_weights(b.dx, side, b.weight_x);
-            between_weights(b.dy, side, b.weight_y);
+            between_weights(b.dx, between_end(&b), side, b.weight_x);
+            between_weights(b.dy, between_end(&b), side, b.weight_y);
             const int asking = b.plain_begin > 0 || b.plain_end < b.n;
             for (int v = 0; v < (asking ? side : 1); v++)
                 between_places(p, v, side, size, &b);
