@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Posterize: keeps the highest bits of each component.
  *
- * Value    bits kept, 0..8; of what a level gives, a fraction is cut off. 8 changes nothing, 0 gives black. */
+ * Value    bits kept, 0..8. Values that a policy computes from a level are truncated to whole bits. 8 changes
+ *          nothing; 0 gives black, as before Pillow 13, which refuses it. */
 #ifndef MOT_POSTERIZE_H
 #define MOT_POSTERIZE_H
 #include "augmentations/op.h"
 
 #define MOT_POSTERIZE_INFO \
     .name = "posterize", .summary = "Keeps only the highest bits of each component.", \
-    .unit = "bits kept", .matches = "Pillow ImageOps.posterize", \
+    .unit = "bits kept", .matches = \
+    "Pillow ImageOps.posterize (0 bits give black, as before Pillow 13, which refuses them)", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 8, .neutral = 8, .example = 3, .whole = 1
 #define MOT_POSTERIZE_FACTS .cost = 600, .form = MOT_FORM_DIRECT
