@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policies that are built in, by name and by number. */
+/* The built-in policies, by name and by number. */
 #include "policies/builtin.h"
 
 #include "base/error.h"

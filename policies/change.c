@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another policy made of one that was loaded, and the parts of a policy as plain data. */
+/* Makes a changed copy of a loaded policy, and reads the parts of a policy as plain data. */
 #include "base/error.h"
 #include "base/number.h"
 #include "base/params.h"
@@ -69,7 +69,7 @@ static motley_status check_level(const char *what, const motley_level *level, mo
     return MOTLEY_OK;
 }
 
-/* Without the numbers that its kind does not have: equal levels are to compare as equal. */
+/* The level with the numbers that its kind does not use set to 0, so that equal levels compare as equal. */
 static motley_level only_used(motley_level level)
 {
     const bool has_a = level.kind != MOTLEY_LEVEL_NONE && level.kind != MOTLEY_LEVEL_UNIFORM;
@@ -77,7 +77,7 @@ static motley_level only_used(motley_level level)
     return (motley_level){ level.kind, has_a ? level.a : 0, has_b ? level.b : 0 };
 }
 
-/* The space that a step names; for an op that has none, a new one without levels. */
+/* The space that a step names; an op that has none gets a new one without levels. */
 static motley_status find_space(motley_policy *policy, const char *name, uint32_t *index, motley_error *error)
 {
     MOT_REQUIRE(name, error, "a step's op is NULL, want a name");
@@ -119,7 +119,7 @@ static motley_status add_step(motley_policy *policy, const motley_policy_step *f
     return MOTLEY_OK;
 }
 
-/* Begins another phase where a branch belongs to one. */
+/* The phase that begins at first_epoch; begins a new one when the branch is the first of its phase. */
 static motley_status find_phase(motley_policy *policy, uint32_t first_epoch, motley_error *error)
 {
     const mot_policy_phase *last = policy->phases ? &policy->phase[policy->phases - 1] : NULL;
@@ -229,7 +229,7 @@ static motley_status change_scale(motley_policy *policy, const motley_policy_cha
     return MOTLEY_OK;
 }
 
-/* A level with its number replaced: a normal keeps its spread, everything else becomes the fixed level. */
+/* A level with its number replaced: a normal level keeps its spread, every other kind becomes a fixed level. */
 static motley_level at_level(motley_level old, double level)
 {
     if (old.kind == MOTLEY_LEVEL_NORMAL)
@@ -343,7 +343,7 @@ motley_status motley_policy_change(const motley_policy *base, const motley_polic
     if (status == MOTLEY_OK) {
         motley_error inner = { 0 };
         status = mot_policy_compile(changed, NULL, NULL, &inner);
-        if (status == MOTLEY_ERR_POLICY) /* the text was right; what the caller asked for was not */
+        if (status == MOTLEY_ERR_POLICY) /* the text is valid; the caller's request is not */
             status = MOTLEY_ERR_ARGUMENT;
         if (status != MOTLEY_OK)
             mot_fail(error, status, "%s", inner.message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy's model into the tables that draws are made from: every level's argument is prepared here, in double. */
+/* Compiles a policy's model into the tables that draws read. Every level's argument is prepared here, in double. */
 #include "base/error.h"
 #include "base/number.h"
 #include "policies/draw.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A compilation: whom to tell what is wrong, and the tables being filled. */
+/* A compilation: who gets the problems, and the tables being filled. */
 typedef struct compiler {
     motley_policy *policy;
     mot_compile_report *report;
@@ -51,7 +51,7 @@ static uint32_t levels_of(const motley_policy *policy, const motley_level *level
     }
 }
 
-/* The level itself, of bin `k` of a step; not for steps that give a value. */
+/* The level at bin `k` of a step. Not for steps that give a value instead. */
 static double level_at(const motley_policy *policy, const motley_level *level, uint32_t k)
 {
     switch (level->kind) {
@@ -91,7 +91,7 @@ static bool same_level(const motley_level *a, const motley_level *b)
     return a->kind == b->kind && a->a == b->a && a->b == b->b;
 }
 
-/* Whether the step's level can be taken in its space at all. What many steps share is told once. */
+/* Whether the step's space can take its level at all. A problem that many steps share is reported once. */
 static bool check_level(compiler *c, int index)
 {
     const motley_policy *policy = c->policy;
@@ -122,9 +122,9 @@ static bool check_level(compiler *c, int index)
     return level_fits(c, index, &step->level);
 }
 
-#define MAX_SIDES 16 /* that a relative value may come to, as translate_x_rel has it: pixels then stay exact */
+#define MAX_SIDES 16 /* largest relative value, as in translate_x_rel's row: pixels then stay exact */
 
-/* Whether the op can take the fraction of a side that a level stands for, in each sign that can be drawn. */
+/* Whether the op can take the fraction of a side that a level stands for, with each sign that can be drawn. */
 static bool fraction_fits(compiler *c, int index, const mot_space *space, const mot_level_entry *entry)
 {
     const mot_table_step exact = { .arithmetic = (uint8_t)c->policy->arithmetic };
@@ -175,8 +175,8 @@ static void fill_levels(compiler *c, int index, mot_level_entry *entry)
     }
 }
 
-/* Gives every step its place among the level entries, shared where it can be, and returns their number. A step whose
- * level is wrong gets none. */
+/* Assigns every step its range of level entries and returns how many entries there are. Steps with equal levels share a
+ * range; a step whose level is wrong gets none. */
 static uint32_t place_levels(compiler *c, mot_table_step *table)
 {
     const motley_policy *policy = c->policy;
@@ -219,13 +219,13 @@ static void fill_step(compiler *c, uint32_t index)
     out->fills = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_ERASE;
     const uint32_t fills = space->fills ? space->fills : policy->fills;
     const uint8_t *fill = space->fills ? space->fill : policy->fill;
-    for (uint32_t i = 0; i < 4; i++) /* one number goes to every channel, alpha included; after three, alpha is opaque */
+    for (uint32_t i = 0; i < 4; i++) /* one number fills every channel, alpha included; three leave alpha opaque */
         out->fill[i] = fills == 1 ? fill[0] : i < fills ? fill[i] : 255;
     out->fill_grey = mot_luma(out->fill[0], out->fill[1], out->fill[2]);
 }
 
-/* Turns weights into whole numbers: equal ones into 1 each, whole ones into themselves, others into shares of 2^31,
- * so that one is wrong by 2^-31 of the total at most. 0 stays 0, and nothing else becomes 0. */
+/* Turns weights into whole numbers: equal weights become 1 each, whole weights stay, others become shares of 2^31, each
+ * off by at most 2^-31 of the total. 0 stays 0, and nothing else becomes 0. */
 static void whole_weights(const double *weight, uint32_t count, uint32_t *whole)
 {
     double sum = 0;
@@ -243,7 +243,7 @@ static void whole_weights(const double *weight, uint32_t count, uint32_t *whole)
     }
 }
 
-/* Fills a phase with its branches, the ones of weight 0 left out. `whole` and `weight` have room for its branches. */
+/* Fills a phase with its branches, except those of weight 0. `whole` and `weight` have room for its branches. */
 static void fill_phase(compiler *c, uint32_t index, uint32_t *next_branch, double *weight, uint32_t *whole)
 {
     motley_policy *policy = c->policy;
@@ -277,7 +277,8 @@ static void fill_phase(compiler *c, uint32_t index, uint32_t *next_branch, doubl
         policy->tables.branch_steps = most_steps;
 }
 
-/* What chains that are mixed may be; a sample's steps are then those of all chains, and of the mixing. */
+/* Checks the limits of a policy that mixes chains, where a sample's steps include those of all chains and of the
+ * mixing. */
 static void check_augmix(compiler *c)
 {
     motley_policy *policy = c->policy;
@@ -313,7 +314,7 @@ static void fill_common(motley_policy *policy)
     memcpy(t->interpolation, policy->interpolation, policy->interpolations);
 }
 
-/* FNV-1a over 8-byte words; a context finds the tables that it has sent to its device by it. */
+/* FNV-1a over 8-byte words. Contexts use it to find the tables that they have already sent to their device. */
 static uint64_t hash(uint64_t h, const void *data, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
@@ -369,7 +370,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
         for (uint32_t i = 0, filled = 0; i < policy->steps; i++) {
             fill_step(&c, i);
             if (c.step[i].first_level < filled)
-                continue; /* shares the levels of an earlier step */
+                continue; /* it shares the levels of an earlier step */
             fill_levels(&c, (int)i, &c.level[filled]);
             filled += c.step[i].levels;
         }
@@ -379,7 +380,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
         beta[k] = mot_beta_quantile(policy->augmix.alpha, k);
     }
     policy->runs_customs = false;
-    for (const mot_table_branch *b = c.branch; b < c.branch + policy->branches; b++) /* those of weight 0 are not there */
+    for (const mot_table_branch *b = c.branch; b < c.branch + policy->branches; b++) /* without those of weight 0 */
         for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++)
             policy->runs_customs = policy->runs_customs || (c.step[s].op >= MOT_OP_COUNT && c.step[s].threshold > 0);
     policy->fingerprint = hash(hash(14695981039346656037u, &policy->tables, sizeof policy->tables), memory, bytes);

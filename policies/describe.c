@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy as it draws, as JSON: every phase, branch and step, with its chances and the values that it can take. */
+/* Describes a policy's draws as JSON: every phase, branch and step, with its probabilities and possible values. */
 #include "base/error.h"
 #include "base/text.h"
 #include "policies/policy.h"
@@ -16,7 +16,7 @@ static void say_pair(mot_text *w, const char *key, const char *text)
     mot_say(w, ", ");
 }
 
-/* One level of a step and its value: of a relative step the fraction of the side, before any rounding. */
+/* One level of a step and its value; for a relative step, the fraction of the side before any rounding. */
 static void say_level(mot_text *w, const motley_policy *policy, const mot_space *space, double level)
 {
     mot_say_number(w, "{\"level\": ", level);
@@ -112,7 +112,7 @@ motley_status motley_policy_describe(const motley_policy *policy, char **json, m
             total += policy->repeat_weight[i];
         for (uint32_t i = 0; i < policy->repeat_weights; i++)
             mot_say_number(&w, i ? ", " : "", policy->repeat_weight[i] / total);
-    } else { /* the chances of 0, 1, ... repetitions */
+    } else { /* the probabilities of 0, 1, ... repetitions */
         for (uint32_t i = 0; i <= policy->repeat; i++)
             mot_say(&w, "%s%d", i ? ", " : "", i == policy->repeat);
     }

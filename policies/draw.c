@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_draw: what each sample draws, told in the ops' units. */
+/* motley_draw: what each sample draws, in the ops' units. */
 #include "policies/draw.h"
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ motley_step mot_step_told(const motley_op_info *info, const mot_step *step)
         out.values[0] = step->value;
         out.values_count = 1;
     }
-    if (info->shape == MOTLEY_SHAPE_ERASE || info->shape == MOTLEY_SHAPE_CUSTOM) { /* two more were drawn */
+    if (info->shape == MOTLEY_SHAPE_ERASE || info->shape == MOTLEY_SHAPE_CUSTOM) { /* two more values were drawn */
         out.values[1] = step->arg.d[1];
         out.values[2] = step->arg.d[2];
         out.values_count = 3;

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One sample's draw, on the host and on the device: tables and random words in, steps out.
  *
- * Every decision has a word of its own at a fixed place:
+ * Every decision has its own random word at a fixed place. The block is the low half of the counter's first word, the
+ * sample's view the high half. A policy uses the blocks below MOT_POLICY_BLOCKS; draws outside the policy use the rest.
  *
- * The block is the low half of the counter's first word, the sample's view the high half. A policy uses blocks below
- * MOT_POLICY_BLOCKS; what is drawn beside it has the rest.
+ * Blocks are counted from the policy's first block. It is 0, except for the second and later policies of a transform:
  *
- * counted from the policy's first block, which is 0 but for a transform's second policy and those after it:
+ *   block 0                                word 0: how many repetitions
+ *   block 1 + 64 r                         word 0: the branch of repetition r
+ *   block 1 + 64 r + 1 + 2 s, its step s   word 0: applied, 1: level, 2: sign, 3: interpolation
+ *   block 1 + 64 r + 2 + 2 s               word 0, 1: centre x, y; a custom op's two numbers
  *
- *   block 0                               word 0: how many repetitions
- *   block 1 + 64 r                        word 0: the branch of repetition r
- *   block 1 + 64 r + 1 + 2 s, step s of it  word 0: applied, 1: level, 2: sign, 3: interpolation
- *   block 1 + 64 r + 2 + 2 s              word 0, 1: centre x, y; a custom op's two numbers
- *
- * Of a policy that mixes, chain c has these from block 512 c on, with 48 beside them: word 0, its share; of the first
- * chain word 1, the share of the mix. */
+ * In a policy that mixes, chain c has these blocks from block 512 c on. Its block 48 holds its share in word 0 and, in
+ * the first chain, the share of the mix in word 1. */
 #ifndef MOT_DRAW_H
 #define MOT_DRAW_H
 
@@ -35,7 +33,7 @@
 #define MOT_VIEW_SHIFT 16
 #define MOT_MAX_VIEW 0xFFFFu
 
-/* A value that is relative to a side of `side_px` pixels; exact arithmetic on both sides, contraction off. */
+/* A value relative to a side of `side_px` pixels. The arithmetic is exact on host and device: contraction is off. */
 MOT_FN double mot_relative(const mot_table_step *step, const mot_level_entry *level, int minus, int side_px)
 {
     double m;
@@ -75,10 +73,10 @@ MOT_FN uint32_t mot_choose_branch(const mot_table_branch *branch, const mot_tabl
         total -= branch[taken[i]].weight;
     uint32_t x = mot_choose(word, total);
     MOT_ROLLED
-    for (uint32_t i = 0; i < taken_count; i++) /* step over what was taken before it */
+    for (uint32_t i = 0; i < taken_count; i++) /* skip the branches already taken */
         if (branch[taken[i]].below <= x)
             x += branch[taken[i]].weight;
-    uint32_t low = 0, high = phase->branches - 1; /* the last branch with below <= x */
+    uint32_t low = 0, high = phase->branches - 1; /* find the last branch with below <= x */
     MOT_ROLLED
     while (low < high) {
         const uint32_t middle = (low + high + 1) / 2;
@@ -90,7 +88,7 @@ MOT_FN uint32_t mot_choose_branch(const mot_table_branch *branch, const mot_tabl
     return low;
 }
 
-/* Whose draw it is. */
+/* The sample that a draw is for. */
 typedef struct mot_drawn_sample {
     uint64_t seed, sample;
     uint32_t epoch;
@@ -122,7 +120,7 @@ MOT_RANDOM_FN mot_words mot_words_of(const mot_drawn_sample *of, uint32_t block)
     return mot_random(of->seed, of->epoch, of->sample, (of->view << MOT_VIEW_SHIFT) + block);
 }
 
-/* One step of the table that is applied; `block` and `words` are where its decisions stand, and what they are. */
+/* Draws a step of the table that is applied. `block` is where its decisions are, `words` are the decisions. */
 MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, const mot_drawn_sample *of, uint32_t block,
                                  mot_words words, mot_step *out)
 {
@@ -179,8 +177,8 @@ MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_samp
     return wanted;
 }
 
-/* Step `s` of a branch whose words begin at block `of_branch`: whether it is applied; if so, mot_draw_step is to be
- * told the rest. */
+/* Whether step `s` of a branch, whose words begin at block `of_branch`, is applied. If so, pass the outputs on to
+ * mot_draw_step. */
 MOT_RANDOM_FN int mot_step_applies(const mot_tables *t, const mot_drawn_sample *of, const mot_table_branch *branch,
                                    uint32_t of_branch, uint32_t s, uint32_t *index, uint32_t *block, mot_words *words)
 {
@@ -190,8 +188,8 @@ MOT_RANDOM_FN int mot_step_applies(const mot_tables *t, const mot_drawn_sample *
     return words->w[0] < t->step[*index].threshold;
 }
 
-/* A step that a sample may draw, without the others: step `slot` modulo t->branch_steps of repetition `slot` over
- * t->branch_steps, of a policy that chooses with replacement. Tells what mot_step_applies does. */
+/* Draws one step of a sample without the others: step `slot` % t->branch_steps of repetition `slot` / t->branch_steps.
+ * Only for a policy that chooses with replacement. Returns what mot_step_applies returns. */
 MOT_RANDOM_FN int mot_draw_slot(const mot_tables *t, const mot_drawn_sample *of, uint32_t slot, uint32_t *index,
                                 uint32_t *block, mot_words *words)
 {
@@ -205,7 +203,7 @@ MOT_RANDOM_FN int mot_draw_slot(const mot_tables *t, const mot_drawn_sample *of,
     return s < branches[chosen].steps && mot_step_applies(t, of, &branches[chosen], of_branch, s, index, block, words);
 }
 
-/* Draws one chain, whose words begin at first_block: writes its applied steps and returns how many they are. */
+/* Draws one chain, whose words begin at first_block: writes its applied steps and returns their number. */
 MOT_RANDOM_FN int mot_draw_chain(const mot_tables *t, const mot_drawn_sample *of, uint32_t first_block, mot_step *out)
 {
     const mot_table_phase *phase = mot_phase_at(t, of->epoch);
@@ -245,7 +243,7 @@ MOT_RANDOM_FN int mot_draw_chain(const mot_tables *t, const mot_drawn_sample *of
     return count;
 }
 
-/* The step that mixes by a weight. */
+/* Writes a step that mixes by a weight. */
 MOT_FN void mot_augmix_step(int op, float weight, mot_step *out)
 {
     memset(out, 0, sizeof *out);
@@ -253,7 +251,7 @@ MOT_FN void mot_augmix_step(int op, float weight, mot_step *out)
     out->op = op;
 }
 
-/* Draws the chains of a sample and how they are mixed. Exact arithmetic: the quantiles were made on the host. */
+/* Draws the chains of a sample and how they are mixed. The arithmetic is exact: the host computed the quantiles. */
 MOT_RANDOM_FN int mot_draw_augmix(const mot_tables *t, const mot_drawn_sample *of, mot_step *out)
 {
     float weight[MOT_MAX_CHAINS];
@@ -271,9 +269,9 @@ MOT_RANDOM_FN int mot_draw_augmix(const mot_tables *t, const mot_drawn_sample *o
         weight[c] = (float)(share[c] / sum);
         if (t->augmix_form != MOTLEY_AUGMIX_SUM)
             weight[c] = weight[c] * m;
-        if (t->augmix_form == MOTLEY_AUGMIX_BLENDS) {           /* so that after all blends each chain has its share */
+        if (t->augmix_form == MOTLEY_AUGMIX_BLENDS) {           /* after all blends, each chain then has its share */
             const float part = rest > 0 ? weight[c] / rest : 0; /* 0: later chains replace the image */
-            weight[c] = part < 1 ? part : 1;                    /* and rounding takes it no further */
+            weight[c] = part < 1 ? part : 1;                    /* rounding could exceed 1 */
             rest = rest * (1 - weight[c]);
         }
     }
@@ -290,10 +288,10 @@ MOT_RANDOM_FN int mot_draw_augmix(const mot_tables *t, const mot_drawn_sample *o
     return count;
 }
 
-/* Draws a sample: writes its applied steps to out [max_steps] and returns how many they are. */
+/* Draws a sample: writes its applied steps to out [max_steps] and returns their number. */
 MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, const mot_drawn_sample *of, mot_step *out)
 {
-#ifndef __CUDA_ARCH__ /* whose backend takes no policy that mixes */
+#ifndef __CUDA_ARCH__ /* the CUDA backend refuses policies that mix */
     if (t->chains)
         return mot_draw_augmix(t, of, out);
 #endif

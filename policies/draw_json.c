@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes `before`, then a number that JSON's readers take for a real one: with a point or an exponent. */
+/* Writes `before`, then a number with a point or an exponent, which JSON readers parse as a float. */
 static void say_real(mot_text *w, const char *before, double number)
 {
     char text[MOT_NUMBER_ROOM];

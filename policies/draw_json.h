@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws as JSON, written and read: what policies and transforms share. */
+/* Writing and reading draws as JSON: the part that policies and transforms share. */
 #ifndef MOT_DRAW_JSON_H
 #define MOT_DRAW_JSON_H
 
@@ -13,7 +13,7 @@
 /* Writes one step, of the op with this row. */
 void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step *step, int32_t channels);
 
-/* A draw that is being read. */
+/* The state of reading a draw. */
 typedef struct mot_draw_reader {
     mot_yaml_tree tree;
     int32_t channels; /* of the image */

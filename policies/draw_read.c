@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_draw_read: what motley_draw_json wrote, read back. */
+/* motley_draw_read: reads back what motley_draw_json wrote. */
 #include "augmentations/table.h"
 #include "base/error.h"
 #include "base/number.h"
@@ -40,7 +40,7 @@ bool mot_draw_number(reader *r, const mot_yaml *node, const char *what, double *
     return false;
 }
 
-/* A number, or a list of them, to values; returns how many, or -1 after a problem. */
+/* Reads a number or a list of numbers into `values`; returns how many, or -1 after a problem. */
 static int32_t numbers(reader *r, const mot_yaml *node, const char *what, double *values, int32_t most)
 {
     if (node->kind != MOT_YAML_LIST)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_policy_follower: a policy whose draws are another's, with only the steps that move pixels. Every decision of a
- * draw has its own word, so a step that changes nothing leaves all others as they were. */
+/* motley_policy_follower: derives a policy that draws the same as another one but keeps only the steps that move
+ * pixels. Every decision of a draw has its own word, so removing a step does not change the others. */
 #include "augmentations/table.h"
 #include "base/error.h"
 #include "base/params.h"
@@ -17,8 +17,8 @@ static bool follows(const mot_space *space, const motley_follower_params *params
     return shape == MOTLEY_SHAPE_WARP || (shape == MOTLEY_SHAPE_ERASE && params->erase);
 }
 
-/* Replaces the entries that follow nothing by one of the op that changes nothing, and points their steps to it. False
- * without memory. */
+/* Replaces the entries of ops that move no pixels by one identity entry, and points their steps to it. False when out
+ * of memory. */
 static bool leave_out(motley_policy *policy, const motley_follower_params *params)
 {
     uint32_t place[MOT_MAX_SPACES], kept = 0, nothing = MOT_MAX_SPACES;
@@ -81,7 +81,7 @@ motley_status motley_policy_follower(const motley_policy *policy, const motley_f
     }
     made->interpolations = 1;
     made->interpolation[0] = (uint8_t)params->interpolation;
-    /* A policy's fill is a colour: of images with 1 or 2 channels its luma and its alpha. */
+    /* A policy's fill is a colour; images with 1 or 2 channels get its luma and its alpha. */
     const int32_t channels = params->channels ? params->channels : 1;
     made->fills = 4;
     for (int c = 0; c < 4; c++)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a level to the value of an op: the arithmetic of each profile, in the order its software does it. */
+/* Computes an op's value from a level: each profile's arithmetic, in the order in which its software does it. */
 #include "policies/draw.h"
 #include "policies/policy.h"
 
 #include <math.h>
 
-/* {factor, shear_x's entry, shear_y's entry}, ascending, of the standard tables: written by tools/shear_entries.py. */
+/* {factor, shear_x's entry, shear_y's entry} of the standard tables, ascending; written by tools/shear_entries.py. */
 static const double shear_entries[][3] = {
 #include "policies/shear_entries.inc"
 };
 
-/* The matrix entry of a shear by `factor` as torchvision makes it, by way of degrees: literal for the standard tables,
- * so that it depends on no libm; this machine's for others. */
+/* The matrix entry of a shear by `factor` as torchvision computes it, via degrees. The standard tables' entries are
+ * literals, so that they depend on no libm; other factors use this machine's libm. */
 static double tangent_entry(double factor, int along_y)
 {
     const double size = fabs(factor);
@@ -50,7 +50,7 @@ double mot_space_value(const motley_policy *policy, const mot_space *space, doub
     return tangent_entry(value, mot_policy_facts(space->op)->tangent == MOT_TANGENT_Y);
 }
 
-/* The standard normal's quantile at p, to 2^-20: bisection, so that the last bits of a libm do not matter. */
+/* The standard normal's quantile at p, to 2^-20. Uses bisection, so that the last bits of a libm do not matter. */
 double mot_normal_quantile(double p)
 {
     double low = -10, high = 10;
@@ -64,7 +64,7 @@ double mot_normal_quantile(double p)
     return rint(low * 1048576.0) / 1048576.0;
 }
 
-/* Rounded to 20 bits behind the first. */
+/* Rounds to 20 bits after the leading one. */
 static double rounded(double x)
 {
     int exponent;
@@ -72,7 +72,7 @@ static double rounded(double x)
     return ldexp(rint(fraction * 2097152.0) / 2097152.0, exponent);
 }
 
-/* The share of a Gamma(a, 1) distribution below x: its series, or above a + 1 its continued fraction (Lentz). */
+/* The share of a Gamma(a, 1) distribution below x, by its series, or by its continued fraction (Lentz) above a + 1. */
 static double gamma_below(double a, double x)
 {
     const double scale = exp(a * log(x) - x) / tgamma(a);
@@ -95,7 +95,7 @@ static double gamma_below(double a, double x)
     return 1 - scale * h;
 }
 
-/* Where `below` reaches p, between e^low and e^high: bisection, so that the last bits of a libm do not matter. */
+/* Where `below` reaches p, between e^low and e^high. Uses bisection, so that the last bits of a libm do not matter. */
 static double bisect(double (*below)(double a, double x), double a, double p, double low, double high)
 {
     for (int i = 0; i < 44; i++) {

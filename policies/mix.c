@@ -37,8 +37,8 @@ double mot_beta_below(double a, double x)
     return exp(lgamma(2 * a) - 2 * lgamma(a) + a * (log(x) + log1p(-x))) * beta_fraction(a, x) / a;
 }
 
-/* Quantiles of Beta(a, a) at the middles of cells of equal chance, from the lower half, which mirrors to the upper. By
- * bisection to 2^-24, so that the last bits of a libm do not matter. */
+/* Quantiles of Beta(a, a) at the middles of equally likely cells. The lower half is computed and mirrored to the upper.
+ * Uses bisection to 2^-24, so that the last bits of a libm do not matter. */
 static void make_lambdas(double a, float *lambda)
 {
     int32_t low = 0;
@@ -93,7 +93,7 @@ motley_status motley_mix_create(const motley_mix_params *params, motley_mix **mi
     made->params.p = params->p > 0 ? params->p : 1;
     made->params.switch_p = params->switch_p > 0 ? params->switch_p : 0.5;
     if (params->minmax[0] > 0)
-        made->params.cutmix = 1; /* as timm: lambda then only says whether an image is mixed */
+        made->params.cutmix = 1; /* as in timm: lambda then only says whether an image is mixed */
     if (params->mixup > 0)
         make_lambdas(params->mixup, made->mixup);
     if (made->params.cutmix > 0)

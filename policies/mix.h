@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How images are mixed, drawn on the host and on the device: exact arithmetic only.
+/* Draws how images are mixed, on the host and on the device: exact arithmetic only.
  *
  * The blocks are those of a transform's stage `mix`: block 0: word 0: mixed or not, 1: CutMix or MixUp, 2: lambda,
  * 3: partner; block 1: word 0: the box's row, 1: its column, 2 and 3: its height and width by minmax. */
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define MOT_LAMBDA_CELLS 4096 /* of equal chance, which stand for Beta(a, a) */
+#define MOT_LAMBDA_CELLS 4096 /* equally likely cells that stand for Beta(a, a) */
 
 struct motley_mix {
     motley_mix_params params;
@@ -20,7 +20,7 @@ struct motley_mix {
 
 motley_status mot_mix_check(const motley_mix_params *params, motley_error *error);
 
-/* Who draws for image i of `count`. */
+/* The image whose sample draws for image i of `count`. */
 MOT_FN size_t mot_mix_drawer(const motley_mix_params *p, size_t i, size_t count)
 {
     const size_t other = count - 1 - i;
@@ -32,7 +32,7 @@ MOT_FN int32_t mot_clamp_to(int32_t v, int32_t most)
     return v < 0 ? 0 : v > most ? most : v;
 }
 
-/* The corners of a box between rows top..bottom and columns left..right, cut off at the image's edges. */
+/* The box between rows top..bottom and columns left..right, clipped to the image. */
 MOT_FN motley_erased_box mot_mix_box(int32_t left, int32_t top, int32_t right, int32_t bottom, int32_t width,
                                      int32_t height)
 {
@@ -68,7 +68,7 @@ MOT_FN motley_erased_box mot_mix_draw_box(const motley_mix_params *p, double lam
         const double side = sqrt(1.0 - lambda);
         h = (int32_t)(height * side);
         w = (int32_t)(width * side);
-    } else { /* there lambda is binary32, and so is what NumPy 2 computes with it */
+    } else { /* timm's lambda is binary32 here, and NumPy 2 computes in binary32 with it */
         const float side = sqrtf(1.0f - (float)lambda);
         h = (int32_t)((float)height * side);
         w = (int32_t)((float)width * side);
@@ -76,7 +76,7 @@ MOT_FN motley_erased_box mot_mix_draw_box(const motley_mix_params *p, double lam
     return mot_mix_box(x - w / 2, y - h / 2, x + (w + 1) / 2, y + (h + 1) / 2, width, height);
 }
 
-/* How image i is mixed; `of`: the sample that draws for it, `self` its own. */
+/* How image i is mixed; `of` is the sample that draws for it, `self` its own sample. */
 MOT_RANDOM_FN motley_mixed mot_mix_draw(const motley_mix *mix, const mot_drawn_sample *of, const mot_drawn_sample *self,
                                         size_t i, size_t count)
 {

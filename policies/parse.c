@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy's text into its model. doc/policy-format.md describes the text; every problem is kept with its place. */
+/* Parses a policy's text into its model. doc/policy-format.md describes the text; every problem is kept with its
+ * place. */
 #include "augmentations/ops.h"
 #include "base/error.h"
 #include "base/params.h"
@@ -10,7 +11,7 @@
 
 /* --- the head: everything but ops and branches --- */
 
-/* After a problem *out is level 0, so that a level is no second problem. */
+/* After a problem *out is level 0, so that the level is not reported twice. */
 static void read_level(reader *r, const mot_yaml *node, motley_level *out)
 {
     static const char *const keys[] = { "uniform", "normal", "std" };
@@ -111,7 +112,7 @@ static void read_repeat(reader *r, const mot_yaml *node)
     double sum = 0;
     policy->repeat = 0;
     for (const mot_yaml *item = mot_yaml_child(&r->tree, weights); item; item = mot_yaml_next(&r->tree, item)) {
-        double weight = 1; /* after a problem, so that the sum is no second one */
+        double weight = 1; /* after a problem, so that the sum is not reported too */
         number(r, item, "a weight of 'repeat'", 0, 1e12, &weight);
         sum += policy->repeat_weight[policy->repeat_weights++] = weight;
     }
@@ -144,7 +145,7 @@ static void read_scale(reader *r, const mot_yaml *map)
     motley_policy *policy = r->policy;
     const mot_yaml *bins = get(r, map, "bins"), *top = get(r, map, "top");
     uint32_t n;
-    if (bins || top) { /* after a problem a scale that takes every level, so that levels are no second problem */
+    if (bins || top) { /* after a problem, a scale that accepts every level, so that levels are not reported too */
         policy->top_bins = bins ? 2 : 0;
         policy->top = HUGE_VAL;
     }
@@ -207,7 +208,7 @@ static bool read_head(reader *r, const mot_yaml *map)
 
 /* --- ops: magnitude spaces --- */
 
-/* The op called `name`, or -1 and a problem with the nearest name among ops and spaces. */
+/* The op called `name`, or -1 after a problem that suggests the nearest name among ops and spaces. */
 static int find_op(reader *r, const mot_yaml *node, bool spaces_too)
 {
     const char *name = text_of(r, node);
@@ -228,7 +229,8 @@ static int find_op(reader *r, const mot_yaml *node, bool spaces_too)
     return -1;
 }
 
-/* Adds a space that takes no level. *index is its place. An op of -1 was told; steps that name it are no second one. */
+/* Adds a space that takes no level. *index is its place. op == -1 means that the error was already reported; steps that
+ * name the op must not report it again. */
 static bool add_space(reader *r, const mot_yaml *node, const char *name, int op, uint32_t *index)
 {
     motley_policy *policy = r->policy;
@@ -258,7 +260,7 @@ static void read_range(reader *r, const mot_yaml *map, const mot_yaml *range, mo
         PROBLEM(r, range, "'range' wants a list of two numbers: the value at level 0 and at the top level");
     } else if (range) {
         const mot_yaml *first = mot_yaml_child(&r->tree, range), *second = mot_yaml_next(&r->tree, first);
-        const bool low_fits = number(r, first, "'range'", -1e9, 1e9, &space->low); /* both are told of */
+        const bool low_fits = number(r, first, "'range'", -1e9, 1e9, &space->low); /* both are reported */
         if (number(r, second, "'range'", -1e9, 1e9, &high) && low_fits)
             space->span = high - space->low;
     } else if (low && span) {
@@ -280,7 +282,7 @@ static bool has_tangent(const mot_op_facts *facts)
     return facts->tangent != MOT_TANGENT_NONE;
 }
 
-/* "a, b or c": the ops of the table whose facts `has` accepts. */
+/* Lists the table's ops whose facts `has` accepts, as "a, b or c". */
 static const char *names_of(bool (*has)(const mot_op_facts *facts), char *text, size_t room)
 {
     int count = 0, seen = 0;
@@ -296,7 +298,7 @@ static const char *names_of(bool (*has)(const mot_op_facts *facts), char *text, 
     return text;
 }
 
-/* What may stand beside a range only where it means something. */
+/* Checks the keys that are allowed beside a range only where they mean something. */
 static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
 {
     const mot_yaml *of = get(r, map, "of"), *via = get(r, map, "via");
@@ -403,7 +405,7 @@ static bool read_ops(reader *r, const mot_yaml *map)
 
 /* --- branches --- */
 
-/* The space that a step names; an op that 'ops' leaves out gets one without a range. -1: unknown, told. */
+/* The space that a step names; an op that 'ops' leaves out gets one without a range. -1: unknown, already reported. */
 static bool space_of(reader *r, const mot_yaml *node, int *out)
 {
     motley_policy *policy = r->policy;
@@ -601,7 +603,7 @@ static void compile_problem(void *user, int step, const char *message)
                      "%s", message);
 }
 
-/* Gives back what an array did not need. */
+/* Shrinks an array to what it needs. */
 static void *fitted(void *array, size_t count, size_t size)
 {
     void *smaller = realloc(array, count ? count * size : size);
@@ -646,7 +648,7 @@ motley_status mot_policy_read(mot_yaml_tree *tree, const mot_yaml *node, bool wh
         fit(r.policy);
         status = mot_policy_compile(r.policy, compile_problem, &r, NULL);
         if (status == MOTLEY_ERR_POLICY)
-            status = MOTLEY_OK; /* told below */
+            status = MOTLEY_OK; /* reported below */
     }
     *tree = r.tree; /* with the problems */
     *policy = r.policy;

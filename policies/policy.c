@@ -24,7 +24,7 @@ const char *const mot_rounding_names[3] = { "none", "trunc", "half_even" };
 const char *const mot_interpolation_names[3] = { "nearest", "bilinear", "bicubic" };
 const char *const mot_profile_names[5] = { "torchvision", "timm", "dali", "tf", "paper" };
 
-/* A pipe is read, but not waited for: who opens one that nobody writes to would wait for ever. */
+/* Opens without waiting: opening a pipe that nobody writes to would block forever. */
 static motley_status open_text(const char *path, FILE **file, motley_error *error)
 {
     struct stat info;
@@ -61,7 +61,7 @@ motley_status mot_policy_text(const char *path, char **text, size_t *length, mot
     motley_status status = MOTLEY_OK;
     FILE *file;
     MOT_TRY(open_text(path, &file, error));
-    const size_t room = MOT_MAX_TEXT_BYTES + 1; /* one more, so that a text that is too long shows itself */
+    const size_t room = MOT_MAX_TEXT_BYTES + 1; /* one more byte, to detect a text that is too long */
     char *memory = malloc(room);
     if (!memory) {
         status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to read %.150s", path);
@@ -112,7 +112,7 @@ void motley_policy_destroy(motley_policy *policy)
     free(policy);
 }
 
-/* Replaces a pointer by a copy of what it points to; the old object stays the other policy's. */
+/* Replaces a pointer by a copy of what it points to; the original stays with the other policy. */
 static bool own(void *pointer, size_t bytes)
 {
     void *old, *copy;
@@ -146,7 +146,7 @@ motley_policy *mot_policy_copy(const motley_policy *policy)
     copy->compiled = NULL;
     copy->compiled_bytes = 0;
     memset(&copy->tables, 0, sizeof copy->tables);
-    /* Every pointer is replaced, also after a failure, so that destroy frees nothing of the other policy's. */
+    /* Every pointer is replaced, even after a failure, so that destroy frees nothing that the other policy owns. */
     bool whole = copy_customs(copy, policy);
     whole = own_text(&copy->name) && whole;
     whole = own_text(&copy->title) && whole;

@@ -24,7 +24,7 @@
  *   m = low + span * position, times the side when relative, then rounded;
  *   value = base + sign * m, then clamped to minimum..maximum. */
 typedef struct mot_space {
-    char *name; /* what steps call it: the op's name, or another when a policy has two of one op */
+    char *name; /* what steps call it: the op's name, or another one when a policy has two spaces for one op */
     int op;
     bool has_levels; /* false: the op ignores the level, and the fields below */
     double low, span;
@@ -33,7 +33,7 @@ typedef struct mot_space {
     mot_side side;
     mot_rounding rounding;
     double minimum, maximum; /* -HUGE_VAL, HUGE_VAL when not given */
-    bool via_degrees;        /* shear: the entry is tan(radians(degrees(atan(value)))), as torchvision has it */
+    bool via_degrees;        /* shear: the entry is tan(radians(degrees(atan(value)))), as in torchvision */
     uint32_t fills;          /* 1, 3 or 4 numbers in `fill`; 0: the policy's fill */
     uint8_t fill[4];
 } mot_space;
@@ -54,14 +54,14 @@ typedef struct mot_policy_phase {
     uint32_t first_branch, branches;
 } mot_policy_phase;
 
-/* An operation of the caller's. */
+/* A custom op. */
 typedef struct mot_custom {
-    motley_custom_op op; /* with a name and unit of our own */
-    motley_op_info info; /* which point to them */
+    motley_custom_op op; /* with our copies of its name and unit */
+    motley_op_info info; /* which point to these copies */
 } mot_custom;
 
 struct motley_policy {
-    char *name; /* these are NULL where the text gave none, but for the name */
+    char *name; /* all but the name are NULL where the text gave none */
     char *title, *profile;
     char *paper, *table, *version; /* citation; version: what software the numbers follow */
     mot_arithmetic arithmetic;
@@ -79,7 +79,7 @@ struct motley_policy {
     uint8_t fill[4];
 
     uint32_t customs;
-    mot_custom *custom; /* [customs]: those that the text names; their ids follow the table's */
+    mot_custom *custom; /* [customs]: those that the text names; their ids come after the table's */
     bool runs_customs;  /* whether a sample can draw one */
     uint32_t spaces, steps, branches, phases;
     mot_space *space;          /* [spaces] */
@@ -87,7 +87,7 @@ struct motley_policy {
     mot_policy_branch *branch; /* [branches] */
     mot_policy_phase *phase;   /* [phases], first_epoch ascending from 0 */
 
-    uint32_t first_block; /* of its words: where in a transform it stands */
+    uint32_t first_block; /* of its random words, by its place in a transform */
     mot_tables tables; /* compiled; points into `compiled` */
     void *compiled;
     uint64_t fingerprint;  /* of the compiled content: equal tables have it equal */
@@ -97,16 +97,16 @@ struct motley_policy {
 /* The text of a policy's file, which the caller frees; one that is too long is cut after MOT_MAX_TEXT_BYTES + 1. */
 motley_status mot_policy_text(const char *path, char **text, size_t *length, motley_error *error);
 
-/* Where a problem lies when it is in no step. */
+/* The place of a problem that is in no step. */
 #define MOT_IN_POLICY (-1)
 #define MOT_IN_LEVEL (-2) /* the policy's default level */
 
-/* Checks what only the whole policy shows (limits, values in the op's range) and fills `tables`.
- * `report` gets one problem per call, with the index of the step it lies in, or MOT_IN_*. */
+/* Checks what needs the whole policy (limits, values in the op's range) and fills `tables`. `report` gets one problem
+ * per call, with the index of its step or MOT_IN_*. */
 typedef void mot_compile_report(void *user, int step, const char *message);
 motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *report, void *user, motley_error *error);
 
-/* The value of `level` in `space`, for the plus or minus sign; of a relative space, at a side of one pixel. */
+/* The value of `level` in `space`, for the plus or minus sign; in a relative space, for a side of one pixel. */
 double mot_space_value(const motley_policy *policy, const mot_space *space, double level, int minus);
 
 /* The standard normal's quantile at p, to 2^-20. */
@@ -123,7 +123,7 @@ double mot_beta_quantile(double alpha, int k);
 /* The k-th of MOT_QUANTILES levels that stand for a continuous `level`. */
 double mot_level_quantile(const motley_policy *policy, const motley_level *level, int k);
 
-/* What of a level's value follows from the side only once the image is known. */
+/* A level's entry in a relative space: its value is only known together with an image's side. */
 mot_level_entry mot_space_relative(const motley_policy *policy, const mot_space *space, double level);
 
 /* The words that policy texts use for the enumerations, in their order. */
@@ -133,25 +133,25 @@ extern const char *const mot_arithmetic_names[2],
                                                                   *const mot_interpolation_names[3],
                                                                       *const mot_profile_names[5];
 
-/* A step in the units of its op, as motley_draw tells it. */
+/* A step in the units of its op, as motley_draw returns it. */
 /* Checks the epoch and the views of a batch of `count`. */
 motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error);
 
 motley_step mot_step_told(const motley_op_info *info, const mot_step *step);
 
-/* The caller's operations: checked, copied into the policy (false: no memory), compared. */
+/* The custom ops: checked, copied into the policy (false: no memory), compared. */
 motley_status mot_customs_check(const motley_custom_op *ops, size_t count, motley_error *error);
 bool mot_customs_copy(motley_policy *policy, const motley_custom_op *ops, size_t count);
 void mot_customs_keep_named(motley_policy *policy); /* frees those that no space names */
 void mot_customs_destroy(motley_policy *policy);
 bool mot_customs_equal(const motley_policy *a, const motley_policy *b);
 
-/* The id of the op called `name`, of the caller's or the table's, or -1; its facts, and its argument for a value. */
+/* The id of the op called `name`, custom or of the table, or -1; its facts, and its argument for a value. */
 int mot_policy_find_op(const motley_policy *policy, const char *name);
 const mot_op_facts *mot_policy_facts(int op);
 void mot_policy_prepare(int op, const double *value, int count, mot_arg *arg);
 
-/* Whether a text is a name: a letter, then letters, digits, '_', '.' and '-', not too many. */
+/* Whether a text is a name: a letter, then letters, digits, '_', '.' and '-', at most MOT_MAX_NAME in all. */
 bool mot_is_name(const char *text, size_t length);
 
 /* A deep copy without the compiled part, or NULL. */

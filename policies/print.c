@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy as canonical text: keys in one order, defaults left out, numbers as short as they can be. */
+/* Prints a policy as canonical text: keys in a fixed order, defaults left out, numbers with the fewest digits that
+ * round-trip. */
 #include "base/error.h"
 #include "base/text.h"
 #include "policies/policy.h"

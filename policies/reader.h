@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values out of a policy's text: numbers, words and names, each mistake kept with its place. */
+/* Reads values from a policy's text: numbers, words and names. Each mistake is kept with its place. */
 #ifndef MOT_READER_H
 #define MOT_READER_H
 
@@ -14,14 +14,15 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* What is being read, and what was read so far. Functions return false only when memory ran out, or as they say. */
+/* What is being read, and what was read so far. Unless stated otherwise, functions return false only when memory ran
+ * out. */
 typedef struct reader {
     mot_yaml_tree tree;
     motley_policy *policy;
-    size_t *step_offset;    /* [MOT_MAX_ALL_STEPS]: where each step stood */
-    size_t level_offset;    /* where the policy's level stood */
-    bool whole;             /* the policy is the whole text, and not a part of a transform's */
-    size_t branches_offset; /* where the branches stood, for problems of the whole policy */
+    size_t *step_offset;    /* [MOT_MAX_ALL_STEPS]: where each step is in the text */
+    size_t level_offset;    /* where the policy's level is in the text */
+    bool whole;             /* the policy is the whole text, not part of a transform */
+    size_t branches_offset; /* where the branches are, for problems of the whole policy */
 } reader;
 
 #define PROBLEM(r, node, ...) mot_yaml_problem(&(r)->tree, (node)->offset, __VA_ARGS__)
@@ -31,7 +32,7 @@ static inline const char *text_of(const reader *r, const mot_yaml *node)
     return mot_yaml_text(&r->tree, node);
 }
 
-/* What stands there, for messages. */
+/* The kind of a node, for messages. */
 static inline const char *kind_of(const mot_yaml *node)
 {
     if (node->kind == MOT_YAML_SCALAR)
@@ -53,7 +54,7 @@ static inline const mot_yaml *get(const reader *r, const mot_yaml *map, const ch
     return NULL;
 }
 
-/* Checks that `node` is a map of known keys, each given once. False when it is no map. */
+/* Checks that `node` is a map of known keys, each given once. False when it is not a map. */
 static inline bool check_keys(reader *r, const mot_yaml *node, const char *what, const char *const *keys, size_t count)
 {
     if (node->kind != MOT_YAML_MAP) {
@@ -85,7 +86,7 @@ static inline bool check_keys(reader *r, const mot_yaml *node, const char *what,
     return true;
 }
 
-/* A number in low..high. A wrong one is a problem and leaves *out. */
+/* A number in low..high. A wrong one is a problem and leaves *out unchanged. */
 static inline bool number(reader *r, const mot_yaml *node, const char *what, double low, double high, double *out)
 {
     double value;
@@ -175,9 +176,9 @@ static inline bool words_of(reader *r, const mot_yaml *map, const char *key, cha
     return true;
 }
 
-/* Reads and compiles the policy at `node` of a tree that is being read; problems go to the tree. `whole`: it is the
- * text's own policy, which says its version. *policy is NULL when there is no memory, and the caller's to destroy
- * otherwise. */
+/* Reads and compiles the policy at `node` of a tree that is being read; problems go to the tree. `whole`: the policy is
+ * the whole text, and so gives the version. *policy is NULL when there is no memory; otherwise the caller destroys
+ * it. */
 motley_status mot_policy_read(mot_yaml_tree *tree, const mot_yaml *node, bool whole, const motley_custom_op *customs,
                               size_t customs_count, motley_policy **policy);
 

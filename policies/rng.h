@@ -2,8 +2,8 @@
 /* Random words: Philox4x32-10 (Salmon et al. 2011), key = seed, counter = {block, epoch, sample low, sample high};
  * draw.h says what a block is.
  *
- * These are the words that cuRAND's curand_init(seed, subsequence = sample, offset = 4 * (epoch << 32 + block)) gives
- * first. The device calls cuRAND's own rounds, the host Random123's. */
+ * These are the first words after cuRAND's curand_init(seed, subsequence = sample, offset = 4 * (epoch << 32 + block)).
+ * The device calls cuRAND's rounds, the host Random123's. */
 #ifndef MOT_RNG_H
 #define MOT_RNG_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A compiled policy: flat tables that the host and the device draw from alike. Made once, by policies/compile.c. */
+/* A compiled policy: flat tables from which both the host and the device draw. policies/compile.c makes them once. */
 #ifndef MOT_TABLES_H
 #define MOT_TABLES_H
 
 #include "augmentations/op.h"
 
 /* Limits of a policy; a text over one of them is refused. */
-#define MOT_MAX_REPEAT 16           /* repetitions that can be asked for */
+#define MOT_MAX_REPEAT 16           /* most repetitions */
 #define MOT_MAX_WALK 64             /* branches that MOT_UNTIL_APPLIED walks through */
 #define MOT_MAX_BRANCH_STEPS 16     /* steps of one branch */
 #define MOT_MAX_BRANCHES 4096       /* over all phases */
@@ -24,13 +24,13 @@ typedef enum mot_side { MOT_SIDE_NONE, MOT_SIDE_WIDTH, MOT_SIDE_HEIGHT } mot_sid
 typedef enum mot_arithmetic { MOT_ARITHMETIC_DOUBLE, MOT_ARITHMETIC_TORCH } mot_arithmetic;
 typedef enum mot_choice { MOT_WITH_REPLACEMENT, MOT_WITHOUT_REPLACEMENT, MOT_UNTIL_APPLIED } mot_choice;
 
-/* One magnitude that a step can take, for both signs: [0] as it is or plus, [1] minus. */
+/* One magnitude that a step can take, for both signs: [0] plus or unsigned, [1] minus. */
 typedef struct mot_level_entry {
     mot_arg arg[2];
     double value[2];
-    /* When the step is relative to a side, the value is made from these and the side instead (mot_relative). */
+    /* When the step is relative to a side, the value is computed from these and the side instead (mot_relative). */
     double low, span;   /* at the bottom of the range, and from there to the top, as fractions of the side */
-    double position;    /* of the level between them, 0..1; torch: the bin */
+    double position;    /* where the level lies between them, 0..1; torch: the bin */
     double last_bin;    /* torch: bins - 1 */
 } mot_level_entry;
 
@@ -46,8 +46,8 @@ typedef struct mot_table_step {
     uint8_t draws;        /* mot_draws: beside the level */
     uint8_t warps;        /* the op interpolates */
     uint8_t fills;        /* the op fills */
-    uint8_t fill_grey;    /* what one channel takes of `fill` */
-    uint8_t fill[4];      /* RGBA; by number of channels: mot_fill */
+    uint8_t fill_grey;    /* `fill` as one channel */
+    uint8_t fill[4];      /* RGBA; mot_fill converts it to the image's channels */
 } mot_table_step;
 
 typedef struct mot_table_branch {
@@ -73,13 +73,13 @@ typedef struct mot_tables {
     uint32_t max_steps; /* that one sample can draw */
     uint32_t branch_steps; /* of the longest branch */
     uint32_t first_block;  /* where its words begin */
-    uint32_t chains;       /* that are mixed; 0: none, the sample's steps are one chain */
+    uint32_t chains;       /* how many are mixed; 0: none, the sample's steps are one chain */
     uint32_t augmix_form;     /* motley_augmix_form */
     const mot_table_phase *phase;
     const mot_table_branch *branch;
     const mot_table_step *step;
     const mot_level_entry *level;
-    const double *gamma; /* [MOT_QUANTILES] of the distribution that shares of chains are made from; with chains only */
+    const double *gamma; /* [MOT_QUANTILES] of the distribution behind the chains' shares; with chains only */
     const double *beta;  /* [MOT_QUANTILES] of the share of the mix */
 } mot_tables;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a transform, and the words of its text. */
+/* Creating, copying and destroying transforms, and the words of their texts. */
 #include "policies/transform.h"
 
 #include "augmentations/jitter.h"

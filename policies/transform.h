@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A transform as it was read: its stages, which transform_parse.c fills and transform_print.c writes. */
+/* A transform's model: its stages, which transform_parse.c fills and transform_print.c writes. */
 #ifndef MOT_TRANSFORM_H
 #define MOT_TRANSFORM_H
 
@@ -8,15 +8,15 @@
 
 #define MOT_MAX_STAGES 16
 #define MOT_MAX_SAME_STAGES 4         /* of one kind */
-#define MOT_STAGE_POLICY_BLOCKS 8192u /* of Philox words, between the policies of a transform */
-#define MOT_RATIO_CELLS 4096          /* of equal chance, which stand for a ratio of sides */
+#define MOT_STAGE_POLICY_BLOCKS 8192u /* blocks of Philox words for each policy of a transform */
+#define MOT_RATIO_CELLS 4096          /* equally likely cells that stand for a ratio of sides */
 #define MOT_NORMAL_CELLS 4096         /* likewise, for a standard normal */
 #define MOT_MAX_TRANSFORM_STEPS (MOT_MAX_SAME_STAGES * MOT_MAX_STEPS + 4 * MOT_MAX_STAGES)
 #define MOT_CROP_TRIES 10
 #define MOT_FILTERS 6
 #define MOT_FILTER_WORDS "bilinear, bicubic, lanczos, nearest, box or hamming"
 
-typedef enum mot_stage_kind { /* in the order that a text may have them; those of one rank in any order */
+typedef enum mot_stage_kind { /* in the order that a text must have; those of one rank in any order */
                               MOT_STAGE_RANDOM_RESIZED_CROP,
                               MOT_STAGE_RESIZE,
                               MOT_STAGE_CENTER_CROP,
@@ -35,7 +35,7 @@ typedef enum mot_stage_kind { /* in the order that a text may have them; those o
 typedef enum mot_erase_values { MOT_ERASE_CONST, MOT_ERASE_CHANNEL, MOT_ERASE_PIXEL } mot_erase_values;
 enum { MOT_BRIGHTNESS, MOT_CONTRAST, MOT_SATURATION, MOT_HUE, MOT_JITTERS };
 
-/* One stage; the fields that its kind has, the others 0. */
+/* One stage; the fields that its kind does not use are 0. */
 typedef struct mot_stage {
     mot_stage_kind kind;
     int32_t width, height;    /* crops, resize; resize with height 0: width is the shorter side */
@@ -44,8 +44,8 @@ typedef struct mot_stage {
     motley_filter filter[MOT_FILTERS];
     motley_resize_order order;
     int32_t padding;            /* random_crop, pixels on each side */
-    double p, vertical;         /* chances; flip: horizontal and vertical */
-    int32_t given[MOT_JITTERS]; /* jitter: which ranges there are */
+    double p, vertical;         /* probabilities; flip: horizontal and vertical */
+    int32_t given[MOT_JITTERS]; /* jitter: which ranges are given */
     double range[MOT_JITTERS][2];
     double radius[2];       /* blur: Pillow's radius */
     int32_t values;         /* how many numbers mean and std, or an erased box's value, have: 0, 1, 3 or 4 */
@@ -53,11 +53,11 @@ typedef struct mot_stage {
     int32_t convention, dtype, layout;
     int32_t boxes[2], erase_values; /* erase */
     motley_mix_params mixing;       /* mix, as written */
-    int32_t classes;                /* mix: of targets; 0: the caller says */
+    int32_t classes;                /* mix: of targets; 0: the caller gives it */
     double smoothing;               /* mix, of targets */
 
-    char *name;                    /* policy: of a built-in one; NULL: written out */
-    motley_policy_changes changes; /* of the built-in one */
+    char *name;                    /* policy: name of a built-in policy; NULL: written out */
+    motley_policy_changes changes; /* to the built-in policy */
     motley_policy *policy;         /* with the changes */
     int32_t policy_steps;          /* the most that one sample can draw of it */
     double *ratios;                /* [MOT_RATIO_CELLS], of random_resized_crop and erase */
@@ -66,9 +66,9 @@ typedef struct mot_stage {
 } mot_stage;
 
 struct motley_transform {
-    char *name; /* NULL where the text gave none, but for the name */
+    char *name; /* all but the name are NULL where the text gave none */
     char *title, *profile, *paper, *table, *version;
-    bool plain; /* the text was a policy's: it prints as that */
+    bool plain; /* the text was a policy: it prints as a policy */
     uint32_t stages;
     mot_stage stage[MOT_MAX_STAGES];
     size_t max_steps;
@@ -84,7 +84,7 @@ extern const char *const mot_order_names[2],
 extern const char *const mot_mix_rules_names[2], *const mot_mix_mode_names[3], *const mot_mix_partner_names[2],
                                                                                    *const mot_mix_lambda_names[2];
 
-/* The stage of a kind that there is once at most, or NULL. */
+/* The stage of a kind that occurs at most once, or NULL. */
 const mot_stage *mot_transform_stage(const motley_transform *transform, mot_stage_kind kind);
 
 #endif

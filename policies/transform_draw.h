@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The draws of a transform's stages beside its policies, on the host and on the device: exact arithmetic only.
+/* Draws a transform's stages other than its policies, on the host and on the device: exact arithmetic only.
  *
- * Policies have the blocks from MOT_STAGE_POLICY_BLOCKS times their number among the transform's policies. The n-th
- * stage of another kind has 256 blocks from MOT_STAGE_BLOCK(kind, n):
+ * The k-th policy of a transform, from 0, has the blocks from k * MOT_STAGE_POLICY_BLOCKS on. The n-th stage of another
+ * kind has 256 blocks from MOT_STAGE_BLOCK(kind, n) on:
  *
  *   random_resized_crop  block t: try t's area, ratio, row, column; block 16: word 0: filter
  *   random_crop          block 0: word 0: row, 1: column
@@ -13,7 +13,7 @@
  *   erase                block 0: word 0: applied or not, 1: how many boxes; block 1: word 0, 1: the noise;
  *                        block 2 + 16 b + t: try t of box b: area, ratio, row, column
  *
- * An erased box's random values have counters of their own, with the noise as the key (mot_noise_cell). */
+ * An erased box's random values come from separate counters, with the noise as the key (mot_noise_cell). */
 #ifndef MOT_TRANSFORM_DRAW_H
 #define MOT_TRANSFORM_DRAW_H
 
@@ -25,7 +25,7 @@
 
 #define MOT_STAGE_BLOCK(kind, n) (32768u + 256u * (4u * (uint32_t)(kind) + (uint32_t)(n)))
 
-/* A word as torch's uniform numbers are: 24 bits, 0..1 without the 1. */
+/* A word as a uniform number in torch's form: 24 bits, in [0, 1). */
 MOT_FN double mot_unit(uint32_t word)
 {
     return (word >> 8) * (1.0 / 16777216.0);
@@ -73,14 +73,15 @@ MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_drawn_sample *of, uint32_t b
         crop.height = (int32_t)rint(of->width / ratio[0]);
     else if (shape > ratio[1])
         crop.width = (int32_t)rint(of->height * ratio[1]);
-    crop.width = crop.width < 1 ? 1 : crop.width; /* of an image of a pixel or two */
+    crop.width = crop.width < 1 ? 1 : crop.width; /* for an image of a pixel or two */
     crop.height = crop.height < 1 ? 1 : crop.height;
     crop.left = (of->width - crop.width) / 2;
     crop.top = (of->height - crop.height) / 2;
     return crop;
 }
 
-/* RandomErasing's rectangle in an image of width x height, of a share of its area over `boxes`: 0 when ten tries miss.
+/* RandomErasing's rectangle in an image of width x height, with a share of its area divided by `boxes`. Returns 0 when
+ * ten tries miss.
  */
 MOT_RANDOM_FN int mot_draw_box(const mot_drawn_sample *of, uint32_t block, int width, int height, int boxes,
                                const double area[2], const double *ratios, mot_rectangle *box)
@@ -89,7 +90,7 @@ MOT_RANDOM_FN int mot_draw_box(const mot_drawn_sample *of, uint32_t block, int w
         const mot_words words = mot_words_of(of, block + t);
         double w, h;
         mot_draw_sides((double)width * height / boxes, area, ratios, words, &h,
-                       &w); /* the ratio is height's to width */
+                       &w); /* here the ratio is height to width */
         if (w >= 1 && w < width && h >= 1 && h < height) {
             box->width = (int32_t)w;
             box->height = (int32_t)h;
@@ -101,7 +102,7 @@ MOT_RANDOM_FN int mot_draw_box(const mot_drawn_sample *of, uint32_t block, int w
     return 0;
 }
 
-/* An order of n things, each as likely: Fisher and Yates, from the front. */
+/* A uniformly random order of n things: Fisher-Yates shuffle from the front. */
 MOT_FN void mot_draw_order(mot_words words, int n, uint8_t *order)
 {
     for (int i = 0; i < n; i++)
@@ -114,13 +115,14 @@ MOT_FN void mot_draw_order(mot_words words, int n, uint8_t *order)
     }
 }
 
-/* Uniform in low..high, as torch's uniform_ makes it: the product in double, the result in binary32. */
+/* Uniform in low..high, as torch's uniform_ computes it: the product in double, the result in binary32. */
 MOT_FN float mot_draw_factor(uint32_t word, double low, double high)
 {
     return (float)(mot_unit(word) * ((float)high - (float)low) + (float)low);
 }
 
-/* The sides that a resize stage gives an image: as written, or the shorter one, the longer truncated as in torchvision.
+/* The sides of an image after a resize stage: both as written, or the shorter one as written and the longer one
+ * truncated as in torchvision.
  */
 MOT_FN void mot_resized_sides(const mot_stage *stage, int32_t width, int32_t height, int32_t *out_width,
                               int32_t *out_height)
@@ -196,8 +198,8 @@ MOT_FN int32_t mot_half_to_even(int32_t twice)
     return (int32_t)rint(twice / 2.0);
 }
 
-/* torchvision's CenterCrop: an image that is too small is padded first, the larger half on the right and below; then
- * the rest is halved, to even. */
+/* torchvision's CenterCrop: an image that is too small is first padded, with the larger half on the right and below;
+ * then the rest is halved, rounding half to even. */
 MOT_FN int32_t mot_center(int32_t side, int32_t wanted)
 {
     return side < wanted ? -((wanted - side) / 2) : mot_half_to_even(side - wanted);
@@ -212,7 +214,7 @@ MOT_FN int mot_stage_steps(const mot_stage *stage)
                                                                                  : 0;
 }
 
-/* The size that an image has after a stage; it came with source_width x source_height. */
+/* The size of an image after a stage; the source was source_width x source_height. */
 MOT_FN void mot_stage_size(const mot_stage *stage, int32_t source_width, int32_t source_height, int32_t *width,
                            int32_t *height)
 {
@@ -231,7 +233,7 @@ MOT_FN void mot_draw_whole(const mot_drawn_sample *of, motley_transform_drawn *d
     drawn->crop.height = drawn->height = of->height;
 }
 
-/* What a stage without steps draws for an image that is width x height when it comes to it. */
+/* What a stage without steps draws for an image that is width x height at this stage. */
 MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample *of, uint32_t block, int32_t width,
                                   int32_t height, motley_transform_drawn *drawn)
 {
@@ -275,7 +277,7 @@ MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample
     }
 }
 
-/* The steps that a stage draws, to `steps` [mot_stage_steps]; `tables`: of a policy. Returns how many. */
+/* Draws a stage's steps into `steps` [mot_stage_steps] and returns how many; `tables` are a policy's. */
 MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *tables, const mot_drawn_sample *of,
                                  uint32_t block, int32_t width, int32_t height, mot_step *steps)
 {

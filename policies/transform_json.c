@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an image drew of a transform, as JSON, written and read. */
+/* Writes and reads an image's draw of a transform as JSON. */
 #include "base/error.h"
 #include "policies/draw_json.h"
 #include "policies/transform.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A transform's text into its stages. doc/policy-format.md describes the text; every problem is kept with its place. */
+/* Parses a transform's text into its stages. doc/policy-format.md describes the text; every problem is kept with its
+ * place. */
 #include "policies/transform.h"
 
 #include "augmentations/ops.h"
@@ -10,8 +11,8 @@
 
 #include <stdlib.h>
 
-/* A list of `least` to `most` numbers in low..high, or one number alone where least is 1. Returns how many were read; 0
- * after a problem. */
+/* Reads a list of `least` to `most` numbers in low..high, or a single number where `least` is 1. Returns how many were
+ * read; 0 after a problem. */
 static int numbers(reader *r, const mot_yaml *node, const char *what, int least, int most, double low, double high,
                    double *out)
 {
@@ -402,8 +403,8 @@ static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
     return out->name != NULL;
 }
 
-/* The values that stand for a ratio that is uniform in its logarithm: the middles of cells of equal chance. Rounded, so
- * that the last bits of a libm do not matter. */
+/* The values of a ratio that is uniform in its logarithm: the middles of equally likely cells, rounded so that the last
+ * bits of a libm do not matter. */
 static bool make_ratios(mot_stage *stage)
 {
     stage->ratios = malloc(MOT_RATIO_CELLS * sizeof *stage->ratios);
@@ -421,7 +422,7 @@ static bool make_normals(mot_stage *stage)
     return stage->normals != NULL;
 }
 
-/* Where a kind may stand: stages of one rank come in any order, those of a higher one later. */
+/* A kind's place in the order: stages of one rank come in any order, those of a higher rank later. */
 static int rank_of(mot_stage_kind kind)
 {
     switch (kind) {
@@ -473,7 +474,7 @@ static void check_place(reader *r, const mot_yaml *key, const motley_transform *
         PROBLEM(r, key, "'erase' works on normalised values, want an 'output' of type f32, f16 or bf16 before it");
 }
 
-/* Gives a transform's second policy, and those after it, words of their own. */
+/* Gives the second and later policies of a transform separate random words. */
 static bool give_blocks(const motley_transform *transform, motley_policy *policy)
 {
     uint32_t before = 0;
@@ -485,7 +486,7 @@ static bool give_blocks(const motley_transform *transform, motley_policy *policy
     return mot_policy_compile(policy, NULL, NULL, NULL) != MOTLEY_ERR_MEMORY;
 }
 
-/* A stage is a mapping of one key, its kind, to its settings. */
+/* A stage is a mapping with one key, its kind, whose value is its settings. */
 static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transform)
 {
     static void (*const read[MOT_STAGE_KINDS])(reader *, const mot_yaml *, mot_stage *) = {
@@ -529,7 +530,7 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
            (stage->erase_values == MOT_ERASE_CONST || make_normals(stage));
 }
 
-/* That all images come out in one size, or none is resized. */
+/* Checks that all images come out in one size, or that none is resized. */
 static void check_sizes(reader *r, const mot_yaml *list, const motley_transform *transform)
 {
     bool open = false, sized = false;
@@ -581,7 +582,7 @@ static bool read_transform(reader *r, const mot_yaml *map, motley_transform *tra
     return true;
 }
 
-/* A text that is a policy's becomes a transform of that one stage. */
+/* Turns a policy's text into a transform with that one stage. */
 static bool wrap_policy(reader *r, const motley_parse_params *params, motley_transform *transform)
 {
     mot_stage *stage = &transform->stage[transform->stages++];
@@ -611,7 +612,7 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t count)
     return h;
 }
 
-/* What the device keeps a transform's tables by. */
+/* The key by which the device caches a transform's tables. */
 static uint64_t fingerprint_of(const motley_transform *transform)
 {
     uint64_t h = hash(14695981039346656037u, &transform->stages, sizeof transform->stages);

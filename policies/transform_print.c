@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A transform as canonical text: keys in one order, defaults left out. */
+/* Prints a transform as canonical text: keys in a fixed order, defaults left out. */
 #include "policies/transform.h"
 
 #include "base/error.h"
@@ -146,7 +146,7 @@ static void print_mix(mot_text *w, int *n, const mot_stage *stage)
     print_chance(w, n, "smoothing", stage->smoothing, 0);
 }
 
-/* A built-in policy's name and what was changed, or the policy's own text, further to the right. */
+/* Prints a built-in policy's name and changes, or the policy's text, indented. */
 static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_error *error)
 {
     const motley_policy_changes *c = &stage->changes;
@@ -182,7 +182,7 @@ static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_er
     char *text;
     MOT_TRY(motley_policy_print(stage->policy, &text, error));
     mot_say(w, "  - policy:\n");
-    for (const char *line = strchr(text, '\n') + 1; *line;) { /* all but the version of the format */
+    for (const char *line = strchr(text, '\n') + 1; *line;) { /* every line but the format's version */
         const size_t length = strcspn(line, "\n") + 1;
         mot_put(w, "      ", 6);
         mot_put(w, line, length);

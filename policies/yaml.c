@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads YAML with libyaml's events into a tree. What libyaml complains of becomes a problem. */
+/* Reads YAML into a tree from libyaml's events. libyaml's errors become problems. */
 #include "policies/yaml.h"
 
 #include "base/error.h"
@@ -191,7 +191,7 @@ static motley_status take_value(builder *b, const yaml_event_t *event, mot_yaml_
     uint32_t index;
     *stop = true;
     if (offset < tree->source_bytes &&
-        strchr("&*!", tree->source[offset])) { /* nothing else begins with one of these */
+        strchr("&*!", tree->source[offset])) { /* only these begin with one of these characters */
         mot_yaml_problem(tree, offset, "anchors, aliases and tags are not part of the format");
         return MOTLEY_OK;
     }
@@ -212,7 +212,7 @@ static motley_status take_value(builder *b, const yaml_event_t *event, mot_yaml_
     return MOTLEY_OK;
 }
 
-/* Takes one event. *stop is set when the text is refused. */
+/* Handles one event. *stop is set when the text is refused. */
 static motley_status take(builder *b, const yaml_event_t *event, bool *stop)
 {
     const size_t offset = offset_of(b, event->start_mark.index);
@@ -239,12 +239,12 @@ static motley_status take(builder *b, const yaml_event_t *event, bool *stop)
     }
 }
 
-/* Why libyaml read no event, as a problem. */
+/* Reports as a problem why libyaml read no event. */
 static motley_status take_complaint(builder *b, const yaml_parser_t *parser)
 {
     if (parser->error == YAML_MEMORY_ERROR)
         return MOTLEY_ERR_MEMORY;
-    if (parser->error == YAML_READER_ERROR) { /* has no mark */
+    if (parser->error == YAML_READER_ERROR) { /* it has no mark */
         mot_yaml_problem(b->tree, parser->problem_offset, "not well-formed YAML: %s", parser->problem);
         return MOTLEY_OK;
     }
@@ -278,9 +278,9 @@ static uint32_t pair_value(const char *s, size_t room)
     return is_pair ? 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00) : 0;
 }
 
-/* JSON escapes a character beyond U+FFFF as a pair of surrogates, which YAML does not know: copies a JSON text to
- * `out`, of the same length, with \ud83d\ude00 as \U0001f600. Two spaces after the string's end keep the offsets of
- * what follows. False when the text is not JSON, but YAML: where its strings are, only a YAML parser can say. */
+/* JSON escapes a character beyond U+FFFF as a pair of surrogates, which YAML does not know. Copies a JSON text to
+ * `out`, at the same length, with \ud83d\ude00 as \U0001f600; two spaces after the string's end keep the offsets of
+ * what follows. False when the text is YAML and not JSON: only a YAML parser can say where its strings are. */
 static bool join_pairs(const char *text, size_t length, char *out)
 {
     char last = '\0'; /* the last character outside strings */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A YAML text as a small tree that remembers where everything stood. Aliases and tags are refused. */
+/* A YAML text as a small tree that remembers the place of each node. Aliases and tags are refused. */
 #ifndef MOT_YAML_H
 #define MOT_YAML_H
 
@@ -13,7 +13,7 @@
 #define MOT_MAX_TEXT_BYTES (1u << 20)
 #define MOT_MAX_DEPTH 16
 #define MOT_MAX_NODES (1u << 18)
-#define MOT_MAX_PROBLEMS 100 /* told of one text */
+#define MOT_MAX_PROBLEMS 100 /* reported for one text */
 
 typedef enum mot_yaml_kind { MOT_YAML_SCALAR, MOT_YAML_LIST, MOT_YAML_MAP } mot_yaml_kind;
 
@@ -22,7 +22,7 @@ typedef struct mot_yaml {
     mot_yaml_kind kind;
     bool plain;           /* a scalar without quotes */
     size_t offset;        /* in the text, bytes */
-    size_t text, length;  /* of a scalar: where in mot_yaml_tree.chars, which terminates it */
+    size_t text, length;  /* of a scalar: its place in mot_yaml_tree.chars, NUL-terminated there */
     uint32_t first, next; /* child and sibling; 0 when there is none */
     uint32_t children;
 } mot_yaml;
@@ -32,7 +32,7 @@ typedef struct mot_problem {
     char message[240];
 } mot_problem;
 
-/* A text being read: its tree, and what was found wrong so far. */
+/* A text being read: its tree, and the problems found so far. */
 typedef struct mot_yaml_tree {
     const char *source;
     size_t source_bytes;
@@ -44,7 +44,7 @@ typedef struct mot_yaml_tree {
     uint32_t problems;
 } mot_yaml_tree;
 
-/* Reads `text` into `tree`. A wrong text is not a failure: it leaves a problem. Only MEMORY is returned. */
+/* Reads `text` into `tree`. A wrong text is not a failure: it adds a problem. The only error is MEMORY. */
 motley_status mot_yaml_read(mot_yaml_tree *tree, const char *text, size_t length);
 void mot_yaml_clear(mot_yaml_tree *tree);
 
@@ -52,7 +52,7 @@ void mot_yaml_clear(mot_yaml_tree *tree);
 void mot_yaml_problem(mot_yaml_tree *tree, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Tells all problems in the order of their places; `error` gets the first. POLICY, or OK when there is none. */
+/* Reports all problems in the order of their places; `error` gets the first. Returns POLICY, or OK without problems. */
 motley_status mot_yaml_tell(mot_yaml_tree *tree, const motley_parse_params *params, motley_error *error);
 
 static inline const char *mot_yaml_text(const mot_yaml_tree *tree, const mot_yaml *node)
