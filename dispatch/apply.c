@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the backend cannot do. */
+/* Refuses mixing on a backend that cannot mix. */
 static motley_status check_mixing(const motley_context *context, const mot_job *job, motley_error *error)
 {
     if (job->mixes && context->backend->id == MOTLEY_BACKEND_CUDA)
@@ -79,7 +79,7 @@ motley_status motley_context_workspace(motley_context *context, const motley_pol
         return context->backend->workspace(context->state, NULL, size_bytes, error);
     MOT_TRY(mot_validate_sizes(batch, error));
     motley_batch sized = *batch;
-    sized.data = &somewhere; /* views are made of it, and only their sizes looked at */
+    sized.data = &somewhere; /* only the sizes of the views are read */
     const mot_job job = { .count = sized.count,
                           .channels = sized.channels,
                           .src = &sized,
@@ -153,7 +153,7 @@ motley_status motley_op_apply(struct motley_context *context, int op, const doub
     return mot_op_apply(context, op, values, values_per_image, src, dst, params, error);
 }
 
-/* The policy called `name` with a repeat and a level of its own (0 ops: as it is), made once per context. */
+/* The policy called `name` with another repeat and level (num_ops == 0: unchanged), made once per context. */
 static motley_status made_policy(motley_context *context, const char *name, int num_ops, int magnitude,
                                  const motley_policy **policy, motley_error *error)
 {

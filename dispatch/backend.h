@@ -9,16 +9,16 @@
 #include "motley.h"
 #include "policies/policy.h"
 
-/* A batch of work: every pointer, size and stride has been checked. */
+/* One validated request: every pointer, size and stride has been checked. */
 typedef struct mot_job {
     size_t count;
     int32_t channels;
     const motley_batch *src;
     const motley_batch *dst;         /* NULL when only `output` is wanted */
-    const motley_output *output;     /* NULL: no fused last step */
-    int convention;                  /* of `output`, whose mean and std are mot_output_numbers' */
+    const motley_output *output;     /* NULL: no fused output step */
+    int convention;                  /* of `output`; its mean and std come from mot_output_numbers */
     const motley_policy *policy;     /* what to draw, without custom ops, or NULL: */
-    const mot_step *steps;           /* [count][max_steps]: given; those past an image's own change nothing */
+    const mot_step *steps;           /* [count][max_steps], given; those beyond an image's count change nothing */
     const mot_step *drawn_steps;     /* CUDA: the same in device memory; `policy`, if there is one, drew them */
     size_t max_steps;                /* of `policy`, or given */
     motley_samples samples;
@@ -26,18 +26,18 @@ typedef struct mot_job {
     void *stream;
     motley_step *drawn;              /* [count][max_steps], or NULL */
     int32_t *drawn_counts;           /* [count], or NULL */
-    int mixes;                       /* != 0: steps of MOTLEY_STEP_MIX_* are among them */
+    int mixes;                       /* != 0: some steps are MOTLEY_STEP_MIX_* */
 } mot_job;
 
-/* What a run left behind, on the host; mot_last_clear frees the arrays. */
+/* What the last run drew and how it was sorted, on the host; mot_last_clear frees the arrays. */
 typedef struct mot_last {
     size_t count, max_steps;
     mot_step *steps;      /* [count][max_steps], as drawn; on the CPU without those that change nothing */
     int32_t *step_counts; /* [count] */
     uint32_t *order;      /* [count] */
-    motley_subbatch *batches; /* [batches_count], as motley_subbatches has them; room for `count` */
+    motley_subbatch *batches; /* [batches_count], as in motley_subbatches; room for `count` */
     size_t batches_count;
-    const char *route, *reason; /* as motley_subbatches has them */
+    const char *route, *reason; /* as in motley_subbatches */
 } mot_last;
 
 /* Room for `count` images of `max_steps` steps. */
@@ -47,7 +47,7 @@ void mot_last_clear(mot_last *last);
 struct mot_cpu_rows;
 struct mot_transform_call;
 
-/* Work on one image of many, by one worker with memory of its own. */
+/* Work on one image of many. Each worker has its own memory. */
 typedef void mot_each_image(void *call, size_t image, const struct mot_cpu_rows *rows, void *scratch);
 
 typedef struct mot_backend {
@@ -59,17 +59,17 @@ typedef struct mot_backend {
     /* Checks that need the backend (is this pointer on my device?), before anything is touched. */
     motley_status (*validate)(void *state, const mot_job *job, motley_error *error);
     motley_status (*run)(void *state, const mot_job *job, motley_error *error);
-    /* How the last run() sorted its images: waits for it and copies it out. `last` is all zero before. */
+    /* Waits for the last run() and copies out how it sorted its images. `last` is all zero before the call. */
     motley_status (*look_back)(void *state, mot_last *last, motley_error *error);
-    /* Bytes that the state holds, or would hold after `job`, if that is not NULL. */
+    /* Bytes that the state holds, or would hold after `job` if that is not NULL. */
     motley_status (*workspace)(void *state, const mot_job *job, size_t *bytes, motley_error *error);
-    /* The calls of motley/memory.h; all NULL where the device's memory is the host's. */
+    /* The calls of motley/memory.h; all NULL when the device uses the host's memory. */
     motley_status (*create_memory)(void *state, motley_memory_kind kind, size_t bytes, void **memory,
                                    motley_error *error);
     void (*destroy_memory)(void *state, void *memory);
     motley_status (*copy)(void *state, void *to, const void *from, size_t bytes, void *stream, motley_error *error);
     motley_status (*wait)(void *state, void *stream, motley_error *error);
-    /* Calls `image` for each of `count` images, the threads sharing them; NULL where the host does not do the work. */
+    /* Calls `image` for each of `count` images, shared among the threads; NULL when the host does not do the work. */
     motley_status (*each)(void *state, size_t count, size_t scratch_bytes, mot_each_image *image, void *call,
                           motley_error *error);
     /* motley_resize of checked arguments, where `each` is NULL. */
@@ -83,35 +83,37 @@ typedef struct mot_backend {
 
 extern const mot_backend mot_backend_cpu;
 extern const mot_backend mot_backend_reference;
-extern const mot_backend mot_backend_cuda; /* in builds without CUDA, one whose create says so */
+extern const mot_backend mot_backend_cuda; /* in builds without CUDA, its create fails and says so */
 
-/* Runs up to MOT_MAX_STEPS steps on an image, in place. `spare` is a dense image like it, `scratch` that of any kernel. */
+/* Runs up to MOT_MAX_STEPS steps on an image, in place. `spare` is a dense image of the same size; `scratch` is enough
+ * for any kernel. */
 void mot_cpu_run_steps(const struct mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *image,
                        const mot_view *spare, void *scratch);
 
 struct motley_context {
     const mot_backend *backend;
     void *state;
-    /* Policies that the one-call functions made, found again by what was asked for. */
+    /* Policies that the one-call functions made, looked up by their arguments. */
     struct {
         char name[48];
         int num_ops, magnitude;
         motley_policy *policy;
     } made[8];
     unsigned made_next;
-    /* Of policies with custom ops: memory of a call, kept for the next one, and whether a call is using it. */
+    /* For policies with custom ops: a call's memory, kept for the next call, and whether a call is using it. */
     void *custom_memory;
     size_t custom_bytes;
     int custom_busy;
 };
 
-/* Applies a policy that names custom ops: draws on the host, runs what lies between them on the backend. */
+/* Applies a policy that names custom ops: draws on the host, runs the steps between them on the backend. */
 motley_status mot_custom_apply(motley_context *context, const mot_job *job, motley_error *error);
 
-/* Checks that need the backend, then the work. */
+/* Runs the backend's checks, then the work. */
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error);
 
-/* motley_apply and motley_op_apply of batches (and an output, or NULL) that were validated; the rest is checked here. */
+/* Serves motley_apply and motley_op_apply. The batches and the output (or NULL) are already validated; the rest is
+ * checked here. */
 motley_status mot_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
                         const motley_batch *dst, const motley_output *output, const motley_apply_params *params,
                         motley_error *error);
@@ -119,28 +121,29 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
                            const motley_batch *src, const motley_batch *dst, const motley_op_params *params,
                            motley_error *error);
 
-/* Image i of a batch, whichever way it is described. */
+/* Image i of a batch, in either form of description. */
 mot_view mot_batch_view(const motley_batch *batch, size_t i);
 
-/* The first byte of each of an output's samples as a batch of u8: where pixels wait between passes when there is no
- * dst. */
+/* The first byte of each component of an output, as a batch of u8. Pixels are kept there between passes when there is
+ * no dst. */
 motley_batch mot_output_slots(const motley_batch *output);
 
-/* That every image is mixed with one of the batch, and boxes lie in it; a width of 0: boxes do not matter. */
+/* Checks that every image is mixed with an image of the batch and that boxes lie in the image; width 0 skips the
+ * boxes. */
 motley_status mot_mix_check_drawn(const motley_mixed *drawn, size_t count, int32_t width, int32_t height,
                                   motley_error *error);
 
-/* Checks of a request. First what the batches are: sizes, strides, types; dst may be NULL. Then where they lie: that
- * what is written spares what is read. `output` may be NULL in mot_validate_places. */
+/* Check a request. First the batches' shapes: sizes, strides, types; dst may be NULL. Then their places: no write may
+ * overlap a read. `output` may be NULL in mot_validate_places. */
 motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *dst, motley_error *error);
 motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error);
 motley_status mot_validate_places(const motley_batch *src, const motley_batch *dst, const motley_output *output,
                                   motley_error *error);
-/* All three, of a call that may have an output: *output is `given`, or NULL when it has no data. */
+/* All checks, for a call that may have an output: *output becomes `given`, or NULL when that has no data. */
 motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, const motley_output *given,
                                    const motley_output **output, motley_error *error);
 motley_status mot_validate_batch(const char *name, const motley_batch *batch, motley_error *error);
-motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* of a batch without data */
+motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* for a batch without data */
 motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, motley_error *error); /* any two images */
 motley_status mot_validate_values(int op, const double *values, int count, size_t image, motley_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA backend of a build without CUDA: it says so. */
+/* Stands in for the CUDA backend in a build without CUDA: every attempt to create it fails with that reason. */
 #include "dispatch/backend.h"
 
 static motley_status create(const motley_context_params *params, void **state, motley_error *error)

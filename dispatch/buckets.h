@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sample's steps cost on the GPU, roughly, and the sub-batch that it belongs to. The same text for the device,
- * which orders its work by it, and for the host, which says what the sub-batches were. */
+/* The rough cost of a sample's steps on the GPU, and the sub-batch that it belongs to. The device orders its work with
+ * this code; the host uses the same code to report what the sub-batches were. */
 #ifndef MOT_BUCKETS_H
 #define MOT_BUCKETS_H
 
@@ -8,21 +8,21 @@
 #include "augmentations/step.h"
 #include "kernels/cuda/passes.h"
 
-/* A sub-batch holds the samples of one class of cost and with this most costly op. Buckets are numbered from heavy to
- * light. */
+/* A sub-batch holds the samples with the same cost class and the same most expensive op. Buckets are numbered from
+ * heavy to light. */
 #define MOT_COST_CLASSES 9
 #define MOT_BUCKETS (MOT_COST_CLASSES * (MOT_OP_COUNT + 1))
 
 /* In roughly the microseconds that one image of 224x224 takes on one multiprocessor of an H200, 2026-11. Only the order
  * of the work depends on it. */
-#define MOT_COST_BETWEEN 60 /* a warp that interpolates, beside one that does not */
-#define MOT_COST_PASS 10    /* bringing the image and taking it away */
+#define MOT_COST_BETWEEN 60 /* extra cost of a warp that interpolates */
+#define MOT_COST_PASS 10    /* loading and flushing the image */
 
-/* What the order of the work needs to know of an op. */
+/* What the order of the work depends on, for each op. */
 typedef struct mot_cuda_op {
     uint16_t cost;
     uint8_t shape;
-    uint8_t place; /* among the ops from costly to cheap */
+    uint8_t place; /* rank among the ops, from expensive to cheap */
 } mot_cuda_op;
 
 /* The class of a cost, 0 for none to MOT_COST_CLASSES - 1: each about a quarter more than the one below. */
@@ -32,8 +32,8 @@ MOT_FN int mot_cost_class(int cost)
            (cost >= 60);
 }
 
-/* Buckets: by class from costly to cheap; in each, by its most costly op, and last the samples without steps. `size`:
- * the image's pixels as a share of the largest one's. */
+/* The bucket of a sample. Buckets go by cost class, expensive first, then by most expensive op; samples without steps
+ * come last. `size`: the image's pixels as a share of the largest image's. */
 MOT_FN int mot_bucket_of(const mot_step *steps, int count, const mot_cuda_op *ops, float size)
 {
     int place = MOT_OP_COUNT, cost = 0;

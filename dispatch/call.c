@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepared calls: what depends on the shape of batches is checked once, what depends on their addresses each time. */
+/* Prepared calls: the batches' shapes are checked once, their addresses at each run. */
 #include "base/params.h"
 #include "dispatch/backend.h"
 
@@ -15,7 +15,7 @@ struct motley_call {
     motley_image *src_images, *dst_images; /* what src.images and dst.images point to, or NULL */
 };
 
-/* A batch of our own, at an address that stands for all others in the checks of shapes. *images: the copy to free. */
+/* Copies a batch, with a placeholder address for the shape checks. *images: the copy to free. */
 static motley_status describe(const char *name, const motley_batch *from, motley_batch *batch, motley_image **images,
                               motley_error *error)
 {
@@ -66,7 +66,7 @@ motley_status motley_call_create(motley_context *context, const motley_batch *sr
     return MOTLEY_OK;
 }
 
-/* Moves a batch to where it lies this time. */
+/* Points a batch at this run's memory. */
 static motley_status move(const char *name, motley_batch *batch, motley_image *images, void *data, motley_error *error)
 {
     MOT_REQUIRE(data || batch->count == 0, error, "%s is NULL, want the address of the pixels", name);
@@ -78,7 +78,7 @@ static motley_status move(const char *name, motley_batch *batch, motley_image *i
     return MOTLEY_OK;
 }
 
-/* Moves all batches. *to is the batch to write to, or NULL when there is only the output. */
+/* Points all batches at this run's memory. *to is the batch to write to, or NULL when there is only the output. */
 static motley_status move_all(motley_call *call, void *src, void *dst, void *output, const motley_batch **to,
                               motley_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts: which backend does the work, and the policies that the one-call functions keep. */
+/* Contexts: choose the backend, and hold the policies that the one-call functions keep. */
 #include "base/params.h"
 #include "dispatch/backend.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU backends: draws, sorts the images so that threads end together, and runs each image's passes.
+/* The CPU backends: draw, sort the images so that the threads finish together, and run each image's passes.
  *
- * A batch is worked through in blocks. For a block, every image gets an `image_work` (what it drew, which kernels do
- * it, what that costs); these are put in order, heavy first; then the workers take one image after the other. The
- * reference backend is the same code with the reference's rows. */
+ * A batch is worked through in blocks. In a block, every image gets an `image_work`: what it drew, which kernels run
+ * it, and its cost. These are sorted, heavy first, and the workers take one image after the other. The reference
+ * backend is the same code with the reference's kernel table. */
 #include "kernels/cpu.h"
 #include "augmentations/augmix.h"
 #include "augmentations/table.h"
@@ -17,12 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK 4096    /* images that are drawn and sorted together: bounds the arena */
+#define BLOCK 4096    /* images drawn and sorted together; this bounds the arena */
 #define DRAW_CHUNK 64 /* images that a worker draws at a time */
 
-/* What one image of the block has to go through. */
+/* The work on one image of the block. */
 typedef struct image_work {
-    uint32_t first_step, steps; /* in the arena; those that change nothing are left out */
+    uint32_t first_step, steps; /* in the arena; steps that change nothing are left out */
     float cost;                 /* nanoseconds, roughly */
 } image_work;
 
@@ -34,24 +34,24 @@ typedef struct worker {
 
 typedef struct cpu_state {
     const mot_cpu_rows *rows;
-    mot_threads *threads; /* NULL: one, the caller's */
+    mot_threads *threads; /* NULL: only the caller's thread */
     size_t workers_count;
     worker *workers; /* [workers_count] */
 
-    /* Of the current block; grown as needed and kept. */
+    /* For the current block; these grow as needed and are kept. */
     mot_step *steps; /* [BLOCK][steps_per_image] */
     size_t steps_room;
     image_work *work; /* [work_room] */
-    uint32_t *order;  /* [work_room], and as many again to sort in */
+    uint32_t *order;  /* [work_room], and as many again for sorting */
     size_t work_room;
-    size_t last_count, last_steps_per_image; /* of the last batch that was run */
+    size_t last_count, last_steps_per_image; /* of the last batch */
 } cpu_state;
 
 /* One call of run(), as the workers see it. */
 typedef struct task {
     cpu_state *state;
     const mot_job *job;
-    const uint32_t (*output)[256]; /* [channels]: the bits of each byte in the output's type */
+    const uint32_t (*output)[256]; /* [channels]: the output's bits for each byte */
     size_t first, count;           /* the block */
     size_t steps_per_image;
     void (*part)(struct task *task, worker *self);
@@ -64,8 +64,8 @@ static void start_worker(void *user, size_t i)
     t->part(t, &t->state->workers[i]);
 }
 
-/* Runs `part` once on every worker; the parts share out the work by `next`, `grain` images at a time. `last`: workers
- * sleep afterwards, where they would else wait for more with the processor held. */
+/* Runs `part` once on every worker; they share the work through `next`, `grain` images at a time. `last`: the workers
+ * sleep afterwards instead of spinning for more work. */
 static void on_all_workers(task *t, void (*part)(task *, worker *), size_t grain, int last)
 {
     cpu_state *state = t->state;
@@ -111,14 +111,15 @@ static mot_layouts layout_of(const mot_view *v)
                                                       : MOT_LAYOUT_ANY;
 }
 
-/* Whether an image is worked on as a dense one in the worker's memory, because no fast kernel takes its strides:
- * copying it in and out costs a tenth of what the reference's kernels do. */
+/* Whether an image is processed as a dense copy in the worker's memory because no fast kernel accepts its strides.
+ * Copying it in and out costs a tenth of running the reference kernels. */
 static int is_aside(const cpu_state *state, const mot_view *v)
 {
     return state->rows != &mot_rows_reference && layout_of(v) == MOT_LAYOUT_ANY;
 }
 
-/* Where the passes of image i end: its place in dst, or, when that is not there or not fit for it, in `memory`. */
+/* Where the passes of image i end: its place in dst, or `memory` when there is no dst or the kernels cannot write to
+ * it. */
 static mot_view work_view(const task *t, size_t i, uint8_t *memory)
 {
     const mot_view v = mot_batch_view(t->job->dst ? t->job->dst : t->job->src, i);
@@ -132,7 +133,7 @@ static void note_costs(task *t, size_t i)
     image_work *work = &t->state->work[i];
     const mot_view src = mot_batch_view(t->job->src, t->first + i), dst = work_view(t, t->first + i, NULL);
     const mot_step *steps = &t->state->steps[work->first_step];
-    float cost = 100; /* an image that nothing happens to is copied */
+    float cost = 100; /* an image without steps is copied */
     for (uint32_t s = 0; s < work->steps; s++)
         cost += steps[s].op < 0
                     ? MOT_AUGMIX_COST
@@ -173,7 +174,8 @@ static void draw_part(task *t, worker *self)
 
 /* ---- ordering ---- */
 
-/* Larger for lighter images: a 16 bit float of the cost (positive, so its bits sort as it does), turned round. */
+/* Larger for lighter images: the cost as a 16-bit float, inverted. The cost is positive, so its bits sort like its
+ * value. */
 static uint32_t lightness(const image_work *work)
 {
     uint32_t bits;
@@ -181,7 +183,7 @@ static uint32_t lightness(const image_work *work)
     return 0xFFFFu - (bits >> 15);
 }
 
-/* Puts the block's images in order, heavy first. A radix sort: two passes over 8 bits, stable. */
+/* Sorts the block's images, heavy first. A stable radix sort with two passes over 8 bits. */
 static void sort_block(task *t)
 {
     cpu_state *state = t->state;
@@ -206,12 +208,12 @@ static void sort_block(task *t)
 
 enum place { END, SPARE };
 
-/* A pass: steps that one kernel does in one go. */
+/* A pass: steps that one kernel runs in one read and write of the pixels. */
 typedef struct pass {
     const mot_cpu_row *row;
     const mot_step *steps;
     int count;
-    int moves; /* reads one place and writes the other */
+    int moves; /* cannot run in place */
     enum place to;
 } pass;
 
@@ -229,7 +231,7 @@ static int plan_passes(const mot_cpu_rows *rows, const mot_step *steps, uint32_t
     return n;
 }
 
-/* Gives each pass its place so that the last one writes END; returns where the first one has to read. */
+/* Chooses where each pass writes so that the last one writes END; returns where the first pass must read. */
 static enum place give_places(pass *passes, int n)
 {
     enum place at = END;
@@ -241,15 +243,15 @@ static enum place give_places(pass *passes, int n)
     return at;
 }
 
-/* Runs the passes from src to `end`; `spare` is used only when a pass cannot work in place, and pixels are merely
- * copied only when no pass can bring them to where they are wanted. */
+/* Runs the passes from src to `end`; `spare` is used only when a pass cannot work in place. Pixels are copied only when
+ * no pass can write them where they belong. */
 static void run_passes(const mot_cpu_rows *rows, pass *passes, int n, const mot_view *src, const mot_view *end,
                        const mot_view *spare, void *scratch)
 {
     const mot_view *const places[] = { [END] = end, [SPARE] = spare };
     const int in_place = same_pixels(src, end);
     enum place first = give_places(passes, n);
-    if (in_place && first == SPARE) { /* one more pass has to move */
+    if (in_place && first == SPARE) { /* one more pass must write elsewhere */
         int p = 0;
         while (p < n && passes[p].moves)
             p++;
@@ -279,10 +281,10 @@ void mot_cpu_run_steps(const mot_cpu_rows *rows, const mot_step *steps, int coun
     run_passes(rows, passes, n, image, image, spare, scratch);
 }
 
-/* Dense images beside an image that mixes: original, chain, spare, result, and the sum in floats. */
+/* Dense images for an image whose chains are mixed: original, chain, spare, result, and the sum in floats. */
 #define MIX_IMAGES 8
 
-/* Runs the chains of an image, each from its original, and mixes them. */
+/* Runs the chains of an image, each on the original, and mixes them. */
 static void run_mixed(const mot_cpu_rows *rows, const mot_step *steps, uint32_t count, const mot_view *src,
                       const mot_view *end, uint8_t *memory)
 {
@@ -358,7 +360,7 @@ static void *aligned(size_t bytes)
     return aligned_alloc(MOT_CPU_ALIGN, (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN);
 }
 
-/* What a state has room for, or a job needs. */
+/* The room that a state has or a job needs. */
 typedef struct room {
     size_t steps, images; /* of a block */
     size_t scratch_bytes; /* of each worker */
@@ -398,7 +400,7 @@ static motley_status reserve_scratch(cpu_state *state, size_t bytes, motley_erro
     return MOTLEY_OK;
 }
 
-/* Makes room for everything that `job` needs, before any of it begins. */
+/* Makes room for everything that `job` needs before any work begins. */
 static motley_status reserve(cpu_state *state, const mot_job *job, motley_error *error)
 {
     const room needed = room_for(job);
@@ -492,7 +494,7 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     return MOTLEY_OK;
 }
 
-/* ---- work that is no job: one call per image ---- */
+/* ---- other work: one call per image ---- */
 
 typedef struct each_call {
     task t;
@@ -528,13 +530,13 @@ static const mot_cpu_rows *rows_of(const void *opaque)
 
 /* ---- looking back ---- */
 
-/* The sub-batch that an image of these steps belongs to: its most costly op, of equals the first of the table. */
+/* The sub-batch of an image with these steps, by its most expensive op; among equals, the first in the table. */
 static motley_subbatch subbatch_of(const mot_step *steps, uint32_t count)
 {
     motley_subbatch own = { .op = -1 };
     int most = -1;
     for (uint32_t s = 0; s < count; s++) {
-        if (steps[s].op < 0) /* mixes */
+        if (steps[s].op < 0) /* a mixing step */
             continue;
         const int cost = mot_op_table[steps[s].op].facts.cost;
         if (cost > most || (cost == most && steps[s].op < own.op)) {

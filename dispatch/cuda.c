@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA backend's host side: checks pointers, keeps the workspace and the tables sent, queues the kernels.
+/* The CUDA backend's host side: checks pointers, keeps the workspace and the uploaded tables, queues the kernels.
  *
  * A call queues the draw kernel (samples -> steps -> sub-batches) and then the image kernel (steps -> pixels). In
  * steady state it allocates nothing, waits for nothing and reads nothing back. */
@@ -24,7 +24,7 @@ typedef struct sent_tables {
     void *memory;
 } sent_tables;
 
-/* Whether all warps of a policy, for images of a size, read by 16.16 numbers or interpolate. */
+/* Whether all warps of a policy, for images of one size, read at 16.16 positions or interpolate. */
 typedef struct plain_warps {
     uint64_t fingerprint;
     int32_t width, height;
@@ -36,17 +36,17 @@ typedef struct cuda_state {
     mot_chip chip;
     motley_context_params params;
     mot_cuda_plan plan;
-    uint64_t *ids;         /* [capacity], and the next */
+    uint64_t *ids;         /* [capacity], like views */
     uint32_t *views;
     motley_image *images;  /* [3][capacity]: src, work, output */
     size_t capacity;       /* samples */
     size_t steps_capacity; /* samples x steps */
     void *memory;          /* all of the above */
-    void *tiles;           /* what batches need that go by tiles */
+    void *tiles;           /* memory for batches on the tiles route */
     size_t tiles_bytes;
     int always_tiles;
     int tiles_prepared[MOT_FORMATS];
-    plain_warps warps[16]; /* asked for before */
+    plain_warps warps[16]; /* cached answers */
     unsigned warps_next;
     sent_tables tables[TABLES_KEPT];
     unsigned tables_next;
@@ -58,7 +58,7 @@ typedef struct cuda_state {
     int queued;
     mot_cuda_op op[MOT_OP_COUNT];
     int prepared[MOT_FORMATS];
-    mot_cuda_kept kept; /* of resizes and transforms */
+    mot_cuda_kept kept; /* for resizes and transforms */
 } cuda_state;
 
 static motley_status cuda_fail(motley_error *error, const char *what, cudaError_t code)
@@ -71,7 +71,7 @@ static motley_status cuda_fail(motley_error *error, const char *what, cudaError_
     do { \
         const cudaError_t code_ = (call); \
         if (code_ != cudaSuccess) { \
-            cudaGetLastError(); /* do not leave it for the caller's next check */ \
+            cudaGetLastError(); /* clear it, or the caller's next check would see it */ \
             return cuda_fail(error, (what), code_); \
         } \
     } while (0)
@@ -97,7 +97,7 @@ static void release(cuda_state *s, void *memory, cudaStream_t stream)
         cudaFree(memory);
 }
 
-/* Takes the next `bytes` of a block being laid out; with base NULL it only counts. */
+/* Takes the next `bytes` of a block being laid out; with base == NULL it only counts. */
 static void *take(char *base, size_t *at, size_t bytes)
 {
     void *const here = base ? base + *at : NULL;
@@ -142,7 +142,7 @@ static motley_status reserve(cuda_state *s, size_t samples, size_t max_steps, cu
     MOT_TRY(refuse_capture(stream, "a larger batch", error));
     samples = samples > s->capacity ? samples : s->capacity;
     const size_t room = steps > s->steps_capacity ? steps : s->steps_capacity;
-    if (s->queued) /* the old workspace may be in use */
+    if (s->queued) /* the old workspace may still be in use */
         CUDA_TRY(cudaEventSynchronize(s->done), "waiting for earlier work");
     release(s, s->memory, stream);
     s->memory = NULL;
@@ -158,7 +158,7 @@ static motley_status reserve(cuda_state *s, size_t samples, size_t max_steps, cu
     return MOTLEY_OK;
 }
 
-/* Room for a batch that goes by tiles. */
+/* Makes room for a batch on the tiles route. */
 static motley_status reserve_tiles(cuda_state *s, const mot_tiles_plan *plan, cudaStream_t stream, motley_error *error)
 {
     const size_t bytes = (size_t)plan->bytes;
@@ -184,7 +184,7 @@ static sent_tables *find_tables(cuda_state *s, const motley_policy *policy)
     return NULL;
 }
 
-/* The policy's tables with device pointers; sent when this context sees the policy first. */
+/* The policy's tables with device pointers; uploaded when this context first sees the policy. */
 static motley_status send_tables(cuda_state *s, const motley_policy *policy, cudaStream_t stream, mot_tables *tables,
                                  motley_error *error)
 {
@@ -342,7 +342,7 @@ static motley_status validate(void *state, const mot_job *job, motley_error *err
 
 /* ---- running ---- */
 
-/* A batch for the kernels; descriptors of many sizes go to `images` on the device. */
+/* A batch in the kernels' form; the descriptors of images of different sizes are copied to `images` on the device. */
 static motley_status send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
                                 mot_cuda_batch *sent, motley_error *error)
 {
@@ -357,7 +357,7 @@ static motley_status send_batch(const motley_batch *batch, motley_image *images,
     return MOTLEY_OK;
 }
 
-/* Each of a sample's steps is drawn by a thread of its own, when none asks what another is. */
+/* Lets a separate thread draw each of a sample's steps when no step depends on another. */
 static void choose_threads(mot_cuda_draw *draw)
 {
     int threads_log2 = 0;
@@ -379,7 +379,7 @@ static int is_nearest(const mot_job *job)
     return 1;
 }
 
-/* How many samples the first wave of CTAs has, and how the others are mixed: image.cu says why. */
+/* Chooses how many samples the first wave of CTAs has and how the others are interleaved; image.cu says why. */
 static void choose_order(const mot_chip *chip, const mot_cuda_shape *shape, mot_cuda_job *image)
 {
     static const int32_t primes[] = { 7919, 7907, 7901, 7883 };
@@ -397,7 +397,7 @@ static void choose_order(const mot_chip *chip, const mot_cuda_shape *shape, mot_
 
 /* ---- the route ---- */
 
-/* Whether a step's warp, if it is one, reads by 16.16 numbers or interpolates. */
+/* Whether a step, if it is a warp, reads at 16.16 positions or interpolates. */
 static int is_plain_warp(const mot_step *step, int width, int height)
 {
     mot_program program;
@@ -409,7 +409,7 @@ static int is_plain_warp(const mot_step *step, int width, int height)
     return program.path[0] != MOT_WARP_SCALE && program.path[0] != MOT_WARP_DOUBLE;
 }
 
-/* The same of all that a policy can draw. */
+/* The same for every step that a policy can draw. */
 static int has_plain_warps(const motley_policy *policy, int width, int height)
 {
     const mot_tables *const t = &policy->tables;
@@ -431,7 +431,7 @@ static int has_plain_warps(const motley_policy *policy, int width, int height)
     return 1;
 }
 
-/* It takes as long as a call does: the answers are kept. */
+/* The same, cached: finding out takes as long as a whole call. */
 static int knows_plain_warps(cuda_state *s, const motley_policy *policy, int width, int height)
 {
     const unsigned kept = sizeof s->warps / sizeof s->warps[0];
@@ -447,7 +447,7 @@ static int knows_plain_warps(cuda_state *s, const motley_policy *policy, int wid
 
 static int can_blur(const mot_job *job)
 {
-    int blurs = job->drawn_steps && !job->policy; /* by any of several stages */
+    int blurs = job->drawn_steps && !job->policy; /* any of several stages may blur */
     for (uint32_t b = 0; job->policy && b < job->policy->branches; b++) {
         const mot_table_branch *const branch = &job->policy->tables.branch[b];
         for (uint32_t s = 0; s < branch->steps; s++)
@@ -458,7 +458,7 @@ static int can_blur(const mot_job *job)
     return blurs;
 }
 
-/* Whether the images lie as mot_is_dense() asks, all of them. */
+/* Whether all images satisfy mot_is_dense(). */
 static int are_dense(const motley_batch *batch, mot_cuda_format format)
 {
     const mot_view first = mot_batch_view(batch, 0);
@@ -466,7 +466,7 @@ static int are_dense(const motley_batch *batch, mot_cuda_format format)
     return !batch->images && mot_is_dense(&first, format) && step % 16 == 0;
 }
 
-/* `work`: dst, or where pixels wait in the output. */
+/* `work`: dst, or the part of the output that holds pixels between passes. */
 static mot_route_choice route_of(cuda_state *s, const mot_job *job, mot_cuda_format format, const motley_batch *work)
 {
     const mot_view v = mot_batch_view(job->src, 0);
@@ -491,7 +491,7 @@ static mot_route_choice route_of(cuda_state *s, const mot_job *job, mot_cuda_for
     return mot_route_choose(&s->chip, &f);
 }
 
-/* CTAs of the tile kernel that the device holds together. */
+/* CTAs of the tile kernel that are resident on the device at once. */
 static int resident_ctas(const mot_chip *chip)
 {
     const int by_memory = chip->shared_per_sm / (mot_tile_kernel_bytes() + 1024);
@@ -604,7 +604,7 @@ static motley_status queue_work(cuda_state *s, const mot_job *job, cudaStream_t 
     }
     CUDA_TRY(mot_cuda_draw_launch(&draw, stream), "launching the draw kernel");
     const cudaError_t launched = mot_cuda_image_launch(&image, format, &shape, stream);
-    if (launched != cudaSuccess) /* no one takes what the draw kernel says is ready */
+    if (launched != cudaSuccess) /* no kernel consumes what the draw kernel marks as ready */
         cudaMemsetAsync(s->plan.ready, 0, s->capacity * sizeof(int32_t), stream);
     CUDA_TRY(launched, "launching the image kernel");
     return MOTLEY_OK;
@@ -735,13 +735,13 @@ motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *err
     return MOTLEY_OK;
 }
 
-/* ---- looking ahead and back ---- */
+/* ---- forecast and report ---- */
 
 static motley_status workspace(void *state, const mot_job *job, size_t *bytes, motley_error *error)
 {
     (void)error;
     cuda_state *const s = state;
-    cuda_state counted = *s; /* to lay out without moving anything */
+    cuda_state counted = *s; /* a copy, to count without allocating */
     size_t samples = s->capacity, steps = s->steps_capacity, tiles = s->tiles_bytes;
     *bytes = s->kept.bytes;
     for (unsigned i = 0; i < MOT_TRANSFORMS_KEPT; i++)
@@ -753,7 +753,7 @@ static motley_status workspace(void *state, const mot_job *job, size_t *bytes, m
         samples = job->count > samples ? job->count : samples;
         steps = needed > steps ? needed : steps;
         if (job->policy && !job->policy->runs_customs && !find_tables(s, job->policy))
-            *bytes += job->policy->compiled_bytes - s->tables[s->tables_next % TABLES_KEPT].bytes; /* in its place */
+            *bytes += job->policy->compiled_bytes - s->tables[s->tables_next % TABLES_KEPT].bytes; /* it is replaced */
         const mot_tiles_plan plan = mot_tiles_plan_of(job, mot_cuda_format_of(job->src), resident_ctas(&s->chip));
         tiles = (size_t)plan.bytes > tiles ? (size_t)plan.bytes : tiles;
     }
@@ -763,7 +763,8 @@ static motley_status workspace(void *state, const mot_job *job, size_t *bytes, m
     return MOTLEY_OK;
 }
 
-/* The sub-batches of what is in `last`: a counting sort. `share`: each image's pixels as a share of the largest one's. */
+/* Finds the sub-batches of `last` by a counting sort. `share`: each image's pixels as a share of the largest
+ * image's. */
 static void sort_last(const cuda_state *s, mot_last *last, const float *share)
 {
     int op_at[MOT_OP_COUNT + 1];
@@ -771,7 +772,7 @@ static void sort_last(const cuda_state *s, mot_last *last, const float *share)
     for (int op = 0; op < MOT_OP_COUNT; op++)
         op_at[s->op[op].place] = op;
     op_at[MOT_OP_COUNT] = -1;
-    for (int turn = 0; turn < 2; turn++) { /* how many each has, then what */
+    for (int turn = 0; turn < 2; turn++) { /* first the counts, then the members */
         for (size_t i = 0; i < last->count; i++) {
             const int b = mot_bucket_of(&last->steps[i * last->max_steps], last->step_counts[i], s->op, share[i]);
             if (turn == 0)
@@ -797,7 +798,7 @@ static motley_status copy_back(const cuda_state *s, mot_last *last, motley_image
 {
     const size_t n = last->count;
     float most = 1;
-    CUDA_TRY(cudaDeviceSynchronize(), "waiting for the batch"); /* also for a graph's replay on some other stream */
+    CUDA_TRY(cudaDeviceSynchronize(), "waiting for the batch"); /* all streams: a graph may replay on another */
     CUDA_TRY(cudaMemcpy(last->steps, s->plan.steps, n * last->max_steps * sizeof(mot_step), cudaMemcpyDeviceToHost),
              "copying the steps");
     CUDA_TRY(cudaMemcpy(last->step_counts, s->plan.step_count, n * sizeof(int32_t), cudaMemcpyDeviceToHost),

@@ -6,18 +6,18 @@
 #include "dispatch/backend.h"
 #include "dispatch/route.h"
 
-/* Every batch that the context runs from now on goes by tiles (or, with 0, as it would). */
+/* Forces the tiles route for every later batch of the context; 0 restores the normal choice. */
 void mot_cuda_tiles_always(motley_context *context, int always);
 
-/* The way that a batch went. */
+/* The route and kernel of a batch. */
 typedef struct mot_cuda_way {
     mot_route route;
     const char *reason;
     mot_cuda_format format;
-    int output; /* it ended in an output */
+    int output; /* it wrote a fused output */
 } mot_cuda_way;
 
-/* Of the last batch that the context ran. */
+/* The same for the last batch that the context ran. */
 mot_cuda_way mot_cuda_last_way(const motley_context *context);
 
 #endif

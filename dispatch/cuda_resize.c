@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_resize on the GPU: sends what the images are, queues the kernel that makes their axes' tables, and the one
- * that resizes. */
+/* motley_resize on the GPU: uploads the images' descriptions, queues the kernel that makes the tables of their axes,
+ * then the one that resizes. */
 #include "dispatch/cuda_work.h"
 #include "dispatch/plan_cuda.h"
 
 #include <string.h>
 
-/* What is sent, in one piece; NULL or 0 where it is not there. The same offsets on the host and on the device. */
+/* The upload, in one piece; NULL or 0 marks what is absent. Offsets are the same on the host and on the device. */
 typedef struct parcel {
     size_t places, offsets, src, dst, bytes;
 } parcel;
@@ -52,7 +52,7 @@ static mot_cuda_place place_of(const motley_resize_params *p, const mot_view *sr
     return place;
 }
 
-/* The largest result, and the most groups of taps that an image's rows have. */
+/* The largest result, and the most groups of taps in any image's rows. */
 typedef struct extremes {
     int width, height, row_groups;
     int64_t table_bytes; /* of all images */

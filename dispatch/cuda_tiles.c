@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues the tile kernel: some images at a time, as many as have room for their programs and for the second places that
+/* Queues the tile kernel for some images at a time: as many as fit with their programs and with the second buffers that
  * the largest of them need. */
 #include "dispatch/cuda_tiles.h"
 #include "kernels/output.h"
@@ -12,7 +12,7 @@ typedef struct kinds {
 static void add_kind(int op, kinds *k)
 {
     const motley_op_info *const info =
-        motley_op_get(op); /* NULL: custom; what lies between those is run as given steps */
+        motley_op_get(op); /* NULL: custom; the steps between custom ops run as given steps */
     const motley_shape shape = info ? info->shape : MOTLEY_SHAPE_POINT;
     k->stats |= shape == MOTLEY_SHAPE_STATS;
     k->blurs |= shape == MOTLEY_SHAPE_BLUR;
@@ -22,7 +22,7 @@ static void add_kind(int op, kinds *k)
 static kinds kinds_of(const mot_job *job)
 {
     kinds k = { 0 };
-    if (!job->policy || job->policy->customs) /* given steps: any, so that every op takes the same */
+    if (!job->policy || job->policy->customs) /* given steps may be any op, so that memory does not depend on them */
         return (kinds){ 1, 1, 1 };
     const mot_tables *const t = &job->policy->tables;
     for (uint32_t b = 0; b < job->policy->branches; b++)
@@ -31,7 +31,7 @@ static kinds kinds_of(const mot_job *job)
     return k;
 }
 
-/* The second place of an image, which those with more tiles than there are CTAs need. */
+/* Bytes of an image's second buffer, which images with more tiles than CTAs need. */
 static int64_t scratch_of(const mot_job *job, mot_cuda_format format, const mot_tiles_plan *plan, const mot_view *v)
 {
     const mot_tile_cut cut = mot_cut_tiles(v->width, v->height);
@@ -114,7 +114,7 @@ motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output,
     return work;
 }
 
-/* How many images from `first` on are taken next: as long as there is room for their second places. */
+/* How many images from `first` on come next: as many as have room for their second buffers. */
 static size_t next_images(const mot_job *job, mot_cuda_format format, const mot_tiles_plan *plan, size_t first)
 {
     int64_t at = 0;
@@ -150,7 +150,7 @@ cudaError_t mot_tiles_prepare(mot_cuda_format format)
                                 mot_tile_kernel_bytes());
 }
 
-/* The whole grid is resident, or the launch fails: CTAs wait for each other. */
+/* CTAs wait for each other, so the whole grid must be resident; otherwise the launch fails. */
 static cudaError_t launch_tiles(const mot_tiles_job *tiles, mot_cuda_format format, int ctas, int overlap,
                                 cudaStream_t stream)
 {
@@ -197,7 +197,7 @@ cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_t
         code = mot_cuda_plan_launch(draw, tiles, stream);
         if (code == cudaSuccess)
             code = launch_tiles(tiles, format, ctas, overlap, stream);
-        if (code != cudaSuccess) /* nobody takes what is listed */
+        if (code != cudaSuccess) /* no kernel consumes the lists */
             cudaMemsetAsync(tiles->counters, 0, sizeof *tiles->counters, stream);
         first += n;
     }

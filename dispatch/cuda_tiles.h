@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA backend's route by tiles, for batches of any kind: how much memory it needs, and queueing it. */
+/* The CUDA backend's tiles route, which accepts any batch: how much memory it needs, and how to queue it. */
 #ifndef MOT_CUDA_TILES_H
 #define MOT_CUDA_TILES_H
 
 #include "dispatch/backend.h"
 #include "dispatch/plan_cuda.h"
 
-/* How a batch goes through the tile kernel, some images at a time. */
+/* How the tile kernel processes a batch, some images at a time. */
 typedef struct mot_tiles_plan {
     size_t images;           /* at a time, at most */
     int whole;               /* the whole batch at a time */
@@ -20,17 +20,17 @@ typedef struct mot_tiles_plan {
 /* `ctas`: those that are resident on the device together. */
 mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int ctas);
 
-/* Where pixels wait between phases when a call has no dst: the beginning of each image's output if that is dense and of
- * a larger type, else the first byte of each of its components. */
+/* Where pixels are kept between phases when a call has no dst: at the beginning of each image's output if that is dense
+ * and of a larger type, else in the first byte of each component. */
 motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output, mot_cuda_format format);
 
-/* Queues the kernel that draws and makes programs, and the tile kernel behind it. `tiles` has the batches and the
- * output's type; `memory` the plan's bytes. `overlap`: the chip can start a kernel while the one before it ends. */
+/* Queues the kernel that draws and makes programs, then the tile kernel. `tiles` has the batches and the output's type;
+ * `memory` the plan's bytes. `overlap`: the chip can start a kernel while the previous one finishes. */
 cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,
                             const mot_tiles_plan *plan, mot_cuda_format format, int overlap, void *memory,
                             cudaStream_t stream);
 
-/* Raises the limits of the kernel for `format`; once for each. */
+/* Raises the limits of the kernel for `format`; call once for each format. */
 cudaError_t mot_tiles_prepare(mot_cuda_format format);
 
 #endif

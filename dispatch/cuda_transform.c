@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_transform_apply on the GPU. Queued, one after the other: the draws and the tables of the axes; the resize of
- * every image to its place as bytes; the steps, with the normalised output as the last of them; the erased boxes. A
- * transform without steps is resized into its output at once. */
+/* motley_transform_apply on the GPU. It queues, in this order: the draws and the tables of the axes; the resize of
+ * every image, to bytes; the steps, the last of which writes the normalised output; the erased boxes. A transform
+ * without steps is resized directly into its output. */
 #include "dispatch/cuda_work.h"
 #include "dispatch/plan_cuda.h"
 #include "dispatch/transform_call.h"
@@ -71,7 +71,7 @@ static int has_policy(const mot_stage *stage)
     return stage->kind == MOT_STAGE_POLICY && stage->policy;
 }
 
-/* A transform's stages, their tables and numbers: in one piece on the device, put together on the host. */
+/* Uploads a transform's stages, their tables and numbers as one piece, assembled on the host. */
 static motley_status send_stages(const mot_cuda_work *work, const motley_transform *t, mot_cuda_sent **sent,
                                  motley_error *error)
 {
@@ -128,11 +128,11 @@ static motley_status send_stages(const mot_cuda_work *work, const motley_transfo
 
 /* ---- memory ---- */
 
-/* Where things lie in the context's memory, offsets. What lies before `sent` is put together on the host and sent. */
+/* Offsets in the context's memory. What lies before `sent` is assembled on the host and uploaded. */
 typedef struct places {
     size_t values, offsets, src, dst, ids, views, given, given_steps, sent;
     size_t axes, drawn, steps, pixels, tables, bytes;
-    int64_t table_bytes; /* of an image, where there are no offsets, else of all */
+    int64_t table_bytes; /* of one image when there are no offsets, else of all */
     int row_groups, width, height;
 } places;
 
@@ -185,7 +185,7 @@ static places lay_out(const mot_transform_call *call, int needs_pixels)
     return p;
 }
 
-/* What is sent, into the host's memory. */
+/* Assembles the upload in the host's memory. */
 static void fill(const mot_transform_call *call, const places *p, uint8_t *host)
 {
     const motley_transform_params *const params = call->params;
@@ -211,7 +211,7 @@ static void fill(const mot_transform_call *call, const places *p, uint8_t *host)
     for (size_t i = 0; i < n; i++) {
         motley_transform_drawn one;
         mot_step own[MOT_MAX_TRANSFORM_STEPS];
-        const int count = mot_transform_draw_image(call, i, &one, own); /* and tells the caller */
+        const int count = mot_transform_draw_image(call, i, &one, own); /* and reports it to the caller */
         if (!params->given)
             continue;
         drawn[i] = one;
@@ -224,7 +224,7 @@ static void fill(const mot_transform_call *call, const places *p, uint8_t *host)
 
 /* ---- the kernels ---- */
 
-/* The policy that draws all steps, or NULL: there are several stages with steps. */
+/* The policy that draws all steps, or NULL when several stages have steps. */
 static const motley_policy *only_policy(const mot_transform_call *call)
 {
     const motley_policy *policy = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CUDA backend's calls share beside motley_apply's: the context's memory and streams, resizing. */
+/* What the CUDA backend's calls other than motley_apply share: the context's memory and streams, resizing. */
 #ifndef MOT_CUDA_WORK_H
 #define MOT_CUDA_WORK_H
 
@@ -11,17 +11,17 @@
 
 /* A transform's tables on the device. */
 typedef struct mot_cuda_sent {
-    uint64_t fingerprint; /* 0: not sent yet */
+    uint64_t fingerprint; /* 0: not uploaded yet */
     size_t bytes;
     void *memory;
-    const float *normals; /* of the erase stage, in `memory`; NULL: it has none */
+    const float *normals; /* of the erase stage, in `memory`; NULL if there are none */
 } mot_cuda_sent;
 
 /* Memory that a context keeps for resizes and transforms; it only grows. */
 typedef struct mot_cuda_kept {
-    void *memory; /* of the device */
+    void *memory; /* on the device */
     size_t bytes;
-    void *host; /* what is put together here is sent as kernel arguments */
+    void *host; /* assembled here, then sent as kernel arguments */
     size_t host_bytes;
     int prepared; /* the resize kernels' limits are raised */
     mot_cuda_sent transform[MOT_TRANSFORMS_KEPT];
@@ -42,17 +42,17 @@ typedef struct mot_cuda_work {
 motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error);
 motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motley_error *error);
 
-/* Room in `kept`. */
+/* Makes room in `kept`. */
 motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, size_t host_bytes, motley_error *error);
 
-/* The place of a transform's tables of so many bytes: with their fingerprint if they are there, else to be filled. */
+/* Finds the slot for a transform's tables of so many bytes. A slot with another fingerprint is still to be filled. */
 motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t fingerprint, size_t bytes,
                                       mot_cuda_sent **sent, motley_error *error);
 
-/* Runs a job, after what the work's stream holds. */
+/* Runs a job after the work already queued on the stream. */
 motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, motley_error *error);
 
-/* That the images lie on the context's device. */
+/* Checks that the images lie on the context's device. */
 motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error);
 
 motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error);
@@ -62,10 +62,10 @@ motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *err
 motley_status mot_cuda_resize(void *state, const motley_batch *src, const motley_batch *dst,
                               const motley_resize_params *params, motley_error *error);
 
-/* A batch for the kernels; `images`: where its images are described on the device, if it has such. */
+/* A batch in the kernels' form; `images`: the descriptions of its images on the device, if it has any. */
 mot_cuda_batch mot_cuda_batch_of(const motley_batch *batch, const motley_image *images);
 
-/* Cuts a job's results, of at most this size, and prepares the kernels. */
+/* Cuts a job's results, each at most this size, into tiles, and prepares the kernels. */
 motley_status mot_cuda_cut(const mot_cuda_work *work, mot_resize_job *job, int width, int height, int row_groups,
                            motley_error *error);
 

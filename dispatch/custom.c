@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Policies with custom ops: the host draws (the same bits as the device would), the backend runs each image's steps up
- * to its next custom op, the caller's function gets the sub-batch of those that wait for it, and so on to the end. */
+/* Policies with custom ops. The host draws, with the same bits as the device would. The backend runs each image's steps
+ * up to its next custom op, the caller's function gets the sub-batch of images that wait for it, and so on to the
+ * end. */
 #include "augmentations/ops.h"
 #include "dispatch/backend.h"
 #include "policies/draw.h"
@@ -8,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a call works with; arrays in one block that the context keeps. */
+/* The arrays of a call, in one block that the context keeps. */
 typedef struct custom_call {
     motley_context *context;
     const mot_job *job;
-    const motley_batch *work; /* where pixels lie between the steps */
-    mot_step *drawn, *part;   /* [count][max_steps]; of `part` one run's steps, [count][its own max_steps] */
+    const motley_batch *work; /* where the pixels are between the steps */
+    mot_step *drawn, *part;   /* [count][max_steps]; `part`: the steps of one run, [count][max_steps of that run] */
     motley_image *images;     /* [count], and the next three: the sub-batch of one custom op */
     uint64_t *ids;
     double (*values)[3];
     size_t *indices;
-    int32_t *drawn_counts, *done; /* [count]: steps drawn, and how many of them are done */
+    int32_t *drawn_counts, *done; /* [count]: steps drawn, and steps already done */
 } custom_call;
 
 static motley_status reserve(custom_call *call, motley_error *error)
@@ -64,7 +65,7 @@ static void draw(custom_call *call)
     }
 }
 
-/* The steps of image i that are not done, up to its next custom op. */
+/* The number of steps of image i from the first that is not done to its next custom op. */
 static int32_t steps_before_custom(const custom_call *call, size_t i)
 {
     const mot_step *steps = &call->drawn[i * call->job->max_steps];
@@ -74,11 +75,11 @@ static int32_t steps_before_custom(const custom_call *call, size_t i)
     return end - call->done[i];
 }
 
-/* Runs every image's steps up to its next custom op. `output` goes with the last run. */
+/* Runs every image's steps up to its next custom op. The last run gets `output`. */
 static motley_status run_part(custom_call *call, const motley_batch *src, const motley_batch *dst,
                               const motley_output *output, motley_error *error)
 {
-    static const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY }; /* whatever its op */
+    static const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY }; /* for any op */
     const mot_job *job = call->job;
     size_t most = 0;
     for (size_t i = 0; i < job->count; i++) {

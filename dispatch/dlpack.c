@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DLPack's tensors as batches. The layout of the structs is DLPack's ABI, written down anew. */
+/* Reads DLPack tensors as batches. The structs restate the layout of DLPack's ABI. */
 #include "motley/dlpack.h"
 #include "base/error.h"
 #include "base/params.h"
@@ -43,7 +43,7 @@ enum { CODE_UINT = 1, CODE_FLOAT = 2, CODE_BFLOAT = 4 };
 #define FLAG_READ_ONLY 1u
 #define MAJOR_VERSION 1u
 
-/* Where among a tensor's axes a kind of axes has its own; -1: it has none. */
+/* For each order of axes, the index of each axis in the tensor's shape; -1: the tensor lacks it. */
 static const struct {
     const char *name;
     int count, channel, height, width;
@@ -62,7 +62,7 @@ static motley_status tensor_of(const void *managed, const motley_dlpack_params *
         return MOTLEY_OK;
     }
     const dl_managed_versioned *const versioned = managed;
-    if (versioned->version.major != MAJOR_VERSION) /* nothing behind the version may be read then */
+    if (versioned->version.major != MAJOR_VERSION) /* nothing after the version may then be read */
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "the tensor is of DLPack %" PRIu32 ".%" PRIu32 ", want %u.x",
                         versioned->version.major, versioned->version.minor, MAJOR_VERSION);
     MOT_REQUIRE(!params->writes || !(versioned->flags & FLAG_READ_ONLY), error,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a context's device: the backend's, or the host's where it has none of its own. */
+/* Memory of a context's device: the backend's, or the host's when the backend has none. */
 #include "dispatch/backend.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGNMENT 256 /* as promised, and as cudaMalloc has it */
+#define ALIGNMENT 256 /* as documented; cudaMalloc guarantees the same */
 
 motley_status motley_memory_create(motley_context *context, motley_memory_kind kind, size_t size_bytes, void **memory,
                                    motley_error *error)

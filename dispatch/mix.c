@@ -127,7 +127,7 @@ motley_status motley_mix_targets(const motley_mixed *drawn, size_t count, int32_
                     labels[i], classes - 1);
     if (count == 0)
         return MOTLEY_OK;
-    float *column = malloc(count * sizeof *column); /* a class of every image, as targets may be `soft` */
+    float *column = malloc(count * sizeof *column); /* one class of all images: targets may overwrite `soft` */
     if (!column)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a class of %zu targets", count);
     for (int32_t k = 0; k < classes; k++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draw and dispatch on the device: a thread draws a sample, or one step of it, then a counting sort groups the samples
- * into sub-batches, heavy ones first. For batches that go by tiles a warp has a sample, and makes its programs as well.
- * Nothing is read back by the host. */
+/* Draw and dispatch on the device: a thread draws a sample or one of its steps, then a counting sort groups the samples
+ * into sub-batches, heavy ones first. On the tiles route a warp draws a sample and makes its programs as well. The host
+ * reads nothing back. */
 #include "dispatch/plan_cuda.h"
 #include "kernels/cuda/programs.cuh"
 #include "policies/draw.h"
@@ -9,9 +9,9 @@
 #include "motley/op.h"
 
 #define DRAW_THREADS 256
-#define MOST_TABLES (16 * 1024) /* bytes that are sooner brought near than read where they are needed */
+#define MOST_TABLES (16 * 1024) /* tables up to this size are staged in shared memory */
 
-/* What an op costs beside the pass that it is part of; in units of dispatch/buckets.h. */
+/* An op's cost in addition to the cost of its pass, in the units of dispatch/buckets.h. */
 #define MOT_COST_POINT(ID) 3
 #define MOT_COST_COLOR(ID) 8
 #define MOT_COST_ERASE(ID) 6
@@ -45,8 +45,8 @@ void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT])
         op[i] = mot_cuda_op{ (uint16_t)cost_of(i), (uint8_t)mot_shape_of(i), (uint8_t)place_of(i) };
 }
 
-/* Turns how many samples each key has, count[MOT_KEYS], into where they begin, first[MOT_KEYS + 1]; two keys a thread.
- * The two may be the same memory. */
+/* Turns the number of samples of each key, count[MOT_KEYS], into where each key begins, first[MOT_KEYS + 1]; two keys
+ * per thread. Both may be the same memory. */
 static __device__ void begin_keys(int *first, const int *count)
 {
     static_assert(MOT_KEYS % 2 == 0 && MOT_KEYS / 2 < DRAW_THREADS, "two keys a thread");
@@ -75,13 +75,13 @@ static __device__ void begin_keys(int *first, const int *count)
     __syncthreads();
 }
 
-/* What the image kernel is told: a sample whose steps change nothing has none. */
+/* The image kernel's entry for a sample; a sample whose steps change nothing has no steps. */
 static __device__ mot_cuda_turn turn_of(int sample, int steps, int key)
 {
     return mot_cuda_turn{ sample, key % (MOT_OP_COUNT + 1) == MOT_OP_COUNT ? 0 : steps };
 }
 
-/* The last CTA of several: every sample to its place. */
+/* Run by the last CTA of several: puts every sample into its place. */
 static __device__ void sort_samples(const mot_cuda_draw &d, int *first)
 {
     for (int k = threadIdx.x; k < MOT_KEYS; k += blockDim.x) {
@@ -99,15 +99,15 @@ static __device__ void sort_samples(const mot_cuda_draw &d, int *first)
     }
 }
 
-/* Samples that a CTA draws. */
+/* The number of samples that a CTA draws. */
 static __host__ __device__ int samples_of_cta(const mot_cuda_draw &d)
 {
     return DRAW_THREADS >> d.threads_log2;
 }
 
-/* Shared memory for each warp's program, then for the tables, as far as they fit, and then for the steps that a CTA
- * draws, if they fit as well: with images on their way, each turn to the device's memory takes 2 us. The tables lie one
- * after the other, levels last. */
+/* Shared memory for each warp's program, then for the tables as far as they fit, then for the steps that a CTA draws if
+ * they fit as well: while images are being loaded, each access to device memory takes 2 us. The tables are contiguous,
+ * levels last. */
 struct near_memory {
     int programs, tables, steps; /* bytes */
 };
@@ -124,7 +124,7 @@ static near_memory near_memory_of(const mot_cuda_draw &d, int programs)
     return n;
 }
 
-/* The tables, near; `meanwhile` is done while they are on their way. */
+/* Stages the tables in shared memory; `meanwhile` runs during the load. */
 template <class MEANWHILE>
 static __device__ mot_tables near_tables(const mot_cuda_draw &d, int bytes, uint64_t *memory, MEANWHILE meanwhile)
 {
@@ -154,7 +154,7 @@ static __device__ mot_tables near_tables(const mot_cuda_draw &d, int bytes, uint
     return t;
 }
 
-/* The steps that a warp has drawn, to the device's memory. */
+/* Copies the steps that a warp has drawn to device memory. */
 static __device__ void copy_steps(const mot_step *from, mot_step *to, int steps)
 {
 #pragma unroll 4
@@ -162,8 +162,8 @@ static __device__ void copy_steps(const mot_step *from, mot_step *to, int steps)
         ((uint64_t *)to)[k] = ((const uint64_t *)from)[k];
 }
 
-/* The steps of sample `i` (-1: none) to `steps`, by its threads together or by one alone; for whole warps. Returns how
- * many they are. */
+/* Draws the steps of sample `i` (-1: none) into `steps`, with all its threads or with one; call from whole warps.
+ * Returns the number of steps. */
 static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &tables, int i, int slot, mot_step *steps)
 {
     mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view };
@@ -182,7 +182,7 @@ static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &table
     uint32_t index = 0, block = 0;
     mot_words words = {};
     const bool applied = i >= 0 && slot < d.max_steps && mot_draw_slot(&tables, &of, slot, &index, &block, &words);
-    const uint32_t own = 0xFFFFFFFFu >> (32 - (1 << d.threads_log2)); /* the sample's threads among the warp's */
+    const uint32_t own = 0xFFFFFFFFu >> (32 - (1 << d.threads_log2)); /* the sample's threads within the warp */
     const uint32_t all = __ballot_sync(0xFFFFFFFFu, applied) >> ((threadIdx.x & 31) - slot) & own;
     if (applied)
         mot_draw_step(&tables, index, &of, block, words, &steps[__popc(all & ((1u << slot) - 1))]);
@@ -201,7 +201,7 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
 {
     extern __shared__ uint64_t memory[];
     __shared__ int last, first[MOT_KEYS + 1];
-    const bool alone = gridDim.x == 1; /* the batch is one CTA: it sorts without the others' counters */
+    const bool alone = gridDim.x == 1; /* the batch is one CTA, which sorts without shared counters */
     for (int k = threadIdx.x; k < MOT_KEYS; k += blockDim.x)
         first[k] = 0;
     const mot_tables tables = near_tables(d, near.tables, memory, [] {});
@@ -226,7 +226,7 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
                    min(d.count - begin - first, of_warp) * d.max_steps);
         __syncwarp();
     }
-    if (first_slot && i < d.first_wave) { /* its CTA need not wait for the order */
+    if (first_slot && i < d.first_wave) { /* its CTA does not wait for the order */
         __threadfence();
         *(volatile int32_t *)&d.plan.ready[i] = count + 1;
     }
@@ -257,7 +257,7 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
     }
 }
 
-/* Draws the samples of a batch that goes by tiles, and makes their programs: a warp a sample. */
+/* For the tiles route: draws the samples and makes their programs, one warp per sample. */
 static __global__ void __launch_bounds__(DRAW_THREADS)
     plan_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near,
                 const __grid_constant__ mot_tiles_job job)
@@ -320,7 +320,7 @@ cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job 
     return cudaGetLastError();
 }
 
-/* Bytes in kernel arguments: 32,764 with toolkits that know of so many, else 4,096. */
+/* Bytes of kernel arguments: 32,764 with toolkits that support that many, else 4,096. */
 #if CUDART_VERSION >= 12010
 #define SEND_WORDS 8160
 #else

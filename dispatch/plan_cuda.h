@@ -18,25 +18,25 @@ extern "C" {
 typedef struct mot_cuda_plan {
     mot_step *steps; /* [count][max_steps] */
     int32_t *step_count;
-    int32_t *ready;       /* of the first wave: steps + 1 when they are drawn, 0 when their CTA has seen it */
+    int32_t *ready;       /* of the first wave: number of steps + 1 once they are drawn, 0 once their CTA has seen it */
     mot_cuda_turn *order; /* samples, key by key: the buckets of the first wave, then those of the others */
     int32_t *key;         /* of each sample */
-    int32_t *rank;        /* of each sample among those of its key */
+    int32_t *rank;        /* of each sample among those with its key */
     int32_t *filled;      /* [MOT_KEYS] counters, all 0 between calls */
-    int32_t *ticket;      /* CTAs that are done, 0 between calls */
+    int32_t *ticket;      /* how many CTAs are done; 0 between calls */
     mot_tile_counters *counters; /* all 0 between calls */
 } mot_cuda_plan;
 
 #define MOT_FEW_IDS 256
-#define MOT_SLOTS_LOG2 4 /* most of them that are drawn side by side */
+#define MOT_SLOTS_LOG2 4 /* log2 of the most steps drawn in parallel */
 
 typedef struct mot_cuda_draw {
     int32_t count, channels, max_steps;
-    int32_t first_wave;   /* samples: as many as mot_cuda_job says */
+    int32_t first_wave;   /* number of samples, as in mot_cuda_job */
     int32_t draws;        /* 0: steps were given, max_steps for each sample */
-    int32_t threads_log2; /* 2^threads_log2 threads have a sample */
-    int32_t by_step;      /* each of them draws one step */
-    mot_tables tables;  /* pointing to device memory, where they lie one after the other */
+    int32_t threads_log2; /* 2^threads_log2 threads work on a sample */
+    int32_t by_step;      /* each thread draws one step */
+    mot_tables tables;  /* pointers to device memory, where they are contiguous */
     int64_t tables_bytes;
     int32_t near_bytes;    /* shared memory that the kernel may use */
     uint64_t seed, sample; /* sample: of image 0 */
@@ -47,21 +47,22 @@ typedef struct mot_cuda_draw {
     mot_cuda_batch src;      /* for sizes */
     mot_cuda_plan plan;
     mot_cuda_op op[MOT_OP_COUNT]; /* mot_cuda_op_facts */
-    int32_t few_ids, few_views; /* they are those that follow: sending them by themselves would take another launch */
+    int32_t few_ids, few_views; /* they follow as kernel arguments: a separate upload would take another launch */
     uint64_t few_id[MOT_FEW_IDS];
     uint16_t few_view[MOT_FEW_IDS];
 } mot_cuda_draw;
 
 void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT]);
 
-/* Once for each device, before the first launch. */
+/* Call once for each device, before the first launch. */
 cudaError_t mot_cuda_draw_prepare(int near_bytes);
 cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream);
 
-/* For batches that go by tiles: draws the samples of the job's images and makes their programs. */
+/* For the tiles route: draws the samples of the job's images and makes their programs. */
 cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job, cudaStream_t stream);
 
-/* Copies host bytes to device memory inside kernel arguments: no pinned memory, right under graph capture. */
+/* Copies host bytes to device memory through kernel arguments: needs no pinned memory, and is correct under graph
+ * capture. */
 cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t stream);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_replay: steps that were drawn before, checked, prepared and handed to the context's backend. */
+/* motley_replay: checks steps that were drawn before, prepares them, and hands them to the context's backend. */
 #include "augmentations/table.h"
 #include "base/params.h"
 #include "dispatch/backend.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Step `s` of image i, as a backend takes it. */
+/* Prepares step `s` of image i in the backends' form. */
 static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_step *out, motley_error *error)
 {
     const motley_op_info *info = mot_step_info(step->op);
@@ -38,7 +38,7 @@ static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_s
     return MOTLEY_OK;
 }
 
-/* *mixes: whether any of them mixes. */
+/* *mixes: whether any step mixes. */
 static motley_status prepare_all(const motley_step *steps, const int32_t *counts, size_t max_steps, size_t count,
                                  size_t most, mot_step *out, int *mixes, motley_error *error)
 {
@@ -52,7 +52,7 @@ static motley_status prepare_all(const motley_step *steps, const int32_t *counts
                     "image %zu has steps after the last that mixes, want them in a chain", i);
         *mixes = *mixes || mixed;
         for (size_t s = (size_t)counts[i]; s < most; s++)
-            out[i * most + s].arg.flags = MOT_ARG_IDENTITY; /* whatever its op */
+            out[i * most + s].arg.flags = MOT_ARG_IDENTITY; /* for any op */
     }
     return MOTLEY_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses a batch's route on the GPU: the resident image where the batch is uniform and dense, tiles for all else. */
+/* Chooses a batch's route on the GPU: resident images when the batch is uniform and dense, tiles otherwise. */
 #include "dispatch/route.h"
 #include "dispatch/backend.h"
 #include "kernels/cuda/program.h"
@@ -9,7 +9,7 @@ const char *const mot_route_names[MOT_ROUTES] = { "resident", "cluster", "tiles"
 
 static int packed_format(const mot_view *v)
 {
-    if (v->row < 0 || v->row > INT32_MAX / v->height) /* kernels read the others at 32-bit offsets */
+    if (v->row < 0 || v->row > INT32_MAX / v->height) /* kernels use 32-bit offsets within an image */
         return MOT_FORMAT_STRIDED;
     if (v->channels == 1 && v->pixel == 1)
         return MOT_FORMAT_GREY;
@@ -43,7 +43,7 @@ int mot_is_dense(const mot_view *v, mot_cuda_format format)
            (format != MOT_FORMAT_PLANES || v->channel % 16 == 0);
 }
 
-/* Shared memory of an image, with what a tap may read past the end. */
+/* Shared memory of an image, including what a tap may read past the end. */
 static int64_t image_bytes(const mot_route_facts *f)
 {
     const int64_t across = ((int64_t)f->width + 15) & ~15;
@@ -56,17 +56,17 @@ static int64_t slab_bytes(const mot_route_facts *f, int size)
     return ((int64_t)(f->height + size - 1) / size + 2) * f->width * f->channels;
 }
 
-/* Threads of a CTA that has an image to itself: as few as do it in as many turns as the most would. */
+/* Threads of a CTA that processes a whole image: the fewest that need no more turns than the maximum would. */
 static int threads_for(int64_t pixels)
 {
-    const int64_t strips = (pixels + 255) / 256; /* what a warp takes at a time */
+    const int64_t strips = (pixels + 255) / 256; /* pixels that a warp processes at a time */
     const int64_t most = pixels <= 1024 ? 4 : pixels <= 4096 ? 8 : pixels <= 16384 ? 16 : MOT_MOST_THREADS / 32;
     const int64_t turns = (strips + most - 1) / most;
     const int64_t warps = (strips + turns - 1) / turns;
     return 32 * warps > MOT_LEAST_THREADS ? 32 * (int)warps : MOT_LEAST_THREADS;
 }
 
-/* A warp's share, or a histogram's copies: 16 where they take nothing from another CTA or from the image, else 4. */
+/* A warp's share, or a histogram's copies: 16 when that costs no other CTA and no room for the image, else 4. */
 static int stage_bytes(const mot_chip *chip, int threads, int64_t image)
 {
     const int one = MOT_HISTOGRAM_BYTES, warps = threads / 32 * MOT_STAGE_BYTES, least = warps > one ? warps : one;
@@ -77,7 +77,7 @@ static int stage_bytes(const mot_chip *chip, int threads, int64_t image)
     return (room ? 16 : 4) * one;
 }
 
-/* One CTA an image. False: shared memory does not hold it, or multiprocessors would be idle. */
+/* One CTA per image. False when shared memory cannot hold the image or multiprocessors would idle. */
 static int resident_shape(const mot_chip *chip, const mot_route_facts *f, mot_cuda_shape *shape)
 {
     const int64_t pixels = (int64_t)f->width * f->height, image = image_bytes(f);
@@ -89,7 +89,7 @@ static int resident_shape(const mot_chip *chip, const mot_route_facts *f, mot_cu
     const int beside = shape->stage_bytes + (f->output ? f->channels * 1024 : 0);
     const int64_t most = chip->shared_bytes - beside;
     const int at_once = MOT_MOST_THREADS / shape->threads; /* as registers allow */
-    int64_t box = image; /* or twice the image, so that it stays there between passes, when that costs no CTA */
+    int64_t box = image; /* or twice the image, to keep it there between passes, when that costs no CTA */
     if (2 * image <= most && at_once * (2 * image + beside + MOT_STATIC_BYTES) <= chip->shared_per_sm)
         box = 2 * image;
     if (box > most)

@@ -32,7 +32,7 @@ typedef struct mot_route_facts {
     mot_cuda_format format;
     int one_size;
     int dense;         /* src lies in pieces that bulk copies take: mot_is_dense */
-    int dense_between; /* so do the pixels between two passes: dst, or the output's memory when there is no dst */
+    int dense_between; /* the same for the pixels between passes: dst, or the output's memory without dst */
     int output;
     size_t max_steps;
     int blurs, interpolates; /* some step may */
@@ -43,7 +43,7 @@ typedef struct mot_route_facts {
 typedef struct mot_route_choice {
     mot_route route;
     const char *reason;
-    mot_cuda_shape shape; /* not of TILES */
+    mot_cuda_shape shape; /* unused for TILES */
 } mot_route_choice;
 
 mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *facts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last batch as it was sorted, told in public terms. */
+/* Reports how the last batch was sorted, in public terms. */
 #include "dispatch/backend.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ void mot_last_clear(mot_last *last)
     *last = (mot_last){ 0 };
 }
 
-/* Everything in one block: the struct, then its arrays, those of wider members first. */
+/* Puts everything into one block: the struct, then its arrays, those with wider members first. */
 static motley_status tell(const mot_last *last, motley_subbatches **told, motley_error *error)
 {
     const size_t steps_bytes = last->count * last->max_steps * sizeof(motley_step);

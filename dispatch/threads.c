@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pthreadpool's threads, with what it leaves open: threads that cannot start, signals, forks, the thread sanitizer. */
+/* pthreadpool's threads, and what pthreadpool does not handle: threads that cannot start, signals, forks, the thread
+ * sanitizer. */
 #include "dispatch/threads.h"
 
 #include "base/error.h"
@@ -13,7 +14,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* pthreadpool is not built with the thread sanitizer, so it has to be told what a run orders. */
+/* pthreadpool is not built with the thread sanitizer, so these annotations state what happens before what. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define MOT_TSAN 1
@@ -43,7 +44,7 @@ static void *wait_at_gate(void *gate)
     return NULL;
 }
 
-/* Starts `count` threads, all alive at once, and ends them again. 0, or why not. */
+/* Starts `count` threads, all alive at once, and ends them again. Returns 0 or an error number. */
 static int try_to_start(size_t count)
 {
     pthread_t *trial = malloc(count * sizeof *trial);
@@ -64,7 +65,7 @@ static int try_to_start(size_t count)
 motley_status mot_threads_create(size_t count, mot_threads **threads, motley_error *error)
 {
     *threads = NULL;
-    /* pthreadpool_create does not look whether its threads start, and then waits for them for ever. */
+    /* pthreadpool_create does not check whether its threads start, and would then wait for them forever. */
     const int code = try_to_start(count - 1);
     if (code)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "cannot start %zu threads: %s; want fewer, or a higher limit",
@@ -72,7 +73,7 @@ motley_status mot_threads_create(size_t count, mot_threads **threads, motley_err
     mot_threads *self = malloc(sizeof *self);
     if (!self)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu threads", count);
-    sigset_t all, before; /* the threads inherit the mask: the program's signals are for its own threads */
+    sigset_t all, before; /* the threads inherit the mask, so signals go to the program's threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     *self = (mot_threads){ pthreadpool_create(count), count, getpid() };
@@ -114,7 +115,7 @@ void mot_threads_run(mot_threads *threads, void (*part)(void *user, size_t i), v
 
 void mot_threads_destroy(mot_threads *threads)
 {
-    if (threads && mot_threads_are_here(threads)) /* else there are no threads to end, and waiting would not end */
+    if (threads && mot_threads_are_here(threads)) /* otherwise waiting for them would never end */
         pthreadpool_destroy(threads->pool);
     free(threads);
 }

@@ -9,17 +9,17 @@
 
 typedef struct mot_threads mot_threads;
 
-/* `count` threads, 2 or more, the caller's among them. ERR_MEMORY when they cannot all be started. */
+/* Creates `count` threads, 2 or more, including the caller's. ERR_MEMORY when they cannot all be started. */
 motley_status mot_threads_create(size_t count, mot_threads **threads, motley_error *error);
 
-/* Whether they run in this process: a forked child has none of its parent's. */
+/* Whether the threads run in this process: a forked child does not have its parent's threads. */
 int mot_threads_are_here(const mot_threads *threads);
 
-/* Calls part(user, i) for every i below the count, each on one thread. `last`: the threads sleep afterwards, where they
- * would else wait for more with the processor held. */
+/* Calls part(user, i) for every i below the count, each on one thread. `last`: the threads sleep afterwards instead of
+ * spinning for more work. */
 void mot_threads_run(mot_threads *threads, void (*part)(void *user, size_t i), void *user, int last);
 
-/* Takes NULL, and in a child what its parent made. */
+/* Accepts NULL, and in a forked child the parent's threads. */
 void mot_threads_destroy(mot_threads *threads);
 
 #endif

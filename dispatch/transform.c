@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_transform_apply: checks the request, then each image goes through all its stages on one worker. */
+/* motley_transform_apply: checks the request, then runs all stages of each image on one worker. */
 #include "augmentations/hue.h"
 #include "augmentations/table.h"
 #include "base/params.h"
@@ -14,7 +14,7 @@
 
 #define MAX_SIDE 1048576
 
-/* What one image goes through. */
+/* The stages of one image. */
 typedef struct image_plan {
     motley_transform_drawn drawn;
     mot_step steps[MOT_MAX_TRANSFORM_STEPS];
@@ -51,7 +51,7 @@ static motley_status check_output(const mot_transform_call *call, motley_error *
     return MOTLEY_OK;
 }
 
-/* Sides that an image has between its stages. */
+/* The sides of an image between its stages. */
 void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *width, int32_t *height)
 {
     const mot_view src = mot_batch_view(call->src, i);
@@ -240,7 +240,7 @@ static mot_view mirrored(mot_view view, int horizontal, int vertical)
     return view;
 }
 
-/* Crop, resize, window and flips, from the source to `to`. `between` is an image's memory. */
+/* Crop, resize, window and flips, from the source to `to`. `between` has room for an image. */
 static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows, const motley_transform_drawn *drawn,
                         mot_view src, mot_view to, uint8_t *between, void *scratch)
 {
@@ -267,7 +267,7 @@ static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows
     mot_cpu_window(rows, &src, drawn->left, drawn->top, &to);
 }
 
-/* The steps, in place. Those that change nothing are left out; a hue is done between runs of ops. */
+/* Runs the steps in place. Steps that change nothing are left out; hue steps run between runs of ops. */
 static void run_steps(const mot_cpu_rows *rows, image_plan *plan, const mot_view *image, const mot_view *spare,
                       void *scratch)
 {
@@ -288,7 +288,7 @@ static void run_steps(const mot_cpu_rows *rows, image_plan *plan, const mot_view
     }
 }
 
-/* Erased boxes, in the output. */
+/* Erases boxes in the output. */
 static void erase(const mot_transform_call *call, const motley_transform_drawn *drawn, const mot_view *dst)
 {
     const motley_dtype dtype = call->dst->dtype;
@@ -362,7 +362,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* What a worker needs for any of the images: three of them, and what its kernels take. */
+/* The memory that a worker needs for any of the images: three images, and scratch for the kernels. */
 static size_t scratch_bytes(mot_transform_call *call, const mot_cpu_rows *rows)
 {
     size_t pixels = 0, bytes = 0;
@@ -379,7 +379,7 @@ static size_t scratch_bytes(mot_transform_call *call, const mot_cpu_rows *rows)
     return 3 * call->image_room + bytes;
 }
 
-/* How the images are mixed, before any is touched. */
+/* Draws how the images are mixed, before any image is touched. */
 static motley_status draw_mix(const mot_transform_call *call, motley_error *error)
 {
     const motley_transform_params *p = call->params;

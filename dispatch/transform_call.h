@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call of motley_transform_apply, once it is checked, as the backends see it. */
+/* A checked call of motley_transform_apply, as the backends see it. */
 #ifndef MOT_TRANSFORM_CALL_H
 #define MOT_TRANSFORM_CALL_H
 
@@ -18,10 +18,10 @@ typedef struct mot_transform_call {
     size_t image_room;      /* CPU: bytes of each of a worker's three images */
 } mot_transform_call;
 
-/* What image i draws, or is given; told to the caller where the params ask for it. Returns how many steps. */
+/* What image i draws or is given; reported to the caller if the params ask for it. Returns the number of steps. */
 int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_transform_drawn *drawn, mot_step *steps);
 
-/* The size that image i is resized to. */
+/* The size to which image i is resized. */
 void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *width, int32_t *height);
 
 #endif

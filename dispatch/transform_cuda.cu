@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A transform's draws on the device, a CTA an image: rectangle, window and mirrors by one thread, the steps of each
- * stage by one of another warp. Then all threads make the tables of the image's axes. */
+/* Draws a transform on the device, one CTA per image. One thread draws the rectangle, the window and the mirrors; a
+ * thread of another warp draws the steps of each stage. Then all threads make the tables of the image's axes. */
 #include "dispatch/transform_cuda.h"
 #include "kernels/cuda/axes.cuh"
 #include "kernels/output.h"
@@ -21,7 +21,7 @@ static __device__ mot_drawn_sample sample_of(const mot_transform_draw_job &job, 
     return of;
 }
 
-/* Stage s: its block, its first step, and the size that the image has when it comes to it. */
+/* Stage s: its block, its first step, and the size of the image at that stage. */
 struct stage_turn {
     uint32_t block;
     int first_step;
@@ -41,7 +41,7 @@ static __device__ stage_turn turn_of(const mot_stage *stage, int s, const mot_dr
     return t;
 }
 
-/* Each warp's first thread draws some of the stages: the first one all places, one after the other. */
+/* Each warp's first thread draws some of the stages: the first warp's draws all places in sequence. */
 static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_stage *stages,
                                    const mot_drawn_sample &of, motley_transform_drawn *drawn, mot_step *steps)
 {
@@ -127,7 +127,7 @@ static __device__ void put(uint8_t *p, int dtype, uint32_t bits)
         *(uint16_t *)p = (uint16_t)bits;
 }
 
-/* A CTA an image; boxes one after the other, since a later one may cover an earlier one. */
+/* One CTA per image; boxes in sequence, since a later one may cover an earlier one. */
 static __global__ void __launch_bounds__(ERASE_THREADS) erase_kernel(const __grid_constant__ mot_erase_job job)
 {
     const motley_transform_drawn &d = job.drawn[blockIdx.x];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels that draw a transform and that erase boxes: samples in, places, steps and boxes out. Plain C on both
- * sides. */
+/* The kernels that draw a transform and erase boxes: samples in; places, steps and boxes out. Plain C on both sides. */
 #ifndef MOT_TRANSFORM_CUDA_H
 #define MOT_TRANSFORM_CUDA_H
 
@@ -12,18 +11,18 @@ extern "C" {
 #endif
 
 typedef struct mot_transform_draw_job {
-    mot_resize_job resize;   /* whose tables are made, too */
+    mot_resize_job resize;   /* its tables are made as well */
     const mot_stage *stage;  /* [stages], with pointers of the device */
     const mot_tables *table; /* [stages], of policies */
     int32_t stages, max_steps, order;
-    int32_t given;         /* != 0: `drawn` and `steps` hold what was given */
-    uint64_t seed, sample; /* of image 0, where there are no ids */
+    int32_t given;         /* != 0: `drawn` and `steps` were given */
+    uint64_t seed, sample; /* of image 0, when there are no ids */
     uint32_t epoch, view;
     const uint64_t *counter;       /* [2]: epoch and sample, in place of these; or NULL */
     const uint64_t *ids;           /* [count], or NULL */
     const uint32_t *views;         /* [count], or NULL */
     motley_transform_drawn *drawn; /* [count] */
-    mot_step *steps;               /* [count][max_steps]; those that are not drawn change nothing */
+    mot_step *steps;               /* [count][max_steps]; steps that are not drawn change nothing */
 } mot_transform_draw_job;
 
 /* Draws, and makes the tables of the resize kernel. */

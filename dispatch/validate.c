@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks what a caller handed over, once and in full: after this, backends and kernels may assume. */
+/* Checks a caller's arguments once and in full. Backends and kernels then rely on them. */
 #include "augmentations/table.h"
 #include "base/number.h"
 #include "dispatch/backend.h"
@@ -14,7 +14,7 @@
 #define MAX_SIDE 1048576
 #define MAX_PIXELS INT32_MAX /* counters of pixels are 32 bits wide */
 
-/* Strides of a batch of one size, with the dense ones filled in. */
+/* A batch of one size with its default dense strides filled in. */
 static motley_batch with_strides(const motley_batch *batch)
 {
     motley_batch b = *batch;
@@ -59,7 +59,8 @@ static int by_stride(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* True when no two elements share bytes: sorted by stride, each axis steps over all that the smaller ones cover. */
+/* True when no two elements share bytes: sorted by stride, each axis must step past everything that the smaller ones
+ * cover. */
 static int separate(axis *axes, int n, int64_t element)
 {
     int64_t covered = element;
@@ -151,7 +152,7 @@ motley_status mot_validate_batch(const char *name, const motley_batch *batch, mo
     return MOTLEY_OK;
 }
 
-/* The bytes that an image lies between. */
+/* The lowest and highest address of an image's bytes. */
 static void extent(const mot_view *v, const uint8_t **low, const uint8_t **high)
 {
     const int64_t steps[] = { (v->height - 1) * v->row, (v->width - 1) * v->pixel, (v->channels - 1) * v->channel };
@@ -161,13 +162,13 @@ static void extent(const mot_view *v, const uint8_t **low, const uint8_t **high)
         *(steps[i] < 0 ? low : high) += steps[i];
 }
 
-/* Of two images of one size and type. */
+/* Whether two images of one size and type are the same pixels. */
 static int same_pixels(const mot_view *a, const mot_view *b)
 {
     return a->data == b->data && a->row == b->row && a->pixel == b->pixel && a->channel == b->channel;
 }
 
-/* Whether two images share some bytes but are not the same image. One test per image: that dst[i] spares src[i]. */
+/* Whether two images share some bytes but are not the same image. Tested once per image: dst[i] against src[i]. */
 static int overlap_partly(const mot_view *a, const mot_view *b)
 {
     const uint8_t *a_low, *a_high, *b_low, *b_high;
@@ -178,8 +179,8 @@ static int overlap_partly(const mot_view *a, const mot_view *b)
     return a_low < b_high && b_low < a_high;
 }
 
-/* The same for two batches of one size and one set of strides: whether some image of one cuts into another of the other.
- * They lie `shift` bytes apart, so it is enough to look at the images that this moves onto each other. */
+/* The same for two batches of one size and one set of strides: whether an image of one partly overlaps an image of the
+ * other. They lie `shift` bytes apart, so only the images that this shift moves onto each other need a test. */
 static int batches_overlap_partly(const motley_batch *src, const motley_batch *dst)
 {
     const motley_batch a = with_strides(src), b = with_strides(dst);
@@ -191,7 +192,7 @@ static int batches_overlap_partly(const motley_batch *src, const motley_batch *d
     const uint8_t *low, *high;
     extent(&image, &low, &high);
     const int64_t images = llabs(shift) / step, rest = llabs(shift) % step, span = high - low;
-    if (step < span) /* images lie inside each other, row by row: not to be seen so */
+    if (step < span) /* images interleave row by row; this test cannot decide */
         return 0;
     return (images < (int64_t)a.count && rest < span) || (images + 1 < (int64_t)a.count && step - rest < span);
 }
@@ -217,18 +218,19 @@ motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *d
                     "dst image %zu: size is %" PRId32 "x%" PRId32 ", want src's %" PRId32 "x%" PRId32, i, to.width,
                     to.height, from.width, from.height);
         if (!src->images && !dst->images)
-            break; /* all images alike */
+            break; /* the same for all images */
     }
     return MOTLEY_OK;
 }
 
-#define MOST_LOOKED_AT 2048 /* images, so that the table stays small enough for any stack */
+#define MOST_LOOKED_AT 2048 /* images; keeps the table small enough for any stack */
 
-/* That no image that is written stands in the batch twice: two threads would write it side by side. Of the overlaps that
- * motley/image.h forbids this one happens, a list that holds a tensor twice; the others cost more to find than to make. */
+/* Checks that no written image occurs twice in the batch: two threads would write it at the same time. Of the overlaps
+ * that motley/image.h forbids, this is the one that happens in practice (a list that holds a tensor twice). The others
+ * would cost too much to find. */
 static motley_status check_no_image_twice(const motley_batch *dst, motley_error *error)
 {
-    uint16_t first[2 * MOST_LOOKED_AT]; /* by the hash of its data: number of an image, from 1 on; 0: none */
+    uint16_t first[2 * MOST_LOOKED_AT]; /* hash of the data -> 1-based number of an image; 0: none */
     if (!dst->images || dst->count > MOST_LOOKED_AT)
         return MOTLEY_OK;
     size_t room = 2;
@@ -247,7 +249,7 @@ static motley_status check_no_image_twice(const motley_batch *dst, motley_error 
     return MOTLEY_OK;
 }
 
-/* That dst is src, pixel by pixel, or lies elsewhere. */
+/* Checks that dst is exactly src, pixel by pixel, or does not overlap it. */
 static motley_status check_dst_apart(const motley_batch *src, const motley_batch *dst, motley_error *error)
 {
     const int alike = !src->images && !dst->images;
@@ -273,11 +275,11 @@ motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error)
         return mot_validate_batch("batch", &b, error);
     for (size_t i = 0; i < b.count; i++)
         MOT_TRY(check_size("batch", i, b.images[i].width, b.images[i].height, error));
-    b.count = 0; /* the rest is about data and strides */
+    b.count = 0; /* the other checks need data and strides */
     return mot_validate_batch("batch", &b, error);
 }
 
-/* Whether image `i` of `a`, of bytes, lies between bytes of an image of the output `b`, which are laid out evenly. */
+/* Whether image `i` of the u8 batch `a` overlaps an image of the output `b`, whose images are evenly spaced. */
 static int image_shares(const motley_batch *a, size_t i, const motley_batch *b)
 {
     const mot_view image = mot_batch_view(a, i), first = mot_batch_view(b, 0);
@@ -288,13 +290,13 @@ static int image_shares(const motley_batch *a, size_t i, const motley_batch *b)
     const int64_t span = b_high - b_low + (int64_t)mot_dtype_bytes(b->dtype) - 1;
     const int64_t step = llabs(even.image_stride), last = (int64_t)even.count - 1;
     const int64_t begin = (int64_t)((intptr_t)b_low - (intptr_t)low) + (even.image_stride < 0 ? -step * last : 0);
-    int64_t at = 0; /* of b's images in the order of their addresses, the first that ends after `low` */
+    int64_t at = 0; /* the first of b's images, in address order, that ends after `low` */
     if (step > 0 && begin + span <= 0)
         at = (-begin - span) / step + 1;
     return at <= last && begin + at * step < high - low && begin + at * step + span > 0;
 }
 
-/* The bytes that a batch of one size lies between. */
+/* The lowest and highest address of the bytes of a batch of one size. */
 static void batch_extent(const motley_batch *batch, const uint8_t **low, const uint8_t **high)
 {
     const motley_batch b = with_strides(batch);
@@ -305,7 +307,7 @@ static void batch_extent(const motley_batch *batch, const uint8_t **low, const u
     *high += mot_dtype_bytes(b.dtype) - 1;
 }
 
-/* That no image of `batch` lies between bytes of an image of the output, but for its own result as u8. */
+/* Checks that no image of `batch` overlaps an image of the output, except its own result as u8. */
 static motley_status check_apart(const char *name, const motley_batch *batch, const motley_batch *out,
                                  motley_error *error)
 {
@@ -355,7 +357,7 @@ motley_status mot_validate_apart(const motley_batch *src, const motley_batch *ds
         at->high += mot_dtype_bytes(batch->dtype) - 1;
     }
     qsort(places, count, sizeof *places, by_address);
-    const place *last[2] = { NULL, NULL }; /* of those read and of those written so far, what ends last */
+    const place *last[2] = { NULL, NULL }; /* among those read and those written so far, the one that ends last */
     motley_status status = MOTLEY_OK;
     for (size_t i = 0; i < count && status == MOTLEY_OK; i++) {
         const place *at = &places[i], *other = last[!at->written];
