@@ -2,23 +2,23 @@
 /* Mixing: what AugMix does with the chains of ops that it applies to one image. Steps of a draw (MOTLEY_STEP_MIX_*),
  * not ops of the table: they read images that only the whole draw knows.
  *
- * Matches  timm's AugMixAugment, both forms (NumPy's binary32 for sums, Pillow's Image.blend); torchvision's AugMix, as
- *          far as the mixing goes.
+ * Matches  timm's AugMixAugment, both forms (NumPy's binary32 for sums, Pillow's Image.blend); the
+ *          mixing of torchvision's AugMix.
  * Paper    AugMix, Hendrycks et al. 2019, arXiv:1912.02781. */
 #ifndef MOT_AUGMIX_H
 #define MOT_AUGMIX_H
 #include "augmentations/op.h"
 
-#define MOT_AUGMIX_COST 1500 /* picoseconds a pixel, as mot_op_facts has it */
+#define MOT_AUGMIX_COST 1500 /* picoseconds a pixel, as in mot_op_facts */
 
-/* A sum of chains, with one more. Two roundings. */
+/* Adds one more chain to a sum of chains. Two roundings. */
 MOT_FN float mot_mix_add(float sum, uint8_t chain, float weight)
 {
     const float product = weight * (float)chain;
     return sum + product;
 }
 
-/* A sum as a byte: cut to 0..255, then truncated. */
+/* Converts a sum to a byte: clamped to 0..255, then truncated. */
 MOT_FN uint8_t mot_mix_byte(float sum)
 {
     const float above = sum > 0.0f ? sum : 0.0f;

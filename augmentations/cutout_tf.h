@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cutout as the TensorFlow recipes have it: fills a square around a pixel corner, clipped by the image.
+/* Cutout as in the TensorFlow recipes: fills a square around a pixel corner, clipped to the image.
  *
  * Values   half the side in pixels, then the centre x and y; the centre of the image when left out. Fractions are
- *          cut off. The square is [c - v, c + v) in both directions. */
+ *          truncated. The square is [c - v, c + v) in both directions. */
 #ifndef MOT_CUTOUT_TF_H
 #define MOT_CUTOUT_TF_H
 #include "augmentations/op.h"

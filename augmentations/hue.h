@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hue: turns the hue of a pixel, by way of Pillow's HSV bytes. A stage's step (MOTLEY_STEP_HUE), not an op of the table:
- * it needs the whole pixel.
+/* Hue: rotates the hue of a pixel through Pillow's HSV bytes. It is a stage's step (MOTLEY_STEP_HUE), not an op of the
+ * table, because it needs the whole pixel.
  *
- * Value    0..255, what is added to the hue's byte: trunc(255 * shift) modulo 256, as torchvision has it.
+ * Value    0..255, added to the hue byte: trunc(255 * shift) modulo 256, as in torchvision.
  * Matches  Pillow convert("HSV"), the hue's band plus the value, convert("RGB"), bit for bit for every colour. */
 #ifndef MOT_HUE_H
 #define MOT_HUE_H
@@ -15,7 +15,7 @@ static inline uint8_t mot_hue_value(double shift)
     return (uint8_t)((int)(shift * 255.0) & 255);
 }
 
-/* The hue's byte. Pillow mixes binary32 and binary64: each line rounds as it does. */
+/* The hue byte. Pillow mixes binary32 and binary64; each line here rounds like Pillow's. */
 MOT_FN uint32_t mot_hue_byte(int r, int g, int b, int high, int range)
 {
     const float rc = (float)(high - r) / (float)range, gc = (float)(high - g) / (float)range,
@@ -34,7 +34,7 @@ MOT_FN void mot_hue(uint8_t *red, uint8_t *green, uint8_t *blue, uint8_t value)
     const int high = r > g ? (r > b ? r : b) : g > b ? g : b, low = r < g ? (r < b ? r : b) : g < b ? g : b;
     const int range = high - low;
     if (range == 0)
-        return; /* grey has no hue: saturation 0 gives the same pixel back */
+        return; /* grey has no hue: with saturation 0 the pixel stays the same */
     const uint32_t hue = (mot_hue_byte(r, g, b, high, range) + value) & 255u;
     const uint32_t s = 255u * (uint32_t)range / (uint32_t)high, v = (uint32_t)high;
     const uint32_t sector = 6 * hue / 255, fraction = 6 * hue % 255;

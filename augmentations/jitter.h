@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ops that a transform's own stages are made of, and what its texts call them: colour jitter (torchvision's
- * ColorJitter, in the order that its permutation numbers them; the last, hue, is no op of the table), grayscale and
- * blur. */
+/* The ops behind a transform's built-in stages, and their names in its texts: colour jitter (torchvision's ColorJitter,
+ * numbered as in its permutation; the last, hue, is not an op of the table), grayscale and blur. */
 #ifndef MOT_JITTER_H
 #define MOT_JITTER_H
 #include "augmentations/ops.h"
@@ -19,7 +18,7 @@
 #define MOT_GRAYSCALE_STAGE_OP MOT_OP_GRAYSCALE
 #define MOT_BLUR_STAGE_OP MOT_OP_GAUSSIAN_BLUR
 
-/* One of these ops made ready, of one value or none; on the device as well. */
+/* Prepares one of these ops, with one value or none; also runs on the device. */
 MOT_FN void mot_stage_op_prepare(int op, double value, mot_arg *arg)
 {
     switch (op) {

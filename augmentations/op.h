@@ -21,17 +21,17 @@
 #define MOT_FN static inline
 #endif
 
-/* Before a loop that turns few times: unrolled, it is more code, and each line of that has to be brought, too. */
+/* For loops with few iterations: unrolling them adds instructions that must be fetched as well. */
 #ifdef __NVCC__
 #define MOT_ROLLED _Pragma("unroll 1")
 #else
 #define MOT_ROLLED
 #endif
 
-/* An op's values made ready on the host, in double; nothing transcendental happens after this. */
+/* An op's values, prepared on the host in double. No transcendental function runs after this. */
 typedef struct mot_arg {
     union {
-        double d[6];    /* warp: what the matrix is made of; erase: side and centre, pixels */
+        double d[6];    /* warp: what the matrix is computed from; erase: side and centre, pixels */
         uint32_t u[12]; /* posterize: mask; solarize: threshold; blur: radius, inner and edge weight */
     };
     float factor;   /* blend ops */
@@ -39,12 +39,12 @@ typedef struct mot_arg {
     uint32_t unused[2];
 } mot_arg; /* 64 bytes */
 
-#define MOT_ARG_IDENTITY 1u /* changes nothing, whatever the image: the step can be left out */
-#define MOT_ARG_WHOLE 2u    /* a warp that moves whole pixels: nearest, whatever the interpolation asked for */
+#define MOT_ARG_IDENTITY 1u /* changes no image: the step can be left out */
+#define MOT_ARG_WHOLE 2u    /* a warp that moves whole pixels: runs as nearest, whatever interpolation was requested */
 #define MOT_ARG_SQUARE 4u   /* WHOLE, but only where width == height */
 
-/* Two numbers that are drawn for an op and put into arg.d[1] and d[2]: a point of the image, the corner of one of its
- * pixels, or (custom ops) two numbers in 0..1. */
+/* Which two numbers a policy draws for an op and puts into arg.d[1] and d[2]: a point of the image, the corner of one
+ * of its pixels, or (custom ops) two numbers in 0..1. */
 typedef enum mot_draws { MOT_DRAWS_NOTHING, MOT_DRAWS_POINT, MOT_DRAWS_PIXEL, MOT_DRAWS_UNIT } mot_draws;
 
 /* What a STATS op needs of an image: MOT_<ID>_NEEDS in its header. A histogram answers all but the mean. */
@@ -52,7 +52,7 @@ typedef enum mot_draws { MOT_DRAWS_NOTHING, MOT_DRAWS_POINT, MOT_DRAWS_PIXEL, MO
 #define MOT_NEEDS_HISTOGRAM 2 /* lo, hi, last and below */
 #define MOT_NEEDS_MEAN 3      /* mean */
 
-/* What a STATS op is told about one channel of an image; n always, the rest as it needs. */
+/* What a STATS op sees of one channel of an image: always n, the rest as it declares. */
 typedef struct mot_stats {
     uint32_t n;             /* pixels of the image */
     uint32_t lo, hi;        /* lowest and highest value that occurs */
@@ -64,15 +64,15 @@ typedef struct mot_stats {
 /* A warp for one image size: output (x, y) reads the input at (m0 x + m1 y + m2, m3 x + m4 y + m5). */
 typedef struct mot_warp {
     double m[6];
-    int whole; /* not 0: moves whole pixels, so it is done as nearest */
+    int whole; /* not 0: moves whole pixels, so it runs as nearest */
 } mot_warp;
 
 typedef struct mot_rect {
     int x0, y0, x1, y1; /* half-open; empty when x0 >= x1 or y0 >= y1 */
 } mot_rect;
 
-/* A byte that an op reads. On the device a byte of a word, so that taking it from there and making it a float are one
- * instruction. */
+/* A byte that an op reads. On the device it is a byte of a word, so that one instruction extracts it and converts it to
+ * float. */
 #ifdef __CUDACC__
 struct mot_u8 {
     uint32_t word;
@@ -99,7 +99,7 @@ static __device__ __forceinline__ int mot_byte_device(float v)
 }
 #endif
 
-/* Whether v < limit. On the CPU in bytes, which vectors have more of. */
+/* Whether v < limit. On the CPU it compares bytes, because a vector holds more of them. */
 MOT_FN int mot_below(uint8_t v, uint32_t limit)
 {
 #ifdef __CUDA_ARCH__
@@ -109,21 +109,21 @@ MOT_FN int mot_below(uint8_t v, uint32_t limit)
 #endif
 }
 
-/* A float as a byte, by truncation after a cut to 0..255. The device adds 12582912, which costs less than its conversion
- * and is as exact. */
+/* Converts a float to a byte: clamps to 0..255, then truncates. The device adds 12582912, which is cheaper than its
+ * conversion and just as exact. */
 MOT_FN uint8_t mot_byte(float v)
 {
 #ifdef __CUDA_ARCH__
     return (uint8_t)mot_byte_device(v);
 #else
-    const int whole = (int)v; /* fits: factors are at most 10000. Vectors have a minimum and a maximum of integers */
+    const int whole = (int)v; /* fits: factors are at most 10000. Vector units have integer minimum and maximum */
     const int above = whole > 0 ? whole : 0;
     return (uint8_t)(above < 255 ? above : 255);
 #endif
 }
 
 #ifdef __CUDACC__
-/* A byte and 2^23, exactly: costs less than a conversion. */
+/* A byte plus 2^23, exact: cheaper than a conversion. */
 static __device__ __forceinline__ float mot_above(mot_u8 v)
 {
     return __uint_as_float(__byte_perm(v.word, 0x4B000000u, 0x7650 | v.at));
@@ -134,7 +134,7 @@ static __device__ __forceinline__ float mot_above(mot_u8 v)
 MOT_FN uint8_t mot_blend(mot_u8 from, mot_u8 to, float factor)
 {
 #ifdef __CUDA_ARCH__
-    const float base = mot_above(from); /* the difference is exact all the same */
+    const float base = mot_above(from); /* the difference is still exact */
     const float product = factor * (mot_above(to) - base);
     return mot_byte((base - 8388608.0f) + product);
 #else
@@ -150,7 +150,7 @@ MOT_FN uint8_t mot_luma(uint8_t r, uint8_t g, uint8_t b)
 }
 
 #ifdef __CUDACC__
-/* The same for a pixel's word, red in its lowest byte; the highest may hold anything. */
+/* The same for a pixel in a word, red in the lowest byte; the highest byte may hold anything. */
 static __device__ __forceinline__ mot_u8 mot_luma_word(uint32_t rgb)
 {
     const uint32_t red_green = __dp2a_lo(19595u | 38470u << 16, rgb, 32768u);

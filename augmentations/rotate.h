@@ -2,7 +2,7 @@
 /* Rotate: turns the picture about its centre; the corners are filled.
  *
  * Value    degrees, counter-clockwise. Sine and cosine are rounded to 15 decimals as Pillow does; 180 degrees, and 90
- *          and 270 of a square image, move whole pixels. */
+ *          and 270 degrees of a square image, move whole pixels. */
 #ifndef MOT_ROTATE_H
 #define MOT_ROTATE_H
 #include "augmentations/op.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounding to 15 decimals as Python's round(v, 15) does: correct, ties to even, in integers. Host only. */
+/* Rounding to 15 decimals as Python's round(v, 15) does: correctly rounded, ties to even, in integers. Host only. */
 #ifndef MOT_ROUND15_H
 #define MOT_ROUND15_H
 
@@ -8,7 +8,7 @@
 
 __extension__ typedef unsigned __int128 mot_u128;
 
-/* For |v| <= 1, which sines and cosines are. */
+/* For |v| <= 1: sines and cosines. */
 static inline double mot_round15(double v)
 {
     int exponent;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sharpness: blends between a smoothed image (factor 0) and the image (factor 1), and beyond.
  *
- * The smoothing weighs the 3x3 neighbourhood 1 and its centre 5, of 13. The outermost rows and columns are copied,
- * and an image less than 3 wide or high stays as it is. */
+ * The smoothing gives the eight neighbours the weight 1/13 and the centre 5/13. The outermost rows and columns are
+ * copied, and an image less than 3 wide or high stays as it is. */
 #ifndef MOT_SHARPNESS_H
 #define MOT_SHARPNESS_H
 #include "augmentations/op.h"
@@ -39,7 +39,7 @@ MOT_FN uint8_t mot_sharpness(uint8_t centre, uint32_t sum, const mot_arg *arg)
 }
 
 #ifdef __CUDACC__
-/* The top of 2^23, from memory: what the compiler knows, it would bring anew for each use. */
+/* The upper half of 2^23 as a float, read from memory: the compiler would materialise a known constant at each use. */
 static __constant__ uint32_t mot_top_of_float = 0x4B00;
 
 /* The same for two components side by side, 16 bits each. */

@@ -8,10 +8,10 @@
 
 typedef void mot_prepare(const double *values, int count, mot_arg *arg);
 
-/* A value that is the tangent of an angle; policies may give it by way of degrees. The two differ in their last bits. */
+/* A value that is the tangent of an angle. Policies may compute it via degrees, which changes its last bits. */
 typedef enum mot_tangent { MOT_TANGENT_NONE, MOT_TANGENT_X, MOT_TANGENT_Y } mot_tangent;
 
-/* Arithmetic that kernels have loops of their own for. An op of another one is as right, and slower. */
+/* Arithmetic for which kernels have dedicated loops. Ops of other forms give equally correct results, slower. */
 typedef enum mot_form {
     MOT_FORM_ANY,
     MOT_FORM_DIRECT, /* POINT: a loop over bytes is vector code that is faster than a table of 256 entries */
@@ -21,14 +21,14 @@ typedef enum mot_form {
     MOT_FORM_BOXES    /* BLUR: arg.u[1] times the inner components and u[2] times the outer two, 8.24, rounded half up */
 } mot_form;
 
-/* What the library itself has to know of an op: MOT_<ID>_FACTS in its header. All but the cost may be left out. */
+/* What the library must know about an op: MOT_<ID>_FACTS in its header. Only the cost is required. */
 typedef struct mot_op_facts {
     int cost;      /* picoseconds a pixel of 224x224 RGB from src to dst, a warp's with nearest, on one core of a Xeon of
                     * 2.5 GHz with AVX-512, 2026-11: heavy images go first. It changes no result */
-    mot_form form; /* where kernels have loops for what it computes */
-    int pixels;    /* values[0] is a length in pixels and stands in arg.d[0]: a policy may give it as a share of a side */
-    mot_draws draws;     /* beside its value */
-    mot_tangent tangent; /* values[0] is one */
+    mot_form form; /* if kernels have a loop for its arithmetic */
+    int pixels;    /* values[0] is a length in pixels, stored in arg.d[0]: a policy may give it as a share of a side */
+    mot_draws draws;     /* besides its value */
+    mot_tangent tangent; /* whether values[0] is a tangent */
 } mot_op_facts;
 
 typedef struct mot_op_row {
@@ -39,12 +39,12 @@ typedef struct mot_op_row {
 
 extern const mot_op_row mot_op_table[MOT_OP_COUNT];
 
-/* What a step of a draw is: an op of the table, or a MOTLEY_STEP_MIX_*; NULL for another number. The other way round, by
- * name; 0 when there is none. */
+/* Describes a step's op: a row of the table, or a MOTLEY_STEP_MIX_*; NULL for other numbers. The second finds the
+ * number by name, or 0. */
 const motley_op_info *mot_step_info(int op);
 int mot_mix_find(const char *name);
 
-/* Prepares `values` (checked before) as the argument of `op`. */
+/* Prepares `values`, which must be valid, as the argument of `op`. */
 void mot_op_prepare(int op, const double *values, int count, mot_arg *arg);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_follow_boxes: the four corners of a box move like points; their polygon is clipped to the image after each
- * step, so that what left it does not come back, and boxed at the end. */
+/* motley_follow_boxes: the four corners of a box move like points. Their polygon is clipped to the image after each
+ * step, so that no part that left the image returns, and its bounding box is the result. */
 #include "base/error.h"
 #include "base/params.h"
 #include "followers/matrix.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A convex polygon. A clip by four sides adds at most four corners. */
+/* A convex polygon. Clipping by four sides adds at most four corners. */
 typedef struct polygon {
     int32_t corners;
     double (*at)[2], (*next)[2]; /* [4 + 4 for each clip]; `next` is where a clip writes */
@@ -66,7 +66,7 @@ static void corners_of(polygon *p, const double box[4])
     p->corners = 4;
 }
 
-/* The box around the polygon; of none, an empty box where the image begins. */
+/* The bounding box of the polygon; an empty polygon gives an empty box at the image's origin. */
 static void box_of(const polygon *p, double box[4])
 {
     for (int i = 0; i < 4; i++)
@@ -78,11 +78,12 @@ static void box_of(const polygon *p, double box[4])
         }
 }
 
-/* One box through the steps of its image; box is left, top, right, bottom. Returns how much of it is left. */
+/* Moves one box through the steps of its image; box is left, top, right, bottom. Returns the share of it that
+ * remains. */
 static double follow(polygon *p, const mot_geometry *steps, int32_t count, double width, double height, int boxed,
                      double box[4])
 {
-    double whole = (box[2] - box[0]) * (box[3] - box[1]); /* the area that all of it would have */
+    double whole = (box[2] - box[0]) * (box[3] - box[1]); /* the area that the whole box would have */
     corners_of(p, box);
     if (!boxed)
         clip(p, width, height);
@@ -107,7 +108,7 @@ static double follow(polygon *p, const mot_geometry *steps, int32_t count, doubl
     return whole > 0 ? fmin(left / whole, 1) : 0;
 }
 
-/* Left, top, right, bottom from the caller's format, and back. */
+/* Converts the caller's format to left, top, right, bottom, and back. */
 static void read_box(motley_box_format format, const double in[4], double box[4])
 {
     const double half_w = format == MOTLEY_CXCYWH ? in[2] / 2 : 0, half_h = format == MOTLEY_CXCYWH ? in[3] / 2 : 0;
@@ -137,7 +138,7 @@ static motley_status check_params(const motley_box_params *p, motley_error *erro
     return MOTLEY_OK;
 }
 
-/* Box `b` of image i, its number in the image for errors. */
+/* Moves one box of image i; errors call it box `number`. */
 static motley_status follow_box(polygon *p, const mot_geometry *steps, int32_t count, const motley_drawn *drawn, size_t i,
                                 size_t number, const motley_box_params *params, double *in, double *visibility,
                                 uint8_t *keep, motley_error *error)

@@ -118,7 +118,7 @@ motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32
         MOT_TRY(mot_geometry_of(&steps[s], width, height, where, &g, error));
         if (g.kind != MOT_MOVES)
             continue;
-        const double *a = g.a; /* the later step reads what the earlier ones wrote */
+        const double *a = g.a; /* a later step reads the earlier steps' output */
         const double next[6] = { m[0] * a[0] + m[1] * a[3], m[0] * a[1] + m[1] * a[4], m[0] * a[2] + m[1] * a[5] + m[2],
                                  m[3] * a[0] + m[4] * a[3], m[3] * a[1] + m[4] * a[4], m[3] * a[2] + m[4] * a[5] + m[5] };
         memcpy(m, next, sizeof m);

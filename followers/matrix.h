@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* What a step does to places: nothing, moves them by a matrix, or erases a rectangle. */
+/* What a step does to positions: nothing, a move by a matrix, or an erased rectangle. */
 typedef enum mot_geometry_kind { MOT_STAYS, MOT_MOVES, MOT_ERASES } mot_geometry_kind;
 
 typedef struct mot_geometry {
@@ -26,12 +26,12 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
 motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, const void *values, const char *what,
                               motley_error *error);
 
-/* The geometry of every step of image i that moves or erases anything: at most drawn->max_steps of them to `out`,
- * their number to *count. */
+/* Writes the geometry of every step of image i that moves or erases to `out` (at most drawn->max_steps) and their
+ * number to *count. */
 motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geometry *out, int32_t *count,
                                     motley_error *error);
 
-/* Where the matrix `m` sends (x, y). */
+/* Maps (x, y) by the matrix `m`. */
 static inline void mot_move(const double m[6], double x, double y, double *to_x, double *to_y)
 {
     *to_x = m[0] * x + m[1] * y + m[2];

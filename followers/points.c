@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* One point through the steps of its image, in continuous coordinates; returns its flags. */
+/* Moves one point through the steps of its image, in continuous coordinates; returns its flags. */
 static uint8_t follow(const mot_geometry *steps, int32_t count, int32_t width, int32_t height, double *x, double *y)
 {
     uint8_t flags = MOTLEY_POINT_INSIDE | MOTLEY_POINT_UNERASED;
