@@ -31,13 +31,21 @@ STAGES = {
 
 
 def by_pillow(array, steps):
-    """What Pillow makes of an HWC array, given the steps of one sample."""
-    image = recipes.to_pil(array)
+    """What Pillow makes of an HWC array, given the steps of one sample; NumPy adds up the chains of AugMix."""
+    original = image = recipes.to_pil(array)
+    sums = np.zeros(array.shape, np.float32)
     for step in steps:
         values = tuple(np.atleast_1d(step.get("value", ())).tolist()) + tuple(step.get("center", ()))
-        resample = recipes.FILTERS[["nearest", "bilinear", "bicubic"].index(step.get("interpolation", "nearest"))]
-        fill = tuple(step.get("fill", (0,) * array.shape[2]))
-        image = recipes.RECIPES[step["op"]][0](image, values, resample, fill)
+        if step["op"] == "mix_add":
+            sums += np.float32(values[0]) * recipes.to_array(image)
+            image = original
+        elif step["op"] == "mix_sum":
+            chains = recipes.to_pil(np.clip(sums, 0, 255).astype(np.uint8))
+            image = Image.blend(original, chains, float(np.float32(values[0])))
+        else:
+            resample = recipes.FILTERS[["nearest", "bilinear", "bicubic"].index(step.get("interpolation", "nearest"))]
+            fill = tuple(step.get("fill", (0,) * array.shape[2]))
+            image = recipes.RECIPES[step["op"]][0](image, values, resample, fill)
     return recipes.to_array(image)
 
 
