@@ -82,7 +82,8 @@ DTYPES = {"u8": (0, np.uint8), "f32": (1, np.float32), "f16": (2, np.float16), "
 
 class TransformInfo(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("title", c_char_p), ("profile", c_char_p), ("paper", c_char_p),
-                ("width", c_int32), ("height", c_int32), ("dtype", c_int), ("layout", c_int), ("max_steps", c_size_t)]
+                ("width", c_int32), ("height", c_int32), ("dtype", c_int), ("layout", c_int), ("max_steps", c_size_t),
+                ("stages", c_int32), ("mix", c_void_p), ("classes", c_int32), ("smoothing", c_double)]
 
 
 class Drawn(ctypes.Structure):
