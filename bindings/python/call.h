@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A prepared call with what changes from one use to the next as plain numbers: a field set from Python costs as much as a
- * hundred of these lines. Read by CFFI as it stands. */
+/* A prepared call with what changes from one use to the next as plain numbers: a field set from Python costs as much as
+ * a hundred of these lines. CFFI reads this file verbatim. */
 typedef struct kept_call {
     motley_call *call;
     size_t count;
@@ -9,7 +9,8 @@ typedef struct kept_call {
     motley_error error;
 } kept_call;
 
-/* What run_call returns beside a motley_status: it was done, and `seen` says that samples come again; it was not done. */
+/* What run_call returns beside a motley_status: the work was done, and `seen` reports repeated samples; the work was
+ * not done. */
 #define CALL_REPEATS 101
 #define CALL_NEGATIVE_ID 102
 

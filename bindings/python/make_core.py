@@ -3,8 +3,8 @@
 
     make_core.py OUT.c HEADER...
 
-The public headers, those in a folder motley/, are the declarations: whatever they gain, Python can call. The others are
-C code of the binding's own. Only what CFFI does not read is taken out: preprocessor lines (but for plain numbers), the
+The public headers, those in a folder motley/, are the declarations: whatever they gain, Python can call. The other
+headers are the binding's C code. Only what CFFI cannot read is removed: preprocessor lines (but for plain numbers), the
 C++ guards, and the bodies of functions."""
 
 import pathlib

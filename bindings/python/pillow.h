@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the pixels of a Pillow image lie, from what Pillow gives away about its memory. Read by CFFI as it stands. */
+/* Finds the pixels of a Pillow image from what Pillow exposes about its memory. CFFI reads this file verbatim. */
 
 /* The Arrow C data interface's array, https://arrow.apache.org/docs/format/CDataInterface.html */
 typedef struct arrow_array {
@@ -21,7 +21,7 @@ static uintptr_t arrow_bytes(uintptr_t address, int64_t bytes)
     return (uintptr_t)array->buffers[1];
 }
 
-/* The same from a table of the addresses of `height` rows, `stride` bytes each. 0: they do not lie together. */
+/* The same from a table of the addresses of `height` rows, `stride` bytes each. 0: they are not contiguous. */
 static uintptr_t rows_bytes(uintptr_t table, int32_t height, int64_t stride)
 {
     const uintptr_t *rows = (const uintptr_t *)table;

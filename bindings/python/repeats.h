@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notices when samples of an epoch are drawn again, alike: a sample of the (id, view) that came, at most REPEATS_HELD of
- * them whatever the data set's size. Which ones are held follows from their hash, so that a second pass meets those of
- * the first in any order. Read by CFFI as it stands. */
+/* Notices when samples of an epoch are drawn again, alike: a sample of the (id, view) that came, at most REPEATS_HELD
+ * of them whatever the data set's size. A sample's hash decides whether it is held, so that a second pass in any order
+ * meets those of the first. CFFI reads this file verbatim. */
 #define REPEATS_HELD 512
 
 typedef struct repeats {

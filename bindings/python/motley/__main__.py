@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m motley: the motley command, which stands beside this file."""
+"""python -m motley: runs the motley command, which is installed beside this file."""
 
 import os
 import pathlib

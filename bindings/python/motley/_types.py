@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What annotations name. Only type checkers import this."""
+"""Types for annotations. Only type checkers import this."""
 
 import os
 from collections.abc import Callable, Sequence

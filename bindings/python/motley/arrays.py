@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arrays that are read through their own attributes: torch's, NumPy's, CuPy's, and Pillow's images.
+"""The kinds of arrays that are read through their own attributes: torch, NumPy and CuPy arrays, and Pillow images.
 
-None of the four is imported here: who hands over an array of theirs has done so. A kind says of its arrays
+None of the four is imported here: a caller who passes such an array has already imported its library. A kind provides
 
     layout                what their axes are unless the caller says so
     look(x)               shape, strides, bytes of a stride's unit, the library's dtype (-1: none), CUDA device or None

@@ -12,7 +12,7 @@ CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
 
 
 class Call:
-    """What a call needs beside pixels and samples, found out once for a shape of batches."""
+    """What a call needs besides pixels and samples, determined once for each shape of batches."""
 
     __slots__ = (
         "c",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that callers hand over, checked, so that a mistake is told in the caller's words."""
+"""Checks callers' numbers, so that errors name a mistake in the caller's words."""
 
 from .errors import ArgumentError
 
@@ -12,7 +12,7 @@ def whole(name, value, low, high, wanted):
 
 
 def seed_given(seed):
-    """64 bits; a negative number is taken as the bits that it has in two's complement."""
+    """64 bits; a negative number stands for its two's complement bits."""
     return whole("seed", seed, -(1 << 63), (1 << 64) - 1, "from 0 to 2^64 - 1") & 0xFFFFFFFFFFFFFFFF
 
 

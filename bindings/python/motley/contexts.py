@@ -36,13 +36,13 @@ class Context:
         self.process = os.getpid()
 
     def __del__(self, getpid=os.getpid, destroy=lib.motley_context_destroy):
-        # A forked child must leave its parent's threads and device alone; torch.compile makes objects without __init__.
+        # A forked child must not touch its parent's threads and device; torch.compile makes objects without __init__.
         if getattr(self, "process", None) == getpid():
             destroy(self.handle)
 
 
 class Local(threading.local):
-    """What a thread has of its own."""
+    """The state of one thread."""
 
     def __init__(self):
         self.contexts = {}  # (device, threads) -> Context
@@ -55,7 +55,7 @@ local = Local()
 
 
 def default_threads():
-    """Every processor; but one thread in a worker of multiprocessing, which is one of many (a DataLoader's, say)."""
+    """Every processor; but one thread in a multiprocessing worker (a DataLoader's, say), which is one of many."""
     global _default_threads
     if _default_threads is None:
         _default_threads = 0 if multiprocessing.parent_process() is None else 1
@@ -63,7 +63,7 @@ def default_threads():
 
 
 def process_name():
-    """What sets this process apart from others that have copies of its stages; empty in one that is alone."""
+    """What distinguishes this process from others that have copies of its stages; empty in a single process."""
     data = sys.modules.get("torch.utils.data")
     worker = data.get_worker_info() if data is not None else None
     if worker is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of one's own: a Python function that policies name as they name those of the library.
+"""Custom ops: Python functions that policies can name like built-in ops.
 
 @motley.custom_op("spot", unit="radius, pixels", minimum=0, maximum=100)
 def spot(indices, images, values):
@@ -55,15 +55,15 @@ def custom_op(
 ) -> Callable[[CustomFunction], CustomOp]:
     """Makes a function the operation `name` of every policy that is read from then on, in its process.
 
-    The function is called as function(indices, images, values) with the images whose turn it is, often several times
-    for one batch, and changes them in place. `indices` says which of the batch they are. Each of `images` is an array
-    in memory of the batch's: a torch tensor (chw) where the batch is one, else a NumPy or CuPy array (hwc); work on
-    CUDA goes to the current stream. `values` has for each image (value, u, v): what the policy drew, and two numbers
-    uniform in 0..1 that belong to this step of this sample, for whatever has to be random.
+    The function is called as function(indices, images, values) with the images that reached this step, often several
+    times for one batch, and changes them in place. `indices` says which of the batch they are. Each of `images` is an
+    array that shares the batch's memory: a torch tensor (chw) if the batch is one, else a NumPy or CuPy array (hwc).
+    Queue CUDA work on the current stream. `values` has for each image (value, u, v): what the policy drew, and two
+    numbers uniform in 0..1 that belong to this step of this sample, for whatever has to be random.
 
     Args:
         name: What policies call it.
-        unit: Of the value that policies give it, minimum to maximum; None: it takes no value.
+        unit: The unit of the value that policies give it, from minimum to maximum. None: it has no value.
         minimum: The least value.
         maximum: The most.
     """
@@ -78,7 +78,7 @@ def custom_op(
 
 
 def named_in(text):
-    """The registered ops that a policy's text may name; the library tells which of them it does."""
+    """The registered ops that a policy's text may name; the library reports which of them it names."""
     return [op for name, op in registered.items() if name.encode() in text]
 
 

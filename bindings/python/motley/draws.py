@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What samples draw, in the library's form and as plain data: the objects that `motley draw` prints."""
+"""Draws of samples, in the library's form and as plain data: the objects that `motley draw` prints."""
 
 from __future__ import annotations
 

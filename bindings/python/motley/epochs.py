@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which epoch samples are drawn in: numbers that a loader's workers see change, loaders whose passes advance them, and a
-warning where they stand still.
+"""The epoch of draws: numbers whose changes a loader's workers see, loaders whose passes advance them, and a warning
+when an epoch does not advance.
 
-No loader tells its data set that a pass begins. So when the first object that wants to know is made, __iter__ of torch's
-DataLoader (of FFCV's Loader, where its adapter is used) is wrapped: it looks for such objects in its data set and
-collate_fn, and tells them. That works with every sampler and with workers that live on, however they were started."""
+No loader notifies its data set that a pass begins. So when the first object that needs to know is made, __iter__ of
+torch's DataLoader (or of FFCV's Loader, with its adapter) is wrapped. The wrapper finds such objects in its data set
+and collate_fn and notifies them. This works with every sampler and with persistent workers, however they were
+started."""
 
 import functools
 import multiprocessing
@@ -39,7 +40,7 @@ class Epoch:
         self._numbers[:] = [epoch_given(epoch), 0]
 
     def begin_pass(self):
-        """A loader begins: the next epoch, unless set_epoch() has just said which."""
+        """A loader begins: the next epoch, unless set_epoch() has just set one."""
         self._numbers[:] = [self._numbers[0] + self._numbers[1], 1]
 
     def __reduce__(self):
@@ -55,7 +56,7 @@ class Epoch:
 
 
 def watch_loaders():
-    """From here on passes of torch's DataLoader advance the epochs of what they read."""
+    """Makes passes of torch's DataLoader advance the epochs of what they read, from now on."""
     data = sys.modules.get("torch.utils.data")
     if data is not None:
         watch(data.DataLoader, "dataset", "collate_fn")
@@ -128,12 +129,12 @@ def wanting(roots):
 
 
 class RepeatedSamples(UserWarning):
-    """Samples come again in one epoch and are augmented the same way again."""
+    """Samples recur within one epoch and get the same augmentation again."""
 
 
 class Repeats:
-    """Warns, once, when a stage draws samples of an epoch again, alike. What it remembers is bounded and is this
-    process's own."""
+    """Warns, once, when a stage draws samples of an epoch again, alike. Its memory is bounded and belongs to this
+    process."""
 
     __slots__ = "seen", "advice"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong: an exception for each status of the library, each also one of Python's own kinds."""
+"""An exception for each status of the library; each also derives from a built-in exception."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """A value that was given: a size, stride, range, name."""
+    """An invalid argument: a size, stride, range or name."""
 
 
 class PolicyError(Error, ValueError):
@@ -28,7 +28,7 @@ class PolicyError(Error, ValueError):
 
 
 class UnsupportedError(Error, RuntimeError):
-    """Right, but not what this build, machine or device can do."""
+    """A valid request that this build, machine or device does not support."""
 
 
 class OutOfMemoryError(Error, MemoryError):
@@ -44,7 +44,7 @@ class CudaError(Error, RuntimeError):
 
 
 class InternalError(Error, RuntimeError):
-    """A mistake of Motley's; please report it."""
+    """A bug in Motley; please report it."""
 
 
 KINDS = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masks, boxes and points that go where their images go: samples as dictionaries, one or a batch of them.
+"""Masks, boxes and points that move with their images: samples as dictionaries, one or a batch of them.
 
 One rule serves all. A warp of an image is a matrix; a mask is warped by the same matrix, nearest, and a point moves by
 its inverse. Pixel i covers i..i + 1 (see motley/follow.h), so that nothing is half a pixel off, even under flips."""
@@ -45,7 +45,7 @@ class Mask:
     I;16 or F.
 
     Args:
-        fill: Of what comes in from outside the image, such as 255 where a loss is to ignore it.
+        fill: The value of pixels that come from outside the image, such as 255 for a loss to ignore.
         erase: Whether operations that erase part of the image (cutout) write `fill` to the mask, too.
     """
 
@@ -80,7 +80,7 @@ class Image:
 @dataclasses.dataclass(frozen=True)
 class Boxes:
     """Boxes [n, 4] in pixels of the image, whose left edge is 0 and right edge its width; of a batch a list of them.
-    What hangs over the image's edge is cut off. Integers become float32.
+    Parts beyond the image's edge are cut off. Integers become float32.
 
     Args:
         format: "xyxy" (left, top, right, bottom), "xywh" (left, top, width, height) or "cxcywh" (centre, width,
@@ -89,10 +89,10 @@ class Boxes:
             "torchvision": a box around the box after each step, as torchvision's kernels do, which is wider.
         drop: Whether boxes without area in the image are left out. False: they stay, with no width or height.
         min_area: In pixels; boxes with less are dropped, too.
-        min_side: In pixels; likewise boxes with a shorter side.
-        min_visibility: 0 to 1; likewise boxes of whose area less is left in the image.
-        label_fields: Keys of what has an entry for each box, and loses those of boxes that are dropped.
-        visibility: A key to write to how much is left of each box that is kept, 0 to 1 of its area.
+        min_side: In pixels; boxes with a shorter side are dropped, too.
+        min_visibility: 0 to 1; boxes with a smaller share of their area left in the image are dropped, too.
+        label_fields: Keys of entries that have one element per box; the elements of dropped boxes are removed.
+        visibility: A key under which to store the share of each kept box's area that is left, 0 to 1.
     """
 
     format: Literal["xyxy", "xywh", "cxcywh"] = "xyxy"
@@ -155,7 +155,8 @@ class Points:
         convention: "continuous": the first pixel's centre is (0.5, 0.5), as for boxes; "index": it is (0, 0).
         pairs: Pairs of places along the axis before the last, such as left and right eye, which change places where the
             image is mirrored.
-        inside: A key to write to whether each point was in the image before the first step and after every one.
+        inside: A key under which to store whether each point was in the image before the first step and after every
+            step.
     """
 
     convention: Literal["continuous", "index"] = "continuous"
@@ -187,7 +188,7 @@ BY_NAME = {
 
 
 class Follow:
-    """Augments samples that are dictionaries: the image, and what has to go with it.
+    """Augments samples that are dictionaries: the image, and the entries that must move with it.
 
         from motley.follow import Boxes, Mask
 
@@ -196,16 +197,16 @@ class Follow:
 
     Call it with one sample, with a dictionary whose image is a batch, or with a list of samples. Arrays are NumPy's,
     torch's or CuPy's, masks also PIL's, boxes and points also lists of rows. The results are of the same kind, and
-    other entries stay as they are. tv_tensors of torchvision stay what they are. Masks on CUDA are worked on there, in
-    the current stream; boxes and points are worked on in host memory.
+    other entries stay as they are. torchvision's tv_tensors keep their types. Masks on CUDA are processed there, on the
+    current stream; boxes and points are processed in host memory.
 
     The draws are the stage's for the same samples, so that an image gets the same bytes with and without followers.
 
     Args:
-        stage: A motley.Stage, or what one is made of: a policy, a built-in's name, a path or a text. Its other
-            arguments (normalize, seed and so on) are those of the image.
-        following: A Mask, Image, Boxes or Points by key; all keys have to be there. None: what is there of mask, masks,
-            boxes, bboxes, points and keypoints, each with the defaults of its kind.
+        stage: A motley.Stage, or what makes one: a policy, a built-in's name, a path or a text. Its other arguments
+            (normalize, seed and so on) apply to the image.
+        following: A Mask, Image, Boxes or Points by key; all keys must be present. None: whichever of mask, masks,
+            boxes, bboxes, points and keypoints are present, each with the defaults of its kind.
         image: The key of the image.
     """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How policies and stages show themselves in notebooks: the parts of `motley preview`'s page that need no images. Their
 content comes from the library: draws, values by motley_policy_describe, and the policy's text. The style is not the
-page's, which styles its body: what stands in a notebook must leave the rest alone."""
+page's, which styles its body: output in a notebook must not restyle the rest of the notebook."""
 
 import collections
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of every kind that Motley is called with, as the library's batches.
+"""Converts every kind of image that callers pass to the library's batches.
 
     NumPy, CuPy   read through their own attributes
     torch         likewise, tensors on the CPU and on CUDA; work is queued on torch's current stream
@@ -7,9 +7,9 @@
     PIL           L, LA, RGB and RGBA images
 
 Layouts. An array's axes are named by `layout`: "chw", "hwc" or "hw" (grey, no axis of channels); one axis more in
-front is the batch's. Unless told, torch tensors are taken as chw (as torchvision has them, whatever their memory
-format), all other arrays as hwc, and arrays of two axes as hw. Nothing is guessed from sizes: an axis of channels with
-more than four entries is an error that names the layout.
+front is the batch's. By default, torch tensors are chw (as in torchvision, in any memory format), all other arrays
+hwc, and arrays with two axes hw. Nothing is guessed from sizes: an axis of channels with more than four entries is an
+error that names the layout.
 """
 
 import contextlib
@@ -189,7 +189,7 @@ class Batch:
 
 
 class Picture(Batch):
-    """One PIL image, where it lies or, where that cannot be reached, in a buffer of its bytes."""
+    """One PIL image, in its own memory or, when that cannot be reached, in a buffer with its bytes."""
 
     __slots__ = ("buffer",)
 
@@ -357,7 +357,7 @@ class LegacyStream:
                 yield
 
     def mark(self):
-        """What tells whether all work that is queued by now is done."""
+        """An object that reports whether all work queued so far is done."""
         cuda = self.module.cuda
         if self.name == "torch":
             event = cuda.Event()

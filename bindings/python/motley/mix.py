@@ -43,7 +43,7 @@ class Mix(Sampled):
         keep_lambda: Mix targets by lambda even where an edge cuts off part of a box (timm's correct_lam=False).
         drawn_partner: Draw each image's partner among the others, with mode "elem".
         classes: Of targets, where labels are whole numbers.
-        smoothing: Of targets, as timm has it.
+        smoothing: Label smoothing of the targets, as in timm.
         seed, epoch, rank, layout, threads: As motley.Stage's, and so are sample ids and views.
     """
 

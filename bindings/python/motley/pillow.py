@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pillow's images, read and written where they lie.
+"""Reads and writes Pillow images in their own memory.
 
 Pillow keeps L in one byte a pixel, RGB and RGBA in four. Where the pixels are, it tells through its Arrow interface
 (Pillow 11.2 and later) or its table of rows (before 11.0). Neither reaches an image of several memory blocks (above

@@ -27,11 +27,11 @@ class samples:
         with motley.samples(index, epoch=3):
             image = transform(image)             # the same for (seed, epoch, index) in any worker, rank or resumed run
 
-    Also after motley.torchvision.take_over(). Each thread and task has a block of its own; blocks nest.
+    Also after motley.torchvision.take_over(). Each thread and task has its own block; blocks nest.
 
     Args:
         ids: The whole number of the sample in its data set; or, for a batch, one for each image along its first axis.
-        epoch: Samples draw anew in each epoch.
+        epoch: Samples get new draws in each epoch.
         view: And in each view of an epoch, for samples that are read several times.
     """
 

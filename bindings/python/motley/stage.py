@@ -58,11 +58,11 @@ class Stage:
     dataset's indices) an image draws the same in any batch, worker, rank or resumed run; when the samples of an epoch
     come again under the same number of epoch and view, the stage warns. Without, samples are counted: a call takes the
     next ids, and `state_dict` keeps the count. Processes that count alone must not draw alike, so without `sample_ids`
-    the seed is mixed with the rank; in a DataLoader's worker also with the worker's seed, which torch draws anew each
+    the seed is mixed with the rank; in a DataLoader's worker also with the worker's seed, which torch draws again each
     epoch (torch.manual_seed makes it repeat); and in another process of multiprocessing with its name.
 
-    Views: a sample that is read several times in an epoch gets a draw of its own for each view. `view` numbers them,
-    and `views=2` makes two at once, as contrastive training wants.
+    Views: a sample that is read several times in an epoch gets a separate draw for each view. `view` numbers them, and
+    `views=2` makes two at once, as contrastive training wants.
 
     Args:
         policy: A motley.Policy, what has one (another stage), a built-in's name, a path or a policy's text.
@@ -84,8 +84,8 @@ class Stage:
             worker, one.
         views: How many views a call makes of each image; a call can be given another number.
         counter: An array of two int64, the epoch and the number of the next sample, to count in. In memory of the CUDA
-            device that the images are on it is read when the work runs, so that a CUDA graph draws anew each time it is
-            replayed.
+            device that the images are on it is read when the work runs, so that a CUDA graph makes new draws each time
+            it is replayed.
     """
 
     policy: Policy
@@ -129,7 +129,7 @@ class Stage:
             if self.mean is not None and self._dtype == "uint8":
                 given = "mean and std are" if normalize is None else "normalize is"
                 raise ArgumentError(f"{given} given, but dtype is uint8: want float32, float16 or bfloat16")
-            # Whether the result is another array than the augmented bytes: normalised, cast or laid out anew.
+            # Whether the result is another array than the augmented bytes: normalised, cast or in another layout.
             self.fused = self._dtype_out != "uint8" or self.output_layout is not None
             # Part of a kept call's key. A str, because Python keeps a str's hash.
             self._flavour = repr((self.threads, self.mean, self.std, self._dtype, self.output_layout))
@@ -315,7 +315,7 @@ class Stage:
             return target.result(source) if out is None else out
 
     def set_epoch(self, epoch: int) -> None:
-        """Begins an epoch: counts samples from 0 again. Samples draw anew in each epoch."""
+        """Begins an epoch: counts samples from 0 again. Samples get new draws in each epoch."""
         self.epoch, self.next_sample = epoch, 0
         self._begun = False
         if arrays.device_of(self.counter) is not None:  # samples are noted without their epoch, which the device knows
@@ -387,7 +387,7 @@ class Stage:
 
     def _prepare(self, batch, out, layout):
         """The call for `batch`; the batches to read and to write where no kept call knows them; the addresses of both;
-        what is written to, None where the batch will tell. The call is None for a list of several channel counts."""
+        what is written to, None if the batch decides it. The call is None for a list of several channel counts."""
         kind, pixels = KINDS[type(batch)], None
         try:
             if kind is not None and (out is None or out is batch):
@@ -524,7 +524,7 @@ def _place(device):
 
 
 class RandAugment(Stage):
-    """RandAugment as torchvision has it: `num_ops` of 14 operations, each at level `magnitude` of `num_magnitude_bins`.
+    """RandAugment as in torchvision: `num_ops` of 14 operations, each at level `magnitude` of `num_magnitude_bins`.
 
     Cubuk, Zoph, Shlens, Le 2019, arXiv:1909.13719.
 
@@ -562,7 +562,7 @@ class RandAugment(Stage):
 
 
 class TrivialAugmentWide(Stage):
-    """TrivialAugmentWide as torchvision has it: one of 14 operations at one of `num_magnitude_bins` levels.
+    """TrivialAugmentWide as in torchvision: one of 14 operations at one of `num_magnitude_bins` levels.
 
     Mueller, Hutter 2021, arXiv:2103.10158.
 
@@ -591,7 +591,7 @@ class TrivialAugmentWide(Stage):
 
 
 class AutoAugment(Stage):
-    """AutoAugment as torchvision has it.
+    """AutoAugment as in torchvision.
 
     Cubuk, Zoph, Mane, Vasudevan, Le 2018, arXiv:1805.09501.
 

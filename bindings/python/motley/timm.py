@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Transform:
-    """Augments a PIL image, or whatever else motley.Stage takes, each image with a draw of its own."""
+    """Augments a PIL image or any input of motley.Stage, each image with its own draw."""
 
     def __init__(self, config: str, hparams: Mapping[str, Any] | None = None, seed: int | None = None) -> None:
         self.config, self.stage = config, from_timm(config, hparams)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of one's own, in policies beside the library's."""
+"""Custom ops, in policies beside built-in ops."""
 
 import gc
 import pathlib
@@ -128,7 +128,7 @@ def test_what_is_raised_comes_through(pixels):
             stage(bad)
     assert stage.next_sample == 2
     stage(good)
-    with pytest.raises(motley.ArgumentError, match="epoch"):  # a later mistake is told as what it is
+    with pytest.raises(motley.ArgumentError, match="epoch"):  # a later mistake is reported as such
         stage(good, epoch=2**30)
 
 

@@ -157,8 +157,8 @@ def repeated(kind, ranks, start=(0, 0)):
 
 @pytest.mark.parametrize("kind", ["timm", "torchvision"])
 def test_repeated_augmentation_in_a_process_group(kind):
-    """Ranks of gloo, each with workers: every repetition of an index is a view of its own, whoever reads it, and a run
-    that goes on in the middle of an epoch reads what the first would have."""
+    """Ranks of gloo, each with workers: every repetition of an index is a separate view, whichever worker reads it, and
+    a run that goes on in the middle of an epoch reads what the first would have."""
     if kind == "timm":
         pytest.importorskip("timm.data.distributed_sampler")
     else:

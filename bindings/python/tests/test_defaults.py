@@ -355,7 +355,7 @@ def test_group_ids():
 
 
 def test_groups_are_no_repetitions():
-    """Frames draw alike on purpose; clips that come again are told of."""
+    """Frames share a draw on purpose; repeated clips give a warning."""
     stage, pixels = motley.Stage("rand_augment"), np.zeros((1024, 4, 4, 3), np.uint8)
 
     def one_pass():

@@ -76,7 +76,7 @@ def test_each_pass_is_an_epoch(form, workers, persistent, start):
 
 
 def test_repeats_of_a_loader_that_tells_nobody_are_noticed():
-    class Silent(DataLoader):  # as timm's MultiEpochsDataLoader, which has an __iter__ of its own
+    class Silent(DataLoader):  # like timm's MultiEpochsDataLoader, which defines its own __iter__
         def __iter__(self):
             return iter([self.collate_fn([self.dataset[i] for i in batch]) for batch in self.batch_sampler])
     loader = Silent(augmented(), batch_size=5)

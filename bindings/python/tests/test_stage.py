@@ -238,7 +238,7 @@ def test_lists_of_different_sizes(pixels):
     assert all(np.array_equal(a, b) for a, b in zip(work, want))
     with pytest.raises(motley.ArgumentError, match="image 1 of the list is a PIL image, image 0 a NumPy array"):
         stage([arrays[0], Image.fromarray(arrays[1])])
-    grey = [a[..., :1] if i % 2 else a for i, a in enumerate(arrays)]  # as ImageNet has them
+    grey = [a[..., :1] if i % 2 else a for i, a in enumerate(arrays)]  # ImageNet's
     want = [stage(a, sample_ids=10 + i) for i, a in enumerate(grey)]
     got, draws = stage(grey, sample_ids=range(10, 14), return_draws=True)
     assert len(draws) == 4 and all(map(np.array_equal, got, want))
@@ -287,7 +287,7 @@ def test_dlpack(pixels, wanted, versions):
 
 
 class Versioned:
-    """A capsule as DLPack 1.0 has it, out of a NumPy array; older NumPy and torch make none."""
+    """A DLPack 1.0 capsule made from a NumPy array; older NumPy and torch make none."""
 
     def __init__(self, array, read_only=False):
         import ctypes

@@ -226,7 +226,7 @@ def test_prefetcher_epochs():
 
 
 def test_prefetcher_orders_its_streams(monkeypatch):
-    """Without a GPU: who waits for whom, told by stand-ins for streams."""
+    """Without a GPU: stand-ins for streams record which stream waits for which."""
     told = []
 
     class Stream:

@@ -66,7 +66,7 @@ def picture(channels, width=37, height=29, seed=1):
 
 
 class Replay(replay.Torchvision):
-    """Runs drawn steps through torchvision's own code, with the magnitude of its own table that gives the value."""
+    """Runs drawn steps through torchvision's code, with the magnitude from its table that gives the value."""
 
     def __init__(self, theirs, version):
         self.theirs, self.version = theirs, version
@@ -188,7 +188,7 @@ def test_manual_seed_repeats_and_calls_differ():
 
 @needs_v2
 def test_v2_samples():
-    """What stands beside the image in a sample passes through; a video's frames share a draw."""
+    """The other entries of a sample pass through; a video's frames share a draw."""
     from torchvision import tv_tensors
     mine = namespace("v2")[1].RandAugment(2, 9)
     image = tv_tensors.Image(torch.randint(256, (3, 16, 16), dtype=torch.uint8))
@@ -235,7 +235,7 @@ def test_objects_are_torchvisions():
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
 def test_scripted_subclasses_are_torchvisions():
-    """Operations of its own are compiled as torchvision compiles them."""
+    """A subclass's own operations are compiled as torchvision compiles them."""
     class Own(ours.TrivialAugmentWide):
         def _augmentation_space(self, num_bins: int) -> Dict[str, Tuple[torch.Tensor, bool]]:
             return {"Invert": (torch.tensor(0.0), False)}
@@ -341,7 +341,7 @@ def test_floats_are_torchvisions_without_a_warning(version, caplog):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_clips_share_a_draw(version):
-    """Equal frames stay equal, whatever stands before their channels."""
+    """Equal frames stay equal, with any axes before their channels."""
     mine = namespace(version)[1].TrivialAugmentWide()
     frame = torch.from_numpy(numpy.array(picture(3))).permute(2, 0, 1)
     changed = 0

@@ -289,7 +289,7 @@ def test_boxes_that_are_not_followed():
 
 
 def test_samples_of_follow():
-    """motley.Follow takes tv_tensors as what they are, whatever it was told of formats."""
+    """motley.Follow reads tv_tensors by their own types, whatever formats its arguments name."""
     stage = motley.Stage("trivial_augment_wide", seed=2)
     follow = motley.Follow(stage, {"boxes": motley.follow.Boxes("xyxy", drop=False)})
     for i in range(20):

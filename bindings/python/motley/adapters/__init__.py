@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motley as a stage of other loaders, a module for each; torch's own are in motley.torch.
+"""Motley as a stage of other loaders, one module for each; torch's are in motley.torch.
 
-In all of them a sample id makes a sample's draw depend on (seed, epoch, id) alone. Where there is no id, each call
-takes a new seed: from torch's generator where torch is loaded, else from Python's random, so that what people call to
-make a run repeatable does that here too; ranks draw apart all the same."""
+In all of them a sample's draw depends only on (seed, epoch, id) when there is a sample id. Without ids, each call gets
+a new seed from torch's generator if torch is loaded, else from Python's random. Seeding these generators therefore
+makes a run repeatable here too; ranks still draw differently."""
 import random
 import sys
 

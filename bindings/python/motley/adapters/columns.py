@@ -24,9 +24,9 @@ class Augment:
         policy: A motley.Policy, what has one, a name or a path.
         image: The column of images: an array [N, H, W, C] of bytes, or a list of PIL images or arrays of any sizes.
         ids: The column of sample ids, or None.
-        epoch: Of the draws that ids make, in the first pass. Each pass of a torch DataLoader over the data set is the
-            next epoch, unless set_epoch() says which; its workers see that. Ray makes its objects in other processes,
-            of which none sees a pass: give each epoch's map_batches its own `epoch`.
+        epoch: The epoch of the draws by id, in the first pass. Each pass of a torch DataLoader over the data set is the
+            next epoch, unless set_epoch() says which; its workers follow. Ray creates the objects in other processes,
+            which do not see passes: give each epoch's map_batches its own `epoch`.
     """
 
     begins_with_loader = True
@@ -43,7 +43,7 @@ class Augment:
         self.epoch.set_epoch(epoch)
 
     def begin_pass(self) -> None:
-        """A pass begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
+        """Begins a pass: the next epoch, unless set_epoch() has just set one. Loaders call this."""
         self.epoch.begin_pass()
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@
         return augment(fn.resize(images, size=(224, 224)), policy="rand_augment"), labels
 
 There are two operators, which give a sample id the same bytes. The native one, `fn.motley.augment`, is C++ and works on
-DALI's own threads and CUDA stream; doc/python.md says how it is built. Where it was not, or for a policy with custom
+DALI's own threads and CUDA stream; doc/python.md says how it is built. Without it, or for a policy with custom
 operations, Motley is called through DALI's Python operator."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LIBRARY = pathlib.Path(__file__).with_name("libdali_motley.so")
 
 @functools.cache
 def why_not_native() -> str | None:
-    """None when `fn.motley.augment` is there, which this loads; else what is missing, as a sentence."""
+    """Loads `fn.motley.augment`. Returns None, or a sentence that says what is missing."""
     if not LIBRARY.exists():
         return "Motley's native DALI operator was not built: its build option `dali` was not set"
     try:
@@ -54,13 +54,13 @@ def augment(
     epoch: int | Callable[[], int] | Any = None,
     operator: Literal["native", "python"] | None = None,
 ) -> Any:
-    """A DALI node that gives `images` (HWC, uint8, any sizes) augmented, each with a draw of its own.
+    """A DALI node with the augmented `images` (HWC, uint8, any sizes), each with its own draw.
 
     Args:
-        ids: A node of the sample ids, one whole number a sample, or None: each batch draws anew.
-        epoch: Of the draws that ids make: a callable that gives one, asked once for a batch, which has to be of the
-            pipeline's batch size; a node of one for each sample; or a number. None, with ids, is 0 and warns: a
-            pipeline does not tell its operators that an epoch begins.
+        ids: A node of the sample ids, one whole number per sample. None: every batch gets new draws.
+        epoch: The epoch of the draws by id: a callable that returns it, called once per batch, which must have the
+            pipeline's batch size; a node with one epoch per sample; or a number. None, with ids, is 0 and warns: DALI
+            operators cannot see that an epoch begins.
         operator: "native", "python", or None: native where that is possible.
     """
     stage = motley.Stage(policy, seed=seed, layout="hwc")
@@ -114,6 +114,6 @@ def python(stage, images, ids, epoch):
     options = {"batch_processing": True, "output_layouts": "HWC"}
     if images.device != "gpu":
         return fn.dl_tensor_python_function(*inputs, function=run_on_cpu, **options)
-    # torch's kind of the operator waits for the stream that it lets us work on.
+    # torch's variant of the operator waits for the stream on which our work runs.
     from nvidia.dali.plugin.pytorch.fn import torch_python_function
     return torch_python_function(*(node.gpu() for node in inputs), function=run, device="gpu", **options)

@@ -17,10 +17,10 @@ from motley.torch import Stage
 
 
 class Augment(Operation):  # type: ignore[misc]
-    """Runs a motley.torch.Stage on the batch; to stand after ToTorchImage, on the CPU or after ToDevice.
+    """Runs a motley.torch.Stage on the batch. Place it after ToTorchImage, on the CPU or after ToDevice.
 
-    The sample ids are FFCV's own indices of the samples, so that a draw depends on (seed, epoch, index) alone. Each pass
-    over the loader is the stage's next epoch, unless stage.set_epoch() says which."""
+    The sample ids are FFCV's own indices of the samples, so that a draw depends only on (seed, epoch, index). Each pass
+    over the loader is the stage's next epoch, unless stage.set_epoch() sets one."""
 
     begins_with_loader = True
 
@@ -34,7 +34,7 @@ class Augment(Operation):  # type: ignore[misc]
         self.stage.set_epoch(epoch)
 
     def begin_pass(self) -> None:
-        """A pass begins. Loaders call it."""
+        """Begins a pass. Loaders call this."""
         self.stage.begin_pass()
 
     def generate_code(self):

@@ -18,9 +18,9 @@ from motley.torch.batches import replaced
 
 
 class Augments:
-    """A mixin, to stand before LightningModule or LightningDataModule. While the trainer trains, a batch's images run
-    through the stage, with the trainer's epoch; while it validates, tests or predicts, they are only normalised, cast
-    and laid out. The stage's state is in checkpoints."""
+    """A mixin; list it before LightningModule or LightningDataModule. During training, a batch's images run through the
+    stage with the trainer's epoch. During validation, test and prediction they are only normalised, cast and laid out.
+    The stage's state is in checkpoints."""
 
     def augments(self, stage: motley.torch.Stage, *, images: int | str = 0, ids: int | str | None = None) -> None:
         """stage: a motley.torch.Stage. images, ids: where in a batch these are, an index or a key; ids may be None, and

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def id_of(key: str) -> int:
-    """A sample id made of a sample's __key__: the same in every shard layout, worker and process."""
+    """A sample id computed from a sample's __key__: the same in every shard layout, worker and process."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") >> 1
 
 
@@ -28,9 +28,9 @@ class Augment:
 
     Args:
         image: The sample's key; the default is the first of jpg, jpeg, png, webp and ppm that it has.
-        epoch: None: each call draws anew. A number: a sample's draw depends on (seed, epoch, __key__) alone; the number
-            is the first pass's, and each pass of a torch DataLoader (WebLoader is one) is the next epoch, unless
-            set_epoch() says which. Or a callable that gives the epoch, asked in the worker.
+        epoch: None: each call makes new draws. A number: a sample's draw depends only on (seed, epoch, __key__); the
+            number is the first pass's epoch, and each pass of a torch DataLoader (WebLoader is one) is the next epoch,
+            unless set_epoch() sets one. Or a callable that returns the epoch; it is called in the worker.
     """
     begins_with_loader = True
     IMAGES = ("jpg", "jpeg", "png", "webp", "ppm")
@@ -54,7 +54,7 @@ class Augment:
         self.epoch.set_epoch(epoch)
 
     def begin_pass(self) -> None:
-        """A pass begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
+        """Begins a pass: the next epoch, unless set_epoch() has just set one. Loaders call this."""
         if isinstance(self.epoch, Epoch):
             self.epoch.begin_pass()
 

@@ -30,7 +30,7 @@ class MotleyCollate:
         images: Index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8
             tensors [C, H, W].
         ids: Index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
-            seeds anew in each epoch.
+            seeds again in each epoch.
         collate: Of everything else.
     """
 

@@ -53,7 +53,7 @@ class Index(int):
 
 
 class Views(Sampler[Any]):
-    """A sampler that repeats indices, so that each repetition is a view of its own, for Augmented and Indexed.
+    """A sampler that repeats indices, so that each repetition is a separate view, for Augmented and Indexed.
 
         loader = DataLoader(dataset, sampler=motley.torch.Views(RASampler(dataset, shuffle=True)), ...)
 

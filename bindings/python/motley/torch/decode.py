@@ -13,7 +13,7 @@ import motley
 
 
 def list_images(samples: Sequence[Any]) -> Any:
-    """A collate_fn that keeps the first item of each sample, an image of its own size or a file's bytes, in a list.
+    """A collate_fn that keeps the first item of each sample (an image of any size, or a file's bytes) in a list.
 
     DataLoader(dataset, collate_fn=motley.torch.list_images) of ImageFolder(root, loader=torchvision.io.read_file)"""
     rest = torch.utils.data.default_collate([tuple(sample)[1:] for sample in samples])

@@ -16,7 +16,7 @@ from motley.torch.decode import decoded, is_encoded, without
 
 
 class Prefetcher:
-    """A loader whose next batch is copied, augmented and normalised on a stream of its own while the model trains.
+    """A loader whose next batch is copied, augmented and normalised on a separate stream while the model trains.
 
     Images that are encoded, a list of bytes or of uint8 tensors of one axis as torchvision.io.read_file gives them, are
     decoded first: on the CUDA device by torchvision's decoder, which is nvJPEG, and on the CPU what that cannot take.
@@ -37,8 +37,8 @@ class Prefetcher:
         images: Index or key of the images in a batch.
         ids: Index or key of their sample ids, or None; the ids stay on the CPU.
         names: Index or key of their files' names, or None: for messages.
-        broken: What to do with a file that cannot be decoded: "raise" FileError, or "skip" it, with a warning: the
-            batch is then shorter.
+        broken: What to do with a file that cannot be decoded: "raise" FileError, or "skip" it with a warning, which
+            shortens the batch.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Prefetcher:
     def _prepare_aside(self, batch):
         current = torch.cuda.current_stream(self.device)
 
-        def lend(tensor):  # what lies on the device already was made on the current stream, and is used on ours
+        def lend(tensor):  # data already on the device was made on the current stream, and is used on ours
             if tensor.is_cuda:
                 lend.any = True
                 tensor.record_stream(self.stream)

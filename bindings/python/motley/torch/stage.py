@@ -25,7 +25,7 @@ class Stage(motley.Stage, torch.nn.Module):
 
     In eval() nothing is augmented, and there is one view; normalising, casting and layout stay. The epoch and the
     number of the next sample are a buffer, `counter`: state_dict() has them, and the seed, and on CUDA they are read
-    where they are, so that a replayed CUDA graph draws anew. To torch.compile the stage is one operator. With
+    where they are, so that a replayed CUDA graph makes new draws. To torch.compile the stage is one operator. With
     layout="nhwc", as decoders write batches, the result is [N, C, H, W] all the same.
 
     Args:
@@ -51,7 +51,7 @@ class Stage(motley.Stage, torch.nn.Module):
             for training, policy in ((True, self.policy), (False, NO_AUGMENTATION))
         }
 
-    __eq__, __hash__ = object.__eq__, object.__hash__  # a model's modules are told apart by what they are
+    __eq__, __hash__ = object.__eq__, object.__hash__  # a model's modules are compared by identity
     __repr__ = torch.nn.Module.__repr__
     state_dict, load_state_dict = torch.nn.Module.state_dict, torch.nn.Module.load_state_dict
 

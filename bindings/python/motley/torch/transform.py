@@ -25,7 +25,7 @@ class Transform(motley.Transform, Stage):
         batch = transform(images, ids)       # a list of uint8 tensors [C, H, W], PIL images or arrays: [N, 3, 224, 224]
 
     It goes wherever a motley.torch.Stage goes: into MotleyCollate, Prefetcher and Augmented. train() and eval() change
-    nothing, as an evaluation has a transform of its own ("torchvision_eval"). torch.compile runs it as it is.
+    nothing, since evaluation uses a separate transform ("torchvision_eval"). torch.compile runs it as it is.
 
     Args:
         transform: A built-in's name, a path, a text, or a motley.Transform, whose own settings then count.

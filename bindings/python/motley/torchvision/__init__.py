@@ -19,7 +19,7 @@ Samples   of v2 are nested as one likes. tv_tensors of masks, boxes and keypoint
 Draws     As in torchvision, all images of a tensor share one draw: a clip [T, C, H, W] does not flicker. Each call takes
           a new seed from torch's generator, so torch.manual_seed() makes a run repeatable and a DataLoader's workers
           differ. They are other draws than torchvision makes from the same generator.
-Ids       In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set, whatever was drawn before:
+Ids       In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set, whatever came before:
           see motley.samples. `seed`, which these classes take beside torchvision's arguments, sets runs apart there;
           alone, it makes a transform count its own calls. With an id for each image along its first axis, the images
           of a batch draw each for itself.
@@ -77,7 +77,7 @@ def _level_value(level, bins):
 
 
 def _v2_branches(policy, bins):
-    """The branches of `policy` with the thresholds of v2. A threshold for each drawn level is a branch of its own."""
+    """The branches of `policy` with the thresholds of v2. Each drawn level's threshold gets a separate branch."""
     branches, drawn = [], any(step.get("level") == "uniform" for b in policy.branches for step in b["steps"])
     for branch in policy.branches:
         if drawn and branch["steps"][0]["op"] == "solarize":
@@ -241,7 +241,7 @@ def _run_v1(self, img):
 
 
 def _forward_v1(self, img: torch.Tensor) -> torch.Tensor:
-    if torch.jit.is_scripting():  # a subclass with operations of its own: torch.jit.script compiles this branch only
+    if torch.jit.is_scripting():  # a subclass with its own operations: torch.jit.script compiles this branch only
         return self._torchvision_forward(img)
     else:
         return _run_v1(self, img)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of torchvision's v2 transforms: what stands beside an image in a sample goes where the image goes."""
+"""Samples of torchvision's v2 transforms: the entries beside an image in a sample move with the image."""
 
 import numbers
 
@@ -45,7 +45,7 @@ class Sample:
                 raise ValueError(f"Found multiple HxW dimensions in the sample: {', '.join(map(str, sizes))}")
 
     def with_images(self, images, stage, samples):
-        """The sample with these images in place of its own, and what goes with them moved. stage: of the first of them,
+        """The sample with its images replaced by these, and their followers moved. stage: of the first of them,
         None where nothing moved. samples: the seed, ids and further arguments that it was called with."""
         for i, image in zip(self.places, images):
             self.flat[i] = image

@@ -2,7 +2,7 @@
 """A script's Compose([...]) as one transform of Motley's: crop, resize, flips, policies, jitter, normalising, erasing.
 
 What torchvision's and timm's transforms are is read off their attributes and written as the stages of a transform file.
-The stages of a file stand in one order, so a run of transforms ends where one comes that would stand before another."""
+The stages of a file have a fixed order, so a run of transforms ends before the first one that would break it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that stand for torchvision's: what Motley does not have is torchvision's own, its submodules too.
+"""Modules that replace torchvision's. Names that Motley lacks, submodules included, come from torchvision.
 
 `import motley.torchvision.transforms.functional` gives the module torchvision.transforms.functional itself. A second
 copy of it would have registries and classes of its own, which torchvision does not know."""
