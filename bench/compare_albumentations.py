@@ -44,7 +44,7 @@ PAIRS = {
 
 
 def paint():
-    """Smooth shapes with noise: statistics and tables meet what photographs give them."""
+    """Smooth shapes with noise: statistics and tables see values like a photograph's."""
     y, x = numpy.mgrid[0:SIDE, 0:SIDE] / SIDE
     noise = numpy.random.default_rng(7).normal(0, 6, (3, SIDE, SIDE))
     planes = [120 + 55 * (numpy.sin(5 * x + c) + numpy.cos(4 * y - c)) + noise[c] for c in range(3)]

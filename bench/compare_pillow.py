@@ -99,7 +99,7 @@ class Motley:
 
 
 def paint(side, count):
-    """Smooth shapes with noise: statistics and tables meet what photographs give them."""
+    """Smooth shapes with noise: statistics and tables see values like a photograph's."""
     rng = numpy.random.default_rng(7)
     y, x = numpy.mgrid[0:side, 0:side] / side
     images = numpy.empty((count, side, side, 3), numpy.uint8)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations that can be made to fail. This program's malloc stands before libc's for every library that it loads, so
- * that those of libyaml fail, too. For one C file of a test program. */
+/* Allocations that can be made to fail. This program's malloc replaces libc's for every library that it loads, so that
+ * libyaml's allocations fail, too. For one C file of a test program. */
 #ifndef MOT_TESTS_ALLOCATIONS_H
 #define MOT_TESTS_ALLOCATIONS_H
 
@@ -16,7 +16,7 @@ static _Thread_local struct {
     long live;   /* not freed yet */
 } allocations;
 
-/* From here on the k-th allocation of this thread fails, counted from 0; none does when k is -1. */
+/* Makes the k-th allocation of this thread from now on fail, counted from 0; none fails when k is -1. */
 static inline void begin_allocations(long k)
 {
     allocations.failed = allocations.live = 0;

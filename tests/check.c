@@ -22,7 +22,7 @@ typedef struct pair {
     int in_place;
 } pair;
 
-/* In place in every layout; from src to dst in every layout, and between some of one class. */
+/* In place in every layout; from src to dst in every layout, and between some layouts of one class. */
 static const pair pairs[] = {
     { INPUT_PACKED, INPUT_PACKED, 1 },         { INPUT_PLANAR, INPUT_PLANAR, 1 },
     { INPUT_PACKED, INPUT_PACKED, 0 },         { INPUT_PLANAR, INPUT_PLANAR, 0 },
@@ -34,7 +34,7 @@ static const pair pairs[] = {
     { INPUT_TRANSPOSED, INPUT_WIDE, 0 },
 };
 #define PAIRS (sizeof pairs / sizeof pairs[0])
-#define FIRST_PAIRS 4 /* those that large images take, every other one */
+#define FIRST_PAIRS 4 /* the pairs that large images use, every other one */
 #define TURNS 7       /* a value takes every seventh pair, the next value the ones after those */
 
 static const mot_cpu_rows *sets[MOT_CPU_SETS];
@@ -190,7 +190,8 @@ static void check_op(int op)
                 for (int v = 0; v < count; v++) {
                     if (largest && channels != 3)
                         continue;
-                    /* The reference forms every box anew: a box far wider than the image takes long and shows no more.
+                    /* The reference sums every box from scratch: a box far wider than the image takes long and tests
+                     * nothing more.
                      */
                     if (info->shape == MOTLEY_SHAPE_BLUR && values[v][0] > 40 && input_sizes[size].width > 40)
                         continue;

@@ -5,10 +5,10 @@
  *     check_cuda [--require] [--op NAME] [--policy NAME] [--quick] [--brief] [--large] [--huge] [--coverage]
  *
  * --quick: fewer layouts, values and images. --brief: a handful of images for each op and policy that still reach every
- * kind of group of threads, for compute-sanitizer's racecheck, which is slow.
- * --large: large images, and the rest by tiles whatever route it would take; with --brief, only the latter. --huge:
- * only batches beyond 2^31 bytes. --coverage: at the end, how many batches went which way and why, and the kernels that
- * none took; one that none took is a failure, unless only some ops or policies were asked for.
+ * kind of group of threads, for compute-sanitizer's racecheck, which is slow. --large: large images, and all others on
+ * the tiles route as well; with --brief, only the latter. --huge: only batches beyond 2^31 bytes. --coverage: at the
+ * end, how many batches took each route and why, and the kernels that no batch used; such a kernel is a failure, unless
+ * only some ops or policies were requested.
  *
  * Without a CUDA device it prints that it skips and exits 77, which `meson test` counts; with --require that is a
  * failure. */
@@ -46,7 +46,7 @@ static void need_cuda(cudaError_t code, const char *what)
     }
 }
 
-/* ---- which way batches went ---- */
+/* ---- the routes of batches ---- */
 
 #define MOST_REASONS 32
 
@@ -57,7 +57,7 @@ static struct {
     long batches;
 } reasons[MOST_REASONS];
 
-/* Counts the way of the batch that was just queued. */
+/* Counts the route of the last queued batch. */
 static void note_way(void)
 {
     const mot_cuda_way way = mot_cuda_last_way(cuda);
@@ -70,7 +70,7 @@ static void note_way(void)
     reasons[i].batches++;
 }
 
-/* Returns how many kernels no batch took. */
+/* Returns the number of kernels that no batch used. */
 static int report_ways(void)
 {
     int missed = 0;
@@ -105,7 +105,7 @@ static void add_image(batch *b, input_layout layout, input_size size, int channe
     b->channels = channels;
     b->offset[b->count] = b->bytes;
     b->bytes += b->buffer[b->count].size;
-    b->bytes = (b->bytes + 255) & ~(size_t)255; /* so that only the layout decides about alignment */
+    b->bytes = (b->bytes + 255) & ~(size_t)255; /* so that alignment depends on the layout alone */
     b->count++;
 }
 
@@ -329,7 +329,7 @@ static void check_op_brief(int op)
         }
 }
 
-/* Images that no group of CTAs can hold, alone and among others. */
+/* Images that no cluster of CTAs can hold, alone and among others. */
 static void check_op_large(int op)
 {
     static const input_size large[] = { { 1500, 1100 } }, huge[] = { { 4000, 3000 } };
@@ -531,7 +531,7 @@ static void check_output(output_case c)
     motley_policy_destroy(policy);
 }
 
-/* A captured call draws anew at each replay: {epoch, first} is read from device memory. */
+/* A captured call makes new draws at each replay: it reads {epoch, first} from device memory. */
 static void check_graph(size_t N, int32_t SIDE)
 {
     const size_t BYTES = N * (size_t)SIDE * (size_t)SIDE * 3;

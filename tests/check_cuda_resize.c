@@ -33,7 +33,7 @@ static void need(int ok, const char *what)
     }
 }
 
-/* ---- the GPU, or what stands for it ---- */
+/* ---- the GPU or its emulation ---- */
 
 #ifdef MOT_EMULATE
 extern int emulate_backwards;
@@ -60,7 +60,7 @@ motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, s
         need((kept.host = realloc(kept.host, kept.host_bytes = host_bytes)) != NULL, "no memory");
     if (device_bytes == 0)
         return MOTLEY_OK;
-    free(kept.memory); /* no more than asked for, so that a sanitizer sees what is read behind it */
+    free(kept.memory); /* exactly the requested size, so that a sanitizer sees reads beyond it */
     kept.memory = aligned_alloc(256, (device_bytes + 255) & ~(size_t)255);
     need(kept.memory != NULL, "no memory");
     memset(kept.memory, 0xA5, device_bytes);
@@ -146,7 +146,7 @@ static motley_status resize(const motley_batch *src, const motley_batch *dst, co
 
 /* ---- cases ---- */
 
-/* Images in buffers of their own on the host, and the same bytes in device memory, each image in a piece of its own. */
+/* Images in separate buffers on the host, and the same bytes in device memory, each image in a separate allocation. */
 typedef struct images {
     int count;
     input_buffer buffer[MOST_IMAGES];

@@ -27,7 +27,7 @@ static void need(int ok, const char *what)
     }
 }
 
-/* As dispatch/cuda.c sees a batch. */
+/* A batch's format, as in dispatch/cuda.c. */
 static int format_of(const motley_batch *batch)
 {
     int format = -1;
@@ -59,7 +59,7 @@ static mot_cuda_batch device_batch(const motley_batch *batch)
                              .images = batch->images };
 }
 
-/* What dispatch/cuda.c does with a batch that goes by tiles, after the draw kernel; on a device with room for `ctas`.
+/* What dispatch/cuda.c does with a batch on the tiles route, after the draw kernel; on a device with room for `ctas`.
  */
 static void run_tiles(const motley_batch *src, const motley_batch *dst, const motley_output *output, mot_step *steps,
                       int32_t *step_count, int max_steps)
@@ -225,8 +225,8 @@ static const input_size sizes[] = { { 1, 1 },
                                     { 64, 131 } };
 #define SIZES (sizeof sizes / sizeof sizes[0])
 
-/* A batch in which image i has steps[i]: in place, or from src to dst when the layouts differ. The CPU does one step
- * after the other, each as a call of its own. */
+/* A batch in which image i has steps[i]: in place, or from src to dst when the layouts differ. The CPU runs one step
+ * after the other, each as a separate call. */
 static void check_batch(const images *src, const images *dst, int channels, mot_step *steps, int32_t *counts,
                         int max_steps, double (*values)[MOTLEY_MAX_VALUES], const char *what)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A small generator of its own, so that a failing case can be repeated anywhere (splitmix64). */
+/* A small generator (splitmix64) that gives the same numbers everywhere, so that a failing case can be repeated. */
 static inline uint64_t input_random(uint64_t *state)
 {
     uint64_t z = (*state += 0x9E3779B97F4A7C15u);
@@ -60,7 +60,7 @@ static inline uint8_t input_sample(input_kind kind, uint64_t *state, int32_t x, 
     }
 }
 
-/* n dense samples, [height][width][channels]. */
+/* Fills an image with dense components, [height][width][channels]. */
 static inline void input_fill(input_kind kind, uint64_t seed, input_size size, int channels, uint8_t *out)
 {
     for (int32_t y = 0; y < size.height; y++)
@@ -80,7 +80,7 @@ typedef enum input_layout {
     INPUT_PLANAR_UPWARDS,
     INPUT_REVERSED,   /* BGR: negative channel stride */
     INPUT_WIDE,       /* a byte between pixels */
-    INPUT_TRANSPOSED, /* a column lies together */
+    INPUT_TRANSPOSED, /* columns are contiguous */
     INPUT_LAYOUTS
 } input_layout;
 
@@ -160,7 +160,7 @@ static inline uint8_t *input_at(const motley_image *im, int32_t x, int32_t y, in
     return (uint8_t *)im->data + y * im->row_stride + x * im->pixel_stride + c * im->channel_stride;
 }
 
-/* Writes dense samples into the image. */
+/* Writes dense components into the image. */
 static inline void input_buffer_set(input_buffer *b, const uint8_t *dense)
 {
     for (int32_t y = 0; y < b->image.height; y++)

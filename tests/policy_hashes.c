@@ -4,7 +4,7 @@
  * the same bytes.
  *
  *     policy_hashes cpu|reference|cuda FILE [--require]     compares with FILE
- *     policy_hashes cpu > tests/golden/policies.hashes      writes it anew
+ *     policy_hashes cpu > tests/golden/policies.hashes      rewrites it
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
 #include "tests/inputs.h"
@@ -27,7 +27,7 @@ static uint64_t hash_of(motley_context *context, const motley_policy *policy, in
                         motley_error *error)
 {
     static uint8_t pixels[IMAGES * WIDTH * HEIGHT * 4];
-    static motley_step steps[IMAGES * 64]; /* as many as a sample can draw */
+    static motley_step steps[IMAGES * 64]; /* the most that a sample can draw */
     int32_t counts[IMAGES], widths[IMAGES], heights[IMAGES];
     const size_t image = (size_t)WIDTH * HEIGHT * (size_t)channels, bytes = IMAGES * image;
     void *device = NULL;
@@ -100,7 +100,8 @@ static bool is_left_out(motley_backend backend, const char *name)
     return mixes;
 }
 
-/* Compares the lines of FILE with what was got, one a policy in the order of the built-ins; empty ones were left out. */
+/* Compares the lines of FILE with the results, one per policy in the order of the built-ins; empty results were left
+ * out. */
 static int differences(const char *path, char (*got)[LINE], size_t count)
 {
     FILE *file = fopen(path, "r");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Applying on the CPU: what must not matter (threads, splits, order, layout, place), what a failing allocation, a fork
- * and a shared policy must leave whole, and the fused output. */
+/* Applying on the CPU: what must not change results (threads, splits, order, layout, place), what must survive a
+ * failing allocation, a fork and a shared policy, and the fused output. */
 #include "tests/inputs.h"
 
 #include <criterion/criterion.h>
@@ -251,8 +251,8 @@ Test(apply, any_strides)
     motley_context_destroy(reference);
 }
 
-/* A batch of N is N batches of one, in any order, by first or by ids; and the steps told are those that motley_draw
- * tells. */
+/* A batch of N is N batches of one, in any order, by first or by ids; and the reported steps are those of
+ * motley_draw. */
 Test(apply, a_batch_is_its_images)
 {
     motley_context *context = open_context(MOTLEY_BACKEND_CPU, 2);
@@ -472,7 +472,7 @@ static motley_batch square(void *data)
     return (motley_batch){ .count = CALL_COUNT, .channels = 3, .data = data, .width = CALL_SIDE, .height = CALL_SIDE };
 }
 
-/* A call with an output, and one for ops, against the calls that describe everything anew. */
+/* A call with an output, and one for ops, against the calls that describe the batches each time. */
 Test(call, outputs_and_ops)
 {
     static uint8_t src[2][CALL_BYTES], dst[2][CALL_BYTES];
@@ -519,7 +519,7 @@ static void call_refused(motley_status status, const motley_error *error, const 
     cr_expect(strstr(error->message, piece), "'%s' lacks '%s'", error->message, piece);
 }
 
-/* What is wrong with the shapes is said when a call is made, what is wrong with the places when it is used. */
+/* Mistakes in shapes are reported when a call is made, mistakes in addresses when it is used. */
 Test(call, mistakes)
 {
     static uint8_t pixels[2 * CALL_BYTES];
@@ -747,7 +747,7 @@ Test(apply, one_thread_survives_a_fork)
         const motley_status status = motley_apply(context, policy, &b.batch, &b.batch, NULL, NULL);
         motley_error error = { 0 };
         const motley_status other = motley_apply(threaded, policy, &b.batch, &b.batch, NULL, &error);
-        motley_context_destroy(threaded); /* must not wait for threads that are not here */
+        motley_context_destroy(threaded); /* must not wait for threads that this process does not have */
         if (other != MOTLEY_ERR_UNSUPPORTED || !strstr(error.message, "forked"))
             _exit(2);
         _exit(status == MOTLEY_OK && same_images(&a, &b, 3) ? 0 : 1);
@@ -782,7 +782,7 @@ static void *share(void *opaque)
     return status == MOTLEY_OK ? s : NULL;
 }
 
-/* One policy, many contexts, each with threads of its own: for the thread sanitizer. */
+/* One policy, many contexts, each with its own threads: for the thread sanitizer. */
 Test(apply, contexts_share_a_policy)
 {
     enum { SHARERS = 4 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA backend in company: contexts on threads and streams of their own, one context on several streams, streams
+/* The CUDA backend under concurrency: contexts on separate threads and streams, one context on several streams, streams
  * that are being captured, and several GPUs. Every result has the CPU's bytes.
  *
  *     test_cuda_streams streams|devices [--require]
@@ -73,7 +73,7 @@ static void fill(uint8_t *bytes, uint64_t state)
         bytes[i] = (uint8_t)input_random(&state);
 }
 
-/* A batch on the device, its bytes on the host, and what the CPU makes of them. */
+/* A batch on the device, its bytes on the host, and the CPU's result. */
 typedef struct load {
     uint8_t *device, *pinned, *wanted;
 } load;
@@ -212,7 +212,7 @@ static motley_status invert(void *user, const motley_custom_batch *batch, motley
                            &(motley_op_params){ .stream = batch->stream }, error);
 }
 
-/* What a replayed graph leaves is what the CPU makes of the same samples. */
+/* A replayed graph's result equals the CPU's for the same samples. */
 static void check_replay(const motley_policy *policy, cudaGraph_t graph, load *l, motley_context *cpu,
                          cudaStream_t stream)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Custom ops: ones that call ops of the table on the sub-batch they get must leave the very bytes that a policy naming
- * those ops leaves, whatever stands before and after them; every image is handed over once per step it drew.
+/* Custom ops: ones that call ops of the table on the sub-batch they get must give the bytes of a policy that names
+ * those ops directly, with any steps before and after them; a custom op gets every image once per step that the image
+ * drew.
  *
  *     test_custom cpu|reference|cuda [--require]
  *
@@ -50,7 +51,7 @@ static void need(int ok, const char *what)
         exit(1);
 }
 
-/* What a custom op is told beside the sub-batch, and what it saw. */
+/* What a custom op gets besides the sub-batch, and what it saw. */
 typedef struct helper {
     const char *op;
     const motley_batch *whole;
@@ -218,7 +219,7 @@ static void check_equal(motley_context *context, const motley_policy *mine, cons
     begin(&from, &params);
     need(motley_apply(context, mine, &from.batch, &to.batch, &params, &error) == MOTLEY_OK, error.message);
     destroy_set(context, &wanted), destroy_set(context, &in_place);
-    make_set(&wanted, context, 2); /* what lies between the images stays */
+    make_set(&wanted, context, 2); /* the bytes between the images stay */
     make_set(&in_place, context, 1);
     need(motley_apply(context, plain, &in_place.batch, &wanted.batch, &params, &error) == MOTLEY_OK, error.message);
     check(same_bytes(context, wanted.memory, to.memory, ROOM), "src to dst: other bytes than the table's ops");
@@ -227,7 +228,7 @@ static void check_equal(motley_context *context, const motley_policy *mine, cons
     destroy_set(context, &to);
 }
 
-/* Only an output: pixels wait in its samples. */
+/* Only an output: its components hold the pixels between passes. */
 static void check_output(motley_context *context, const motley_policy *mine, const motley_policy *plain,
                          motley_dtype dtype, motley_layout layout)
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The structs as DLPack 1.1 specifies them, field by field: not those of the library. */
+/* The structs as DLPack 1.1 specifies them, field by field: independent of the library's. */
 typedef struct {
     void *data;
     int32_t device_type, device_id;
@@ -268,7 +268,7 @@ Test(dlpack, images_of_many_sizes)
     cr_expect(batch.count == 0);
 }
 
-/* What the tensor says is where the library reads and writes. */
+/* The library reads and writes where the tensor says. */
 Test(dlpack, an_op_runs_on_tensors)
 {
     motley_context *context;

@@ -3,7 +3,7 @@
  *
  * Frequency tests run at a fixed seed, so they give the same result each time. Their bound is |z| < 4 for the normal
  * score of chi-square (Wilson and Hilferty 1931): one right build in 16,000 would fail, and a decision that shares its
- * word with another, or a level or sign that is off, scores in the tens. */
+ * word with another, or a wrong level or sign, scores in the tens. */
 #include "augmentations/table.h"
 #include "motley.h"
 #include "policies/draw.h"
@@ -285,8 +285,8 @@ Test(draw, seed_epoch_and_id_change_everything)
 
 /* --- frequencies --- */
 
-/* What one repetition can come to, told by a hash of its applied (op, level, value), with its probability. The value
- * tells the sign, unless it is neutral. */
+/* The possible outcomes of one repetition, each with its probability and identified by a hash of its applied (op,
+ * level, value). The value shows the sign, unless it is neutral. */
 typedef struct outcomes {
     uint64_t *key; /* sorted once collected */
     double *probability;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows an image: draws replayed, masks, points and boxes, against the pixels that really moved. */
+/* Followers: replayed draws, masks, points and boxes, against the pixels that actually moved. */
 #include "tests/inputs.h"
 
 #include <criterion/criterion.h>

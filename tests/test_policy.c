@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Policies: texts in and out, what is refused and how it is told, levels, changes, and failing allocations. */
+/* Policies: texts in and out, what is refused and how it is reported, levels, changes, and failing allocations. */
 #include "augmentations/table.h"
 #include "base/number.h"
 #include "motley.h"
@@ -149,7 +149,7 @@ static void keep(void *user, const motley_error *problem)
 }
 
 /* Checks a file against its first lines, "# ERR_POLICY line:column message", one for each problem in order. A message
- * that ends in "..." goes on in words that are not ours. */
+ * that ends in "..." continues in libyaml's words. */
 static void check_bad_file(const char *path)
 {
     static told got;
@@ -343,7 +343,7 @@ Test(policy, json_with_escaped_pairs)
     }
 }
 
-/* Every odd thing that a text can hold comes back. */
+/* Every odd text survives printing and parsing. */
 Test(policy, odd_texts_come_back)
 {
     motley_policy *policy = parsed(
@@ -523,7 +523,7 @@ static void expect_values(const char *name, const char *space, int bins, const d
     motley_policy_destroy(policy);
 }
 
-/* As torchvision 0.26 has them. */
+/* As in torchvision 0.26. */
 Test(policy, levels_of_torchvision)
 {
     expect_values("auto_augment_imagenet", "posterize", 10, (const double[]){ 8, 8, 7, 7, 6, 6, 5, 5, 4, 4 });
@@ -735,7 +735,7 @@ Test(policy, shape_of_pba)
     free(p.text);
 }
 
-/* Each phase has ops of its own, so that a draw tells its phase. */
+/* Each phase has different ops, so that a draw shows its phase. */
 Test(policy, phases_follow_the_epoch)
 {
     motley_policy *policy =
@@ -1067,7 +1067,7 @@ static motley_status do_nothing(void *user, const motley_custom_batch *batch, mo
 static const motley_custom_op custom_pair[] = { { .name = "one", .unit = "px", .maximum = 9, .run = do_nothing },
                                                 { .name = "two", .run = do_nothing } };
 
-/* A policy keeps the custom ops that it names as ops; a word of its title is no name. */
+/* A policy keeps the custom ops that it names as ops; a word in its title does not name one. */
 Test(policy, custom_ops_that_are_named)
 {
     static const struct {

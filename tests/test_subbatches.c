@@ -15,7 +15,7 @@
 
 #define SKIPPED 77
 #define IMAGES 1500 /* of several CTAs, the last of them not full */
-#define SIDE 40     /* most of a side */
+#define SIDE 40     /* the longest side */
 
 static long steps_compared, failures;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms: texts in and out, what is refused, how draws are spread, and what must not matter (threads, batches,
- * order). tests/pillow/test_transform.py has the pixels. */
+/* Transforms: texts in and out, what is refused, how draws are spread, and what must not change results (threads,
+ * batches, order). tests/pillow/test_transform.py tests the pixels. */
 #include "motley.h"
 #include "policies/transform_draw.h"
 #include "tests/allocations.h"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a wheel brings: its name and metadata, the command, the policy files, and the licences of all that is in it.
+"""What a wheel contains: its name and metadata, the command, the policy files, and the licences of all that is in it.
 
-    test_wheel.py WHEEL        needs pip; installs the wheel into a folder of its own"""
+    test_wheel.py WHEEL        needs pip; installs the wheel into a temporary folder"""
 import email
 import os
 import pathlib

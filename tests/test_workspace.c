@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A context's own memory: what it says it will hold is what it then holds and what the caller's allocator was asked
- * for; it grows with the images' number and not with their sizes; an allocator that fails at any call leaves all whole.
+/* A context's own memory: its forecast equals what it then holds and what it requests from the caller's allocator; it
+ * grows with the number of images and not with their sizes; an allocator that fails at any call corrupts nothing.
  *
  *     test_workspace cpu|cuda [--require]
  *
@@ -12,7 +12,7 @@
 #define SKIPPED 77
 #define SIDE 32
 #define MOST 700
-#define LARGE 2100 /* side of an image that needs a second place */
+#define LARGE 2100 /* side of an image that needs a second buffer */
 #define BYTES ((size_t)LARGE * LARGE * 3)
 
 static int failures;

@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const motley_op_info *info = motley_op_get(op);
     const int count = info->values_min + c.values_count % (info->values_max - info->values_min + 1);
     if (info->shape == MOTLEY_SHAPE_BLUR && !(c.values[0] < 100))
-        return 0; /* the reference forms every box anew */
+        return 0; /* the reference sums every box from scratch */
     uint8_t *memory[3];
     size_t extent[3];
     motley_image image[3];

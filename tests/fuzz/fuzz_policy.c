@@ -17,7 +17,7 @@ static motley_status do_nothing(void *user, const motley_custom_batch *batch, mo
     return MOTLEY_OK;
 }
 
-/* What texts may name besides the table's ops. */
+/* The custom ops that texts may name. */
 static const motley_custom_op ops[] = { { .name = "mine", .unit = "px", .maximum = 9, .run = do_nothing },
                                         { .name = "own", .run = do_nothing } };
 

@@ -39,7 +39,7 @@ def line(values):
     return np.array(values, np.uint8)[None, :, None]
 
 
-# Inputs that bring out one rounding: a mean of A beside a B, a table that overflows, sums that round twice.
+# Inputs that each expose one rounding: a mean of A beside a B, a table that overflows, sums that round twice.
 CANARIES = {
     "contrast": [(line([2, 12]), (1.2,)), (line([10, 50]), (1.45,)), (line([19, 69]), (1.72,)), (line([0, 20]), (0.1,)),
                  (line([10] + [0] * 30), (1.9,))],

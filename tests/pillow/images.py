@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test images: kinds that bring out one fault each, at sizes where loops go wrong.
+"""Test images: kinds that each expose one fault, at sizes where loops go wrong.
 
 Arrays are height x width x channels.
 """

@@ -30,7 +30,7 @@ class Batch(ctypes.Structure):
 
 
 class Params(ctypes.Structure):
-    """A params struct, which says its size: a library that knows more fields takes those as zero."""
+    """A params struct, which says its size: a library that knows more fields reads those as zero."""
     _fields_ = [("struct_size", c_size_t)]
 
     def __init__(self, **fields):
@@ -123,7 +123,7 @@ class PolicyChanges(Params):
 
 
 class Placed:
-    """An image in memory of its own, in one of LAYOUTS, between canary bytes that nothing may touch."""
+    """An image in separate memory, in one of LAYOUTS, between canary bytes that nothing may touch."""
 
     def __init__(self, array, layout):
         height, width, channels = array.shape

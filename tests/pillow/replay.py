@@ -211,7 +211,7 @@ class Timm:
 
     def fits(self, step, op, width, height):
         """Whether timm's AugmentOp `op` could have made `step` of an image of this size."""
-        side = 1  # our shifts are told in pixels, by the same product
+        side = 1  # our shifts are in pixels, by the same product
         if (op.name, step["op"]) in (("TranslateXRel", "translate_x"), ("TranslateYRel", "translate_y")):
             side = width if op.name == "TranslateXRel" else height
         elif op.name == "GaussianBlurRand" and step["op"] == "gaussian_blur":

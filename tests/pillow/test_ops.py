@@ -35,7 +35,7 @@ class Ops(Test):
         rounds = 4 if harness.options.thorough else 1
         for name in chosen_ops():
             if name not in recipes.RECIPES:
-                continue  # told by test_every_op_has_a_recipe
+                continue  # reported by test_every_op_has_a_recipe
             for channels in recipes.MODES:
                 for interpolation in [NEAREST, BILINEAR, BICUBIC] if name in recipes.WARPS else [NEAREST]:
                     for turn in range(rounds):

@@ -22,7 +22,7 @@ SIZES = [(32, 32), (224, 224), (33, 48), (97, 61), (64, 17), (1, 1), (5, 2), (15
 
 
 def told(step):
-    """A motley_step as `motley draw` tells it."""
+    """A motley_step as `motley draw` prints it."""
     name = harness.library.op_names[step.op]
     return {"op": name, "value": step.values[0] if step.values_count else None, "level": step.level,
             "interpolation": INTERPOLATION_NAMES[step.interpolation], "fill": list(step.fill)}
@@ -50,7 +50,7 @@ class Replay(Test):
         draws = policy.draw(100000 if harness.options.thorough else replay.DRAWS, 331, 224, 3, seed=77)
         for steps in draws:
             replay.check([told(step) for step in steps], 331, 224)
-        first = 0  # every batch has samples of its own, so that no draw comes twice
+        first = 0  # every batch has different samples, so that no draw occurs twice
         for channels in modes:
             for number, (width, height) in enumerate(SIZES):
                 r = np.random.default_rng([harness.options.seed, number, channels])
@@ -173,7 +173,7 @@ class Replay(Test):
                 got = recipes.to_array(recipes.Image.open(line["out"]))
                 want = recipes.to_array(replay.run(recipes.to_pil(arrays[i]), steps))
                 self.same_bytes(got, want, f"motley apply {name}: {line}")
-            for i, (width, height) in enumerate(SIZES):  # draw tells the same without touching pixels
+            for i, (width, height) in enumerate(SIZES):  # draw prints the same without touching pixels
                 out = self.motley("draw", name, "--samples", variants, "--first", i * variants, "--seed", 5,
                                   "--epoch", 2, "--size", f"{width}x{height}")
                 drawn = [json.loads(line)["steps"] for line in out.splitlines()]

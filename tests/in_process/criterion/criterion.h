@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for Criterion under the thread sanitizer, which cannot run Criterion's processes: the same test files,
- * all in one process, with the same closing line. Only what the tests use is here. */
+/* Replaces Criterion under the thread sanitizer, which cannot run Criterion's processes: the same test files, all in
+ * one process, with the same closing line. Only what the tests use is here. */
 #ifndef IN_PROCESS_CRITERION_H
 #define IN_PROCESS_CRITERION_H
 #pragma GCC system_header /* macros without a message are fine */
