@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bilinear and bicubic WARPs that move rows along themselves, or columns: translations and shears. Across the axis the
- * position is a whole sample, where all taps but one row's or column's have the weight 0, and adding them changes
- * nothing. What is left is a line of two or four taps, in the doubles of kernels/warp.h. For pixels without alpha. */
+ * position is exactly on a component, where all taps but one row's or column's have the weight 0, and adding them
+ * changes nothing. What is left is a line of two or four taps, in the doubles of kernels/warp.h. For pixels without
+ * alpha. */
 #ifndef MOT_BETWEEN_AXIS_CPU_H
 #define MOT_BETWEEN_AXIS_CPU_H
 
@@ -20,7 +21,7 @@ typedef struct axis_run {
 typedef struct axis_block {
     int n;                    /* pixels */
     int begin, end;           /* those of them that read inside the image */
-    int32_t first[AXIS_ROOM]; /* the sample before where a pixel reads, along the axis */
+    int32_t first[AXIS_ROOM]; /* the component before where a pixel reads, along the axis */
     double d[AXIS_ROOM];      /* how far on it lies */
 
     /* Along columns: found for one row, and kept as long as the rows after it read alike. */
@@ -30,7 +31,7 @@ typedef struct axis_block {
 
     uint8_t packed[4][3 * AXIS_ROOM]; /* [tap]: the pixels from `begin` on */
     uint8_t plane[4][3][LANES_BLOCK]; /* [tap][channel] */
-    const uint8_t *tap[3][4];         /* [channel]: where each tap's samples begin */
+    const uint8_t *tap[3][4];         /* [channel]: where each tap's components begin */
     uint8_t out[3][LANES_BLOCK];
 } axis_block;
 

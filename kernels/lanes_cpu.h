@@ -12,7 +12,7 @@
 #include <arm_neon.h>
 #endif
 
-/* The next loop's iterations do not depend on one another, although its arrays may be the same array. */
+/* The next loop's iterations are independent, even if its arrays are the same array. */
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" /* builds without optimisation do not vectorise */
 #define MOT_LANES _Pragma("clang loop vectorize(assume_safety)")
@@ -217,8 +217,8 @@ static inline size_t lanes_spread_3(const uint8_t *in, size_t n, uint8_t *out)
 #elif defined(__AVX2__)
 
 /* Three channels, 32 pixels at a time, as two groups of 16 pixels in the two halves of a register. Byte j of the
- * group's vector k is channel (16 k + j) % 3: so each channel takes every third byte from each of the three vectors,
- * at places that do not meet, and one choice and one shuffle bring them together. */
+ * group's vector k is channel (16 k + j) % 3: so each channel takes every third byte from each of the three vectors, at
+ * places that do not overlap, and one blend and one shuffle join them. */
 #define LANES_16(f) f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), f(15)
 #define LANES_32(f) _mm256_setr_epi8(LANES_16(f), LANES_16(f))
 #define LANES_IS_0(j) (j % 3 == 0 ? -1 : 0)
@@ -351,7 +351,7 @@ static inline size_t lanes_merge_3(const uint8_t (*plane)[LANES_BLOCK], size_t n
 
 #endif
 
-/* Takes n packed pixels apart into planes, and puts them together again. */
+/* Splits n packed pixels into planes, and joins them again. */
 static inline void lanes_split(const uint8_t *in, int channels, size_t n, uint8_t (*plane)[LANES_BLOCK])
 {
     if (channels == 3)

@@ -61,7 +61,8 @@ MOT_FN float mot_mix_round(float v, int dtype)
     return dtype == MOTLEY_BF16 ? mot_bits_float((uint32_t)mot_output_bf16(v) << 16) : v;
 }
 
-/* x of weight `own` with z of weight `other`: three operations, each rounded to the type; bytes to the nearest. */
+/* Mixes x with weight `own` and z with weight `other`: three operations, each rounded to the type; bytes to the
+ * nearest. */
 MOT_FN float mot_mix_value(float x, float z, float own, float other, int dtype)
 {
     const float a = mot_mix_round(x * own, dtype), b = mot_mix_round(z * other, dtype);

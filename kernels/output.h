@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Of one sample. */
+/* Bytes of one component. */
 MOT_FN size_t mot_dtype_bytes(int dtype)
 {
     return dtype == MOTLEY_F32 ? 4 : dtype == MOTLEY_U8 ? 1 : 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* POINT and STATS on the CPU: build a table of 256 entries, then look all samples up. POINT ops that follow a step are
- * looked up through its table. Ops of integers alone also have a direct loop, which needs no table. */
+/* POINT and STATS on the CPU: build a table of 256 entries, then look all components up. POINT ops that follow a step
+ * are applied to its table. Ops that use only integers also have a direct loop, which needs no table. */
 #ifndef MOT_POINT_CPU_H
 #define MOT_POINT_CPU_H
 
@@ -17,10 +17,10 @@
             out[i] = mot_##stem(in[i], &a); \
         break;
 
-/* n samples through one POINT op; in may be out. */
+/* Runs n components through one POINT op; in may be out. */
 static void point_run(int op, const mot_arg *arg, const uint8_t *in, uint8_t *out, size_t n)
 {
-    const mot_arg a = *arg; /* a copy, that the compiler knows `out` not to change */
+    const mot_arg a = *arg; /* a copy, so that the compiler knows that `out` cannot change it */
     switch (op) {
         MOT_OPS(MOT_BY_SHAPE)
     default:
@@ -96,7 +96,7 @@ static void apply_tables(const mot_view *src, const mot_view *dst, const lanes_t
     }
 }
 
-/* Sends the table of steps[0] through the POINT ops that follow it. */
+/* Applies the POINT ops that follow steps[0] to its table. */
 static void follow(lanes_table table, const mot_step *steps, int count)
 {
     for (int s = 1; s < count; s++)

@@ -15,7 +15,7 @@ static uint8_t *at(const mot_view *view, int x, int y, int c)
     return view->data + y * view->row + x * view->pixel + c * view->channel;
 }
 
-/* The channels that an op of a pixel's colour leaves alone. */
+/* Copies the channel that colour ops do not change. */
 static void copy_alpha(const mot_view *src, const mot_view *dst)
 {
     for (int c = mot_color_channels(src->channels); c < src->channels; c++)
@@ -96,7 +96,7 @@ static void stencil(const mot_view *src, const mot_view *dst, const mot_step *st
     copy_alpha(src, dst);
 }
 
-/* One box pass along a line of n samples. */
+/* One box pass along a line of n components. */
 static void blur_line(const uint8_t *in, uint8_t *out, int64_t n, const mot_step *step)
 {
     const int64_t radius = mot_blur_radius(&step->arg);
@@ -110,7 +110,7 @@ static void blur_line(const uint8_t *in, uint8_t *out, int64_t n, const mot_step
     }
 }
 
-/* All passes along the line of n samples that begins at `from` and goes on by `from_stride`. */
+/* All passes along the line of n components that begins at `from` with the stride `from_stride`. */
 static void blur_passes(const uint8_t *from, int64_t from_stride, uint8_t *to, int64_t to_stride, int64_t n,
                         const mot_step *step, uint8_t *scratch)
 {
@@ -190,7 +190,7 @@ static void warp_double(const mot_view *src, const mot_view *dst, const mot_step
     }
 }
 
-/* A sample for interpolation: the nearest one inside, premultiplied when the image has alpha. */
+/* A component for interpolation: the nearest one inside, premultiplied when the image has alpha. */
 static uint8_t tap(const mot_view *src, int x, int y, int c)
 {
     const int alpha = mot_color_channels(src->channels);

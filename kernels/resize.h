@@ -86,7 +86,7 @@ MOT_FN double mot_resize_filter(motley_filter filter, double x)
     }
 }
 
-/* One axis: `in` samples, of which box[0]..box[1] become `out`. */
+/* One axis: `in` components, of which box[0]..box[1] become `out`. */
 typedef struct mot_resize_axis {
     motley_filter filter;
     int in, out;
@@ -102,14 +102,14 @@ MOT_FN mot_resize_axis mot_resize_axis_of(motley_filter filter, int in, float fr
     return axis;
 }
 
-/* The most taps that an output sample has. */
+/* The most taps of any output component. */
 MOT_FN int mot_resize_taps(const mot_resize_axis *axis)
 {
     const int taps = (int)ceil(axis->support) * 2 + 1;
     return taps < axis->in ? taps : axis->in;
 }
 
-/* Where the window of output sample i begins, and its centre; returns how many taps it has. */
+/* Where the window of output component i begins, and its centre; returns how many taps it has. */
 MOT_FN int mot_resize_window(const mot_resize_axis *axis, int i, int *first, double *centre)
 {
     *centre = axis->start + (i + 0.5) * axis->scale;
@@ -132,8 +132,8 @@ MOT_FN int32_t mot_resize_whole(double tap, double sum)
     return (int32_t)(share < 0 ? scaled - 0.5 : scaled + 0.5);
 }
 
-/* The weights of output sample i, and where its window begins; returns how many they are. `exact` has room for as many
- * numbers as `weight`. */
+/* The weights of output component i, and where its window begins; returns how many they are. `exact` has room for as
+ * many numbers as `weight`. */
 MOT_FN int mot_resize_weights(const mot_resize_axis *axis, int i, int *first, int32_t *weight, double *exact)
 {
     double centre, sum = 0;
@@ -147,7 +147,7 @@ MOT_FN int mot_resize_weights(const mot_resize_axis *axis, int i, int *first, in
     return count;
 }
 
-/* The nearest filter's source sample of each output sample, by running sums as Pillow has them; -1: outside. */
+/* The nearest filter's source component of each output component, by running sums as in Pillow; -1: outside. */
 MOT_FN void mot_resize_nearest(int in, float from, float to, int out, int *index)
 {
     const double step = (double)(to - from) / out;

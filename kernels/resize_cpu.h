@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resize on the CPU: rows stream through two passes, with only a window of rows between them.
  *
- * A 22-bit weight is split into a low part of 11 bits and the rest, so that 16-bit multiply-adds of pairs do both; the sums
- * are put together modulo 2^32, which is exact because the whole sum fits. The horizontal pass does ROWS rows at a time,
- * each in 128 bits of its own; the vertical pass goes along the row. Rows are brought into scratch as packed pixels
- * (premultiplied where there is alpha), padded, so that no load leaves the caller's memory. A flip is a horizontal table
- * in reverse. Compiled once per instruction set, by set_cpu.c. */
+ * A 22-bit weight is split into a low part of 11 bits and the rest, so that 16-bit multiply-adds of pairs do both; the
+ * sums are put together modulo 2^32, which is exact because the whole sum fits. The horizontal pass does ROWS rows at a
+ * time, each in its own 128 bits; the vertical pass goes along the row. Rows are loaded into scratch as packed pixels
+ * (premultiplied where there is alpha), padded, so that no load leaves the caller's memory. A flip is a horizontal
+ * table in reverse. Compiled once per instruction set, by set_cpu.c. */
 #ifndef MOT_RESIZE_CPU_H
 #define MOT_RESIZE_CPU_H
 
@@ -28,7 +28,7 @@ typedef struct resize_table {
     int *first;       /* [out]: where the window begins */
     int *count;       /* [out]: horizontal: groups of taps; vertical: taps */
     int16_t *weights; /* [out][room]: of each group or pair, the low parts and then the high ones */
-    size_t room;      /* of one output sample; 16-bit numbers */
+    size_t room;      /* of one output component; 16-bit numbers */
 } resize_table;
 
 /* Taps that one group of the horizontal pass holds, and vectors of 8 weights that it takes. */
@@ -91,7 +91,7 @@ static inline resize_table resize_table_of(const mot_resize_axis *axis, int chan
     table.first = (int *)(void *)resize_take(memory, out * sizeof *table.first);
     table.count = (int *)(void *)resize_take(memory, out * sizeof *table.count);
     table.weights = (int16_t *)(void *)resize_take(memory, out * table.room * sizeof *table.weights);
-    int32_t *weight = (int32_t *)(void *)*memory; /* of one sample, padded to whole groups */
+    int32_t *weight = (int32_t *)(void *)*memory; /* of one component, padded to whole groups */
     double *exact = (double *)(void *)(*memory + resize_round_up((taps + 8) * sizeof *weight));
     for (size_t i = 0; i < out; i++) {
         const size_t place = flip ? out - 1 - i : i;
@@ -113,7 +113,7 @@ static inline resize_table resize_table_of(const mot_resize_axis *axis, int chan
     return table;
 }
 
-/* Bytes that resize_table_of takes, and uses while it works. */
+/* Bytes that resize_table_of needs for its result and its work. */
 static inline size_t resize_table_bytes(int in, int out, int channels)
 {
     const double stretch = in > out ? (double)in / out : 1;
@@ -353,7 +353,7 @@ static void resize_down(const uint8_t *const *rows, int taps, const int16_t *wei
 
 /* ---- rows in and out ---- */
 
-/* Brings n pixels of a row into packed form. */
+/* Loads n pixels of a row in packed form. */
 static void resize_bring(const mot_view *src, int y, uint8_t *row, int opaque)
 {
     const uint8_t *in = src->data + y * src->row;
@@ -379,7 +379,7 @@ static void resize_bring(const mot_view *src, int y, uint8_t *row, int opaque)
                 row[x * channels + c] = mot_premultiply(row[x * channels + c], row[x * channels + channels - 1]);
 }
 
-/* Writes a packed row to its place; `row` may be changed. */
+/* Writes a packed row to dst; `row` may be changed. */
 static void resize_put(uint8_t *row, const mot_view *dst, int y, int opaque)
 {
     uint8_t *out = dst->data + y * dst->row;
@@ -412,7 +412,7 @@ typedef struct resize_ring {
     uint8_t *memory;
     size_t row_bytes;
     int rows; /* that it holds */
-    int next; /* the first row that was not made yet */
+    int next; /* the first row that is not made yet */
 } resize_ring;
 
 static inline uint8_t *resize_ring_row(const resize_ring *ring, int y)
@@ -432,7 +432,7 @@ static void resize_window(const resize_ring *ring, const resize_table *table, in
         rows[t] = resize_ring_row(ring, table->first[y] + t);
 }
 
-/* Makes rows of the ring up to `until` (excluded): brought in, and with a table resized, ROWS at a time. */
+/* Makes rows of the ring up to `until` (excluded): loads them and, with a table, resizes them, ROWS at a time. */
 static void resize_fill(resize_ring *ring, const mot_view *src, int until, const resize_table *columns, int out_width,
                         int opaque, uint8_t *raw, size_t raw_bytes)
 {
@@ -587,7 +587,7 @@ static void resize_by_rows(const mot_view *src, const mot_view *dst, const mot_r
                 continue;
             }
             const int end = rows.first[y + r] + rows.count[y + r];
-            /* rows above the window were not asked for by any output, and are not made */
+            /* no output needs the rows above the window, so they are not made */
             if (ring.next < rows.first[y + r])
                 ring.next = rows.first[y + r];
             resize_fill(&ring, src, end, first_columns, dst->width, plan.opaque, raw, in_bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize, the reference: any strides, one sample at a time, with the whole image between the passes. */
+/* The reference resize: any strides, one component at a time, with the whole image between the passes. */
 #include "kernels/cpu.h"
 #include "kernels/warp.h"
 

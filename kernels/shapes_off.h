@@ -6,7 +6,7 @@
  *     #define MOT_IF_POINT(ID, stem) case MOT_OP_##ID: return mot_##stem(v, arg);
  *     switch (op) { MOT_OPS(MOT_BY_SHAPE) default: return v; }
  *
- * So kernels name no operation. Included again and again: no guard. */
+ * So kernels name no operation. Included more than once: no guard. */
 #undef MOT_IF_POINT
 #undef MOT_IF_STATS
 #undef MOT_IF_COLOR

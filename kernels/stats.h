@@ -28,7 +28,7 @@ MOT_FN uint32_t mot_stats_mean(uint64_t sum, uint32_t n)
     return (uint32_t)((2 * sum + n) / (2 * (uint64_t)n));
 }
 
-/* Turns a channel's histogram into how many samples are lower than v, in place, and fills `stats` but for the mean.
+/* Turns a channel's histogram, in place, into how many components are lower than v, and fills `stats` except the mean.
  * The sum runs over 256 entries one after the other; a device may do as well with a scan: it is all integers. */
 MOT_FN void mot_stats_of_histogram(uint32_t *histogram, mot_stats *stats)
 {

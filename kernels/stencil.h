@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STENCIL: ops that look at a sample and at the sum of the 3x3 samples around it.
+/* STENCIL: ops that look at a component and at the sum of the 3x3 components around it.
  *
  * The outermost rows and columns keep their value, and so does an image less than 3 wide or high. */
 #ifndef MOT_STENCIL_H
@@ -28,7 +28,7 @@ MOT_FN uint8_t mot_stencil_value(int op, uint8_t centre, uint32_t sum, const mot
     case MOT_OP_##ID: \
         return mot_##stem##_pair(centre, sum, arg);
 
-/* Two samples side by side, 16 bits each. */
+/* Two components side by side, 16 bits each. */
 static __device__ __forceinline__ uint32_t mot_stencil_pair(int op, uint32_t centre, uint32_t sum, const mot_arg *arg)
 {
     switch (op) {

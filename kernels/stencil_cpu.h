@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* STENCIL on the CPU: row by row, in place: the two rows above are kept, as they were, in scratch. Packed pixels are
- * one long row whose neighbours lie `channels` bytes apart. Sharpness has vectors of its own, for colour alone: it keeps
- * the sums along three rows. */
+ * one long row whose neighbours lie `channels` bytes apart. Sharpness has dedicated vector code, for images without
+ * alpha: it keeps the sums along three rows. */
 #ifndef MOT_STENCIL_CPU_H
 #define MOT_STENCIL_CPU_H
 

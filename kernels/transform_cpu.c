@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a transform does to pixels beside ops and resizing: windows, hue, erased boxes. */
+/* A transform's pixel work other than ops and resizing: windows, hue, erased boxes. */
 #include "augmentations/hue.h"
 #include "kernels/cpu.h"
 

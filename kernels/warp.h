@@ -94,7 +94,7 @@ MOT_FN void mot_warp_make_plan(int op, int width, int height, const mot_arg *arg
         plan->fixed[i] = mot_warp_fixed_number(m, i);
 }
 
-/* A coordinate in a line of n samples as an index, or -1 outside. In this order: no cast sees a number that does not
+/* A coordinate in a line of n components as an index, or -1 outside. In this order: no cast sees a number that does not
  * fit, and a NaN is outside. */
 MOT_FN int mot_warp_index(double v, int n)
 {
@@ -127,7 +127,7 @@ MOT_FN void mot_warp_double_start(const mot_warp_plan *plan, double *x, double *
     *y = (plan->m[5] + plan->m[4] * 0.5) + plan->m[3] * 0.5;
 }
 
-/* BILINEAR, BICUBIC: where the output with its centre at (xc, yc) reads, counted in samples from the first one's
+/* BILINEAR, BICUBIC: where the output with its centre at (xc, yc) reads, counted in components from the first one's
  * centre. False: outside. */
 MOT_FN int mot_warp_position(const mot_warp_plan *plan, double xc, double yc, double *in_x, double *in_y)
 {
@@ -140,7 +140,7 @@ MOT_FN int mot_warp_position(const mot_warp_plan *plan, double xc, double yc, do
     return 1;
 }
 
-/* The sample up and left of where output (x, y) reads, and how far on it lies. False: outside. */
+/* The component up and left of where output (x, y) reads, and the distance from it. False: outside. */
 MOT_FN int mot_warp_between(const mot_warp_plan *plan, int x, int y, int *i, int *j, double *dx, double *dy)
 {
     double in_x, in_y;
@@ -158,7 +158,7 @@ MOT_FN int mot_warp_clamp(int i, int n)
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
-/* Between the samples (i, j), (i + 1, j), (i, j + 1), (i + 1, j + 1). Cut off, not rounded. */
+/* Interpolates (i, j), (i + 1, j), (i, j + 1), (i + 1, j + 1). Truncated, not rounded. */
 MOT_FN uint8_t mot_warp_bilinear(uint8_t p00, uint8_t p10, uint8_t p01, uint8_t p11, double dx, double dy)
 {
     const double top = (double)p00 + (double)(p10 - p00) * dx;
@@ -179,15 +179,15 @@ MOT_FN double mot_warp_cubic(double v1, double v2, double v3, double v4, double 
     return mot_warp_polynomial(v2, p2, p3, p4, d);
 }
 
-/* From the four rows' results, each a mot_warp_cubic of four samples. */
+/* From the four rows' results, each a mot_warp_cubic of four components. */
 MOT_FN uint8_t mot_warp_bicubic(double r1, double r2, double r3, double r4, double dy)
 {
     const double v = mot_warp_cubic(r1, r2, r3, r4, dy);
     return v <= 0.0 ? 0 : v >= 255.0 ? 255 : (uint8_t)v;
 }
 
-/* With alpha, bilinear and bicubic work on premultiplied samples, as Pillow's modes La and RGBa hold them. The fill
- * is taken as premultiplied. */
+/* With alpha, bilinear and bicubic work on premultiplied components, as in Pillow's modes La and RGBa. The fill is
+ * taken as premultiplied. */
 MOT_FN uint8_t mot_premultiply(uint8_t v, uint8_t alpha)
 {
     const uint32_t t = (uint32_t)v * alpha + 128u;

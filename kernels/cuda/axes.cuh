@@ -7,11 +7,11 @@
 #include "kernels/cuda/resize.h"
 #include "kernels/resize.h"
 
-/* One axis of an image, from its result's samples to the crop's. */
+/* One axis of an image, from its result's components to the crop's. */
 struct axis_plan {
     mot_resize_axis axis;
     int window, out, flip; /* where the result begins in the resized axis, its length, mirrored or not */
-    int single;            /* != 0: every sample is one of the crop's, `shift` behind its own number */
+    int single;            /* != 0: every component is one of the crop's, at its index plus `shift` */
     int shift;
 };
 
@@ -36,14 +36,14 @@ DEVICE axis_table table_of(uint8_t *tables, const int32_t groups[2], const int o
     return t;
 }
 
-/* Result sample `i`: its number in the resized axis, and whether it lies in it. */
+/* Result component `i`: its index in the resized axis, and whether it lies in it. */
 DEVICE bool resized_number(const axis_plan &a, int i, int *number)
 {
     *number = (a.flip ? a.out - 1 - i : i) + a.window;
     return *number >= 0 && *number < a.axis.out;
 }
 
-/* The window of result sample `i`: of one outside, none, where its neighbours' are. */
+/* The window of result component `i`; outside the axis it is empty, beside its neighbours' windows. */
 DEVICE int window_of(const axis_plan &a, int i, int *first, double *centre)
 {
     int number;
@@ -68,8 +68,8 @@ DEVICE mot_cuda_taps pack_taps(const int32_t weight[4])
     return t;
 }
 
-/* The taps of result sample `i`. Windows are moved inwards so that all their taps are samples of the crop, where it has
- * as many. */
+/* The taps of result component `i`. Windows are moved inwards so that all their taps are components of the crop, where
+ * it has as many. */
 DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, int i)
 {
     int first;

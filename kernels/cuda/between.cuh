@@ -132,7 +132,8 @@ DEVICE uint32_t pixel_along(const uint32_t of[4], const tap_counts &counts, doub
     return out;
 }
 
-/* The output with its centre at (xc, yc). Where it lies on a row or a column of samples, the others count nothing. */
+/* The output with its centre at (xc, yc). Where it lies exactly on a row or a column of components, the others have
+ * weight 0. */
 template <bool CUBIC, class TAPS>
 DEVICE uint32_t warp_between(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill, double xc,
                              double yc)

@@ -25,7 +25,7 @@ DEVICE void wait_for_draws()
 #endif
 }
 
-/* Where in the order the CTA's sample stands: heavy ones come first, but mixed with less heavy ones, so that not all
+/* The place of the CTA's sample in the order: heavy ones come first, but mixed with less heavy ones, so that not all
  * multiprocessors compute, and then all of them load and store; the light ones come last, so that they end together. */
 DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
 {
@@ -39,7 +39,7 @@ template <int FORMAT, bool GROUP, bool OUTPUT>
 __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ mot_cuda_job job)
 {
 #ifdef MOT_CLUSTERS
-    /* The first CTAs know their sample, and bring its image, while the draw kernel is still at work. */
+    /* The first CTAs know their sample and load its image while the draw kernel is still running. */
     const uint32_t place = blockIdx.x / group_size();
     const bool early = place < (uint32_t)job.first_wave;
     mot_cuda_turn turn = { (int32_t)place, 0 };

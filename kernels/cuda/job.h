@@ -21,7 +21,7 @@ typedef struct mot_cuda_batch {
     const motley_image *images; /* device memory [count], or NULL for one size */
 } mot_cuda_batch;
 
-/* How the samples of a pixel lie; every one takes any alignment. */
+/* How the components of a pixel are laid out; every format accepts any alignment. */
 typedef enum mot_cuda_format {
     MOT_FORMAT_GREY,    /* one channel, pixel stride 1 */
     MOT_FORMAT_RGB,     /* three channels side by side */
@@ -32,7 +32,7 @@ typedef enum mot_cuda_format {
     MOT_FORMATS
 } mot_cuda_format;
 
-/* Whose turn it is: a sample, and how many steps it has. */
+/* An entry of the order: a sample, and how many steps it has. */
 typedef struct mot_cuda_turn {
     int32_t sample, steps;
 } mot_cuda_turn;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Crop, resize, window and mirror on the GPU: the request, and the calls that launch it. Plain C on both sides.
  *
- * Both axes of an image are tables: output sample x is a sum over taps of four by four neighbouring source samples.
- * What is cropped, mirrored, copied or filled with zeros is a table like another, so that one kernel does all of it. */
+ * Both axes of an image are tables: output component x is a sum over taps of four by four neighbouring source
+ * components. What is cropped, mirrored, copied or filled with zeros is a table like another, so that one kernel does
+ * all of it. */
 #ifndef MOT_CUDA_RESIZE_H
 #define MOT_CUDA_RESIZE_H
 
@@ -25,7 +26,7 @@ typedef struct mot_cuda_place {
 
 /* The tables of an image's two axes (0: columns, 1: rows), as the resize kernel reads them. */
 typedef struct mot_cuda_axes {
-    int32_t groups[2]; /* of four taps, the same for each output sample */
+    int32_t groups[2]; /* of four taps, the same for each output component */
     int32_t start[2];  /* the crop's first column and row */
     int32_t in[2];     /* the crop's width and height */
     uint8_t rows_first, opaque;
@@ -57,7 +58,7 @@ typedef struct mot_resize_job {
 
 #define MOT_RESIZE_THREADS 256
 
-/* The most groups of taps of an axis whose `in` samples, or a part of them, become `out`. */
+/* The most groups of taps of an axis whose `in` components, or a part of them, become `out`. */
 int mot_resize_most_groups(motley_filter filter, int in, int out);
 
 /* Bytes of an image's tables. */

@@ -178,9 +178,10 @@ DEVICE bool reads(const fixed_warp &f, int width, int height, uint32_t x, uint32
     return (*in_x < (uint32_t)width) & (*in_y < (uint32_t)height);
 }
 
-/* Where pixel `i` of the four from (x, y) on reads, in bytes of the image's first plane: of a warp, or with TWICE of two,
- * the first of which is `before`; a nearest sample of nearest samples is one of the image's. Adds to `holes` what reads
- * nothing: bits 0 to 3 in the warp, 4 to 7 in the one before it. No branches, so that all loads are under way together. */
+/* Where pixel `i` of the four from (x, y) on reads, in bytes of the image's first plane: of a warp, or with TWICE of
+ * two, the first of which is `before`; a nearest component of nearest components is one of the image's. Adds to `holes`
+ * what reads nothing: bits 0 to 3 in the warp, 4 to 7 in the one before it. No branches, so that all loads are under
+ * way together. */
 template <int FORMAT, bool TWICE>
 DEVICE uint32_t place_read(int i, int width, int height, const fixed_warp &warp, const fixed_warp &before, int x, int y,
                            uint32_t *holes)
@@ -264,7 +265,7 @@ DEVICE void write_quads(uint8_t *to, int64_t plane, int q, int quads, int at, co
 
 /* ---- a fused output ---- */
 
-/* How it lies: rows without gaps, the samples of each channel side by side, or those of each pixel; or otherwise. A
+/* How it lies: rows without gaps, the components of each channel side by side, or those of each pixel; or otherwise. A
  * slab's first row is as aligned as the image, as its width is a multiple of 16. */
 enum output_form { OUTPUT_ANY, OUTPUT_PLANES, OUTPUT_PIXELS };
 
@@ -284,8 +285,8 @@ DEVICE uint32_t output_of(uint32_t table, uint32_t word, int i)
     return *(const uint32_t *)__cvta_shared_to_generic(__dp4a(word, 4u << (8 * i), table));
 }
 
-/* A quad to an output that lies at `out`: four samples of a channel and then, `next` bytes further, of the next one; or
- * in the pixels' order. */
+/* A quad to an output that lies at `out`: four components of a channel and then, `next` bytes further, of the next one;
+ * or in the pixels' order. */
 template <int FORMAT, bool PLANES> DEVICE void write_fours(uint8_t *out, int64_t next, int dtype, const uint32_t w[3])
 {
     const int channels = FORMAT == MOT_FORMAT_GREY ? 1 : 3;
