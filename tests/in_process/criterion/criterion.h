@@ -15,7 +15,8 @@
 
 typedef struct in_process_test {
     const char *name;
-    void (*run)(void);
+    void (*run)(void), (*init)(void), (*fini)(void); /* the latter two before and after it; may be NULL */
+    double timeout;                                  /* not kept: the sanitizer and qemu are slow */
     struct in_process_test *next;
 } in_process_test;
 
@@ -25,15 +26,15 @@ static pthread_t in_process_main;
 static _Atomic int in_process_failures; /* of the running test */
 static const char *in_process_name;
 
-#define Test(suite, name, ...) \
-    static void suite##_##name##_test(void); \
-    __attribute__((constructor)) static void suite##_##name##_add(void) \
+#define Test(suite, title, ...) \
+    static void suite##_##title##_test(void); \
+    __attribute__((constructor)) static void suite##_##title##_add(void) \
     { \
-        static in_process_test test = { #suite "::" #name, suite##_##name##_test, NULL }; \
+        static in_process_test test = { .name = #suite "::" #title, .run = suite##_##title##_test, __VA_ARGS__ }; \
         test.next = in_process_tests; \
         in_process_tests = &test; \
     } \
-    static void suite##_##name##_test(void)
+    static void suite##_##title##_test(void)
 
 __attribute__((unused)) static void in_process_fail(int fatal, const char *file, int line, const char *what,
                                                     const char *format, ...)
@@ -76,6 +77,7 @@ __attribute__((unused)) static void in_process_fail(int fatal, const char *file,
 #define cr_expect_str_neq(a, b, ...) IN_PROCESS_CHECK(0, strcmp(a, b) != 0, #a " != " #b, __VA_ARGS__)
 #define cr_assert_arr_eq(a, b, size, ...) IN_PROCESS_CHECK(1, memcmp(a, b, size) == 0, #a " == " #b, __VA_ARGS__)
 #define cr_expect_arr_eq(a, b, size, ...) IN_PROCESS_CHECK(0, memcmp(a, b, size) == 0, #a " == " #b, __VA_ARGS__)
+#define cr_assert_float_eq(a, b, e, ...) IN_PROCESS_CHECK(1, fabs((a) - (b)) <= (e), #a " == " #b, __VA_ARGS__)
 #define cr_expect_float_eq(a, b, e, ...) IN_PROCESS_CHECK(0, fabs((a) - (b)) <= (e), #a " == " #b, __VA_ARGS__)
 #define cr_log_info(...) (printf(__VA_ARGS__), putchar('\n'))
 #define cr_skip_test(...) \
@@ -89,8 +91,13 @@ int main(void)
         in_process_name = test->name;
         in_process_failures = 0;
         const int left = setjmp(in_process_leave);
-        if (left == 0)
+        if (left == 0) {
+            if (test->init)
+                test->init();
             test->run();
+        }
+        if (test->fini)
+            test->fini();
         if (left == 2)
             continue;
         *(in_process_failures ? &failed : &passed) += 1;
