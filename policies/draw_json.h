@@ -29,4 +29,7 @@ bool mot_draw_number(mot_draw_reader *r, const mot_yaml *node, const char *what,
 /* "sample" and "steps" of the tree's root. */
 void mot_draw_read_steps(mot_draw_reader *r, uint64_t *sample, motley_step *steps, size_t max_steps, int32_t *count);
 
+/* Reports the problems that were found, or the `status` that ended the reading before; frees the tree. */
+motley_status mot_draw_read_end(mot_draw_reader *r, motley_status status, motley_error *error);
+
 #endif

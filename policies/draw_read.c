@@ -160,6 +160,16 @@ void mot_draw_read_steps(reader *r, uint64_t *sample, motley_step *steps, size_t
         read_step(r, item, &steps[(*count)++]);
 }
 
+motley_status mot_draw_read_end(mot_draw_reader *r, motley_status status, motley_error *error)
+{
+    if (status == MOTLEY_OK)
+        status = mot_yaml_tell(&r->tree, NULL, error);
+    else
+        mot_fail(error, status, "no memory for reading a draw");
+    mot_yaml_clear(&r->tree);
+    return status;
+}
+
 motley_status motley_draw_read(const char *json, size_t length, int32_t channels, uint64_t *sample, motley_step *steps,
                                size_t max_steps, int32_t *count, motley_error *error)
 {
@@ -171,10 +181,5 @@ motley_status motley_draw_read(const char *json, size_t length, int32_t channels
     motley_status status = mot_yaml_read(&r.tree, json, length);
     if (status == MOTLEY_OK && r.tree.problems == 0)
         mot_draw_read_steps(&r, sample, steps, max_steps, count);
-    if (status == MOTLEY_OK)
-        status = mot_yaml_tell(&r.tree, NULL, error);
-    else
-        mot_fail(error, status, "no memory for reading a draw");
-    mot_yaml_clear(&r.tree);
-    return status;
+    return mot_draw_read_end(&r, status, error);
 }

@@ -178,10 +178,5 @@ motley_status motley_transform_draw_read(const char *json, size_t length, int32_
             read_boxes(&r, drawn);
         }
     }
-    if (status == MOTLEY_OK)
-        status = mot_yaml_tell(&r.tree, NULL, error);
-    else
-        mot_fail(error, status, "no memory for reading a draw");
-    mot_yaml_clear(&r.tree);
-    return status;
+    return mot_draw_read_end(&r, status, error);
 }
