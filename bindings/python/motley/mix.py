@@ -155,11 +155,7 @@ class Mix(Sampled):
         seed: int | None = None,
     ) -> list[dict[str, Any]]:
         """How the next `count` samples (or `sample_ids`), as one batch of images of (height, width), would be mixed."""
-        if sample_ids is not None:
-            sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
-            count = len(sample_ids)
-        samples = ffi.new("motley_samples *")
-        _, keep = self._fill(samples, count, (sample_ids, view, epoch, seed))
+        samples, count, keep = self._samples_of(count, sample_ids, view, epoch, seed)
         drawn = self._drawn(samples, count, size)
         del keep  # the ids lived until here
         return plain(drawn, count)

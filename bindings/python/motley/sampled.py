@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from . import images
 from ._core import ffi, lib
-from .checks import epoch_given, whole
-from .errors import ArgumentError
 from .stage import NO_AUGMENTATION, Stage
 
 
@@ -30,23 +28,6 @@ class Sampled(Stage):
 
     def __hash__(self) -> int:
         return hash((type(self), self._what(), self.layout, self._flavour))
-
-    def _fill(self, samples, count, which):
-        """Fills a motley_samples. Returns where repeated samples are noted, and what has to live as long."""
-        (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which)
-        samples.seed, samples.epoch, samples.first = (
-            seed,
-            epoch_given(epoch),
-            whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1"),
-        )
-        samples.ids = ffi.cast("uint64_t *", ids)
-        if signed and any(samples.ids[i] >> 63 for i in range(count)):
-            raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
-        if views < 65536:
-            samples.view = views
-        else:
-            samples.views = ffi.cast("uint32_t *", views)
-        return seen, (ids, views, keep)
 
     def _note(self, seen, samples, count, ids, views):
         """Warns when the samples of an epoch come again."""

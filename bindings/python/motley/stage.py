@@ -264,17 +264,7 @@ class Stage:
             channels: Which matter to fills.
             sample_ids: As in a call, like view, epoch and seed.
         """
-        if sample_ids is not None:
-            sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
-            count = len(sample_ids)
-        samples = ffi.new("motley_samples *")
-        numbers, keep = self._numbers(count, (sample_ids, view, epoch, seed))
-        samples.seed, epoch, samples.first, ids, _, views, *_ = numbers
-        samples.epoch, samples.ids = epoch_given(epoch), cast("uint64_t *", ids)
-        if views < 65536:
-            samples.view = views
-        else:
-            samples.views = cast("uint32_t *", views)
+        samples, count, keep = self._samples_of(count, sample_ids, view, epoch, seed)
         drawn = draws_of(self.policy, samples, [(size[1], size[0])] * count, channels)
         del keep  # the ids lived until here
         return drawn
@@ -452,6 +442,32 @@ class Stage:
                 made[i], drawn[i] = image, steps
         result = tuple(made) if isinstance(batch, tuple) and out is None else made if out is None else out
         return (result, drawn) if return_draws else result
+
+    def _samples_of(self, count, sample_ids, view, epoch, seed):
+        """What draw() draws for: a motley_samples, how many they are, and what has to live as long."""
+        if sample_ids is not None:
+            sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
+            count = len(sample_ids)
+        samples = ffi.new("motley_samples *")
+        _, keep = self._fill(samples, count, (sample_ids, view, epoch, seed))
+        return samples, count, keep
+
+    def _fill(self, samples, count, which):
+        """Fills a motley_samples. Returns where repeated samples are noted, and what has to live as long."""
+        (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which)
+        samples.seed, samples.epoch, samples.first = (
+            seed,
+            epoch_given(epoch),
+            whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1"),
+        )
+        samples.ids = cast("uint64_t *", ids)
+        if signed and any(samples.ids[i] >> 63 for i in range(count)):
+            raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
+        if views < 65536:
+            samples.view = views
+        else:
+            samples.views = cast("uint32_t *", views)
+        return seen, (ids, views, keep)
 
     def _numbers(self, count, samples, device=None):
         """What Call.run takes of the samples, in its order, and what holds ids and views until it is done.

@@ -222,11 +222,7 @@ class Transform(Sampled):
             size: (height, width) of the images.
             channels: Of the images; as many numbers has a fill.
         """
-        if sample_ids is not None:
-            sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
-            count = len(sample_ids)
-        samples = ffi.new("motley_samples *")
-        _, keep = self._fill(samples, count, (sample_ids, view, epoch, seed))
+        samples, count, keep = self._samples_of(count, sample_ids, view, epoch, seed)
         drawn = Draws(count, self._most_steps)
         error = ffi.new("motley_error *")
         status = lib.motley_transform_draw(

@@ -207,6 +207,13 @@ def test_wrong_samples_are_told(arguments, message):
         motley.RandAugment()(pictures(), **{"sample_ids": range(64), **arguments})
 
 
+@pytest.mark.parametrize("stage", [motley.Stage("rand_augment"), motley.Transform("torchvision_train"), motley.Mix(mixup=1)])
+@pytest.mark.parametrize("ids", [np.arange(-1, 3), np.array([-5])])
+def test_draws_refuse_negative_ids(stage, ids):
+    with pytest.raises(motley.ArgumentError, match="sample_ids has a negative number"):
+        stage.draw(sample_ids=ids)
+
+
 # ---- what cannot be meant ----
 
 @pytest.mark.parametrize("arguments, message", [
