@@ -101,8 +101,8 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
             why.setdefault(at, str(found))
         at += 1
     else:
-        told = "; ".join(f"{type(t).__name__}: {why[i]}" for i, t in enumerate(listed))
-        raise motley.ArgumentError(f"no transform can be taken: {told or 'there is none'}")
+        reasons = "; ".join(f"{type(t).__name__}: {why[i]}" for i, t in enumerate(listed))
+        raise motley.ArgumentError(f"no transform can be taken: {reasons or 'there is none'}")
     why = {i: reason for i, reason in why.items() if not at <= i < end}
     for i in range(end + 1, len(listed)):
         why[i] = f"it comes behind {type(listed[end]).__name__}"
