@@ -20,9 +20,9 @@ WARPS = "rotate", "shear_x", "shear_y", "translate_x", "translate_y", "flip_lr",
 
 
 @functools.lru_cache(maxsize=None)
-def geometric(interpolation="nearest", repeat=3):
-    """A policy of warps alone, strong ones: TrivialAugmentWide's and flips."""
-    policy = motley.Policy.builtin("trivial_augment_wide")
+def geometric(interpolation="nearest", repeat=3, name="trivial_augment_wide"):
+    """A policy of warps alone: a built-in's, and flips. TrivialAugmentWide's are strong ones."""
+    policy = motley.Policy.builtin(name)
     branches = [b for b in policy.branches if b["steps"][0]["op"] in WARPS]
     branches += [{"steps": [{"op": op}]} for op in ("flip_lr", "flip_ud")]
     return policy.change(branches=branches, repeat=repeat, interpolation=interpolation)
@@ -232,20 +232,22 @@ def test_boxes_of_torchvision_are_torchvisions():
     corners = np.sort(random.uniform(0, 1, (40, 2, 2)), axis=1).reshape(40, 4) * [120, 90, 120, 90]
     policy = geometric(repeat=3)
     follow = Follow(policy, {"boxes": Boxes(rule="torchvision", drop=False)})
-    for i in range(100):
-        image = np.zeros((90, 120, 3), np.uint8)
-        made, steps = follow({"image": image, "boxes": corners}, sample_ids=i, return_draws=True)
-        boxes = tv_tensors.BoundingBoxes(torch.from_numpy(corners).float(), format="XYXY", canvas_size=(90, 120))
-        for step in steps:
-            boxes = by_torchvision(functional, boxes, step)
-        assert np.abs(boxes.numpy() - made["boxes"]).max() < 1e-3
+    # torchvision computes in the boxes' own type: what remains in binary32 is its rounding
+    for dtype, most in (torch.float32, 1e-4), (torch.float64, 1e-10):
+        for i in range(100):
+            image = np.zeros((90, 120, 3), np.uint8)
+            made, steps = follow({"image": image, "boxes": corners}, sample_ids=i, return_draws=True)
+            boxes = tv_tensors.BoundingBoxes(torch.from_numpy(corners), dtype=dtype, format="XYXY", canvas_size=(90, 120))
+            for step in steps:
+                boxes = by_torchvision(functional, boxes, step)
+            assert np.abs(boxes.numpy() - made["boxes"]).max() < most
 
 
 def by_torchvision(functional, value, step):
     """Boxes or keypoints through one step of a torchvision policy."""
     value_, no = step.get("value"), [0, 0]
     if step["op"] == "rotate":
-        return functional.rotate(value, -value_ if False else value_)
+        return functional.rotate(value, value_)
     if step["op"].startswith("shear"):
         degrees = np.degrees(np.arctan(value_))
         shear = [degrees, 0.0] if step["op"] == "shear_x" else [0.0, degrees]
@@ -288,25 +290,29 @@ def test_boxes_are_dropped_with_their_fields():
 # ---- points ----
 
 
-@pytest.mark.parametrize("convention", ["continuous", "index"])
-@pytest.mark.parametrize("interpolation", ["nearest", "bilinear", "bicubic"])
-def test_points_are_where_the_blob_is(convention, interpolation):
+PROFILES = "trivial_augment_wide", "timm_rand_augment", "tf_rand_augment", "dali_trivial_augment_wide", "rand_augment"
+OWN = {"nearest": 0.51, "bilinear": 0.1, "bicubic": 0.12}  # px that the filter moves a blob by: see tests/test_follow.c
+
+
+@pytest.mark.parametrize("interpolation", OWN)
+@pytest.mark.parametrize("name", PROFILES)
+def test_points_are_where_the_blob_is(interpolation, name):
     height, width = 141, 161
     y, x = np.mgrid[:height, :width]
-    follow = Follow(geometric(interpolation, repeat=1), {"points": Points(convention)})
+    kinds = {"index": Points("index", inside="inside"), "continuous": Points("continuous")}
+    follow = Follow(geometric(interpolation, 1, name).change(fill=0), kinds)
     random, errors = np.random.default_rng(7), []
-    for i in range(200):
+    rim = 25 * np.array([[0, 0], [-1, -1], [-1, 1], [1, -1], [1, 1]])  # beyond it a blob has no pixels
+    for i in range(50):
         at = random.uniform([65, 55], [95, 85])  # of a pixel's index
         blob = 250 * np.exp(-((x - at[0]) ** 2 + (y - at[1]) ** 2) / 72)
         image = np.repeat(blob.round().astype(np.uint8)[..., None], 3, axis=2)
-        point = at if convention == "index" else at + 0.5
-        made, steps = follow({"image": image, "points": point[None]}, sample_ids=i, return_draws=True)
-        got, weight = made["points"][0] - (0 if convention == "index" else 0.5), made["image"][..., 0].astype(float)
-        if weight.sum() < 0.98 * image[..., 0].sum() or not (20 < got[0] < width - 20 and 20 < got[1] < height - 20):
-            continue  # it left the image
-        centre = np.array([(weight * x).sum(), (weight * y).sum()]) / weight.sum()
-        errors.append(np.abs(centre - got).max())
-    assert len(errors) > 120 and max(errors) < 0.15 and np.mean(errors) < 0.03
+        made = follow({"image": image, "index": at + rim, "continuous": at + 0.5 + rim}, sample_ids=i)
+        assert np.allclose(made["continuous"], made["index"] + 0.5)
+        if made["inside"].all():
+            weight = made["image"][..., 0].astype(float)
+            errors.append(np.array([(weight * x).sum(), (weight * y).sum()]) / weight.sum() - made["index"][0])
+    assert len(errors) > 30 and np.abs(errors).max() < OWN[interpolation] and np.abs(np.mean(errors, axis=0)).max() < 0.05
 
 
 def test_points_are_torchvisions_where_it_is_right():
@@ -325,7 +331,7 @@ def test_points_are_torchvisions_where_it_is_right():
             if step["op"].startswith("flip"):  # torchvision flips indices
                 wanted = wanted.as_subclass(torch.Tensor) + torch.tensor([1, 0] if step["op"] == "flip_lr" else [0, 1])
                 wanted = tv_tensors.KeyPoints(wanted, canvas_size=(90, 120))
-        assert np.abs(wanted.numpy() - made["points"]).max() < 1e-3
+        assert np.abs(wanted.numpy() - made["points"]).max() < 1e-10
 
 
 def test_points_move_by_the_matrix():
