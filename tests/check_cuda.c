@@ -12,7 +12,7 @@
  *
  * Without a CUDA device it prints that it skips and exits 77, which `meson test` counts; with --require that is a
  * failure. */
-#include "dispatch/cuda.h"
+#include "dispatch/cuda/cuda.h"
 #include "motley.h"
 #include "tests/inputs.h"
 
@@ -298,7 +298,7 @@ static void check_past_edge(void)
     }
 }
 
-/* Few images of each size at which the image kernel takes another number of threads (dispatch/route.c),
+/* Few images of each size at which the image kernel takes another number of threads (dispatch/cuda/route.c),
  * and of each kind of layout. The largest get a group of CTAs each, or one CTA in a batch that fills the device. */
 static void check_op_brief(int op)
 {

@@ -10,8 +10,8 @@
 #include "tests/inputs.h"
 
 #ifdef MOT_EMULATE
-#include "dispatch/cuda_work.h"
-#include "dispatch/plan_cuda.h"
+#include "dispatch/cuda/draw.h"
+#include "dispatch/cuda/work.h"
 #else
 #include <cuda_runtime_api.h>
 #endif

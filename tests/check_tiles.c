@@ -4,7 +4,8 @@
  *
  *     check_tiles [--op NAME] [--turns N] [--first TURN] */
 #include "augmentations/table.h"
-#include "dispatch/cuda_tiles.h"
+#include "dispatch/cuda/route.h"
+#include "dispatch/cuda/tiles.h"
 #include "tests/inputs.h"
 
 #include <stdio.h>
@@ -27,50 +28,20 @@ static void need(int ok, const char *what)
     }
 }
 
-/* A batch's format, as in dispatch/cuda.c. */
-static int format_of(const motley_batch *batch)
-{
-    int format = -1;
-    for (size_t i = 0; i < batch->count; i++) {
-        const mot_view v = mot_batch_view(batch, i);
-        const int own = v.row < 0                                           ? MOT_FORMAT_STRIDED
-                        : v.channels == 1 && v.pixel == 1                   ? MOT_FORMAT_GREY
-                        : v.channels == 3 && v.pixel == 3 && v.channel == 1 ? MOT_FORMAT_RGB
-                        : v.channels == 3 && v.pixel == 1                   ? MOT_FORMAT_PLANES
-                        : v.channels == 4 && v.pixel == 4 && v.channel == 1 ? MOT_FORMAT_RGBA
-                                                                            : MOT_FORMAT_STRIDED;
-        format = format >= 0 && own != format ? MOT_FORMAT_STRIDED : own;
-        if (format == MOT_FORMAT_STRIDED)
-            break;
-    }
-    return format;
-}
-
-static mot_cuda_batch device_batch(const motley_batch *batch)
-{
-    const mot_view v = mot_batch_view(batch, 0);
-    return (mot_cuda_batch){ .data = v.data,
-                             .image = batch->count > 1 ? mot_batch_view(batch, 1).data - v.data : 0,
-                             .row = v.row,
-                             .pixel = v.pixel,
-                             .channel = v.channel,
-                             .width = v.width,
-                             .height = v.height,
-                             .images = batch->images };
-}
-
-/* What dispatch/cuda.c does with a batch on the tiles route, after the draw kernel; on a device with room for `ctas`.
+/* What dispatch/cuda/queue.c does with a batch on the tiles route, after the draw kernel; on a device with room for
+ * `ctas`.
  */
 static void run_tiles(const motley_batch *src, const motley_batch *dst, const motley_output *output, mot_step *steps,
                       int32_t *step_count, int max_steps)
 {
     motley_batch slots;
     const motley_batch *work = dst;
-    const mot_cuda_format format = (mot_cuda_format)format_of(src);
+    const mot_cuda_format format = mot_cuda_format_of(src);
     if (!dst) {
         slots = mot_tiles_work(src, &output->batch, format);
         work = &slots;
     }
+    const motley_batch *const result = output ? &output->batch : work;
     const mot_job job = { .count = src->count,
                           .channels = src->channels,
                           .src = src,
@@ -78,12 +49,12 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
                           .output = output,
                           .steps = steps,
                           .max_steps = (size_t)max_steps };
-    mot_tiles_job tiles = { .src = device_batch(src),
-                            .work = device_batch(work),
-                            .output = device_batch(output ? &output->batch : work),
+    mot_tiles_job tiles = { .src = mot_cuda_batch_of(src, src->images),
+                            .work = mot_cuda_batch_of(work, work->images),
+                            .output = mot_cuda_batch_of(result, result->images),
                             .channels = src->channels,
                             .has_output = output != NULL,
-                            .work_strided = format_of(work) != (int)format,
+                            .work_strided = mot_cuda_format_of(work) != format,
                             .work_in_output = !dst };
     static const mot_tile_counters zeros;
     mot_tile_counters counters = zeros;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which route a batch takes on the GPU (dispatch/route.c): each reason for tiles, by itself, and the shapes of what is
- * held in shared memory. No GPU is needed. */
-#include "dispatch/route.h"
+/* Which route a batch takes on the GPU (dispatch/cuda/route.c): each reason for tiles, by itself, and the shapes of
+ * what is held in shared memory. No GPU is needed. */
+#include "dispatch/cuda/route.h"
 #include "kernels/cuda/tuning.h"
 
 #include <stdio.h>
@@ -48,8 +48,37 @@ static void wants(const mot_chip *chip, const mot_route_facts *f, mot_route rout
     check((s->clusters == 1) == (route == MOT_ROUTE_RESIDENT), "CTAs of an image");
 }
 
+/* Of a built-in policy, in place on images of 224x224, the first of which begins at `data`. */
+static void wants_of(const char *policy, uint8_t *data, mot_route route, const char *reason)
+{
+    mot_plain_warps cache = { .next = 0 };
+    motley_policy *p;
+    const motley_batch batch = { .count = 256, .channels = 3, .data = data, .width = 224, .height = 224 };
+    if (motley_policy_builtin(policy, &p, NULL) != MOTLEY_OK) {
+        check(0, "a built-in policy is not there");
+        return;
+    }
+    const mot_job job = {
+        .count = 256, .channels = 3, .src = &batch, .dst = &batch, .policy = p, .max_steps = p->tables.max_steps
+    };
+    for (int again = 0; again < 2; again++) { /* the second answer comes from the cache */
+        const mot_route_choice c = mot_route_of(&h200, &job, mot_cuda_format_of(&batch), &batch, 0, &cache);
+        if (c.route != route || !strstr(c.reason, reason)) {
+            fprintf(stderr, "test_route: %s: found route %d (%s), want %d (%s)\n", policy, (int)c.route, c.reason,
+                    (int)route, reason);
+            failures++;
+        }
+    }
+    motley_policy_destroy(p);
+}
+
 int main(void)
 {
+    uint8_t *const aligned = (uint8_t *)64;
+    wants_of("rand_augment", aligned, MOT_ROUTE_RESIDENT, "one CTA");
+    wants_of("rand_augment", aligned + 1, MOT_ROUTE_TILES, "odd");
+    wants_of("timm_rand_m9_mstd05_inc1", aligned, MOT_ROUTE_TILES, "interpolation");
+    wants_of("timm_3_augment", aligned, MOT_ROUTE_TILES, "blur");
     mot_route_facts f = uniform(256, 224, 224);
     wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
     f = uniform(1024, 32, 32);

@@ -14,7 +14,7 @@
 #define MOT_TILE_HIGHEST 512      /* rows */
 #define MOT_TILE_LISTS 4          /* of images to do, from costly to cheap ones */
 
-/* Which route a batch takes (dispatch/route.c). */
+/* Which route a batch takes (dispatch/cuda/route.c). */
 #define MOT_TILES_INTERPOLATE 4096 /* pixels: images from this size on are interpolated in tiles */
 #define MOT_MOST_THREADS 1024      /* of a CTA of the image kernel */
 #define MOT_THREADS_PER_SM 2048

@@ -4,7 +4,7 @@
  * The image is loaded in bands; every loop over its pixels takes them in the order in which they arrive, and the last
  * loop of a pass writes to memory what it has made: loading, computing and writing overlap. A thread works on a quad,
  * four neighbouring pixels, which it keeps as the words that they lie in. Images that only a cluster of CTAs holds go by
- * slab.cuh; what neither can do goes by tiles (dispatch/route.c). */
+ * slab.cuh; what neither can do goes by tiles (dispatch/cuda/route.c). */
 #ifndef MOT_WHOLE_CUH
 #define MOT_WHOLE_CUH
 
@@ -583,7 +583,7 @@ template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
 /* ---- a sample ---- */
 
 /* What mot_warp_make_plan() makes of step `s`, a warp, by the threads of a warp together: one alone would keep the image
- * waiting. Positions that are sums go by tiles (dispatch/route.c). */
+ * waiting. Positions that are sums go by tiles (dispatch/cuda/route.c). */
 static __device__ __noinline__ void plan_step(int s)
 {
     const mot_step &step = cta().step[s];

@@ -6,7 +6,7 @@
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
-#include "dispatch/plan_cuda.h"
+#include "dispatch/cuda/draw.h"
 #include "kernels/cuda/programs.cuh"
 #include "kernels/cuda/resize.cu"
 #include "kernels/cuda/tiles.cuh"

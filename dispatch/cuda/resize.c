@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_resize on the GPU: uploads the images' descriptions, queues the kernel that makes the tables of their axes,
  * then the one that resizes. */
-#include "dispatch/cuda_work.h"
-#include "dispatch/plan_cuda.h"
+#include "dispatch/cuda/draw.h"
+#include "dispatch/cuda/work.h"
 
 #include <string.h>
 
@@ -16,17 +16,6 @@ static size_t take(size_t *at, size_t bytes)
     const size_t begin = *at;
     *at += (bytes + 255) & ~(size_t)255;
     return begin;
-}
-
-mot_cuda_batch mot_cuda_batch_of(const motley_batch *batch, const motley_image *images)
-{
-    const mot_view v = mot_batch_view(batch, 0);
-    mot_cuda_batch sent = { v.data, 0, v.row, v.pixel, v.channel, v.width, v.height, NULL };
-    if (batch->images)
-        sent.images = images;
-    else if (batch->count > 1)
-        sent.image = mot_batch_view(batch, 1).data - v.data;
-    return sent;
 }
 
 static mot_cuda_place place_of(const motley_resize_params *p, const mot_view *src, const mot_view *dst, size_t i)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The draw kernel's request: samples in, steps and sub-batches out. Plain C on both sides. */
-#ifndef MOT_PLAN_CUDA_H
-#define MOT_PLAN_CUDA_H
+#ifndef MOT_CUDA_DRAW_H
+#define MOT_CUDA_DRAW_H
 
 #include "dispatch/buckets.h"
 #include "kernels/cuda/tiles.h"
@@ -36,7 +36,7 @@ typedef struct mot_cuda_draw {
     int32_t draws;        /* 0: steps were given, max_steps for each sample */
     int32_t threads_log2; /* 2^threads_log2 threads work on a sample */
     int32_t by_step;      /* each thread draws one step */
-    mot_tables tables;  /* pointers to device memory, where they are contiguous */
+    mot_tables tables;    /* pointers to device memory, where they are contiguous */
     int64_t tables_bytes;
     int32_t near_bytes;    /* shared memory that the kernel may use */
     uint64_t seed, sample; /* sample: of image 0 */
@@ -47,7 +47,7 @@ typedef struct mot_cuda_draw {
     mot_cuda_batch src;      /* for sizes */
     mot_cuda_plan plan;
     mot_cuda_op op[MOT_OP_COUNT]; /* mot_cuda_op_facts */
-    int32_t few_ids, few_views; /* they follow as kernel arguments: a separate upload would take another launch */
+    int32_t few_ids, few_views;   /* they follow as kernel arguments: a separate upload would take another launch */
     uint64_t few_id[MOT_FEW_IDS];
     uint16_t few_view[MOT_FEW_IDS];
 } mot_cuda_draw;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues the tile kernel for some images at a time: as many as fit with their programs and with the second buffers that
  * the largest of them need. */
-#include "dispatch/cuda_tiles.h"
+#include "dispatch/cuda/tiles.h"
 #include "kernels/output.h"
 
 /* Which kinds of ops a job's steps may have. */

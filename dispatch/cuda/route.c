@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses a batch's route on the GPU: resident images when the batch is uniform and dense, tiles otherwise. */
-#include "dispatch/route.h"
-#include "dispatch/backend.h"
+#include "dispatch/cuda/route.h"
 #include "kernels/cuda/program.h"
 #include "kernels/cuda/tuning.h"
+#include "policies/draw.h"
 
 const char *const mot_route_names[MOT_ROUTES] = { "resident", "cluster", "tiles" };
 
@@ -32,6 +32,17 @@ mot_cuda_format mot_cuda_format_of(const motley_batch *batch)
             return MOT_FORMAT_STRIDED;
     }
     return (mot_cuda_format)format;
+}
+
+mot_cuda_batch mot_cuda_batch_of(const motley_batch *batch, const motley_image *images)
+{
+    const mot_view v = mot_batch_view(batch, 0);
+    mot_cuda_batch sent = { v.data, 0, v.row, v.pixel, v.channel, v.width, v.height, NULL };
+    if (batch->images)
+        sent.images = images;
+    else if (batch->count > 1)
+        sent.image = mot_batch_view(batch, 1).data - v.data;
+    return sent;
 }
 
 int mot_is_dense(const mot_view *v, mot_cuda_format format)
@@ -161,4 +172,113 @@ mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f
         return choice;
     }
     return tiles("images that no cluster holds in slabs");
+}
+
+/* ---- what a job says of its route ---- */
+
+/* Whether no step of the call interpolates. */
+static int is_nearest(const mot_job *job)
+{
+    for (uint32_t i = 0; job->policy && i < job->policy->tables.interpolations; i++)
+        if (job->policy->tables.interpolation[i] != MOTLEY_NEAREST)
+            return 0;
+    for (size_t i = 0; job->steps && i < job->count * job->max_steps; i++)
+        if (job->steps[i].interpolation != MOTLEY_NEAREST)
+            return 0;
+    return 1;
+}
+
+/* Whether a step, if it is a warp, reads at 16.16 positions or interpolates. */
+static int is_plain_warp(const mot_step *step, int width, int height)
+{
+    mot_program program;
+    mot_warp warp;
+    if (mot_shape_of(step->op) != MOTLEY_SHAPE_WARP || (step->arg.flags & MOT_ARG_IDENTITY))
+        return 1;
+    mot_warp_matrix(step->op, width, height, &step->arg, &warp);
+    mot_program_warp_path(&program, 0, &warp, width, height, step->interpolation);
+    return program.path[0] != MOT_WARP_SCALE && program.path[0] != MOT_WARP_DOUBLE;
+}
+
+/* The same for every step that a policy can draw. */
+static int has_plain_warps(const motley_policy *policy, int width, int height)
+{
+    const mot_tables *const t = &policy->tables;
+    for (uint32_t b = 0; b < policy->branches; b++)
+        for (uint32_t s = 0; s < t->branch[b].steps; s++) {
+            const mot_table_step *const step = &t->step[t->branch[b].first_step + s];
+            for (uint32_t level = 0; step->warps && level < step->levels; level++)
+                for (int minus = 0; minus < 2; minus++) {
+                    const mot_level_entry *const entry = &t->level[step->first_level + level];
+                    mot_step drawn = { .arg = entry->arg[minus], .op = step->op, .interpolation = MOTLEY_NEAREST };
+                    if (step->side != MOT_SIDE_NONE) {
+                        drawn.arg.d[0] =
+                            mot_relative(step, entry, minus, step->side == MOT_SIDE_WIDTH ? width : height);
+                        drawn.arg.flags = drawn.arg.d[0] == 0 ? drawn.arg.flags : 0;
+                    }
+                    if (!is_plain_warp(&drawn, width, height))
+                        return 0;
+                }
+        }
+    return 1;
+}
+
+/* The same, cached: finding out takes as long as a whole call. */
+static int knows_plain_warps(mot_plain_warps *cache, const motley_policy *policy, int width, int height)
+{
+    const unsigned kept = sizeof cache->kept / sizeof cache->kept[0];
+    for (unsigned i = 0; i < kept; i++) {
+        const struct mot_plain_warp *const w = &cache->kept[i];
+        if (w->known && w->fingerprint == policy->fingerprint && w->width == width && w->height == height)
+            return w->plain;
+    }
+    struct mot_plain_warp *const w = &cache->kept[cache->next++ % kept];
+    *w = (struct mot_plain_warp){ policy->fingerprint, width, height, 1, has_plain_warps(policy, width, height) };
+    return w->plain;
+}
+
+static int can_blur(const mot_job *job)
+{
+    int blurs = job->drawn_steps && !job->policy; /* any of several stages may blur */
+    for (uint32_t b = 0; job->policy && b < job->policy->branches; b++) {
+        const mot_table_branch *const branch = &job->policy->tables.branch[b];
+        for (uint32_t s = 0; s < branch->steps; s++)
+            blurs |= mot_shape_of(job->policy->tables.step[branch->first_step + s].op) == MOTLEY_SHAPE_BLUR;
+    }
+    for (size_t i = 0; job->steps && i < job->count * job->max_steps; i++)
+        blurs |= mot_shape_of(job->steps[i].op) == MOTLEY_SHAPE_BLUR;
+    return blurs;
+}
+
+/* Whether all images satisfy mot_is_dense(). */
+static int are_dense(const motley_batch *batch, mot_cuda_format format)
+{
+    const mot_view first = mot_batch_view(batch, 0);
+    const int64_t step = batch->count > 1 ? mot_batch_view(batch, 1).data - first.data : 0;
+    return !batch->images && mot_is_dense(&first, format) && step % 16 == 0;
+}
+
+mot_route_choice mot_route_of(const mot_chip *chip, const mot_job *job, mot_cuda_format format,
+                              const motley_batch *work, int always_tiles, mot_plain_warps *cache)
+{
+    const mot_view v = mot_batch_view(job->src, 0);
+    mot_route_facts f = { .count = job->count,
+                          .width = v.width,
+                          .height = v.height,
+                          .channels = job->channels,
+                          .format = format,
+                          .one_size = !job->src->images,
+                          .output = job->output != NULL,
+                          .max_steps = job->max_steps,
+                          .always_tiles = always_tiles };
+    f.dense = are_dense(job->src, format);
+    f.dense_between = mot_cuda_format_of(work) == format && are_dense(work, format);
+    if (f.one_size && f.dense && f.dense_between) { /* else the rest makes no difference */
+        f.blurs = can_blur(job);
+        f.interpolates = !is_nearest(job);
+        f.sums = job->policy && !knows_plain_warps(cache, job->policy, v.width, v.height);
+        for (size_t i = 0; job->steps && !f.sums && i < job->count * job->max_steps; i++)
+            f.sums = !is_plain_warp(&job->steps[i], v.width, v.height);
+    }
+    return mot_route_choose(chip, &f);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels that draw a transform and erase boxes: samples in; places, steps and boxes out. Plain C on both sides. */
-#ifndef MOT_TRANSFORM_CUDA_H
-#define MOT_TRANSFORM_CUDA_H
+#ifndef MOT_CUDA_TRANSFORM_DRAW_H
+#define MOT_CUDA_TRANSFORM_DRAW_H
 
 #include "kernels/cuda/resize.h"
 #include "policies/transform.h"

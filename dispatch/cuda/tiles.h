@@ -4,7 +4,7 @@
 #define MOT_CUDA_TILES_H
 
 #include "dispatch/backend.h"
-#include "dispatch/plan_cuda.h"
+#include "dispatch/cuda/draw.h"
 
 /* How the tile kernel processes a batch, some images at a time. */
 typedef struct mot_tiles_plan {

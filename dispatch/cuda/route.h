@@ -3,10 +3,8 @@
 #ifndef MOT_ROUTE_H
 #define MOT_ROUTE_H
 
+#include "dispatch/backend.h"
 #include "kernels/cuda/job.h"
-#include "motley/image.h"
-
-#include <stddef.h>
 
 typedef enum mot_route {
     MOT_ROUTE_RESIDENT, /* a CTA holds an image in shared memory: kernels/cuda/whole.cuh */
@@ -48,8 +46,26 @@ typedef struct mot_route_choice {
 
 mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *facts);
 
+/* Cached answers to a question that takes as long as a whole call: whether all warps of a policy, for images of one
+ * size, read at 16.16 positions or interpolate. */
+typedef struct mot_plain_warps {
+    struct mot_plain_warp {
+        uint64_t fingerprint; /* of the policy */
+        int32_t width, height;
+        int known, plain;
+    } kept[16];
+    unsigned next;
+} mot_plain_warps;
+
+/* A job's route. `work`: dst, or the part of the output that holds pixels between passes. */
+mot_route_choice mot_route_of(const mot_chip *chip, const mot_job *job, mot_cuda_format format,
+                              const motley_batch *work, int always_tiles, mot_plain_warps *cache);
+
 /* The format that all images of a batch have. */
 mot_cuda_format mot_cuda_format_of(const motley_batch *batch);
+
+/* A batch in the kernels' form; `images`: the descriptions of its images on the device, if it has any. */
+mot_cuda_batch mot_cuda_batch_of(const motley_batch *batch, const motley_image *images);
 
 /* Whether an image lies in one piece of whole 16 bytes, with whole quads in every row. */
 int mot_is_dense(const mot_view *v, mot_cuda_format format);

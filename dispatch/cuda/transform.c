@@ -2,10 +2,10 @@
 /* motley_transform_apply on the GPU. It queues, in this order: the draws and the tables of the axes; the resize of
  * every image, to bytes; the steps, the last of which writes the normalised output; the erased boxes. A transform
  * without steps is resized directly into its output. */
-#include "dispatch/cuda_work.h"
-#include "dispatch/plan_cuda.h"
+#include "dispatch/cuda/draw.h"
+#include "dispatch/cuda/transform_draw.h"
+#include "dispatch/cuda/work.h"
 #include "dispatch/transform_call.h"
-#include "dispatch/transform_cuda.h"
 #include "kernels/output.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Draws a transform on the device, one CTA per image. One thread draws the rectangle, the window and the mirrors; a
  * thread of another warp draws the steps of each stage. Then all threads make the tables of the image's axes. */
-#include "dispatch/transform_cuda.h"
+#include "dispatch/cuda/transform_draw.h"
 #include "kernels/cuda/axes.cuh"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"

@@ -4,7 +4,7 @@
 #define MOT_CUDA_WORK_H
 
 #include "dispatch/backend.h"
-#include "dispatch/route.h"
+#include "dispatch/cuda/route.h"
 #include "kernels/cuda/resize.h"
 
 #define MOT_TRANSFORMS_KEPT 8
@@ -57,19 +57,16 @@ motley_status mot_cuda_check(void *state, const char *name, const motley_batch *
 
 motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error);
 
-/* ---- dispatch/cuda_resize.c ---- */
+/* ---- dispatch/cuda/resize.c ---- */
 
 motley_status mot_cuda_resize(void *state, const motley_batch *src, const motley_batch *dst,
                               const motley_resize_params *params, motley_error *error);
-
-/* A batch in the kernels' form; `images`: the descriptions of its images on the device, if it has any. */
-mot_cuda_batch mot_cuda_batch_of(const motley_batch *batch, const motley_image *images);
 
 /* Cuts a job's results, each at most this size, into tiles, and prepares the kernels. */
 motley_status mot_cuda_cut(const mot_cuda_work *work, mot_resize_job *job, int width, int height, int row_groups,
                            motley_error *error);
 
-/* ---- dispatch/cuda_transform.c ---- */
+/* ---- dispatch/cuda/transform.c ---- */
 
 motley_status mot_cuda_transform(void *state, const struct mot_transform_call *call, motley_error *error);
 

@@ -4,7 +4,7 @@
 #define MOT_CUDA_H
 
 #include "dispatch/backend.h"
-#include "dispatch/route.h"
+#include "dispatch/cuda/route.h"
 
 /* Forces the tiles route for every later batch of the context; 0 restores the normal choice. */
 void mot_cuda_tiles_always(motley_context *context, int always);

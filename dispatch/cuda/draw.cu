@@ -2,7 +2,7 @@
 /* Draw and dispatch on the device: a thread draws a sample or one of its steps, then a counting sort groups the samples
  * into sub-batches, heavy ones first. On the tiles route a warp draws a sample and makes its programs as well. The host
  * reads nothing back. */
-#include "dispatch/plan_cuda.h"
+#include "dispatch/cuda/draw.h"
 #include "kernels/cuda/programs.cuh"
 #include "policies/draw.h"
 

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A CUDA context: the device that it is for, checks of the caller's pointers, memory for the caller. */
+#include "dispatch/cuda/state.h"
+#include "kernels/cuda/tuning.h"
+
+#include <stdlib.h>
+
+motley_status mot_cuda_fail(motley_error *error, const char *what, cudaError_t code)
+{
+    const motley_status status = code == cudaErrorMemoryAllocation ? MOTLEY_ERR_MEMORY : MOTLEY_ERR_CUDA;
+    return mot_fail(error, status, "%s: %s (%s)", what, cudaGetErrorString(code), cudaGetErrorName(code));
+}
+
+motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error)
+{
+    if (code == cudaSuccess)
+        return MOTLEY_OK;
+    cudaGetLastError(); /* clear it, or the caller's next check would see it */
+    return mot_cuda_fail(error, what, code);
+}
+
+/* ---- creation ---- */
+
+motley_status mot_cuda_enter(mot_cuda_state *s, int *before, motley_error *error)
+{
+    CUDA_TRY(cudaGetDevice(before), "asking for the current device");
+    if (*before != s->device)
+        CUDA_TRY(cudaSetDevice(s->device), "choosing the device");
+    return MOTLEY_OK;
+}
+
+void mot_cuda_leave(const mot_cuda_state *s, int before)
+{
+    if (before != s->device)
+        cudaSetDevice(before);
+}
+
+static void destroy(void *state)
+{
+    mot_cuda_state *const s = state;
+    int before;
+    if (!s)
+        return;
+    if (mot_cuda_enter(s, &before, NULL) == MOTLEY_OK) {
+        if (s->queued)
+            cudaEventSynchronize(s->done);
+        mot_cuda_release_all(s);
+        if (s->done)
+            cudaEventDestroy(s->done);
+        mot_cuda_leave(s, before);
+    }
+    free(s->kept.host);
+    free(s);
+}
+
+static motley_status look_at_device(mot_cuda_state *s, motley_error *error)
+{
+    int major, per_cta, per_sm;
+    CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, s->device), "asking the device");
+    CUDA_TRY(cudaDeviceGetAttribute(&per_cta, cudaDevAttrMaxSharedMemoryPerBlockOptin, s->device), "asking the device");
+    CUDA_TRY(cudaDeviceGetAttribute(&per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, s->device),
+             "asking the device");
+    CUDA_TRY(cudaDeviceGetAttribute(&s->chip.multiprocessors, cudaDevAttrMultiProcessorCount, s->device),
+             "asking the device");
+    s->chip.clusters = major == 9 || major == 10 ? 16 : major > 10 ? 8 : 1;
+    s->chip.shared_bytes = per_cta - MOT_STATIC_BYTES;
+    s->chip.shared_per_sm = per_sm;
+    s->chip.draw_bytes = s->chip.shared_bytes < MOT_DRAW_BYTES ? s->chip.shared_bytes : MOT_DRAW_BYTES;
+    CUDA_TRY(mot_cuda_draw_prepare(s->chip.draw_bytes), "preparing the draw kernel");
+    CUDA_TRY(cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), "making an event");
+    return MOTLEY_OK;
+}
+
+static motley_status create(const motley_context_params *params, void **state, motley_error *error)
+{
+    int devices = 0;
+    *state = NULL;
+    const cudaError_t code = cudaGetDeviceCount(&devices);
+    if (code != cudaSuccess || devices == 0) {
+        cudaGetLastError();
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "no CUDA device can be used: %s",
+                        code != cudaSuccess ? cudaGetErrorString(code) : "there is none");
+    }
+    MOT_REQUIRE(params->device < devices, error, "device is %d, but there are only %d", params->device, devices);
+    mot_cuda_state *const s = calloc(1, sizeof *s);
+    if (!s)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a CUDA context");
+    mot_cuda_op_facts(s->op);
+    s->device = params->device;
+    s->params = *params;
+    int before;
+    motley_status status = mot_cuda_enter(s, &before, error);
+    if (status == MOTLEY_OK) {
+        status = look_at_device(s, error);
+        mot_cuda_leave(s, before);
+    }
+    if (status != MOTLEY_OK) {
+        destroy(s);
+        return status;
+    }
+    *state = s;
+    return MOTLEY_OK;
+}
+
+/* ---- checks ---- */
+
+static motley_status check_pointer(const mot_cuda_state *s, const char *name, size_t i, const void *data,
+                                   motley_error *error)
+{
+    struct cudaPointerAttributes attributes;
+    CUDA_TRY(cudaPointerGetAttributes(&attributes, data), "asking where a pointer points");
+    MOT_REQUIRE(attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged, error,
+                "%s image %zu: data is host memory, want memory of CUDA device %d", name, i, s->device);
+    MOT_REQUIRE(attributes.type == cudaMemoryTypeManaged || attributes.device == s->device, error,
+                "%s image %zu: data is on CUDA device %d, want device %d", name, i, attributes.device, s->device);
+    return MOTLEY_OK;
+}
+
+motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error)
+{
+    const mot_cuda_state *const s = state;
+    if (!batch->images)
+        return check_pointer(s, name, 0, batch->data, error);
+    for (size_t i = 0; i < batch->count; i++)
+        MOT_TRY(check_pointer(s, name, i, batch->images[i].data, error));
+    return MOTLEY_OK;
+}
+
+static motley_status validate(void *state, const mot_job *job, motley_error *error)
+{
+    const mot_cuda_state *const s = state;
+    MOT_TRY(mot_cuda_check(state, "src", job->src, error));
+    if (job->dst && job->dst != job->src)
+        MOT_TRY(mot_cuda_check(state, "dst", job->dst, error));
+    if (job->output)
+        MOT_TRY(mot_cuda_check(state, "output", &job->output->batch, error));
+    if (job->counter)
+        MOT_TRY(check_pointer(s, "counter", 0, job->counter, error));
+    return MOTLEY_OK;
+}
+
+/* ---- memory for the caller ---- */
+
+static motley_status create_memory(void *state, motley_memory_kind kind, size_t bytes, void **memory,
+                                   motley_error *error)
+{
+    mot_cuda_state *const s = state;
+    int before;
+    MOT_TRY(mot_cuda_enter(s, &before, error));
+    const cudaError_t code =
+        kind == MOTLEY_MEMORY_HOST ? cudaHostAlloc(memory, bytes, cudaHostAllocPortable) : cudaMalloc(memory, bytes);
+    mot_cuda_leave(s, before);
+    if (code == cudaSuccess)
+        return MOTLEY_OK;
+    cudaGetLastError();
+    *memory = NULL;
+    return mot_cuda_fail(error, kind == MOTLEY_MEMORY_HOST ? "allocating pinned memory" : "allocating device memory",
+                         code);
+}
+
+static void destroy_memory(void *state, void *memory)
+{
+    mot_cuda_state *const s = state;
+    struct cudaPointerAttributes attributes;
+    int before;
+    if (mot_cuda_enter(s, &before, NULL) != MOTLEY_OK)
+        return;
+    if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess && attributes.type == cudaMemoryTypeHost)
+        cudaFreeHost(memory);
+    else
+        cudaFree(memory);
+    cudaGetLastError();
+    mot_cuda_leave(s, before);
+}
+
+static motley_status copy(void *state, void *to, const void *from, size_t bytes, void *stream, motley_error *error)
+{
+    mot_cuda_state *const s = state;
+    int before;
+    MOT_TRY(mot_cuda_enter(s, &before, error));
+    const cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+    mot_cuda_leave(s, before);
+    CUDA_TRY(code, "copying");
+    return MOTLEY_OK;
+}
+
+static motley_status wait(void *state, void *stream, motley_error *error)
+{
+    mot_cuda_state *const s = state;
+    int before;
+    MOT_TRY(mot_cuda_enter(s, &before, error));
+    const cudaError_t code = cudaStreamSynchronize(stream);
+    mot_cuda_leave(s, before);
+    CUDA_TRY(code, "waiting for the stream");
+    return MOTLEY_OK;
+}
+
+/* ---- for tests ---- */
+
+void mot_cuda_tiles_always(motley_context *context, int always)
+{
+    ((mot_cuda_state *)context->state)->always_tiles = always;
+}
+
+mot_cuda_way mot_cuda_last_way(const motley_context *context)
+{
+    return ((const mot_cuda_state *)context->state)->last_way;
+}
+
+const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,
+                                       .name = "cuda",
+                                       .create = create,
+                                       .destroy = destroy,
+                                       .validate = validate,
+                                       .run = mot_cuda_run,
+                                       .look_back = mot_cuda_look_back,
+                                       .workspace = mot_cuda_workspace,
+                                       .create_memory = create_memory,
+                                       .destroy_memory = destroy_memory,
+                                       .copy = copy,
+                                       .wait = wait,
+                                       .resize = mot_cuda_resize,
+                                       .transform = mot_cuda_transform };

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues a batch. The draw kernel (samples -> steps -> sub-batches) is followed by the image kernel, or the kernel that
+ * draws and makes programs by the tile kernel (steps -> pixels). In steady state a call allocates nothing, waits for
+ * nothing and reads nothing back. */
+#include "dispatch/cuda/state.h"
+#include "dispatch/cuda/tiles.h"
+#include "kernels/cuda/tuning.h"
+
+#include <string.h>
+
+/* A batch in the kernels' form; the descriptors of images of different sizes are copied to `images` on the device. */
+static motley_status send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
+                                mot_cuda_batch *sent, motley_error *error)
+{
+    *sent = mot_cuda_batch_of(batch, images);
+    if (batch->images)
+        CUDA_TRY(mot_cuda_send(images, batch->images, batch->count * sizeof *images, stream), "sending the images");
+    return MOTLEY_OK;
+}
+
+/* Lets a separate thread draw each of a sample's steps when no step depends on another. */
+static void choose_threads(mot_cuda_draw *draw)
+{
+    int threads_log2 = 0;
+    while (1u << threads_log2 < draw->tables.max_steps)
+        threads_log2++;
+    draw->by_step = draw->tables.choice == MOT_WITH_REPLACEMENT && threads_log2 <= MOT_SLOTS_LOG2;
+    draw->threads_log2 = draw->by_step ? threads_log2 : 0;
+}
+
+/* Chooses how many samples the first wave of CTAs has and how the others are interleaved; image.cu says why. */
+static void choose_order(const mot_chip *chip, const mot_cuda_shape *shape, mot_cuda_job *image)
+{
+    static const int32_t primes[] = { 7919, 7907, 7901, 7883 };
+    const int by_memory = chip->shared_per_sm / (shape->shared_bytes + MOT_STATIC_BYTES);
+    const int by_threads = MOT_THREADS_PER_SM / shape->threads;
+    const int at_once = by_memory < 1 ? 1 : by_memory < by_threads ? by_memory : by_threads;
+    const int wave = shape->clusters == 1 && shape->early ? chip->multiprocessors * at_once : 0;
+    image->first_wave = image->count < wave ? image->count : wave;
+    const int32_t others = image->count - image->first_wave;
+    image->mixed = others > chip->multiprocessors && others < 500000 ? others - chip->multiprocessors : 0;
+    for (int i = 0; i < 4; i++)
+        if (image->mixed % primes[i] != 0)
+            image->mix = primes[i];
+}
+
+int mot_cuda_resident_ctas(const mot_chip *chip)
+{
+    const int by_memory = chip->shared_per_sm / (mot_tile_kernel_bytes() + 1024);
+    return chip->multiprocessors * (by_memory < 1 ? 1 : by_memory > MOT_TILE_CTAS ? MOT_TILE_CTAS : by_memory);
+}
+
+/* What is drawn: the policy's tables, seed and samples. */
+static motley_status describe_draws(mot_cuda_state *s, const mot_job *job, cudaStream_t stream, mot_cuda_draw *draw,
+                                    motley_error *error)
+{
+    draw->draws = 1;
+    draw->seed = job->samples.seed;
+    draw->epoch = job->samples.epoch;
+    draw->sample = job->samples.first;
+    draw->counter = job->counter;
+    MOT_TRY(mot_cuda_send_tables(s, job->policy, stream, &draw->tables, error));
+    draw->tables_bytes = (int64_t)job->policy->compiled_bytes;
+    choose_threads(draw);
+    draw->near_bytes = s->chip.draw_bytes;
+    if (job->samples.ids && job->count <= MOT_FEW_IDS) {
+        draw->few_ids = 1;
+        memcpy(draw->few_id, job->samples.ids, job->count * sizeof(uint64_t));
+    } else if (job->samples.ids) {
+        CUDA_TRY(mot_cuda_send(s->ids, job->samples.ids, job->count * sizeof(uint64_t), stream),
+                 "sending the sample ids");
+        draw->ids = s->ids;
+    }
+    draw->view = job->samples.view;
+    if (job->samples.views && job->count <= MOT_FEW_IDS) {
+        draw->few_views = 1;
+        for (size_t i = 0; i < job->count; i++)
+            draw->few_view[i] = (uint16_t)job->samples.views[i];
+    } else if (job->samples.views) {
+        CUDA_TRY(mot_cuda_send(s->views, job->samples.views, job->count * sizeof(uint32_t), stream),
+                 "sending the views");
+        draw->views = s->views;
+    }
+    return MOTLEY_OK;
+}
+
+static motley_status queue_work(mot_cuda_state *s, const mot_job *job, cudaStream_t stream, motley_error *error)
+{
+    mot_cuda_draw draw = { .count = (int32_t)job->count, .channels = job->channels, .plan = s->plan };
+    mot_cuda_job image = { .count = draw.count, .channels = job->channels };
+    const mot_cuda_format format = mot_cuda_format_of(job->src);
+    const mot_tiles_plan plan = mot_tiles_plan_of(job, format, mot_cuda_resident_ctas(&s->chip));
+    MOT_TRY(mot_cuda_reserve_tiles(s, &plan, stream, error));
+
+    /* Where pixels come from and go: src -> work (between passes) -> output. */
+    motley_batch waiting;
+    const motley_batch *work = job->dst;
+    if (!work) {
+        waiting = mot_tiles_work(job->src, &job->output->batch, format);
+        work = &waiting;
+    }
+    const mot_route_choice choice = mot_route_of(&s->chip, job, format, work, s->always_tiles, &s->warps);
+    const mot_cuda_shape shape = choice.shape;
+    const int by_tiles = choice.route == MOT_ROUTE_TILES;
+    s->last_way = (mot_cuda_way){ choice.route, choice.reason, format, job->output != NULL };
+    image.max_steps = draw.max_steps = (int32_t)job->max_steps;
+    image.box_bytes = shape.box_bytes;
+    image.stage_bytes = shape.stage_bytes;
+    if (!by_tiles)
+        choose_order(&s->chip, &shape, &image);
+    draw.first_wave = image.first_wave;
+    const motley_batch *output = job->output ? &job->output->batch : work;
+    MOT_TRY(send_batch(job->src, s->images, stream, &image.src, error));
+    image.work = image.src;
+    if (work != job->src)
+        MOT_TRY(send_batch(work, s->images + s->capacity, stream, &image.work, error));
+    image.output = image.work;
+    if (output != work)
+        MOT_TRY(send_batch(output, s->images + 2 * s->capacity, stream, &image.output, error));
+    image.output_dtype = job->output ? job->output->batch.dtype : MOTLEY_U8;
+    image.plain = !job->output;
+    if (job->output) {
+        memcpy(image.mean, job->output->mean, sizeof image.mean);
+        memcpy(image.std, job->output->std, sizeof image.std);
+        image.convention = job->convention;
+    }
+
+    if (job->drawn_steps) {
+        draw.plan.steps = (mot_step *)job->drawn_steps; /* which it only reads */
+    } else if (job->policy) {
+        MOT_TRY(describe_draws(s, job, stream, &draw, error));
+    } else {
+        CUDA_TRY(mot_cuda_send(s->plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),
+                 "sending the values");
+    }
+    draw.src = image.src;
+    memcpy(draw.op, s->op, sizeof draw.op);
+    image.steps = draw.plan.steps;
+    image.ready = s->plan.ready;
+    image.order = s->plan.order;
+    if (by_tiles) {
+        if (!s->tiles_prepared[format]) {
+            CUDA_TRY(mot_tiles_prepare(format), "preparing the tile kernel");
+            s->tiles_prepared[format] = 1;
+        }
+        mot_tiles_job tiles = { .src = image.src,
+                                .work = image.work,
+                                .output = image.output,
+                                .channels = job->channels,
+                                .output_dtype = image.output_dtype,
+                                .has_output = job->output != NULL,
+                                .work_strided = mot_cuda_format_of(work) != format,
+                                .work_in_output = !job->dst };
+        memcpy(tiles.mean, image.mean, sizeof tiles.mean);
+        memcpy(tiles.std, image.std, sizeof tiles.std);
+        tiles.convention = image.convention;
+        CUDA_TRY(mot_tiles_queue(job, &draw, &tiles, &plan, format, s->chip.clusters > 1, s->tiles, stream),
+                 "launching the tile kernel");
+        return MOTLEY_OK;
+    }
+    if (!s->prepared[format]) {
+        CUDA_TRY(mot_cuda_image_prepare(format, s->chip.shared_bytes), "preparing the image kernel");
+        s->prepared[format] = 1;
+    }
+    CUDA_TRY(mot_cuda_draw_launch(&draw, stream), "launching the draw kernel");
+    const cudaError_t launched = mot_cuda_image_launch(&image, format, &shape, stream);
+    if (launched != cudaSuccess) /* no kernel consumes what the draw kernel marks as ready */
+        cudaMemsetAsync(s->plan.ready, 0, s->capacity * sizeof(int32_t), stream);
+    CUDA_TRY(launched, "launching the image kernel");
+    return MOTLEY_OK;
+}
+
+static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, motley_error *error)
+{
+    const cudaStream_t stream = job->stream;
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    CUDA_TRY(cudaStreamIsCapturing(stream, &capture), "asking whether the stream is being captured");
+    const int captured = capture != cudaStreamCaptureStatusNone;
+    if (s->queued && s->last_stream != stream && !captured)
+        CUDA_TRY(cudaStreamWaitEvent(stream, s->done, 0), "waiting for the workspace");
+    MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, stream, error));
+    s->last_count = 0;
+    const motley_status status = queue_work(s, job, stream, error);
+    if (status == MOTLEY_OK && !job->drawn_steps) {
+        s->last_count = job->count;
+        s->last_max_steps = job->max_steps;
+        s->last_one_size = !job->src->images;
+    }
+    if (!captured) {
+        CUDA_TRY(cudaEventRecord(s->done, stream), "recording an event");
+        s->queued = 1;
+        s->last_stream = stream;
+    }
+    return status;
+}
+
+motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error)
+{
+    mot_cuda_state *const s = state;
+    int before;
+    MOT_TRY(mot_cuda_enter(s, &before, error));
+    const motley_status status = run_on_device(s, job, error);
+    mot_cuda_leave(s, before);
+    return status;
+}
+
+/* ---- for resizes and transforms ---- */
+
+motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, motley_error *error)
+{
+    return run_on_device(work->state, job, error);
+}
+
+motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error)
+{
+    mot_cuda_state *const s = state;
+    *work = (mot_cuda_work){ .state = s, .stream = stream, .chip = &s->chip, .kept = &s->kept };
+    MOT_TRY(mot_cuda_enter(s, &work->device_before, error));
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaError_t code = cudaStreamIsCapturing(work->stream, &capture);
+    work->captured = capture != cudaStreamCaptureStatusNone;
+    if (code == cudaSuccess && s->queued && s->last_stream != work->stream && !work->captured)
+        code = cudaStreamWaitEvent(work->stream, s->done, 0);
+    if (code == cudaSuccess)
+        return MOTLEY_OK;
+    cudaGetLastError();
+    mot_cuda_leave(s, work->device_before);
+    return mot_cuda_fail(error, "waiting for the workspace", code);
+}
+
+motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motley_error *error)
+{
+    mot_cuda_state *const s = work->state;
+    const cudaError_t code = work->captured ? cudaSuccess : cudaEventRecord(s->done, work->stream);
+    if (code != cudaSuccess)
+        cudaGetLastError();
+    else if (!work->captured)
+        s->queued = 1, s->last_stream = work->stream;
+    mot_cuda_leave(s, work->device_before);
+    return status == MOTLEY_OK && code != cudaSuccess ? mot_cuda_fail(error, "recording an event", code) : status;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of a CUDA context, and what the files of this folder do with it. */
+#ifndef MOT_CUDA_STATE_H
+#define MOT_CUDA_STATE_H
+
+#include "dispatch/cuda/cuda.h"
+#include "dispatch/cuda/draw.h"
+#include "dispatch/cuda/work.h"
+
+struct mot_tiles_plan;
+
+#define MOT_TABLES_KEPT 32
+
+/* A policy's tables on the device. */
+typedef struct mot_cuda_tables {
+    uint64_t fingerprint;
+    size_t bytes;
+    void *memory;
+} mot_cuda_tables;
+
+typedef struct mot_cuda_state {
+    int device;
+    mot_chip chip;
+    motley_context_params params;
+    mot_cuda_plan plan;
+    uint64_t *ids; /* [capacity], like views */
+    uint32_t *views;
+    motley_image *images;  /* [3][capacity]: src, work, output */
+    size_t capacity;       /* samples */
+    size_t steps_capacity; /* samples x steps */
+    void *memory;          /* all of the above */
+    void *tiles;           /* memory for batches on the tiles route */
+    size_t tiles_bytes;
+    int always_tiles;
+    mot_plain_warps warps;
+    mot_cuda_tables tables[MOT_TABLES_KEPT];
+    unsigned tables_next;
+    cudaStream_t last_stream;
+    size_t last_count, last_max_steps; /* of the last batch that was queued */
+    int last_one_size;
+    mot_cuda_way last_way;
+    cudaEvent_t done; /* recorded after each call, so that another stream waits for the workspace */
+    int queued;
+    mot_cuda_op op[MOT_OP_COUNT];
+    int prepared[MOT_FORMATS], tiles_prepared[MOT_FORMATS];
+    mot_cuda_kept kept; /* for resizes and transforms */
+} mot_cuda_state;
+
+#define CUDA_TRY(call, what) MOT_TRY(mot_cuda_try((call), (what), error))
+
+/* ---- dispatch/cuda/context.c ---- */
+
+motley_status mot_cuda_fail(motley_error *error, const char *what, cudaError_t code);
+
+/* Makes the context's device the current one; mot_cuda_leave() restores the one before. */
+motley_status mot_cuda_enter(mot_cuda_state *s, int *before, motley_error *error);
+void mot_cuda_leave(const mot_cuda_state *s, int before);
+
+/* ---- dispatch/cuda/workspace.c ---- */
+
+/* Room for `samples` samples of `max_steps` steps. */
+motley_status mot_cuda_reserve_batch(mot_cuda_state *s, size_t samples, size_t max_steps, cudaStream_t stream,
+                                     motley_error *error);
+
+/* Room for a batch on the tiles route. */
+motley_status mot_cuda_reserve_tiles(mot_cuda_state *s, const struct mot_tiles_plan *plan, cudaStream_t stream,
+                                     motley_error *error);
+
+/* The policy's tables with device pointers; uploaded when this context first sees the policy. */
+motley_status mot_cuda_send_tables(mot_cuda_state *s, const motley_policy *policy, cudaStream_t stream,
+                                   mot_tables *tables, motley_error *error);
+
+/* Frees all memory of the context. */
+void mot_cuda_release_all(mot_cuda_state *s);
+
+motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes, motley_error *error);
+
+/* ---- dispatch/cuda/queue.c, look_back.c ---- */
+
+/* CTAs of the tile kernel that are resident on the device at once. */
+int mot_cuda_resident_ctas(const mot_chip *chip);
+
+motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error);
+motley_status mot_cuda_look_back(void *state, mot_last *last, motley_error *error);
+
+#endif
