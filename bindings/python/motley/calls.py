@@ -6,7 +6,7 @@ from ._core import ffi, lib
 from .arrays import KINDS, name_of
 from .checks import epoch_given, view_given, whole
 from .draws import draws_of
-from .errors import ArgumentError, check
+from .errors import ArgumentError, check, made_by
 
 CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
 
@@ -45,10 +45,8 @@ class Call:
             if source.device is not None:
                 self.stream = source.stream_of()
         src, to, output = described(stage, source, target)
-        call, error = ffi.new("motley_call **"), ffi.new("motley_error *")
-        check(lib.motley_call_create(self.context.handle, src, to, output, call, error), error)
-        self.made = ffi.gc(call[0], lib.motley_call_destroy)
-        c.call = call[0]
+        c.call = made_by("motley_call", lib.motley_call_create, self.context.handle, src, to, output)
+        self.made = ffi.gc(c.call, lib.motley_call_destroy)
 
     def result(self, batch, source, target, result):
         """What the caller gets; the arguments are Stage._prepare's."""

@@ -11,7 +11,7 @@ import sys
 import threading
 
 from ._core import ffi, lib
-from .errors import UnsupportedError, check
+from .errors import UnsupportedError, made_by
 
 _cuda_used = False  # by Motley, in this process
 _cuda_before_fork = False  # by a parent of this process
@@ -25,14 +25,11 @@ class Context:
 
     def __init__(self, device, threads):
         self.process = None
-        params, handle, error = (
-            ffi.new(kind) for kind in ("motley_context_params *", "motley_context **", "motley_error *")
-        )
+        params = ffi.new("motley_context_params *")
         params.backend = lib.MOTLEY_BACKEND_CPU if device is None else lib.MOTLEY_BACKEND_CUDA
         params.device = device or 0
         params.threads = threads if device is None else 0
-        check(lib.motley_context_create(params, handle, error), error)
-        self.handle = handle[0]
+        self.handle = made_by("motley_context", lib.motley_context_create, params)
         self.process = os.getpid()
 
     def __del__(self, getpid=os.getpid, destroy=lib.motley_context_destroy):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._core import ffi, lib
-from .errors import ArgumentError, PolicyError, check, text_of
+from .errors import ArgumentError, PolicyError, checked, text_from, text_of
 
 
 class Drawn:
@@ -33,9 +33,8 @@ class Drawn:
     def of(cls, policy, samples, sizes, channels):
         """What these samples draw; no pixels are touched."""
         self = cls(sizes, policy.max_steps)
-        error = ffi.new("motley_error *")
         numbers = len(self), self.widths, self.heights, channels, self.steps, self.counts
-        check(lib.motley_draw(policy._handle, samples, *numbers, error), error)
+        checked(lib.motley_draw, policy._handle, samples, *numbers)
         return self
 
     @classmethod
@@ -60,15 +59,10 @@ class Drawn:
 
     def plain(self, policy, channels):
         """For each image the list of its steps, each with the keys that `motley draw` prints."""
-        text, error = ffi.new("char **"), ffi.new("motley_error *")
         drawn = []
         for i in range(len(self)):
-            steps = self.steps + i * self.max_steps
-            check(lib.motley_draw_json(policy._handle, i, steps, self.counts[i], channels, text, error), error)
-            try:
-                drawn.append(json.loads(text_of(text[0]))["steps"])
-            finally:
-                lib.free(text[0])
+            steps = self.steps + i * self.max_steps, self.counts[i]
+            drawn.append(json.loads(text_from(lib.motley_draw_json, policy._handle, i, *steps, channels))["steps"])
         return drawn
 
 
@@ -91,10 +85,10 @@ def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]
     sizes = [size] * len(every) if size and hasattr(size[0], "__index__") else list(size)
     channels = _channels_of(every)
     drawn = Drawn.read(every, [(width, height) for height, width in sizes], channels)
-    found, matrix, error = [], ffi.new("double[6]"), ffi.new("motley_error *")
+    found, matrix = [], ffi.new("double[6]")
     for i in range(len(drawn)):
         steps = drawn.steps + i * drawn.max_steps, drawn.counts[i]
-        check(lib.motley_steps_matrix(*steps, drawn.widths[i], drawn.heights[i], matrix, error), error)
+        checked(lib.motley_steps_matrix, *steps, drawn.widths[i], drawn.heights[i], matrix)
         found.append([list(matrix[0:3]), list(matrix[3:6])])
     return found[0] if single else found
 

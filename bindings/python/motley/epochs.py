@@ -13,6 +13,7 @@ import multiprocessing.context
 import sys
 import types
 import warnings
+from typing import Any
 
 from ._core import ffi, lib
 from .checks import epoch_given
@@ -52,6 +53,20 @@ class Epoch:
         return str(int(self))
 
 
+class Passes:
+    """What a loader reads: each of the loader's passes is the next epoch of `epochs`, an Epoch or a stage."""
+
+    epochs: Any
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch of the next pass; workers see it at once."""
+        self.epochs.set_epoch(epoch)
+
+    def begin_pass(self) -> None:
+        """Begins a pass: the next epoch, unless set_epoch() has just set one. Loaders call this."""
+        self.epochs.begin_pass()
+
+
 # ---- loaders ----
 
 
@@ -63,14 +78,14 @@ def watch_loaders():
 
 
 def watch(loader_class, *parts):
-    """Wraps loader_class.__iter__, once. parts: attributes in which to look for what wants to know."""
+    """Wraps loader_class.__iter__, once. parts: attributes in which to look for Passes."""
     begin = loader_class.__iter__
     if hasattr(begin, "of_motley"):
         return
 
     @functools.wraps(begin)
     def __iter__(self):
-        found = wanting([getattr(self, part, None) for part in parts])
+        found = passes_in([getattr(self, part, None) for part in parts])
         for one in found:
             one.begin_pass()
         tell_twins(found)
@@ -95,16 +110,15 @@ MOST_SEEN = 10_000  # objects that are looked into, so that a data set's own lis
 PLAIN = str, bytes, bytearray, int, float, complex, type, types.ModuleType
 
 
-def wanting(roots):
-    """What in these objects, or in what they hold, wants to know when a pass begins: what has `begins_with_loader`, and
-    with it begin_pass() and set_epoch()."""
+def passes_in(roots):
+    """The Passes among these objects and what they hold."""
     seen, waiting, found = set(), list(roots), []
     while waiting and len(seen) < MOST_SEEN:
         one = waiting.pop()
         if id(one) in seen or isinstance(one, PLAIN):
             continue
         seen.add(id(one))
-        if getattr(type(one), "begins_with_loader", False):
+        if isinstance(one, Passes):
             found.append(one)
         if isinstance(one, (list, tuple, set)):
             waiting += list(one)[:256]

@@ -62,11 +62,29 @@ def text_of(c_string):
     return ffi.string(c_string).decode("utf-8", "replace")
 
 
-def failure(status, error):
-    """The exception for a call that returned `status` and filled `error`."""
-    return KINDS.get(status, InternalError)(text_of(error.message))
-
-
-def check(status, error):
+def check(status, error, where=""):
+    """Raises what a call that returned `status` and filled `error` means. where: goes before its sentence."""
     if status:
-        raise failure(status, error)
+        raise KINDS.get(status, InternalError)(where + text_of(error.message))
+
+
+def checked(function, *arguments):
+    """Calls one of the library's functions, whose last argument, the error, is added."""
+    error = ffi.new("motley_error *")
+    check(function(*arguments, error), error)
+
+
+def made_by(kind, function, *arguments):
+    """What a function makes, which it returns by way of a pointer to that kind, its last argument but the error."""
+    made = ffi.new(f"{kind} **")
+    checked(function, *arguments, made)
+    return made[0]
+
+
+def text_from(function, *arguments):
+    """The text that a function makes."""
+    text = made_by("char", function, *arguments)
+    try:
+        return text_of(text)
+    finally:
+        lib.free(text)

@@ -9,7 +9,7 @@ from html import escape
 
 from ._core import ffi, lib
 from .draws import Drawn
-from .errors import check, text_of
+from .errors import text_from, text_of
 
 SAMPLES = 2000  # drawn for the frequencies
 SIZE = 224, 224  # of the images that they are drawn for
@@ -92,12 +92,7 @@ def _counts(policy, seed, epoch):
 
 def _values(policy, epoch):
     """op -> the values that it can have in that epoch, one for each level and sign."""
-    text, error = ffi.new("char **"), ffi.new("motley_error *")
-    check(lib.motley_policy_describe(policy._handle, text, error), error)
-    try:
-        phases = json.loads(text_of(text[0]))["phases"]
-    finally:
-        lib.free(text[0])
+    phases = json.loads(text_from(lib.motley_policy_describe, policy._handle))["phases"]
     found = collections.defaultdict(list)
     phase = next(phase for phase in reversed(phases) if phase["from"] <= epoch)
     for step in (step for branch in phase["branches"] for step in branch["steps"] if step["p"]):

@@ -10,7 +10,7 @@ from . import contexts, images
 from ._core import ffi, lib
 from .arrays import DTYPES, Torch
 from .checks import one_of, whole
-from .errors import ArgumentError, check
+from .errors import ArgumentError, checked, made_by
 from .sampled import Sampled
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Mix(Sampled):
         self._take()
 
     def _take(self):
-        params, mix, error = (ffi.new(kind) for kind in ("motley_mix_params *", "motley_mix **", "motley_error *"))
+        params = ffi.new("motley_mix_params *")
         params.mixup, params.cutmix = _number("mixup", self.mixup), _number("cutmix", self.cutmix)
         params.p, params.switch_p = _chance("p", self.p), _chance("switch", self.switch)
         params.rules, params.mode = RULES.index(self.rules), MODES.index(self.mode)
@@ -86,8 +86,7 @@ class Mix(Sampled):
                 raise ArgumentError(f"minmax is {self.minmax!r}, want (low, high)")
             params.minmax = [_number("minmax", side) for side in self.minmax]
         params.keep_lambda, params.drawn_partner = bool(self.keep_lambda), bool(self.drawn_partner)
-        check(lib.motley_mix_create(params, mix, error), error)
-        self._handle = ffi.gc(mix[0], lib.motley_mix_destroy)
+        self._handle = ffi.gc(made_by("motley_mix", lib.motley_mix_create, params), lib.motley_mix_destroy)
 
     def __getstate__(self):
         return {key: value for key, value in vars(self).items() if key != "_handle"}
@@ -161,8 +160,8 @@ class Mix(Sampled):
         return plain(drawn, count)
 
     def _drawn(self, samples, count, size):
-        drawn, error = ffi.new("motley_mixed[]", max(count, 1)), ffi.new("motley_error *")
-        check(lib.motley_mix_draw(self._handle, samples, count, size[1], size[0], drawn, error), error)
+        drawn = ffi.new("motley_mixed[]", max(count, 1))
+        checked(lib.motley_mix_draw, self._handle, samples, count, size[1], size[0], drawn)
         return drawn
 
     def _mixed(self, batch, labels, out, layout, which, return_draws=False, given=None):
@@ -184,11 +183,11 @@ class Mix(Sampled):
         if out is not None:
             target.require_writable()
         if count:
-            src, dst, error = ffi.new("motley_batch *"), ffi.new("motley_batch *"), ffi.new("motley_error *")
+            src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
             source.describe(src[0])
             target.describe(dst[0])
             context = contexts.context_of(source.device, self.threads)
-            check(lib.motley_mix_apply(context.handle, src, src if out is batch else dst, drawn, error), error)
+            checked(lib.motley_mix_apply, context.handle, src, src if out is batch else dst, drawn)
         if given is None:
             self._note(seen, samples, count, ids, views)
             del keep  # the ids lived until here
@@ -251,7 +250,6 @@ def structs(given, count):
 
 def targets_of(drawn, labels, count, classes, smoothing, like):
     """Mixed targets [count, classes], float32, of the library and device of the images `like`."""
-    error = ffi.new("motley_error *")
     if labels is None:
         raise ArgumentError("labels are missing: the images are mixed, and their targets have to be")
     shape = tuple(labels.shape) if hasattr(labels, "shape") else (len(labels),)
@@ -272,7 +270,7 @@ def targets_of(drawn, labels, count, classes, smoothing, like):
     numbers = ffi.new("float[]", [y for row in listed for y in row]) if soft else ffi.new("int64_t[]", listed)
     made = ffi.new("float[]", max(count * classes, 1))
     given = (ffi.NULL, numbers) if soft else (numbers, ffi.NULL)
-    check(lib.motley_mix_targets(drawn, count, classes, *given, smoothing, made, error), error)
+    checked(lib.motley_mix_targets, drawn, count, classes, *given, smoothing, made)
     return array_of(made, count, classes, like)
 
 

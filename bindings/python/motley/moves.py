@@ -12,7 +12,7 @@ from ._core import ffi, lib
 from .arrays import KINDS, CuPy, Torch, name_of
 from .calls import views_of
 from .draws import Drawn
-from .errors import ArgumentError, UnsupportedError, check, failure
+from .errors import ArgumentError, UnsupportedError, check, made_by
 from .images import images_of
 from .pillow import Pillow
 from .policy import Policy, interpolation_number
@@ -202,7 +202,7 @@ class Moves:
         status = lib.motley_follow_boxes(
             self.drawn.c, params, rows.offsets, rows.pointer(rows.host), visibility, keep, error
         )
-        rows.check(status, error)
+        check(status, error, f"{name}: ")
         seen, good = rows.array(visibility, "float64"), rows.array(keep, "bool")
         return rows.back(rows.host), rows.back(seen), rows.back(good, "bool")
 
@@ -212,7 +212,7 @@ class Moves:
         flags, error = ffi.new("uint8_t[]", rows.count), ffi.new("motley_error *")
         xy = rows.dense(rows.host[:, :2])
         status = lib.motley_follow_points(self.drawn.c, convention, rows.offsets, rows.pointer(xy), flags, error)
-        rows.check(status, error)
+        check(status, error, f"{name}: ")
         rows.host[:, :2] = xy
         inside, unerased, mirrored = ((rows.array(flags, "uint8") & bit) != 0 for bit in POINT_FLAGS)
         if rows.width == 3:
@@ -343,11 +343,6 @@ class Rows:
             return [points[place] for place in order], [inside[place] for place in order]
         return points[..., order, :], inside[..., order]
 
-    def check(self, status, error):
-        if status:
-            found = failure(status, error)
-            raise type(found)(f"{self.name}: {found}")
-
 
 POINT_FLAGS = lib.MOTLEY_POINT_INSIDE, lib.MOTLEY_POINT_UNERASED, lib.MOTLEY_POINT_MIRRORED
 
@@ -393,16 +388,14 @@ def follower_of(stage, fill, erase, interpolation="nearest"):
     key = id(stage.policy_now), stage.threads, fill, bool(erase), interpolation
     found = _followers.get(key)
     if found is None:
-        params, made, error = (
-            ffi.new(kind) for kind in ("motley_follower_params *", "motley_policy **", "motley_error *")
-        )
+        params = ffi.new("motley_follower_params *")
         params.interpolation, params.channels = interpolation_number(interpolation), len(fill)
         params.fill, params.erase = fill.ljust(4, b"\0"), bool(erase)
-        check(lib.motley_policy_follower(stage.policy_now._handle, params, made, error), error)
+        made = made_by("motley_policy", lib.motley_policy_follower, stage.policy_now._handle, params)
         if len(_followers) >= FOLLOWERS_KEPT:
             _followers.clear()
         # the policy is kept, so that its id stays its own
-        found = _followers[key] = stage.policy_now, Stage(Policy._of(made[0]), threads=stage.threads)
+        found = _followers[key] = stage.policy_now, Stage(Policy._of(made), threads=stage.threads)
     return found[1]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from . import custom, html
 from ._core import ffi, lib
-from .errors import ArgumentError, FileError, PolicyError, check, failure, text_of
+from .errors import ArgumentError, FileError, PolicyError, check, made_by, text_from, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,9 +100,7 @@ class Policy:
     @classmethod
     def builtin(cls, name: str) -> Policy:
         """The built-in policy of that name; Policy.names() lists them."""
-        policy, error = ffi.new("motley_policy **"), ffi.new("motley_error *")
-        check(lib.motley_policy_builtin(name.encode(), policy, error), error)
-        return cls._of(policy[0])
+        return cls._of(made_by("motley_policy", lib.motley_policy_builtin, name.encode()))
 
     @classmethod
     def of(cls, policy: PolicyLike) -> Policy:
@@ -128,12 +126,7 @@ class Policy:
 
     def show(self) -> str:
         """The policy as canonical text, which parses back to an equal policy."""
-        text, error = ffi.new("char **"), ffi.new("motley_error *")
-        check(lib.motley_policy_print(self._handle, text, error), error)
-        try:
-            return text_of(text[0])
-        finally:
-            lib.free(text[0])
+        return text_from(lib.motley_policy_print, self._handle)
 
     def change(
         self,
@@ -167,7 +160,7 @@ class Policy:
             branches: A list in place of all branches, in the form of `Policy.branches`.
             augmix: How several draws are mixed, in the form of `Policy.augmix`; {} mixes no more.
         """
-        changes, error = ffi.new("motley_policy_changes *"), ffi.new("motley_error *")
+        changes = ffi.new("motley_policy_changes *")
         keep = []  # what `changes` points to
         if repeat is not None:
             if repeat < 1:
@@ -206,9 +199,8 @@ class Policy:
             changes.branches, changes.branches_count = _branch_structs(branches, keep), len(branches)
         if augmix is not None:
             changes.set_augmix, changes.augmix = 1, _augmix_struct(augmix)
-        policy = ffi.new("motley_policy **")
-        check(lib.motley_policy_change(self._handle, changes, policy, error), error)
-        return Policy._of(policy[0], self.custom_ops)
+        made = made_by("motley_policy", lib.motley_policy_change, self._handle, changes)
+        return Policy._of(made, self.custom_ops)
 
     @property
     def ops(self) -> dict[str, dict[str, float]]:
@@ -397,6 +389,5 @@ def read(kind, call, *arguments, name, custom_ops=()):
         )
     if status == lib.MOTLEY_ERR_IO:
         raise FileError(text_of(error.message))
-    if status:
-        raise failure(status, error)
+    check(status, error)
     return handle[0]

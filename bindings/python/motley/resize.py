@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from . import contexts, images
 from ._core import ffi, lib
-from .errors import ArgumentError, check
+from .errors import ArgumentError, checked
 from .pillow import Pillow
 from .transform import made, shape_of
 
@@ -76,7 +76,7 @@ def resize(
     many, count = isinstance(source, images.Many), source.count
     if many and not count:
         return source.cls()
-    params, error = ffi.new("motley_resize_params *"), ffi.new("motley_error *")
+    params = ffi.new("motley_resize_params *")
     params.filter, params.order = filter_number(filter), order_number(order)
     keep = []
     if crop is not None:
@@ -102,7 +102,7 @@ def resize(
     source.require_bytes()
     source.describe(src[0])
     target.describe(dst[0])
-    check(lib.motley_resize(contexts.context_of(source.device, threads).handle, src, dst, params, error), error)
+    checked(lib.motley_resize, contexts.context_of(source.device, threads).handle, src, dst, params)
     return out if out is not None else target.result(source)
 
 

@@ -20,7 +20,7 @@ from .checks import (
 )
 from .draws import Drawn, draws_of
 from .epochs import Repeats
-from .errors import ArgumentError, check
+from .errors import ArgumentError, checked
 from .policy import Policy
 from .processes import Lineage, process_key
 
@@ -293,14 +293,14 @@ class Stage:
             sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
             drawn = Drawn.read([draws] if source.single else draws, sizes, channels)
             src, dst, output = calls.described(self, source, target)
-            params, error = ffi.new("motley_replay_params *"), ffi.new("motley_error *")
+            params = ffi.new("motley_replay_params *")
             if output:
                 params.output = output[0]
             if source.device is not None and source.count:
                 params.stream = cast("void *", source.stream_of()())
             context = contexts.context_of(source.device, self.threads)
             steps = drawn.steps, drawn.counts, drawn.max_steps
-            check(lib.motley_replay(context.handle, src, dst, *steps, params, error), error)
+            checked(lib.motley_replay, context.handle, src, dst, *steps, params)
             images.hold_until_done((source, target), source, target)
             return target.result(source) if out is None else out
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import contexts, images
 from ._core import ffi, lib
 from .arrays import DTYPES, NumPy
-from .errors import ArgumentError, PolicyError, UnsupportedError, check, text_of
+from .errors import ArgumentError, PolicyError, UnsupportedError, checked, made_by, text_from, text_of
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
@@ -162,12 +162,7 @@ class Transform(Sampled):
 
     def show(self) -> str:
         """The transform as canonical text, which parses back to an equal transform."""
-        text, error = ffi.new("char **"), ffi.new("motley_error *")
-        check(lib.motley_transform_print(self._handle, text, error), error)
-        try:
-            return text_of(text[0])
-        finally:
-            lib.free(text[0])
+        return text_from(lib.motley_transform_print, self._handle)
 
     @property
     def transform(self) -> str:
@@ -224,26 +219,16 @@ class Transform(Sampled):
         """
         samples, count, keep = self._samples_of(count, sample_ids, view, epoch, seed)
         drawn = Draws(count, self._most_steps)
-        error = ffi.new("motley_error *")
-        status = lib.motley_transform_draw(
-            self._handle,
-            samples,
-            count,
-            [size[1]] * count,
-            [size[0]] * count,
-            channels,
-            *drawn.structs,
-            error,
-        )
+        sizes = [size[1]] * count, [size[0]] * count
+        checked(lib.motley_transform_draw, self._handle, samples, count, *sizes, channels, *drawn.structs)
         del keep  # the ids lived until here
-        check(status, error)
         return drawn.plain(channels)
 
     def _run(self, batch, out, layout, samples, return_draws=False, counting=True, given=None, mixing=None):
         source = self._source(batch, layout)
         count = source.count
         src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
-        params, error = ffi.new("motley_transform_params *"), ffi.new("motley_error *")
+        params = ffi.new("motley_transform_params *")
         if count:
             source.require_bytes()
             source.describe(src[0])
@@ -270,7 +255,7 @@ class Transform(Sampled):
             targets = targets_of(mixed, labels, count, classes or self._mix[1], self._mix[2], like)
         if count:
             context = contexts.context_of(source.device, self.threads)
-            check(lib.motley_transform_apply(context.handle, self._handle, src, dst, params, error), error)
+            checked(lib.motley_transform_apply, context.handle, self._handle, src, dst, params)
         if given is None:
             self._note(seen, params.samples, count, ids, views)
             del keep  # the ids lived until here
@@ -287,9 +272,8 @@ class Transform(Sampled):
     def _mixed(self, given, params, count):
         """How the images are mixed, drawn or given, before any is touched: motley_mixed[]."""
         if given is None:
-            mixed, error = ffi.new("motley_mixed[]", max(count, 1)), ffi.new("motley_error *")
-            samples = ffi.addressof(params, "samples")
-            check(lib.motley_mix_draw(self._mix[0], samples, count, self.size[1], self.size[0], mixed, error), error)
+            mixed, samples = ffi.new("motley_mixed[]", max(count, 1)), ffi.addressof(params, "samples")
+            checked(lib.motley_mix_draw, self._mix[0], samples, count, self.size[1], self.size[0], mixed)
         else:
             missing = [i for i, draw in enumerate(given) if "mix" not in draw]
             if missing:
@@ -363,9 +347,7 @@ def _handle_of(transform):
     if source == lib.MOTLEY_POLICY_FILE:
         return _loaded(transform)
     if source == lib.MOTLEY_POLICY_BUILTIN:
-        handle, error = ffi.new("motley_transform **"), ffi.new("motley_error *")
-        check(lib.motley_transform_builtin(transform.encode(), handle, error), error)
-        return handle[0]
+        return made_by("motley_transform", lib.motley_transform_builtin, transform.encode())
     text = transform.encode()
     return read("motley_transform **", lib.motley_transform_parse, text, len(text), name="<transform>")
 
@@ -414,15 +396,10 @@ class Draws:
     def plain(self, channels, mixed=None):
         mixes = None if mixed is None else mixed_plain(mixed, self.count)
         drawn, steps, counts = self.structs
-        text, error = ffi.new("char **"), ffi.new("motley_error *")
         found = []
         for i in range(self.count):
             first = steps + i * self.most
-            check(lib.motley_transform_draw_json(i, drawn + i, first, counts[i], channels, text, error), error)
-            try:
-                draw = json.loads(text_of(text[0]))
-            finally:
-                lib.free(text[0])
+            draw = json.loads(text_from(lib.motley_transform_draw_json, i, drawn + i, first, counts[i], channels))
             del draw["sample"]
             if mixes:
                 draw["mix"] = mixes[i]

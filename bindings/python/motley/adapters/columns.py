@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import motley
 from motley.adapters import fresh_seed
-from motley.epochs import Epoch, watch_loaders
+from motley.epochs import Epoch, Passes, watch_loaders
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
 
 
-class Augment:
+class Augment(Passes):
     """A callable that augments one column of a batch, each image with its own draw, and leaves the others.
 
     Args:
@@ -29,22 +29,12 @@ class Augment:
             which do not see passes: give each epoch's map_batches its own `epoch`.
     """
 
-    begins_with_loader = True
-
     def __init__(
         self, policy: PolicyLike, *, image: str = "image", ids: str | None = None, seed: int = 0, epoch: int = 0
     ) -> None:
         self.stage, self.image, self.ids = motley.Stage(policy, seed=seed), image, ids
-        self.epoch = Epoch(epoch)
+        self.epoch = self.epochs = Epoch(epoch)
         watch_loaders()
-
-    def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next pass."""
-        self.epoch.set_epoch(epoch)
-
-    def begin_pass(self) -> None:
-        """Begins a pass: the next epoch, unless set_epoch() has just set one. Loaders call this."""
-        self.epoch.begin_pass()
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         images = batch[self.image]

@@ -12,30 +12,20 @@ import torch
 from ffcv.loader import Loader
 from ffcv.pipeline.operation import Operation
 
-from motley.epochs import watch
+from motley.epochs import Passes, watch
 from motley.torch import Stage
 
 
-class Augment(Operation):  # type: ignore[misc]
+class Augment(Passes, Operation):  # type: ignore[misc]
     """Runs a motley.torch.Stage on the batch. Place it after ToTorchImage, on the CPU or after ToDevice.
 
     The sample ids are FFCV's own indices of the samples, so that a draw depends only on (seed, epoch, index). Each pass
     over the loader is the stage's next epoch, unless stage.set_epoch() sets one."""
 
-    begins_with_loader = True
-
     def __init__(self, stage: Stage) -> None:
         super().__init__()
-        self.stage = stage
+        self.stage = self.epochs = stage
         watch(Loader, "pipelines", "pipeline_specs")
-
-    def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next pass."""
-        self.stage.set_epoch(epoch)
-
-    def begin_pass(self) -> None:
-        """Begins a pass. Loaders call this."""
-        self.stage.begin_pass()
 
     def generate_code(self):
         def augment(images, _, indices):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import motley
 from motley.adapters import fresh_seed
-from motley.epochs import Epoch, watch_loaders
+from motley.epochs import Epoch, Passes, watch_loaders
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -23,7 +23,7 @@ def id_of(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") >> 1
 
 
-class Augment:
+class Augment(Passes):
     """A callable for WebDataset.map: augments the decoded image of a sample.
 
     Args:
@@ -32,7 +32,6 @@ class Augment:
             number is the first pass's epoch, and each pass of a torch DataLoader (WebLoader is one) is the next epoch,
             unless set_epoch() sets one. Or a callable that returns the epoch; it is called in the worker.
     """
-    begins_with_loader = True
     IMAGES = ("jpg", "jpeg", "png", "webp", "ppm")
 
     def __init__(
@@ -44,19 +43,17 @@ class Augment:
         epoch: int | Callable[[], int] | None = None,
     ) -> None:
         self.stage, self.image = motley.Stage(policy, seed=seed), image
-        self.epoch = epoch if epoch is None or callable(epoch) else Epoch(epoch)
+        self.epoch = self.epochs = epoch if epoch is None or callable(epoch) else Epoch(epoch)
         watch_loaders()
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next pass."""
         if not isinstance(self.epoch, Epoch):
             raise motley.ArgumentError(f"set_epoch({epoch}): epoch was given as {self.epoch}, want it given as a number")
-        self.epoch.set_epoch(epoch)
+        super().set_epoch(epoch)
 
     def begin_pass(self) -> None:
-        """Begins a pass: the next epoch, unless set_epoch() has just set one. Loaders call this."""
         if isinstance(self.epoch, Epoch):
-            self.epoch.begin_pass()
+            super().begin_pass()
 
     def __call__(self, sample: Mapping[str, Any]) -> dict[str, Any]:
         key = self.image or next((name for name in self.IMAGES if name in sample), None)

@@ -12,14 +12,14 @@ import torch
 import motley
 from motley import Policy
 from motley.adapters import fresh_seed
-from motley.epochs import watch_loaders
+from motley.epochs import Passes, watch_loaders
 from motley.images import refuse_followers
 from motley.torch.batches import replaced
 from motley.torch.stage import Stage
 from motley.torch.transform import Transform
 
 
-class MotleyCollate:
+class MotleyCollate(Passes):
     """A collate_fn that stacks a batch's images and augments them in one call, on the worker's core.
 
     Each pass of a DataLoader is the stage's next epoch, unless set_epoch() says which.
@@ -49,19 +49,13 @@ class MotleyCollate:
         if not isinstance(stage, Stage):
             raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a motley.torch.Stage, "
                             "a motley.Policy, a name or a path")
-        self.stage, self.images, self.ids, self.collate = stage, images, ids, collate
+        self.stage = self.epochs = stage
+        self.images, self.ids, self.collate = images, ids, collate
         watch_loaders()
 
-    begins_with_loader = True
-
     def begin_pass(self) -> None:
-        """A pass begins. Loaders call it."""
         if self.ids is not None:
-            self.stage.begin_pass()
-
-    def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next pass."""
-        self.stage.set_epoch(epoch)
+            super().begin_pass()
 
     def __call__(self, samples: list[Any]) -> Any:
         images = [sample[self.images] for sample in samples]

@@ -16,7 +16,7 @@ from torch.utils.data import Dataset, IterableDataset, Sampler
 
 import motley
 from motley.checks import whole
-from motley.epochs import Epoch, Repeats, watch_loaders
+from motley.epochs import Epoch, Passes, Repeats, watch_loaders
 from motley.processes import mixed, rank_of_run, world_of_run
 from motley.torch.batches import replaced
 
@@ -115,10 +115,17 @@ def _index_and_view(index):
 
 # ---- data sets ----
 
-class _Around:
+class _Around(Dataset[Any]):
     """What is the same around any data set: its attributes are there, too."""
 
     dataset: Any
+    _of_stream: type[Any]  # what goes around an IterableDataset
+
+    def __new__(cls, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        return super().__new__(cls._of_stream if isinstance(dataset, IterableDataset) else cls)
+
+    def __getnewargs__(self):
+        return (self.dataset,)
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -136,46 +143,40 @@ def _first_of_stream():
     return mixed(f"stream {rank} {number}") >> 2 if rank or number else 0
 
 
-def _stream(dataset):
+class _Stream(IterableDataset[Any]):
     """The samples of an iterable data set, each with an id: its place in what this worker of this rank reads."""
-    return enumerate(dataset, _first_of_stream())
+
+    def __iter__(self):
+        return (self._made(sample, i) for i, sample in enumerate(self.dataset, _first_of_stream()))
 
 
-class Indexed(_Around, Dataset[Any]):
+class Indexed(_Around):
     """A data set whose samples carry their index as their last item (of a dict: under 'sample_id'; of a named tuple: as
     sample_id). Where the sampler is motley.torch.Views the item is a tensor of the index and the view, which batches to
     the [N, 2] that stages take as well. The samples of an IterableDataset are numbered as each worker reads them."""
-
-    def __new__(cls, dataset: Any) -> Indexed:
-        return super().__new__(_IndexedStream if isinstance(dataset, IterableDataset) else cls)
-
-    def __getnewargs__(self):
-        return (self.dataset,)
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
 
     def __getitem__(self, index: Any) -> Any:
         i, view = _index_and_view(index)
-        return _with_id(self.dataset[i], torch.tensor([i, view]) if isinstance(index, (Index, tuple)) else i)
+        return self._made(self.dataset[i], torch.tensor([i, view]) if isinstance(index, (Index, tuple)) else i)
+
+    def _made(self, sample, i):
+        if isinstance(sample, Mapping):
+            return {**sample, "sample_id": i}
+        if isinstance(sample, tuple) and hasattr(sample, "_fields"):
+            return _with_field(type(sample))(*sample, i)
+        if isinstance(sample, (tuple, list)):
+            return type(sample)([*sample, i])
+        return sample, i
 
     def __repr__(self):
         return f"Indexed({self.dataset!r})"
 
 
-class _IndexedStream(Indexed, IterableDataset):
-    def __iter__(self):
-        return (_with_id(sample, i) for i, sample in _stream(self.dataset))
-
-
-def _with_id(sample, i):
-    if isinstance(sample, Mapping):
-        return {**sample, "sample_id": i}
-    if isinstance(sample, tuple) and hasattr(sample, "_fields"):
-        return _with_field(type(sample))(*sample, i)
-    if isinstance(sample, (tuple, list)):
-        return type(sample)([*sample, i])
-    return sample, i
+class _IndexedStream(Indexed, _Stream):
+    pass
 
 
 @functools.lru_cache(maxsize=None)
@@ -190,7 +191,7 @@ def _rebuilt(cls, *items):
     return _with_field(cls)(*items)
 
 
-class Reproducible(_Around, Dataset[Any]):
+class Reproducible(_Around, Passes):
     """A data set whose own transforms draw by sample id, sample i for id i: those of motley.torchvision and motley.timm,
     also after take_over().
 
@@ -201,25 +202,10 @@ class Reproducible(_Around, Dataset[Any]):
     sampler that repeats its indices goes into motley.torch.Views. The transforms' `seed` sets runs apart. The samples of
     an IterableDataset are numbered as each worker reads them."""
 
-    def __new__(cls, dataset: Any) -> Reproducible:
-        return super().__new__(_ReproducibleStream if isinstance(dataset, IterableDataset) else cls)
-
-    def __getnewargs__(self):
-        return (self.dataset,)
-
     def __init__(self, dataset: Any) -> None:
-        self.dataset, self.epoch = dataset, Epoch()
+        self.dataset = dataset
+        self.epoch = self.epochs = Epoch()
         watch_loaders()
-
-    begins_with_loader = True
-
-    def begin_pass(self) -> None:
-        """A pass begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
-        self.epoch.begin_pass()
-
-    def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next pass; workers see it at once."""
-        self.epoch.set_epoch(epoch)
 
     def __getitem__(self, index: Any) -> Any:
         i, view = _index_and_view(index)
@@ -230,7 +216,7 @@ class Reproducible(_Around, Dataset[Any]):
         return f"Reproducible({self.dataset!r}, epoch={self.epoch})"
 
 
-class _ReproducibleStream(Reproducible, IterableDataset):
+class _ReproducibleStream(Reproducible, IterableDataset[Any]):
     def __iter__(self):
         samples, end = iter(self.dataset), object()
         for i in itertools.count(_first_of_stream()):
@@ -241,7 +227,7 @@ class _ReproducibleStream(Reproducible, IterableDataset):
             yield sample
 
 
-class Augmented(_Around, Dataset[Any]):
+class Augmented(_Around, Passes):
     """A data set whose images are augmented one by one where they are read, sample i with the draws of id i.
 
     Each pass of a DataLoader is the next epoch, unless set_epoch() says which. A sampler that repeats its indices goes
@@ -256,12 +242,6 @@ class Augmented(_Around, Dataset[Any]):
         views: How many views of an image to make; more than one: a tuple of them takes its place.
     """
 
-    def __new__(cls, dataset: Any, *args: Any, **kwargs: Any) -> Augmented:
-        return super().__new__(_AugmentedStream if isinstance(dataset, IterableDataset) else cls)
-
-    def __getnewargs__(self):
-        return (self.dataset,)
-
     def __init__(
         self, dataset: Any, policy: PolicyLike | motley.Transform, *, seed: int = 0, images: int | str = 0, views: int = 1
     ) -> None:
@@ -272,28 +252,19 @@ class Augmented(_Around, Dataset[Any]):
             self.stage = motley.Stage(policy, seed=seed)
             self._draws = self.stage.policy
         self.stage._repeats = Repeats(ADVICE)
-        self.views, self.epoch = whole("views", views, 1, 65536, "from 1"), Epoch()
+        self.views = whole("views", views, 1, 65536, "from 1")
+        self.epoch = self.epochs = Epoch()
         watch_loaders()
-
-    begins_with_loader = True
-
-    def begin_pass(self) -> None:
-        """A pass begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
-        self.epoch.begin_pass()
 
     def draws_as(self):
         return self._draws.show(), self.stage.seed
 
-    def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next pass, as DistributedSampler's; workers see it at once."""
-        self.epoch.set_epoch(epoch)
-
     def __getitem__(self, index: Any) -> Any:
         i, view = _index_and_view(index)
         i = i + len(self.dataset) if i < 0 else i
-        return self._augmented(self.dataset[i], i, view)
+        return self._made(self.dataset[i], i, view)
 
-    def _augmented(self, sample, i, view):
+    def _made(self, sample, i, view=0):
         inside = isinstance(sample, (tuple, list, Mapping))
         image = self.stage(sample[self.images] if inside else sample, epoch=int(self.epoch), sample_ids=i, view=view,
                            views=self.views)
@@ -303,6 +274,8 @@ class Augmented(_Around, Dataset[Any]):
         return f"Augmented({self.dataset!r}, {self._draws.name}, seed={self.stage.seed}, epoch={self.epoch})"
 
 
-class _AugmentedStream(Augmented, IterableDataset):
-    def __iter__(self):
-        return (self._augmented(sample, i, 0) for i, sample in _stream(self.dataset))
+class _AugmentedStream(Augmented, _Stream):
+    pass
+
+
+Indexed._of_stream, Reproducible._of_stream, Augmented._of_stream = _IndexedStream, _ReproducibleStream, _AugmentedStream

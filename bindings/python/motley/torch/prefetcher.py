@@ -10,7 +10,7 @@ import torch
 
 import motley
 from motley.checks import one_of
-from motley.epochs import wanting
+from motley.epochs import passes_in
 from motley.torch.batches import map_tensors, replaced
 from motley.torch.decode import decoded, is_encoded, without
 
@@ -68,7 +68,7 @@ class Prefetcher:
         if hasattr(self.stage, "set_epoch"):
             self.stage.set_epoch(epoch)
         self._begun = self._finished = False
-        for one in wanting([getattr(self.loader, part, None) for part in ("dataset", "collate_fn")]):
+        for one in passes_in([getattr(self.loader, part, None) for part in ("dataset", "collate_fn")]):
             one.set_epoch(epoch)
         sampler = getattr(self.loader, "sampler", None)
         if hasattr(sampler, "set_epoch"):
