@@ -35,7 +35,7 @@ def images():
 
 
 def draws(motley):
-    for policy in "rand_augment", "dali_rand_augment", "timm_3_augment", "auto_augment_cifar10":
+    for policy in "rand_augment", "dali_rand_augment", "timm_3_augment", "auto_augment_cifar10", "augmix":
         lines = subprocess.run([motley, "draw", policy, "-N", "4"], capture_output=True, check=True).stdout.splitlines()
         for i, line in enumerate(lines):
             write("draws", f"{policy}_{i}", b"\2" + line)
