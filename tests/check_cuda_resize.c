@@ -12,6 +12,7 @@
 #ifdef MOT_EMULATE
 #include "dispatch/cuda/draw.h"
 #include "dispatch/cuda/work.h"
+#include "kernels/cuda/tuning.h"
 #else
 #include <cuda_runtime_api.h>
 #endif
@@ -105,7 +106,7 @@ static void copy(void *to, const void *from, size_t bytes)
 static motley_status resize(const motley_batch *src, const motley_batch *dst, const motley_resize_params *params,
                             uint64_t number, motley_error *error)
 {
-    static const int shared_bytes[] = { 60000, 6000, 20000 };
+    static const int shared_bytes[] = { 64 * 1024 - MOT_STATIC_BYTES, 6000, 20000 }; /* the first is sm_75's */
     emulate_backwards = (int)(number & 1);
     need(kept.prepared || mot_resize_prepare(shared_bytes[0]) == cudaSuccess, "no memory");
     kept.prepared = 1;

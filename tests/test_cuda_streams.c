@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA backend under concurrency: contexts on separate threads and streams, one context on several streams, streams
- * that are being captured, and several GPUs. Every result has the CPU's bytes.
+ * that are being captured, several GPUs, and several processes on one GPU. Every result has the CPU's bytes.
  *
- *     test_cuda_streams streams|devices [--require]
+ *     test_cuda_streams streams|devices|processes [--require]
  *
  * Exits with 77, a skip, without a GPU (with --require that is a failure), or for `devices` without two of them. */
 #include "tests/inputs.h"
@@ -11,12 +11,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define SKIPPED 77
 #define SIDE 96
 #define COUNT 300
 #define BYTES ((size_t)COUNT * SIDE * SIDE * 3)
 #define THREADS 4
+#define PROCESSES 4
 #define ROUNDS 12
 
 static atomic_int failures, compared;
@@ -301,10 +304,38 @@ static void check_mismatch(void)
     motley_context_destroy(first);
 }
 
+/* Runs this program PROCESSES times at once: on each, several threads and captured streams. Waiting CTAs of one process
+ * must not keep another's from ever starting, so a hang is a failure of this test, by its time limit. */
+static int run_processes(char **argv)
+{
+    pid_t child[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++) { /* before this process has a CUDA context, which a fork would break */
+        child[i] = fork();
+        need(child[i] >= 0, "no process");
+        if (child[i] == 0) {
+            execl("/proc/self/exe", argv[0], "streams", argv[2], (char *)NULL);
+            _exit(2);
+        }
+    }
+    int skipped = 0;
+    for (int i = 0; i < PROCESSES; i++) {
+        int status;
+        need(waitpid(child[i], &status, 0) == child[i], "a process is gone");
+        const int skips = WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED;
+        check(skips || (WIFEXITED(status) && WEXITSTATUS(status) == 0), "a process failed");
+        skipped += skips;
+    }
+    printf("processes: %d of %d skipped, %d failures\n", skipped, PROCESSES, (int)failures);
+    check(skipped == 0 || skipped == PROCESSES, "only some processes found a GPU");
+    return failures > 0 ? 1 : skipped > 0 ? SKIPPED : 0;
+}
+
 int main(int argc, char **argv)
 {
     int devices = 0;
-    need(argc > 1, "usage: test_cuda_streams streams|devices [--require]");
+    need(argc > 1, "usage: test_cuda_streams streams|devices|processes [--require]");
+    if (strcmp(argv[1], "processes") == 0)
+        return run_processes(argv);
     const int several = strcmp(argv[1], "devices") == 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
         printf("skipped: no CUDA device can be used\n");

@@ -79,6 +79,7 @@ void emulate_others(); /* lets other CTAs run */
 #endif
 
 #define MOT_TILE_BYTES (sizeof(tile_state) + 4 * (MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS))
+static_assert(MOT_TILE_BYTES <= 48 * 1024, "what a CTA gets on every chip, sm_75 included");
 #define MOT_TILE_WARPS (MOT_TILE_THREADS / 32)
 
 enum { AT_ONCE = 4 }; /* quads of a thread whose loads are under way together */

@@ -2,7 +2,8 @@
 /* Runs the tile kernel and those that resize on the CPU, so that its arithmetic, addresses and barriers are tested
  * where no GPU is. The threads of all CTAs are fibers of one host thread, which change only where the kernel waits:
  * what a missing barrier would let through shows when the fibers run in the other order (emulate_backwards). CTAs of a
- * cooperative launch run together. */
+ * cooperative launch run together. The chip is the oldest and smallest, sm_75: no clusters, no bulk copies, 64 KB of
+ * shared memory; what asks for more is refused. */
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
@@ -10,6 +11,7 @@
 #include "kernels/cuda/programs.cuh"
 #include "kernels/cuda/resize.cu"
 #include "kernels/cuda/tiles.cuh"
+#include "kernels/cuda/tuning.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -20,6 +22,9 @@
 #define MOST_THREADS 256 /* of a CTA */
 #define MOST_FIBERS (MOST_CTAS * MOST_THREADS)
 #define STACK_BYTES ((size_t)96 * 1024)
+/* Dynamic shared memory of a CTA on the smallest chip, sm_75: without asking, and beside a kernel's own variables. */
+#define SHARED_BYTES (48 * 1024)
+#define SHARED_BYTES_MOST (64 * 1024 - MOT_STATIC_BYTES)
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 extern "C" int emulate_backwards;
@@ -54,6 +59,7 @@ static barrier all[MOST_CTAS], warp[MOST_FIBERS / 32];
 static unsigned cta_alive[MOST_CTAS], warp_alive[MOST_FIBERS / 32];
 static uint64_t shared_word[2][MOST_FIBERS]; /* of collective functions, by turns */
 static unsigned collective[MOST_FIBERS];
+static int shared_bytes = SHARED_BYTES; /* that a launch may have */
 static const void *kernel_now;
 static void *argument_now;
 static unsigned first_cta; /* of those that run */
@@ -213,6 +219,9 @@ static void run_ctas(unsigned first, unsigned n)
 
 cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int bytes)
 {
+    if (bytes > SHARED_BYTES_MOST)
+        return cudaErrorInvalidConfiguration;
+    shared_bytes = bytes > shared_bytes ? bytes : shared_bytes;
     for (int c = 0; c < MOST_CTAS; c++)
         if (!memory[c]) {
             memory[c] = (uint4 *)aligned_alloc(256, ((size_t)bytes + 255) & ~(size_t)255);
@@ -229,6 +238,8 @@ cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t)
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments)
 {
     static bool made;
+    if (config->dynamicSmemBytes > (size_t)shared_bytes)
+        return cudaErrorInvalidConfiguration;
     if (!made)
         make_fibers();
     made = true;
