@@ -606,7 +606,7 @@ static void shapes(void)
 /* The bytes that a transform reads of its crops and writes, halved: COPY moves as many there and back. */
 static size_t moved(const work *w, const motley_transform *t)
 {
-    const size_t n = w->batch.count, steps = motley_transform_describe(t).max_steps;
+    const size_t n = w->batch.count, steps = motley_transform_describe(t)->max_steps;
     motley_transform_drawn *const drawn = allocate(n * sizeof *drawn);
     motley_step *const step = allocate((n * steps + 1) * sizeof *step);
     int32_t *const counts = allocate(n * sizeof *counts), *const width = allocate(n * sizeof *width),

@@ -38,14 +38,14 @@ static motley_status check_output(const mot_transform_call *call, motley_error *
                 call->erase->values, dst->channels);
     for (size_t i = 0; i < dst->count; i++) {
         const mot_view from = mot_batch_view(call->src, i), to = mot_batch_view(dst, i);
-        const int32_t width = call->info.width ? call->info.width : from.width;
-        const int32_t height = call->info.width ? call->info.height : from.height;
+        const int32_t width = call->info->width ? call->info->width : from.width;
+        const int32_t height = call->info->width ? call->info->height : from.height;
         MOT_REQUIRE(to.width == width && to.height == height, error,
                     "dst image %zu: size is %" PRId32 "x%" PRId32 ", want %" PRId32 "x%" PRId32 ", %s", i, to.width,
-                    to.height, width, height, call->info.width ? "the transform's" : "src's");
+                    to.height, width, height, call->info->width ? "the transform's" : "src's");
         MOT_REQUIRE((uintptr_t)to.data % mot_dtype_bytes(dst->dtype) == 0, error,
                     "dst image %zu: data is not aligned to its samples' %zu bytes", i, mot_dtype_bytes(dst->dtype));
-        if (!dst->images && (call->info.width || !call->src->images))
+        if (!dst->images && (call->info->width || !call->src->images))
             break;
     }
     return MOTLEY_OK;
@@ -136,10 +136,10 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
                     i, b, box->width, box->height, box->left, box->top, dst.width, dst.height);
     }
     const int32_t steps = call->params->given_step_counts[i];
-    MOT_REQUIRE(steps >= 0 && (size_t)steps <= call->info.max_steps, error,
-                "image %zu: %" PRId32 " steps are given, want at most %zu", i, steps, call->info.max_steps);
+    MOT_REQUIRE(steps >= 0 && (size_t)steps <= call->info->max_steps, error,
+                "image %zu: %" PRId32 " steps are given, want at most %zu", i, steps, call->info->max_steps);
     for (int s = 0; s < steps; s++)
-        MOT_TRY(check_given_step(&call->params->given_steps[i * call->info.max_steps + (size_t)s], i, s, error));
+        MOT_TRY(check_given_step(&call->params->given_steps[i * call->info->max_steps + (size_t)s], i, s, error));
     return MOTLEY_OK;
 }
 
@@ -152,9 +152,9 @@ static motley_status check(const motley_context *context, const mot_transform_ca
     MOT_TRY(mot_samples_check(&p->samples, src->count, error));
     MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
     MOT_REQUIRE(!p->steps == !p->step_counts, error, "only one of steps and step_counts is set, want both or neither");
-    MOT_REQUIRE(!call->info.mix || p->mixed, error,
+    MOT_REQUIRE(!call->info->mix || p->mixed, error,
                 "transform '%s' mixes images, want params.mixed, by which targets are mixed", call->transform->name);
-    MOT_REQUIRE(!p->given_mixed == !(p->given && call->info.mix), error,
+    MOT_REQUIRE(!p->given_mixed == !(p->given && call->info->mix), error,
                 p->given_mixed ? "given_mixed is set, want it with given draws of a transform that mixes"
                                : "given is set without given_mixed, but the transform mixes images");
     MOT_REQUIRE(!p->given == !p->given_steps && !p->given == !p->given_step_counts, error,
@@ -200,7 +200,7 @@ int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_tr
 {
     const motley_transform_params *p = call->params;
     const mot_view src = mot_batch_view(call->src, i);
-    const size_t most = call->info.max_steps;
+    const size_t most = call->info->max_steps;
     int count;
     if (p->given) {
         *drawn = p->given[i];
@@ -384,10 +384,10 @@ static motley_status draw_mix(const mot_transform_call *call, motley_error *erro
 {
     const motley_transform_params *p = call->params;
     if (!p->given_mixed)
-        return motley_mix_draw(call->info.mix, &p->samples, call->src->count, call->info.width, call->info.height,
+        return motley_mix_draw(call->info->mix, &p->samples, call->src->count, call->info->width, call->info->height,
                                p->mixed, error);
     memcpy(p->mixed, p->given_mixed, call->src->count * sizeof *p->mixed);
-    return mot_mix_check_drawn(p->mixed, call->src->count, call->info.width, call->info.height, error);
+    return mot_mix_check_drawn(p->mixed, call->src->count, call->info->width, call->info->height, error);
 }
 
 motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,
@@ -412,9 +412,9 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
     make_table(&call);
     if (context->backend->transform)
         return context->backend->transform(context->state, &call, error);
-    if (call.info.mix)
+    if (call.info->mix)
         MOT_TRY(draw_mix(&call, error));
     const size_t bytes = scratch_bytes(&call, context->backend->rows(context->state));
     MOT_TRY(context->backend->each(context->state, src->count, bytes, transform_image, &call, error));
-    return call.info.mix ? motley_mix_apply(context, dst, dst, call.params->mixed, error) : MOTLEY_OK;
+    return call.info->mix ? motley_mix_apply(context, dst, dst, call.params->mixed, error) : MOTLEY_OK;
 }

@@ -8,7 +8,7 @@
 
 typedef struct mot_transform_call {
     const motley_transform *transform;
-    motley_transform_info info;
+    const motley_transform_info *info;
     const motley_batch *src, *dst;
     const motley_transform_params *params;
     const mot_stage *erase; /* NULL: none */

@@ -5,6 +5,7 @@
 #include "augmentations/jitter.h"
 #include "base/error.h"
 #include "policies/builtin.h"
+#include "policies/transform_draw.h"
 #include "policies/yaml.h"
 
 #include <errno.h>
@@ -91,22 +92,55 @@ motley_status motley_transform_builtin(const char *name, motley_transform **tran
                 : mot_fail(error, MOTLEY_ERR_ARGUMENT, "no transform '%.80s' is built in", name);
 }
 
-motley_transform_info motley_transform_describe(const motley_transform *transform)
+/* FNV-1a. */
+static uint64_t hash(uint64_t h, const void *bytes, size_t count)
 {
-    motley_transform_info info = { .name = transform->name,
+    for (size_t i = 0; i < count; i++)
+        h = (h ^ ((const uint8_t *)bytes)[i]) * 1099511628211u;
+    return h;
+}
+
+/* The key by which the device caches a transform's tables. */
+static uint64_t fingerprint_of(const motley_transform *transform)
+{
+    uint64_t h = hash(14695981039346656037u, &transform->stages, sizeof transform->stages);
+    for (uint32_t i = 0; i < transform->stages; i++) {
+        const mot_stage *const stage = &transform->stage[i];
+        const double *const numbers[] = { stage->area, stage->ratio, stage->radius, &stage->p, &stage->vertical };
+        const size_t counts[] = { 2, 2, 2, 1, 1 };
+        const int32_t whole[] = { (int32_t)stage->kind,  stage->width,       stage->height,   stage->filters,
+                                  (int32_t)stage->order, stage->padding,     stage->boxes[0], stage->boxes[1],
+                                  stage->erase_values,   stage->policy_steps };
+        h = hash(h, whole, sizeof whole);
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
+            h = hash(h, numbers[k], counts[k] * sizeof(double));
+        h = hash(h, stage->filter, sizeof stage->filter);
+        h = hash(h, stage->given, sizeof stage->given);
+        h = hash(h, stage->range, sizeof stage->range);
+        h = stage->policy ? hash(h, &stage->policy->fingerprint, sizeof stage->policy->fingerprint) : h;
+        h = stage->policy ? hash(h, &stage->policy->tables.first_block, sizeof(uint32_t)) : h;
+    }
+    return h;
+}
+
+static motley_transform_info info_of(const motley_transform *transform)
+{
+    motley_transform_info info = { .struct_size = sizeof info,
+                                   .name = transform->name,
                                    .title = transform->title ? transform->title : transform->name,
                                    .profile = transform->profile ? transform->profile : "",
                                    .paper = transform->paper ? transform->paper : "",
                                    .layout = MOTLEY_CHW,
-                                   .max_steps = transform->max_steps,
                                    .stages = transform->plain ? 0 : (int32_t)transform->stages };
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
+        info.max_steps += (size_t)mot_stage_steps(stage);
         if (stage->kind <= MOT_STAGE_RANDOM_CROP && stage->height > 0) {
             info.width = stage->width;
             info.height = stage->height;
         }
         if (stage->kind == MOT_STAGE_OUTPUT) {
+            info.has_output = 1;
             info.dtype = (motley_dtype)stage->dtype;
             info.layout = (motley_layout)stage->layout;
         }
@@ -119,17 +153,62 @@ motley_transform_info motley_transform_describe(const motley_transform *transfor
     return info;
 }
 
+void mot_transform_finish(motley_transform *transform)
+{
+    for (uint32_t i = 0; i < transform->stages; i++) {
+        mot_stage *const stage = &transform->stage[i];
+        stage->policy_steps = stage->policy ? (int32_t)motley_policy_max_steps(stage->policy) : 0;
+    }
+    transform->info = info_of(transform);
+    transform->fingerprint = fingerprint_of(transform);
+}
+
+const motley_transform_info *motley_transform_describe(const motley_transform *transform)
+{
+    return transform ? &transform->info : NULL;
+}
+
+static void clear_stage(mot_stage *stage)
+{
+    free(stage->name);
+    free(stage->ratios);
+    free(stage->normals);
+    motley_mix_destroy(stage->mix);
+    motley_policy_destroy(stage->policy);
+    *stage = (mot_stage){ 0 };
+}
+
+motley_status motley_transform_pictures(const motley_transform *transform, motley_transform **pictures,
+                                        motley_error *error)
+{
+    MOT_REQUIRE(pictures, error, "pictures is NULL, want a place for the result");
+    *pictures = NULL;
+    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
+    for (uint32_t i = 0; i < transform->stages; i++)
+        if (transform->stage[i].policy && transform->stage[i].policy->customs)
+            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' has custom ops, which cannot be copied",
+                            transform->name);
+    char *text;
+    motley_transform *made;
+    MOT_TRY(motley_transform_print(transform, &text, error));
+    const motley_status status = motley_transform_parse(text, strlen(text), NULL, &made, error);
+    free(text);
+    MOT_TRY(status);
+    while (made->stages > 0 && made->stage[made->stages - 1].kind >= MOT_STAGE_OUTPUT) /* they stand last */
+        clear_stage(&made->stage[--made->stages]);
+    if (made->stages == 0) /* a text has a stage at least */
+        made->stage[made->stages++].kind = MOT_STAGE_FLIP;
+    mot_transform_finish(made);
+    *pictures = made;
+    return MOTLEY_OK;
+}
+
 void motley_transform_destroy(motley_transform *transform)
 {
     if (!transform)
         return;
-    for (uint32_t i = 0; i < transform->stages; i++) {
-        free(transform->stage[i].name);
-        free(transform->stage[i].ratios);
-        free(transform->stage[i].normals);
-        motley_mix_destroy(transform->stage[i].mix);
-        motley_policy_destroy(transform->stage[i].policy);
-    }
+    for (uint32_t i = 0; i < transform->stages; i++)
+        clear_stage(&transform->stage[i]);
     free(transform->name);
     free(transform->title);
     free(transform->profile);

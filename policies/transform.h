@@ -71,8 +71,8 @@ struct motley_transform {
     bool plain; /* the text was a policy: it prints as a policy */
     uint32_t stages;
     mot_stage stage[MOT_MAX_STAGES];
-    size_t max_steps;
-    uint64_t fingerprint; /* of all that a draw depends on */
+    motley_transform_info info; /* of all that stands above */
+    uint64_t fingerprint;       /* of all that a draw depends on */
 };
 
 extern const char *const mot_stage_names[MOT_STAGE_KINDS];
@@ -83,6 +83,9 @@ extern const char *const mot_order_names[2],
                                                                        *const mot_jitter_names[MOT_JITTERS];
 extern const char *const mot_mix_rules_names[2], *const mot_mix_mode_names[3], *const mot_mix_partner_names[2],
                                                                                    *const mot_mix_lambda_names[2];
+
+/* Makes what follows from the stages: the info and the fingerprint. */
+void mot_transform_finish(motley_transform *transform);
 
 /* The stage of a kind that occurs at most once, or NULL. */
 const mot_stage *mot_transform_stage(const motley_transform *transform, mot_stage_kind kind);

@@ -45,8 +45,8 @@ motley_status motley_transform_draw(const motley_transform *transform, const mot
     MOT_REQUIRE(samples, error, "samples is NULL, want a seed and sample ids");
     MOT_TRY(mot_samples_check(samples, count, error));
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
-    MOT_REQUIRE(count == 0 || (widths && heights && drawn && step_counts && (steps || !transform->max_steps)), error,
-                "%s is NULL, want an array of %zu samples",
+    MOT_REQUIRE(count == 0 || (widths && heights && drawn && step_counts && (steps || !transform->info.max_steps)),
+                error, "%s is NULL, want an array of %zu samples",
                 !widths    ? "widths"
                 : !heights ? "heights"
                 : !drawn   ? "drawn"
@@ -64,7 +64,7 @@ motley_status motley_transform_draw(const motley_transform *transform, const mot
         const mot_drawn_sample of = mot_sample_of(samples, i, widths[i], heights[i], channels);
         step_counts[i] = mot_transform_draw(transform, &of, &drawn[i], own);
         for (int s = 0; s < step_counts[i]; s++)
-            steps[i * transform->max_steps + (size_t)s] = mot_transform_step_told(&own[s]);
+            steps[i * transform->info.max_steps + (size_t)s] = mot_transform_step_told(&own[s]);
     }
     return MOTLEY_OK;
 }

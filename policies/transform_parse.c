@@ -595,46 +595,6 @@ static bool wrap_policy(reader *r, const motley_parse_params *params, motley_tra
     return !stage->policy || !stage->policy->name || (transform->name = strdup(stage->policy->name));
 }
 
-static void count_steps(motley_transform *transform)
-{
-    for (uint32_t i = 0; i < transform->stages; i++) {
-        mot_stage *const stage = &transform->stage[i];
-        stage->policy_steps = stage->policy ? (int32_t)motley_policy_max_steps(stage->policy) : 0;
-        transform->max_steps += (size_t)mot_stage_steps(stage);
-    }
-}
-
-/* FNV-1a. */
-static uint64_t hash(uint64_t h, const void *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        h = (h ^ ((const uint8_t *)bytes)[i]) * 1099511628211u;
-    return h;
-}
-
-/* The key by which the device caches a transform's tables. */
-static uint64_t fingerprint_of(const motley_transform *transform)
-{
-    uint64_t h = hash(14695981039346656037u, &transform->stages, sizeof transform->stages);
-    for (uint32_t i = 0; i < transform->stages; i++) {
-        const mot_stage *const stage = &transform->stage[i];
-        const double *const numbers[] = { stage->area, stage->ratio, stage->radius, &stage->p, &stage->vertical };
-        const size_t counts[] = { 2, 2, 2, 1, 1 };
-        const int32_t whole[] = { (int32_t)stage->kind,  stage->width,       stage->height,   stage->filters,
-                                  (int32_t)stage->order, stage->padding,     stage->boxes[0], stage->boxes[1],
-                                  stage->erase_values,   stage->policy_steps };
-        h = hash(h, whole, sizeof whole);
-        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
-            h = hash(h, numbers[k], counts[k] * sizeof(double));
-        h = hash(h, stage->filter, sizeof stage->filter);
-        h = hash(h, stage->given, sizeof stage->given);
-        h = hash(h, stage->range, sizeof stage->range);
-        h = stage->policy ? hash(h, &stage->policy->fingerprint, sizeof stage->policy->fingerprint) : h;
-        h = stage->policy ? hash(h, &stage->policy->tables.first_block, sizeof(uint32_t)) : h;
-    }
-    return h;
-}
-
 motley_status motley_transform_parse(const char *text, size_t length, const motley_parse_params *params,
                                      motley_transform **transform, motley_error *error)
 {
@@ -657,8 +617,7 @@ motley_status motley_transform_parse(const char *text, size_t length, const motl
     else
         mot_fail(error, status, "no memory to read a transform of %zu bytes", length);
     if (status == MOTLEY_OK) {
-        count_steps(read);
-        read->fingerprint = fingerprint_of(read);
+        mot_transform_finish(read);
         *transform = read;
     } else {
         motley_transform_destroy(read);

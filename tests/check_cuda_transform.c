@@ -176,11 +176,11 @@ static void check_graph(const motley_transform *transform, const motley_batch *s
 static void check_batch(const motley_transform *transform, const char *name, uint64_t number, int32_t most)
 {
     uint64_t state = SEED + number * 977;
-    const motley_transform_info info = motley_transform_describe(transform);
+    const motley_transform_info *info = motley_transform_describe(transform);
     source *const src = calloc(1, sizeof *src);
     need(src != NULL, "no memory");
     static const input_layout layouts[] = { INPUT_PACKED, INPUT_PLANAR, INPUT_PADDED, INPUT_UNALIGNED };
-    const int channels = number % 9 == 8 ? 1 : 3, alike = number % 3 == 0 || !info.width;
+    const int channels = number % 9 == 8 ? 1 : 3, alike = number % 3 == 0 || !info->width;
     const input_layout layout = layouts[number % 4];
     const int count = 1 + (int)(input_random(&state) % MOST_IMAGES);
     input_size size = { 0, 0 };
@@ -195,11 +195,11 @@ static void check_batch(const motley_transform *transform, const char *name, uin
     result r;
     make_result(&r, (motley_batch){ .count = (size_t)count,
                                     .channels = channels,
-                                    .dtype = info.dtype == MOTLEY_U8 ? MOTLEY_U8 : (motley_dtype)(number % 3 + 1),
+                                    .dtype = info->dtype == MOTLEY_U8 ? MOTLEY_U8 : (motley_dtype)(number % 3 + 1),
                                     .layout = (motley_layout)(number / 2 % 2),
-                                    .width = info.width ? info.width : size.width,
-                                    .height = info.width ? info.height : size.height });
-    const size_t steps = info.max_steps ? info.max_steps : 1;
+                                    .width = info->width ? info->width : size.width,
+                                    .height = info->width ? info->height : size.height });
+    const size_t steps = info->max_steps ? info->max_steps : 1;
     motley_transform_drawn *const drawn = calloc((size_t)count, sizeof *drawn);
     motley_step *const step = calloc((size_t)count * steps, sizeof *step);
     int32_t *const step_count = calloc((size_t)count, sizeof *step_count);

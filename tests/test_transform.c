@@ -54,9 +54,9 @@ Test(transform, builtins_print_and_parse_back)
         motley_error error = { 0 };
         cr_assert_eq(motley_transform_builtin(motley_transform_builtin_name(i), &transform, &error), MOTLEY_OK, "%s",
                      error.message);
-        const motley_transform_info info = motley_transform_describe(transform);
-        cr_expect_str_eq(info.name, motley_transform_builtin_name(i));
-        cr_expect(info.width >= 176 && info.dtype == MOTLEY_F32, "%s", info.name);
+        const motley_transform_info *info = motley_transform_describe(transform);
+        cr_expect_str_eq(info->name, motley_transform_builtin_name(i));
+        cr_expect(info->width >= 176 && info->dtype == MOTLEY_F32, "%s", info->name);
         motley_transform_destroy(transform);
         expect_canonical(motley_transform_builtin_text(i));
     }
@@ -70,8 +70,8 @@ Test(transform, mixing_prints_and_parses_back)
                      "switch: 0.4, rules: timm, mode: elem, minmax: [0.2, 0.8], lambda: drawn, partner: drawn, "
                      "classes: 10, smoothing: 0.1}\n");
     motley_transform *t = parsed(HEAD "  - resize: {size: [8, 9]}\n  - mix: {cutmix: 0.5, classes: 7}\n");
-    const motley_transform_info info = motley_transform_describe(t);
-    cr_expect(info.mix && info.classes == 7 && motley_mix_describe(info.mix).cutmix == 0.5);
+    const motley_transform_info *info = motley_transform_describe(t);
+    cr_expect(info->mix && info->classes == 7 && motley_mix_describe(info->mix).cutmix == 0.5);
     motley_transform_destroy(t);
 }
 
@@ -85,7 +85,7 @@ Test(transform, policies_are_transforms_and_print_the_same)
         motley_transform *transform = parsed(motley_policy_builtin_text(i));
         of_transform = printed(transform);
         cr_expect_str_eq(of_transform, text);
-        cr_expect_eq(motley_transform_describe(transform).width, 0);
+        cr_expect_eq(motley_transform_describe(transform)->width, 0);
         free(text);
         free(of_transform);
         motley_policy_destroy(policy);
@@ -111,14 +111,78 @@ Test(transform, every_key_is_printed)
     motley_transform *transform = parsed(text);
     char *got = printed(transform);
     cr_expect_str_eq(got, text);
-    const motley_transform_info info = motley_transform_describe(transform);
-    cr_expect(info.width == 80 && info.height == 80 && info.dtype == MOTLEY_BF16 && info.layout == MOTLEY_HWC);
-    cr_expect_eq(info.max_steps, 3 + 4 + 1 + 1 + 1);
+    const motley_transform_info *info = motley_transform_describe(transform);
+    cr_expect(info->width == 80 && info->height == 80 && info->dtype == MOTLEY_BF16 && info->layout == MOTLEY_HWC);
+    cr_expect(info->struct_size == sizeof *info && info->has_output);
+    cr_expect_eq(info->max_steps, 3 + 4 + 1 + 1 + 1);
     free(got);
     motley_transform_destroy(transform);
     expect_canonical(HEAD "  - policy:\n      branches: [invert, {op: rotate, value: 30}]\n");
     expect_canonical(HEAD "  - resize: {size: 256, filter: lanczos}\n  - center_crop: {size: [3, 5]}\n  - output: {}\n"
                           "  - erase: {value: [1, 2, 3], boxes: 2}\n");
+}
+
+static void expect_pictures(const char *text, const char *want)
+{
+    motley_transform *transform = parsed(text), *pictures;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_transform_pictures(transform, &pictures, &error), MOTLEY_OK, "%s", error.message);
+    motley_transform_destroy(transform); /* nothing is shared with it */
+    char *got = printed(pictures);
+    cr_expect_str_eq(got, want);
+    const motley_transform_info *info = motley_transform_describe(pictures);
+    cr_expect(!info->has_output && !info->mix && info->classes == 0 && info->dtype == MOTLEY_U8, "%s", got);
+    free(got);
+    motley_transform_destroy(pictures);
+}
+
+Test(transform, pictures_end_before_the_output)
+{
+    const char *const stages = HEAD "  - random_resized_crop: {size: 64}\n  - policy: rand_augment\n";
+    char *text;
+    cr_assert_geq(asprintf(&text, "%s  - output: {}\n  - erase: {}\n  - mix: {mixup: 1, classes: 9}\n", stages), 0);
+    expect_pictures(text, stages);
+    expect_pictures(stages, stages);
+    expect_pictures(HEAD "  - output: {mean: 0.5, std: 1}\n", HEAD "  - flip: {horizontal: 0}\n");
+    free(text);
+    cr_expect_null(motley_transform_describe(NULL));
+    motley_transform *none = (motley_transform *)1;
+    cr_expect_eq(motley_transform_pictures(NULL, &none, NULL), MOTLEY_ERR_ARGUMENT);
+    cr_expect_null(none);
+}
+
+/* What pictures draw is what the transform drew, but for what comes after the output. */
+Test(transform, pictures_draw_the_same)
+{
+    enum { SAMPLES = 50 };
+    motley_transform *transform = parsed(HEAD "  - random_resized_crop: {size: 64}\n  - flip: {horizontal: 0.5}\n"
+                                              "  - policy: rand_augment\n  - policy: trivial_augment_wide\n"
+                                              "  - output: {}\n  - erase: {}\n");
+    motley_transform *pictures;
+    cr_assert_eq(motley_transform_pictures(transform, &pictures, NULL), MOTLEY_OK);
+    const size_t most = motley_transform_describe(transform)->max_steps;
+    cr_assert_eq(motley_transform_describe(pictures)->max_steps, most);
+    const motley_samples samples = { .seed = 8 };
+    int32_t side[SAMPLES], counts[2][SAMPLES];
+    motley_transform_drawn drawn[2][SAMPLES];
+    motley_step *steps = calloc(2 * SAMPLES * most, sizeof *steps);
+    for (int i = 0; i < SAMPLES; i++)
+        side[i] = 30 + i;
+    for (int k = 0; k < 2; k++)
+        cr_assert_eq(motley_transform_draw(k ? pictures : transform, &samples, SAMPLES, side, side, 3, drawn[k],
+                                           steps + (size_t)k * SAMPLES * most, counts[k], NULL),
+                     MOTLEY_OK);
+    for (int i = 0; i < SAMPLES; i++) {
+        drawn[0][i].boxes_count = 0;
+        drawn[0][i].noise = 0;
+        memset(drawn[0][i].boxes, 0, sizeof drawn[0][i].boxes);
+    }
+    cr_expect_arr_eq(drawn[0], drawn[1], sizeof drawn[0]);
+    cr_expect_arr_eq(counts[0], counts[1], sizeof counts[0]);
+    cr_expect_arr_eq(steps, steps + SAMPLES * most, SAMPLES * most * sizeof *steps);
+    free(steps);
+    motley_transform_destroy(transform);
+    motley_transform_destroy(pictures);
 }
 
 typedef struct told {
@@ -247,7 +311,7 @@ Test(transform, draws_are_spread_as_they_should_be)
     cr_assert_eq(motley_transform_draw(t, &(motley_samples){ .seed = 5 }, SAMPLES, widths, heights, 3, drawn, steps,
                                        counts, NULL),
                  MOTLEY_OK);
-    cr_assert_eq(motley_transform_describe(t).max_steps, 5);
+    cr_assert_eq(motley_transform_describe(t)->max_steps, 5);
     long area[20] = { 0 }, ratio[16] = { 0 }, place[16] = { 0 }, filter[3] = { 0 }, order[24] = { 0 },
          factor[32] = { 0 };
     long boxes[4] = { 0 }, flips[2] = { 0 }, grays = 0, erased = 0;
@@ -354,7 +418,7 @@ Test(transform, draws_are_written_and_read_back)
              "  - flip: {horizontal: 0.5, vertical: 0.25}\n  - policy: {name: rand_augment, interpolation: bilinear}\n"
              "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n"
              "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4], value: pixel}\n");
-    const size_t most = motley_transform_describe(t).max_steps;
+    const size_t most = motley_transform_describe(t)->max_steps;
     motley_step *steps = calloc(2 * most, sizeof *steps), *again = steps + most;
     int erased = 0;
     for (uint64_t id = 0; id < JSON_SAMPLES; id++) {
@@ -533,7 +597,7 @@ Test(transform, mixing_is_the_transform_and_then_the_mixture)
     cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_ERR_ARGUMENT);
     how.given_mixed = NULL;
     cr_assert_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
-    cr_assert_eq(motley_mix_draw(motley_transform_describe(t).mix, &how.samples, IMAGES, 48, 48, drawn, NULL),
+    cr_assert_eq(motley_mix_draw(motley_transform_describe(t)->mix, &how.samples, IMAGES, 48, 48, drawn, NULL),
                  MOTLEY_OK);
     int kinds = 0;
     for (int i = 0; i < IMAGES; i++) {

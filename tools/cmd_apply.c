@@ -283,7 +283,7 @@ static bool write_draw(job *self, const item *at)
     free(text);
     const drawn_image image = drawn_for(self, at);
     draws_file_describe(object, &image,
-                        self->policy ? motley_policy_name(self->policy) : motley_transform_describe(self->transform).name);
+                        self->policy ? motley_policy_name(self->policy) : motley_transform_describe(self->transform)->name);
     if (at->path)
         json_object_object_add(object, "out", text_json(at->path));
     return print_json(self->draws.stream, object);
@@ -334,11 +334,11 @@ static void copy_source(void *user, size_t i)
     const job *self = user;
     item *at = &self->items[i];
     if (at->source->image.pixels && self->transform) {
-        const motley_transform_info info = motley_transform_describe(self->pictures);
+        const motley_transform_info *info = motley_transform_describe(self->pictures);
         at->image = at->source->image;
         at->image.pixels = NULL;
-        if (info.width > 0)
-            at->image.width = info.width, at->image.height = info.height;
+        if (info->width > 0)
+            at->image.width = info->width, at->image.height = info->height;
         picture_allocate(&at->image, at->why);
     } else if (at->source->image.pixels && !picture_copy(&at->source->image, &at->image))
         snprintf(at->why, sizeof at->why, "no memory for a copy of its pixels");
@@ -522,12 +522,11 @@ static bool open_sheet(job *self)
 {
     const arguments *a = self->arguments;
     char subtitle[128], why[PICTURE_WHY];
-    const motley_transform_info info =
-        self->transform ? motley_transform_describe(self->transform) : (motley_transform_info){ 0 };
+    const motley_transform_info *info = motley_transform_describe(self->transform); /* NULL of a policy */
     snprintf(subtitle, sizeof subtitle, "%s, seed %llu, epoch %u",
-             self->policy ? motley_policy_name(self->policy) : info.name, (unsigned long long)a->options.samples.seed,
+             self->policy ? motley_policy_name(self->policy) : info->name, (unsigned long long)a->options.samples.seed,
              a->options.samples.epoch);
-    self->sheet = sheet_create(self->policy ? motley_policy_title(self->policy) : info.title, subtitle, a->count, 1 + a->variants, a->cell_px, why);
+    self->sheet = sheet_create(self->policy ? motley_policy_title(self->policy) : info->title, subtitle, a->count, 1 + a->variants, a->cell_px, why);
     if (!self->sheet)
         complain("%s: %s", a->sheet, why);
     return self->sheet != NULL;
@@ -566,13 +565,15 @@ static bool begin(job *self)
     if (!open_either(a->policy, &a->options.changes, &self->policy, &self->transform) || !make_names(self))
         return false;
     self->max_steps =
-        1 + (self->policy ? motley_policy_max_steps(self->policy) : motley_transform_describe(self->transform).max_steps);
+        1 + (self->policy ? motley_policy_max_steps(self->policy) : motley_transform_describe(self->transform)->max_steps);
     if (self->transform && (a->replay || a->context.backend == MOTLEY_BACKEND_CUDA)) {
         complain("%s: it is a transform, want %s", a->policy, a->replay ? "no --replay" : "--device cpu");
         return false;
     }
-    if (self->transform && !(self->pictures = open_pictures(self->transform)))
+    if (self->transform && motley_transform_pictures(self->transform, &self->pictures, &error) != MOTLEY_OK) {
+        complain("%s: %s", a->policy, error.message);
         return false;
+    }
     if (a->replay && !(self->replay = draws_file_read(a->replay)))
         return false;
     if (motley_context_create(&a->context, &self->context, &error) != MOTLEY_OK) {

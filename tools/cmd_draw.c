@@ -88,7 +88,7 @@ static bool draw_block(const arguments *self, const motley_policy *policy, const
 
 static bool draw_all(const arguments *self, const motley_policy *policy, const motley_transform *transform)
 {
-    const size_t max_steps = policy ? motley_policy_max_steps(policy) : motley_transform_describe(transform).max_steps;
+    const size_t max_steps = policy ? motley_policy_max_steps(policy) : motley_transform_describe(transform)->max_steps;
     motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
     bool good = true;
     for (uint64_t done = 0; good && done < self->samples;) {

@@ -34,8 +34,8 @@ int cmd_transforms(int argc, char **argv)
             status = EXIT_INPUT;
             continue;
         }
-        const motley_transform_info info = motley_transform_describe(transform);
-        printf("%-*s  %-11s  %dx%d  %s\n", width, info.name, info.profile, info.width, info.height, info.title);
+        const motley_transform_info *info = motley_transform_describe(transform);
+        printf("%-*s  %-11s  %dx%d  %s\n", width, info->name, info->profile, info->width, info->height, info->title);
         motley_transform_destroy(transform);
     }
     return status;

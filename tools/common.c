@@ -381,7 +381,7 @@ bool open_either(const char *name, const motley_policy_changes *changes, motley_
     *transform = names_transform(name) ? open_transform(name) : NULL;
     if (!*transform && names_transform(name))
         return false;
-    if (*transform && motley_transform_describe(*transform).stages > 0) {
+    if (*transform && motley_transform_describe(*transform)->stages > 0) {
         if (!any_change(changes))
             return true;
         complain("%s: it is a transform, whose policies are changed in its file: want no --level and the like", name);
@@ -393,35 +393,4 @@ bool open_either(const char *name, const motley_policy_changes *changes, motley_
     *transform = NULL;
     *policy = open_policy(name, changes);
     return *policy != NULL;
-}
-
-motley_transform *open_pictures(const motley_transform *transform)
-{
-    static const char *const left_out[] = { "  - output: ", "  - erase: ", "  - mix: " };
-    char *text = NULL;
-    motley_error error;
-    motley_transform *made = NULL;
-    motley_status status = motley_transform_print(transform, &text, &error);
-    if (status == MOTLEY_OK) { /* the canonical text has a stage a line */
-        char *to = text;
-        int stages = 0;
-        for (const char *line = text; *line;) {
-            const size_t length = strcspn(line, "\n") + 1;
-            bool kept = true;
-            for (int k = 0; k < 3; k++)
-                kept = kept && strncmp(line, left_out[k], strlen(left_out[k])) != 0;
-            stages += kept && strncmp(line, "  - ", 4) == 0;
-            if (kept)
-                memmove(to, line, length);
-            to += kept ? length : 0;
-            line += length;
-        }
-        *to = '\0';
-        static const char nothing[] = "motley: 1\nname: nothing\nstages:\n  - flip: {horizontal: 0}\n";
-        status = motley_transform_parse(stages ? text : nothing, strlen(stages ? text : nothing), NULL, &made, &error);
-    }
-    if (status != MOTLEY_OK)
-        complain("%s", error.message);
-    free(text);
-    return made;
 }

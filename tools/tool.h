@@ -86,10 +86,6 @@ motley_transform *open_transform_file(const char *path);
 bool open_either(const char *name, const motley_policy_changes *changes, motley_policy **policy,
                  motley_transform **transform);
 
-/* A transform of `transform`'s stages that make pictures: without output, erasing and mixing. It draws the same. NULL after
- * having complained. */
-motley_transform *open_pictures(const motley_transform *transform);
-
 /* Whether any change of a policy was asked for. */
 bool any_change(const motley_policy_changes *changes);
 

@@ -33,7 +33,7 @@ static motley_status refuse_hue(const mot_transform_call *call, motley_error *er
     }
     for (size_t i = 0; p->given && i < call->src->count; i++)
         for (int s = 0; s < p->given_step_counts[i]; s++)
-            if (p->given_steps[i * call->info.max_steps + (size_t)s].op == MOTLEY_STEP_HUE)
+            if (p->given_steps[i * call->info->max_steps + (size_t)s].op == MOTLEY_STEP_HUE)
                 return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                                 "image %zu, step %d: it turns the hue, which a cuda context cannot do yet", i, s);
     return MOTLEY_OK;
@@ -42,15 +42,15 @@ static motley_status refuse_hue(const mot_transform_call *call, motley_error *er
 static motley_status check(void *state, const mot_transform_call *call, motley_error *error)
 {
     const motley_batch *const dst = call->dst;
-    if (call->info.mix)
+    if (call->info->mix)
         return mot_fail(
             error, MOTLEY_ERR_UNSUPPORTED,
             "transform '%s': the stage mix is not done on a cuda context yet: leave it out, and mix what comes "
             "out",
             call->transform->name);
     MOT_TRY(refuse_hue(call, error));
-    if (call->info.max_steps > 0 && dst->dtype != MOTLEY_U8 &&
-        (dst->images || !(call->info.width || !call->src->images)))
+    if (call->info->max_steps > 0 && dst->dtype != MOTLEY_U8 &&
+        (dst->images || !(call->info->width || !call->src->images)))
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "dst: it gives each image by itself, and a policy follows: want one batch, or dtype MOTLEY_U8");
     MOT_TRY(mot_cuda_check(state, "src", call->src, error));
@@ -163,7 +163,7 @@ static int64_t most_table_bytes(const mot_transform_call *call, size_t i, places
 static places lay_out(const mot_transform_call *call, int needs_pixels)
 {
     const motley_transform_params *const params = call->params;
-    const size_t n = call->src->count, steps = n * call->info.max_steps * sizeof(mot_step);
+    const size_t n = call->src->count, steps = n * call->info->max_steps * sizeof(mot_step);
     const int mixed = call->src->images || call->dst->images || params->given;
     places p = { 0 };
     p.values = take(&p.bytes, sizeof call->table);
@@ -189,7 +189,7 @@ static places lay_out(const mot_transform_call *call, int needs_pixels)
 static void fill(const mot_transform_call *call, const places *p, uint8_t *host)
 {
     const motley_transform_params *const params = call->params;
-    const size_t n = call->src->count, most = call->info.max_steps;
+    const size_t n = call->src->count, most = call->info->max_steps;
     int64_t *const offset = (int64_t *)(void *)(host + p->offsets);
     places ignored = { 0 };
     memcpy(host + p->values, call->table, sizeof call->table);
@@ -257,7 +257,7 @@ static motley_status run_steps(const mot_cuda_work *work, const mot_transform_ca
                           .convention = stage ? stage->convention : 0,
                           .policy = only_policy(call),
                           .drawn_steps = steps,
-                          .max_steps = call->info.max_steps,
+                          .max_steps = call->info->max_steps,
                           .stream = work->stream };
     return mot_cuda_run_steps(work, &job, error);
 }
@@ -267,7 +267,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     const motley_transform_params *const params = call->params;
     const motley_batch *const src = call->src, *const dst = call->dst;
     const size_t n = src->count;
-    const int steps = call->info.max_steps > 0, apart = steps && dst->dtype != MOTLEY_U8;
+    const int steps = call->info->max_steps > 0, apart = steps && dst->dtype != MOTLEY_U8;
     mot_cuda_sent *sent;
     MOT_TRY(send_stages(work, call->transform, &sent, error));
     const places p = lay_out(call, apart);
@@ -293,7 +293,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
                     .values = (const uint32_t *)(void *)(device + p.values) },
         .stage = sent->memory,
         .stages = (int32_t)call->transform->stages,
-        .max_steps = (int32_t)call->info.max_steps,
+        .max_steps = (int32_t)call->info->max_steps,
         .order = (int32_t)call->order,
         .given = params->given != NULL,
         .seed = params->samples.seed,

@@ -49,6 +49,7 @@ typedef enum motley_normalization {
 
 /** What a caller needs to know about a transform before it has images. */
 typedef struct motley_transform_info {
+    size_t struct_size;                         /* of this struct in the library, which grows at the end */
     const char *name, *title, *profile, *paper; /* "" where the text gave none */
     int32_t width, height; /* of every image that comes out, pixels; 0: each keeps its size (no crop or resize) */
     motley_dtype dtype;    /* that the text asks for: U8 without an output stage */
@@ -58,9 +59,18 @@ typedef struct motley_transform_info {
     const motley_mix *mix; /* of its last stage, owned by the transform; NULL: images are not mixed */
     int32_t classes;       /* of targets, where the text says; 0 elsewhere */
     double smoothing;      /* likewise */
+    int32_t has_output;    /* 1: dtype and layout are those of an output stage; 0: pictures come out, as U8 */
 } motley_transform_info;
 
-MOTLEY_API motley_transform_info motley_transform_describe(const motley_transform *transform);
+/** Memory   Owned by the transform; NULL for NULL. */
+MOTLEY_API const motley_transform_info *motley_transform_describe(const motley_transform *transform);
+
+/** A copy of the transform without its output, erase and mix stages, which stand last: pictures come out.
+ *
+ *  Random   As `transform` draws, but for erased boxes and mixing.
+ *  Errors   UNSUPPORTED: it has custom ops; MEMORY. *pictures is NULL then. */
+MOTLEY_API motley_status motley_transform_pictures(const motley_transform *transform, motley_transform **pictures,
+                                                   motley_error *error);
 
 MOTLEY_API void motley_transform_destroy(motley_transform *transform);
 

@@ -81,9 +81,9 @@ DTYPES = {"u8": (0, np.uint8), "f32": (1, np.float32), "f16": (2, np.float16), "
 
 
 class TransformInfo(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("title", c_char_p), ("profile", c_char_p), ("paper", c_char_p),
-                ("width", c_int32), ("height", c_int32), ("dtype", c_int), ("layout", c_int), ("max_steps", c_size_t),
-                ("stages", c_int32), ("mix", c_void_p), ("classes", c_int32), ("smoothing", c_double)]
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("title", c_char_p), ("profile", c_char_p),
+                ("paper", c_char_p), ("width", c_int32), ("height", c_int32), ("dtype", c_int), ("layout", c_int),
+                ("max_steps", c_size_t)]
 
 
 class Drawn(ctypes.Structure):
@@ -270,12 +270,12 @@ class Transform:
     def __init__(self, library, text):
         self.library, self.handle, error = library, c_void_p(), Error()
         data = text.encode()
-        library.c.motley_transform_describe.restype = TransformInfo
+        library.c.motley_transform_describe.restype = POINTER(TransformInfo)
         library.c.motley_transform_describe.argtypes = [c_void_p]
         library.c.motley_transform_destroy.argtypes = [c_void_p]
         library.check(library.c.motley_transform_parse(data, c_size_t(len(data)), None, byref(self.handle),
                                                        byref(error)), error)
-        self.info = library.c.motley_transform_describe(self.handle)
+        self.info = library.c.motley_transform_describe(self.handle).contents
 
     def draw(self, sizes, channels, seed, epoch=0, first=0):
         """Draws of images of (width, height): a list of Drawn, and the steps of each."""

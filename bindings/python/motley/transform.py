@@ -145,7 +145,7 @@ class Transform(Sampled):
         self.size = (info.height, info.width) if info.width else None  # of what comes out; None: each keeps its own
         self._most_steps = info.max_steps
         self._made = _DTYPE_NAMES[info.dtype], ("hwc", "chw")[info.layout]
-        self._has_output = "\n  - output: " in self._text  # the canonical text has a stage a line
+        self._has_output = bool(info.has_output)
         self._mix = info.mix, info.classes or None, info.smoothing
 
     def __getstate__(self):
