@@ -2,7 +2,9 @@
 /* The GPU's tile kernel (kernels/cuda/tiles.cuh) against the CPU backend, with its threads run by tests/emulate: every
  * op, and sequences of random ops, on every layout. One differing byte fails, canaries and scratch memory included.
  *
- *     check_tiles [--op NAME] [--turns N] [--first TURN] */
+ *     check_tiles [--op NAME] [--every N] [--turns N] [--first TURN]
+ *
+ * --every N tries one combination of op, channels, layouts and interpolation in N. */
 #include "augmentations/table.h"
 #include "dispatch/cuda/route.h"
 #include "dispatch/cuda/tiles.h"
@@ -18,6 +20,8 @@ extern int emulate_backwards;
 static int ctas = 3; /* that the device holds */
 
 static motley_context *cpu;
+static uint64_t every = 1;
+static uint64_t combinations;
 static long cases, failures;
 
 static void need(int ok, const char *what)
@@ -237,6 +241,8 @@ static void check_op(int op)
     for (int channels = 1; channels <= 4; channels++)
         for (size_t pair = 0; pair < PAIRS; pair++)
             for (int how = 0; how < interpolations; how++) {
+                if (combinations++ % every != 0)
+                    continue;
                 const int in_place = pairs[pair].src == pairs[pair].dst;
                 images *const src = calloc(1, sizeof *src), *const dst = calloc(1, sizeof *dst);
                 mot_step steps[MOST_IMAGES];
@@ -483,21 +489,26 @@ static void check_output(motley_dtype dtype, uint64_t turn)
     free(got);
 }
 
+#define USAGE "usage: check_tiles [--op NAME] [--every N] [--turns N] [--first TURN]"
+
 int main(int argc, char **argv)
 {
     const char *only = NULL;
     uint64_t turns = 90, first = 0;
     for (int i = 1; i < argc; i += 2) {
-        need(i + 1 < argc, "usage: check_tiles [--op NAME] [--turns N] [--first TURN]");
+        need(i + 1 < argc, USAGE);
         if (strcmp(argv[i], "--op") == 0)
             only = argv[i + 1];
         else if (strcmp(argv[i], "--turns") == 0)
             turns = strtoull(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--first") == 0)
             first = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--every") == 0)
+            every = strtoull(argv[i + 1], NULL, 10);
         else
-            need(0, "usage: check_tiles [--op NAME] [--turns N] [--first TURN]");
+            need(0, USAGE);
     }
+    need(every > 0, "--every takes 1 or more");
     motley_error error;
     const motley_context_params params = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
     need(motley_context_create(&params, &cpu, &error) == MOTLEY_OK, "no context");
