@@ -23,7 +23,8 @@ void free(void *memory);
 def declarations(text):
     text = re.sub(r"#ifdef __cplusplus.*?#endif\n", "", text, flags=re.S)
     text = text.replace("\\\n", "")
-    text = re.sub(r"^[ \t]*#(?![ \t]*define[ \t]+\w+[ \t]+\d+[ \t]*(/\*|$)).*\n", "", text, flags=re.M)
+    text = re.sub(r"^(#define \w+ )\((-\d+)\)", r"\1\2", text, flags=re.M)
+    text = re.sub(r"^[ \t]*#(?![ \t]*define[ \t]+\w+[ \t]+-?\d+[ \t]*(/\*|$)).*\n", "", text, flags=re.M)
     text = re.sub(r"^\{.*?^\}", ";", text, flags=re.S | re.M)
     text = re.sub(r"\bconst (\w+ \(\*\w+\)\[)", r"\1", text)  # CFFI writes wrong C for a pointer to an array of const
     return text.replace("MOTLEY_API ", "")

@@ -50,6 +50,11 @@ class samples:
         _block.reset(self._tokens.pop())
 
 
+def draws_by_id(transform):
+    """Whether a transform's next call draws by a sample id: in a block, or by its own seed and number of calls."""
+    return _block.get() is not None or vars(transform).get("_seed") is not None
+
+
 def samples_of(transform, fresh_seed):
     """seed, sample ids and further arguments for a stage, of a transform's next call: as the block around it says; or
     by the transform's own seed and number of calls; or by a seed that `fresh_seed` draws."""

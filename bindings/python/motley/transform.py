@@ -217,12 +217,15 @@ class Transform(Sampled):
             size: (height, width) of the images.
             channels: Of the images; as many numbers has a fill.
         """
+        return self._draw(count, size, channels, sample_ids, view, epoch, seed).plain(channels)
+
+    def _draw(self, count, size, channels, sample_ids, view, epoch, seed):
         samples, count, keep = self._samples_of(count, sample_ids, view, epoch, seed)
         drawn = Draws(count, self._most_steps)
         sizes = [size[1]] * count, [size[0]] * count
         checked(lib.motley_transform_draw, self._handle, samples, count, *sizes, channels, *drawn.structs)
         del keep  # the ids lived until here
-        return drawn.plain(channels)
+        return drawn
 
     def _run(self, batch, out, layout, samples, return_draws=False, counting=True, given=None, mixing=None):
         source = self._source(batch, layout)

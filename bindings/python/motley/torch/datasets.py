@@ -197,8 +197,9 @@ class Reproducible(_Around, Passes):
 
         dataset = motley.torch.Reproducible(ImageFolder(path, transform))      # the script stays as it is
 
-    Workers, ranks, batch sizes, shuffling and a resumed run then change nothing; what else is in the transform (crops of
-    torchvision's, say) draws as ever. Each pass of a DataLoader is the next epoch, unless set_epoch() says which. A
+    Workers, ranks, batch sizes, shuffling and a resumed run then change nothing; what else is in the transform (rotations
+    of torchvision's, say) draws as ever. A transform that is called twice for a sample gives the same image twice: for
+    pairs there is Augmented(views=2). Each pass of a DataLoader is the next epoch, unless set_epoch() says which. A
     sampler that repeats its indices goes into motley.torch.Views. The transforms' `seed` sets runs apart. The samples of
     an IterableDataset are numbered as each worker reads them."""
 

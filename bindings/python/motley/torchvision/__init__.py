@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's policies on Motley: the same classes and arguments, the pixels of torchvision's Pillow path.
+"""torchvision's transforms on Motley: the same classes and arguments, the pixels of torchvision's Pillow path.
 
     from motley.torchvision import transforms          # in place of: from torchvision import transforms
     from motley.torchvision.transforms import v2       # in place of: from torchvision.transforms import v2
@@ -18,20 +18,21 @@ Samples   of v2 are nested as one likes. tv_tensors of masks, boxes and keypoint
           float32.
 Draws     As in torchvision, all images of a tensor share one draw: a clip [T, C, H, W] does not flicker. Each call takes
           a new seed from torch's generator, so torch.manual_seed() makes a run repeatable and a DataLoader's workers
-          differ. They are other draws than torchvision makes from the same generator.
+          differ. The policies' draws are others than torchvision makes from the same generator. All other transforms
+          draw what torchvision draws: after torch.manual_seed() a PIL image becomes torchvision's, byte for byte.
 Ids       In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set, whatever came before:
           see motley.samples. `seed`, which these classes take beside torchvision's arguments, sets runs apart there;
           alone, it makes a transform count its own calls. With an id for each image along its first axis, the images
-          of a batch draw each for itself.
-Else      What Motley has no bytes for (float images, other modes, Lanczos, a subclass with other operations) runs in
-          torchvision as ever, as do transforms that are traced. The logger "motley.torchvision" says so, once for each
-          reason.
-Scripts   torch.jit.script makes an operator of a transform, with the draws that the transform itself makes. Where such
-          a module is loaded, motley.torchvision has to be imported."""
+          of a batch draw each for itself. Equal ids draw alike, so two calls for one sample do, too: a contrastive
+          pair takes motley.torch.Augmented(views=2). A script's transforms draw what fuse() of them draws.
+Else      What Motley has no bytes for (float images, other modes, policies with Lanczos, nearest or antialias=False on
+          tensors, hue on the GPU, a subclass with other operations) runs in torchvision as ever, as do transforms that
+          are traced. The logger "motley.torchvision" says so, once for each reason.
+Scripts   torch.jit.script makes an operator of a policy, with the draws that the transform itself makes. Where such a
+          module is loaded, motley.torchvision has to be imported. Other transforms are scripted as torchvision's."""
 import functools
 import inspect
 import json
-import logging
 import math
 import types
 from multiprocessing import context as _processes
@@ -45,7 +46,9 @@ from motley import ArgumentError, Policy, Stage
 from motley.checks import seed_given
 from motley.pillow import Pillow
 from motley.samples import samples_of
-from motley.torchvision import following
+from motley.torchvision import following, recipe
+from motley.torchvision.pixels import NotOurs as _NotOurs
+from motley.torchvision.pixels import say as _say
 
 try:
     from torchvision import tv_tensors
@@ -53,17 +56,14 @@ try:
 except ImportError:  # before torchvision 0.16
     _v2 = None
 
-__all__ = ["RandAugment", "TrivialAugmentWide", "AutoAugment", "AutoAugmentPolicy", "InterpolationMode", "fuse", "take_over",
-           "hand_back"]
+__all__ = ["AutoAugment", "AutoAugmentPolicy", "ColorJitter", "InterpolationMode", "RandAugment", "RandomErasing",
+           "RandomGrayscale", "RandomHorizontalFlip", "RandomResizedCrop", "Resize", "TrivialAugmentWide", "fuse", "hand_back",
+           "take_over"]
 
 _PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 _INTERPOLATIONS = {"nearest": "nearest", "nearest-exact": "nearest", "bilinear": "bilinear", "bicubic": "bicubic"}
 _MOST_BINS = 148  # torchvision rounds bits otherwise from its division than from the level, with some counts past this
 _MOST_OPS = 16
-
-
-class _NotOurs(Exception):
-    """Why a call is torchvision's to run."""
 
 
 # ---- which policy a transform is ----
@@ -226,11 +226,6 @@ def _ids_for(ids, lead):
     return torch.as_tensor(ids).to("cpu", torch.int64).repeat_interleave(count // entries)
 
 
-@functools.lru_cache(maxsize=None)
-def _say(name, why):
-    logging.getLogger(__name__).warning("%s runs in torchvision, not in Motley: %s", name, why)
-
-
 def _run_v1(self, img):
     try:
         return _augment(self, img)
@@ -325,27 +320,39 @@ def _named(forward):
     return copy
 
 
+def _forward_of(cls):
+    """The forward of a class of torchvision's, also after take_over()."""
+    return _THEIRS.get(cls) or recipe.THEIRS.get(cls, {}).get("forward") or cls.forward
+
+
 def _class_of(transform):
     return next(cls for cls in type(transform).__mro__ if cls in _OURS)
 
 
 def take_over():
-    """From here on torchvision's own RandAugment, TrivialAugmentWide and AutoAugment run on Motley, v1 and v2, the
-    objects that exist already included. A process that is spawned with one of them (a DataLoader's worker, with its data
-    set) takes over as well; one that is spawned without has to call this itself."""
-    for cls, forward in _OURS.items():
-        for name, ours in (("forward", forward), ("_torchvision_forward", _named(_THEIRS[cls])),
-                           ("__prepare_scriptable__", _prepare_scriptable), ("__reduce_ex__", _reduce_ex)):
-            setattr(cls, name, ours)
+    """From here on torchvision's own transforms of which Motley has a class run on Motley, v1 and v2, the objects that
+    exist already included. A process that is spawned with one of them (a DataLoader's worker, with its data set) takes
+    over as well; one that is spawned without has to call this itself."""
+    hand_back()
+    for cls, ours in {**{cls: {"forward": forward, "__prepare_scriptable__": _prepare_scriptable}
+                         for cls, forward in _OURS.items()}, **recipe.OURS}.items():
+        _replaced[cls] = {name: vars(cls).get(name) for name in (*ours, "_torchvision_forward", "__reduce_ex__")}
+        for name, method in {**ours, "_torchvision_forward": _named(_forward_of(cls)), "__reduce_ex__": _reduce_ex}.items():
+            setattr(cls, name, method)
+
+
+_replaced = {}  # torchvision's class -> its own methods, None for those that it had not
 
 
 def hand_back():
     """Ends what take_over() began."""
-    for cls, forward in _THEIRS.items():
-        cls.forward = forward
-        for name in ("_torchvision_forward", "__prepare_scriptable__", "__reduce_ex__"):
-            if name in vars(cls):
+    while _replaced:
+        cls, methods = _replaced.popitem()
+        for name, method in methods.items():
+            if method is None:
                 delattr(cls, name)
+            else:
+                setattr(cls, name, method)
 
 
 def _reduce_ex(self, protocol):
@@ -379,7 +386,7 @@ class Seeded:
             signature = inspect.signature(theirs.__init__)
             keyword = inspect.Parameter("seed", inspect.Parameter.KEYWORD_ONLY, default=None)
             __init__.__signature__ = signature.replace(parameters=[*signature.parameters.values(), keyword])
-            cls.__init__, cls._torchvision_forward = __init__, _named(_THEIRS[theirs])
+            cls.__init__, cls._torchvision_forward = __init__, _named(_forward_of(theirs))
 
     @property
     def seed(self):
@@ -406,5 +413,23 @@ class AutoAugment(Seeded, _v1.AutoAugment):
     """torchvision's AutoAugment on Motley, which also takes a `seed`."""
     forward = _forward_v1
 
+
+def of_recipe(theirs, module):
+    """The class that stands for a class of torchvision's of the same name; it also takes a `seed` if it draws."""
+    draws = theirs.__name__ != "Resize"
+    text = f"torchvision's {theirs.__name__} on Motley{', which also takes a `seed`' if draws else ''}."
+    made = {**recipe.OURS[theirs], "__module__": module, "__doc__": text,
+            "__prepare_scriptable__": getattr(theirs, "__prepare_scriptable__", lambda self: self)}
+    if not draws:
+        made["_torchvision_forward"] = _named(_forward_of(theirs))
+    return type(theirs.__name__, (Seeded, theirs) if draws else (theirs,), made)
+
+
+RandomResizedCrop = of_recipe(_v1.RandomResizedCrop, __name__)
+Resize = of_recipe(_v1.Resize, __name__)
+RandomHorizontalFlip = of_recipe(_v1.RandomHorizontalFlip, __name__)
+ColorJitter = of_recipe(_v1.ColorJitter, __name__)
+RandomGrayscale = of_recipe(_v1.RandomGrayscale, __name__)
+RandomErasing = of_recipe(_v1.RandomErasing, __name__)
 
 from motley.torchvision.fused import fuse  # noqa: E402, which needs what stands above

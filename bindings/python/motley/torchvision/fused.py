@@ -11,14 +11,13 @@ import logging
 import math
 from typing import Any
 
-import PIL
 import torch
 
 import motley
 from motley.resize import FILTERS, PILLOWS
 from motley.samples import samples_of
+from motley.torchvision.pixels import ORDER
 
-ORDER = "pillow-13" if int(PIL.__version__.split(".")[0]) >= 13 else "pillow-12"
 RANKS = {
     "random_resized_crop": 0, "resize": 0, "center_crop": 1, "random_crop": 1, "flip": 2, "policy": 3, "jitter": 3,
     "grayscale": 3, "output": 4, "erase": 5,
@@ -85,7 +84,7 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
     listed = list(_flat(getattr(compose, "transforms", compose)))
     why, at = {}, 0
     while at < len(listed):
-        run = _Run()
+        run = Run()
         end = at
         while end < len(listed):
             try:
@@ -126,7 +125,7 @@ def _fresh_seed():
     return int(torch.randint(1 << 62, ()))
 
 
-class _Run:
+class Run:
     """Transforms that were taken so far, as stages."""
 
     def __init__(self):
@@ -246,7 +245,8 @@ def _fill(t):
 
 
 def _policy(run, t):
-    from motley.torchvision import _new_stage, _NotOurs, _v2
+    from motley.torchvision import _new_stage, _v2
+    from motley.torchvision.pixels import NotOurs
 
     v2 = _v2 is not None and isinstance(t, _v2.Transform)
     own = vars(t)
@@ -255,7 +255,7 @@ def _policy(run, t):
         fill = next(iter(fill.values()), None)
     try:
         run.add("policy", _new_stage(t, v2, 3, fill).policy.show())
-    except _NotOurs as found:
+    except NotOurs as found:
         raise NotTaken(str(found)) from None
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision.transforms.v2, with Motley's RandAugment, TrivialAugmentWide and AutoAugment in it."""
+"""torchvision.transforms.v2, with Motley's classes in it."""
 from torchvision.transforms import v2 as _theirs
 
-from motley.torchvision import Seeded, _forward_v2
+from motley.torchvision import Seeded, _forward_v2, of_recipe, recipe
 from motley.torchvision.theirs import stands_for
 
 __getattr__, __dir__, __all__ = stands_for(__name__, _theirs)
@@ -21,3 +21,8 @@ class TrivialAugmentWide(Seeded, _theirs.TrivialAugmentWide):
 class AutoAugment(Seeded, _theirs.AutoAugment):
     """torchvision's AutoAugment on Motley, which also takes a `seed`."""
     forward = _forward_v2
+
+
+for _cls in recipe.OURS:
+    if _cls is getattr(_theirs, _cls.__name__, None):
+        globals()[_cls.__name__] = of_recipe(_cls, __name__)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What torchvision's transforms of a recipe do to an image, by Motley's kernels: a PIL image or a uint8 tensor
+[..., C, H, W] in, a new one out, with the bytes of torchvision's Pillow path."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+
+import PIL.Image
+import torch
+
+import motley
+from motley import contexts, images, ops
+from motley._core import ffi, lib
+from motley.errors import checked
+from motley.pillow import PIXEL_BYTES, Pillow
+from motley.resize import FILTERS, PILLOWS, filter_number, order_number
+from motley.transform import blank
+
+ORDER = "pillow-13" if int(PIL.__version__.split(".")[0]) >= 13 else "pillow-12"
+JITTERS = "brightness", "contrast", "saturation", "hue"  # by torchvision's numbers
+JITTER_OPS = (*(ops.table[name].number for name in ("brightness", "contrast", "color")), lib.MOTLEY_STEP_HUE)
+PILLOWS_NUMBERS = {FILTERS.index(name): number for number, name in PILLOWS.items()}  # by motley_filter
+SMALL = 64 * 64  # pixels: up to here Pillow is faster than a call of the library, with the same bytes
+
+
+class NotOurs(Exception):
+    """Why a call is torchvision's to run."""
+
+
+class Kept(threading.local):
+    """What calls of one thread fill anew."""
+
+    def __init__(self):
+        self.src, self.dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
+        self.resize, self.crop = ffi.new("motley_resize_params *"), ffi.new("motley_crop *")
+        self.resize.order = order_number(ORDER)
+        self.jitter, self.drawn = ffi.new("motley_transform_params *"), ffi.new("motley_transform_drawn *")
+        self.steps, self.count = ffi.new("motley_step[]", len(JITTERS)), ffi.new("int32_t *")
+        self.jitter.given, self.jitter.given_steps, self.jitter.given_step_counts = self.drawn, self.steps, self.count
+
+
+kept = Kept()
+_any_jitter = motley.Transform('{"motley": 1, "name": "jitter", "stages": [{"jitter": {"brightness": 1}}]}')
+
+
+@functools.lru_cache(maxsize=None)
+def say(name, why, what="runs in torchvision, not in Motley"):
+    """Logs, once, that a transform is not Motley's."""
+    logging.getLogger("motley.torchvision").warning("%s %s: %s", name, what, why)
+
+
+def size_of(image):
+    """(height, width)"""
+    return image.size[::-1] if isinstance(image, PIL.Image.Image) else tuple(image.shape[-2:])
+
+
+def channels_of(image, wanted=(1, 2, 3, 4)):
+    """How many channels the image has, one of `wanted`. Raises NotOurs where it is torchvision's."""
+    if isinstance(image, PIL.Image.Image):
+        channels, what = Pillow.channels_of.get(image.mode), f"a PIL image of mode {image.mode}"
+    elif not isinstance(image, torch.Tensor):
+        raise NotOurs(f"an image of type {type(image).__name__}")
+    elif image.dtype != torch.uint8:
+        raise NotOurs(f"a tensor of {image.dtype}")
+    elif torch.jit.is_tracing():
+        raise NotOurs("torch.jit.trace sees only what torch does")
+    else:
+        channels = image.shape[-3] if image.ndim > 2 and image.numel() else None
+        what = f"a tensor of shape {tuple(image.shape)}"
+    if channels not in wanted:
+        raise NotOurs(what)
+    return channels
+
+
+def filter_of(interpolation, image):
+    """The number of the filter of Motley's that is torchvision's on this image."""
+    filter, nearest = _filter(interpolation)
+    if nearest and not isinstance(image, PIL.Image.Image):
+        raise NotOurs("nearest on tensors, which takes other pixels than Pillow")
+    return filter
+
+
+@functools.lru_cache(maxsize=None)
+def _filter(interpolation):
+    name = getattr(interpolation, "value", interpolation)
+    try:
+        filter = filter_number("nearest" if name == "nearest-exact" else name)
+    except motley.ArgumentError:
+        raise NotOurs(f"interpolation {interpolation}") from None
+    return filter, FILTERS[filter] == "nearest"
+
+
+def resized(image, size, interpolation, crop=None):
+    """`image`, or its rectangle `crop` of (left, top, width, height), in `size`, (height, width)."""
+    filter, _ = _filter(interpolation)
+    picture = isinstance(image, PIL.Image.Image)
+    width, height = crop[2:] if crop else size_of(image)
+    if picture and width * height <= SMALL and size[0] * size[1] <= SMALL:
+        part = image.crop((crop[0], crop[1], crop[0] + width, crop[1] + height)) if crop else image
+        return part.resize(size[::-1], PILLOWS_NUMBERS[filter])
+    address = Pillow.pointer(image) if picture else None
+    if address is None and (picture or image.is_cuda):
+        return _of_tensors(image, lambda batch: ops.resize(batch, size, filter=FILTERS[filter], crop=crop, order=ORDER))
+    if picture:
+        made = blank(image, *size)
+        _describe_picture(kept.src, image, address)
+        _describe_picture(kept.dst, made, Pillow.pointer(made))
+    else:
+        batch = image.as_subclass(torch.Tensor).reshape(-1, *image.shape[-3:])
+        made = batch.new_empty((*batch.shape[:2], *size))
+        _describe_tensor(kept.src, batch)
+        _describe_tensor(kept.dst, made)
+        made = made.reshape(*image.shape[:-2], *size)
+    params, count = kept.resize, kept.src.count
+    params.filter, params.crops = filter, ffi.NULL
+    if crop is not None:
+        params.crops = crops = kept.crop if count == 1 else ffi.new("motley_crop[]", count)
+        for i in range(count):
+            crops[i].left, crops[i].top, crops[i].width, crops[i].height = crop
+    checked(lib.motley_resize, contexts.context_of(None).handle, kept.src, kept.dst, params)
+    return made
+
+
+def jittered(image, order, factors):
+    """`image` with the changes numbered in `order`, by their factors; None: not done. One pass does all."""
+    steps = [(JITTER_OPS[which], factors[which]) for which in order if factors[which] is not None]
+    if channels_of(image) == 1:  # saturation and hue leave grey images as they are
+        steps = [(op, factor) for op, factor in steps if op in JITTER_OPS[:2]]
+    if not steps:
+        return image
+    return _of_tensors(image, lambda batch: _jitter(images.images_of(batch, None), steps))
+
+
+def _jitter(source, steps):
+    target = source.output()
+    source.describe(kept.src[0])
+    target.describe(kept.dst[0])
+    count = source.count
+    drawn, made, counts = kept.drawn, kept.steps, kept.count
+    if count > 1:
+        drawn, counts = ffi.new("motley_transform_drawn[]", count), ffi.new("int32_t[]", count)
+        made = ffi.new("motley_step[]", count * len(JITTERS))
+    params = kept.jitter
+    params.given, params.given_steps, params.given_step_counts = drawn, made, counts
+    params.stream = ffi.cast("void *", source.stream_of()()) if source.device is not None else ffi.NULL
+    (width, height), *_ = source.sizes()
+    for i in range(count):
+        drawn[i].crop.width, drawn[i].crop.height, drawn[i].width, drawn[i].height = width, height, width, height
+        counts[i] = len(steps)
+        for step, (op, factor) in enumerate(steps, i * len(JITTERS)):
+            made[step].op, made[step].values_count, made[step].values[0] = op, 1, factor
+    context = contexts.context_of(source.device)
+    checked(lib.motley_transform_apply, context.handle, _any_jitter._handle, kept.src, kept.dst, params)
+    return target.result(source)
+
+
+def grey(image):
+    """`image` in grey, with as many channels."""
+    return image if channels_of(image) == 1 else _of_tensors(image, ops.grayscale)
+
+
+def _describe_picture(batch, image, address):
+    """Fills a motley_batch of one PIL image, whose pixels are at the address."""
+    width, height = image.size
+    pixel = PIXEL_BYTES[image.mode]
+    batch.data, batch.image_stride = ffi.cast("void *", address), 0
+    batch.count, batch.channels, batch.width, batch.height = 1, Pillow.channels_of[image.mode], width, height
+    batch.row_stride, batch.pixel_stride, batch.channel_stride = width * pixel, pixel, 1
+
+
+def _describe_tensor(batch, tensor):
+    """The same of a tensor of bytes [N, C, H, W] on the CPU."""
+    batch.data = ffi.cast("void *", tensor.data_ptr())
+    batch.count, batch.channels, batch.height, batch.width = tensor.shape
+    batch.image_stride, batch.channel_stride, batch.row_stride, batch.pixel_stride = tensor.stride()
+
+
+def _of_tensors(image, function):
+    """function(image); of a tensor, as a batch [N, C, H, W]."""
+    if isinstance(image, PIL.Image.Image):
+        return function(image)
+    made = function(image.as_subclass(torch.Tensor).reshape(-1, *image.shape[-3:]))
+    return made.reshape(*image.shape[:-2], *made.shape[-2:])

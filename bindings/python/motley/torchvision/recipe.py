@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torchvision's transforms of a training recipe besides its policies: the same classes and arguments, on Motley.
+
+Draws     A call draws what torchvision draws from torch's generator, in the same order, so that torch.manual_seed()
+          gives torchvision's result on Pillow images. In a motley.samples block, or with a `seed`, it draws by sample
+          id, and then draws what motley.torchvision.fuse() of the same transforms draws for that id.
+Else      What moves beside an image in a sample of v2 (masks, boxes, keypoints) is torchvision's to move, by the same
+          draw. RandomHorizontalFlip, RandomErasing, MixUp and CutMix have torchvision's arithmetic, which is as exact
+          and as fast; by sample id alone they draw differently."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import PIL.Image
+import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
+from torchvision import transforms as _v1
+from torchvision.transforms import functional as F
+
+import motley
+from motley import ArgumentError
+from motley.mix import BOX
+from motley.samples import draws_by_id, samples, samples_of
+from motley.torchvision import following, fused, pixels
+from motley.torchvision.pixels import JITTER_OPS, JITTERS, NotOurs, channels_of, say, size_of
+
+try:
+    from torchvision import tv_tensors
+    from torchvision.transforms import v2 as _v2
+except ImportError:  # before torchvision 0.16
+    _v2 = None
+
+PLAIN = (torch.Tensor, *following.IMAGES)
+TRANSFORM, MAKE_PARAMS = "transform", "make_params"
+if _v2 is not None and not hasattr(_v2.Transform, TRANSFORM):  # before torchvision 0.21
+    TRANSFORM, MAKE_PARAMS = "_transform", "_get_params"
+
+
+class Kind(NamedTuple):
+    """A transform. Its parameters are a dict with v2's names, or None where its coin says no."""
+
+    takes: Callable[[Any, Any], Any]  # (transform, image): raises NotOurs
+    drawn: Callable[[Any, Any], dict[str, Any] | None] | None  # (transform, image): by torch's generator, as v1 draws
+    found: Callable[[Any, Any, Any, int], dict[str, Any] | None] | None  # (transform, drawn, steps, channels)
+    run: Callable[[Any, Any, dict[str, Any]], Any]  # (transform, image, parameters)
+
+
+# ---- crop, resize ----
+
+
+MOST_PIXELS = 1 << 20  # of a side
+
+
+def _takes_resize(t, image, size):
+    channels_of(image)
+    height, width = size
+    if not (0 < height <= MOST_PIXELS and 0 < width <= MOST_PIXELS):
+        raise NotOurs(f"a size of {tuple(size)}")
+    pixels.filter_of(t.interpolation, image)
+    if isinstance(image, torch.Tensor) and not t.antialias:
+        raise NotOurs("antialias is not set, and Pillow always does it")
+
+
+def _crop_drawn(t, image):
+    return dict(zip(("top", "left", "height", "width"), t.get_params(image, t.scale, t.ratio)))
+
+
+def _crop_found(t, drawn, steps, channels):
+    return {name: getattr(drawn.crop, name) for name in ("top", "left", "height", "width")}
+
+
+def _crop_run(t, image, p):
+    crop = p["left"], p["top"], p["width"], p["height"]
+    return pixels.resized(image, tuple(t.size), t.interpolation, crop)
+
+
+def _new_size(t, image):
+    """What torchvision's Resize makes of the image's (height, width)."""
+    channels_of(image)
+    size = [t.size] if isinstance(t.size, int) else t.size
+    if size is None or (t.max_size is not None and len(size) != 1):
+        raise NotOurs(f"size {size} with max_size {t.max_size}")
+    return tuple(F._compute_resized_output_size(size_of(image), size, t.max_size))
+
+
+def _resize_run(t, image, p):
+    size = _new_size(t, image)
+    return image if size == size_of(image) else pixels.resized(image, size, t.interpolation)
+
+
+# ---- colours ----
+
+
+def _takes_jitter(t, image):
+    if channels_of(image, (1, 3)) == 3 and t.hue is not None and isinstance(image, torch.Tensor) and image.is_cuda:
+        raise NotOurs("hue on the GPU")
+
+
+def _jitter_drawn(t, image):
+    order, *factors = t.get_params(t.brightness, t.contrast, t.saturation, t.hue)
+    return {"fn_idx": order, **{f"{name}_factor": factor for name, factor in zip(JITTERS, factors)}}
+
+
+def _jitter_found(t, drawn, steps, channels):
+    factors = {JITTER_OPS.index(step.op): step.values[0] for step in steps}
+    return {"fn_idx": list(factors), **{f"{name}_factor": factors.get(i) for i, name in enumerate(JITTERS)}}
+
+
+def _jitter_run(t, image, p):
+    order = p["fn_idx"].tolist() if isinstance(p["fn_idx"], torch.Tensor) else p["fn_idx"]
+    return pixels.jittered(image, order, [p[f"{name}_factor"] for name in JITTERS])
+
+
+# ---- erasing, of tensors of any type ----
+
+
+def _takes_erasing(t, image):
+    value = t.value
+    if not isinstance(image, torch.Tensor):
+        raise NotOurs(f"an image of type {type(image).__name__}")
+    if isinstance(value, (list, tuple)) and len(value) not in (1, image.shape[-3]):
+        raise NotOurs(f"value has {len(value)} numbers")  # torchvision refuses it
+
+
+def _value(t):
+    """As get_params takes it: a list, or None for noise."""
+    if t.value is None or isinstance(t.value, str):
+        return None
+    return [float(v) for v in (t.value if isinstance(t.value, (list, tuple)) else [t.value])]
+
+
+def _erasing_found(t, drawn, steps, channels):
+    if not drawn.boxes_count:
+        return None
+    box, value = drawn.boxes[0], _value(t)
+    if value is None:
+        generator = torch.Generator().manual_seed(drawn.noise >> 1)
+        v = torch.empty(channels, box.height, box.width).normal_(generator=generator)
+    else:
+        v = torch.tensor(value)[:, None, None]
+    return {"i": box.top, "j": box.left, "h": box.height, "w": box.width, "v": v}
+
+
+KINDS = {
+    "RandomResizedCrop": Kind(lambda t, image: _takes_resize(t, image, t.size), _crop_drawn, _crop_found, _crop_run),
+    "Resize": Kind(
+        lambda t, image: _takes_resize(t, image, _new_size(t, image)), lambda t, image: {}, None, _resize_run
+    ),
+    "RandomHorizontalFlip": Kind(
+        lambda t, image: None,
+        None,
+        lambda t, drawn, steps, channels: {} if drawn.flip_horizontal else None,
+        lambda t, image, p: F.hflip(image),
+    ),
+    "ColorJitter": Kind(_takes_jitter, _jitter_drawn, _jitter_found, _jitter_run),
+    "RandomGrayscale": Kind(
+        lambda t, image: channels_of(image, (1, 3)),
+        lambda t, image: {} if torch.rand(1) < t.p else None,
+        lambda t, drawn, steps, channels: {"num_input_channels": channels} if steps else None,
+        lambda t, image, p: pixels.grey(image),
+    ),
+    "RandomErasing": Kind(
+        _takes_erasing,
+        None,
+        _erasing_found,
+        lambda t, image, p: F.erase(image, *(p[name] for name in "ijhwv"), t.inplace),
+    ),
+}
+
+
+@functools.lru_cache(maxsize=None)
+def _kind_of(cls):
+    """torchvision's class of a transform's, and its Kind."""
+    theirs = next(base for base in cls.__mro__ if base in OURS)
+    return theirs, KINDS.get(theirs.__name__)
+
+
+# ---- draws by sample id ----
+
+
+@functools.lru_cache(maxsize=256)
+def _stage_of(text):
+    return motley.Transform(text)
+
+
+def _can_draw_by_id(transform, cls, kind):
+    if kind.found is None:
+        return False
+    if any(
+        getattr(type(transform), name, None) is not getattr(cls, name, None) for name in ("get_params", MAKE_PARAMS)
+    ):
+        say(type(transform).__name__, "it draws for itself", "draws as ever, not by sample id")
+        return False
+    return True
+
+
+def _found(transform, kind, image, seed, ids, rest):
+    """The transform's parameters by sample id."""
+    run = fused.Run()
+    if kind is KINDS["RandomErasing"]:
+        fused.TAKERS["ToTensor"](run, None)  # behind which erasing stands
+    run.take(transform)
+    channels = len(image.getbands()) if isinstance(image, PIL.Image.Image) else image.shape[-3]
+    drawn = _stage_of(run.text())._draw(1, size_of(image), channels, ids, rest.get("view", 0), rest.get("epoch"), seed)
+    structs, steps, counts = drawn.structs
+    return kind.found(transform, structs[0], list(steps[0 : counts[0]]), channels)
+
+
+def _each(transform, images, ids, rest):
+    """The images of a tensor, each for its id."""
+    if not isinstance(images, torch.Tensor) or images.ndim < 4 or len(images) != len(ids):
+        shape = f"a tensor of shape {tuple(images.shape)}" if isinstance(images, torch.Tensor) else "one image"
+        raise ArgumentError(
+            f"motley.samples has {len(ids)} ids, {type(transform).__name__} is called with {shape}: want an "
+            "id for each entry along the first axis, or one for all"
+        )
+    made = []
+    for image, i in zip(images.as_subclass(torch.Tensor), ids):
+        with samples(int(i), **rest):
+            made.append(transform(image))
+    return _like(torch.stack(made), images)
+
+
+def _like(made, image):
+    return tv_tensors.wrap(made, like=image) if type(image) in following.IMAGES and made is not image else made
+
+
+# ---- calls ----
+
+
+def _run_v1(self, img):
+    cls, kind = _kind_of(type(self))
+    if kind.drawn is None and not draws_by_id(self):
+        return THEIRS[cls]["forward"](self, img)
+    try:
+        kind.takes(self, img)
+    except NotOurs as found:
+        say(type(self).__name__, str(found))
+        return THEIRS[cls]["forward"](self, img)
+    if draws_by_id(self) and _can_draw_by_id(self, cls, kind):
+        seed, ids, rest = samples_of(self, None)
+        if hasattr(ids, "__len__"):
+            return _each(self, img, ids, rest)
+        parameters = _found(self, kind, img, seed, [ids], rest)
+    elif kind.drawn is None:
+        return THEIRS[cls]["forward"](self, img)
+    else:
+        parameters = kind.drawn(self, img)
+    return img if parameters is None else kind.run(self, img, parameters)
+
+
+def _forward_v1(self, img: torch.Tensor) -> torch.Tensor:
+    if torch.jit.is_scripting():  # torch.jit.script compiles this branch only
+        return self._torchvision_forward(img)
+    else:
+        return _run_v1(self, img)
+
+
+def _forward_v2(self, *inputs):
+    cls, kind = _kind_of(type(self))
+    if not (draws_by_id(self) and _can_draw_by_id(self, cls, kind)):
+        return THEIRS[cls]["forward"](self, *inputs)
+    flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
+    if hasattr(self, "check_inputs"):
+        self.check_inputs(flat)
+    mine = [i for i, needed in enumerate(self._needs_transform_list(flat)) if needed]
+    images = [flat[i] for i in mine if isinstance(flat[i], PIL.Image.Image) or type(flat[i]) in PLAIN]
+    if not images:
+        return THEIRS[cls]["forward"](self, *inputs)
+    seed, ids, rest = samples_of(self, None)
+    if hasattr(ids, "__len__"):
+        if len(mine) > 1:
+            raise ArgumentError(
+                f"motley.samples has {len(ids)} ids, the sample has several entries that move: want one id"
+            )
+        flat[mine[0]] = _each(self, flat[mine[0]], ids, rest)
+        return tree_unflatten(flat, spec)
+    parameters = _found(self, kind, images[0], seed, [ids], rest)
+    for i in mine if parameters is not None else ():
+        flat[i] = getattr(self, TRANSFORM)(flat[i], parameters)
+    return tree_unflatten(flat, spec)
+
+
+def _transform_v2(self, inpt, params):
+    cls, kind = _kind_of(type(self))
+    if isinstance(inpt, PIL.Image.Image) or type(inpt) in PLAIN:
+        try:
+            kind.takes(self, inpt)
+            return _like(kind.run(self, inpt, params), inpt)
+        except NotOurs as found:
+            say(type(self).__name__, str(found))
+    return THEIRS[cls][TRANSFORM](self, inpt, params)
+
+
+# ---- MixUp and CutMix, of v2 ----
+
+
+def _mix_params(self, flat_inputs):
+    cls, _ = _kind_of(type(self))
+    if not draws_by_id(self):
+        return THEIRS[cls][MAKE_PARAMS](self, flat_inputs)
+    seed, ids, rest = samples_of(self, None)
+    first = [int(ids[0]) if hasattr(ids, "__len__") else ids]
+    mix = motley.Mix(**{cls.__name__.lower(): self.alpha})
+    (draw,) = mix.draw(sample_ids=first, size=size_of(flat_inputs[0]), seed=seed, **rest)
+    if cls.__name__ == "MixUp":
+        return {"lam": draw["lambda"]}
+    left, top, width, height = (draw["box"][name] for name in BOX)
+    return {"box": (left, top, left + width, top + height), "lam_adjusted": draw["share"]}
+
+
+# ---- what stands in the place of torchvision's classes ----
+
+
+MIXERS = "MixUp", "CutMix"
+OURS = {getattr(_v1, name): {"forward": _forward_v1} for name in KINDS}
+if _v2 is not None:
+    for name, kind in KINDS.items():
+        transform = {} if kind.drawn is None else {TRANSFORM: _transform_v2}
+        OURS[getattr(_v2, name)] = {"forward": _forward_v2, **transform}
+    for name in MIXERS:
+        if hasattr(_v2, name):
+            OURS[getattr(_v2, name)] = {MAKE_PARAMS: _mix_params}
+THEIRS = {cls: {name: getattr(cls, name) for name in ours} for cls, ours in OURS.items()}

@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""motley.torchvision's crops, resizes, flips, jitter, erasing and mixing against torchvision's own."""
+
+import copy
+import logging
+import pickle
+import random
+from contextlib import nullcontext
+
+import pytest
+
+torch = pytest.importorskip("torch")
+torchvision = pytest.importorskip("torchvision")
+numpy = pytest.importorskip("numpy")
+from PIL import Image  # noqa: E402
+from torchvision import transforms  # noqa: E402
+
+import motley  # noqa: E402
+import motley.torchvision as ours  # noqa: E402
+from conftest import DEVICES  # noqa: E402
+
+v2 = ours._v2
+needs_v2 = pytest.mark.skipif(v2 is None, reason=f"torchvision {torchvision.__version__} has no transforms.v2")
+VERSIONS = [pytest.param("v1"), pytest.param("v2", marks=needs_v2)]
+MODES = transforms.InterpolationMode
+JITTER = {"brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1}
+DRAWING = [  # (class, arguments)
+    ("RandomResizedCrop", {"size": 40}),
+    ("RandomResizedCrop", {"size": (24, 90), "interpolation": MODES.BICUBIC, "scale": (0.3, 0.9), "ratio": (0.5, 1)}),
+    ("RandomResizedCrop", {"size": 30, "interpolation": MODES.NEAREST}),
+    ("RandomResizedCrop", {"size": 80, "interpolation": MODES.LANCZOS}),
+    ("RandomHorizontalFlip", {}),
+    ("ColorJitter", JITTER),
+    ("ColorJitter", {"brightness": 5, "contrast": 7, "saturation": (0, 9), "hue": 0.5}),
+    ("ColorJitter", {"brightness": (0, 0)}),
+    ("ColorJitter", {}),
+    ("RandomGrayscale", {"p": 0.5}),
+]
+RESIZING = [
+    ("Resize", {"size": 70}),
+    ("Resize", {"size": 70, "max_size": 80}),
+    ("Resize", {"size": (12, 99), "interpolation": MODES.BICUBIC}),
+]
+ERASING = [
+    ("RandomErasing", {}),
+    ("RandomErasing", {"p": 0.9, "value": (1, 2, 3)}),
+    ("RandomErasing", {"p": 1, "value": "random", "scale": (0.1, 0.4)}),
+]
+
+
+def name_of(part):
+    return part if isinstance(part, str) else "-".join(map(str, part.values()))
+
+
+def namespace(version):
+    if version == "v1":
+        return transforms, ours
+    from motley.torchvision.transforms import v2 as our_v2
+
+    return v2, our_v2
+
+
+def pair(version, name, arguments):
+    return tuple(getattr(module, name)(**arguments) for module in namespace(version))
+
+
+def picture(mode="RGB", width=97, height=73, seed=1):
+    if mode not in ("L", "LA", "RGB", "RGBA"):
+        return picture("L", width, height, seed).convert(mode)
+    noise = numpy.random.default_rng(seed)
+    y, x = numpy.mgrid[0:height, 0:width]
+    planes = [128 + 90 * numpy.sin(x / 5 + c) + 30 * numpy.cos(y / 3) for c in range(len(mode))]
+    array = numpy.clip(numpy.stack(planes, -1) + noise.normal(0, 8, (height, width, 1)), 0, 255).astype(numpy.uint8)
+    return Image.fromarray(array if len(mode) > 1 else array[..., 0], mode)
+
+
+def tensor(image):
+    array = numpy.asarray(image)
+    return torch.from_numpy(array[None].copy() if array.ndim == 2 else array.transpose(2, 0, 1).copy())
+
+
+def outcome(transform, image, seed):
+    """What comes out, or which exception, and what torch draws next."""
+    torch.manual_seed(seed)
+    try:
+        made = transform(image)
+        made = made.mode, made.size, made.tobytes()
+    except Exception as error:
+        made = type(error)
+    return made, float(torch.rand(()))
+
+
+# ---- outside a block: torchvision's draws ----
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name,arguments", DRAWING + RESIZING, ids=name_of)
+def test_a_seed_gives_torchvisions_image(version, name, arguments):
+    theirs, mine = pair(version, name, arguments)
+    assert repr(mine) == repr(theirs) and mine.__class__.__module__.startswith("motley.")
+    sizes = random.Random(3)
+    changed = 0
+    for mode in ("RGB", "L", "RGBA", "LA", "P", "1"):
+        for seed in range(6):
+            image = picture(mode, sizes.randrange(1, 120), sizes.randrange(1, 120), seed)
+            want = outcome(theirs, image, seed)
+            assert outcome(mine, image, seed) == want, (mode, image.size, seed)
+            changed += want[0] != (image.mode, image.size, image.tobytes())
+    assert changed or arguments == {}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name,arguments", DRAWING + RESIZING, ids=name_of)
+def test_tensors_get_the_images_bytes(version, device, name, arguments):
+    if arguments.get("interpolation") is MODES.LANCZOS and version == "v1":
+        pytest.skip("torchvision refuses it")
+    nearest = arguments.get("interpolation") is MODES.NEAREST
+    if name.endswith(("Crop", "Resize")) and not nearest:
+        arguments = {**arguments, "antialias": True}
+    mine = pair(version, name, arguments)[1]
+    for image in (picture(), picture("L")):
+        for seed in range(2):
+            torch.manual_seed(seed)
+            want = tensor(mine(image))
+            torch.manual_seed(seed)
+            clip = torch.stack([tensor(image), tensor(image).flip(-1)]).to(device)
+            made = mine(clip)
+            assert made.dtype == torch.uint8 and made.device == clip.device
+            if nearest or (device == "cuda" and arguments.get("hue")):
+                continue  # torchvision's
+            assert torch.equal(made[0].cpu(), want), seed
+            assert made.shape[1:] == want.shape
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name,arguments", [*ERASING, DRAWING[4], DRAWING[0]], ids=name_of)
+def test_floats_are_torchvisions(version, name, arguments):
+    if name == "RandomResizedCrop":
+        arguments = {**arguments, "antialias": True}
+    theirs, mine = pair(version, name, arguments)
+    assert repr(mine) == repr(theirs)
+    image = tensor(picture()).float() / 255
+    for seed in range(12):
+        torch.manual_seed(seed)
+        want = theirs(image)
+        torch.manual_seed(seed)
+        assert torch.equal(mine(image), want), seed
+
+
+@pytest.mark.parametrize(
+    "name,arguments,image,why",
+    [
+        ("Resize", {"size": 20}, torch.zeros(3, 9, 9), "a tensor of torch.float32"),
+        ("Resize", {"size": 20, "antialias": None}, torch.zeros(3, 9, 9, dtype=torch.uint8), "antialias is not set"),
+        ("RandomResizedCrop", {"size": 20, "interpolation": MODES.NEAREST},
+         torch.zeros(3, 9, 9, dtype=torch.uint8), "nearest on tensors"),
+        ("ColorJitter", JITTER, picture("LA"), "a PIL image of mode LA"),
+        ("RandomGrayscale", {}, picture("P"), "a PIL image of mode P"),
+    ],
+)  # fmt: skip
+def test_what_is_torchvisions_is_said(name, arguments, image, why, caplog):
+    ours._say.cache_clear()
+    theirs, mine = pair("v1", name, arguments)
+    results = []
+    for transform in (theirs, mine, mine):
+        torch.manual_seed(1)
+        try:
+            results.append(numpy.asarray(transform(image)).tolist())
+        except Exception as error:
+            results.append(type(error))
+    assert results[1] == results[2] == results[0]
+    said = [record.getMessage() for record in caplog.records if record.name == "motley.torchvision"]
+    assert len(said) == 1 and said[0].startswith(f"{name} runs in torchvision, not in Motley: {why}"), said
+
+
+@needs_v2
+@pytest.mark.parametrize("by_id", [False, True])
+@pytest.mark.parametrize("name,arguments", DRAWING[:1] + DRAWING[4:6] + RESIZING[:1], ids=name_of)
+def test_what_stands_beside_an_image_moves_by_the_same_draw(name, arguments, by_id):
+    from torchvision import tv_tensors
+
+    theirs, mine = pair("v2", name, arguments)
+    image = picture()
+    boxes = tv_tensors.BoundingBoxes([[3, 4, 50, 60]], format="XYXY", canvas_size=image.size[::-1])
+    sample = {"image": image, "mask": tv_tensors.Mask(tensor(image)[0]), "boxes": boxes, "label": 3}
+    for seed in range(6):
+        with motley.samples(seed) if by_id else nullcontext():
+            torch.manual_seed(seed)
+            made = mine(sample)
+            torch.manual_seed(seed)
+            alone = mine(image)
+        assert made["image"].tobytes() == alone.tobytes() and made["label"] == 3
+        if by_id:  # theirs, by what was drawn
+            drawn = ours.recipe._found(mine, ours.recipe.KINDS[name], image, 0, [seed], {}) if name != "Resize" else {}
+            want = (
+                sample
+                if drawn is None
+                else {key: theirs.transform(sample[key], drawn) for key in made if key != "label"}
+            )
+        else:
+            torch.manual_seed(seed)
+            want = theirs(sample)
+        assert made["image"].tobytes() == want["image"].tobytes()
+        assert torch.equal(made["mask"], want["mask"]) and type(made["mask"]) is tv_tensors.Mask
+        assert torch.equal(made["boxes"], want["boxes"]) and made["boxes"].canvas_size == want["boxes"].canvas_size
+
+
+# ---- by sample id ----
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_by_id_a_script_draws_what_it_draws_fused(version):
+    """Crop, flip, policy, jitter, grey one after the other, and as one stage."""
+    mine = namespace(version)[1]
+    script = transforms.Compose(
+        [
+            mine.RandomResizedCrop(40, antialias=True),
+            mine.RandomHorizontalFlip(),
+            mine.RandAugment(),
+            mine.ColorJitter(**JITTER),
+            mine.RandomGrayscale(0.5),
+        ]
+    )
+    fused = ours.fuse(script)
+    assert fused.not_taken == []
+    images = set()
+    for i in range(12):
+        with motley.samples(i, epoch=3, view=1):
+            torch.manual_seed(i)
+            made = script(picture())
+            assert made.tobytes() == fused(picture()).tobytes(), i
+        images.add(made.tobytes())
+    assert len(images) == 12
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name,arguments", ERASING, ids=name_of)
+def test_by_id_the_box_is_the_fused_one(version, name, arguments):
+    mine = pair(version, name, arguments)[1]
+    image = torch.full((3, 40, 50), 9.0)
+    fused = ours.fuse([transforms.ToTensor(), mine])
+    found = 0
+    for i in range(12):
+        with motley.samples(i, epoch=2):
+            made, again = mine(image), mine(image)
+            assert torch.equal(made, again)
+            _, draws = fused.stage(picture("RGB", 50, 40), seed=0, sample_ids=i, epoch=2, return_draws=True)
+        boxes = draws.get("erase", [])
+        want = torch.zeros(40, 50, dtype=torch.bool)
+        for box in boxes:
+            want[box["top"] : box["top"] + box["height"], box["left"] : box["left"] + box["width"]] = True
+        assert torch.equal((made != 9).any(0), want), i
+        found += len(boxes)
+    assert found
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name,arguments", DRAWING[:1] + DRAWING[4:6] + ERASING[:1], ids=name_of)
+def test_seeds_epochs_and_batches_of_ids(version, name, arguments):
+    if name == "RandomResizedCrop":
+        arguments = {**arguments, "antialias": True}
+    mine = pair(version, name, arguments)[1]
+    batch = torch.stack([tensor(picture(seed=i)) for i in range(8)])
+
+    def of_ids(transform, epoch=0):
+        with motley.samples(torch.arange(8), epoch=epoch):
+            return transform(batch)
+
+    def one(i):
+        with motley.samples(i):
+            return mine(batch[i])
+
+    together = of_ids(mine)
+    assert torch.equal(together, torch.stack([one(i) for i in range(8)]))
+    assert not torch.equal(together, of_ids(mine, 1))
+    other = namespace(version)[1].__dict__[name](**arguments, seed=5)
+    assert not torch.equal(together, of_ids(other))
+    counting = [getattr(namespace(version)[1], name)(**arguments, seed=5) for _ in range(2)]
+    first, second = ([transform(image) for image in batch] for transform in counting)
+    assert all(map(torch.equal, first, second))
+    with motley.samples([1, 2]), pytest.raises(motley.ArgumentError, match="has 2 ids"):
+        mine(batch)
+
+
+def test_a_subclass_that_draws_for_itself_keeps_its_draws(caplog):
+    ours._say.cache_clear()
+
+    class Middle(ours.RandomResizedCrop):
+        @staticmethod
+        def get_params(img, scale, ratio):
+            return 10, 20, 30, 40
+
+    want = picture().crop((20, 10, 60, 40)).resize((64, 64), Image.BILINEAR).tobytes()
+    assert Middle(64)(picture()).tobytes() == want
+    with motley.samples(3):
+        assert Middle(64)(picture()).tobytes() == want
+    assert "Middle draws as ever, not by sample id" in caplog.text
+
+
+# ---- MixUp, CutMix ----
+
+
+@needs_v2
+@pytest.mark.parametrize("name", ["MixUp", "CutMix"])
+def test_mixing(name):
+    theirs, mine = pair("v2", name, {"alpha": 0.7, "num_classes": 4})
+    images, labels = torch.rand(6, 3, 16, 20), torch.arange(6) % 4
+    torch.manual_seed(2)
+    want = theirs(images, labels)
+    torch.manual_seed(2)
+    made = mine(images, labels)
+    assert all(map(torch.equal, made, want))
+    mix = motley.Mix(**{name.lower(): 0.7}, classes=4)
+    for i in range(5):
+        with motley.samples(range(i, i + 6), epoch=4):
+            made = mine(images, labels)
+        want = mix(images, labels, torch.arange(i, i + 6), epoch=4)
+        assert all(map(torch.equal, made, want)), i
+        assert not torch.equal(made[0], images)
+
+
+# ---- what stands in torchvision's place ----
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_take_over_and_hand_back(version):
+    module = namespace(version)[0]
+    names = [name for name in (*ours.recipe.KINDS, "MixUp", "CutMix", "RandAugment") if hasattr(module, name)]
+    before = {name: dict(vars(getattr(module, name))) for name in names}
+    crop, image = module.RandomResizedCrop(80), picture()
+    torch.manual_seed(1)
+    want = crop(image).tobytes()
+    ours.take_over()
+    ours.take_over()
+    try:
+        for i in range(2):
+            with motley.samples(i):
+                mine = namespace(version)[1].RandomResizedCrop(80)
+                assert crop(image).tobytes() == mine(image).tobytes()
+        torch.manual_seed(1)
+        assert crop(image).tobytes() == want
+        assert vars(module.RandomErasing)["forward"] is not before["RandomErasing"].get("forward")
+    finally:
+        ours.hand_back()
+    assert {name: dict(vars(getattr(module, name))) for name in names} == before
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name,arguments", DRAWING[:2] + DRAWING[4:6] + RESIZING[2:] + ERASING[:1], ids=name_of)
+def test_copies_and_pickles(version, name, arguments):
+    theirs, mine = pair(version, name, arguments)
+    image = tensor(picture()).float() if name == "RandomErasing" else picture()
+    for again in (copy.deepcopy(mine), pickle.loads(pickle.dumps(mine))):
+        assert type(again) is type(mine) and repr(again) == repr(theirs)
+        torch.manual_seed(3)
+        want = theirs(image)
+        torch.manual_seed(3)
+        assert numpy.array_equal(numpy.asarray(again(image)), numpy.asarray(want))
+    assert isinstance(mine, type(theirs))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("taken", [False, True])
+def test_scripted_they_are_torchvisions(version, taken):
+    module, mine = namespace(version)
+    if taken:
+        mine = module
+    image = tensor(picture()).float() / 255
+    made = [
+        mine.RandomResizedCrop([40, 40], antialias=True),
+        mine.RandomHorizontalFlip(),
+        mine.ColorJitter(**JITTER),
+        mine.RandomGrayscale(0.5),
+        mine.RandomErasing(0.9, value=0.0),
+        mine.Resize([20, 30], antialias=True),
+    ]
+    torch.manual_seed(4)
+    want = torch.nn.Sequential(*[getattr(transforms, type(t).__name__)(**init(t)) for t in made])(image)
+    if taken:
+        ours.take_over()
+    try:
+        scripted = torch.jit.script(torch.nn.Sequential(*made))
+        torch.manual_seed(4)
+        assert torch.equal(scripted(image), want)
+    finally:
+        ours.hand_back()
+
+
+def init(transform):
+    """The arguments of those above, as v1 takes them."""
+    names = {
+        "RandomResizedCrop": ("size", "antialias"),
+        "Resize": ("size", "antialias"),
+        "ColorJitter": ("brightness", "contrast", "saturation", "hue"),
+    }
+    return {name: getattr(transform, name) for name in names.get(type(transform).__name__, ("p",))}
+
+
+def test_what_motley_has_is_there():
+    from motley.torchvision.transforms import CenterCrop, GaussianBlur, Resize
+
+    assert CenterCrop is transforms.CenterCrop and GaussianBlur is transforms.GaussianBlur  # nothing to gain, so far
+    assert Resize is ours.Resize
+    with pytest.raises(TypeError, match="seed"):
+        Resize(4, seed=1)
+    assert logging.getLogger("motley.torchvision")
