@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Levels: what number of an op each one is, as in torchvision and timm; and the shapes of published policies. */
+#include "augmentations/table.h"
+#include "policies/draw.h"
+#include "tests/policies.h"
+
+#include <math.h>
+
+static void expect_values(const char *name, const char *space, int bins, const double *want)
+{
+    motley_policy *policy = builtin(name);
+    const mot_space *s = NULL;
+    for (uint32_t i = 0; i < policy->spaces; i++)
+        if (strcmp(policy->space[i].name, space) == 0)
+            s = &policy->space[i];
+    cr_assert_not_null(s);
+    for (int level = 0; level < bins; level++) {
+        const double got = mot_space_value(policy, s, level, 0);
+        cr_expect_eq(got, want[level], "%s of %s at level %d is %.17g, want %.17g", space, name, level, got,
+                     want[level]);
+    }
+    motley_policy_destroy(policy);
+}
+
+/* As in torchvision 0.26. */
+Test(policy, levels_of_torchvision)
+{
+    expect_values("auto_augment_imagenet", "posterize", 10, (const double[]){ 8, 8, 7, 7, 6, 6, 5, 5, 4, 4 });
+    expect_values("rand_augment", "posterize", 31, (const double[]){ 8, 8, 8, 8, 7, 7, 7, 7, 7, 7, 7, 7, 6, 6, 6, 6,
+                                                                     6, 6, 6, 5, 5, 5, 5, 5, 5, 5, 5, 4, 4, 4, 4 });
+    expect_values("trivial_augment_wide", "posterize", 31,
+                  (const double[]){ 8, 8, 8, 7, 7, 7, 7, 7, 6, 6, 6, 6, 6, 5, 5, 5,
+                                    5, 5, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 2, 2, 2 });
+    expect_values("trivial_augment_wide", "translate_x", 31, /* bin 15 falls short of 16 in binary32 */
+                  (const double[]){ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                    17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 32 });
+}
+
+static const struct {
+    const char *policy, *space;
+    int level;
+    double value[2];
+} known_levels[] = {
+#include "known_levels.inc"
+};
+
+Test(policy, levels_of_every_policy_with_bins)
+{
+    const size_t count = sizeof known_levels / sizeof *known_levels;
+    motley_policy *policy = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!policy || strcmp(motley_policy_name(policy), known_levels[i].policy) != 0) {
+            motley_policy_destroy(policy);
+            policy = builtin(known_levels[i].policy);
+        }
+        for (uint32_t s = 0; s < policy->spaces; s++) {
+            const mot_space *space = &policy->space[s];
+            for (int minus = 0; strcmp(space->name, known_levels[i].space) == 0 && minus < 2; minus++) {
+                const double want = known_levels[i].value[minus];
+                const double got =
+                    mot_space_value(policy, space, known_levels[i].level, space->sign == MOT_SIGN_RANDOM ? minus : 0);
+                cr_expect_eq(got, want, "%s of %s at level %d is %.17g, want %.17g", space->name,
+                             known_levels[i].policy, known_levels[i].level, got, want);
+            }
+        }
+    }
+    motley_policy_destroy(policy);
+    cr_expect_geq(count, 900);
+}
+
+/* timm's formulas, in its order of operations (sections of doc/policy-format.md name them). */
+Test(policy, levels_of_timm)
+{
+    double enhance[11], rotate[11], shear[11], bits[11], original[11], increasing[11], threshold[11], add_on[11];
+    for (int level = 0; level <= 10; level++) {
+        const double position = level / 10.0;
+        enhance[level] = position * 1.8 + 0.1;
+        increasing[level] = fmax(0.1, 1.0 + position * 0.9);
+        rotate[level] = position * 30.0;
+        shear[level] = position * 0.3;
+        bits[level] = trunc(position * 4);
+        original[level] = trunc(position * 4) + 4;
+        threshold[level] = fmin(256, trunc(position * 256));
+        add_on[level] = fmin(128, trunc(position * 110));
+    }
+    expect_values("timm_auto_augment_v0", "color", 11, enhance);
+    expect_values("timm_auto_augment_v0", "rotate", 11, rotate);
+    expect_values("timm_auto_augment_v0", "shear_x", 11, shear);
+    expect_values("timm_auto_augment_v0", "posterize", 11, bits);
+    expect_values("timm_auto_augment_v0", "solarize", 11, threshold);
+    expect_values("timm_auto_augment_v0", "solarize_add", 11, add_on);
+    expect_values("timm_auto_augment_original", "posterize", 11, original);
+    expect_values("timm_rand_m9_mstd05_inc1", "color", 11, increasing);
+    for (int level = 0; level <= 10; level++) {
+        bits[level] = 4 - bits[level];
+        threshold[level] = 256 - threshold[level];
+    }
+    expect_values("timm_rand_m9_mstd05_inc1", "posterize", 11, bits);
+    expect_values("timm_rand_m9_mstd05_inc1", "solarize", 11, threshold);
+}
+
+/* 150/331 of each side in binary32, then cut to pixels, as torchvision does it: here in integers. The product lies
+ * never so near to a pixel that binary32 could matter, but for whole multiples. */
+Test(policy, translations_of_torchvision_at_every_width)
+{
+    motley_policy *policy = builtin("rand_augment");
+    const mot_table_step *step = NULL;
+    for (uint32_t i = 0; i < policy->steps; i++)
+        if (policy->tables.step[i].op == MOT_OP_TRANSLATE_X)
+            step = &policy->tables.step[i];
+    cr_assert_not_null(step);
+    mot_level_entry entry = policy->tables.level[step->first_level];
+    for (int bin = 0; bin <= 30; bin++)
+        for (int width = 1; width <= 4096; width++) {
+            entry.position = bin;
+            const long long n = 150LL * width * bin, d = 331LL * 30;
+            const double got = mot_relative(step, &entry, 0, width);
+            if (n % d == 0) /* exact: binary32 may fall just short of it */
+                cr_expect(got == (double)(n / d) || got == (double)(n / d) - 1);
+            else
+                cr_expect_eq(got, (double)(n / d), "bin %d of width %d is %g px, want %lld", bin, width, got, n / d);
+            cr_expect_eq(mot_relative(step, &entry, 1, width), -got);
+        }
+    motley_policy_destroy(policy);
+}
+
+/* The literal shear entries against this machine's libm: at most one unit in the last place apart. */
+Test(policy, shear_literals)
+{
+    static const char *const text = HEAD "arithmetic: torch\nbins: %d\nlevel: uniform\nops:\n"
+                                         "  shear_x: {range: [0, %g], sign: random, via: degrees}\n"
+                                         "  shear_y: {range: [0, %g], sign: random, via: degrees}\n"
+                                         "branches: [shear_x, shear_y]\n";
+    static const struct {
+        int bins;
+        double top;
+    } tables[] = { { 31, 0.3 }, { 10, 0.3 }, { 31, 0.99 }, { 17, 0.7 } };
+    for (size_t i = 0; i < 4; i++) {
+        char filled[400];
+        snprintf(filled, sizeof filled, text, tables[i].bins, tables[i].top, tables[i].top);
+        motley_policy *policy = parsed(filled);
+        for (int along_y = 0; along_y < 2; along_y++)
+            for (int minus = 0; minus < 2; minus++)
+                for (int bin = 0; bin < tables[i].bins; bin++) {
+                    mot_space plain = policy->space[along_y];
+                    plain.via_degrees = false;
+                    const double m = mot_space_value(policy, &plain, bin, minus), pi = 3.14159265358979323846;
+                    const double angle = atan(m) * (180 / pi) * (pi / 180);
+                    const double want = along_y ? -(sin(-angle) / cos(angle)) : tan(angle);
+                    const double got = mot_space_value(policy, &policy->space[along_y], bin, minus);
+                    cr_expect(fabs(got - want) <= nextafter(fabs(want), HUGE_VAL) - fabs(want), "%a, want %a", got,
+                              want);
+                    cr_expect(fabs(got - m) < 1e-15 && (m == 0 || got != 0));
+                }
+        motley_policy_destroy(policy);
+    }
+}
+
+Test(policy, normal_levels_are_normal)
+{
+    motley_policy *policy = builtin("timm_rand_m9_mstd05_inc1");
+    double sum = 0, squares = 0, last = -1;
+    const motley_level wide = { MOTLEY_LEVEL_NORMAL, 5, 0.5 };
+    for (int k = 0; k < MOT_QUANTILES; k++) {
+        const double level = mot_level_quantile(policy, &wide, k);
+        cr_expect_gt(level, last);
+        last = level;
+        sum += level - 5;
+        squares += (level - 5) * (level - 5);
+        cr_expect_eq(level - 5, 5 - mot_level_quantile(policy, &wide, MOT_QUANTILES - 1 - k)); /* symmetric */
+        const double cut = mot_level_quantile(policy, &policy->level, k);
+        cr_expect(cut >= 0 && cut <= 10);
+    }
+    cr_expect_eq(sum, 0);
+    cr_expect_float_eq(squares / MOT_QUANTILES, 0.25, 0.002);
+    /* Their places on the normal distribution, to the 2^-20 that they are rounded to. */
+    cr_expect_float_eq((mot_level_quantile(policy, &wide, 256) - 5) / 0.5, 0.002447882, 1e-6);
+    cr_expect_float_eq((mot_level_quantile(policy, &wide, 511) - 5) / 0.5, 3.097269078, 1e-6);
+    motley_policy_destroy(policy);
+}
+
+/* --- what the published policies to come need --- */
+
+Test(policy, shape_of_fast_autoaugment)
+{
+    paper p = { 0 };
+    add(&p, HEAD
+        "top: 1\nfill: 0\nops:\n  shear_x: {range: [-0.3, 0.3], sign: random}\n"
+        "  translate_x: {range: [-0.45, 0.45], of: width, sign: random}\n  rotate: {range: [-30, 30], sign: random}\n"
+        "  color: {range: [0.1, 1.9]}\n  posterize: {range: [4, 8], round: trunc}\n  solarize: {range: [0, 256]}\n"
+        "  cutout: {range: [0, 0.2], of: width}\nbranches:\n");
+    static const char *const ops[] = { "shear_x", "translate_x", "rotate", "color", "posterize", "solarize", "cutout" };
+    for (int i = 0; i < 498; i++)
+        add(&p, "  - [{op: %s, p: 0.%d, level: 0.%d}, {op: invert, p: 0.%d}, {op: %s, p: 0.%d, level: 0.%d}]\n",
+            ops[i % 7], 1000 + i, 5000 + i * 3, 2000 + i, ops[i % 5], 3000 + i, 1000 + i);
+    motley_policy *policy = parsed(p.text);
+    cr_expect_eq(policy->tables.phase[0].branches, 498);
+    cr_expect_eq(policy->tables.phase[0].total_weight, 498);
+    cr_expect_eq(motley_policy_max_steps(policy), 3);
+    there_and_back(policy);
+    motley_policy_destroy(policy);
+    free(p.text);
+}
+
+Test(policy, shape_of_pba)
+{
+    paper p = { 0 };
+    add(&p, HEAD "top: 10\nrepeat: {weights: [0.2, 0.3, 0.5]}\nchoice: until_applied\nops:\n  rotate: {range: [0, 30], "
+                 "sign: random}\n"
+                 "  color: {low: 0.1, span: 1.8}\nphases:\n");
+    for (int phase = 0; phase < 17; phase++) {
+        add(&p, "  - from: %d\n    branches:\n", phase * 12);
+        for (int i = 0; i < 30; i++)
+            add(&p, "      - {op: %s, p: 0.%d, level: %d}\n", i % 2 ? "rotate" : "color", i % 10, (i + phase) % 11);
+    }
+    motley_policy *policy = parsed(p.text);
+    cr_expect_eq(policy->phases, 17);
+    cr_expect_eq(motley_policy_max_steps(policy), 2);
+    there_and_back(policy);
+    int seen[3] = { 0 };
+    for (uint32_t sample = 0; sample < 20000; sample++) { /* 30 branches leave hardly a sample short of its number */
+        mot_step steps[MOT_MAX_STEPS];
+        const int n =
+            mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 1, sample, sample % 300, 32, 32, 3, 0 }, steps);
+        cr_assert(n >= 0 && n <= 2);
+        seen[n]++;
+        const int phase = (int)(sample % 300) / 12 > 16 ? 16 : (int)(sample % 300) / 12;
+        for (int s = 0; s < n; s++) /* p is 0 for every tenth branch, which has another level in each phase */
+            cr_assert(steps[s].op == MOT_OP_ROTATE || steps[s].op == MOT_OP_COLOR, "phase %d", phase);
+    }
+    cr_expect(abs(seen[0] - 4000) < 250 && abs(seen[1] - 6000) < 280 && abs(seen[2] - 10000) < 300, "%d %d %d", seen[0],
+              seen[1], seen[2]);
+    motley_policy_destroy(policy);
+    free(p.text);
+}
+
+/* Each phase has different ops, so that a draw shows its phase. */
+Test(policy, phases_follow_the_epoch)
+{
+    motley_policy *policy =
+        parsed(HEAD "phases:\n  - {from: 0, branches: [invert]}\n  - {from: 5, branches: [equalize]}\n"
+                    "  - {from: 6, branches: [flip_lr]}\n");
+    static const int want[] = { MOT_OP_INVERT,   MOT_OP_INVERT,  MOT_OP_INVERT,  MOT_OP_INVERT, MOT_OP_INVERT,
+                                MOT_OP_EQUALIZE, MOT_OP_FLIP_LR, MOT_OP_FLIP_LR, MOT_OP_FLIP_LR };
+    for (uint32_t epoch = 0; epoch < 9; epoch++) {
+        mot_step step;
+        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 1, 3, epoch, 32, 32, 3, 0 }, &step), 1);
+        cr_expect_eq(step.op, want[epoch], "epoch %u", epoch);
+    }
+    motley_policy_destroy(policy);
+}
+
+Test(policy, shape_of_timm_weighted)
+{
+    static const char *const ops[] = { "flip_lr", "flip_ud", "invert", "equalize", "auto_contrast", "grayscale" };
+    static const double weight[] = { 3, 2, 1, 0.25, 0.05, 0.05 };
+    paper p = { 0 };
+    add(&p, HEAD "repeat: 3\nchoice: without_replacement\nbranches:\n");
+    for (int i = 0; i < 6; i++)
+        add(&p, "  - {weight: %g, steps: %s}\n", weight[i], ops[i]);
+    motley_policy *policy = parsed(p.text);
+    there_and_back(policy);
+    int first[MOT_OP_COUNT] = { 0 }, second[MOT_OP_COUNT][MOT_OP_COUNT] = { { 0 } };
+    const int samples = 60000;
+    for (int sample = 0; sample < samples; sample++) {
+        mot_step s[MOT_MAX_STEPS];
+        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 2, (uint64_t)sample, 0, 32, 32, 3, 0 }, s),
+                     3);
+        cr_assert(s[0].op != s[1].op && s[1].op != s[2].op && s[0].op != s[2].op, "sample %d draws one twice", sample);
+        first[s[0].op]++;
+        second[s[0].op][s[1].op]++;
+    }
+    for (int i = 0; i < 6; i++) { /* weights of the first draw, and of the second after each first */
+        const int a = motley_op_find(ops[i]);
+        const double p1 = weight[i] / 6.35;
+        cr_expect(fabs(first[a] - samples * p1) < 4 * sqrt(samples * p1 * (1 - p1)), "%s first: %d", ops[i], first[a]);
+        for (int j = 0; j < 6; j++) {
+            const int b = motley_op_find(ops[j]);
+            const double p2 = weight[j] / (6.35 - weight[i]), n = first[a];
+            if (i != j)
+                cr_expect(fabs(second[a][b] - n * p2) <= 1 + 4.5 * sqrt(n * p2 * (1 - p2)), "%s after %s: %d of %g",
+                          ops[j], ops[i], second[a][b], n);
+        }
+    }
+    motley_policy_destroy(policy);
+    free(p.text);
+}
