@@ -17,7 +17,7 @@
 
 typedef struct between_block {
     int n;                                      /* pixels */
-    int32_t i[BETWEEN_BLOCK], j[BETWEEN_BLOCK]; /* the sample up and left */
+    int32_t i[BETWEEN_BLOCK], j[BETWEEN_BLOCK]; /* the pixel up and left */
     double dx[BETWEEN_BLOCK], dy[BETWEEN_BLOCK];
     float weight_x[4][BETWEEN_BLOCK], weight_y[4][BETWEEN_BLOCK]; /* [tap] */
     uint8_t slot[BETWEEN_BLOCK];                                  /* between_slot */
@@ -309,23 +309,23 @@ BETWEEN_INLINE void between_fetch(const between_image *p, int plane, int side, i
 /* ---- in double ---- */
 
 /* Tap u of row v of channel c, premultiplied by the last channel when the image has alpha. */
-BETWEEN_INLINE int between_sample(const between_block *b, int side, int v, int u, int c, int alpha, int k)
+BETWEEN_INLINE int between_component(const between_block *b, int side, int v, int u, int c, int alpha, int k)
 {
     const uint32_t(*tap)[BETWEEN_BLOCK] = b->tap[side == 2 ? 0 : v];
-    const int shift = side == 2 ? 16 * v + 8 * u : 8 * u, sample = tap[c][k] >> shift & 255;
-    return c < alpha ? mot_premultiply((uint8_t)sample, (uint8_t)(tap[alpha][k] >> shift)) : sample;
+    const int shift = side == 2 ? 16 * v + 8 * u : 8 * u, component = tap[c][k] >> shift & 255;
+    return c < alpha ? mot_premultiply((uint8_t)component, (uint8_t)(tap[alpha][k] >> shift)) : component;
 }
 
 BETWEEN_INLINE double between_linear(const between_block *b, int v, int c, int alpha, int k)
 {
-    const int left = between_sample(b, 2, v, 0, c, alpha, k), right = between_sample(b, 2, v, 1, c, alpha, k);
+    const int left = between_component(b, 2, v, 0, c, alpha, k), right = between_component(b, 2, v, 1, c, alpha, k);
     return (double)left + (double)(right - left) * b->dx[k];
 }
 
 BETWEEN_INLINE double between_cubic(const between_block *b, int v, int c, int alpha, int k)
 {
-    const int v1 = between_sample(b, 4, v, 0, c, alpha, k), v2 = between_sample(b, 4, v, 1, c, alpha, k);
-    const int v3 = between_sample(b, 4, v, 2, c, alpha, k), v4 = between_sample(b, 4, v, 3, c, alpha, k);
+    const int v1 = between_component(b, 4, v, 0, c, alpha, k), v2 = between_component(b, 4, v, 1, c, alpha, k);
+    const int v3 = between_component(b, 4, v, 2, c, alpha, k), v4 = between_component(b, 4, v, 3, c, alpha, k);
     return mot_warp_cubic(v1, v2, v3, v4, b->dx[k]);
 }
 

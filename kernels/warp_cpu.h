@@ -309,7 +309,7 @@ static void warp_gather_planes(const warp_plane *planes, int count, const warp_l
             const uint8_t *in = planes[c].in;
             uint8_t *out = planes[c].out + (l->out - planes[0].out) + x;
             int i = 0;
-            for (; i + 8 <= n; i += 8) { /* one store for eight samples */
+            for (; i + 8 <= n; i += 8) { /* one store for eight components */
                 uint8_t eight[8];
                 for (int k = 0; k < 8; k++)
                     eight[k] = in[at[i + k]];
