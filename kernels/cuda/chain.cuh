@@ -5,13 +5,13 @@
 #define MOT_CHAIN_CUH
 
 #include "kernels/color.h"
-#include "kernels/erase.h"
 #include "kernels/cuda/pixels.cuh"
 #include "kernels/cuda/program.h"
+#include "kernels/erase.h"
 #include "kernels/point.h"
 #include "kernels/stats.h"
 
-#define MOT_CHAIN_ITEMS MOT_WINDOW                /* the most that they can become ... */
+#define MOT_CHAIN_ITEMS MOT_WINDOW                   /* the most that they can become ... */
 #define MOT_CHAIN_TABLES ((MOT_CHAIN_ITEMS + 1) / 2) /* ... as two tables in a row are one */
 
 enum chain_kind { CHAIN_TABLE, CHAIN_COLOR, CHAIN_ERASE };
@@ -114,8 +114,8 @@ template <int FORMAT> DEVICE void apply_table(const uint8_t (*table)[256], int c
             const uint32_t first = mot_##stem(mot_u8(v, 0), luma, arg); \
             px[i] = __byte_perm(v, first, 0x3214); \
             if (colors == 3) \
-                px[i] = of_three<FORMAT>(first, mot_##stem(mot_u8(v, 1), luma, arg), mot_##stem(mot_u8(v, 2), luma, arg), \
-                                         v); \
+                px[i] = of_three<FORMAT>(first, mot_##stem(mot_u8(v, 1), luma, arg), \
+                                         mot_##stem(mot_u8(v, 2), luma, arg), v); \
         } \
         break;
 
@@ -148,8 +148,7 @@ template <int FORMAT> DEVICE void apply_item(const chain &c, int k, int channels
 }
 
 /* Runs the first `items`. */
-template <int FORMAT>
-DEVICE void apply_chain(const chain &c, int items, int channels, int x, int y, uint32_t px[4])
+template <int FORMAT> DEVICE void apply_chain(const chain &c, int items, int channels, int x, int y, uint32_t px[4])
 {
     for (int k = 0; k < items; k++)
         apply_item<FORMAT>(c, k, channels, x, y, px);
@@ -185,8 +184,8 @@ DEVICE void chain_point(chain &c, chain_state &n, int op, const mot_arg *arg)
     }
 }
 
-/* A stats op whose statistics are known. Its values take long, so that each thread makes as few as there are threads for:
- * not those of the entries that are its own. */
+/* A stats op whose statistics are known. Its values take long, so that each thread makes as few as there are threads
+ * for: not those of the entries that are its own. */
 DEVICE void chain_stats(chain &c, chain_state &n, int op, const mot_stats *stats /* [colors] */, int colors,
                         const mot_arg *arg)
 {

@@ -6,8 +6,8 @@
 
 #define STEP_WORDS ((int)(sizeof(mot_step) / 4))
 
-/* Waits until sample `place` of the first wave is drawn, not until the order of all the others is known. Returns how many
- * steps it has. For whole warps; job.ready[place] is to be 0 again for the next call. */
+/* Waits until sample `place` of the first wave is drawn, not until the order of all the others is known. Returns how
+ * many steps it has. For whole warps; job.ready[place] is to be 0 again for the next call. */
 DEVICE int wait_for_draw(const mot_cuda_job &job, uint32_t place)
 {
     int drawn = 0;
@@ -33,8 +33,8 @@ DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
     return after < (uint32_t)job.mixed ? job.first_wave + after * job.mix % job.mixed : place;
 }
 
-/* GROUP: an image is a group's. OUTPUT: the result is of another type or layout than `work`. Kernels of their own, as the
- * registers that one loop takes are not there for what calls the others. */
+/* GROUP: an image is a group's. OUTPUT: the result is of another type or layout than `work`. Kernels of their own, as
+ * the registers that one loop takes are not there for what calls the others. */
 template <int FORMAT, bool GROUP, bool OUTPUT>
 __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ mot_cuda_job job)
 {
@@ -103,7 +103,8 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
             output_table()[i >> 8][i & 255] =
                 mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
-    if (plan_steps(cta().steps) || !in_place) { /* nothing is kept in registers until after it: the loops would lack them */
+    if (plan_steps(cta().steps) ||
+        !in_place) { /* nothing is kept in registers until after it: the loops would lack them */
         if (GROUP)
             run_slab<FORMAT, OUTPUT>();
         else
@@ -125,8 +126,9 @@ typedef void kernel_function(mot_cuda_job);
     }
 
 /* [an image is a group's][there is an output][format] */
-static kernel_function *const kernels[2][2][MOT_RESIDENT_FORMATS] = { { OF_FORMATS(false, false), OF_FORMATS(false, true) },
-                                                             { OF_FORMATS(true, false), OF_FORMATS(true, true) } };
+static kernel_function *const kernels[2][2][MOT_RESIDENT_FORMATS] = {
+    { OF_FORMATS(false, false), OF_FORMATS(false, true) }, { OF_FORMATS(true, false), OF_FORMATS(true, true) }
+};
 
 cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
 {

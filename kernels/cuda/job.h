@@ -23,12 +23,12 @@ typedef struct mot_cuda_batch {
 
 /* How the components of a pixel are laid out; every format accepts any alignment. */
 typedef enum mot_cuda_format {
-    MOT_FORMAT_GREY,    /* one channel, pixel stride 1 */
-    MOT_FORMAT_RGB,     /* three channels side by side */
-    MOT_FORMAT_PLANES,  /* three planes, pixel stride 1 */
-    MOT_RESIDENT_FORMATS, /* those before this one are what the image kernel takes */
+    MOT_FORMAT_GREY,                        /* one channel, pixel stride 1 */
+    MOT_FORMAT_RGB,                         /* three channels side by side */
+    MOT_FORMAT_PLANES,                      /* three planes, pixel stride 1 */
+    MOT_RESIDENT_FORMATS,                   /* those before this one are what the image kernel takes */
     MOT_FORMAT_RGBA = MOT_RESIDENT_FORMATS, /* four channels side by side */
-    MOT_FORMAT_STRIDED, /* anything, one byte at a time */
+    MOT_FORMAT_STRIDED,                     /* anything, one byte at a time */
     MOT_FORMATS
 } mot_cuda_format;
 
@@ -56,9 +56,9 @@ typedef struct mot_cuda_job {
     int32_t convention;    /* motley_normalization */
 } mot_cuda_job;
 
-#define MOT_STAGE_BYTES 384  /* of shared memory that a warp gathers in what it writes: 32 lanes x 4 pixels x 3 */
+#define MOT_STAGE_BYTES 384      /* of shared memory that a warp gathers in what it writes: 32 lanes x 4 pixels x 3 */
 #define MOT_HISTOGRAM_BYTES 3072 /* of three channels */
-#define MOT_LEAST_THREADS 96 /* of a CTA of the image kernel */
+#define MOT_LEAST_THREADS 96     /* of a CTA of the image kernel */
 
 /* What the image kernel can take in one cluster. */
 typedef struct mot_cuda_shape {

@@ -8,7 +8,6 @@
 
 #define DEVICE static __device__ __forceinline__
 
-
 DEVICE mot_view view_of(const mot_cuda_batch &batch, int channels, int i)
 {
     if (batch.images) {
@@ -16,13 +15,17 @@ DEVICE mot_view view_of(const mot_cuda_batch &batch, int channels, int i)
         return mot_view{ (uint8_t *)image.data, image.width,        image.height,        channels,
                          image.row_stride,      image.pixel_stride, image.channel_stride };
     }
-    return mot_view{ batch.data + i * batch.image, batch.width, batch.height, channels, batch.row, batch.pixel,
-                     batch.channel };
+    return mot_view{
+        batch.data + i * batch.image, batch.width, batch.height, channels, batch.row, batch.pixel, batch.channel
+    };
 }
 
 DEVICE int channels_of(int format, const mot_view &v)
 {
-    return format == MOT_FORMAT_GREY ? 1 : format == MOT_FORMAT_RGBA ? 4 : format == MOT_FORMAT_STRIDED ? v.channels : 3;
+    return format == MOT_FORMAT_GREY      ? 1
+           : format == MOT_FORMAT_RGBA    ? 4
+           : format == MOT_FORMAT_STRIDED ? v.channels
+                                          : 3;
 }
 
 DEVICE uint8_t *address(const mot_view &v, int x, int y)

@@ -20,14 +20,14 @@ DEVICE int slab_rows(int height)
 
 /* What a CTA knows about its slab; the same in all threads. */
 struct slab_state {
-    int first, rows;         /* of the image's rows */
-    chain_state chain;       /* what is to be done to the slab, or to what the spatial op makes */
-    int spatial, before;     /* steps that are still to be done, -1: none; `before` is the first of two warps */
-    int first_items;         /* of the chain: they come before the warp */
-    bool here, dirty;        /* the slab is in shared memory; it is not what the image has */
-    bool loaded;             /* the bands' barriers have been used */
-    bool others;             /* other CTAs' rows have been read since group_sync() */
-    bool spilled;            /* the image has been written to */
+    int first, rows;     /* of the image's rows */
+    chain_state chain;   /* what is to be done to the slab, or to what the spatial op makes */
+    int spatial, before; /* steps that are still to be done, -1: none; `before` is the first of two warps */
+    int first_items;     /* of the chain: they come before the warp */
+    bool here, dirty;    /* the slab is in shared memory; it is not what the image has */
+    bool loaded;         /* the bands' barriers have been used */
+    bool others;         /* other CTAs' rows have been read since group_sync() */
+    bool spilled;        /* the image has been written to */
 };
 
 /* The rows from `first` on, as an image. */
@@ -55,7 +55,8 @@ template <int FORMAT> DEVICE void load_rows(slab_state &s, int first, int rows)
     MOT_FOR_BANDS(band)
     {
         if (band >= bands && band < made) /* nothing comes, and their barriers are to be where the others are */
-            asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&cta().band[band])) : "memory");
+            asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&cta().band[band]))
+                         : "memory");
     }
     s.loaded = true;
 }
@@ -105,7 +106,8 @@ template <int FORMAT, bool TWICE>
 static __device__ __noinline__ void gather_slab(int first_row, int image_height, int items, int at, int before,
                                                 int first_items)
 {
-    const int lane = threadIdx.x & 31, width = cta().width, rows = cta().height, across = width / 4, quads = across * rows;
+    const int lane = threadIdx.x & 31, width = cta().width, rows = cta().height, across = width / 4,
+              quads = across * rows;
     const int down_by_x = abs((int32_t)cta().plans[at].fixed[3]); /* in 2^-16 */
     const bool blocks = down_by_x != 0 && (rows & 7) == 0;
     const int wide = down_by_x < 32768 && (width & 31) == 0 ? 3 : 2, blocks_across = across >> wide;
@@ -147,7 +149,8 @@ static __device__ __noinline__ void gather_slab(int first_row, int image_height,
 template <int FORMAT, int SINK>
 static __device__ __noinline__ void stencil_slab(int first_row, int rows, int image_height, int items, int at)
 {
-    const int lane = threadIdx.x & 31, width = cta().width, held = cta().height, across = width / 4, quads = across * rows;
+    const int lane = threadIdx.x & 31, width = cta().width, held = cta().height, across = width / 4,
+              quads = across * rows;
     const int above = first_row > 0;
     const mot_step &step = cta().step[at];
     const chain_form form = form_of(items);
@@ -215,7 +218,8 @@ template <int FORMAT> static __device__ __noinline__ void store_slab(slab_state 
     __syncthreads();
     if (threadIdx.x < planes_of(FORMAT)) {
         const int bytes = cta().width * s.rows * pixel_bytes(FORMAT);
-        uint8_t *const to = cta().work_view.data + s.first * cta().work_view.row + threadIdx.x * cta().work_view.channel;
+        uint8_t *const to =
+            cta().work_view.data + s.first * cta().work_view.row + threadIdx.x * cta().work_view.channel;
         asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(to)),
                      "r"(shared_address(box_memory() + threadIdx.x * bytes)), "r"(bytes)
                      : "memory");
@@ -255,7 +259,8 @@ template <int FORMAT> static __device__ __noinline__ void spill(slab_state &s, i
 }
 
 /* The stencil that was put off, and the chain after it: it writes to where the image goes. */
-template <int FORMAT, int SINK> static __device__ __noinline__ void do_stencil(slab_state &s, int image_height, bool last)
+template <int FORMAT, int SINK>
+static __device__ __noinline__ void do_stencil(slab_state &s, int image_height, bool last)
 {
     const int above = s.first > 0, below = s.first + s.rows < image_height;
     load_rows<FORMAT>(s, s.first - above, s.rows + above + below);

@@ -3,13 +3,13 @@
  *
  * The image is loaded in bands; every loop over its pixels takes them in the order in which they arrive, and the last
  * loop of a pass writes to memory what it has made: loading, computing and writing overlap. A thread works on a quad,
- * four neighbouring pixels, which it keeps as the words that they lie in. Images that only a cluster of CTAs holds go by
- * slab.cuh; what neither can do goes by tiles (dispatch/cuda/route.c). */
+ * four neighbouring pixels, which it keeps as the words that they lie in. Images that only a cluster of CTAs holds go
+ * by slab.cuh; what neither can do goes by tiles (dispatch/cuda/route.c). */
 #ifndef MOT_WHOLE_CUH
 #define MOT_WHOLE_CUH
 
-#include "kernels/cuda/resident.cuh"
 #include "kernels/cuda/passes.h"
+#include "kernels/cuda/resident.cuh"
 
 #ifdef MOT_CLUSTERS
 
@@ -80,12 +80,11 @@ template <int FORMAT> DEVICE void load_bands(const mot_view &src, int begin, int
                      : "memory");
 #pragma unroll
         for (int plane = 0; plane < planes_of(FORMAT); plane++)
-            asm volatile(
-                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
-                    shared_address(box_memory() + (plane * quads + first) * bytes)),
-                "l"(__cvta_generic_to_global(src.data + plane * src.channel + first * bytes)), "r"(count * bytes),
-                "r"(barrier), "l"(once)
-                : "memory");
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], "
+                         "%2, [%3], %4;" ::"r"(shared_address(box_memory() + (plane * quads + first) * bytes)),
+                         "l"(__cvta_generic_to_global(src.data + plane * src.channel + first * bytes)),
+                         "r"(count * bytes), "r"(barrier), "l"(once)
+                         : "memory");
     }
 }
 
@@ -346,16 +345,17 @@ template <int FORMAT> DEVICE box whole_box()
     return all;
 }
 
-/* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last if two. The
- * chain's first items come before a warp: they are for what it reads, and not for what it fills. GROUP: for slab.cuh; a
- * function has the registers that all its callers leave, so that those of groups have theirs. */
+/* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last if two.
+ * The chain's first items come before a warp: they are for what it reads, and not for what it fills. GROUP: for
+ * slab.cuh; a function has the registers that all its callers leave, so that those of groups have theirs. */
 template <int FORMAT, int SOURCE, int SINK, bool GROUP = false>
 static __device__ __noinline__ void walk(int items, int at, int before, int first_items)
 {
     const bool blocks = SOURCE == QUAD_GATHERED_STEEP;
     const int unrolled = SOURCE == QUAD_BETWEEN ? 1 : MOT_STRIP / 32;
     const bool gathers = SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TWICE || blocks;
-    const int lane = threadIdx.x & 31, width = cta().width, height = cta().height, across = width / 4, quads = across * height;
+    const int lane = threadIdx.x & 31, width = cta().width, height = cta().height, across = width / 4,
+              quads = across * height;
     const uint32_t rows_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
     const chain_form form = first_items > 0 ? CHAIN_ANY : form_of(items);
     const mot_step &step = cta().step[at];
@@ -582,8 +582,8 @@ template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
 
 /* ---- a sample ---- */
 
-/* What mot_warp_make_plan() makes of step `s`, a warp, by the threads of a warp together: one alone would keep the image
- * waiting. Positions that are sums go by tiles (dispatch/cuda/route.c). */
+/* What mot_warp_make_plan() makes of step `s`, a warp, by the threads of a warp together: one alone would keep the
+ * image waiting. Positions that are sums go by tiles (dispatch/cuda/route.c). */
 static __device__ __noinline__ void plan_step(int s)
 {
     const mot_step &step = cta().step[s];
@@ -598,7 +598,8 @@ static __device__ __noinline__ void plan_step(int s)
     if (m[1] == 0 && m[3] == 0 && !between) {
         const bool rows = lane >= 3;
         uint32_t by, from;
-        mot_unit_scale(rows ? m[4] : m[0], rows ? m[5] + m[4] * 0.5 : m[2] + m[0] * 0.5, rows ? height : width, &by, &from);
+        mot_unit_scale(rows ? m[4] : m[0], rows ? m[5] + m[4] * 0.5 : m[2] + m[0] * 0.5, rows ? height : width, &by,
+                       &from);
         number = lane == 0 || lane == 4 ? by : lane == 2 || lane == 5 ? from : 0;
     }
     if (lane < 6) {
@@ -607,14 +608,15 @@ static __device__ __noinline__ void plan_step(int s)
     }
     if (lane == 0) {
         cta().plans[s].path = !between                                ? MOT_WARP_FIXED
-                          : step.interpolation == MOTLEY_BILINEAR ? MOT_WARP_BILINEAR
-                                                                  : MOT_WARP_BICUBIC;
+                              : step.interpolation == MOTLEY_BILINEAR ? MOT_WARP_BILINEAR
+                                                                      : MOT_WARP_BICUBIC;
         cta().plans[s].width = width;
         cta().plans[s].height = height;
     }
 }
 
-/* Makes the plans of the steps that warp: for all threads, with a barrier. False: none of the steps changes anything. */
+/* Makes the plans of the steps that warp: for all threads, with a barrier. False: none of the steps changes anything.
+ */
 DEVICE bool plan_steps(int steps)
 {
     bool any = false;
@@ -637,11 +639,11 @@ DEVICE bool plan_steps(int steps)
  * quads in 4 rows in place of 32 quads in a row, where the image can be cut so. */
 DEVICE bool is_steep(int step)
 {
-    return abs((int32_t)cta().plans[step].fixed[0]) < 32768 && (cta().width & 31) == 0 && cta().width > 32 && (cta().height & 3) == 0;
+    return abs((int32_t)cta().plans[step].fixed[0]) < 32768 && (cta().width & 31) == 0 && cta().width > 32 &&
+           (cta().height & 3) == 0;
 }
 
-template <int FORMAT, int SINK>
-DEVICE void walk_to(int items, bool stencil, int spatial, int before, int first_items)
+template <int FORMAT, int SINK> DEVICE void walk_to(int items, bool stencil, int spatial, int before, int first_items)
 {
     if (spatial < 0)
         walk<FORMAT, QUAD_ITSELF, SINK>(items, 0, 0, 0);
@@ -695,8 +697,8 @@ template <int FORMAT, bool OUTPUT> DEVICE int whole_pass(int at)
         } else if (shape == MOTLEY_SHAPE_COLOR) {
             chain_append(cta().work, chain, CHAIN_COLOR, &step, mot_rect{ 0, 0, 0, 0 }, 0);
         } else {
-            chain_append(cta().work, chain, CHAIN_ERASE, &step, mot_erase_rect(step.op, cta().width, cta().height, &step.arg),
-                         fill_word(step));
+            chain_append(cta().work, chain, CHAIN_ERASE, &step,
+                         mot_erase_rect(step.op, cta().width, cta().height, &step.arg), fill_word(step));
         }
     }
     if (threadIdx.x == 0) {
