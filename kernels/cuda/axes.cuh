@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the tables of an image's axes, by a CTA: the CPU's weights, in binary64, each operation rounded as there. */
+/* Makes the tables of an image's axes, one CTA an image: the CPU's weights in binary64, with every operation rounded as
+ * it is there. */
 #ifndef MOT_AXES_CUH
 #define MOT_AXES_CUH
 
@@ -7,7 +8,7 @@
 #include "kernels/cuda/resize.h"
 #include "kernels/resize.h"
 
-/* One axis of an image, from its result's components to the crop's. */
+/* One axis of an image: how its result's components are made from the crop's. */
 struct axis_plan {
     mot_resize_axis axis;
     int window, out, flip; /* where the result begins in the resized axis, its length, mirrored or not */
@@ -68,8 +69,8 @@ DEVICE mot_cuda_taps pack_taps(const int32_t weight[4])
     return t;
 }
 
-/* The taps of result component `i`. Windows are moved inwards so that all their taps are components of the crop, where
- * it has as many. */
+/* The taps of result component `i`. Windows are moved inwards, so that all their taps are components of the crop if it
+ * has enough of them. */
 DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, int i)
 {
     int first;
@@ -92,7 +93,7 @@ DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, i
     table.first[i] = moved;
 }
 
-/* The nearest filter's: running sums, so by one thread. */
+/* The nearest filter's positions are running sums, so one thread makes them. */
 DEVICE void fill_nearest(const axis_plan &a, const axis_table &table, float from, float to)
 {
     const double step = (double)(to - from) / a.axis.out;
@@ -111,7 +112,7 @@ DEVICE void fill_nearest(const axis_plan &a, const axis_table &table, float from
     }
 }
 
-/* By all threads of a CTA, of `threads`: half of them make the columns, half the rows. `most` [2] is shared memory. */
+/* For all `threads` threads of a CTA: half of them make the columns, half the rows. `most` [2] is shared memory. */
 DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place &place, int threads, uint32_t *most)
 {
     const int half = threads / 2, axis = (int)threadIdx.x / half, self = (int)threadIdx.x % half;

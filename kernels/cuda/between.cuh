@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warps that interpolate, one output pixel at a time, from any source of taps. A row's four taps lie in a word for each
- * channel, and what the polynomials of kernels/warp.h have of them, small whole numbers, are dot products of that word
- * with the bytes of another. Whole numbers become doubles, and doubles whole numbers, by sums with large ones: they
- * are as exact as conversions, and conversions are slow. */
+/* Warps that interpolate, one output pixel at a time, from any source of taps. The four taps of a row lie in one word
+ * for each channel. The polynomials of kernels/warp.h need small whole multiples of them: dot products of that word
+ * with the bytes of another. Whole numbers become doubles, and doubles whole numbers, by adding a large number: as
+ * exact as a conversion, and much faster. */
 #ifndef MOT_BETWEEN_CUH
 #define MOT_BETWEEN_CUH
 
 #include "kernels/cuda/spatial.cuh"
 
-/* What polynomials count the taps v1 to v4 with, from the lowest byte up; the first is for both. */
+/* How often the polynomials count the taps v1 to v4, from the lowest byte up. Both filters use the first word. */
 #define MOT_TAP_HERE 0x00000100u
 #define MOT_LINE_SLOPE 0x0001FF00u
 #define MOT_CUBIC_P2 0x000100FFu
@@ -25,11 +25,11 @@ template <bool CUBIC> DEVICE tap_counts counts_of_taps()
                  : tap_counts{ { MOT_TAP_HERE, MOT_LINE_SLOPE, 0, 0 } };
 }
 
-/* The sum of a word's bytes, each as often as a signed byte of `counts` says. */
+/* The sum of a word's bytes, each multiplied by its signed byte of `counts`. */
 DEVICE double dot(uint32_t bytes, uint32_t counts)
 {
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    uint32_t low; /* of 2^52 + 2^31 + the sum */
+    uint32_t low; /* 2^52 + 2^31 + the sum, as a double's low half */
     asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(low) : "r"(bytes), "r"(counts), "r"(0x80000000u));
     return __hiloint2double(0x43300000, (int)low) - 4503601774854144.0;
 #else
@@ -40,7 +40,7 @@ DEVICE double dot(uint32_t bytes, uint32_t counts)
 #endif
 }
 
-/* floor(v) of |v| < 2^31, as a number and as a double. */
+/* floor(v) for |v| < 2^31, as a whole number and as a double. */
 DEVICE int floor_of(double v, double *whole)
 {
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)
@@ -53,14 +53,14 @@ DEVICE int floor_of(double v, double *whole)
 #endif
 }
 
-/* A channel of one row or column, `d` on from the second of its four taps. */
+/* One channel of a row or column, `d` beyond the second of its four taps. */
 template <bool CUBIC> DEVICE double along(uint32_t taps, const tap_counts &counts, double d)
 {
     const double p1 = dot(taps, counts.of[0]), p2 = dot(taps, counts.of[1]);
     return CUBIC ? mot_warp_polynomial(p1, p2, dot(taps, counts.of[2]), dot(taps, counts.of[3]), d) : p1 + p2 * d;
 }
 
-/* As mot_warp_bicubic() and mot_warp_bilinear() end. */
+/* The rounding at the end of mot_warp_bicubic() and mot_warp_bilinear(). */
 DEVICE uint32_t to_byte(double v)
 {
     double whole;
@@ -69,20 +69,20 @@ DEVICE uint32_t to_byte(double v)
 
 /* ---- taps ---- */
 
-/* Four pixels' words to a word for each channel. */
+/* From four pixels' words to one word for each channel. */
 DEVICE void by_channel(const uint32_t px[4], uint32_t of[4])
 {
     pack_planes(px, of);
     of[3] = __byte_perm(__byte_perm(px[0], px[1], 0x0073), __byte_perm(px[2], px[3], 0x0073), 0x5410);
 }
 
-/* Where to read the row's taps from i - 1 on, so that all four lie in what there is. */
+/* Where to begin reading a row's taps i - 1 to i + 2, so that all four lie inside the row. */
 template <int FORMAT> DEVICE int first_of_four(const box_taps<FORMAT> &taps, int i)
 {
     return min(max(i - 1, taps.from.x0), taps.from.x0 + taps.from.width - 4);
 }
 
-/* The four pixels of row y from x on. The last word may be the four bytes after the box: they are shifted out. */
+/* The four pixels of row y from x on. The last word may be the four bytes behind the box: its bytes are shifted out. */
 template <int FORMAT> DEVICE void row_of_four(const box_taps<FORMAT> &taps, int x, int y, uint32_t of[4])
 {
     const box &b = taps.from;
@@ -105,7 +105,7 @@ template <int FORMAT> DEVICE void row_of_four(const box_taps<FORMAT> &taps, int 
     }
 }
 
-/* Counts for the four pixels from `first` on, where the taps i - 1 to i + 2 are cut to a row of `width`. */
+/* Counts for the four pixels from `first` on, where the taps i - 1 to i + 2 are clamped to a row of `width`. */
 DEVICE uint32_t counts_at_edge(uint32_t counts, int i, int first, int width)
 {
     uint32_t low = 0, high = 0; /* the pixels 0 and 2, and 1 and 3, 16 bits each */
@@ -120,7 +120,7 @@ DEVICE uint32_t counts_at_edge(uint32_t counts, int i, int first, int width)
 
 /* ---- pixels ---- */
 
-/* One between the four of a row or a column. */
+/* Interpolates between the four values of a row or a column. */
 template <bool CUBIC>
 DEVICE uint32_t pixel_along(const uint32_t of[4], const tap_counts &counts, double d, int channels)
 {
@@ -132,8 +132,8 @@ DEVICE uint32_t pixel_along(const uint32_t of[4], const tap_counts &counts, doub
     return out;
 }
 
-/* The output with its centre at (xc, yc). Where it lies exactly on a row or a column of components, the others have
- * weight 0. */
+/* The output whose centre maps to (xc, yc). If that lies exactly on a row or column of pixels, the other rows or
+ * columns have weight 0. */
 template <bool CUBIC, class TAPS>
 DEVICE uint32_t warp_between(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill, double xc,
                              double yc)
@@ -180,7 +180,7 @@ DEVICE uint32_t warp_between(const mot_warp_plan &plan, const TAPS &taps, int ch
     return out;
 }
 
-/* Four neighbouring outputs from (x, y) on, one after the other: together they would need too many registers. */
+/* Four neighbouring outputs from (x, y) on, one after the other: all at once they would need too many registers. */
 template <class TAPS>
 DEVICE void warp_between_quad(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill,
                               bool premultiplied, int x, int y, uint32_t px[4])

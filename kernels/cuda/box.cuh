@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The box: a part of an image in shared memory, laid out as the image itself, so that it arrives in one piece. Rows are
- * a multiple of 16 bytes long. */
+/* The box: a part of an image in shared memory, laid out like the image itself, so that one copy loads it. Rows are a
+ * multiple of 16 bytes long. */
 #ifndef MOT_BOX_CUH
 #define MOT_BOX_CUH
 
@@ -30,7 +30,8 @@ template <int FORMAT> DEVICE void box_place(box &b, int x0, int y0, int width, i
     b.plane = b.pitch * height;
 }
 
-/* One pixel of the box. RGB reads the two words it may lie in: the box has four bytes to spare. */
+/* One pixel of the box. For RGB it reads the two words in which the pixel may lie: there are four spare bytes behind
+ * the box. */
 template <int FORMAT> DEVICE uint32_t box_tap(const box &b, int x, int y)
 {
     const int row = (y - b.y0) * b.pitch;
@@ -55,7 +56,7 @@ DEVICE uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* Between ordinary accesses to shared memory and bulk copies from and to it. */
+/* Orders ordinary accesses to shared memory before later bulk copies from and to it. */
 DEVICE void bulk_fence()
 {
 #ifdef MOT_CLUSTERS
@@ -63,9 +64,9 @@ DEVICE void bulk_fence()
 #endif
 }
 
-/* Between ordinary stores to the image, by every thread that made some, and bulk copies that read them. A barrier of
- * the CTA does not do: it orders them for this multiprocessor, and a bulk copy reads past its cache. It waits for the
- * device's memory, a microsecond. */
+/* Orders ordinary stores to the image before later bulk copies that read them; every thread that stored must call it. A
+ * barrier of the CTA is not enough: it orders the stores for this multiprocessor only, and a bulk copy bypasses the
+ * multiprocessor's cache. It waits for device memory, about a microsecond. */
 DEVICE void image_fence()
 {
 #ifdef MOT_CLUSTERS
@@ -75,7 +76,7 @@ DEVICE void image_fence()
 #endif
 }
 
-/* Waits until the box has been read; with `seen`, until what was written can be seen. */
+/* Waits until the box has been read; with `seen`, until what was written is visible. */
 DEVICE void box_stored(bool seen)
 {
 #ifdef MOT_CLUSTERS

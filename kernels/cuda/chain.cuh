@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chain: what a pass does to a pixel besides moving it. Tables, colour ops and erased rectangles, in order; tables
- * that follow each other are one. It lies in shared memory, and every thread of the CTA runs the same items. */
+/* The chain: what a pass does to a pixel besides moving it. Tables, colour ops and erased rectangles, in order;
+ * consecutive tables are merged into one. It lies in shared memory, and every thread of the CTA runs the same items. */
 #ifndef MOT_CHAIN_CUH
 #define MOT_CHAIN_CUH
 
@@ -11,8 +11,8 @@
 #include "kernels/point.h"
 #include "kernels/stats.h"
 
-#define MOT_CHAIN_ITEMS MOT_WINDOW                   /* the most that they can become ... */
-#define MOT_CHAIN_TABLES ((MOT_CHAIN_ITEMS + 1) / 2) /* ... as two tables in a row are one */
+#define MOT_CHAIN_ITEMS MOT_WINDOW                   /* of a program at most */
+#define MOT_CHAIN_TABLES ((MOT_CHAIN_ITEMS + 1) / 2) /* consecutive tables are merged */
 
 enum chain_kind { CHAIN_TABLE, CHAIN_COLOR, CHAIN_ERASE };
 
@@ -30,14 +30,14 @@ struct chain {
     uint8_t table[MOT_CHAIN_TABLES][3][256];
 };
 
-/* How much of the chain is in use; every thread keeps its own, equal copy. */
+/* How much of the chain is in use; every thread keeps its own copy, and all copies are equal. */
 struct chain_state {
     int items, tables;
-    bool open; /* the last item is a table, which further tables go into */
+    bool open; /* the last item is a table, into which further tables are merged */
     bool erases;
 };
 
-/* ---- what the table says of an op ---- */
+/* ---- facts of the op table ---- */
 
 #include "kernels/shapes_off.h"
 #undef MOT_IF_STATS
@@ -59,7 +59,7 @@ DEVICE uint32_t fill_word(const mot_step &step)
     return step.fill[0] | (uint32_t)step.fill[1] << 8 | (uint32_t)step.fill[2] << 16 | (uint32_t)step.fill[3] << 24;
 }
 
-/* How many channels hold colour. */
+/* How many channels hold colour: all but alpha. */
 template <int FORMAT> DEVICE int colors_of(int channels)
 {
     return FORMAT == MOT_FORMAT_GREY ? 1 : FORMAT == MOT_FORMAT_STRIDED ? mot_color_channels(channels) : 3;
@@ -72,7 +72,7 @@ template <int FORMAT> DEVICE mot_u8 luma_of(uint32_t word, int channels)
     return mot_luma_word(word);
 }
 
-/* A pixel's word from its three colours, and where there is alpha from the word that has it. */
+/* A pixel's word from its three colours, with alpha, if any, from the word that has it. */
 template <int FORMAT> DEVICE uint32_t of_three(uint32_t red, uint32_t green, uint32_t blue, uint32_t alpha)
 {
     const uint32_t two = __byte_perm(red, green, 0x0040);
@@ -81,11 +81,12 @@ template <int FORMAT> DEVICE uint32_t of_three(uint32_t red, uint32_t green, uin
     return __byte_perm(two, __byte_perm(blue, alpha, 0x0070), 0x5410);
 }
 
-/* What a table in shared memory has for byte `i` of a word. */
+/* The table's value for byte `i` of a word. */
 DEVICE uint32_t look_up(const uint8_t *table, uint32_t word, int i)
 {
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    const uint32_t at = __dp4a(word, 1u << (8 * i), (uint32_t)__cvta_generic_to_shared(table)); /* takes it and adds */
+    const uint32_t at =
+        __dp4a(word, 1u << (8 * i), (uint32_t)__cvta_generic_to_shared(table)); /* takes the byte, adds the address */
     return *(const uint8_t *)__cvta_shared_to_generic(at);
 #else
     return table[byte_of(word, i)];
@@ -119,7 +120,7 @@ template <int FORMAT> DEVICE void apply_table(const uint8_t (*table)[256], int c
         } \
         break;
 
-/* One switch for four pixels. */
+/* One switch on the op for four pixels. */
 template <int FORMAT> DEVICE void apply_color(int op, const mot_arg *arg, int channels, uint32_t px[4])
 {
     const int colors = colors_of<FORMAT>(channels);
@@ -154,8 +155,8 @@ template <int FORMAT> DEVICE void apply_chain(const chain &c, int items, int cha
         apply_item<FORMAT>(c, k, channels, x, y, px);
 }
 
-/* ---- appending: for all threads; a barrier must follow before the chain is applied. An entry of a table is always
- * written by the same thread, so that ops that go into one table need no barrier between them. ---- */
+/* ---- appending: for all threads, and a barrier must follow before the chain is applied. Each entry of a table is
+ * always written by the same thread, so ops that are merged into one table need no barrier between them. ---- */
 
 DEVICE uint8_t (*chain_table(chain &c, chain_state &n))[256]
 {
@@ -177,15 +178,15 @@ DEVICE void chain_point(chain &c, chain_state &n, int op, const mot_arg *arg)
     uint8_t(*table)[256] = chain_table(c, n);
     for (int v = threadIdx.x; v < 256; v += blockDim.x) {
         const uint8_t in0 = table[0][v], in1 = table[1][v], in2 = table[2][v];
-        const uint8_t out0 = mot_point_value(op, in0, arg); /* most often the three tables are still the same */
+        const uint8_t out0 = mot_point_value(op, in0, arg); /* most often the three tables are still equal */
         table[0][v] = out0;
         table[1][v] = in1 == in0 ? out0 : mot_point_value(op, in1, arg);
         table[2][v] = in2 == in0 ? out0 : mot_point_value(op, in2, arg);
     }
 }
 
-/* A stats op whose statistics are known. Its values take long, so that each thread makes as few as there are threads
- * for: not those of the entries that are its own. */
+/* A stats op whose statistics are known. Its values take long to compute, so each thread computes as few as possible:
+ * not those of the entries that it writes. */
 DEVICE void chain_stats(chain &c, chain_state &n, int op, const mot_stats *stats /* [colors] */, int colors,
                         const mot_arg *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CTAs that share one image: a thread block cluster where the chip has them (compute capability 9.0 and later), a
- * single CTA elsewhere. */
+/* The CTAs that share one image: a thread block cluster where the chip has clusters (compute capability 9.0 and later),
+ * else a single CTA. */
 #ifndef MOT_GROUP_CUH
 #define MOT_GROUP_CUH
 
@@ -29,7 +29,7 @@ DEVICE int group_rank()
 #endif
 }
 
-/* Everything that any thread of the group did before is seen by every thread after. */
+/* A barrier of the group: what any of its threads wrote before is visible to all of them afterwards. */
 DEVICE void group_sync()
 {
 #ifdef MOT_CLUSTERS
@@ -40,7 +40,7 @@ DEVICE void group_sync()
         __syncthreads();
 }
 
-/* The two halves of group_sync, for work to be done between them. */
+/* The two halves of group_sync, for work between arriving and waiting. */
 DEVICE void group_arrive()
 {
 #ifdef MOT_CLUSTERS

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The image kernel: a CTA, or a cluster of them, takes one sample and runs its steps on the image that it holds. */
+/* The image kernel: a CTA, or a cluster of them, takes one sample, and runs its steps on the image in shared memory. */
 #include "kernels/cuda/slab.cuh"
 
 #include <climits>
 
 #define STEP_WORDS ((int)(sizeof(mot_step) / 4))
 
-/* Waits until sample `place` of the first wave is drawn, not until the order of all the others is known. Returns how
- * many steps it has. For whole warps; job.ready[place] is to be 0 again for the next call. */
+/* Waits until sample `place` of the first wave is drawn; the order of the others need not be known yet. Returns its
+ * number of steps. For whole warps. job.ready[place] must be 0 again before the next call. */
 DEVICE int wait_for_draw(const mot_cuda_job &job, uint32_t place)
 {
     int drawn = 0;
@@ -25,16 +25,17 @@ DEVICE void wait_for_draws()
 #endif
 }
 
-/* The place of the CTA's sample in the order: heavy ones come first, but mixed with less heavy ones, so that not all
- * multiprocessors compute, and then all of them load and store; the light ones come last, so that they end together. */
+/* The place of the CTA's sample in the order. Expensive samples come first, interleaved with cheaper ones, so that the
+ * multiprocessors do not all compute at the same time and then all load and store; the cheapest come last, so that all
+ * end together. */
 DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
 {
     const uint32_t after = place - job.first_wave;
     return after < (uint32_t)job.mixed ? job.first_wave + after * job.mix % job.mixed : place;
 }
 
-/* GROUP: an image is a group's. OUTPUT: the result is of another type or layout than `work`. Kernels of their own, as
- * the registers that one loop takes are not there for what calls the others. */
+/* GROUP: a group of CTAs shares an image. OUTPUT: the result has another type or layout than `work`. They are separate
+ * kernels because every caller of a loop has to leave it the registers that it needs. */
 template <int FORMAT, bool GROUP, bool OUTPUT>
 __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ mot_cuda_job job)
 {
@@ -56,7 +57,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         return;
     const uint32_t *const words = (const uint32_t *)steps;
     uint32_t word;
-    if (!early) /* the steps are asked for before the image's bytes crowd the way */
+    if (!early) /* the steps are requested before the image's bytes fill the queue */
         word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
     const int image = src.width * src.height * job.channels;
     const int spare = 2 * image <= job.box_bytes ? image : 0;
@@ -69,7 +70,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         bands = bands_of(src.width / 4 * src.height);
     }
     const int step_warps = min(job.max_steps, MOT_WINDOW) * STEP_WORDS / 32 + 1;
-    if (early && threadIdx.x / 32 < max(step_warps, bands)) { /* the others have nothing to bring */
+    if (early && threadIdx.x / 32 < max(step_warps, bands)) { /* the other warps have nothing to load */
         turn.steps = wait_for_draw(job, place);
         word = threadIdx.x < turn.steps * STEP_WORDS ? __ldcg(&words[threadIdx.x]) : 0;
         if (!GROUP)
@@ -103,8 +104,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
             output_table()[i >> 8][i & 255] =
                 mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
-    if (plan_steps(cta().steps) ||
-        !in_place) { /* nothing is kept in registers until after it: the loops would lack them */
+    if (plan_steps(cta().steps) || !in_place) { /* nothing is kept in registers across this call: the loops need them */
         if (GROUP)
             run_slab<FORMAT, OUTPUT>();
         else
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         arriving a = arriving_of(cta().width / 4 * cta().height);
         wait_quads(a, INT_MAX);
     }
-    wait_for_draws(); /* what comes after this kernel counts on the draw kernel's end as well */
+    wait_for_draws(); /* what follows this kernel relies on the draw kernel having ended, too */
 #endif
 }
 

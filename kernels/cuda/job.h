@@ -32,7 +32,7 @@ typedef enum mot_cuda_format {
     MOT_FORMATS
 } mot_cuda_format;
 
-/* An entry of the order: a sample, and how many steps it has. */
+/* An entry of the order: a sample and its number of steps. */
 typedef struct mot_cuda_turn {
     int32_t sample, steps;
 } mot_cuda_turn;
@@ -47,8 +47,8 @@ typedef struct mot_cuda_job {
     mot_cuda_batch src;
     mot_cuda_batch work;   /* u8; where all passes but the last write, and the next one reads */
     mot_cuda_batch output; /* where the last pass writes */
-    int32_t first_wave;    /* these samples are taken by the first CTAs, which may begin before the draw kernel ends */
-    int32_t mixed, mix;    /* so many after those are taken `mix` places apart, so that heavy ones do not meet */
+    int32_t first_wave;    /* samples of the first CTAs, which may begin before the draw kernel ends */
+    int32_t mixed, mix;    /* so many after those are taken `mix` places apart: expensive samples do not run together */
     int32_t plain;         /* the result is u8 and goes to `work` */
     int32_t box_bytes;     /* shared memory for an image's part, a multiple of 16 */
     int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, a histogram or more */
@@ -56,17 +56,17 @@ typedef struct mot_cuda_job {
     int32_t convention;    /* motley_normalization */
 } mot_cuda_job;
 
-#define MOT_STAGE_BYTES 384      /* of shared memory that a warp gathers in what it writes: 32 lanes x 4 pixels x 3 */
+#define MOT_STAGE_BYTES 384 /* shared memory in which a warp collects what it writes: 32 lanes x 4 pixels x 3 bytes */
 #define MOT_HISTOGRAM_BYTES 3072 /* of three channels */
 #define MOT_LEAST_THREADS 96     /* of a CTA of the image kernel */
 
-/* What the image kernel can take in one cluster. */
+/* How the image kernel is launched. */
 typedef struct mot_cuda_shape {
     int clusters; /* CTAs of one image: 1, 2, 4, 8 or 16 */
     int threads;  /* of a CTA */
     int box_bytes, stage_bytes;
     int shared_bytes; /* dynamic, all of it */
-    int early;        /* the chip has clusters, and can start a kernel while the one before it ends */
+    int early;        /* the chip has clusters, and can start a kernel while the previous one finishes */
 } mot_cuda_shape;
 
 /* Raises the limits of the kernel for `format` once; then launches it. */

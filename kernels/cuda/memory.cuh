@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading images in device memory, at any address: a pixel is a word, its first channel in the lowest byte.
+/* Reading images in device memory, at any address. A pixel is a word, with its first channel in the lowest byte.
  *
- * Loads are explicit loads of global memory: a pointer that was kept in shared memory is a generic one, and no generic
- * load may pass a store to shared memory. They go by aligned words; the one word that may hold bytes past the image's
- * last one is never read: what lies in it is read byte by byte. */
+ * Loads are explicit loads of global memory: a pointer that was kept in shared memory is a generic one, and the
+ * compiler may not move a generic load across a store to shared memory. Loads read aligned words. The one word that may
+ * hold bytes past the end of the image is never read as a word: its bytes are read one by one. */
 #ifndef MOT_MEMORY_CUH
 #define MOT_MEMORY_CUH
 
@@ -17,7 +17,7 @@ DEVICE uint32_t load_word(const void *p)
     return v;
 }
 
-/* 0 where `condition` does not hold; no branch. */
+/* 0 if `condition` is false, without a branch. */
 DEVICE uint32_t load_word_if(const void *p, bool condition)
 {
     uint32_t v;
@@ -93,23 +93,23 @@ DEVICE void store_byte(void *p, uint32_t v)
 }
 #endif
 
-/* Bytes of a pixel in a row of its format; 0 where every byte is read by itself. */
+/* Bytes of a pixel in a row of its format; 0 if every byte is read separately. */
 DEVICE constexpr int bytes_of(int format)
 {
     return format == MOT_FORMAT_RGB ? 3 : format == MOT_FORMAT_RGBA ? 4 : format == MOT_FORMAT_STRIDED ? 0 : 1;
 }
 
-/* Whether pixels are read by words that they share with others. */
+/* Whether pixels are read as words that they share with other pixels. */
 DEVICE constexpr bool is_packed(int format)
 {
     return format == MOT_FORMAT_RGB || format == MOT_FORMAT_RGBA;
 }
 
-/* An image that is read, in registers. All formats but STRIDED are read at 32-bit offsets that are not negative. */
+/* An image to read, in registers. All formats but STRIDED are read at 32-bit offsets that are not negative. */
 template <int FORMAT> struct image_reader {
-    const uint8_t *data; /* RGB and RGBA: the word that the first byte lies in */
+    const uint8_t *data; /* RGB and RGBA: the word in which the first byte lies */
     uint32_t skip;       /* bytes from there to the first pixel */
-    uint32_t whole;      /* bytes from there; RGB and RGBA: as far as they lie in words which are the image's alone */
+    uint32_t whole;      /* bytes from there; RGB and RGBA: only those in words that hold no other bytes */
     int64_t row;
     int64_t pixel, channel; /* STRIDED; channel: PLANES as well */
     int width, height, channels;
@@ -148,7 +148,7 @@ template <int FORMAT> DEVICE uint32_t read_bytes(const image_reader<FORMAT> &r, 
     return word;
 }
 
-/* Whether some word of the image holds other bytes as well; those in it are to be read one by one. */
+/* Whether some word of the image holds other bytes as well; the image's bytes in it must be read one by one. */
 template <int FORMAT> DEVICE bool has_tail(const image_reader<FORMAT> &r)
 {
     return is_packed(FORMAT) &&
@@ -166,7 +166,7 @@ template <int FORMAT> DEVICE uint32_t read_bytes_at(const image_reader<FORMAT> &
     return word;
 }
 
-/* COUNT pixels at any offsets, all loads under way together. TAIL: has_tail(). Not for STRIDED. */
+/* COUNT pixels at any offsets, with all loads in flight together. TAIL: has_tail(). Not for STRIDED. */
 template <int FORMAT, int COUNT, bool TAIL>
 DEVICE void read_pixels(const image_reader<FORMAT> &r, const uint32_t *at, uint32_t *px)
 {
@@ -197,9 +197,9 @@ DEVICE void read_pixels(const image_reader<FORMAT> &r, const uint32_t *at, uint3
                 px[i] = read_bytes_at<FORMAT>(r, at[i]);
 }
 
-/* The words that four pixels from (x, y) on lie in: of RGB and RGBA one after the other, else one for each channel. In
- * the image's last row and past its right edge they may be anything. False: one of the words in memory is not the
- * image's alone, and nothing was read. Not for STRIDED. */
+/* The words in which the four pixels from (x, y) on lie: for RGB and RGBA consecutive ones, else one for each channel.
+ * In the image's last row and past its right edge they are undefined. False: one of the words in memory also holds
+ * bytes that are not the image's, and nothing was read. Not for STRIDED. */
 template <int FORMAT> DEVICE bool read_four_words(const image_reader<FORMAT> &r, int x, int y, uint32_t w[4])
 {
     const uint32_t at = offset_in<FORMAT>(r, x, y);
@@ -217,7 +217,7 @@ template <int FORMAT> DEVICE bool read_four_words(const image_reader<FORMAT> &r,
             w[i] = __funnelshift_r(v[i], v[i + 1], at * 8);
         return inside;
     }
-    const bool inside = at + 7 <= r.whole; /* also of the channel's last rows, where these are shorter than a word */
+    const bool inside = at + 7 <= r.whole; /* the last rows of a channel, too, if they are shorter than a word */
 #pragma unroll
     for (int c = 0; c < (FORMAT == MOT_FORMAT_PLANES ? 3 : 1); c++) {
         const uint8_t *const p = r.data + c * r.channel + at;
@@ -241,7 +241,7 @@ template <int FORMAT> DEVICE void unpack_words(const uint32_t w[4], uint32_t px[
             px[i] = w[i];
 }
 
-/* The same, as pixels; of any format, `n` of them. */
+/* The same, as `n` pixels of any format. */
 template <int FORMAT> DEVICE bool read_four(const image_reader<FORMAT> &r, int x, int y, int n, uint32_t px[4])
 {
     if constexpr (FORMAT == MOT_FORMAT_STRIDED) {
@@ -257,7 +257,7 @@ template <int FORMAT> DEVICE bool read_four(const image_reader<FORMAT> &r, int x
     }
 }
 
-/* Whether every group of four pixels whose number is a multiple of four begins a word of its own. */
+/* Whether every group of four pixels whose number is a multiple of four begins at a word. */
 template <int FORMAT> DEVICE bool has_even_rows(const image_reader<FORMAT> &r)
 {
     const uint32_t row = (uint32_t)r.row;
@@ -283,7 +283,7 @@ template <int FORMAT> DEVICE void read_even_words(const image_reader<FORMAT> &r,
     }
 }
 
-/* Pixels, whatever they lie in. */
+/* Pixels from the words of any format. */
 template <int FORMAT> DEVICE void read_four_slowly(const image_reader<FORMAT> &r, int x, int y, int n, uint32_t px[4])
 {
 #pragma unroll
@@ -291,7 +291,7 @@ template <int FORMAT> DEVICE void read_four_slowly(const image_reader<FORMAT> &r
         px[i] = i < n ? read_bytes<FORMAT>(r, x + i, y) : 0;
 }
 
-/* q / d for small q, by the number that inverse_of() makes of d. */
+/* q / d for small q; inverse_of(d) is the multiplier. */
 DEVICE uint32_t inverse_of(uint32_t d)
 {
     return d == 1 ? 0 : 0xFFFFFFFFu / d + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ops one pass over an image can do, on its short way (kernels/cuda/whole.cuh). */
+/* Which ops one pass over a resident image can do (kernels/cuda/whole.cuh). */
 #ifndef MOT_CUDA_PASSES_H
 #define MOT_CUDA_PASSES_H
 
@@ -7,10 +7,10 @@
 #include "motley/image.h"
 #include "motley/op.h"
 
-/* What a pass has taken so far: nothing that moves pixels; a warp, and nothing after it; more. */
+/* What a pass contains so far: nothing that moves pixels; a warp and nothing after it; more. */
 typedef enum mot_pass_form { MOT_PASS_STILL, MOT_PASS_WARP, MOT_PASS_FULL } mot_pass_form;
 
-/* What a step is to a pass: a warp that interpolates reads neighbours, as the stencil does. */
+/* A step's shape as a pass sees it: a warp that interpolates reads neighbours, like the stencil. */
 MOT_FN int mot_pass_shape(int shape, const mot_step *step)
 {
     const int between =
@@ -18,7 +18,7 @@ MOT_FN int mot_pass_shape(int shape, const mot_step *step)
     return between ? MOTLEY_SHAPE_STENCIL : shape;
 }
 
-/* Takes one more op, of this shape, into the pass. 0: it does not fit, and is the first of another. */
+/* Adds an op of this shape to the pass. 0: it does not fit, and begins the next pass. */
 MOT_FN int mot_pass_takes(mot_pass_form *form, int shape)
 {
     const mot_pass_form before = *form;
@@ -30,7 +30,7 @@ MOT_FN int mot_pass_takes(mot_pass_form *form, int shape)
     case MOTLEY_SHAPE_BLUR:
         *form = MOT_PASS_FULL;
         return before == MOT_PASS_STILL;
-    case MOTLEY_SHAPE_WARP: /* two in a row are one that reads twice */
+    case MOTLEY_SHAPE_WARP: /* two in a row become one that reads twice */
         *form = before == MOT_PASS_WARP ? MOT_PASS_FULL : MOT_PASS_WARP;
         return before != MOT_PASS_FULL;
     default:

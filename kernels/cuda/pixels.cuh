@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Four neighbouring pixels between memory and registers. A pixel is a word, its first channel in the lowest byte; bytes
- * past the last channel hold anything. */
+/* Four neighbouring pixels between memory and registers. A pixel is a word, with its first channel in the lowest byte;
+ * the bytes past the last channel are undefined. */
 #ifndef MOT_PIXELS_CUH
 #define MOT_PIXELS_CUH
 
@@ -88,7 +88,7 @@ DEVICE uint32_t pack_grey(const uint32_t px[4])
     return __byte_perm(__byte_perm(px[0], px[1], 0x0040), __byte_perm(px[2], px[3], 0x0040), 0x5410);
 }
 
-/* Writes a motley_output of any type and any strides: each byte as what `table` [channels][256] has for it. */
+/* Writes a motley_output of any type and strides: each byte becomes what `table` [channels][256] has for it. */
 DEVICE void store_output(const mot_view &out, int dtype, const uint32_t (*table)[256], int x, int y,
                          const uint32_t px[4])
 {

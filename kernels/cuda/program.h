@@ -2,10 +2,10 @@
 /* Programs of the tile kernel: what it does to one image, as a short list of instructions. The same text makes them on
  * the device (kernels/cuda/programs.cuh) and in tests on the host. Plain C.
  *
- * The CTAs that share an image each own some of its tiles and run the same program. Instructions between two MEETs are
- * a phase: first those that are done once (TABLE, CURRENT), then the others for each tile. Where a CTA has one tile,
- * the tile stays in shared memory from phase to phase; where it has several (`held` == 0), a phase reads its tiles from
- * one place in memory and writes them to another. */
+ * The CTAs that share an image each own some of its tiles and run the same program. The instructions between two MEETs
+ * are a phase: first those that run once (TABLE, CURRENT), then the others for each tile. If a CTA has one tile, the
+ * tile stays in shared memory from phase to phase; if it has several (`held` == 0), a phase reads its tiles from one
+ * place in memory and writes them to another. */
 #ifndef MOT_PROGRAM_H
 #define MOT_PROGRAM_H
 
@@ -26,7 +26,7 @@ typedef enum mot_place { MOT_PLACE_SRC, MOT_PLACE_WORK, MOT_PLACE_SCRATCH, MOT_P
 
 typedef enum mot_opcode {
     MOT_DO_END,
-    /* the tile's pixels, from memory; `halo`: with a row and a column of neighbours on each side */
+    /* loads the tile's pixels from memory; `halo`: with a row and a column of neighbours on each side */
     MOT_DO_FETCH,       /* a: halo, b: the tiles are strips of columns from here to the next MEET */
     MOT_DO_GATHER,      /* a: halo, b: the warp, c: the one after it or MOT_NONE, d: mark what is filled */
     MOT_DO_INTERPOLATE, /* a: halo, b: the warp */
@@ -34,15 +34,15 @@ typedef enum mot_opcode {
     MOT_DO_BLUR,        /* b: the step; a: 0 along rows, 1 along columns: one box pass */
     /* the tile, in place */
     MOT_DO_CHAIN,   /* a, b: items from a to before b, d: not to what later warps filled */
-    MOT_DO_STENCIL, /* b: the step; the tile has a halo, and has none after it */
+    MOT_DO_STENCIL, /* b: the step; needs a tile with a halo, and leaves one without */
     MOT_DO_LINES, /* b: the step, a blur; a: 0 along rows, 1 along columns, which the tile holds whole: three passes */
     /* statistics of the image for step b; c: the table to apply first or MOT_NONE */
     MOT_DO_COUNT_TILE,   /* of the tile */
     MOT_DO_COUNT_MEMORY, /* of the tile's pixels in memory */
-    MOT_DO_TABLE, /* a: the table that they lead to, b: the step, c: the table before, d: the one after, or MOT_NONE */
-    /* out */
+    MOT_DO_TABLE, /* a: the table made from them, b: the step, c: the table before, d: the one after, or MOT_NONE */
+    /* writes */
     MOT_DO_STORE,  /* a: the place */
-    MOT_DO_DIRECT, /* a: the table or MOT_NONE: from memory to the result, without a tile */
+    MOT_DO_DIRECT, /* a: the table or MOT_NONE: copies from memory to the result, without a tile */
     /* between phases */
     MOT_DO_MEET,   /* waits for the image's other CTAs */
     MOT_DO_CURRENT /* a: the place that is read from now on */
@@ -54,10 +54,10 @@ typedef struct mot_program_op {
 
 typedef enum mot_item_kind { MOT_ITEM_TABLE, MOT_ITEM_COLOR, MOT_ITEM_ERASE } mot_item_kind;
 
-/* What is done to a pixel besides moving it. */
+/* What is done to a pixel besides moving it: an item. */
 typedef struct mot_item {
     uint8_t kind, table, step;
-    uint8_t level; /* the warps before it: what a later one fills stays as it is */
+    uint8_t level; /* the warps before it: it does not change what a later one fills */
     mot_rect rect; /* ERASE */
 } mot_item;
 
@@ -70,7 +70,7 @@ typedef struct mot_program {
     uint32_t fill[MOT_WINDOW];
     uint8_t id[MOT_WINDOW];      /* the steps' ops */
     uint8_t path[MOT_WINDOW];    /* the warps' mot_warp_path */
-    uint8_t made_of[MOT_WINDOW]; /* of tables that do not depend on the image: the point ops in them, steps as bits */
+    uint8_t made_of[MOT_WINDOW]; /* for tables that do not depend on the image: the point ops in them, one bit a step */
     uint16_t first_count;        /* statistics of the image's programs before this one */
     uint8_t more;                /* another program follows */
 } mot_program;
@@ -78,30 +78,30 @@ typedef struct mot_program {
 /* What a program depends on besides its steps. */
 typedef struct mot_program_facts {
     int width, height, channels;
-    uint8_t held;     /* a CTA has one tile */
-    uint8_t lines;    /* held, tiles are bands of whole rows, and others, strips of whole columns, are possible */
+    uint8_t held;     /* each CTA has one tile */
+    uint8_t lines;    /* `held`, tiles are bands of whole rows, and strips of whole columns are possible */
     uint8_t in_place; /* SRC and WORK are the same pixels */
     uint8_t output;   /* RESULT is of another type or layout than WORK, ... */
     uint8_t overlaps; /* ... and shares memory with it */
     uint8_t direct;   /* RESULT is WORK, and has SRC's format */
-    uint8_t marks;    /* a pixel's word has a byte to spare for which warp filled it */
+    uint8_t marks;    /* a pixel's word has a spare byte, which says which warp filled it */
 } mot_program_facts;
 
-/* A program being made, and what is known at that point. */
+/* A program in the making, and what is known at this point of it. */
 typedef struct mot_program_state {
     mot_program *p;
     const mot_program_facts *facts;
     int ops, items, tables, counts;
-    int base, applied;        /* items that are not in the pixels in memory; nor in the tile */
-    int warps, first, second; /* nearest warps that are still to be read through */
+    int base, applied;        /* the first items that are not in the pixels in memory, and not in the tile */
+    int warps, first, second; /* nearest warps that have not been read through yet */
     int erases;
     int tile; /* NOTHING: there is none */
     int place;
-    int table_op[MOT_WINDOW]; /* of tables that statistics lead to: their TABLE, else -1 */
+    int table_op[MOT_WINDOW]; /* for tables made from statistics: their TABLE, else -1 */
 } mot_program_state;
 
-/* The tile is what memory has in its place; what others may still read there; a strip of columns, which is its CTA's
- * alone until the next MEET. */
+/* OWN: the pixels that memory has in the tile's place. MOVED: others, while other CTAs may still read that place.
+ * STRIP: a strip of columns, which only its CTA uses until the next MEET. */
 enum { MOT_TILE_NOTHING, MOT_TILE_OWN, MOT_TILE_MOVED, MOT_TILE_STRIP };
 
 MOT_FN int mot_emit(mot_program_state *s, int code, int a, int b, int c, int d)
@@ -120,7 +120,7 @@ MOT_FN void mot_add_item(mot_program_state *s, int kind, int table, int step)
     item->level = (uint8_t)s->warps;
 }
 
-/* Whether a pending item, from `begin` on, is not for what a pending warp fills. */
+/* Whether a pending item, from `begin` on, must not change what a pending warp fills. */
 MOT_FN int mot_needs_marks(const mot_program_state *s, int begin)
 {
     for (int k = begin; k < s->items; k++)
@@ -134,7 +134,7 @@ MOT_FN int mot_shares_work(const mot_program_state *s, int place)
     return place == MOT_PLACE_WORK || (place == MOT_PLACE_SRC && s->facts->in_place);
 }
 
-/* Brings the tile, if there is none. */
+/* Loads the tile, unless it is there already. */
 MOT_FN void mot_ensure_tile(mot_program_state *s, int halo)
 {
     if (s->tile != MOT_TILE_NOTHING)
@@ -160,7 +160,7 @@ MOT_FN void mot_settle(mot_program_state *s)
     s->applied = s->items;
 }
 
-/* The pixels as they are so far are in memory, in `place`; nothing is pending. */
+/* From here on the pixels as they are so far lie in memory, in `place`, and nothing is pending. */
 MOT_FN void mot_committed(mot_program_state *s, int place)
 {
     s->place = place;
@@ -169,7 +169,7 @@ MOT_FN void mot_committed(mot_program_state *s, int place)
     s->tile = MOT_TILE_NOTHING;
 }
 
-/* Writes the pixels to memory, for the next instruction to read any of them. */
+/* Writes the pixels to memory, so that the next instruction can read any of them. */
 MOT_FN void mot_commit(mot_program_state *s)
 {
     mot_ensure_tile(s, 0);
@@ -194,10 +194,10 @@ MOT_FN int mot_new_table(mot_program_state *s)
     return s->tables++;
 }
 
-/* Lets table `t` do step `step`, a point op, as well. */
+/* Merges step `step`, a point op, into table `t`. */
 MOT_FN void mot_extend_table(mot_program_state *s, int t, int step)
 {
-    if (s->table_op[t] >= 0) { /* known only when the image was counted: the step goes into a table after it */
+    if (s->table_op[t] >= 0) { /* known only after the image was counted: the step goes into a table behind it */
         mot_program_op *const op = &s->p->op[s->table_op[t]];
         if (op->d == MOT_NONE)
             op->d = (uint8_t)mot_new_table(s);
@@ -206,7 +206,7 @@ MOT_FN void mot_extend_table(mot_program_state *s, int t, int step)
     s->p->made_of[t] |= (uint8_t)(1 << step);
 }
 
-/* Whether the pending items are no more than a table for what is read. */
+/* Whether the pending items are only a table applied to what is read. */
 MOT_FN int mot_only_table(const mot_program_state *s)
 {
     return s->items == s->base ||
@@ -219,7 +219,7 @@ MOT_FN void mot_program_point(mot_program_state *s, int step, const mot_step *wh
     const int nearest = s->warps == 1 && s->p->path[s->first] == MOT_WARP_FIXED;
     const int last = s->items - 1;
     if (s->tile == MOT_TILE_NOTHING && nearest && s->facts->marks && mot_only_table(s)) {
-        /* into the table of what the warp reads, and into its fill */
+        /* into the table of what the warp reads, and into its fill colour */
         if (s->items == s->base) {
             mot_add_item(s, MOT_ITEM_TABLE, mot_new_table(s), step);
             s->p->item[s->base].level = 0;
@@ -263,8 +263,8 @@ MOT_FN void mot_program_stats(mot_program_state *s, int step)
         s->p->item[s->base].table = (uint8_t)table;
 }
 
-/* What mot_warp_make_plan() makes of a warp, and SCALE as FIXED where that reads nothing else: its positions add 1 or
- * -1 from the first on, and no sum can round across a whole number. */
+/* What mot_warp_make_plan() makes of a warp; and FIXED for a SCALE that reads the same pixels: its positions add 1 or
+ * -1 each time, so no sum can round across a whole number. */
 MOT_FN int mot_unit_scale(double step, double first, int length, uint32_t *by, uint32_t *from)
 {
     const double rest = fabs(first - rint(first));
@@ -329,14 +329,14 @@ MOT_FN void mot_program_stencil(mot_program_state *s, int step)
     mot_settle(s);
     mot_emit(s, MOT_DO_STENCIL, 0, step, 0, 0);
     s->tile = MOT_TILE_MOVED;
-    s->warps = 0; /* what they filled is as good as what they read */
+    s->warps = 0; /* what they filled counts as what they read */
     s->base = s->applied = s->items;
 }
 
-#define MOT_LINES_RADIUS 2 /* of the boxes: of blurs with a standard deviation up to 3.4 */
+#define MOT_LINES_RADIUS 2 /* widest box, of blurs with a standard deviation up to 3.4 */
 
-/* Three box passes along rows and three along columns: in bands of rows and then in strips of columns; or each from
- * memory to memory. */
+/* Three box passes along rows and three along columns: in bands of rows and then in strips of columns, or else each one
+ * from memory to memory. */
 MOT_FN void mot_program_blur(mot_program_state *s, int step, const mot_step *what)
 {
     if (s->facts->lines && mot_blur_radius(&what->arg) <= MOT_LINES_RADIUS) {
@@ -360,7 +360,7 @@ MOT_FN void mot_program_blur(mot_program_state *s, int step, const mot_step *wha
     }
 }
 
-/* The rest, to where the result goes. */
+/* What is still pending, and the write to where the result goes. */
 MOT_FN void mot_program_finish(mot_program_state *s)
 {
     const mot_program_facts *const facts = s->facts;
@@ -388,8 +388,8 @@ MOT_FN void mot_program_finish(mot_program_state *s)
     mot_emit(s, MOT_DO_STORE, MOT_PLACE_RESULT, 0, 0, 0);
 }
 
-/* Adds a step that changes something; `step` is its number in the program, whose id, arg, fill and, for a warp, path
- * and matrix are there. */
+/* Adds a step that changes something. `step` is its number in the program, where its id, arg and fill and, for a warp,
+ * path and matrix already stand. */
 MOT_FN void mot_program_step(mot_program_state *s, int step, const mot_step *what)
 {
     switch (mot_shape_of(what->op)) {
@@ -434,7 +434,7 @@ MOT_FN void mot_program_begin(mot_program_state *s, mot_program *p, const mot_pr
         mot_emit(s, MOT_DO_CURRENT, place, 0, 0, 0);
 }
 
-/* Ends it; with `more` the image is in memory, in s->place, for another one. */
+/* Ends it. With `more`, another program follows, and the image is left in memory, in s->place. */
 MOT_FN void mot_program_end(mot_program_state *s, int more)
 {
     if (!more)

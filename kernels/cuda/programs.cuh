@@ -13,8 +13,8 @@ struct workplace {
     int ops, place, counts; /* of the program */
 };
 
-/* The next steps that change anything, at most MOT_WINDOW of them and one blur, into `w`; returns how many, and moves
- * `at` to the next one that does, or to the end. */
+/* Puts the next steps that change anything into `w`, at most MOT_WINDOW of them and one blur. Returns how many, and
+ * moves `at` to the next step that changes something, or to the end. */
 DEVICE int take_steps(workplace &w, const mot_step *steps, int count, int &at)
 {
     const int lane = threadIdx.x & 31;
@@ -40,7 +40,7 @@ DEVICE int take_steps(workplace &w, const mot_step *steps, int count, int &at)
     return n;
 }
 
-/* What a program needs to know of its steps: a lane a step. */
+/* What the program needs to know of its steps; each lane looks at one. */
 DEVICE void prepare_steps(workplace &w, const mot_step *steps, int n, const mot_program_facts &facts)
 {
     const int s = threadIdx.x & 31;
@@ -102,7 +102,7 @@ template <class T> DEVICE void copy_pieces(T *to, const T *from)
         ((uint4 *)to)[i] = ((const uint4 *)from)[i];
 }
 
-/* A second place for the image, where its tiles are more than its CTAs. For one lane. */
+/* A second place in memory for the image, if it has more tiles than CTAs. For one lane. */
 DEVICE void take_scratch(const mot_tiles_job &job, mot_tile_image &image)
 {
     if (job.moves && image.members < image.cut.across * image.cut.down) {
@@ -111,8 +111,8 @@ DEVICE void take_scratch(const mot_tiles_job &job, mot_tile_image &image)
     }
 }
 
-/* What an instruction costs for a tile, in roughly microseconds of an H200, 2026-11. Only the order of the work depends
- * on it. */
+/* An instruction's cost for a tile, in roughly microseconds on an H200, 2026-11. Only the order of the work depends on
+ * it. */
 DEVICE int cost_of_op(const mot_program &program, const mot_program_op &op)
 {
     switch (op.code) {
@@ -147,15 +147,15 @@ DEVICE int cost_of_program(const mot_program &program, int ops)
     return sum_of_warp(cost);
 }
 
-/* The list of images whose tiles cost so much. */
+/* The list for images whose tiles have this cost. */
 DEVICE int list_of(int cost)
 {
     static_assert(MOT_TILE_LISTS == 4, "one for each of these, and one for less");
     return cost >= 25 ? 0 : cost >= 14 ? 1 : cost >= 7 ? 2 : 3;
 }
 
-/* The programs of image `i` of the launch, which has `count` steps, and zeros where its CTAs count. For a warp; what
- * find_image says is there. */
+/* Makes the programs of image `i` of the launch, which has `count` steps, and clears the memory where its CTAs count.
+ * For a warp, after find_image. */
 DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const mot_step *steps, int count)
 {
     const int lane = threadIdx.x & 31;
@@ -201,7 +201,7 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
         job.pairs[list * job.pairs_most + pair + m] = mot_tile_pair{ (uint16_t)i, (uint16_t)m };
 }
 
-/* What bytes are as the output's type. For a CTA. */
+/* Makes the table of bytes as the output's type. For a CTA. */
 DEVICE void make_output_values(const mot_tiles_job &job)
 {
     for (int i = threadIdx.x; job.has_output && i < job.channels * 256; i += blockDim.x)

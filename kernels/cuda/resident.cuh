@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a CTA of the image kernel knows of the image that shared memory holds, and the statistics of a cluster's CTAs.
- */
+/* What a CTA of the image kernel knows of the image in its shared memory, and the statistics of a cluster's CTAs. */
 #ifndef MOT_RESIDENT_CUH
 #define MOT_RESIDENT_CUH
 
@@ -9,13 +8,13 @@
 #include "kernels/output.h"
 #include "motley/op.h"
 
-/* Pieces that an image is loaded in. */
+/* An image is loaded in so many pieces at most. */
 #define MOT_BANDS 16
 
-/* One CTA's state, at the beginning of its dynamic shared memory, so that every function reaches it by a constant
- * address. The image lies behind it, then what each warp gathers before it writes, then the output's table if any. */
+/* One CTA's state, at the beginning of its dynamic shared memory, so that every function finds it at a constant
+ * address. The image lies behind it, then the staging memory of each warp, then the output's table, if any. */
 struct resident {
-    chain work; /* what remains to be done to an evaluated pixel */
+    chain work; /* what remains to be done to a pixel after it was made */
     mot_step step[MOT_WINDOW];
     mot_view src, work_view, output; /* the pass reads src and writes one of the others */
     mot_warp_plan plans[MOT_WINDOW]; /* of the steps ... */
@@ -24,19 +23,20 @@ struct resident {
     int box_bytes, stage_bytes;
     unsigned long long band[MOT_BANDS]; /* barriers of an image that is loaded as a whole ... */
     uint32_t phase;                     /* ... what they are at ... */
-    int all_here;                       /* ... and whether they need not be asked any more */
-    int shape[MOT_WINDOW];              /* of the steps, as a pass sees it: mot_pass_shape; -1: it changes nothing */
-    int spare;                /* where in the box there is room for the image between two passes; 0: there is none */
+    int all_here;                       /* ... and whether they have all been waited for */
+    int shape[MOT_WINDOW];    /* of the steps as a pass sees them (mot_pass_shape); -1: the step changes nothing */
+    int spare;                /* as a pass sees the steps (mot_pass_shape); -1: it changes nothing */
     uint8_t *to;              /* where a pass that knows the whole image writes, */
     int64_t to_plane;         /* and from one plane to the next */
-    int width, height, steps; /* of it: in memory, or they would be spilled to where reading them takes long */
+    int width, height, steps; /* kept in memory: as registers they would be spilled to slower memory */
     unsigned long long sum, total_sum;
     mot_stats stats[3];
     uint32_t partial[3][256]; /* this CTA's histogram; or its lows and highs */
 };
 
 extern __shared__ uint4 dynamic[];
-/* Bulk copies to an address that is a multiple of 128 are faster: 1.5 us of 33 for a point op on 256 x 224x224. */
+/* Bulk copies to an address that is a multiple of 128 are faster: 1.5 us of 33 for a point op on 256 x 224x224, on an
+ * H200. */
 #define MOT_RESIDENT_BYTES ((int)(sizeof(resident) + 127) & ~127)
 
 DEVICE resident &cta()
@@ -49,8 +49,8 @@ DEVICE uint8_t *box_memory()
     return (uint8_t *)dynamic + MOT_RESIDENT_BYTES;
 }
 
-/* The parts behind the box. The sums of a cluster's statistics share the first with the warps: never at the same time.
- */
+/* The parts behind the box. The sums of a cluster's statistics use the warps' staging memory: never at the same
+ * time. */
 DEVICE uint32_t *stages()
 {
     return (uint32_t *)(box_memory() + cta().box_bytes);
@@ -66,7 +66,8 @@ DEVICE uint32_t (*output_table())[256]
     return (uint32_t(*)[256])(box_memory() + cta().box_bytes + cta().stage_bytes);
 }
 
-/* Four bytes through tables: byte i through that of channel (first + i) modulo 3, or of channel 0 when there is one. */
+/* Four bytes through tables: byte i through that of channel (first + i) modulo 3, or of channel 0 if there is one
+ * channel. */
 DEVICE uint32_t table_word(const uint8_t (*table)[256], uint32_t w, int first, int channels)
 {
     const uint32_t a = look_up(table[first % channels], w, 0), b = look_up(table[(first + 1) % channels], w, 1);
@@ -94,8 +95,8 @@ DEVICE uint32_t group_max(uint32_t v)
 #endif
 }
 
-/* Adds up the group's shares into the totals and cta().total_sum. The loads of all CTAs' shares are under way together.
- */
+/* Adds up the group's shares into the totals and cta().total_sum. The loads of all CTAs' shares are in flight
+ * together. */
 DEVICE void count_group(int needs)
 {
     uint32_t(*const total)[256] = totals();
@@ -139,7 +140,7 @@ DEVICE void count_group(int needs)
     group_sync();
 }
 
-/* Turns the total into cta().stats: a warp scans a channel, eight entries a lane. */
+/* Turns the totals into cta().stats: a warp scans a channel, eight entries a lane. */
 DEVICE void finish_stats(int needs, uint32_t n, uint32_t (*total)[256])
 {
     const int lane = threadIdx.x & 31;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The resize kernel: a CTA makes a tile of an image's result.
  *
- * Columns first: the horizontal pass of the rows that the tile needs goes to shared memory, as bytes, a plane a
- * channel, in a ring of rows; as soon as the windows of some of the tile's rows are there, the vertical pass makes
- * these. So the crop is read once, whatever its size. Rows first: the vertical pass reads the source, some rows of the
- * tile at a time, and the horizontal pass reads what it left in shared memory.
+ * Columns first: the horizontal pass writes the rows that the tile needs to shared memory, as bytes, one plane for each
+ * channel, in a ring of rows. As soon as the windows of some of the tile's rows are complete, the vertical pass makes
+ * these rows. So the crop is read once, whatever its size. Rows first: the vertical pass reads the source for some rows
+ * of the tile at a time, and the horizontal pass reads its result in shared memory.
  *
- * What these do not take (alpha, any strides, windows that are larger than the crop or than shared memory) each thread
+ * What neither order takes (alpha, unusual strides, windows larger than the crop or than shared memory), each thread
  * makes pixel by pixel, tap by tap. */
 #ifndef MOT_RESIZE_CUH
 #define MOT_RESIZE_CUH
@@ -23,9 +23,9 @@ extern uint4 *tile_memory; /* of the CTA that is being emulated */
 #endif
 
 #define DEVICE_MEMBER __device__ __forceinline__
-#define HALF_UPPER (1 << (MOT_RESIZE_BITS - 9)) /* half of a result's unit, in the upper parts' unit */
+#define HALF_UPPER (1 << (MOT_RESIZE_BITS - 9)) /* half of a unit of the result, in the unit of the upper parts */
 
-/* Sums of signed upper halves and bytes, and of lowest bytes and bytes. */
+/* Dot products of signed upper halves with bytes, and of lowest bytes with bytes. */
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)
 DEVICE int add_pair_low(uint32_t halves, uint32_t bytes, int sum)
 {
@@ -66,7 +66,7 @@ DEVICE int add_four(uint32_t lower, uint32_t bytes, int sum)
 }
 #endif
 
-/* One output of one channel, as far as its taps are summed. */
+/* One output of one channel, with the sums of its taps so far. */
 struct tap_sum {
     int upper, lower;
 };
@@ -77,13 +77,13 @@ DEVICE void add_taps(tap_sum &s, const mot_cuda_taps &taps, uint32_t bytes)
     s.lower = add_four(taps.lower, bytes, s.lower);
 }
 
-/* Upper sums begin at HALF_UPPER, so the result is rounded; it is not cut to a byte yet. */
+/* The upper sum begins at HALF_UPPER, so this is rounded; it is not clamped to a byte yet. */
 DEVICE int result_of_sum(const tap_sum &s)
 {
     return (s.upper * 256 + s.lower) >> MOT_RESIZE_BITS;
 }
 
-/* Four results, cut to bytes. */
+/* Four results, clamped to bytes. */
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)
 DEVICE uint32_t pack_results(const tap_sum s[4])
 {
@@ -126,14 +126,15 @@ struct resize_tile {
     int out[2];
     int x0, y0, width, height; /* of dst */
     const uint8_t *crop;       /* the crop's first byte */
-    int last_row;              /* of the crop's rows: the image's last one; words may reach past its end */
+    int last_row;              /* the image's last row, counted in the crop: its words may pass the image's end */
     int dtype;
     const uint32_t (*values)[256];
 };
 
 /* ---- results ---- */
 
-/* Four pixels from (x, y) on, of which those inside the tile are written; a word of four bytes for each channel. */
+/* Writes four pixels from (x, y) on, those of them that lie inside the tile; one word of four bytes for each
+ * channel. */
 template <int C> DEVICE void store_four(const resize_tile &t, int x, int y, const uint32_t bytes[C])
 {
     const bool whole = x + 4 <= t.x0 + t.width;
@@ -171,7 +172,7 @@ template <int C> DEVICE void store_four(const resize_tile &t, int x, int y, cons
 
 /* ---- the horizontal pass ---- */
 
-/* Four taps of C channels, side by side in memory, as a word for each channel. */
+/* Four taps of C channels, which lie side by side in memory, as one word for each channel. */
 template <int C> DEVICE void gather_taps(const uint32_t word[C], uint32_t bytes[C])
 {
     if (C == 1) {
@@ -183,7 +184,7 @@ template <int C> DEVICE void gather_taps(const uint32_t word[C], uint32_t bytes[
     bytes[2 % C] = __byte_perm(__byte_perm(word[0], word[1 % C], 0x0052), word[2 % C], 0x7410);
 }
 
-/* A word of a row that ends the image: bytes past `end` are not read. */
+/* A word of the row that ends the image: bytes past `end` are not read. */
 static __device__ __noinline__ uint32_t load_word_before(const uint8_t *p, const uint8_t *end)
 {
     uint32_t v = 0;
@@ -192,7 +193,7 @@ static __device__ __noinline__ uint32_t load_word_before(const uint8_t *p, const
     return v;
 }
 
-/* A byte position of a row as words. */
+/* A byte position in a row as an aligned word and a shift. */
 struct row_reader {
     const uint8_t *word; /* aligned */
     uint32_t skip;       /* bits, modulo 32 */
@@ -204,7 +205,7 @@ DEVICE row_reader read_row(const uint8_t *from)
     return row_reader{ from - (at & 3), (uint32_t)at << 3 };
 }
 
-/* Where words are loaded from: the source, shared memory, or the source's last row, whose `end` none may pass. */
+/* Where words are loaded from: the source, shared memory, or the source's last row, where no load may pass `end`. */
 struct from_source {
     DEVICE_MEMBER uint32_t operator()(const uint8_t *p) const
     {
@@ -227,8 +228,8 @@ struct from_last_row {
     }
 };
 
-/* WORDS words of bytes from the reader's `at`-th word on. One word more is read: of any row but the image's last it
- * lies in the image. */
+/* WORDS words of bytes from the reader's `at`-th word on. It reads one word more, which lies inside the image in every
+ * row but its last. */
 template <int WORDS, class Load> DEVICE void load_run(const row_reader &r, int at, Load load, uint32_t word[WORDS])
 {
     uint32_t v[WORDS + 1];
@@ -240,8 +241,8 @@ template <int WORDS, class Load> DEVICE void load_run(const row_reader &r, int a
         word[i] = __funnelshift_r(v[i], v[i + 1], r.skip);
 }
 
-/* Horizontal pass of one column in four rows, rows[0] .. rows[3] of them: a word a channel, row by row. GROUPS of 0:
- * any number. */
+/* Horizontal pass of one column in four rows, rows[0] to rows[3]: one word a channel, row by row. GROUPS == 0: any
+ * number. */
 template <int C, int GROUPS, class Load>
 DEVICE void resize_four_rows(const resize_tile &t, const mot_cuda_taps *table, const mot_cuda_taps *taps,
                              const row_reader rows[4], Load load, uint32_t made[C])
@@ -272,7 +273,7 @@ DEVICE void resize_four_rows(const resize_tile &t, const mot_cuda_taps *table, c
 }
 
 /* The same for units of four rows, first, first + step, ... below `end`: row 4 u + k is read from `base` + row * pitch,
- * where none is past `last`. `put(made)` takes them in this order. */
+ * rows past `last` from `last`. `put(made)` receives them in this order. */
 template <int C, int GROUPS, class Load, class Put>
 DEVICE void resize_column(const resize_tile &t, int x, int first, int end, int step, const uint8_t *base,
                           uint32_t pitch, int last, Load load, Put put)
@@ -313,7 +314,7 @@ DEVICE void resize_columns(const resize_tile &t, int x, int first, int end, int 
 
 /* ---- the vertical pass ---- */
 
-/* Four bytes beside each other of four rows, as four bytes below each other of each column. */
+/* Transposes four rows of four bytes: from four neighbours in each row to four in each column. */
 DEVICE void transpose(const uint32_t row[4], uint32_t column[4])
 {
     const uint32_t a = __byte_perm(row[0], row[1], 0x5140), b = __byte_perm(row[2], row[3], 0x5140);
@@ -324,7 +325,7 @@ DEVICE void transpose(const uint32_t row[4], uint32_t column[4])
     column[3] = __byte_perm(c, d, 0x7632);
 }
 
-/* Four columns of one row of the result; `load(g, column)` fills in four taps of group g of each. */
+/* Four columns of one row of the result; `load(g, column)` fills in the four taps of group g for each. */
 template <class Load> DEVICE uint32_t resize_row(const resize_tile &t, int y, Load load)
 {
     const mot_cuda_taps *taps = t.rows.taps + y;
@@ -357,11 +358,12 @@ DEVICE const uint8_t *end_of(const mot_view &v)
     return v.data + (v.height - 1) * v.row + (int64_t)(v.width - 1) * v.pixel + (v.pixel == 3 ? 3 : 1);
 }
 
-/* How many of the tile's rows, from the `done`-th on, have windows that lie in a ring of `units` units of four rows. */
+/* How many of the tile's rows, from the `done`-th on, have windows that fit into a ring of `units` units of four
+ * rows. */
 DEVICE int rows_that_fit(const resize_tile &t, int done, int units)
 {
     const int oldest = t.rows.first[tile_row(t, done)] / 4, taps = 4 * t.axes.groups[1];
-    int low = done, high = t.height; /* the `low`-th fits, and none from the `high`-th on is known to */
+    int low = done, high = t.height; /* the `low`-th fits; from the `high`-th on none is known to fit */
     int middle = t.height - 1;
     while (low + 1 < high) {
         if ((t.rows.first[tile_row(t, middle)] + taps - 1) / 4 - oldest < units)
@@ -373,7 +375,7 @@ DEVICE int rows_that_fit(const resize_tile &t, int done, int units)
     return low + 1 - done;
 }
 
-/* The ring holds units of four rows, a word a column and channel: vertical taps beside each other. */
+/* The ring holds units of four rows, one word for each column and channel, so that vertical taps lie side by side. */
 template <int C> DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, uint32_t *ring)
 {
     const int pitch = job.tile_width, units = job.shared_rows / 4, plane = units * pitch, quads = pitch / 4;
@@ -382,7 +384,7 @@ template <int C> DEVICE void columns_first(const mot_resize_job &job, const resi
     const int x = t.x0 + column, last = t.axes.in[1] - 1;
     const uint32_t row_bytes = (uint32_t)t.src.row;
     const uint8_t *const base = t.crop + (column < t.width ? t.columns.first[x] * C : 0);
-    int ready = 0; /* units before it are in the ring or over */
+    int ready = 0; /* units before it have been loaded */
     for (int done = 0; done < t.height;) {
         const int rows = rows_that_fit(t, done, units);
         const int until = (t.rows.first[tile_row(t, done + rows - 1)] + 4 * t.axes.groups[1] + 3) / 4;
@@ -396,7 +398,7 @@ template <int C> DEVICE void columns_first(const mot_resize_job &job, const resi
                 slot += lanes;
                 slot -= slot >= units ? units : 0;
             };
-            const int whole = min(until, t.last_row / 4); /* units that the image's last row is not in */
+            const int whole = min(until, t.last_row / 4); /* units without the image's last row */
             resize_columns<C>(t, x, ready + lane, whole, lanes, base, row_bytes, last, from_source(), put);
             for (int unit = max(ready, whole); unit < until; unit++)
                 if ((unit - ready) % lanes == lane)
@@ -431,7 +433,7 @@ template <int C> DEVICE void columns_first(const mot_resize_job &job, const resi
     }
 }
 
-/* Bytes of the source that a tile's columns read, from `first` pixels on. */
+/* Bytes of the source that a tile's columns read, from pixel `first` on. */
 template <int C> DEVICE int tile_span(const resize_tile &t, int *first)
 {
     const int a = t.columns.first[t.x0], b = t.columns.first[t.x0 + t.width - 1];
@@ -439,7 +441,7 @@ template <int C> DEVICE int tile_span(const resize_tile &t, int *first)
     return (max(a, b) + 4 * t.axes.groups[0] - *first) * C;
 }
 
-/* Four bytes of the vertical pass of row y, from byte `at` of the crop's rows on. */
+/* Four bytes of row y after the vertical pass, from byte `at` of the crop's rows on. */
 template <class Load> DEVICE uint32_t resize_source_row(const resize_tile &t, int y, int at, Load load)
 {
     const uint32_t pitch = (uint32_t)t.src.row;
@@ -453,7 +455,7 @@ template <class Load> DEVICE uint32_t resize_source_row(const resize_tile &t, in
     });
 }
 
-#define WORD_MORE 4 /* bytes behind the last row in shared memory, which load_run reads, too, but nothing writes */
+#define WORD_MORE 4 /* bytes behind the last row in shared memory, which load_run also reads and nothing writes */
 
 template <int C> DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, uint8_t *memory)
 {
@@ -573,7 +575,8 @@ static __device__ __noinline__ void pixel_by_pixel(const resize_tile t)
 
 /* ---- the kernel ---- */
 
-/* C: channels side by side that are resized together: 3 or 1 (grey, or a plane); 0: any, pixel by pixel. */
+/* C: channels that lie side by side and are resized together, 3 or 1 (grey, or a plane); 0: any number, pixel by
+ * pixel. */
 template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const resize_tile &t)
 {
     if (C == 0 || !t.axes.opaque || t.axes.in[0] < 4 * t.axes.groups[0] || t.axes.in[1] < 4 * t.axes.groups[1])
@@ -635,7 +638,7 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, 3)
         columns_first<C ? C : 1>(job, t, (uint32_t *)resize_memory);
 }
 
-/* A CTA an image. */
+/* One CTA for each image. */
 static __global__ void __launch_bounds__(MOT_RESIZE_THREADS) axes_kernel(const __grid_constant__ mot_resize_job job)
 {
     __shared__ uint32_t most[2];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Crop, resize, window and mirror on the GPU: the request, and the calls that launch it. Plain C on both sides.
  *
- * Both axes of an image are tables: output component x is a sum over taps of four by four neighbouring source
- * components. What is cropped, mirrored, copied or filled with zeros is a table like another, so that one kernel does
- * all of it. */
+ * Both axes of an image are tables: output component x is a sum over taps, four by four neighbouring source components.
+ * Crops, mirrors, copies and zero fill are tables, too, so one kernel does all of it. */
 #ifndef MOT_CUDA_RESIZE_H
 #define MOT_CUDA_RESIZE_H
 
@@ -14,28 +13,28 @@
 extern "C" {
 #endif
 
-/* What becomes of an image: a crop of it is resized; a window of that, mirrored, is the result. */
+/* What is done to an image: a crop of it is resized, and a window of that, mirrored or not, is the result. */
 typedef struct mot_cuda_place {
     int32_t left, top, width, height;      /* the crop, pixels of the source */
-    float box[4];                          /* left, top, right, bottom of the crop that are resized */
+    float box[4];                          /* left, top, right, bottom of the part of the crop that is resized */
     int32_t resized_width, resized_height; /* pixels */
-    int32_t window_left, window_top;       /* in the resized image, where the result begins; what lies outside is 0 */
+    int32_t window_left, window_top;       /* where the result begins in the resized image; pixels outside it are 0 */
     uint8_t filter, order;                 /* motley_filter, motley_resize_order */
     uint8_t flip_horizontal, flip_vertical;
 } mot_cuda_place;
 
 /* The tables of an image's two axes (0: columns, 1: rows), as the resize kernel reads them. */
 typedef struct mot_cuda_axes {
-    int32_t groups[2]; /* of four taps, the same for each output component */
+    int32_t groups[2]; /* of four taps; each output component has as many */
     int32_t start[2];  /* the crop's first column and row */
     int32_t in[2];     /* the crop's width and height */
     uint8_t rows_first, opaque;
-    uint8_t descending; /* the rows' windows go from the last to the first: a vertical flip */
+    uint8_t descending; /* the rows' windows run from last to first: a vertical flip */
     uint8_t unused[5];
 } mot_cuda_axes;
 
-/* Four taps: whole weights of 22 bits, each as its upper part (signed, 16 bits) and its lowest byte. Instructions sum
- * two products of the one kind, or four of the other. */
+/* Four taps: weights in whole multiples of 2^-22, each split into its upper part (signed, 16 bits) and its lowest byte,
+ * because one instruction sums two products of the one kind or four of the other. */
 typedef struct mot_cuda_taps {
     uint32_t upper01, upper23, lower, unused;
 } mot_cuda_taps;
@@ -50,15 +49,15 @@ typedef struct mot_resize_job {
     int32_t shared_rows;              /* rows of a tile's width that shared memory holds */
     const mot_cuda_place *place;      /* [count] */
     mot_cuda_axes *axes;              /* [count] */
-    uint8_t *tables;                  /* taps and windows of all images, ... */
-    const int64_t *table_offset;      /* [count]: ... where each image's begin, or NULL: they have one size, */
-    int64_t table_bytes;              /* this one */
-    const uint32_t *values;           /* [channels][256]: what bytes are as dst_dtype */
+    uint8_t *tables;                  /* taps and windows of all images ... */
+    const int64_t *table_offset;      /* [count]: ... and where each image's begin; NULL: they all have one size, ... */
+    int64_t table_bytes;              /* ... this one */
+    const uint32_t *values;           /* [channels][256]: each byte as dst_dtype */
 } mot_resize_job;
 
 #define MOT_RESIZE_THREADS 256
 
-/* The most groups of taps of an axis whose `in` components, or a part of them, become `out`. */
+/* The most groups of taps that an axis can have if `in` components, or a part of them, become `out`. */
 int mot_resize_most_groups(motley_filter filter, int in, int out);
 
 /* Bytes of an image's tables. */
@@ -69,15 +68,15 @@ MOT_FN int64_t mot_resize_table_bytes(int columns, int column_groups, int rows, 
            ~(int64_t)255;
 }
 
-/* Cuts the largest dst into tiles: fills tile_* and tiles_*, and shared_rows for at most `shared_bytes` of a CTA.
- * `row_groups`: the most that an image has. */
+/* Cuts the largest dst into tiles: fills tile_*, tiles_* and shared_rows, for at most `shared_bytes` of a CTA.
+ * `row_groups`: the most of any image. */
 void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, int shared_bytes);
 
 /* Raises the kernels' limits, once. */
 cudaError_t mot_resize_prepare(int shared_bytes);
 /* Makes the tables from job->place. */
 cudaError_t mot_resize_axes_launch(const mot_resize_job *job, cudaStream_t stream);
-/* Resizes; `overlap`: the kernel may begin while the one in front of it ends. */
+/* Resizes; `overlap`: the kernel may begin while the previous one finishes. */
 cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream_t stream);
 
 #ifdef __cplusplus

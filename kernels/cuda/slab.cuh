@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short way of an image that a group of CTAs holds: each has a slab, rows over the whole width.
+/* The route `cluster`: a cluster of CTAs holds an image, each CTA a slab: some rows of the whole width.
  *
- * What stays in its place is done as whole.cuh does it, to the slab. A warp gathers from the device's memory, where the
- * image is as yet untouched, and leaves its slab in shared memory, from where it is written when all CTAs have read:
- * other CTAs' shared memory is ten times slower, and a box of all that a slab may read would be too large. */
+ * Whatever does not move pixels is done to the slab as in whole.cuh. A warp gathers from device memory, where the image
+ * is still unchanged, and leaves its result in shared memory; it is written back after all CTAs have read. Gathering
+ * from the other CTAs' shared memory would be ten times slower, and a box of everything that a slab may read would be
+ * too large. */
 #ifndef MOT_SLAB_CUH
 #define MOT_SLAB_CUH
 
@@ -12,21 +13,21 @@
 
 #ifdef MOT_CLUSTERS
 
-/* Rows of each CTA but perhaps the last. */
+/* Rows of each CTA, except perhaps the last. */
 DEVICE int slab_rows(int height)
 {
     return (height + group_size() - 1) / group_size();
 }
 
-/* What a CTA knows about its slab; the same in all threads. */
+/* What a CTA knows about its slab; equal in all threads. */
 struct slab_state {
     int first, rows;     /* of the image's rows */
-    chain_state chain;   /* what is to be done to the slab, or to what the spatial op makes */
-    int spatial, before; /* steps that are still to be done, -1: none; `before` is the first of two warps */
-    int first_items;     /* of the chain: they come before the warp */
-    bool here, dirty;    /* the slab is in shared memory; it is not what the image has */
+    chain_state chain;   /* what is still to be done to the slab, or to the result of the spatial op */
+    int spatial, before; /* deferred steps, -1: none; `before` is the first of two warps */
+    int first_items;     /* items of the chain that come before the warp */
+    bool here, dirty;    /* the slab is in shared memory; it differs from the image in memory */
     bool loaded;         /* the bands' barriers have been used */
-    bool others;         /* other CTAs' rows have been read since group_sync() */
+    bool others;         /* this CTA has read other CTAs' rows since group_sync() */
     bool spilled;        /* the image has been written to */
 };
 
@@ -39,7 +40,7 @@ template <int FORMAT> DEVICE mot_view rows_of(const mot_view &image, int first, 
     return v;
 }
 
-/* Starts to load `rows` rows, which are what the loops take for the image from now on. */
+/* Starts to load `rows` rows, which later loops treat as the image. */
 template <int FORMAT> DEVICE void load_rows(slab_state &s, int first, int rows)
 {
     __syncthreads();
@@ -54,7 +55,7 @@ template <int FORMAT> DEVICE void load_rows(slab_state &s, int first, int rows)
     const int bands = bands_of(cta().width / 4 * rows), made = bands_of(cta().width / 4 * (s.rows + 2));
     MOT_FOR_BANDS(band)
     {
-        if (band >= bands && band < made) /* nothing comes, and their barriers are to be where the others are */
+        if (band >= bands && band < made) /* not loaded: their barriers must reach the same phase as the others */
             asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&cta().band[band]))
                          : "memory");
     }
@@ -68,7 +69,7 @@ template <int FORMAT> static __device__ __noinline__ void bring(slab_state &s)
     s.here = true;
 }
 
-/* Before rows are written that other CTAs may be reading. */
+/* Call before writing rows that other CTAs may still read. */
 DEVICE void let_others_read(slab_state &s)
 {
     if (s.others)
@@ -78,7 +79,7 @@ DEVICE void let_others_read(slab_state &s)
 
 /* ---- warps ---- */
 
-/* gather_quad() from the image in the device's memory. */
+/* gather_quad() from the image in device memory. */
 template <int FORMAT, bool TWICE>
 DEVICE uint32_t gather_far(const uint8_t *image, int64_t plane, int width, int height, const fixed_warp &warp,
                            const fixed_warp &before, int x, int y, uint32_t px[4])
@@ -100,8 +101,8 @@ DEVICE uint32_t gather_far(const uint8_t *image, int64_t plane, int width, int h
     return holes;
 }
 
-/* A warp, or two, of the image to the slab in shared memory, with the chain. A CTA's warp takes 32 quads in a row where
- * rows stay rows, else blocks of 8 in 4 rows, or of 4 in 8: so that they read few lines of the cache. */
+/* Runs one warp, or two, from the image to the slab in shared memory, with the chain. 32 threads take 32 quads in a row
+ * where the warp keeps rows as rows, else blocks of 8 quads in 4 rows or 4 in 8, so that they read few cache lines. */
 template <int FORMAT, bool TWICE>
 static __device__ __noinline__ void gather_slab(int first_row, int image_height, int items, int at, int before,
                                                 int first_items)
@@ -145,7 +146,7 @@ static __device__ __noinline__ void gather_slab(int first_row, int image_height,
 
 /* ---- the stencil ---- */
 
-/* The slab lies in shared memory with the row above it, if there is one, and the one below. */
+/* The slab is in shared memory with the row above it, if there is one, and the row below it. */
 template <int FORMAT, int SINK>
 static __device__ __noinline__ void stencil_slab(int first_row, int rows, int image_height, int items, int at)
 {
@@ -178,7 +179,7 @@ static __device__ __noinline__ void stencil_slab(int first_row, int rows, int im
 
 /* ---- a pass ---- */
 
-/* Does the chain to the slab where it lies. */
+/* Applies the chain to the slab in place. */
 template <int FORMAT> static __device__ __noinline__ void flush_chain(slab_state &s)
 {
     if (s.chain.items > 0) {
@@ -191,10 +192,10 @@ template <int FORMAT> static __device__ __noinline__ void flush_chain(slab_state
     }
 }
 
-/* Does a warp that was put off. */
+/* Runs the deferred warp. */
 template <int FORMAT> static __device__ __noinline__ void do_warp(slab_state &s, int image_height)
 {
-    if (s.loaded) { /* whoever still reads the slab, or brings it */
+    if (s.loaded) { /* other threads may still be reading the slab, or loading it */
         arriving a = arriving_of(cta().width / 4 * cta().height);
         wait_quads(a, INT_MAX);
     }
@@ -210,7 +211,7 @@ template <int FORMAT> static __device__ __noinline__ void do_warp(slab_state &s,
     s.here = s.dirty = s.others = true;
 }
 
-/* The slab from shared memory to the image, in bulk: the last that is done. */
+/* Writes the slab from shared memory to the image by bulk copies: the last thing that is done to it. */
 template <int FORMAT> static __device__ __noinline__ void store_slab(slab_state &s)
 {
     let_others_read(s);
@@ -228,7 +229,7 @@ template <int FORMAT> static __device__ __noinline__ void store_slab(slab_state 
     }
 }
 
-/* After all of the slab was written: the image is what `work` has, for every CTA. */
+/* After the whole slab was written: from here on every CTA reads the image from `work`. */
 DEVICE void begin_anew(slab_state &s)
 {
     image_fence();
@@ -242,7 +243,7 @@ DEVICE void begin_anew(slab_state &s)
     s.spilled = true;
 }
 
-/* Makes the image in memory what the steps so far have made: a spatial op can read it. */
+/* Writes the result of the steps so far to memory, so that a spatial op can read it. */
 template <int FORMAT> static __device__ __noinline__ void spill(slab_state &s, int image_height)
 {
     if (s.spatial >= 0)
@@ -258,7 +259,7 @@ template <int FORMAT> static __device__ __noinline__ void spill(slab_state &s, i
     begin_anew(s);
 }
 
-/* The stencil that was put off, and the chain after it: it writes to where the image goes. */
+/* Runs the deferred stencil and the chain after it, into the image's destination. */
 template <int FORMAT, int SINK>
 static __device__ __noinline__ void do_stencil(slab_state &s, int image_height, bool last)
 {
@@ -285,13 +286,13 @@ template <int FORMAT> static __device__ __noinline__ void find_group_stats(int n
     finish_stats(needs, pixels, totals());
 }
 
-/* Whether the stencil is what was put off. */
+/* Whether the deferred op is the stencil. */
 DEVICE bool is_stencil(const slab_state &s)
 {
     return s.spatial >= 0 && mot_shape_of(cta().step[s.spatial].op) == MOTLEY_SHAPE_STENCIL;
 }
 
-/* All steps of a sample; cta().height is the image's still. */
+/* Runs all steps of a sample. cta().height is still the image's. */
 template <int FORMAT, bool OUTPUT> static __device__ __noinline__ void run_slab()
 {
     const int height = cta().height, steps = cta().steps;
@@ -302,7 +303,7 @@ template <int FORMAT, bool OUTPUT> static __device__ __noinline__ void run_slab(
     __syncthreads();
     if (threadIdx.x == 0) {
         cta().height = s.rows;
-        cta().all_here = true; /* what there is */
+        cta().all_here = true; /* nothing is being loaded yet */
         cta().to = cta().work_view.data + s.first * cta().work_view.row;
         cta().to_plane = cta().work_view.channel;
         if (OUTPUT)
@@ -331,7 +332,7 @@ template <int FORMAT, bool OUTPUT> static __device__ __noinline__ void run_slab(
             bring<FORMAT>(s);
             find_group_stats<FORMAT>(needs_of(step.op), cta().width * height);
             chain_stats(cta().work, s.chain, step.op, cta().stats, FORMAT == MOT_FORMAT_GREY ? 1 : 3, &step.arg);
-        } else { /* it reads the image as it is in memory */
+        } else { /* it reads the image in memory */
             const bool warp = shape == MOTLEY_SHAPE_WARP;
             const bool second =
                 warp && s.spatial >= 0 && s.before < 0 && s.chain.items == s.first_items && !is_stencil(s);
@@ -348,7 +349,7 @@ template <int FORMAT, bool OUTPUT> static __device__ __noinline__ void run_slab(
             s.spatial = at;
         }
     }
-    if (OUTPUT && s.spilled) /* the output may lie where other CTAs' rows are read */
+    if (OUTPUT && s.spilled) /* the output may overlap rows that other CTAs still read */
         s.others = true;
     if (is_stencil(s)) {
         do_stencil<FORMAT, OUTPUT ? TO_OUTPUT : TO_IMAGE>(s, height, true);
@@ -362,7 +363,7 @@ template <int FORMAT, bool OUTPUT> static __device__ __noinline__ void run_slab(
     }
     bring<FORMAT>(s);
     __syncthreads();
-    if (s.others && !s.dirty) { /* the slab itself is on its way */
+    if (s.others && !s.dirty) { /* the slab is still being loaded */
         arriving a = arriving_of(cta().width / 4 * cta().height);
         wait_quads(a, INT_MAX);
     }

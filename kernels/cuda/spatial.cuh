@@ -47,7 +47,7 @@ DEVICE word_sum add_word(word_sum s, uint32_t word)
     return word_sum{ s.even + (word & 0x00FF00FFu), s.odd + __byte_perm(word, 0, 0x4341) };
 }
 
-/* The sums of three rows' bytes in 16 bits each, where they are taken for four neighbouring bytes. */
+/* The sums of the bytes of three rows in 16 bits each, for each of four neighbouring bytes. */
 DEVICE word_sum sum_of_three(const uint8_t *middle, int pitch, int at)
 {
     word_sum s = add_word(word_sum{ 0, 0 }, *(const uint32_t *)(middle + at));
@@ -55,13 +55,13 @@ DEVICE word_sum sum_of_three(const uint8_t *middle, int pitch, int at)
     return add_word(s, *(const uint32_t *)(middle + at + pitch));
 }
 
-/* WORDS words of a row that lies in shared memory, from byte `at` on, neighbours STEP bytes (1 or 3) apart: in place of
- * unpacking pixels, the sums of columns are moved by STEP bytes and added. Bytes without a left or right neighbour come
- * out as they are. */
+/* WORDS words of a row in shared memory, from byte `at` on, whose neighbours are STEP (1 or 3) bytes apart. Pixels are
+ * not unpacked: the sums of columns are shifted by STEP bytes and added. Bytes without a left or right neighbour are
+ * left as they are. */
 template <int OP, int STEP, int WORDS>
 DEVICE void stencil_words_of(const mot_arg *arg, const uint8_t *row, int pitch, int at, uint32_t *out)
 {
-    const bool first = at == 0, last = at + 4 * WORDS >= pitch; /* anything of the row will do past its ends */
+    const bool first = at == 0, last = at + 4 * WORDS >= pitch; /* past the row's ends the values are not used */
     word_sum left = sum_of_three(row, pitch, first ? at : at - 4), here = sum_of_three(row, pitch, at), right;
 #pragma unroll
     for (int w = 0; w < WORDS; w++) {

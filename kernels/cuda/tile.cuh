@@ -15,7 +15,7 @@
 static_assert((MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS) / 4 / MOT_TILE_THREADS < 32,
               "a thread's quads, as bits of a word");
 
-/* Rows above and below the image are its first and last ones. */
+/* Rows above and below the image repeat its first and last rows. */
 template <int FORMAT> OUTLINE void fetch_tile()
 {
     const tile_state &s = cta();
@@ -35,7 +35,7 @@ template <int FORMAT> OUTLINE void fetch_tile()
         }
         return;
     }
-    unsigned unread = 0; /* quads that share a word with what lies behind the image, as bits by turns */
+    unsigned unread = 0; /* quads that share a word with bytes behind the image, one bit for each turn of the loop */
 #pragma unroll 1
     for (int q = threadIdx.x; q < n; q += AT_ONCE * MOT_TILE_THREADS) {
         uint32_t px[AT_ONCE][4];
@@ -43,7 +43,7 @@ template <int FORMAT> OUTLINE void fetch_tile()
         for (int k = 0; k < AT_ONCE; k++) {
             const int own = min(q + k * MOT_TILE_THREADS, n - 1), row = divided(own, by_quads);
             const int x = max(left + 4 * (own - row * across), 0), y = min(max(top + row, 0), r.height - 1);
-            const int from = x < r.width ? x : 0; /* a side's quad may lie past the image, and be anything */
+            const int from = x < r.width ? x : 0; /* a quad of the halo may lie past the image: not used */
             if (!read_four<FORMAT>(r, from, y, min(r.width - from, 4), px[k]))
                 unread |= 1u << ((own - (int)threadIdx.x) / MOT_TILE_THREADS);
         }
@@ -67,7 +67,7 @@ template <int FORMAT> OUTLINE void fetch_tile()
     }
 }
 
-/* A nearest warp by 16.16 numbers: output (x, y) reads (cx + x ax + y bx, cy + x ay + y by). */
+/* A nearest warp as 16.16 numbers: output (x, y) reads (cx + x ax + y bx, cy + x ay + y by). */
 struct fixed_warp_numbers {
     uint32_t ax, bx, cx, ay, by, cy;
 };
@@ -78,16 +78,16 @@ DEVICE fixed_warp_numbers fixed_numbers_of(int step)
     return fixed_warp_numbers{ f[0], f[1], f[2], f[3], f[4], f[5] };
 }
 
-/* What a warp fills with: with `mark`, the pixel's highest byte says so. */
+/* The colour that a warp fills with; with `mark`, the pixel's highest byte says that it was filled. */
 DEVICE uint32_t fill_of(int step, int mark)
 {
     const uint32_t fill = cta().program.fill[step];
     return mark ? (fill & 0xFFFFFF) | (uint32_t)mark << 24 : fill;
 }
 
-/* A nearest warp, or two, in units of 32 x 4 pixels: a warp of threads takes four blocks of 8 x 4, a lane a pixel of
- * each, so that neighbours read the same lines at any angle; and two units at a time. The output reads by `second` what
- * `first` makes. TAIL: the image has one. */
+/* One nearest warp, or two, in units of 32 x 4 pixels. 32 threads take four blocks of 8 x 4, each thread one pixel of
+ * each, so that neighbours read the same cache lines at any angle; and two units at a time. The output reads at
+ * `second` from the result of `first`. TAIL: has_tail() of the image. */
 template <int FORMAT, bool TWICE, bool TAIL> OUTLINE void gather_tile(int first, int second, int marks)
 {
     const tile_state &s = cta();
@@ -109,7 +109,7 @@ template <int FORMAT, bool TWICE, bool TAIL> OUTLINE void gather_tile(int first,
         int place[2], columns[2];
 #pragma unroll
         for (int z = 0; z < 2; z++) {
-            const int u = min(u0 + z * MOT_TILE_WARPS, n - 1); /* the last may be done twice */
+            const int u = min(u0 + z * MOT_TILE_WARPS, n - 1); /* the last one may be done twice */
             const int down = divided(u, by_units), right = u - down * across;
             const uint32_t in_x = in_x0 + 32 * right * g.ax + 4 * down * g.bx;
             const uint32_t in_y = in_y0 + 32 * right * g.ay + 4 * down * g.by;
@@ -170,7 +170,7 @@ OUTLINE void gather_strided(int first, int second, int marks)
     }
 }
 
-/* A nearest warp whose positions are sums of doubles, one after the other: rare, slow, and right. */
+/* A nearest warp whose positions are running sums of doubles: rare, slow and exact. */
 template <int FORMAT> OUTLINE void gather_by_sums(int step, int marks)
 {
     const tile_state &s = cta();
@@ -292,8 +292,8 @@ template <int FORMAT, bool CUBIC> OUTLINE void interpolate_tile(int step)
     }
 }
 
-/* One box pass of a blur, along rows or columns: a thread makes a run of pixels with running sums. What lies past the
- * ends counts as the last pixel there. */
+/* One box pass of a blur, along rows or columns: a thread makes a run of pixels with running sums. Positions past the
+ * ends repeat the last pixel. */
 #define MOT_BLUR_RUN 32
 template <int FORMAT, bool COLUMNS, bool TAIL> OUTLINE void blur_tile(int step)
 {
@@ -305,7 +305,7 @@ template <int FORMAT, bool COLUMNS, bool TAIL> OUTLINE void blur_tile(int step)
     const int runs = ((COLUMNS ? s.rows : s.columns) + MOT_BLUR_RUN - 1) / MOT_BLUR_RUN;
     const int lines = COLUMNS ? s.columns : s.rows, n = runs * lines;
     for (int i = threadIdx.x; i < n; i += MOT_TILE_THREADS) {
-        /* neighbouring threads read neighbouring pixels: of a row, or where runs are along rows, of runs */
+        /* neighbouring threads read neighbouring pixels of a row, or, where runs lie along rows, neighbouring runs */
         const int run = COLUMNS ? i / lines : i % runs, line = COLUMNS ? i % lines : i / runs;
         const int begin = run * MOT_BLUR_RUN, end = min(begin + MOT_BLUR_RUN, COLUMNS ? s.rows : s.columns);
         const int first = (COLUMNS ? s.y0 : s.x0) + begin, across = (COLUMNS ? s.x0 : s.y0) + line;
@@ -349,9 +349,9 @@ template <int FORMAT, bool COLUMNS, bool TAIL> OUTLINE void blur_tile(int step)
 
 /* ---- in place ---- */
 
-/* The three box passes of a blur along the tile's rows, or its columns, which are the image's. A thread makes a run of
- * pixels, in place: it takes what it needs of its neighbours' runs first. Lines that do not fit at once come in turns.
- */
+/* The three box passes of a blur along the tile's rows or columns, which are whole rows or columns of the image. A
+ * thread makes a run of pixels in place; it first reads the pixels of its neighbours' runs that it needs. Lines that do
+ * not fit at once take turns. */
 template <int FORMAT, bool COLUMNS, int RADIUS> OUTLINE void blur_lines(int step)
 {
     enum { CHANNELS = bytes_of(FORMAT) == 1 || bytes_of(FORMAT) == 3 ? 3 : 4, EDGE = RADIUS + 1 };
@@ -386,7 +386,7 @@ template <int FORMAT, bool COLUMNS, int RADIUS> OUTLINE void blur_lines(int step
         uint32_t *at = words + first * stride;
 #pragma unroll 5
         for (int k = 0; k < n; k++, at += stride) {
-            const int left = n - EDGE - k; /* of the run, from the pixel that comes into reach on */
+            const int left = n - EDGE - k; /* pixels of the run, beginning with the one that comes into reach */
             uint32_t px = after[EDGE - 1], made[CHANNELS];
 #pragma unroll
             for (int i = EDGE - 2; i >= 0; i--)
@@ -425,7 +425,7 @@ template <int FORMAT, bool COLUMNS> DEVICE void blur_lines_by(int step)
     }
 }
 
-/* Items `from` to before `to` of the program. MARKS: not to what a warp after an item filled. */
+/* Applies the items from `from` to before `to` of the program. MARKS: not to what a warp after an item filled. */
 template <int FORMAT, bool MARKS> OUTLINE void chain_tile(int from, int to)
 {
     const tile_state &s = cta();
@@ -465,7 +465,7 @@ DEVICE uint32_t even_of(uint32_t px)
     return px & 0x00FF00FFu;
 }
 
-/* The stencil, from a tile with a halo to one without, whose first pixel lies where the halo's was. */
+/* The stencil, from a tile with a halo to one without, whose first pixel takes the place of the halo's. */
 template <int FORMAT> OUTLINE void stencil_tile(int step)
 {
     tile_state &s = cta();
@@ -482,7 +482,7 @@ template <int FORMAT> OUTLINE void stencil_tile(int step)
         uint32_t out[4];
         if (any) {
             const uint32_t *const middle = tile_words() + (row + 1) * pitch + left + 4 * k;
-            uint32_t even[6] = {}, odd[5] = {}; /* of columns; of two columns' middle channels side by side */
+            uint32_t even[6] = {}, odd[5] = {}; /* sums of columns; of two columns' middle channels, side by side */
             uint32_t centre[6];
 #pragma unroll
             for (int dy = -1; dy <= 1; dy++) {
@@ -530,7 +530,7 @@ template <int FORMAT> OUTLINE void stencil_tile(int step)
 
 /* ---- to memory ---- */
 
-/* The tile's pixels as runs that lie in one piece in memory: all of them, or row by row. */
+/* The tile's pixels as runs that are contiguous in memory: the whole tile, or one run a row. */
 struct tile_runs {
     int runs, pixels; /* of a run */
     uint8_t *data;    /* of the first */
@@ -552,7 +552,7 @@ DEVICE int bytes_to_aligned(const uint8_t *p, int bytes)
     return min((int)(-(uintptr_t)p & 15), bytes);
 }
 
-/* Calls body(run, byte) for the bytes at both ends of each run that lie in no aligned 16 bytes of it. */
+/* Calls body(run, byte) for the bytes at both ends of each run that lie outside its aligned blocks of 16. */
 template <class BODY> DEVICE void for_odd_bytes(const tile_runs &t, int bytes, BODY body)
 {
     for (int i = threadIdx.x; i < t.runs * 32; i += MOT_TILE_THREADS) {
@@ -564,7 +564,7 @@ template <class BODY> DEVICE void for_odd_bytes(const tile_runs &t, int bytes, B
     }
 }
 
-/* Calls body(run, byte) for each aligned 16 bytes of a run. */
+/* Calls body(run, byte) for each aligned block of 16 bytes of a run. */
 template <class BODY> DEVICE void for_pieces(const tile_runs &t, int bytes, BODY body)
 {
     const int most = bytes >> 4, n = most * t.runs;
@@ -585,7 +585,7 @@ template <class BODY> DEVICE void for_pieces(const tile_runs &t, int bytes, BODY
     }
 }
 
-/* 16 bytes of packed pixels, from byte `k` of the first on. */
+/* 16 bytes of packed pixels, from byte `k` of the first pixel on. */
 DEVICE uint4 pack_sixteen(const uint32_t px[6], int k)
 {
     const uint32_t a = __byte_perm(px[0], px[1], 0x4210), b = __byte_perm(px[1], px[2], 0x5421),
@@ -602,7 +602,7 @@ DEVICE void store_rgb(const mot_view &to)
     const uint32_t by_columns = inverse_of(columns);
     uint32_t *const words = tile_words();
     if (aligned(t.data, 16) && (columns & 15) == 0 && (t.runs == 1 || (t.row & 15) == 0)) {
-        /* groups of 16 pixels become 48 bytes where they lie, and leave from there */
+        /* groups of 16 pixels are packed into 48 bytes in place, and written from there */
         const int across = columns >> 4, groups = across * s.rows, pieces = 3 * across;
         const uint32_t by_groups = inverse_of(across), by_pieces = inverse_of(pieces);
         const uint32_t row_bytes = t.runs == 1 ? 3 * columns : (uint32_t)t.row;
@@ -645,13 +645,13 @@ DEVICE void store_rgb(const mot_view &to)
         const uint32_t *const w = words + (rows ? run * pitch + p : p + row * gap);
         uint32_t px[6];
 #pragma unroll
-        for (int i = 0; i < 6; i++) /* past a row's end the next one goes on */
+        for (int i = 0; i < 6; i++) /* a block that passes a row's end continues in the next row */
             px[i] = w[i + (i >= left && !rows ? gap : 0)];
         store_four_words(t.data + (run * (uint32_t)t.row + at), pack_sixteen(px, at - 3 * p));
     });
 }
 
-/* One byte a pixel: planes, or grey. */
+/* One byte a pixel: planes or grey. */
 template <int FORMAT> DEVICE void store_bytes_of_planes(const mot_view &to)
 {
     const tile_state &s = cta();
@@ -744,7 +744,7 @@ template <int FORMAT> OUTLINE void store_tile(const mot_view &to)
         store_strided(to);
 }
 
-/* The tile's pixels as the output's type, by `values`, a table for each channel [4][256] in device memory. */
+/* Writes the tile's pixels as the output's type, by `values` [4][256] in device memory, a table for each channel. */
 template <int FORMAT> OUTLINE void store_tile_as(int dtype, const uint32_t *values)
 {
     const tile_state &s = cta();
@@ -792,7 +792,7 @@ DEVICE uint32_t look_up_bytes(uint32_t v, const uint8_t *a, const uint8_t *b, co
                        __byte_perm(look_up(c, v, 2), look_up(d, v, 3), 0x0040), 0x5410);
 }
 
-/* 16 bytes at any address; the bytes around them in their words are there. */
+/* 16 bytes at any address. The aligned words around them must be readable. */
 DEVICE uint4 load_sixteen(const uint8_t *p)
 {
     const uint32_t skip = (uint32_t)(uintptr_t)p & 3;
@@ -807,7 +807,7 @@ DEVICE uint4 load_sixteen(const uint8_t *p)
                       __funnelshift_r(v[2], v[3], 8 * skip), __funnelshift_r(v[3], v[4], 8 * skip));
 }
 
-/* 16 bytes of an image through its channels' tables, or one of a plane; `at` is the first one's place. */
+/* 16 bytes of an image through its channels' tables, or of a plane through one; `at` is the first byte's position. */
 template <int FORMAT> DEVICE uint4 look_up_sixteen(uint4 v, int at, const uint8_t (*tables)[256])
 {
     if (bytes_of(FORMAT) == 3) {
@@ -822,7 +822,7 @@ template <int FORMAT> DEVICE uint4 look_up_sixteen(uint4 v, int at, const uint8_
         return make_uint4(look_up_bytes(v.x, t, t, t, t), look_up_bytes(v.y, t, t, t, t),
                           look_up_bytes(v.z, t, t, t, t), look_up_bytes(v.w, t, t, t, t));
     }
-    uint32_t w[4] = { v.x, v.y, v.z, v.w }; /* pieces of a run begin with any channel */
+    uint32_t w[4] = { v.x, v.y, v.z, v.w }; /* a run can begin with any channel */
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         uint32_t out = 0;
@@ -837,7 +837,7 @@ template <int FORMAT> DEVICE uint4 look_up_sixteen(uint4 v, int at, const uint8_
     return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-/* The tile's pixels from `current` to the result, which has the same format, through a table or none. */
+/* Copies the tile's pixels from `current` to the result, which has the same format, through a table or unchanged. */
 template <int FORMAT> OUTLINE void store_directly(int table)
 {
     const tile_state &s = cta();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the threads of a CTA of the tile kernel share. It lies at the beginning of the CTA's dynamic shared memory, so
- * that every function reaches it by a constant address; the tile lies behind it, a word a pixel. */
+ * that every function finds it at a constant address; the tile lies behind it, one word a pixel. */
 #ifndef MOT_TILE_STATE_CUH
 #define MOT_TILE_STATE_CUH
 
@@ -12,18 +12,18 @@ struct alignas(16) tile_state {
     mot_program program;
     uint8_t table[MOT_WINDOW][3][256];
     mot_stats stats[3];
-    mot_warp_plan plan; /* of the warp that interpolates or sums */
+    mot_warp_plan plan; /* of the warp that interpolates or sums positions */
     alignas(16) mot_tile_image image;
     mot_view current;
-    int current_strided; /* read byte by byte */
+    int current_strided; /* `current` is read byte by byte */
     int place;           /* of the image in the launch */
     int member;
-    int arrived; /* of the image's CTAs, when these last met */
-    /* the tile: the image's pixels that this CTA makes, and those that lie in shared memory */
+    int arrived; /* arrivals of the image's CTAs at their last meeting */
+    /* the tile: the pixels of the image that this CTA makes, and those in shared memory */
     int x0, y0, columns, rows;
     int tile_x, tile_y, tile_columns, tile_rows;
     uint32_t *totals; /* of the next COUNT */
-    unsigned next;    /* the pair that comes next */
+    unsigned next;    /* the next pair to work on */
 };
 
 #if defined(__NVCC__)
@@ -42,7 +42,7 @@ DEVICE uint32_t *tile_words()
     return (uint32_t *)((uint8_t *)tile_memory + sizeof(tile_state));
 }
 
-/* Behind the tile; MOT_TILE_SPARE_WORDS. A halo's last rows may lie there. */
+/* MOT_TILE_SPARE_WORDS behind the tile; the last rows of a halo may lie there. */
 DEVICE uint32_t *spare_words()
 {
     return tile_words() + MOT_TILE_WORDS;
@@ -82,9 +82,9 @@ void emulate_others(); /* lets other CTAs run */
 static_assert(MOT_TILE_BYTES <= 48 * 1024, "what a CTA gets on every chip, sm_75 included");
 #define MOT_TILE_WARPS (MOT_TILE_THREADS / 32)
 
-enum { AT_ONCE = 4 }; /* quads of a thread whose loads are under way together */
+enum { AT_ONCE = 4 }; /* quads that a thread loads at the same time */
 
-/* A function of its own, with registers of its own. */
+/* A function that is called, and so has all registers to itself. */
 #define OUTLINE static __device__ __noinline__
 
 template <class T> DEVICE T sum_of_warp(T v)
@@ -94,14 +94,14 @@ template <class T> DEVICE T sum_of_warp(T v)
     return v;
 }
 
-/* Where in shared memory table `t` begins: tables that follow each other are for the channels. */
+/* Where table `t` begins in shared memory; the channels' tables follow each other. */
 DEVICE const uint8_t (*table_of(int t))[256]
 {
     return cta().table[t];
 }
 
-/* Waits until all CTAs of the image are here: what they wrote to memory before is seen after. They are resident, all of
- * them: tiles.h says why. */
+/* Waits until all CTAs of the image have arrived: what they wrote to memory before is visible afterwards. tiles.h says
+ * why all of them are resident. */
 OUTLINE void meet()
 {
     tile_state &s = cta();

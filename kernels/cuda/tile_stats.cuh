@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of an image, counted by its CTAs tile by tile into totals in device memory, and the tables that they lead
- * to.
+/* Statistics of an image, which its CTAs count tile by tile into totals in device memory, and the tables made from
+ * them.
  *
- * What is counted are bytes as they lie in memory or in the tile. A histogram is pushed through the table that is still
- * to be applied to those bytes; lows, highs and lumas are taken of what that table makes. */
+ * The bytes are counted as they lie in memory or in the tile. The table that is still to be applied to them is taken
+ * into account later for a histogram, and while counting for lows, highs and lumas. */
 #ifndef MOT_TILE_STATS_CUH
 #define MOT_TILE_STATS_CUH
 
 #include "kernels/cuda/tile_state.cuh"
 #include "kernels/stats.h"
 
-/* Lows are counted as 255 - low, so that totals begin with 0. */
+/* Lows are counted as 255 - low, so that totals can begin at 0. */
 #define MOT_TOTAL_HIGH 4
 
-/* What a thread has seen so far of a range or a mean. */
+/* A thread's part of a range or a mean. */
 struct counted {
     uint32_t low, high, luma; /* a word's four bytes */
 };
@@ -33,7 +33,7 @@ template <int FORMAT> DEVICE void count_pixels(counted &seen, const uint32_t px[
     }
 }
 
-/* To the image's totals. */
+/* Adds to the image's totals. */
 DEVICE void add_counted(counted seen, int needs)
 {
     uint32_t *const totals = cta().totals;
@@ -61,7 +61,7 @@ DEVICE void zero_histogram(uint32_t *histogram, int words)
     __syncthreads();
 }
 
-/* Counts byte `i` of a pixel; a value's counter is 4 x `copies` bytes from the next one's. */
+/* Counts byte `i` of a pixel. The counters of consecutive values are 4 x `copies` bytes apart. */
 DEVICE void count_byte(uint32_t *histogram, uint32_t px, int i, uint32_t copies)
 {
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)
@@ -93,14 +93,14 @@ DEVICE void add_histogram(const uint32_t *histogram, int copies)
         uint32_t sum = 0;
 #pragma unroll 4
         for (int k = 0; k < copies; k++)
-            sum += histogram[i * copies + ((k + i) & (copies - 1))]; /* lanes read different banks */
+            sum += histogram[i * copies + ((k + i) & (copies - 1))]; /* so that lanes read different banks */
         if (sum)
             atomicAdd(totals + i, sum);
     }
     __syncthreads();
 }
 
-/* The tile's own pixels, which lie in shared memory. */
+/* Counts the tile's own pixels in shared memory. */
 template <int FORMAT> OUTLINE void count_tile(int needs)
 {
     const tile_state &s = cta();
@@ -126,7 +126,7 @@ template <int FORMAT> OUTLINE void count_tile(int needs)
         add_counted(seen, needs);
 }
 
-/* The tile's own pixels, from memory; the tile's place holds the histogram's copies. READ: the format as it is read. */
+/* Counts the tile's own pixels in memory; the histogram's copies lie in the tile's place. READ: the format to read. */
 template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before)
 {
     const tile_state &s = cta();
@@ -209,7 +209,8 @@ DEVICE uint32_t total_at(int i)
 #endif
 }
 
-/* The counts of a channel, 8 a lane, as what statistics ops ask for; `counts` becomes how many are lower than each. */
+/* A channel's counts, eight a lane, as the statistics that ops ask for; `counts` becomes how many values are lower than
+ * each. */
 DEVICE void finish_histogram(uint32_t *counts, uint32_t pixels, mot_stats *stats)
 {
     const int lane = threadIdx.x & 31;
@@ -245,8 +246,8 @@ DEVICE void finish_histogram(uint32_t *counts, uint32_t pixels, mot_stats *stats
         *stats = mot_stats{ pixels, low, high, last, 0, counts };
 }
 
-/* Table `made`: table `after`, if any, of what step `step` makes of table `before`, if any, now that all of the image
- * is counted. */
+/* Makes table `made` after the whole image was counted: table `before`, if any, then step `step`, then table `after`,
+ * if any. */
 template <int FORMAT> OUTLINE void make_table(int made, int step, int before, int after)
 {
     tile_state &s = cta();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tile kernel for images of MOT_FORMAT: an object for each, as one for all would compile for minutes. */
+/* The tile kernel for images of MOT_FORMAT. Each format is a separate object: one for all would compile for minutes. */
 #include "kernels/cuda/tiles.cuh"
 
 #define MOT_PASTE(a, b) a##b

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tile kernel. A CTA takes one part of one image after the other, and runs the image's programs on it. */
+/* The tile kernel. A CTA takes a part of one image after the other, and runs the image's programs on it. */
 #ifndef MOT_TILES_CUH
 #define MOT_TILES_CUH
 
 #include "kernels/cuda/tile.cuh"
 #include "kernels/cuda/tile_stats.cuh"
 
-/* Tile `t` of the image becomes the one that is worked on. A barrier must follow. */
+/* Makes tile `t` of the image the current one. A barrier must follow. */
 DEVICE void choose_tile(int t)
 {
     tile_state &s = cta();
@@ -19,8 +19,8 @@ DEVICE void choose_tile(int t)
     s.rows = min(s.image.cut.height, s.image.height - s.y0);
 }
 
-/* What lies in shared memory from now on: the tile, with `halo` a row more on each side, and a quad where it does not
- * span the image. A barrier must follow. */
+/* Sets what lies in shared memory from here on: the tile; with `halo` also a row above and below it, and a quad on each
+ * side unless it spans the image. A barrier must follow. */
 DEVICE void place_tile(int halo)
 {
     tile_state &s = cta();
@@ -103,7 +103,7 @@ DEVICE void prepare_plan(int step)
         s.plan.path = s.program.path[step], s.plan.width = s.image.width, s.plan.height = s.image.height;
 }
 
-/* An instruction that is done for each tile. */
+/* Runs one instruction on the current tile. */
 template <int FORMAT> DEVICE void do_tile(const mot_tiles_job &job, const mot_program_op &op)
 {
     tile_state &s = cta();
@@ -159,8 +159,8 @@ template <int FORMAT> DEVICE void do_tile(const mot_tiles_job &job, const mot_pr
     }
 }
 
-/* Brings a program to shared memory, before the first one what is known of the image, and makes the tables that do not
- * depend on it. */
+/* Loads a program into shared memory, with the image's description before its first one, and makes the tables that do
+ * not depend on the image. */
 DEVICE void load_program(const mot_program *from, const mot_tile_image *image)
 {
     tile_state &s = cta();
@@ -198,7 +198,7 @@ DEVICE bool is_of_strips(const mot_program_op &op)
     return op.code == MOT_DO_FETCH && op.b;
 }
 
-/* Cuts the image into strips of columns, or as it was. */
+/* Cuts the image into strips of columns, or back into its tiles. */
 DEVICE void cut_image(bool strips)
 {
     mot_tile_image &image = cta().image;
@@ -210,7 +210,7 @@ DEVICE void cut_image(bool strips)
     __syncthreads();
 }
 
-/* This CTA's part of one image by the program in shared memory. */
+/* Runs the program in shared memory on this CTA's part of an image. */
 template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
 {
     tile_state &s = cta();
@@ -235,7 +235,7 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
         }
         const bool last = s.program.op[end].code == MOT_DO_END;
         unsigned next = 0;
-        if (last && !s.program.more && threadIdx.x == 0) /* from here on this CTA waits for no other */
+        if (last && !s.program.more && threadIdx.x == 0) /* from here on this CTA waits for no other one */
             next = gridDim.x + atomicAdd(&job.counters->taken, 1u);
         const bool other = strips != is_of_strips(s.program.op[at]);
         if (other)
@@ -282,7 +282,7 @@ static __global__ void __launch_bounds__(MOT_TILE_THREADS, MOT_TILE_CTAS)
         for (int l = 1; l < MOT_TILE_LISTS; l++)
             at = taken >= end[l - 1] ? l * job.pairs_most + taken - end[l - 1] : at;
         const mot_tile_pair pair = job.pairs[at];
-        __syncthreads(); /* all know s.next, and are done with the last image */
+        __syncthreads(); /* all threads know s.next, and are done with the last image */
         if (threadIdx.x == 0)
             s.place = pair.image, s.member = pair.member;
         const mot_program *program = job.programs + (int64_t)pair.image * job.windows;
@@ -293,7 +293,7 @@ static __global__ void __launch_bounds__(MOT_TILE_THREADS, MOT_TILE_CTAS)
             run_program<FORMAT>(job);
             __syncthreads();
         }
-        if (s.next == pairs + gridDim.x - 1 && threadIdx.x == 0) /* the last one that asked: no one reads them again */
+        if (s.next == pairs + gridDim.x - 1 && threadIdx.x == 0) /* the last CTA to ask: no one reads them again */
             *job.counters = mot_tile_counters{};
     }
 }

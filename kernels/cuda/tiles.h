@@ -26,8 +26,8 @@ typedef struct mot_tile_cut {
     int32_t width, height; /* of a tile, pixels; the last ones may be smaller */
 } mot_tile_cut;
 
-/* Words from row to row of a tile in shared memory: 8 modulo 16, so that blocks of 8 x 4 pixels and columns of quads
- * fall into different banks. */
+/* Words from row to row of a tile in shared memory: 8 modulo 16, so that blocks of 8 x 4 pixels, and columns of quads,
+ * lie in different banks. */
 MOT_FN int mot_tile_pitch(int width)
 {
     return ((width + 7) & ~15) + 8;
@@ -46,14 +46,14 @@ MOT_FN mot_tile_cut mot_cut_tiles(int width, int height)
         most--;
     cut.down = (height + most - 1) / most;
     cut.height = (height + cut.down - 1) / cut.down;
-    if (((cut.height + 3) & ~3) <= most) /* a warp gathers four rows at a time */
+    if (((cut.height + 3) & ~3) <= most) /* 32 threads gather four rows at a time */
         cut.height = (cut.height + 3) & ~3;
     cut.down = (height + cut.height - 1) / cut.height;
     return cut;
 }
 
-/* Strips of whole columns instead, as many for each of `members` CTAs; height 0: none holds a column. A thread reads
- * four columns at a time. */
+/* Cuts an image into strips of whole columns instead, the same number for each of `members` CTAs; height 0: no CTA can
+ * hold a column. A thread reads four columns at a time. */
 MOT_FN mot_tile_cut mot_cut_strips(int width, int height, int members)
 {
     mot_tile_cut cut;
@@ -70,7 +70,7 @@ MOT_FN mot_tile_cut mot_cut_strips(int width, int height, int members)
     return cut;
 }
 
-/* The CTAs of an image: one for each tile, where the grid has as many, `team`; else `spread` of them. */
+/* The number of CTAs of an image: one for each tile if the grid has as many (`team`), else `spread`. */
 MOT_FN int mot_tile_members(const mot_tile_cut *cut, int team, int spread)
 {
     const int64_t tiles = (int64_t)cut->across * cut->down;
@@ -80,30 +80,30 @@ MOT_FN int mot_tile_members(const mot_tile_cut *cut, int team, int spread)
 /* An image as its CTAs see it. */
 typedef struct mot_tile_image {
     mot_view src, work, result, scratch;
-    int32_t *arrivals; /* of CTAs where they meet, in device memory */
+    int32_t *arrivals; /* counts the CTAs that have arrived at a meeting, in device memory */
     mot_tile_cut cut;
     int32_t width, height, channels;
-    int32_t members;      /* CTAs that share it */
+    int32_t members;      /* CTAs that share the image */
     int32_t pitch;        /* of a tile, words */
     int32_t work_strided; /* work has another format than src, and is read and written byte by byte */
 } mot_tile_image;
 
-/* What a CTA does next: a member of an image. */
+/* An item of work for a CTA: a member of an image. */
 typedef struct mot_tile_pair {
     uint16_t image, member;
 } mot_tile_pair;
 
-/* Pairs are listed by what they cost, and taken from the first list on. */
+/* Pairs are listed by cost, and taken from the first list on. */
 typedef struct mot_tile_counters {
     unsigned pairs[MOT_TILE_LISTS];
-    unsigned taken, unused;     /* taken: besides the first one of each CTA */
+    unsigned taken, unused;     /* taken so far, besides the first one of each CTA */
     unsigned long long scratch; /* bytes of second places */
 } mot_tile_counters;
 
 typedef struct mot_tiles_job {
     mot_cuda_batch src, work,
-        output;            /* work: where pixels wait between phases, and the result's place without output */
-    int32_t first, images; /* of the batch: those of this launch */
+        output;            /* work: where pixels lie between phases; without an output it is the result's place */
+    int32_t first, images; /* images of the batch in this launch */
     int32_t channels, format;
     int32_t windows; /* programs of an image */
     int32_t output_dtype, has_output;
@@ -119,13 +119,13 @@ typedef struct mot_tiles_job {
     uint32_t *totals;            /* [images][max_counts][MOT_TOTAL_WORDS] */
     int32_t max_counts;
     int32_t *arrivals;       /* [images] */
-    uint32_t *output_values; /* [4][256]: what bytes are as the output's type */
+    uint32_t *output_values; /* [4][256]: each byte as the output's type */
     uint8_t *scratch;
     float mean[4], std[4]; /* mot_output_numbers of `convention` */
     int32_t convention;    /* motley_normalization */
 } mot_tiles_job;
 
-/* A second place for an image's pixels, packed in its format. */
+/* Bytes of a second place for an image's pixels, packed in its format. */
 MOT_FN mot_view mot_scratch_view(int format, int channels, int width, int height, uint8_t *data)
 {
     mot_view v;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short way: an image that lies in one piece, and that one CTA holds as a whole.
+/* The route `resident`: a contiguous image that one CTA holds as a whole.
  *
- * The image is loaded in bands; every loop over its pixels takes them in the order in which they arrive, and the last
- * loop of a pass writes to memory what it has made: loading, computing and writing overlap. A thread works on a quad,
- * four neighbouring pixels, which it keeps as the words that they lie in. Images that only a cluster of CTAs holds go
- * by slab.cuh; what neither can do goes by tiles (dispatch/cuda/route.c). */
+ * The image is loaded in bands. Every loop over its pixels takes them in the order in which they arrive, and the last
+ * loop of a pass writes its results to memory, so that loading, computing and writing overlap. A thread works on a
+ * quad, four neighbouring pixels, which it keeps packed as the words in which they lie. Images that only a cluster of
+ * CTAs can hold take slab.cuh; what neither can do takes tiles (dispatch/cuda/route.c). */
 #ifndef MOT_WHOLE_CUH
 #define MOT_WHOLE_CUH
 
@@ -16,20 +16,20 @@
 /* The words of a quad. */
 #define MOT_WORDS(FORMAT) (planes_of(FORMAT) * pixel_bytes(FORMAT))
 
-/* Quads that a warp takes at a time, and quads of a band. */
+/* Quads that 32 threads take at a time, and quads of a band. */
 #define MOT_STRIP 64
 #define MOT_BAND_SHIFT 12
 
-/* Bands that are loaded before the sample's steps are known: with more, the draw kernel waits for its code. */
+/* Bands that are loaded before the sample's steps are known. With more, the draw kernel has to wait for its code. */
 #define MOT_EARLY_BANDS 1
 
-/* Where a loop takes quads from, and where to. */
+/* Where a loop takes quads from, and where it puts them. */
 enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_BETWEEN, QUAD_STENCIL };
 enum whole_sink { TO_BOX, TO_IMAGE, TO_OUTPUT };
 
 /* ---- loading ---- */
 
-/* Each warp's first thread has the bands warp, warp + warps, ...: one thread for all would be too slow. */
+/* Each warp's first thread loads the bands warp, warp + warps, ...: one thread for all of them would be too slow. */
 #define MOT_FOR_BANDS(band) \
     if ((threadIdx.x & 31) == 0) \
         for (int band = threadIdx.x / 32; band < MOT_BANDS; band += blockDim.x / 32)
@@ -47,7 +47,7 @@ DEVICE int bands_of(int quads)
     return ((quads - 1) >> band_shift(quads)) + 1;
 }
 
-/* Before anything else: barriers for the bands of so many quads. */
+/* Call first: sets up barriers for the bands of so many quads. */
 DEVICE void make_bands(int quads)
 {
     const int bands = bands_of(quads);
@@ -65,7 +65,7 @@ template <int FORMAT> DEVICE void load_bands(const mot_view &src, int begin, int
 {
     const int quads = src.width / 4 * src.height, shift = band_shift(quads);
     const int bytes = 4 * pixel_bytes(FORMAT); /* of a quad in a plane */
-    uint64_t once; /* in the L2 cache code and tables are to stay, which the next call needs, and not pixels */
+    uint64_t once; /* the L2 cache should keep code and tables, which the next call needs, and not pixels */
     asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
     MOT_FOR_BANDS(band)
     {
@@ -88,7 +88,7 @@ template <int FORMAT> DEVICE void load_bands(const mot_view &src, int begin, int
     }
 }
 
-/* How far the image has arrived, as a loop over it knows. */
+/* How much of the image has arrived, as far as a loop over it knows. */
 struct arriving {
     int bands, arrived, shift;
     uint32_t phase;
@@ -100,7 +100,7 @@ DEVICE arriving arriving_of(int quads)
     return arriving{ bands, cta().all_here ? bands : 0, band_shift(quads), cta().phase };
 }
 
-/* Waits until the quads up to `last` are here. */
+/* Waits until the quads up to `last` have arrived. */
 DEVICE void wait_quads(arriving &a, int last)
 {
     while (a.arrived < a.bands && a.arrived << a.shift <= last)
@@ -135,7 +135,7 @@ template <int FORMAT> DEVICE void pack(const uint32_t px[4], uint32_t w[3])
         w[0] = pack_grey(px);
 }
 
-/* A loop's chain: nothing, one table (for the words as they lie), or anything. */
+/* A loop's chain: nothing, one table (applied to packed words), or any items. */
 enum chain_form { CHAIN_NONE, CHAIN_ONE_TABLE, CHAIN_ANY };
 
 DEVICE chain_form form_of(int items)
@@ -158,7 +158,7 @@ template <int FORMAT> DEVICE void chain_words(chain_form form, int items, int x,
     }
 }
 
-/* A warp's fixed plan in registers. */
+/* The 16.16 numbers of a warp, in registers. */
 struct fixed_warp {
     uint32_t x_of_x, x_of_y, x_of_0, y_of_x, y_of_y, y_of_0, fill;
 };
@@ -169,7 +169,7 @@ DEVICE fixed_warp fixed_warp_of(int step)
     return fixed_warp{ n[0], n[1], n[2], n[3], n[4], n[5], fill_word(cta().step[step]) };
 }
 
-/* What output (x, y) reads. False: nothing of the image. */
+/* The position that output (x, y) reads. False: it lies outside the image. */
 DEVICE bool reads(const fixed_warp &f, int width, int height, uint32_t x, uint32_t y, uint32_t *in_x, uint32_t *in_y)
 {
     *in_x = (uint32_t)((int32_t)(f.x_of_0 + x * f.x_of_x + y * f.x_of_y) >> 16);
@@ -177,10 +177,10 @@ DEVICE bool reads(const fixed_warp &f, int width, int height, uint32_t x, uint32
     return (*in_x < (uint32_t)width) & (*in_y < (uint32_t)height);
 }
 
-/* Where pixel `i` of the four from (x, y) on reads, in bytes of the image's first plane: of a warp, or with TWICE of
- * two, the first of which is `before`; a nearest component of nearest components is one of the image's. Adds to `holes`
- * what reads nothing: bits 0 to 3 in the warp, 4 to 7 in the one before it. No branches, so that all loads are under
- * way together. */
+/* Where pixel `i` of the four from (x, y) on reads, in bytes of the image's first plane: for one warp, or, with TWICE,
+ * for two, of which `before` is the first (the nearest pixel of a nearest pixel is a pixel of the image). Sets bits of
+ * `holes` for pixels that read outside the image: 0 to 3 in the warp, 4 to 7 in the one before it. There are no
+ * branches, so that all loads are in flight together. */
 template <int FORMAT, bool TWICE>
 DEVICE uint32_t place_read(int i, int width, int height, const fixed_warp &warp, const fixed_warp &before, int x, int y,
                            uint32_t *holes)
@@ -196,7 +196,7 @@ DEVICE uint32_t place_read(int i, int width, int height, const fixed_warp &warp,
     return inside ? (in_y * width + in_x) * pixel_bytes(FORMAT) : 0;
 }
 
-/* What four pixels from (x, y) on read in the box; returns the holes. */
+/* Reads four pixels from (x, y) on from the box; returns the holes. */
 template <int FORMAT, bool TWICE>
 DEVICE uint32_t gather_quad(int width, int height, const fixed_warp &warp, const fixed_warp &before, int x, int y,
                             uint32_t px[4])
@@ -241,8 +241,8 @@ DEVICE void stencil_quad_words(int width, int height, int op, const mot_arg *arg
             op, arg, box_memory() + plane * width * height + y * pitch, pitch, column * 4 * words, out + plane);
 }
 
-/* Writes a warp's 32 quads to the image, each lane its own, quad `q`. RGB: they are 384 bytes; lanes below 24 write 16
- * of them each, to offset `at`, or none when that is negative. */
+/* Writes 32 quads to the image, one for each lane: quad `q`. For RGB they are 384 bytes; lanes below 24 write 16 of
+ * them each, to offset `at`, or nothing if that is negative. */
 template <int FORMAT>
 DEVICE void write_quads(uint8_t *to, int64_t plane, int q, int quads, int at, const uint32_t w[3], uint32_t *stage)
 {
@@ -264,8 +264,8 @@ DEVICE void write_quads(uint8_t *to, int64_t plane, int q, int quads, int at, co
 
 /* ---- a fused output ---- */
 
-/* How it lies: rows without gaps, the components of each channel side by side, or those of each pixel; or otherwise. A
- * slab's first row is as aligned as the image, as its width is a multiple of 16. */
+/* How the output lies in memory: rows without gaps, with the components of each channel side by side, or those of each
+ * pixel; or otherwise. A slab's first row is aligned like the image, because the width is a multiple of 16. */
 enum output_form { OUTPUT_ANY, OUTPUT_PLANES, OUTPUT_PIXELS };
 
 DEVICE output_form output_form_of(const mot_view &out, int dtype)
@@ -278,14 +278,14 @@ DEVICE output_form output_form_of(const mot_view &out, int dtype)
     return out.pixel == size * out.channels && out.channel == size ? OUTPUT_PIXELS : OUTPUT_ANY;
 }
 
-/* What the output has for byte `i` of a word, by a table that begins at `table` in shared memory. */
+/* The output's value for byte `i` of a word, from the table that begins at `table` in shared memory. */
 DEVICE uint32_t output_of(uint32_t table, uint32_t word, int i)
 {
     return *(const uint32_t *)__cvta_shared_to_generic(__dp4a(word, 4u << (8 * i), table));
 }
 
-/* A quad to an output that lies at `out`: four components of a channel and then, `next` bytes further, of the next one;
- * or in the pixels' order. */
+/* Writes a quad to an output at `out`: four components of a channel, and those of the next channel `next` bytes
+ * further; or in pixel order. */
 template <int FORMAT, bool PLANES> DEVICE void write_fours(uint8_t *out, int64_t next, int dtype, const uint32_t w[3])
 {
     const int channels = FORMAT == MOT_FORMAT_GREY ? 1 : 3;
@@ -321,7 +321,7 @@ template <int FORMAT> DEVICE void write_output(int q, int x, int y, const uint32
     }
 }
 
-/* The last row that the warp reads for the output rows from `first` to `last`. */
+/* The last row that the warp reads for output rows `first` to `last`. */
 DEVICE int last_row_read(const mot_warp_plan &plan, int first, int last)
 {
     const int right = max((int32_t)(plan.fixed[3] * (plan.width - 1)), 0);
@@ -329,7 +329,7 @@ DEVICE int last_row_read(const mot_warp_plan &plan, int first, int last)
     return min(max(((int32_t)plan.fixed[5] + right + below) >> 16, 0), plan.height - 1);
 }
 
-/* The last row that a warp which interpolates may read for them. */
+/* The last row that an interpolating warp may read for them. */
 DEVICE int last_row_between(const mot_warp_plan &plan, int first, int last)
 {
     const double right = fmax(plan.m[3] * plan.width, 0.0), below = fmax(plan.m[4] * first, plan.m[4] * (last + 1));
@@ -345,9 +345,10 @@ template <int FORMAT> DEVICE box whole_box()
     return all;
 }
 
-/* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last if two.
- * The chain's first items come before a warp: they are for what it reads, and not for what it fills. GROUP: for
- * slab.cuh; a function has the registers that all its callers leave, so that those of groups have theirs. */
+/* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last one if
+ * there are two. The chain's first items come before a warp: they apply to what it reads, and not to what it fills.
+ * GROUP: called by slab.cuh. A function gets the registers that all its callers can spare, so clusters have a separate
+ * instance. */
 template <int FORMAT, int SOURCE, int SINK, bool GROUP = false>
 static __device__ __noinline__ void walk(int items, int at, int before, int first_items)
 {
@@ -367,7 +368,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
     const uint32_t block_rows_per_block = blocks ? 0xFFFFFFFFu / (across / 8) + 1 : 0; /* in 2^-32 as well */
     arriving a = arriving_of(quads);
     for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
-        if (a.arrived < a.bands) { /* what the warp reads, and what it may write over */
+        if (a.arrived < a.bands) { /* pixels that the warp reads, and pixels that it may overwrite */
             int last = first + MOT_STRIP - 1;
             if (SOURCE == QUAD_STENCIL)
                 last += across + 1;
@@ -441,7 +442,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
     }
 }
 
-/* After a loop over the whole image: all threads are done with it, and none need wait for bands any more. */
+/* After a loop over the whole image: no thread reads it any more, and no band has to be waited for. */
 DEVICE void loop_ended()
 {
     __syncthreads();
@@ -452,7 +453,7 @@ DEVICE void loop_ended()
 
 /* ---- statistics ---- */
 
-/* Calls body(words) for the thread's quads as they arrive. */
+/* Calls body(words) for each of the thread's quads as they arrive. */
 template <int FORMAT, class BODY> DEVICE void for_words(BODY body)
 {
     const int quads = cta().width / 4 * cta().height;
@@ -530,7 +531,8 @@ template <int FORMAT, bool GROUP> static __device__ __noinline__ void add_luma()
         atomicAdd(&cta().total_sum, all);
 }
 
-/* A histogram is counted in as many copies, side by side, as have room: neighbouring lanes' pixels are often equal. */
+/* A histogram is counted in as many copies, side by side, as there is room for, because neighbouring lanes' pixels are
+ * often equal. */
 DEVICE int copies_of_histogram()
 {
     const int room = cta().stage_bytes / MOT_HISTOGRAM_BYTES;
@@ -542,7 +544,7 @@ template <int FORMAT, bool GROUP> static __device__ __noinline__ void count_valu
     const uint32_t copies = copies_of_histogram(), mine = shared_address(stages() + (threadIdx.x & (copies - 1)));
     for_words<FORMAT>([&](const uint32_t word[3]) {
 #pragma unroll
-        for (int i = 0; i < 4 * MOT_WORDS(FORMAT); i++) { /* the byte times a value's size */
+        for (int i = 0; i < 4 * MOT_WORDS(FORMAT); i++) { /* the byte times the bytes of a value's counters */
             const uint32_t of_channel = mine + channel_of(FORMAT, i) * 256 * 4 * copies;
             const uint32_t at = __dp4a(word[i / 4], 4 * copies << (8 * (i & 3)), of_channel);
             atomicAdd((uint32_t *)__cvta_shared_to_generic(at), 1u);
@@ -550,7 +552,7 @@ template <int FORMAT, bool GROUP> static __device__ __noinline__ void count_valu
     });
 }
 
-/* Counts the image as it lies in the box: into cta().partial, or cta().total_sum. */
+/* Counts the image in the box, into cta().partial or cta().total_sum. */
 template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
 {
     const int copies = copies_of_histogram();
@@ -574,7 +576,7 @@ template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
         uint32_t sum = 0;
 #pragma unroll 4
         for (int copy = 0; copy < copies; copy++)
-            sum += stages()[i * copies + ((copy + i) & (copies - 1))]; /* lanes read different banks */
+            sum += stages()[i * copies + ((copy + i) & (copies - 1))]; /* so that lanes read different banks */
         cta().partial[i >> 8][i & 255] = sum;
     }
     __syncthreads();
@@ -582,13 +584,13 @@ template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
 
 /* ---- a sample ---- */
 
-/* What mot_warp_make_plan() makes of step `s`, a warp, by the threads of a warp together: one alone would keep the
- * image waiting. Positions that are sums go by tiles (dispatch/cuda/route.c). */
+/* mot_warp_make_plan() of step `s`, a warp, by 32 threads together: the image would have to wait for one. Positions
+ * that are sums take the tiles route (dispatch/cuda/route.c). */
 static __device__ __noinline__ void plan_step(int s)
 {
     const mot_step &step = cta().step[s];
     const int lane = threadIdx.x & 31, width = cta().width, height = cta().height;
-    mot_warp &warp = cta().warp[s]; /* an array that is indexed by lane would lie in local memory, far from here */
+    mot_warp &warp = cta().warp[s]; /* an array indexed by lane would lie in local memory, which is slow */
     if (lane == 0)
         mot_warp_matrix(step.op, width, height, &step.arg, &warp);
     __syncwarp();
@@ -615,8 +617,7 @@ static __device__ __noinline__ void plan_step(int s)
     }
 }
 
-/* Makes the plans of the steps that warp: for all threads, with a barrier. False: none of the steps changes anything.
- */
+/* Makes the plans of the steps that warp: for all threads, with a barrier. False: no step changes anything. */
 DEVICE bool plan_steps(int steps)
 {
     bool any = false;
@@ -635,8 +636,8 @@ DEVICE bool plan_steps(int steps)
     return any;
 }
 
-/* Whether a warp makes columns of rows: neighbouring lanes would read from the same bank. It is done in blocks of 8
- * quads in 4 rows in place of 32 quads in a row, where the image can be cut so. */
+/* Whether a warp turns rows into columns, so that neighbouring lanes would read from the same bank. It is then done in
+ * blocks of 8 quads in 4 rows instead of 32 quads in a row, if the image can be cut into such blocks. */
 DEVICE bool is_steep(int step)
 {
     return abs((int32_t)cta().plans[step].fixed[0]) < 32768 && (cta().width & 31) == 0 && cta().width > 32 &&
@@ -659,7 +660,7 @@ template <int FORMAT, int SINK> DEVICE void walk_to(int items, bool stencil, int
         walk<FORMAT, QUAD_GATHERED, SINK>(items, spatial, 0, first_items);
 }
 
-/* Takes steps of the window from `at` on, as many as a pass can do, and does them. Returns the next. */
+/* Runs the steps of the window from `at` on, as many as one pass can do. Returns the next one. */
 template <int FORMAT, bool OUTPUT> DEVICE int whole_pass(int at)
 {
     chain_state chain = {};
@@ -715,7 +716,7 @@ template <int FORMAT, bool OUTPUT> DEVICE int whole_pass(int at)
     return at;
 }
 
-/* All steps of a sample whose image is on its way. */
+/* Runs all steps of a sample whose image is being loaded. */
 template <int FORMAT, bool OUTPUT> DEVICE void run_whole()
 {
     for (int at = 0;;) {
@@ -738,7 +739,7 @@ template <int FORMAT, bool OUTPUT> DEVICE void run_whole()
             cta().all_here = false;
         }
         __syncthreads();
-        if (OUTPUT) { /* the output may be written over what is still to be loaded */
+        if (OUTPUT) { /* the output may overwrite what is still to be loaded */
             arriving a = arriving_of(cta().width / 4 * cta().height);
             wait_quads(a, INT_MAX);
             loop_ended();
