@@ -26,8 +26,8 @@ typedef struct bench_params {
     int json; /* one object a line in place of a table */
 } bench_params;
 
-/* What one measurement found. Times are of the whole batch; on CUDA of one of several batches in a row, each with buffers
- * of its own, from the first call to the end of the last. */
+/* The result of one measurement. Times are of the whole batch; on CUDA of one of several consecutive batches, each with
+ * separate buffers, from the first call to the end of the last. */
 typedef struct bench_result {
     const char *name;
     double median_s, low_s, high_s; /* of the runs: the middle one and the quartiles */

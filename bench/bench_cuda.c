@@ -6,7 +6,7 @@
  *                                           shapes, transforms, all
  *     bench/cuda_results.py build               runs all and writes a dated file into bench/results/
  *
- * Each measurement has a context of its own. `buffers` copies of the batch, together several times the L2 cache, are
+ * Each measurement has its own context. `buffers` copies of the batch, together several times the L2 cache, are
  * refreshed from the originals; then each is timed once between two events; this is repeated. Shown is the median.
  * A transform's `copies` are those of half the bytes that it reads of its crops and writes.
  * `launches` are what a call queues, counted in a graph captured from one: kernels, copies and fills. `workspace` is
@@ -188,7 +188,7 @@ static void refresh(const work *w, int i)
 typedef enum how {
     COPY,     /* the batch's bytes, device to device */
     CALL,     /* motley_apply in place */
-    REPLAY,   /* a CUDA graph of that, which draws anew from a counter in device memory */
+    REPLAY,   /* a CUDA graph of that, which makes new draws from a counter in device memory */
     FUSED,    /* motley_apply to normalised f16 CHW */
     SEPARATE, /* motley_apply in place, then a plain kernel that converts (bench/convert.cu) */
     CONVERT,  /* that kernel */

@@ -40,7 +40,7 @@ def inverse(degrees):
 
 
 def candidates(batch, degrees, interpolation):
-    """{name: function} for batch [N, 3, H, W]; functions that go image by image are told so."""
+    """{name: function} for batch [N, 3, H, W]; functions that work image by image are marked."""
     matrices, count = [inverse(d) for d in degrees], len(degrees)
     found = {"motley.ops.rotate": lambda: motley.ops.rotate(batch, degrees, interpolation=interpolation, threads=1),
              "motley.ops.affine": lambda: motley.ops.affine(batch, matrices, interpolation=interpolation, threads=1)}

@@ -27,8 +27,8 @@ void mot_last_clear(mot_last *last)
     *last = (mot_last){ 0 };
 }
 
-/* Puts everything into one block: the struct, then its arrays, those with wider members first. */
-static motley_status tell(const mot_last *last, motley_subbatches **told, motley_error *error)
+/* Allocates the report as one block: the struct, then its arrays, those with wider members first. */
+static motley_status report(const mot_last *last, motley_subbatches **subbatches, motley_error *error)
 {
     const size_t steps_bytes = last->count * last->max_steps * sizeof(motley_step);
     const size_t batches_bytes = last->batches_count * sizeof(motley_subbatch);
@@ -58,7 +58,7 @@ static motley_status tell(const mot_last *last, motley_subbatches **told, motley
                                 .step_counts = counts,
                                 .route = last->route,
                                 .reason = last->reason };
-    *told = out;
+    *subbatches = out;
     return MOTLEY_OK;
 }
 
@@ -69,7 +69,7 @@ motley_status motley_context_subbatches(motley_context *context, motley_subbatch
     MOT_REQUIRE(context, error, "context is NULL");
     mot_last last = { 0 };
     MOT_TRY(context->backend->look_back(context->state, &last, error));
-    const motley_status status = tell(&last, subbatches, error);
+    const motley_status status = report(&last, subbatches, error);
     mot_last_clear(&last);
     return status;
 }

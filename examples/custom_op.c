@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An operation of one's own in a policy: a cutout that leaves noise instead of a flat colour. Its place comes from the
+/* A custom operation in a policy: a cutout that leaves noise instead of a flat colour. Its place comes from the
  * numbers drawn for the step, so that each sample gets the same in every run; one of three branches is chosen per
  * image. */
 #include <motley.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy file of one's own (or a built-in name), with a change, and what its first samples would get. */
+/* A custom policy file (or a built-in name), with a change, and what its first samples would get. */
 #include <motley.h>
 
 #include <stdio.h>

@@ -12,7 +12,6 @@ layout of the words is the one that policies/draw.h describes. Needs PyYAML. Run
 import math
 import pathlib
 import statistics
-import struct
 import sys
 from fractions import Fraction
 

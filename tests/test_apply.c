@@ -262,15 +262,15 @@ Test(apply, a_batch_is_its_images)
         images whole, single;
         make_images(&whole, 3, MOTLEY_HWC, 77);
         make_images(&single, 3, MOTLEY_HWC, 77);
-        motley_step *told = calloc(IMAGES * room, sizeof *told), *drawn = calloc(room, sizeof *drawn);
-        int32_t told_counts[IMAGES], count;
+        motley_step *reported = calloc(IMAGES * room, sizeof *reported), *drawn = calloc(room, sizeof *drawn);
+        int32_t reported_counts[IMAGES], count;
         uint32_t views[IMAGES];
         for (uint32_t i = 0; i < IMAGES; i++)
             views[i] = i % 3;
         apply(
             context, policy, &whole, &whole,
             &(motley_apply_params){
-                .samples = { .seed = 3, .first = 40, .views = views }, .steps = told, .step_counts = told_counts });
+                .samples = { .seed = 3, .first = 40, .views = views }, .steps = reported, .step_counts = reported_counts });
         for (size_t k = 0; k < IMAGES; k++) {
             const size_t i = (k * 7 + 3) % IMAGES; /* another order */
             const uint64_t id = 40 + i;
@@ -281,11 +281,11 @@ Test(apply, a_batch_is_its_images)
                       MOTLEY_OK);
             cr_assert(motley_draw(policy, &sample, 1, &single.image[i].width, &single.image[i].height, 3, drawn, &count,
                                   &error) == MOTLEY_OK);
-            cr_assert(count == told_counts[i]);
-            cr_assert(memcmp(drawn, told + i * room, (size_t)count * sizeof *drawn) == 0);
+            cr_assert(count == reported_counts[i]);
+            cr_assert(memcmp(drawn, reported + i * room, (size_t)count * sizeof *drawn) == 0);
         }
         cr_assert(same_images(&whole, &single, 3), "%s", motley_policy_name(policy));
-        free(told), free(drawn);
+        free(reported), free(drawn);
         free_images(&whole), free_images(&single);
         motley_policy_destroy(policy);
     }

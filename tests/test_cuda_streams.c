@@ -168,10 +168,10 @@ static void *work(void *opaque)
 static void check_threads(int devices)
 {
     pthread_t threads[THREADS];
-    thread told[THREADS];
+    thread started[THREADS];
     for (int t = 0; t < THREADS; t++) {
-        told[t] = (thread){ t % devices, t };
-        need(pthread_create(&threads[t], NULL, work, &told[t]) == 0, "no thread");
+        started[t] = (thread){ t % devices, t };
+        need(pthread_create(&threads[t], NULL, work, &started[t]) == 0, "no thread");
     }
     for (int t = 0; t < THREADS; t++)
         need(pthread_join(threads[t], NULL) == 0, "a thread was lost");

@@ -188,7 +188,7 @@ static void check_visits(const motley_policy *policy, const set *s, const motley
             drawn[step->op - motley_op_count()]++;
             check(step->values_count == 3 &&
                       strcmp(motley_policy_op(policy, step->op)->name, ops[step->op - motley_op_count()].name) == 0,
-                  "a custom step is told wrong");
+                  "a custom step is reported wrong");
         }
     for (int i = 0; i < 3; i++)
         check(drawn[i] > 0 && helpers[i].images == drawn[i], "a custom op was not called once per image that drew it");

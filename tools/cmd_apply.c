@@ -114,7 +114,7 @@ typedef struct item {
     picture image;
     const source *source;
     size_t variant;
-    char *path;         /* NULL: nothing goes to a folder */
+    char *path;         /* NULL: nothing is written to a folder */
     motley_step *steps; /* [max_steps] */
     int32_t count;
     motley_transform_drawn place; /* of a transform */
@@ -378,7 +378,7 @@ static void write_item(void *user, size_t i)
 
 /* ---- a block ---- */
 
-/* Tells of an item, in the order of the samples. */
+/* Reports an item, in the order of the samples. */
 static void tell(job *self, const item *at)
 {
     if (*at->why)
@@ -467,7 +467,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(**(char **const *)a, **(char **const *)b);
 }
 
-/* Sorts pointers to the names and marks those that stand there twice; returns how many. */
+/* Sorts pointers to the names and marks those that occur twice; returns how many. */
 static size_t find_doubles(char **names, size_t count, bool *twice)
 {
     char ***sorted = need(malloc((count + 1) * sizeof *sorted));

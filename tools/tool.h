@@ -92,8 +92,8 @@ bool any_change(const motley_policy_changes *changes);
 /* Where to work: --device, --threads. */
 extern const struct argp device_argp;
 
-/* Calls `work` with dense images of host memory brought to the context's device, in place there, and brings them back
- * when it succeeded. */
+/* Copies dense images from host memory to the context's device, calls `work` with them, in place, and copies them back if
+ * it succeeded. */
 typedef motley_status device_work(void *user, const motley_batch *batch, motley_error *error);
 motley_status work_on_device(motley_context *context, int32_t channels, const motley_image *images, size_t count,
                              device_work *work, void *user, motley_error *error);

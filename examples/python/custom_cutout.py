@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operation of one's own, named in a policy beside the library's: a cutout whose square is grey.
+"""A custom operation, named in a policy beside the library's: a cutout whose square is grey.
 
 python examples/python/custom_cutout.py
 """
@@ -38,8 +38,8 @@ def main() -> None:
     stage = motley.Stage(POLICY, seed=7)
     out, draws = stage(images, sample_ids=range(100, 108), return_draws=True)
     for sample, image, steps in zip(range(100, 108), out, draws):
-        told = ", ".join(f"{step['op']} {step['value']:.3g}" for step in steps)
-        print(f"sample {sample}: {int((image == 128).all(-1).sum()):4} grey pixels after {told}")
+        steps_text = ", ".join(f"{step['op']} {step['value']:.3g}" for step in steps)
+        print(f"sample {sample}: {int((image == 128).all(-1).sum()):4} grey pixels after {steps_text}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ REFUSE_ALPHA = {"auto_contrast", "equalize", "invert", "posterize", "solarize", 
 SIZES = [(32, 32), (224, 224), (33, 48), (97, 61), (64, 17), (1, 1), (5, 2), (150, 100)]
 
 
-def told(step):
+def as_json(step):
     """A motley_step as `motley draw` prints it."""
     name = harness.library.op_names[step.op]
     return {"op": name, "value": step.values[0] if step.values_count else None, "level": step.level,
@@ -49,7 +49,7 @@ class Replay(Test):
         """Checks many draws of `policy`, and replays some on images of each mode, a number of channels."""
         draws = policy.draw(100000 if harness.options.thorough else replay.DRAWS, 331, 224, 3, seed=77)
         for steps in draws:
-            replay.check([told(step) for step in steps], 331, 224)
+            replay.check([as_json(step) for step in steps], 331, 224)
         first = 0  # every batch has different samples, so that no draw occurs twice
         for channels in modes:
             for number, (width, height) in enumerate(SIZES):
@@ -71,7 +71,7 @@ class Replay(Test):
                 dst = [Placed(np.zeros_like(a), LAYOUTS[LAYOUT_NAMES[seed % 6]]) for a in arrays]
             drawn = context.apply(policy, src, dst, seed=seed, epoch=turn, first=first)
             for i, steps in enumerate(drawn):
-                steps = [told(step) for step in steps]
+                steps = [as_json(step) for step in steps]
                 replay.check(steps, width, height)
                 if channels == 4 and any(step["op"] in REFUSE_ALPHA for step in steps):
                     continue
@@ -182,7 +182,7 @@ class Replay(Test):
                 expected = policy.draw(variants, width, height, 3, seed=5, epoch=2, first=i * variants)
                 policy.close()
                 self.assertEqual([[(s["op"], s.get("value")) for s in steps] for steps in drawn],
-                                 [[(s["op"], s["value"]) for s in map(told, steps)] for steps in expected])
+                                 [[(s["op"], s["value"]) for s in map(as_json, steps)] for steps in expected])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from library import FILTERS, LAYOUTS, Failed, Placed
 
 import numpy as np
 import PIL
-from PIL import Image, ImageOps
+from PIL import ImageOps
 
 import images
 import recipes
@@ -56,7 +56,7 @@ class Resize(Test):
         arrays[0] = images.make(r, images.noise, int(r.integers(1, 4)), int(r.integers(90, 900)), channels)
         sizes[0] = int(r.integers(1, 9)), int(r.integers(1, 500))
         if PILLOW in ((12, 2), (12, 3)):
-            sizes[0] = sizes[0][0], arrays[0].shape[0]  # these two had a rule of their own for it
+            sizes[0] = sizes[0][0], arrays[0].shape[0]  # these two versions had another rule
         arrays[1] = arrays[1] if turn % 2 else np.ascontiguousarray(arrays[0].transpose(1, 0, 2))
         sizes[1] = sizes[0][::-1]
         sizes[2] = (arrays[2].shape[1], sizes[2][1]) if turn % 2 else (sizes[2][0], arrays[2].shape[0])

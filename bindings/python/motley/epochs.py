@@ -101,7 +101,7 @@ def tell_twins(found):
     if len(set(drawn)) < len(drawn):
         warnings.warn(
             "two data sets of this loader are augmented by one policy with one seed, so that samples of equal index draw "
-            "alike: give each a seed of its own, or augment what concatenates them",
+            "alike: give each its own seed, or augment what concatenates them",
             stacklevel=3,
         )
 

@@ -236,7 +236,7 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     uint64_t next_sample_ = 0;      /* of batches without ids */
     std::vector<uint64_t> ids_, epochs_;
     std::vector<motley_image> src_, dst_;
-    bool dense_ = false; /* images of one size, one after another: told to the library in one line */
+    bool dense_ = false; /* images of one size, one after another: described as one array */
 };
 
 } // namespace motley
@@ -246,7 +246,7 @@ namespace dali
 {
 
 DALI_SCHEMA(motley__Augment)
-    .DocStr("Augments each image of a batch with a draw of its own, in the bytes of Pillow.\n\n"
+    .DocStr("Augments each image of a batch with its own draw; the results are Pillow's bytes.\n\n"
             "A draw depends on the policy, the seed, the epoch and the sample's id, and on nothing else.")
     .NumInput(1, 2)
     .NumOutput(1)
