@@ -215,9 +215,9 @@ static void print_result(const bench *b, const bench_result *r, FILE *out)
             "\"us_per_image\": %.4f, \"us_low\": %.4f, \"us_high\": %.4f, \"images_per_s\": %.1f, "
             "\"gb_per_s\": %.4f, \"share_of_copy\": %.4f%s}\n",
             r->name, motley_version(), b->on_device ? "cuda" : "cpu", (int)p->width, (int)p->height, (int)p->channels,
-            p->batch, p->context.threads,
-            p->layout == MOTLEY_HWC ? "hwc" : "chw", p->in_place ? "true" : "false", p->runs, r->median_s * us,
-            r->low_s * us, r->high_s * us, r->images_per_s, r->gigabytes_per_s, r->share_of_copy, call);
+            p->batch, p->context.threads, p->layout == MOTLEY_HWC ? "hwc" : "chw", p->in_place ? "true" : "false",
+            p->runs, r->median_s * us, r->low_s * us, r->high_s * us, r->images_per_s, r->gigabytes_per_s,
+            r->share_of_copy, call);
     else
         fprintf(out, "%-28s %10.2f (%8.2f %8.2f) %12.0f %8.2f %9.0f%%\n", r->name, r->median_s * us, r->low_s * us,
                 r->high_s * us, r->images_per_s, r->gigabytes_per_s, 100 * r->share_of_copy);

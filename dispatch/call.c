@@ -87,7 +87,8 @@ static motley_status move_all(motley_call *call, void *src, void *dst, void *out
     if (call->has_dst)
         MOT_TRY(move("dst", &call->dst, call->dst_images, dst, error));
     else
-        MOT_REQUIRE(!dst, error, "dst is set, but the call %s", call->in_place ? "works in place" : "has only an output");
+        MOT_REQUIRE(!dst, error, "dst is set, but the call %s",
+                    call->in_place ? "works in place" : "has only an output");
     if (call->has_output)
         MOT_TRY(move("output", &call->output.batch, NULL, output, error));
     else
@@ -111,7 +112,8 @@ motley_status motley_call_op_apply(motley_call *call, int op, const double *valu
 {
     const motley_batch *to;
     MOT_REQUIRE(call, error, "call is NULL");
-    MOT_REQUIRE(!call->has_output, error, "the call has an output, want one without: a single op has no fused last step");
+    MOT_REQUIRE(!call->has_output, error,
+                "the call has an output, want one without: a single op has no fused last step");
     MOT_TRY(move_all(call, src, dst, NULL, &to, error));
     return mot_op_apply(call->context, op, values, values_per_image, &call->src, to, params, error);
 }

@@ -39,8 +39,7 @@ static motley_status choose(motley_context *context, const motley_context_params
                     (int)params->backend);
 }
 
-motley_status motley_context_create(const motley_context_params *params, motley_context **context,
-                                    motley_error *error)
+motley_status motley_context_create(const motley_context_params *params, motley_context **context, motley_error *error)
 {
     MOT_REQUIRE(context, error, "context is NULL, want a place to store it");
     *context = NULL;

@@ -13,8 +13,8 @@ static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_s
 {
     const motley_op_info *info = mot_step_info(step->op);
     if (step->op >= MOT_OP_COUNT)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "image %zu, step %d is custom op %d, which cannot be replayed", i, s,
-                        step->op);
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "image %zu, step %d is custom op %d, which cannot be replayed",
+                        i, s, step->op);
     MOT_REQUIRE(info, error, "image %zu, step %d has op %d, want 0 to %d", i, s, step->op, MOT_OP_COUNT - 1);
     MOT_REQUIRE(step->values_count >= info->values_min && step->values_count <= info->values_max, error,
                 "image %zu, step %d: %s takes %d to %d values (%s), %d are given", i, s, info->name, info->values_min,
@@ -23,8 +23,8 @@ static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_s
                 "image %zu, step %d: interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", i, s,
                 (int)step->interpolation);
     if (info->shape == MOTLEY_SHAPE_MIX) {
-        MOT_REQUIRE(step->values[0] >= 0 && step->values[0] <= 1, error, "image %zu, step %d: %s has the weight %g, want 0 to 1",
-                    i, s, info->name, step->values[0]);
+        MOT_REQUIRE(step->values[0] >= 0 && step->values[0] <= 1, error,
+                    "image %zu, step %d: %s has the weight %g, want 0 to 1", i, s, info->name, step->values[0]);
         mot_augmix_step(step->op, (float)step->values[0], out);
         return MOTLEY_OK;
     }
@@ -72,8 +72,8 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
     MOT_REQUIRE(step_counts, error, "step_counts is NULL, want the number of steps of %zu images", src->count);
     size_t most = 1;
     for (size_t i = 0; i < src->count; i++) {
-        MOT_REQUIRE(step_counts[i] >= 0 && (size_t)step_counts[i] <= max_steps && step_counts[i] <= MOT_MAX_STEPS, error,
-                    "image %zu has %d steps, want 0 to %zu", i, step_counts[i],
+        MOT_REQUIRE(step_counts[i] >= 0 && (size_t)step_counts[i] <= max_steps && step_counts[i] <= MOT_MAX_STEPS,
+                    error, "image %zu has %d steps, want 0 to %zu", i, step_counts[i],
                     max_steps < MOT_MAX_STEPS ? max_steps : MOT_MAX_STEPS);
         MOT_REQUIRE(step_counts[i] == 0 || steps, error, "steps is NULL, but image %zu has %d", i, step_counts[i]);
         most = (size_t)step_counts[i] > most ? (size_t)step_counts[i] : most;

@@ -68,8 +68,8 @@ motley_status mot_threads_create(size_t count, mot_threads **threads, motley_err
     /* pthreadpool_create does not check whether its threads start, and would then wait for them forever. */
     const int code = try_to_start(count - 1);
     if (code)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "cannot start %zu threads: %s; want fewer, or a higher limit",
-                        count, strerror(code));
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "cannot start %zu threads: %s; want fewer, or a higher limit", count,
+                        strerror(code));
     mot_threads *self = malloc(sizeof *self);
     if (!self)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu threads", count);

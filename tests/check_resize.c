@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize on every set of CPU kernels against the reference: filters, orders, boxes, mirrors, channels, layouts and sizes
- * drawn at random. One differing bit, or one byte read or written outside (under a sanitizer), fails.
+/* Resize on every set of CPU kernels against the reference: filters, orders, boxes, mirrors, channels, layouts and
+ * sizes drawn at random. One differing bit, or one byte read or written outside (under a sanitizer), fails.
  *
  *     check_resize [CASES [FIRST]] */
 #include "kernels/cpu.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hashes of what each built-in policy makes of fixed images, and of masks that follow them, with fixed draws: whoever
- * changes a policy's draws or an op's pixels changes lines of golden/policies.hashes. Draws that are replayed have to give
- * the same bytes.
+ * changes a policy's draws or an op's pixels changes lines of golden/policies.hashes. Draws that are replayed have to
+ * give the same bytes.
  *
  *     policy_hashes cpu|reference|cuda FILE [--require]     compares with FILE
  *     policy_hashes cpu > tests/golden/policies.hashes      rewrites it
@@ -21,8 +21,8 @@
 #define EPOCHS 200 /* more than any schedule has */
 #define LINE 128
 
-/* What `policy` makes of the images in some epochs, each of what the one before left; by its own draws, or with draws that
- * are made here and handed in. 0 after an error. */
+/* What `policy` makes of the images in some epochs, each of what the one before left; by its own draws, or with draws
+ * that are made here and handed in. 0 after an error. */
 static uint64_t hash_of(motley_context *context, const motley_policy *policy, int32_t channels, bool replay,
                         motley_error *error)
 {
@@ -49,8 +49,8 @@ static uint64_t hash_of(motley_context *context, const motley_policy *policy, in
         if (replay)
             good = motley_draw(policy, &params.samples, IMAGES, widths, heights, channels, steps, counts, error) ==
                        MOTLEY_OK &&
-                   motley_replay(context, &batch, &batch, steps, counts, motley_policy_max_steps(policy), NULL, error) ==
-                       MOTLEY_OK;
+                   motley_replay(context, &batch, &batch, steps, counts, motley_policy_max_steps(policy), NULL,
+                                 error) == MOTLEY_OK;
         else
             good = motley_apply(context, policy, &batch, &batch, &params, error) == MOTLEY_OK;
     }
@@ -64,8 +64,8 @@ static uint64_t hash_of(motley_context *context, const motley_policy *policy, in
     return hash;
 }
 
-/* A policy's line: the hash of what it makes of RGB images, that of masks of two bytes that follow them (0: none can), its
- * name. False after a message. */
+/* A policy's line: the hash of what it makes of RGB images, that of masks of two bytes that follow them (0: none can),
+ * its name. False after a message. */
 static bool line_of(motley_context *context, const char *name, char line[LINE])
 {
     motley_policy *policy, *follower = NULL;
@@ -73,7 +73,8 @@ static bool line_of(motley_context *context, const char *name, char line[LINE])
     uint64_t images = 0, masks = 0, replayed = 0;
     const motley_follower_params how = { .channels = 2, .fill = { 255, 1 } };
     bool good = motley_policy_builtin(name, &policy, &error) == MOTLEY_OK;
-    const bool followed = good && motley_policy_augmix(policy).width == 0; /* nothing can follow chains that are mixed */
+    const bool followed =
+        good && motley_policy_augmix(policy).width == 0; /* nothing can follow chains that are mixed */
     good = good && (!followed || motley_policy_follower(policy, &how, &follower, &error) == MOTLEY_OK);
     good = good && (images = hash_of(context, policy, 3, false, &error)) != 0;
     good = good && (!followed || (masks = hash_of(context, follower, 2, false, &error)) != 0);

@@ -267,10 +267,10 @@ Test(apply, a_batch_is_its_images)
         uint32_t views[IMAGES];
         for (uint32_t i = 0; i < IMAGES; i++)
             views[i] = i % 3;
-        apply(
-            context, policy, &whole, &whole,
-            &(motley_apply_params){
-                .samples = { .seed = 3, .first = 40, .views = views }, .steps = reported, .step_counts = reported_counts });
+        apply(context, policy, &whole, &whole,
+              &(motley_apply_params){ .samples = { .seed = 3, .first = 40, .views = views },
+                                      .steps = reported,
+                                      .step_counts = reported_counts });
         for (size_t k = 0; k < IMAGES; k++) {
             const size_t i = (k * 7 + 3) % IMAGES; /* another order */
             const uint64_t id = 40 + i;
@@ -539,7 +539,8 @@ Test(call, mistakes)
     call_refused(motley_call_create(context, NULL, &good, NULL, &call, &error), &error, "src is NULL");
     call_refused(motley_call_create(context, &good, &good, NULL, NULL, &error), &error, "call is NULL");
     bad.width = 19;
-    call_refused(motley_call_create(context, &good, &bad, NULL, &call, &error), &error, "size is 19x20, want src's 20x20");
+    call_refused(motley_call_create(context, &good, &bad, NULL, &call, &error), &error,
+                 "size is 19x20, want src's 20x20");
     bad.channels = 5;
     call_refused(motley_call_create(context, &bad, &bad, NULL, &call, &error), &error, "channels is 5");
     output.std[1] = -1;
@@ -558,7 +559,8 @@ Test(call, mistakes)
     call_refused(motley_call_apply(plain, policy, pixels, NULL, NULL, NULL, &error), &error, "dst is NULL");
     call_refused(motley_call_apply(plain, policy, pixels, pixels + 3, NULL, NULL, &error), &error, "overlap");
     call_refused(motley_call_apply(plain, policy, pixels, pixels, floats, NULL, &error), &error, "the call has none");
-    call_refused(motley_call_apply(plain, policy, pixels, pixels, NULL, &params, &error), &error, "params has an output");
+    call_refused(motley_call_apply(plain, policy, pixels, pixels, NULL, &params, &error), &error,
+                 "params has an output");
     call_refused(motley_call_apply(in_place, policy, pixels, pixels, NULL, NULL, &error), &error, "works in place");
     call_refused(motley_call_apply(fused, policy, pixels, pixels, floats, NULL, &error), &error, "only an output");
     call_refused(motley_call_apply(fused, policy, pixels, NULL, NULL, NULL, &error), &error, "output is NULL");

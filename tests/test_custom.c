@@ -201,10 +201,12 @@ static void check_equal(motley_context *context, const motley_policy *mine, cons
     uint32_t views[IMAGES];
     for (uint32_t i = 0; i < IMAGES; i++)
         ids[i] = 7 * i + 3, views[i] = i % 3;
-    const motley_apply_params params = {
-        .samples = { .seed = 5, .epoch = epoch, .first = 100, .ids = epoch == 1 ? ids : NULL,
-                     .view = epoch == 3 ? 9 : 0, .views = epoch == 2 ? views : NULL }
-    };
+    const motley_apply_params params = { .samples = { .seed = 5,
+                                                      .epoch = epoch,
+                                                      .first = 100,
+                                                      .ids = epoch == 1 ? ids : NULL,
+                                                      .view = epoch == 3 ? 9 : 0,
+                                                      .views = epoch == 2 ? views : NULL } };
     set wanted, in_place, from, to;
     motley_error error;
     make_set(&wanted, context, 1);

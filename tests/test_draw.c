@@ -89,7 +89,12 @@ Test(draw, curand_host_generator)
     static const struct {
         uint64_t seed;
         uint32_t epoch, block;
-    } cases[] = { { 0, 0, 0 }, { 7, 0, 1 }, { 7, 0, 65 }, { 0x0123456789abcdef, 1, 0 }, { UINT64_MAX, 199, 4097 }, { 7, 2, 5u << MOT_VIEW_SHIFT | 65 } };
+    } cases[] = { { 0, 0, 0 },
+                  { 7, 0, 1 },
+                  { 7, 0, 65 },
+                  { 0x0123456789abcdef, 1, 0 },
+                  { UINT64_MAX, 199, 4097 },
+                  { 7, 2, 5u << MOT_VIEW_SHIFT | 65 } };
     uint32_t *words = malloc(CURAND_SEQUENCES * 4 * sizeof *words);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         curandGenerator_t generator;
@@ -143,8 +148,9 @@ static void expect_known(const known *k, const motley_samples *samples)
     cr_assert_eq(motley_draw(policy, samples, 1, &k->width, &k->height, 3, steps, &count, NULL), MOTLEY_OK);
     char text[1024] = "";
     for (int32_t s = 0; s < count; s++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s:%d:%.17g:%d ", motley_policy_op(policy, steps[s].op)->name,
-                 steps[s].level, steps[s].values_count ? steps[s].values[0] : 0, (int)steps[s].interpolation);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s:%d:%.17g:%d ",
+                 motley_policy_op(policy, steps[s].op)->name, steps[s].level,
+                 steps[s].values_count ? steps[s].values[0] : 0, (int)steps[s].interpolation);
     cr_expect_str_eq(text, k->steps, "%s seed %llu epoch %u sample %llu view %u: got %s, want %s", k->policy,
                      (unsigned long long)k->seed, k->epoch, (unsigned long long)k->sample, samples->view, text,
                      k->steps);
@@ -447,7 +453,8 @@ Test(draw, joint_frequencies_of_every_builtin)
 {
     for (size_t b = 0; b < motley_policy_builtin_count(); b++) {
         motley_policy *whole = builtin(motley_policy_builtin_name(b)), *once;
-        cr_assert_eq(motley_policy_change(whole, &(motley_policy_changes){ .repeat = 1, .set_augmix = 1 }, &once, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_policy_change(whole, &(motley_policy_changes){ .repeat = 1, .set_augmix = 1 }, &once, NULL),
+                     MOTLEY_OK);
         joint_chi_square(once, 200000);
         motley_policy_destroy(once);
         motley_policy_destroy(whole);

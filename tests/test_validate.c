@@ -46,9 +46,9 @@ static void refuses(const motley_batch *src, const motley_batch *dst, const char
     motley_error error = { 0 };
     const int op = motley_op_find("posterize");
     wants(motley_op_apply(context, op, values, 1, src, dst, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, piece);
-    cr_expect_eq(motley_op_apply(context, op, values, 1, src, dst, NULL, NULL), MOTLEY_ERR_ARGUMENT); /* no error wanted */
+    cr_expect_eq(motley_op_apply(context, op, values, 1, src, dst, NULL, NULL),
+                 MOTLEY_ERR_ARGUMENT); /* no error wanted */
 }
-
 
 Test(validate, batches)
 {
@@ -158,7 +158,8 @@ Test(validate, values)
     wants(motley_op_apply(context, posterize, NULL, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
           "values is NULL");
     wants(motley_op_apply(context, 1000, values, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "op is 1000");
-    wants(motley_op_apply(NULL, rotate, values, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "context is NULL");
+    wants(motley_op_apply(NULL, rotate, values, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "context is NULL");
     const motley_op_params odd = { .interpolation = (motley_interpolation)5 };
     values[1] = 3;
     wants(motley_op_apply(context, rotate, values, 1, &b, &b, &odd, &error), MOTLEY_ERR_ARGUMENT, &error,

@@ -12,9 +12,9 @@ typedef struct clash_list clash_list;
 clash_list *clash_list_create(void);
 void clash_list_destroy(clash_list *self);
 
-/* Notes a file by what it is, whatever the path: device and inode; for one to be written also its folder and name, as it
- * may not be there yet. `what` says who uses it ("--draws"); the texts of inputs are kept by pointer, those of outputs
- * are copied. */
+/* Notes a file by what it is, whatever the path: device and inode; for one to be written also its folder and name, as
+ * it may not be there yet. `what` says who uses it ("--draws"); the texts of inputs are kept by pointer, those of
+ * outputs are copied. */
 void clash_list_read(clash_list *self, const char *path, const char *what);
 void clash_list_write(clash_list *self, const char *path, const char *what);
 

@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BATCH_BYTES ((size_t)64 << 20) /* of the pixels of the images that are worked on together */
+#define BATCH_BYTES ((size_t)64 << 20)        /* of the pixels of the images that are worked on together */
 #define LARGE_BATCH_BYTES ((size_t)512 << 20) /* the same, of large ones; a single image may be larger still */
 #define BLOCK_ITEMS 4096
-#define PNG_EFFORT 3                   /* half the time of zlib's default for a few per cent of size */
+#define PNG_EFFORT 3 /* half the time of zlib's default for a few per cent of size */
 
 typedef struct arguments {
     policy_options options;
@@ -93,10 +93,11 @@ static const struct argp argp = {
               "Apply the draws of this file, which --draws or 'motley draw' wrote, in place of new ones", 0 },
             { 0 } },
     .args_doc = "POLICY IMAGE...",
-    .doc = "Augments image files, PNG or JPEG, with a policy: a built-in name or a file.\v"
-           "Image i, variant k (both from 0) is sample i*K + k: the same seed and epoch always give the same files. "
-           "With --replay it gets the draw of that sample, which must be of this policy, an image of that name and size. "
-           "An image that cannot be used is reported and the others are still done.",
+    .doc =
+        "Augments image files, PNG or JPEG, with a policy: a built-in name or a file.\v"
+        "Image i, variant k (both from 0) is sample i*K + k: the same seed and epoch always give the same files. "
+        "With --replay it gets the draw of that sample, which must be of this policy, an image of that name and size. "
+        "An image that cannot be used is reported and the others are still done.",
     .children =
         (const struct argp_child[]){
             { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { &device_argp, 0, NULL, 0 }, { 0 } },
@@ -135,7 +136,7 @@ typedef struct job {
     out_file draws;
     draws_file *replay; /* NULL: new draws */
     size_t max_steps;   /* of a sample, 1 or more */
-    source *sources; /* the block; as many as fit into BATCH_BYTES */
+    source *sources;    /* the block; as many as fit into BATCH_BYTES */
     item *items;
     size_t sources_count, items_count;
     bool failed, delivered; /* something failed; something was delivered */
@@ -205,7 +206,7 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
             memcpy(room->steps + count * self->max_steps, at->steps, self->max_steps * sizeof *at->steps);
         count++;
     }
-    request r = { self->context, self->policy,  { .samples = self->arguments->options.samples },
+    request r = { self->context, self->policy, { .samples = self->arguments->options.samples },
                   room->steps,   room->counts, self->max_steps };
     r.params.samples.ids = room->ids;
     motley_error error;
@@ -276,14 +277,16 @@ static bool write_draw(job *self, const item *at)
 {
     char *text = NULL;
     if (self->transform)
-        motley_transform_draw_json(sample_id(self, at), &at->place, at->steps, at->count, at->image.channels, &text, NULL);
+        motley_transform_draw_json(sample_id(self, at), &at->place, at->steps, at->count, at->image.channels, &text,
+                                   NULL);
     else
         text = draw_json(self->policy, sample_id(self, at), at->steps, at->count, at->image.channels);
     struct json_object *object = need(json_tokener_parse(need(text)));
     free(text);
     const drawn_image image = drawn_for(self, at);
     draws_file_describe(object, &image,
-                        self->policy ? motley_policy_name(self->policy) : motley_transform_describe(self->transform)->name);
+                        self->policy ? motley_policy_name(self->policy)
+                                     : motley_transform_describe(self->transform)->name);
     if (at->path)
         json_object_object_add(object, "out", text_json(at->path));
     return print_json(self->draws.stream, object);
@@ -297,8 +300,8 @@ static bool put_on_sheet(const job *self, const item *at)
     for (int i = 0; i < at->count; i++) {
         const motley_step *step = &at->steps[i];
         const motley_op_info *op = self->policy ? motley_policy_op(self->policy, step->op) : motley_op_get(step->op);
-        lines[i] = (sheet_line){ op ? op->name : "hue",
-                                 step->values_count ? short_number(step->values[0], values[i]) : "" };
+        lines[i] =
+            (sheet_line){ op ? op->name : "hue", step->values_count ? short_number(step->values[0], values[i]) : "" };
     }
     return sheet_put(self->sheet, at->source->input, 1 + at->variant, &at->image, lines, at->count ? at->count : 1);
 }
@@ -357,10 +360,10 @@ static bool draw_item(const job *self, item *at)
     samples.first = sample_id(self, at);
     motley_error error;
     const picture *in = &at->source->image;
-    at->drawn = (self->transform ? motley_transform_draw(self->transform, &samples, 1, &in->width, &in->height, in->channels,
-                                                         &at->place, at->steps, &at->count, &error)
-                                 : motley_draw(self->policy, &samples, 1, &in->width, &in->height, in->channels, at->steps,
-                                               &at->count, &error)) == MOTLEY_OK;
+    at->drawn = (self->transform ? motley_transform_draw(self->transform, &samples, 1, &in->width, &in->height,
+                                                         in->channels, &at->place, at->steps, &at->count, &error)
+                                 : motley_draw(self->policy, &samples, 1, &in->width, &in->height, in->channels,
+                                               at->steps, &at->count, &error)) == MOTLEY_OK;
     if (!at->drawn)
         snprintf(at->why, sizeof at->why, "%s", error.message);
     return at->drawn;
@@ -526,7 +529,8 @@ static bool open_sheet(job *self)
     snprintf(subtitle, sizeof subtitle, "%s, seed %llu, epoch %u",
              self->policy ? motley_policy_name(self->policy) : info->name, (unsigned long long)a->options.samples.seed,
              a->options.samples.epoch);
-    self->sheet = sheet_create(self->policy ? motley_policy_title(self->policy) : info->title, subtitle, a->count, 1 + a->variants, a->cell_px, why);
+    self->sheet = sheet_create(self->policy ? motley_policy_title(self->policy) : info->title, subtitle, a->count,
+                               1 + a->variants, a->cell_px, why);
     if (!self->sheet)
         complain("%s: %s", a->sheet, why);
     return self->sheet != NULL;
@@ -564,8 +568,8 @@ static bool begin(job *self)
     motley_error error;
     if (!open_either(a->policy, &a->options.changes, &self->policy, &self->transform) || !make_names(self))
         return false;
-    self->max_steps =
-        1 + (self->policy ? motley_policy_max_steps(self->policy) : motley_transform_describe(self->transform)->max_steps);
+    self->max_steps = 1 + (self->policy ? motley_policy_max_steps(self->policy)
+                                        : motley_transform_describe(self->transform)->max_steps);
     if (self->transform && (a->replay || a->context.backend == MOTLEY_BACKEND_CUDA)) {
         complain("%s: it is a transform, want %s", a->policy, a->replay ? "no --replay" : "--device cpu");
         return false;

@@ -41,10 +41,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
     .parser = parse,
     .args_doc = "POLICY POLICY...",
-    .doc = "Prints policies side by side: for each operation the values that it gets, and how many times an image gets "
-           "it.\v"
-           "'motley compare --level 9 rand_augment timm_rand_augment' shows what level 9 means to each. Changes such as "
-           "--level apply to every policy. Values are in the operation's unit (see 'motley ops').",
+    .doc =
+        "Prints policies side by side: for each operation the values that it gets, and how many times an image gets "
+        "it.\v"
+        "'motley compare --level 9 rand_augment timm_rand_augment' shows what level 9 means to each. Changes such as "
+        "--level apply to every policy. Values are in the operation's unit (see 'motley ops').",
     .children =
         (const struct argp_child[]){
             { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { &counting_argp, 0, NULL, 0 }, { 0 } },
@@ -67,7 +68,8 @@ static void print_table(const arguments *self, op_summary *const *summary)
                 if (i < 0)
                     snprintf(cell, sizeof cell, "%s", self->policy[p]);
                 else if (summary[p][i].used)
-                    snprintf(cell, sizeof cell, "%s (x %.3f)", values_text(&summary[p][i], text), summary[p][i].per_image);
+                    snprintf(cell, sizeof cell, "%s (x %.3f)", values_text(&summary[p][i], text),
+                             summary[p][i].per_image);
                 else
                     snprintf(cell, sizeof cell, "-");
                 const int length = (int)strlen(cell);
@@ -92,8 +94,8 @@ static bool print_comparison_json(const arguments *self, op_summary *const *summ
                 continue;
             struct json_object *row = need(json_object_new_object());
             json_object_object_add(row, "per_image", number_json(op->per_image));
-            json_object_object_add(row, "values", op->values ? json_object_get(op->values)
-                                                             : need(json_object_new_array()));
+            json_object_object_add(row, "values",
+                                   op->values ? json_object_get(op->values) : need(json_object_new_array()));
             json_object_object_add(ops, op->name, row);
         }
         json_object_object_add(object, self->policy[p], ops);

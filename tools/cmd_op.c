@@ -83,17 +83,17 @@ typedef struct request {
 static motley_status apply_op(void *user, const motley_batch *batch, motley_error *error)
 {
     const request *r = user;
-    return motley_op_apply(r->context, r->op, r->arguments->values, r->arguments->values_count, batch, batch, &r->params,
-                           error);
+    return motley_op_apply(r->context, r->op, r->arguments->values, r->arguments->values_count, batch, batch,
+                           &r->params, error);
 }
 
 static bool apply(const arguments *self, int op, picture *image)
 {
     motley_context *context = NULL;
     motley_error error;
-    const motley_image pixels = {
-        image->pixels, image->width, image->height, (int64_t)image->width * image->channels, image->channels, 1
-    };
+    const motley_image pixels = { image->pixels,   image->width,
+                                  image->height,   (int64_t)image->width * image->channels,
+                                  image->channels, 1 };
     uint8_t fill[4];
     memcpy(fill, self->fill, sizeof fill);
     if (image->channels == 2) /* a grey and an alpha */

@@ -15,9 +15,9 @@
 
 #define PNG_EFFORT 6
 #define MOST_IMAGES 64
-#define STOPS 11        /* of the slider over the level */
+#define STOPS 11         /* of the slider over the level */
 #define SLIDER_SAMPLES 4 /* images that the slider shows */
-#define BARS 24         /* of a distribution of magnitudes */
+#define BARS 24          /* of a distribution of magnitudes */
 
 typedef struct arguments {
     policy_options options;
@@ -85,16 +85,18 @@ static const struct argp argp = {
             { "out", 'o', "PAGE.html", 0, "The page", 0 },
             { "variants", 'k', "K", 0, "How often each image is augmented (5)", 0 },
             { "cell", KEY_CELL, "PIXELS", 0, "Longer side of a picture on the page (200)", 0 },
-            { "mask", KEY_MASK, "FILE.png", 0, "Mask of an image, drawn over it where it is not 0; once for each image", 0 },
+            { "mask", KEY_MASK, "FILE.png", 0, "Mask of an image, drawn over it where it is not 0; once for each image",
+              0 },
             { "boxes", KEY_BOXES, "FILE.jsonl", 0,
               "Boxes, a JSON object a line: {\"image\": PATH, \"boxes\": [[left, top, right, bottom], ...]}", 0 },
             { "samples", 'N', "COUNT", 0, "How many samples to draw for the frequencies (20000)", 0 },
             { 0 } },
     .args_doc = "POLICY IMAGE...",
-    .doc = "Writes one HTML page, complete in itself, that shows what a policy does: augmented images with what was done, "
-           "how often each operation comes, the magnitudes, the policy's text and citation, and a slider over its "
-           "level.\v"
-           "Image i, variant k (both from 0) is sample i*K + k, as with 'motley apply'.",
+    .doc =
+        "Writes one HTML page, complete in itself, that shows what a policy does: augmented images with what was done, "
+        "how often each operation comes, the magnitudes, the policy's text and citation, and a slider over its "
+        "level.\v"
+        "Image i, variant k (both from 0) is sample i*K + k, as with 'motley apply'.",
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
 };
 
@@ -128,9 +130,10 @@ static bool read_images(job *self)
         }
         if (self->masks[i].channels != 1 || self->masks[i].width != self->images[i].width ||
             self->masks[i].height != self->images[i].height) {
-            complain("%s: the mask is %d x %d with %d channels, its image %s is %d x %d: want one channel and that size", path,
-                     self->masks[i].width, self->masks[i].height, self->masks[i].channels, self->arguments->images[i],
-                     self->images[i].width, self->images[i].height);
+            complain(
+                "%s: the mask is %d x %d with %d channels, its image %s is %d x %d: want one channel and that size",
+                path, self->masks[i].width, self->masks[i].height, self->masks[i].channels, self->arguments->images[i],
+                self->images[i].width, self->images[i].height);
             return false;
         }
     }
@@ -144,7 +147,8 @@ static bool read_boxes_line(job *self, const char *line, int number)
     bool good = json_object_is_type(object, json_type_object) && json_object_object_get_ex(object, "image", &image) &&
                 json_object_object_get_ex(object, "boxes", &boxes) && json_object_is_type(boxes, json_type_array);
     if (!good)
-        complain("%s:%d: want {\"image\": PATH, \"boxes\": [[left, top, right, bottom], ...]}", self->arguments->boxes, number);
+        complain("%s:%d: want {\"image\": PATH, \"boxes\": [[left, top, right, bottom], ...]}", self->arguments->boxes,
+                 number);
     for (size_t i = 0; good && i < self->arguments->count; i++) {
         if (strcmp(json_object_get_string(image), self->arguments->images[i]) != 0)
             continue;
@@ -188,7 +192,8 @@ static bool read_boxes(job *self)
 
 static motley_batch batch_of(const picture *p)
 {
-    return (motley_batch){ .count = 1, .channels = p->channels, .data = p->pixels, .width = p->width, .height = p->height };
+    return (
+        motley_batch){ .count = 1, .channels = p->channels, .data = p->pixels, .width = p->width, .height = p->height };
 }
 
 /* A picture no larger than a cell. */
@@ -256,7 +261,8 @@ static int32_t draw(job *self, const motley_policy *policy, const picture *in, u
     samples.first = id;
     int32_t count = 0;
     motley_error error;
-    if (motley_draw(policy, &samples, 1, &in->width, &in->height, in->channels, self->steps, &count, &error) != MOTLEY_OK) {
+    if (motley_draw(policy, &samples, 1, &in->width, &in->height, in->channels, self->steps, &count, &error) !=
+        MOTLEY_OK) {
         complain("%s: %s", self->arguments->policy, error.message);
         exit(EXIT_INPUT);
     }
@@ -271,14 +277,19 @@ static void put_boxes(job *self, size_t i, int32_t steps)
     double *boxes = need(calloc(n + 1, 4 * sizeof *boxes));
     uint8_t *keep = need(calloc(n + 1, 1));
     memcpy(boxes, self->boxes[i], n * 4 * sizeof *boxes);
-    const motley_drawn drawn = { .count = 1, .steps = self->steps, .step_counts = &steps, .max_steps = (size_t)steps,
-                                 .widths = &image->width, .heights = &image->height };
+    const motley_drawn drawn = { .count = 1,
+                                 .steps = self->steps,
+                                 .step_counts = &steps,
+                                 .max_steps = (size_t)steps,
+                                 .widths = &image->width,
+                                 .heights = &image->height };
     motley_error error;
     if (motley_follow_boxes(&drawn, NULL, offsets, boxes, NULL, keep, &error) != MOTLEY_OK) {
         complain("%s: %s", self->arguments->boxes, error.message);
         exit(EXIT_INPUT);
     }
-    fprintf(self->page, "<svg class=\"boxes\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">", image->width, image->height);
+    fprintf(self->page, "<svg class=\"boxes\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">", image->width,
+            image->height);
     for (size_t b = 0; b < n; b++)
         if (keep[b])
             fprintf(self->page, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>", boxes[4 * b],
@@ -310,8 +321,8 @@ static void put_cell(job *self, size_t i, bool original, uint64_t id)
     for (int32_t s = 0; s < steps; s++) {
         char number[NUMBER_TEXT];
         const motley_step *step = &self->steps[s];
-        fprintf(self->page, "<span class=\"step\">%s%s%s</span>", motley_policy_op(self->policy, step->op)->name, step->values_count ? " " : "",
-                step->values_count ? short_number(step->values[0], number) : "");
+        fprintf(self->page, "<span class=\"step\">%s%s%s</span>", motley_policy_op(self->policy, step->op)->name,
+                step->values_count ? " " : "", step->values_count ? short_number(step->values[0], number) : "");
     }
     if (!original && steps == 0)
         fprintf(self->page, "nothing");
@@ -339,9 +350,10 @@ static void put_slider(job *self, double top)
 {
     if (!(top > 0))
         return;
-    fprintf(self->page, "<h2>Level</h2>\n<p>The same draws at every level of the policy's scale.</p>\n"
-                        "<input id=\"level\" type=\"range\" min=\"0\" max=\"%d\" value=\"%d\" aria-label=\"level\"> "
-                        "<output id=\"level-name\"></output>\n",
+    fprintf(self->page,
+            "<h2>Level</h2>\n<p>The same draws at every level of the policy's scale.</p>\n"
+            "<input id=\"level\" type=\"range\" min=\"0\" max=\"%d\" value=\"%d\" aria-label=\"level\"> "
+            "<output id=\"level-name\"></output>\n",
             STOPS - 1, (STOPS - 1) / 2);
     const size_t shown = self->arguments->count < SLIDER_SAMPLES ? self->arguments->count : SLIDER_SAMPLES;
     for (int stop = 0; stop < STOPS; stop++) {
@@ -381,7 +393,8 @@ static void put_magnitudes(job *self, const op_summary *op)
         for (size_t i = 0; i < count; i++)
             for (int sign = 0; sign < 2; sign++) {
                 struct json_object *value;
-                if (!json_object_object_get_ex(json_object_array_get_idx(op->values, i), sign ? "minus" : "value", &value))
+                if (!json_object_object_get_ex(json_object_array_get_idx(op->values, i), sign ? "minus" : "value",
+                                               &value))
                     continue;
                 const double v = json_object_get_double(value);
                 low = pass ? low : fmin(low, v);
@@ -391,8 +404,8 @@ static void put_magnitudes(job *self, const op_summary *op)
             }
     fprintf(self->page, "<svg class=\"magnitudes\" viewBox=\"0 0 %d 10\" preserveAspectRatio=\"none\">", BARS);
     for (int b = 0; b < BARS && most; b++)
-        fprintf(self->page, "<rect x=\"%d.1\" y=\"%.2f\" width=\"0.8\" height=\"%.2f\"/>", b, 10 - 10.0 * bars[b] / most,
-                10.0 * bars[b] / most);
+        fprintf(self->page, "<rect x=\"%d.1\" y=\"%.2f\" width=\"0.8\" height=\"%.2f\"/>", b,
+                10 - 10.0 * bars[b] / most, 10.0 * bars[b] / most);
     fprintf(self->page, "</svg>");
 }
 
@@ -401,14 +414,18 @@ static void put_frequencies(job *self, const op_summary *summary)
     double most = 0;
     for (int i = 0; i < motley_op_count(); i++)
         most = fmax(most, summary[i].per_image);
-    fprintf(self->page, "<h2>Operations</h2>\n<p>How many times an image gets each, over %llu samples, and the values that it can "
-                        "get.</p>\n<table><tr><th>operation</th><th colspan=\"2\">per image</th><th colspan=\"2\">values</th></tr>\n",
-            (unsigned long long)self->arguments->samples);
+    fprintf(
+        self->page,
+        "<h2>Operations</h2>\n<p>How many times an image gets each, over %llu samples, and the values that it can "
+        "get.</p>\n<table><tr><th>operation</th><th colspan=\"2\">per image</th><th colspan=\"2\">values</th></tr>\n",
+        (unsigned long long)self->arguments->samples);
     for (int i = 0; i < motley_op_count(); i++) {
         if (!summary[i].used)
             continue;
         char text[VALUES_TEXT];
-        fprintf(self->page, "<tr><td>%s</td><td class=\"number\">%.3f</td><td><div class=\"bar\" style=\"width:%.1f%%\"></div></td><td>%s</td><td>",
+        fprintf(self->page,
+                "<tr><td>%s</td><td class=\"number\">%.3f</td><td><div class=\"bar\" "
+                "style=\"width:%.1f%%\"></div></td><td>%s</td><td>",
                 summary[i].name, summary[i].per_image, most > 0 ? 100 * summary[i].per_image / most : 0,
                 values_text(&summary[i], text));
         put_magnitudes(self, &summary[i]);
@@ -433,7 +450,8 @@ static bool write_page(job *self)
         json_object_object_get_ex(described, "top", &top);
         page_begin(self->page, motley_policy_title(self->policy));
         fprintf(self->page, "<p class=\"paper\">");
-        page_text(self->page, motley_policy_paper(self->policy) ? motley_policy_paper(self->policy) : "no paper is cited");
+        page_text(self->page,
+                  motley_policy_paper(self->policy) ? motley_policy_paper(self->policy) : "no paper is cited");
         fprintf(self->page, "</p>\n");
         put_sheet(self);
         put_slider(self, top ? json_object_get_double(top) : 0);
@@ -480,7 +498,8 @@ static bool run(job *self)
         return false;
     const motley_context_params on_cpu = { .backend = MOTLEY_BACKEND_CPU };
     if (motley_context_create(&on_cpu, &self->context, &error) != MOTLEY_OK ||
-        ((a->masks_count || a->boxes) && motley_policy_follower(self->policy, NULL, &self->follower, &error) != MOTLEY_OK)) {
+        ((a->masks_count || a->boxes) &&
+         motley_policy_follower(self->policy, NULL, &self->follower, &error) != MOTLEY_OK)) {
         complain("%s", error.message);
         return false;
     }

@@ -27,8 +27,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
     .parser = parse,
-    .options = (const struct argp_option[]){
-        { "json", 'j', NULL, 0, "Print as JSON what it can draw: chances, and the values at each level", 0 }, { 0 } },
+    .options =
+        (const struct argp_option[]){
+            { "json", 'j', NULL, 0, "Print as JSON what it can draw: chances, and the values at each level", 0 },
+            { 0 } },
     .args_doc = "POLICY",
     .doc = "Prints a policy in full: a built-in name or a file, with the changes that are asked for; or a transform.\v"
            "The output is a policy file. doc/policy-format.md describes the format.",
@@ -64,8 +66,7 @@ int cmd_show(int argc, char **argv)
         return EXIT_INPUT;
     char *text = NULL;
     motley_error error;
-    const bool good =
-        (self.json ? motley_policy_describe : motley_policy_print)(policy, &text, &error) == MOTLEY_OK;
+    const bool good = (self.json ? motley_policy_describe : motley_policy_print)(policy, &text, &error) == MOTLEY_OK;
     if (good)
         fputs(text, stdout);
     else

@@ -28,9 +28,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
     .parser = parse,
     .args_doc = "POLICY",
-    .doc = "Prints how often a policy applies each operation to an image, and with which values.\v"
-           "Frequencies are counted over samples that are drawn; a schedule's are those of --epoch. Values are all that "
-           "the policy can draw, in the operation's unit (see 'motley ops').",
+    .doc =
+        "Prints how often a policy applies each operation to an image, and with which values.\v"
+        "Frequencies are counted over samples that are drawn; a schedule's are those of --epoch. Values are all that "
+        "the policy can draw, in the operation's unit (see 'motley ops').",
     .children =
         (const struct argp_child[]){
             { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { &counting_argp, 0, NULL, 0 }, { 0 } },
@@ -57,8 +58,8 @@ static bool print_stats(const arguments *self, const motley_policy *policy, cons
         struct json_object *row = need(json_object_new_object());
         json_object_object_add(row, "op", need(json_object_new_string(summary[i].name)));
         json_object_object_add(row, "per_image", number_json(summary[i].per_image));
-        json_object_object_add(row, "values", summary[i].values ? json_object_get(summary[i].values)
-                                                                : need(json_object_new_array()));
+        json_object_object_add(row, "values",
+                               summary[i].values ? json_object_get(summary[i].values) : need(json_object_new_array()));
         json_object_array_add(ops, row);
     }
     return print_json(stdout, object);

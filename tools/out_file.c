@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The files that are open, and who may change the list. A signal's handler takes the lock, too, and never gives it back:
- * no file can then begin after the others were removed. It runs on the main thread alone, as others block signals
+/* The files that are open, and who may change the list. A signal's handler takes the lock, too, and never gives it
+ * back: no file can then begin after the others were removed. It runs on the main thread alone, as others block signals
  * (tools/parallel.h), and so does the main thread while it holds the lock. */
 static out_file *open_files;
 static atomic_flag busy = ATOMIC_FLAG_INIT;

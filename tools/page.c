@@ -9,8 +9,10 @@
 
 static const char style[] =
     ":root{color-scheme:light dark;--back:#fff;--text:#1c1c1e;--soft:#6b6b70;--line:#d8d8dc;--fill:#3d6fd9}\n"
-    "@media(prefers-color-scheme:dark){:root{--back:#17181a;--text:#ececef;--soft:#9a9aa2;--line:#3a3b40;--fill:#7ba2f5}}\n"
-    "body{background:var(--back);color:var(--text);font:15px/1.45 system-ui,sans-serif;max-width:1500px;margin:2em auto;"
+    "@media(prefers-color-scheme:dark){:root{--back:#17181a;--text:#ececef;--soft:#9a9aa2;--line:#3a3b40;--fill:#"
+    "7ba2f5}}\n"
+    "body{background:var(--back);color:var(--text);font:15px/1.45 system-ui,sans-serif;max-width:1500px;margin:2em "
+    "auto;"
     "padding:0 1.5em}\n"
     "h1{margin-bottom:.1em}h2{margin-top:1.8em}.paper{color:var(--soft);margin-top:0}\n"
     ".row{display:flex;flex-wrap:wrap;gap:10px;margin-bottom:14px}.row[hidden]{display:none}\n"
@@ -68,7 +70,8 @@ static void put_base64(FILE *page, const uint8_t *bytes, size_t length)
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < length; i += 3) {
         const size_t left = length - i;
-        const uint32_t v = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0u);
+        const uint32_t v =
+            (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0u);
         fputc(digits[v >> 18], page);
         fputc(digits[v >> 12 & 63], page);
         fputc(left > 1 ? digits[v >> 6 & 63] : '=', page);
@@ -86,8 +89,8 @@ void page_picture(FILE *page, const picture *image, int effort, const char *attr
         exit(EXIT_INPUT);
     }
     fclose(memory);
-    fprintf(page, "<img width=\"%d\" height=\"%d\" %s alt=\"\" src=\"data:image/png;base64,", image->width, image->height,
-            attributes);
+    fprintf(page, "<img width=\"%d\" height=\"%d\" %s alt=\"\" src=\"data:image/png;base64,", image->width,
+            image->height, attributes);
     put_base64(page, (const uint8_t *)png, length);
     fprintf(page, "\">");
     free(png);

@@ -163,7 +163,8 @@ static bool read_any(const char *path, picture *out, int *orientation, char why[
 bool picture_read(const char *path, picture *out, char why[PICTURE_WHY])
 {
     int orientation = 1;
-    const bool good = read_any(path, out, &orientation, why) && (orientation == 1 || turn_upright(out, orientation, why));
+    const bool good =
+        read_any(path, out, &orientation, why) && (orientation == 1 || turn_upright(out, orientation, why));
     if (!good)
         picture_free(out);
     return good;

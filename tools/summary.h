@@ -8,8 +8,8 @@
 /* One op of a policy. */
 typedef struct op_summary {
     const char *name;
-    bool used;             /* a step names it */
-    double per_image;      /* how many times an image gets it, on average over the samples that were drawn */
+    bool used;                  /* a step names it */
+    double per_image;           /* how many times an image gets it, on average over the samples that were drawn */
     struct json_object *values; /* NULL: it takes none; else a list of distinct {"value", "minus", "of"} */
 } op_summary;
 

@@ -70,7 +70,10 @@ typedef struct counting_options {
     bool json; /* print JSON in place of a table */
 } counting_options;
 extern const struct argp counting_argp;
-#define COUNTING_DEFAULTS { .samples = 100000, .width = 224, .height = 224 }
+#define COUNTING_DEFAULTS \
+    { \
+        .samples = 100000, .width = 224, .height = 224 \
+    }
 
 /* The policy called `name`: a built-in, or else a file; with the changes. NULL after having complained. */
 motley_policy *open_policy(const char *name, const motley_policy_changes *changes);
@@ -92,8 +95,8 @@ bool any_change(const motley_policy_changes *changes);
 /* Where to work: --device, --threads. */
 extern const struct argp device_argp;
 
-/* Copies dense images from host memory to the context's device, calls `work` with them, in place, and copies them back if
- * it succeeded. */
+/* Copies dense images from host memory to the context's device, calls `work` with them, in place, and copies them back
+ * if it succeeded. */
 typedef motley_status device_work(void *user, const motley_batch *batch, motley_error *error);
 motley_status work_on_device(motley_context *context, int32_t channels, const motley_image *images, size_t count,
                              device_work *work, void *user, motley_error *error);
@@ -102,7 +105,8 @@ motley_status work_on_device(motley_context *context, int32_t channels, const mo
 char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int count, int channels);
 
 struct json_object;
-struct json_object *text_json(const char *text); /* bytes that are not UTF-8 as "\udcXX", which Python's os.fsencode undoes */
+struct json_object *
+text_json(const char *text); /* bytes that are not UTF-8 as "\udcXX", which Python's os.fsencode undoes */
 struct json_object *number_json(double value);             /* null when not finite */
 bool print_json(FILE *stream, struct json_object *object); /* one line; frees the object */
 

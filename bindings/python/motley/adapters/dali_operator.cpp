@@ -233,7 +233,7 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     Policy policy_;
     uint64_t seed_;
     std::vector<Worker> workers_; /* one for each of DALI's threads; one on a GPU */
-    uint64_t next_sample_ = 0;      /* of batches without ids */
+    uint64_t next_sample_ = 0;    /* of batches without ids */
     std::vector<uint64_t> ids_, epochs_;
     std::vector<motley_image> src_, dst_;
     bool dense_ = false; /* images of one size, one after another: described as one array */
