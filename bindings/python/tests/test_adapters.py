@@ -28,6 +28,24 @@ def same(got, want):
     return len(got) == len(want) and all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(got, want))
 
 
+TRANSFORM = """motley: 1
+name: small
+stages:
+  - random_resized_crop: {size: [16, 20]}
+  - flip: {horizontal: 0.5}
+  - policy: rand_augment
+  - output: {mean: 0.5, std: 0.25}
+"""
+
+
+def ragged():
+    return [a[: 5 + i] for i, a in enumerate(arrays())]
+
+
+def transformed(images, ids, epoch=0, **settings):
+    return motley.Transform(TRANSFORM, seed=7, **settings)(list(images), sample_ids=ids, epoch=epoch)
+
+
 # ---- dicts of columns ----
 
 @pytest.mark.parametrize("kind", ["array", "pictures", "ragged", "objects"])
@@ -66,6 +84,18 @@ def test_columns_without_ids_follow_what_seeds_the_process():
     assert not np.array_equal(first, second) and same(twice(), [first, second])
 
 
+def test_columns_are_transformed():
+    from motley.adapters.columns import Augment
+    transform, ids = motley.Transform(TRANSFORM, seed=7), np.arange(16)[::-1] * 3
+    augment = Augment(transform, ids="where", epoch=2)
+    out = augment({"image": ragged(), "where": ids, "label": 3})
+    assert out["label"] == 3 and out["image"].shape == (16, 3, 16, 20)
+    assert np.array_equal(out["image"], transformed(ragged(), ids, 2)) and out["image"].dtype == np.float32
+    assert "small" in repr(augment)
+    with pytest.raises(motley.ArgumentError, match="seed is 3 beside a motley.Transform"):
+        Augment(transform, seed=3)
+
+
 def test_columns_of_no_images():
     from motley.adapters.columns import Augment
     assert Augment("rand_augment")({"image": []}) == {"image": []}
@@ -92,9 +122,22 @@ def test_hugging_face():
         assert same(shuffled["image"], [want[i] for i in shuffled["id"]])
 
 
+def test_hugging_face_transforms():
+    datasets = pytest.importorskip("datasets")
+    from motley.adapters.columns import Augment
+    pictures = [Image.fromarray(a) for a in ragged()]
+    columns = {"image": pictures, "id": list(range(16))}
+    dataset = datasets.Dataset.from_dict(columns, features=datasets.Features(
+        image=datasets.Image(), id=datasets.Value("int64")))
+    dataset.set_transform(Augment(motley.Transform(TRANSFORM, seed=7), ids="id"))
+    want = transformed(pictures, range(16))
+    assert np.array_equal(dataset[:]["image"], want) and np.array_equal(dataset[11]["image"], want[11])
+
+
 def test_ray_data(capsys):
     ray = pytest.importorskip("ray")
     pytest.importorskip("ray.data")
+    from motley.adapters.columns import Augment
     try:
         example = runpy.run_path(str(EXAMPLES / "ray_data.py"), run_name="__main__")
         assert "128 images of 2 epochs" in capsys.readouterr().out
@@ -105,6 +148,11 @@ def test_ray_data(capsys):
         for batch in example["epoch_of"](example["dataset"], 1, workers=1).iter_batches(batch_size=7):
             rows.update(zip(batch["id"].tolist(), batch["image"]))
         assert same([rows[i] for i in range(64)], wanted(example["pictures"], range(64), 1))
+        files = ray.data.from_items([{"image": a, "id": i} for i, a in enumerate(ragged())])
+        made = files.map_batches(Augment, fn_constructor_args=[motley.Transform(TRANSFORM, seed=7)], concurrency=1,
+                                 fn_constructor_kwargs={"ids": "id"}, batch_size=5)
+        rows = {row["id"]: row["image"] for row in made.iter_rows()}
+        assert same([rows[i] for i in range(16)], transformed(ragged(), range(16)))
     finally:
         ray.shutdown()
 
@@ -134,6 +182,32 @@ def test_webdataset(tmp_path, workers):
         got = {int(label): np.asarray(image) for image, label in loader}
         want = wanted([Image.fromarray(a) for a in arrays()], ids, epoch)
         assert same([got[i] for i in range(16)], want)
+
+
+def test_webdataset_transforms(tmp_path):
+    webdataset = shards(tmp_path, 16)
+    from motley.adapters.webdataset import Augment, id_of
+    dataset = webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False).decode("pil").map(
+        Augment(motley.Transform(TRANSFORM, seed=7), epoch=3)).to_tuple("png", "cls")
+    got = {int(label): image for image, label in dataset}
+    ids = [id_of(f"picture{i:03}") for i in range(16)]
+    assert same([got[i] for i in range(16)], transformed([Image.fromarray(a) for a in arrays()], ids, 3))
+
+
+def test_webdataset_files_to_the_prefetcher(tmp_path):
+    """The recipe of doc/python.md: files as they are in the shards, decoded where the transform runs."""
+    webdataset, torch = shards(tmp_path, 16), pytest.importorskip("torch")
+    pytest.importorskip("torchvision")
+    import motley.torch
+    from motley.adapters.webdataset import id_of
+    files = webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False).to_tuple("png", "cls", "__key__")
+    files = files.map(lambda sample: (sample[0], int(sample[1]), id_of(sample[2])))
+    loader = torch.utils.data.DataLoader(files, 6, collate_fn=motley.torch.list_images)
+    batches = motley.torch.Prefetcher(loader, motley.torch.Transform(TRANSFORM, seed=7), "cpu", ids=2)
+    got = {int(label): image for images, labels, _ in batches for image, label in zip(images, labels)}
+    ids = [id_of(f"picture{i:03}") for i in range(16)]
+    want = transformed([torch.from_numpy(a).permute(2, 0, 1) for a in arrays()], ids)
+    assert same([got[i] for i in range(16)], want)
 
 
 def test_webdataset_names_what_is_missing():
@@ -183,7 +257,8 @@ def test_lightning(device):
 
 @pytest.mark.parametrize("order", ["SEQUENTIAL", "RANDOM"])
 @pytest.mark.parametrize("device", DEVICES)
-def test_ffcv(tmp_path, order, device):
+@pytest.mark.parametrize("whole", [False, True])
+def test_ffcv(tmp_path, order, device, whole):
     pytest.importorskip("ffcv")
     torch = pytest.importorskip("torch")
     from ffcv.fields import IntField, RGBImageField
@@ -199,6 +274,8 @@ def test_ffcv(tmp_path, order, device):
     DatasetWriter(path, {"image": RGBImageField(), "label": IntField()}, num_workers=1).from_indexed_dataset(
         list(zip(pictures, range(16))))
     stage = motley.torch.Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
+    if whole:
+        stage = motley.torch.Transform(TRANSFORM, seed=7).to(device)
     move = [ToDevice(torch.device("cuda"))] if device == "cuda" else []
     loader = Loader(path, batch_size=5, num_workers=1, order=OrderOption[order], drop_last=False, pipelines={
         "image": [SimpleRGBImageDecoder(), ToTensor(), *move, ToTorchImage(), Augment(stage)],
@@ -210,7 +287,8 @@ def test_ffcv(tmp_path, order, device):
         for images, labels in loader:
             rows.update(zip(labels.flatten().tolist(), images.cpu().clone()))
         u8 = torch.from_numpy(wanted(pictures, range(16), epoch)).permute(0, 3, 1, 2)
-        assert torch.equal(torch.stack([rows[i] for i in range(16)]), (u8.float() / 255 - mean) / std)
+        want = torch.from_numpy(transformed(pictures, range(16), epoch)) if whole else (u8.float() / 255 - mean) / std
+        assert torch.equal(torch.stack([rows[i] for i in range(16)]), want)
 
 
 # ---- DALI ----
@@ -275,6 +353,58 @@ def test_dali(device, operator, sizes):
     epoch[0] = 3
     dali_run(pipe, device)  # a batch may have been asked for before
     assert same(dali_run(pipe, device), wanted(pictures, range(16), 3))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("settings", [{}, {"dtype": "float16", "output_layout": "hwc"}, {"dtype": "uint8"}],
+                         ids=lambda s: "-".join(s.values()) or "as-it-says")
+def test_dali_transforms(device, operator, settings):
+    dali, epoch = dali_operator(operator), [0]
+    transform = motley.Transform(TRANSFORM, seed=7, **settings)
+    pipe, pictures = dali_pipe(operator, device, lambda images, ids, _: dali.augment(
+        images, ids, epoch=lambda: epoch[0], operator=operator, policy=transform))
+    got = dali_run(pipe, device)
+    want = transformed(pictures, range(16), **settings)
+    assert got[0].dtype == want.dtype and same(got, want)
+    epoch[0] = 3
+    dali_run(pipe, device)
+    assert same(dali_run(pipe, device), transformed(pictures, range(16), 3, **settings))
+
+
+def test_dali_transforms_by_the_operators_own_name():
+    dali_operator("native")
+    from nvidia.dali import fn
+    pipe, pictures = dali_pipe("native", "cpu", lambda images, ids, _: fn.motley.augment(
+        images, ids, transform=TRANSFORM, seed=7, epoch=2))
+    assert same(dali_run(pipe, "cpu"), transformed(pictures, range(16), 2))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_dali_transforms_that_keep_sizes(operator):
+    dali = dali_operator(operator)
+    kept = [line for line in TRANSFORM.splitlines() if "crop" not in line and "output" not in line]
+    transform = motley.Transform("\n".join(kept), seed=7)
+    pipe, pictures = dali_pipe(operator, "cpu", lambda images, ids, _: dali.augment(
+        images, ids, epoch=0, operator=operator, policy=transform))
+    assert same(dali_run(pipe, "cpu"), transform(pictures, sample_ids=range(16), epoch=0))
+
+
+def test_dali_refuses_transforms_that_it_cannot_run():
+    dali = dali_operator("native")
+    mixes = motley.Transform(TRANSFORM + "  - mix: {mixup: 0.2, classes: 4}\n")
+    with pytest.raises(motley.UnsupportedError, match="'small' mixes images"):
+        dali.augment(None, policy=mixes)
+    with pytest.raises(motley.UnsupportedError, match="bfloat16"):
+        dali.augment(None, policy=motley.Transform(TRANSFORM, dtype="bfloat16"))
+    from nvidia.dali import fn
+    for arguments, sentence in (({}, "want one of policy and transform"),
+                                ({"transform": mixes.show()}, "'small' mixes images"),
+                                ({"transform": TRANSFORM.replace("size", "sise")}, "sise"),
+                                ({"transform": TRANSFORM, "output_layout": "WHC"}, "output_layout is WHC")):
+        with pytest.raises(Exception, match=sentence):
+            pipe, _ = dali_pipe("native", "cpu", lambda images, ids, _, a=arguments: fn.motley.augment(images, **a))
+            dali_run(pipe, "cpu")
 
 
 def test_dali_warns_where_the_native_operator_does_not_load(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ makes a run repeatable here too; ranks still draw differently."""
 import random
 import sys
 
+import motley
 from motley.processes import rank_key
 
 
@@ -15,3 +16,12 @@ def fresh_seed():
     torch = sys.modules.get("torch")
     number = int(torch.randint(1 << 62, ())) if torch else random.getrandbits(62)
     return number ^ rank_key() >> 2
+
+
+def stage_of(policy, seed, **settings):
+    """The stage of a policy; or a copy of a motley.Transform, whose own seed counts."""
+    if not isinstance(policy, motley.Transform):
+        return motley.Stage(policy, seed=seed, **settings)
+    if seed:
+        raise motley.ArgumentError(f"seed is {seed} beside a motley.Transform, want it in the transform")
+    return motley.Transform(**{**dict(policy._settings()), **settings})

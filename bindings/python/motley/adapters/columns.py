@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
-from motley.adapters import fresh_seed
+from motley.adapters import fresh_seed, stage_of
 from motley.epochs import Epoch, Passes, watch_loaders
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ class Augment(Passes):
     """A callable that augments one column of a batch, each image with its own draw, and leaves the others.
 
     Args:
-        policy: A motley.Policy, what has one, a name or a path.
+        policy: A motley.Policy, what has one, a name or a path; or a motley.Transform, whose seed counts: the column
+            becomes the network's input, [N, 3, H, W] as the transform's file says.
         image: The column of images: an array [N, H, W, C] of bytes, or a list of PIL images or arrays of any sizes.
         ids: The column of sample ids, or None.
         epoch: The epoch of the draws by id, in the first pass. Each pass of a torch DataLoader over the data set is the
@@ -30,9 +31,9 @@ class Augment(Passes):
     """
 
     def __init__(
-        self, policy: PolicyLike, *, image: str = "image", ids: str | None = None, seed: int = 0, epoch: int = 0
+        self, policy: PolicyLike | motley.Transform, *, image: str = "image", ids: str | None = None, seed: int = 0, epoch: int = 0
     ) -> None:
-        self.stage, self.image, self.ids = motley.Stage(policy, seed=seed), image, ids
+        self.stage, self.image, self.ids = stage_of(policy, seed), image, ids
         self.epoch = self.epochs = Epoch(epoch)
         watch_loaders()
 
@@ -47,4 +48,5 @@ class Augment(Passes):
         return {**batch, self.image: out}
 
     def __repr__(self):
-        return f"Augment({self.stage.policy.name}, image={self.image!r}, ids={self.ids!r}, epoch={self.epoch})"
+        name = (self.stage.policy or self.stage).name
+        return f"Augment({name}, image={self.image!r}, ids={self.ids!r}, epoch={self.epoch})"

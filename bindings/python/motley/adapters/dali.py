@@ -7,6 +7,9 @@
         images = fn.decoders.image_random_crop(files, device="mixed", output_type=types.RGB)
         return augment(fn.resize(images, size=(224, 224)), policy="rand_augment"), labels
 
+    images = fn.decoders.image(files, device="mixed", output_type=types.RGB)     # or crop, resize, normalise as well
+    images = augment(images, policy=motley.Transform("torchvision_train"))
+
 There are two operators, which give a sample id the same bytes. The native one, `fn.motley.augment`, is C++ and works on
 DALI's own threads and CUDA stream; doc/python.md says how it is built. Without it, or for a policy with custom
 operations, Motley is called through DALI's Python operator."""
@@ -20,16 +23,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy
-from nvidia.dali import Pipeline, fn, plugin_manager
+from nvidia.dali import Pipeline, fn, plugin_manager, types
 from nvidia.dali.data_node import DataNode
 
 import motley
-from motley.adapters import fresh_seed
+from motley.adapters import fresh_seed, stage_of
 from motley.epochs import RepeatedSamples
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
 
+TYPES = {"uint8": types.UINT8, "float32": types.FLOAT, "float16": types.FLOAT16}
 LIBRARY = pathlib.Path(__file__).with_name("libdali_motley.so")
 
 
@@ -49,7 +53,7 @@ def augment(
     images: Any,
     ids: Any = None,
     *,
-    policy: PolicyLike,
+    policy: PolicyLike | motley.Transform,
     seed: int = 0,
     epoch: int | Callable[[], int] | Any = None,
     operator: Literal["native", "python"] | None = None,
@@ -57,13 +61,17 @@ def augment(
     """A DALI node with the augmented `images` (HWC, uint8, any sizes), each with its own draw.
 
     Args:
+        policy: A policy; or a motley.Transform, whose seed counts: the node is then the network's input, of the size,
+            type and layout that the transform's file says. DALI has no bfloat16.
         ids: A node of the sample ids, one whole number per sample. None: every batch gets new draws.
         epoch: The epoch of the draws by id: a callable that returns it, called once per batch, which must have the
             pipeline's batch size; a node with one epoch per sample; or a number. None, with ids, is 0 and warns: DALI
             operators cannot see that an epoch begins.
         operator: "native", "python", or None: native where that is possible.
     """
-    stage = motley.Stage(policy, seed=seed, layout="hwc")
+    stage = stage_of(policy, seed, layout="hwc")
+    if isinstance(stage, motley.Transform):
+        refuse(stage)
     if epoch is None:
         if ids is not None:
             warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give "
@@ -77,8 +85,24 @@ def augment(
     if operator is None:
         if missing and LIBRARY.exists():
             warnings.warn(f"{missing}; the Python operator is used", RuntimeWarning, stacklevel=2)
-        operator = "python" if missing or stage.policy.custom_ops else "native"
+        operator = "python" if missing or (stage.policy and stage.policy.custom_ops) else "native"
     return (native if operator == "native" else python)(stage, images, ids, epoch)
+
+
+def refuse(transform):
+    dtype, _ = made_by(transform)
+    if dtype == "bfloat16":
+        raise motley.UnsupportedError(f"transform '{transform.name}' makes bfloat16, which DALI lacks")
+    if transform._mix[0]:
+        raise motley.UnsupportedError(
+            f"transform '{transform.name}' mixes images, and here are no labels: give the batches to motley.Mix"
+        )
+
+
+def made_by(transform):
+    """dtype, layout of what a transform makes."""
+    layout = transform.output_layout or (transform._made[1] if transform._has_output else "hwc")
+    return transform._dtype or transform._made[0], layout
 
 
 def native(stage, images, ids, epoch):
@@ -89,7 +113,12 @@ def native(stage, images, ids, epoch):
         given = fn.external_source(lambda: numpy.full(size, epoch(), numpy.int64))
     else:
         given = epoch
-    return fn.motley.augment(*inputs, policy=stage.policy.show(), seed=(seed ^ 1 << 63) - (1 << 63), epoch=given)
+    arguments = {"seed": (seed ^ 1 << 63) - (1 << 63), "epoch": given}
+    if stage.policy:
+        return fn.motley.augment(*inputs, policy=stage.policy.show(), **arguments)
+    dtype, layout = made_by(stage)
+    made = {"dtype": TYPES[dtype], "output_layout": layout.upper()}
+    return fn.motley.augment(*inputs, transform=stage.show(), **made, **arguments)
 
 
 def python(stage, images, ids, epoch):
@@ -111,7 +140,8 @@ def python(stage, images, ids, epoch):
         return [to_dlpack(image) for image in run(*([from_dlpack(item) for item in column] for column in inputs))]
 
     inputs = [images] if ids is None else [images, ids, *([epoch] if isinstance(epoch, DataNode) else [])]
-    options = {"batch_processing": True, "output_layouts": "HWC"}
+    layout = "hwc" if stage.policy else made_by(stage)[1]
+    options = {"batch_processing": True, "output_layouts": layout.upper()}
     if images.device != "gpu":
         return fn.dl_tensor_python_function(*inputs, function=run_on_cpu, **options)
     # torch's variant of the operator waits for the stream on which our work runs.

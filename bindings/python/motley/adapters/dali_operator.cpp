@@ -30,6 +30,7 @@ template <auto destroy> struct Destroy {
     }
 };
 using Policy = std::unique_ptr<motley_policy, Destroy<motley_policy_destroy>>;
+using Transform = std::unique_ptr<motley_transform, Destroy<motley_transform_destroy>>;
 using Context = std::unique_ptr<motley_context, Destroy<motley_context_destroy>>;
 
 /* A context, and the call for the last batch of one size that it met. */
@@ -57,6 +58,24 @@ Policy policy_of(const std::string &policy)
     motley_error error;
     check(motley_policy_open(policy.c_str(), nullptr, &made, &error), error);
     return Policy(made);
+}
+
+Transform transform_of(const std::string &transform)
+{
+    motley_transform *made = nullptr;
+    motley_error error;
+    const char *text = transform.c_str();
+    switch (motley_policy_source_of(text)) {
+    case MOTLEY_POLICY_FILE:
+        check(motley_transform_load(text, nullptr, &made, &error), error);
+        break;
+    case MOTLEY_POLICY_BUILTIN:
+        check(motley_transform_builtin(text, &made, &error), error);
+        break;
+    default:
+        check(motley_transform_parse(text, transform.size(), nullptr, &made, &error), error);
+    }
+    return Transform(made);
 }
 
 Context context_of(motley_backend backend, int device)
@@ -93,9 +112,14 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     static constexpr bool on_cpu = std::is_same_v<Backend, CPUBackend>;
 
     explicit Augment(const dali::OpSpec &spec)
-        : dali::Operator<Backend>(spec), policy_(policy_of(spec.GetArgument<std::string>("policy"))),
-          seed_(static_cast<uint64_t>(spec.GetArgument<int64_t>("seed")))
+        : dali::Operator<Backend>(spec), seed_(static_cast<uint64_t>(spec.GetArgument<int64_t>("seed")))
     {
+        if (spec.HasArgument("policy") == spec.HasArgument("transform"))
+            throw dali::DaliValueError("want one of policy and transform");
+        if (spec.HasArgument("policy"))
+            policy_ = policy_of(spec.GetArgument<std::string>("policy"));
+        else
+            take(transform_of(spec.GetArgument<std::string>("transform")), spec);
         const int device = on_cpu ? 0 : spec.GetArgument<int>("device_id");
         for (int i = 0; i < (on_cpu ? this->num_threads_ : 1); i++)
             workers_.push_back({ context_of(on_cpu ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_CUDA, device), nullptr, {} });
@@ -105,7 +129,14 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     {
         if (ws.GetInputDataType(0) != DALI_UINT8)
             throw dali::DaliTypeError(make_string("the images are of type ", ws.GetInputDataType(0), ", want uint8"));
-        outputs = { { ws.GetInputShape(0), DALI_UINT8 } };
+        auto shape = ws.GetInputShape(0);
+        for (int i = 0; transform_ && i < shape.num_samples(); i++) {
+            const int64_t height = info_.height ? info_.height : shape[i][0], channels = shape[i][2];
+            const int64_t width = info_.width ? info_.width : shape[i][1];
+            shape.set_tensor_shape(i, layout_ == "CHW" ? dali::TensorShape<>{ channels, height, width }
+                                                       : dali::TensorShape<>{ height, width, channels });
+        }
+        outputs = { { shape, type_ } };
         return true;
     }
 
@@ -113,7 +144,7 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     {
         const auto &src = ws.Input<Backend>(0);
         auto &dst = ws.Output<Backend>(0);
-        dst.SetLayout("HWC");
+        dst.SetLayout(layout_);
         const int count = src.num_samples();
 
         ids_.resize(count);
@@ -132,10 +163,12 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
             if (shape[0] < 1 || shape[1] < 1)
                 throw dali::DaliValueError(
                     make_string("sample ", i, " is ", shape[1], "x", shape[0], " pixels, want at least one each way"));
-            src_[i] = image_of(const_cast<void *>(src.raw_tensor(i)), shape);
-            dst_[i] = image_of(dst.raw_mutable_tensor(i), shape);
+            src_[i] = image_of(const_cast<void *>(src.raw_tensor(i)), shape, "HWC", 1);
+            dst_[i] = image_of(dst.raw_mutable_tensor(i), dst.tensor_shape(i), layout_,
+                               dali::TypeTable::GetTypeInfo(type_).size());
         }
         dense_ = src.IsDenseTensor() && dst.IsDenseTensor();
+        dense_output_ = dst.IsDenseTensor();
 
         const auto channels = [&src](int i) { return static_cast<int32_t>(src.tensor_shape(i)[2]); };
         if constexpr (on_cpu) {
@@ -177,11 +210,38 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     }
 
   private:
-    static motley_image image_of(void *data, const dali::TensorShape<> &shape)
+    /* What comes out of a transform: as its text says, or the arguments dtype and output_layout. */
+    void take(Transform transform, const dali::OpSpec &spec)
+    {
+        transform_ = std::move(transform);
+        info_ = *motley_transform_describe(transform_.get());
+        if (info_.mix)
+            throw dali::DaliValueError(
+                make_string("transform '", info_.name, "' mixes images, and has no labels here"));
+        layout_ = info_.layout == MOTLEY_CHW ? "CHW" : "HWC";
+        type_ = info_.dtype == MOTLEY_U8    ? DALI_UINT8
+                : info_.dtype == MOTLEY_F32 ? DALI_FLOAT
+                : info_.dtype == MOTLEY_F16 ? DALI_FLOAT16
+                                            : DALI_NO_TYPE;
+        if (spec.HasArgument("output_layout"))
+            layout_ = spec.GetArgument<dali::TensorLayout>("output_layout");
+        if (spec.HasArgument("dtype"))
+            type_ = spec.GetArgument<dali::DALIDataType>("dtype");
+        if (layout_ != "HWC" && layout_ != "CHW")
+            throw dali::DaliValueError(make_string("output_layout is ", layout_, ", want HWC or CHW"));
+        if (type_ != DALI_UINT8 && type_ != DALI_FLOAT && type_ != DALI_FLOAT16)
+            throw dali::DaliValueError(
+                make_string("transform '", info_.name, "' would make ", type_, ", want uint8, float or float16"));
+    }
+
+    static motley_image image_of(void *data, const dali::TensorShape<> &shape, const dali::TensorLayout &layout,
+                                 int64_t bytes)
     {
         /* Past the library's limit either way: it says so. */
         const auto side = [](int64_t n) { return static_cast<int32_t>(std::min<int64_t>(n, INT32_MAX)); };
-        return { data, side(shape[1]), side(shape[0]), shape[1] * shape[2], shape[2], 1 };
+        if (layout == "CHW")
+            return { data, side(shape[2]), side(shape[1]), shape[2] * bytes, bytes, shape[1] * shape[2] * bytes };
+        return { data, side(shape[1]), side(shape[0]), shape[1] * shape[2] * bytes, shape[2] * bytes, bytes };
     }
 
     /* The call for images of one size; most batches have the size of the one before. */
@@ -206,10 +266,14 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
         if (epochs_[begin] > UINT32_MAX)
             throw dali::DaliValueError(
                 make_string("epoch is ", static_cast<int64_t>(epochs_[begin]), ", want 0 to 2^30 - 1"));
+        motley_samples samples = {};
+        samples.seed = seed_;
+        samples.epoch = static_cast<uint32_t>(epochs_[begin]);
+        samples.ids = &ids_[begin];
+        if (transform_)
+            return transform(worker, begin, end, channels, samples, stream);
         motley_apply_params params = {};
-        params.samples.seed = seed_;
-        params.samples.epoch = static_cast<uint32_t>(epochs_[begin]);
-        params.samples.ids = &ids_[begin];
+        params.samples = samples;
         params.stream = stream;
         motley_batch src = {}, dst;
         src.count = end - begin;
@@ -227,16 +291,58 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
             dst.images = &dst_[begin];
             status = motley_apply(worker.context.get(), policy_.get(), &src, &dst, &params, &error);
         }
-        check(status, error, begin > 0 || end == begin + 1 ? make_string("from sample ", begin, " on: ") : "");
+        check(status, error, place_of(begin, end));
     }
 
-    Policy policy_;
+    static std::string place_of(int begin, int end)
+    {
+        return begin > 0 || end == begin + 1 ? make_string("from sample ", begin, " on: ") : "";
+    }
+
+    /* The same by a transform: from images of any sizes, to one block of memory where they come out in one size. */
+    void transform(Worker &worker, int begin, int end, int32_t channels, const motley_samples &samples,
+                   void *stream) const
+    {
+        motley_transform_params params = {};
+        params.samples = samples;
+        params.stream = stream;
+        motley_batch src = {}, dst;
+        src.count = end - begin;
+        src.channels = channels;
+        dst = src;
+        src.images = &src_[begin];
+        dst.dtype = type_ == DALI_UINT8 ? MOTLEY_U8 : type_ == DALI_FLOAT ? MOTLEY_F32 : MOTLEY_F16;
+        const motley_image &first = dst_[begin];
+        if (dense_output_) {
+            dst.data = first.data;
+            dst.width = first.width;
+            dst.height = first.height;
+            dst.row_stride = first.row_stride;
+            dst.pixel_stride = first.pixel_stride;
+            dst.channel_stride = first.channel_stride;
+            if (end - begin > 1)
+                dst.image_stride = static_cast<char *>(dst_[begin + 1].data) - static_cast<char *>(first.data);
+        } else {
+            dst.images = &first;
+        }
+        motley_error error;
+        const motley_status status =
+            motley_transform_apply(worker.context.get(), transform_.get(), &src, &dst, &params, &error);
+        check(status, error, place_of(begin, end));
+    }
+
+    Policy policy_; /* this, or a transform and what it makes */
+    Transform transform_;
+    motley_transform_info info_ = {};
+    dali::TensorLayout layout_ = "HWC";
+    dali::DALIDataType type_ = DALI_UINT8;
     uint64_t seed_;
     std::vector<Worker> workers_; /* one for each of DALI's threads; one on a GPU */
     uint64_t next_sample_ = 0;    /* of batches without ids */
     std::vector<uint64_t> ids_, epochs_;
     std::vector<motley_image> src_, dst_;
-    bool dense_ = false; /* images of one size, one after another: described as one array */
+    bool dense_ = false;        /* images of one size, one after another: described as one array */
+    bool dense_output_ = false; /* the same of what is written alone */
 };
 
 } // namespace motley
@@ -247,16 +353,18 @@ namespace dali
 
 DALI_SCHEMA(motley__Augment)
     .DocStr("Augments each image of a batch with its own draw; the results are Pillow's bytes.\n\n"
-            "A draw depends on the policy, the seed, the epoch and the sample's id, and on nothing else.")
+            "A draw depends on the policy or transform, the seed, the epoch and the sample's id, and on nothing else.")
     .NumInput(1, 2)
     .NumOutput(1)
     .InputDox(0, "images", "TensorList (HWC)", "Images of uint8, of 1 to 4 channels and any sizes.")
     .InputDox(1, "ids", "TensorList", "A whole number for each sample. Without, samples are counted.")
     .InputLayout(0, "HWC")
     .InputDevice(1, InputDevice::CPU)
-    .OutputDType(0, DALI_UINT8)
-    .OutputLayout(0, TensorLayout("HWC"))
-    .AddArg("policy", "The name of a built-in policy, the path of a file, or a policy's text.", DALI_STRING)
+    .AddOptionalArg<std::string>("policy", "The name of a built-in policy, the path of a file, or a policy's text.", "")
+    .AddOptionalArg<std::string>("transform",
+                                 "In place of a policy: a whole transform, likewise. What comes out has its size.", "")
+    .AddOptionalTypeArg("dtype", "Of a transform's output, if not as its text says.", DALI_UINT8)
+    .AddOptionalArg<TensorLayout>("output_layout", "HWC or CHW, likewise.", TensorLayout(""))
     .AddOptionalArg<int>("epoch", "Of the draws. One for each sample, or one for all.", 0, true)
     .AddRandomSeedArg();
 

@@ -17,7 +17,8 @@ from motley.torch import Stage
 
 
 class Augment(Passes, Operation):  # type: ignore[misc]
-    """Runs a motley.torch.Stage on the batch. Place it after ToTorchImage, on the CPU or after ToDevice.
+    """Runs a motley.torch.Stage, or a motley.torch.Transform, on the batch. Place it after ToTorchImage, on the CPU or
+    after ToDevice. FFCV decodes the images of a batch to one size; SimpleRGBImageDecoder wants them stored in one.
 
     The sample ids are FFCV's own indices of the samples, so that a draw depends only on (seed, epoch, index). Each pass
     over the loader is the stage's next epoch, unless stage.set_epoch() sets one."""
@@ -34,4 +35,6 @@ class Augment(Passes, Operation):  # type: ignore[misc]
         return augment
 
     def declare_state_and_memory(self, previous_state):
-        return replace(previous_state, dtype=self.stage.dtype, jit_mode=False), None
+        channels, *size = previous_state.shape
+        size = getattr(self.stage, "size", None) or size  # that of a transform
+        return replace(previous_state, shape=(channels, *size), dtype=self.stage.dtype, jit_mode=False), None

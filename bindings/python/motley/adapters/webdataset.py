@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
-from motley.adapters import fresh_seed
+from motley.adapters import fresh_seed, stage_of
 from motley.epochs import Epoch, Passes, watch_loaders
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Augment(Passes):
     """A callable for WebDataset.map: augments the decoded image of a sample.
 
     Args:
+        policy: A policy; or a motley.Transform, whose seed counts: an image then becomes the network's input.
         image: The sample's key; the default is the first of jpg, jpeg, png, webp and ppm that it has.
         epoch: None: each call makes new draws. A number: a sample's draw depends only on (seed, epoch, __key__); the
             number is the first pass's epoch, and each pass of a torch DataLoader (WebLoader is one) is the next epoch,
@@ -36,13 +37,13 @@ class Augment(Passes):
 
     def __init__(
         self,
-        policy: PolicyLike,
+        policy: PolicyLike | motley.Transform,
         *,
         image: str | None = None,
         seed: int = 0,
         epoch: int | Callable[[], int] | None = None,
     ) -> None:
-        self.stage, self.image = motley.Stage(policy, seed=seed), image
+        self.stage, self.image = stage_of(policy, seed), image
         self.epoch = self.epochs = epoch if epoch is None or callable(epoch) else Epoch(epoch)
         watch_loaders()
 

@@ -15,6 +15,7 @@ import torch
 from torch.utils.data import Dataset, IterableDataset, Sampler
 
 import motley
+from motley.adapters import stage_of
 from motley.checks import whole
 from motley.epochs import Epoch, Passes, Repeats, watch_loaders
 from motley.processes import mixed, rank_of_run, world_of_run
@@ -247,11 +248,8 @@ class Augmented(_Around, Passes):
         self, dataset: Any, policy: PolicyLike | motley.Transform, *, seed: int = 0, images: int | str = 0, views: int = 1
     ) -> None:
         self.dataset, self.images = dataset, images
-        if isinstance(policy, motley.Transform):
-            self.stage = self._draws = motley.Transform(**dict(policy._settings()))
-        else:
-            self.stage = motley.Stage(policy, seed=seed)
-            self._draws = self.stage.policy
+        self.stage = stage_of(policy, seed)
+        self._draws = self.stage.policy or self.stage
         self.stage._repeats = Repeats(ADVICE)
         self.views = whole("views", views, 1, 65536, "from 1")
         self.epoch = self.epochs = Epoch()
