@@ -4,12 +4,10 @@
  * reads nothing back. */
 #include "dispatch/cuda/draw.h"
 #include "kernels/cuda/programs.cuh"
+#include "kernels/cuda/tuning.h"
 #include "policies/draw.h"
 
 #include "motley/op.h"
-
-#define DRAW_THREADS 256
-#define MOST_TABLES (16 * 1024) /* tables up to this size are staged in shared memory */
 
 /* An op's cost in addition to the cost of its pass, in the units of dispatch/buckets.h. */
 #define MOT_COST_POINT(ID) 3
@@ -49,7 +47,7 @@ void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT])
  * per thread. Both may be the same memory. */
 static __device__ void begin_keys(int *first, const int *count)
 {
-    static_assert(MOT_KEYS % 2 == 0 && MOT_KEYS / 2 < DRAW_THREADS, "two keys a thread");
+    static_assert(MOT_KEYS % 2 == 0 && MOT_KEYS / 2 < MOT_DRAW_THREADS, "two keys a thread");
     const int t = threadIdx.x, lane = t & 31;
     const bool any = t < MOT_KEYS / 2;
     const int even = any ? count[2 * t] : 0, odd = any ? count[2 * t + 1] : 0;
@@ -59,7 +57,7 @@ static __device__ void begin_keys(int *first, const int *count)
         const int other = __shfl_up_sync(0xFFFFFFFFu, sum, step);
         sum += lane >= step ? other : 0;
     }
-    __shared__ int warps[DRAW_THREADS / 32];
+    __shared__ int warps[MOT_DRAW_THREADS / 32];
     if (lane == 31)
         warps[t / 32] = sum;
     __syncthreads();
@@ -102,7 +100,7 @@ static __device__ void sort_samples(const mot_cuda_draw &d, int *first)
 /* The number of samples that a CTA draws. */
 static __host__ __device__ int samples_of_cta(const mot_cuda_draw &d)
 {
-    return DRAW_THREADS >> d.threads_log2;
+    return MOT_DRAW_THREADS >> d.threads_log2;
 }
 
 /* Shared memory for each warp's program, then for the tables as far as they fit, then for the steps that a CTA draws if
@@ -119,7 +117,7 @@ static near_memory near_memory_of(const mot_cuda_draw &d, int programs)
     near_memory n = { programs, 0, 0 };
     if (!d.draws)
         return n;
-    n.tables = (int)(all <= MOST_TABLES ? all : small <= MOST_TABLES ? small : 0);
+    n.tables = (int)(all <= MOT_DRAW_TABLES ? all : small <= MOT_DRAW_TABLES ? small : 0);
     n.steps = (int)(programs + n.tables + steps <= d.near_bytes ? steps : 0);
     return n;
 }
@@ -128,19 +126,19 @@ static near_memory near_memory_of(const mot_cuda_draw &d, int programs)
 template <class MEANWHILE>
 static __device__ mot_tables near_tables(const mot_cuda_draw &d, int bytes, uint64_t *memory, MEANWHILE meanwhile)
 {
-    enum { PIECES = MOST_TABLES / 8 / DRAW_THREADS };
+    enum { PIECES = MOT_DRAW_TABLES / 8 / MOT_DRAW_THREADS };
     mot_tables t = d.tables;
     const char *const from = (const char *)t.phase;
     uint64_t piece[PIECES];
 #pragma unroll
     for (int k = 0; k < PIECES; k++) {
-        const int i = k * DRAW_THREADS + threadIdx.x;
+        const int i = k * MOT_DRAW_THREADS + threadIdx.x;
         piece[k] = i < bytes / 8 ? ((const uint64_t *)from)[i] : 0;
     }
     meanwhile();
 #pragma unroll
     for (int k = 0; k < PIECES; k++) {
-        const int i = k * DRAW_THREADS + threadIdx.x;
+        const int i = k * MOT_DRAW_THREADS + threadIdx.x;
         if (i < bytes / 8)
             memory[i] = piece[k];
     }
@@ -196,7 +194,7 @@ static __device__ void let_next_kernel_begin()
 #endif
 }
 
-static __global__ void __launch_bounds__(DRAW_THREADS)
+static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     draw_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near)
 {
     extern __shared__ uint64_t memory[];
@@ -258,13 +256,13 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
 }
 
 /* For the tiles route: draws the samples and makes their programs, one warp per sample. */
-static __global__ void __launch_bounds__(DRAW_THREADS)
+static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     plan_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near,
                 const __grid_constant__ mot_tiles_job job)
 {
     extern __shared__ uint4 shared[];
     uint64_t *const memory = (uint64_t *)((char *)shared + near.programs);
-    const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, i = blockIdx.x * (DRAW_THREADS / 32) + warp;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, i = blockIdx.x * (MOT_DRAW_THREADS / 32) + warp;
     const int sample = job.first + i;
     workplace &place = ((workplace *)shared)[warp];
     const mot_tables tables = near_tables(d, near.tables, memory, [&] {
@@ -304,18 +302,18 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream)
 {
     const near_memory near = near_memory_of(*draw, 0);
     const int samples = samples_of_cta(*draw);
-    draw_kernel<<<(unsigned)((draw->count + samples - 1) / samples), DRAW_THREADS, (size_t)(near.tables + near.steps),
-                  stream>>>(*draw, near);
+    draw_kernel<<<(unsigned)((draw->count + samples - 1) / samples), MOT_DRAW_THREADS,
+                  (size_t)(near.tables + near.steps), stream>>>(*draw, near);
     return cudaGetLastError();
 }
 
 cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job, cudaStream_t stream)
 {
-    const int samples = DRAW_THREADS / 32;
+    const int samples = MOT_DRAW_THREADS / 32;
     mot_cuda_draw d = *draw;
     d.threads_log2 = 5;
     const near_memory near = near_memory_of(d, samples * (int)sizeof(workplace));
-    plan_kernel<<<(unsigned)((job->images + samples - 1) / samples), DRAW_THREADS,
+    plan_kernel<<<(unsigned)((job->images + samples - 1) / samples), MOT_DRAW_THREADS,
                   (size_t)(near.programs + near.tables + near.steps), stream>>>(d, near, *job);
     return cudaGetLastError();
 }

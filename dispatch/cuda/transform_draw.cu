@@ -3,10 +3,9 @@
  * thread of another warp draws the steps of each stage. Then all threads make the tables of the image's axes. */
 #include "dispatch/cuda/transform_draw.h"
 #include "kernels/cuda/axes.cuh"
+#include "kernels/cuda/tuning.h"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
-
-#define DRAW_THREADS 512 /* a thread for each column and row of 224 x 224 pixels */
 
 static __device__ mot_drawn_sample sample_of(const mot_transform_draw_job &job, int i)
 {
@@ -45,7 +44,7 @@ static __device__ stage_turn turn_of(const mot_stage *stage, int s, const mot_dr
 static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_stage *stages,
                                    const mot_drawn_sample &of, motley_transform_drawn *drawn, mot_step *steps)
 {
-    const int warps = DRAW_THREADS / 32, warp = threadIdx.x / 32;
+    const int warps = MOT_TRANSFORM_THREADS / 32, warp = threadIdx.x / 32;
     if (threadIdx.x % 32)
         return;
     if (warp == 0)
@@ -77,7 +76,7 @@ static __device__ mot_cuda_place place_of(const motley_transform_drawn &d, int o
     return p;
 }
 
-static __global__ void __launch_bounds__(DRAW_THREADS, 2)
+static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     transform_draw_kernel(const __grid_constant__ mot_transform_draw_job job)
 {
     __shared__ motley_transform_drawn drawn;
@@ -89,11 +88,11 @@ static __global__ void __launch_bounds__(DRAW_THREADS, 2)
 #endif
     mot_step *const steps = job.steps + (int64_t)i * job.max_steps;
     const int words = (int)(sizeof drawn / 4);
-    for (int k = threadIdx.x; k < words; k += DRAW_THREADS)
+    for (int k = threadIdx.x; k < words; k += MOT_TRANSFORM_THREADS)
         ((uint32_t *)&drawn)[k] = job.given ? ((const uint32_t *)&job.drawn[i])[k] : 0;
-    for (int k = threadIdx.x; k < job.stages * (int)(sizeof(mot_stage) / 4) && !job.given; k += DRAW_THREADS)
+    for (int k = threadIdx.x; k < job.stages * (int)(sizeof(mot_stage) / 4) && !job.given; k += MOT_TRANSFORM_THREADS)
         stages[k] = ((const uint32_t *)job.stage)[k];
-    for (int s = threadIdx.x; s < job.max_steps && !job.given; s += DRAW_THREADS) {
+    for (int s = threadIdx.x; s < job.max_steps && !job.given; s += MOT_TRANSFORM_THREADS) {
         memset(&steps[s], 0, sizeof *steps);
         steps[s].arg.flags = MOT_ARG_IDENTITY;
     }
@@ -101,9 +100,9 @@ static __global__ void __launch_bounds__(DRAW_THREADS, 2)
     if (!job.given)
         draw_stages(job, (const mot_stage *)stages, sample_of(job, i), &drawn, steps);
     __syncthreads();
-    for (int k = threadIdx.x; k < words && !job.given; k += DRAW_THREADS)
+    for (int k = threadIdx.x; k < words && !job.given; k += MOT_TRANSFORM_THREADS)
         ((uint32_t *)&job.drawn[i])[k] = ((const uint32_t *)&drawn)[k];
-    make_axes(job.resize, i, place_of(drawn, job.order), DRAW_THREADS, most);
+    make_axes(job.resize, i, place_of(drawn, job.order), MOT_TRANSFORM_THREADS, most);
 }
 
 static_assert(sizeof(mot_transform_draw_job) <= 4096, "a kernel's arguments are at most 4 KiB");
@@ -111,13 +110,11 @@ static_assert(sizeof(motley_transform_drawn) % 4 == 0 && sizeof(mot_stage) % 4 =
 
 cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, cudaStream_t stream)
 {
-    transform_draw_kernel<<<(unsigned)job->resize.count, DRAW_THREADS, 0, stream>>>(*job);
+    transform_draw_kernel<<<(unsigned)job->resize.count, MOT_TRANSFORM_THREADS, 0, stream>>>(*job);
     return cudaGetLastError();
 }
 
 /* ---- erasing ---- */
-
-#define ERASE_THREADS 256
 
 static __device__ void put(uint8_t *p, int dtype, uint32_t bits)
 {
@@ -128,14 +125,14 @@ static __device__ void put(uint8_t *p, int dtype, uint32_t bits)
 }
 
 /* One CTA per image; boxes in sequence, since a later one may cover an earlier one. */
-static __global__ void __launch_bounds__(ERASE_THREADS) erase_kernel(const __grid_constant__ mot_erase_job job)
+static __global__ void __launch_bounds__(MOT_ERASE_THREADS) erase_kernel(const __grid_constant__ mot_erase_job job)
 {
     const motley_transform_drawn &d = job.drawn[blockIdx.x];
     const mot_view dst = view_of(job.dst, job.channels, blockIdx.x);
     for (int b = 0; b < d.boxes_count; b++) {
         const motley_erased_box box = d.boxes[b];
         const int64_t pixels = (int64_t)box.width * box.height;
-        for (int64_t i = threadIdx.x; i < pixels; i += ERASE_THREADS) {
+        for (int64_t i = threadIdx.x; i < pixels; i += MOT_ERASE_THREADS) {
             const int y = (int)(i / box.width), x = (int)(i - (int64_t)y * box.width);
             uint8_t *const p = address(dst, box.left + x, box.top + y);
             for (int c = 0; c < job.channels; c++) {
@@ -154,6 +151,6 @@ static __global__ void __launch_bounds__(ERASE_THREADS) erase_kernel(const __gri
 
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 {
-    erase_kernel<<<(unsigned)job->count, ERASE_THREADS, 0, stream>>>(*job);
+    erase_kernel<<<(unsigned)job->count, MOT_ERASE_THREADS, 0, stream>>>(*job);
     return cudaGetLastError();
 }

@@ -58,7 +58,6 @@ typedef struct mot_cuda_job {
 
 #define MOT_STAGE_BYTES 384 /* shared memory in which a warp collects what it writes: 32 lanes x 4 pixels x 3 bytes */
 #define MOT_HISTOGRAM_BYTES 3072 /* of three channels */
-#define MOT_LEAST_THREADS 96     /* of a CTA of the image kernel */
 
 /* How the image kernel is launched. */
 typedef struct mot_cuda_shape {

@@ -5,11 +5,9 @@
 
 #include "kernels/cuda/between.cuh"
 #include "kernels/cuda/group.cuh"
+#include "kernels/cuda/tuning.h"
 #include "kernels/output.h"
 #include "motley/op.h"
-
-/* An image is loaded in so many pieces at most. */
-#define MOT_BANDS 16
 
 /* One CTA's state, at the beginning of its dynamic shared memory, so that every function finds it at a constant
  * address. The image lies behind it, then the staging memory of each warp, then the output's table, if any. */

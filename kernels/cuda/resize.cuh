@@ -13,6 +13,7 @@
 
 #include "kernels/cuda/axes.cuh"
 #include "kernels/cuda/memory.cuh"
+#include "kernels/cuda/tuning.h"
 #include "kernels/warp.h"
 
 #if defined(__NVCC__)

@@ -55,8 +55,6 @@ typedef struct mot_resize_job {
     const uint32_t *values;           /* [channels][256]: each byte as dst_dtype */
 } mot_resize_job;
 
-#define MOT_RESIZE_THREADS 256
-
 /* The most groups of taps that an axis can have if `in` components, or a part of them, become `out`. */
 int mot_resize_most_groups(motley_filter filter, int in, int out);
 

@@ -37,10 +37,10 @@ template <int FORMAT> OUTLINE void fetch_tile()
     }
     unsigned unread = 0; /* quads that share a word with bytes behind the image, one bit for each turn of the loop */
 #pragma unroll 1
-    for (int q = threadIdx.x; q < n; q += AT_ONCE * MOT_TILE_THREADS) {
-        uint32_t px[AT_ONCE][4];
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_QUADS * MOT_TILE_THREADS) {
+        uint32_t px[MOT_TILE_QUADS][4];
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) {
+        for (int k = 0; k < MOT_TILE_QUADS; k++) {
             const int own = min(q + k * MOT_TILE_THREADS, n - 1), row = divided(own, by_quads);
             const int x = max(left + 4 * (own - row * across), 0), y = min(max(top + row, 0), r.height - 1);
             const int from = x < r.width ? x : 0; /* a quad of the halo may lie past the image: not used */
@@ -48,7 +48,7 @@ template <int FORMAT> OUTLINE void fetch_tile()
                 unread |= 1u << ((own - (int)threadIdx.x) / MOT_TILE_THREADS);
         }
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) {
+        for (int k = 0; k < MOT_TILE_QUADS; k++) {
             const int own = q + k * MOT_TILE_THREADS, row = divided(own, by_quads);
             if (own < n)
                 *(uint4 *)(tile_words() + row * pitch + 4 * (own - row * across)) =
@@ -294,7 +294,6 @@ template <int FORMAT, bool CUBIC> OUTLINE void interpolate_tile(int step)
 
 /* One box pass of a blur, along rows or columns: a thread makes a run of pixels with running sums. Positions past the
  * ends repeat the last pixel. */
-#define MOT_BLUR_RUN 32
 template <int FORMAT, bool COLUMNS, bool TAIL> OUTLINE void blur_tile(int step)
 {
     const tile_state &s = cta();

@@ -82,8 +82,6 @@ void emulate_others(); /* lets other CTAs run */
 static_assert(MOT_TILE_BYTES <= 48 * 1024, "what a CTA gets on every chip, sm_75 included");
 #define MOT_TILE_WARPS (MOT_TILE_THREADS / 32)
 
-enum { AT_ONCE = 4 }; /* quads that a thread loads at the same time */
-
 /* A function that is called, and so has all registers to itself. */
 #define OUTLINE static __device__ __noinline__
 

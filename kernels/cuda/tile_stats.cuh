@@ -151,15 +151,15 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before)
     };
     if (has_even_rows<READ>(r)) {
 #pragma unroll 1
-        for (int q = threadIdx.x; q < n; q += AT_ONCE * MOT_TILE_THREADS) {
-            uint32_t w[AT_ONCE][4];
+        for (int q = threadIdx.x; q < n; q += MOT_TILE_QUADS * MOT_TILE_THREADS) {
+            uint32_t w[MOT_TILE_QUADS][4];
 #pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
+            for (int k = 0; k < MOT_TILE_QUADS; k++) {
                 const int own = min(q + k * MOT_TILE_THREADS, n - 1), row = divided(own, by_quads);
                 read_even_words<READ>(r, x0 + 4 * (own - row * quads), y0 + row, w[k]);
             }
 #pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
+            for (int k = 0; k < MOT_TILE_QUADS; k++) {
                 uint32_t px[4];
                 unpack_words<READ>(w[k], px);
                 count(px, q + k * MOT_TILE_THREADS < n ? 4 : 0);
@@ -169,11 +169,11 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before)
     }
     unsigned unread = 0; /* as in fetch_tile */
 #pragma unroll 1
-    for (int q = threadIdx.x; q < n; q += AT_ONCE * MOT_TILE_THREADS) {
-        uint32_t px[AT_ONCE][4];
-        int here[AT_ONCE];
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_QUADS * MOT_TILE_THREADS) {
+        uint32_t px[MOT_TILE_QUADS][4];
+        int here[MOT_TILE_QUADS];
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) {
+        for (int k = 0; k < MOT_TILE_QUADS; k++) {
             const int own = min(q + k * MOT_TILE_THREADS, n - 1), row = divided(own, by_quads);
             const int column = 4 * (own - row * quads);
             here[k] = q + k * MOT_TILE_THREADS < n ? min(columns - column, 4) : 0;
@@ -183,7 +183,7 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before)
             }
         }
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++)
+        for (int k = 0; k < MOT_TILE_QUADS; k++)
             count(px[k], here[k]);
     }
     for (; unread; unread &= unread - 1) {

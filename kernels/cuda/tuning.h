@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of the CUDA kernels that were chosen by measurement. None of them can change a result. */
+/* The numbers of the CUDA kernels that were chosen by measurement, on an H200 in November 2026. None of them can change
+ * a result. (Costs, by which work is ordered, stand beside what they estimate: draw.cu and programs.cuh.) */
 #ifndef MOT_TUNING_H
 #define MOT_TUNING_H
 
-/* The tile kernel, on an H200, 2026-11. Four CTAs of 256 threads on a multiprocessor leave the L1 cache 80 KB, which
- * gathers need: five are slower. */
+/* The tile kernel. Four CTAs of 256 threads on a multiprocessor leave the L1 cache 80 KB, which gathers need: five are
+ * slower. */
 #define MOT_TILE_THREADS 256
 #define MOT_TILE_CTAS 4           /* on a multiprocessor; bounds a thread's registers */
 #define MOT_TILE_WORDS 7424       /* of a tile in shared memory: 32 rows of 224 pixels */
@@ -13,14 +14,23 @@
 #define MOT_TILE_BLOCK 256        /* ... wider ones into blocks of this width */
 #define MOT_TILE_HIGHEST 512      /* rows */
 #define MOT_TILE_LISTS 4          /* lists of images, from expensive to cheap */
+#define MOT_TILE_QUADS 4          /* that a thread loads at the same time */
+#define MOT_BLUR_RUN 32           /* pixels that a thread blurs, when the blur goes through device memory */
+
+/* The image kernel: routes `resident` and `cluster`. */
+#define MOT_LEAST_THREADS 96 /* of a CTA */
+#define MOT_MOST_THREADS 1024
+#define MOT_STRIP 64      /* quads that 32 threads take at a time */
+#define MOT_BANDS 16      /* pieces, at most, in which an image is loaded */
+#define MOT_BAND_SHIFT 12 /* log2 of the quads of the smallest piece */
+#define MOT_EARLY_BANDS 1 /* pieces loaded before the steps are known; with more, the draw kernel waits for its code \
+                           */
+#define MOT_SLAB_QUADS (MOT_BANDS << MOT_BAND_SHIFT)
 
 /* Which route a batch takes (dispatch/cuda/route.c). */
 #define MOT_TILES_INTERPOLATE 4096 /* pixels: images from this size on are interpolated in tiles */
-#define MOT_MOST_THREADS 1024      /* of a CTA of the image kernel */
 #define MOT_THREADS_PER_SM 2048
 #define MOT_STATIC_BYTES (9 * 1024) /* a CTA's own variables, and what the chip reserves */
-#define MOT_DRAW_BYTES (96 * 1024)  /* shared memory of the draw kernel */
-#define MOT_SLAB_QUADS (16 << 12)   /* of a slab: MOT_BANDS << MOT_BAND_SHIFT of kernels/cuda/whole.cuh */
 
 /* Batches of tiles. */
 #define MOT_TILES_IMAGES 4096                  /* images in a launch, ... */
@@ -29,8 +39,16 @@
 #define MOT_TILES_SCRATCH ((int64_t)128 << 20) /* bytes of second places of a launch, unless one image needs more */
 #define MOT_TILES_AT_ONCE 4                    /* images with more tiles than there are CTAs, side by side */
 
-/* The resize kernel: rows of a tile, and rows of its width in shared memory when windows are small. */
+/* The draw kernels. */
+#define MOT_DRAW_THREADS 256
+#define MOT_DRAW_BYTES (96 * 1024)  /* shared memory */
+#define MOT_DRAW_TABLES (16 * 1024) /* bytes: tables up to this size are staged in shared memory */
+#define MOT_TRANSFORM_THREADS 512   /* one for each column and row of 224 x 224 pixels */
+#define MOT_ERASE_THREADS 256
+
+/* The resize kernel. */
+#define MOT_RESIZE_THREADS 256
 #define MOT_RESIZE_TILE_ROWS 32
-#define MOT_RESIZE_SHARED_ROWS 48
+#define MOT_RESIZE_SHARED_ROWS 48 /* of a tile's width in shared memory, when windows are small */
 
 #endif

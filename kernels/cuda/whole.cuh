@@ -16,13 +16,6 @@
 /* The words of a quad. */
 #define MOT_WORDS(FORMAT) (planes_of(FORMAT) * pixel_bytes(FORMAT))
 
-/* Quads that 32 threads take at a time, and quads of a band. */
-#define MOT_STRIP 64
-#define MOT_BAND_SHIFT 12
-
-/* Bands that are loaded before the sample's steps are known. With more, the draw kernel has to wait for its code. */
-#define MOT_EARLY_BANDS 1
-
 /* Where a loop takes quads from, and where it puts them. */
 enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_BETWEEN, QUAD_STENCIL };
 enum whole_sink { TO_BOX, TO_IMAGE, TO_OUTPUT };
