@@ -175,7 +175,7 @@ def _numpy_dtype(name):
     try:
         import ml_dtypes
     except ImportError:
-        raise UnsupportedError("NumPy has no bfloat16 of its own: install ml_dtypes, or take dtype='float16'") from None
+        raise UnsupportedError("NumPy itself has no bfloat16: install ml_dtypes, or take dtype='float16'") from None
     return ml_dtypes.bfloat16
 
 

@@ -94,10 +94,10 @@ def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]
 
 
 def _is_one(draws):
-    """Whether these are the steps of one image, not of a batch. An image may have none; batches have images."""
+    """Whether these are the steps of one image, not of a batch. An image may have no steps; a batch has images."""
     return all(isinstance(step, dict) for step in draws)
 
 
 def _channels_of(draws):
-    """How many numbers the fills have."""
+    """The number of components of the fills."""
     return next((len(step["fill"]) for steps in draws for step in steps if "fill" in step), 3)

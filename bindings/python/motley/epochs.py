@@ -147,7 +147,7 @@ class RepeatedSamples(UserWarning):
 
 
 class Repeats:
-    """Warns, once, when a stage draws samples of an epoch again, alike. Its memory is bounded and belongs to this
+    """Warns once when a stage repeats the draws of samples within an epoch. Its memory is bounded and belongs to this
     process."""
 
     __slots__ = "seen", "advice"
@@ -156,7 +156,7 @@ class Repeats:
         self.seen, self.advice = ffi.new("repeats *"), advice  # NULL once it has warned
 
     def note(self, seed, epoch, count, ids, views):
-        """Notes samples and warns if need be. ids: an address; views: likewise, or below 65536 the view of all."""
+        """Records samples, and warns if they repeat. ids: an address; views: one, or below 65536 the view of all."""
         if lib.note_samples(self.seen, seed & 0xFFFFFFFFFFFFFFFF, epoch, count, ids, views):
             self.warn(stacklevel=7)
 
@@ -171,7 +171,7 @@ class Repeats:
         )
 
     def forget(self):
-        """What comes from here on is of another epoch."""
+        """From here on, samples belong to another epoch."""
         if self.seen:
             ffi.memmove(self.seen, bytes(ffi.sizeof("repeats")), ffi.sizeof("repeats"))
 

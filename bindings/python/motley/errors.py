@@ -63,26 +63,26 @@ def text_of(c_string):
 
 
 def check(status, error, where=""):
-    """Raises what a call that returned `status` and filled `error` means. where: goes before its sentence."""
+    """Raises the exception of a call that returned `status` and filled `error`. where: a prefix of its message."""
     if status:
         raise KINDS.get(status, InternalError)(where + text_of(error.message))
 
 
 def checked(function, *arguments):
-    """Calls one of the library's functions, whose last argument, the error, is added."""
+    """Calls one of the library's functions and adds its last argument, the error."""
     error = ffi.new("motley_error *")
     check(function(*arguments, error), error)
 
 
 def made_by(kind, function, *arguments):
-    """What a function makes, which it returns by way of a pointer to that kind, its last argument but the error."""
+    """The object that a function creates, which it returns through a pointer: its last argument before the error."""
     made = ffi.new(f"{kind} **")
     checked(function, *arguments, made)
     return made[0]
 
 
 def text_from(function, *arguments):
-    """The text that a function makes."""
+    """The text that a function creates."""
     text = made_by("char", function, *arguments)
     try:
         return text_of(text)

@@ -136,7 +136,7 @@ class Mix(Sampled):
         out: Array | None = None,
         layout: Layout | None = None,
     ) -> tuple[Any, Any]:
-        """The same by draws that were recorded: what a call with return_draws=True returned last."""
+        """The same, with recorded draws: what a call with return_draws=True returned last."""
         return self._mixed(batch, labels, out, layout, (None, 0, None, None), given=draws)
 
     def apply_(self, batch: Array, labels: Labels, *ids: Ids, **arguments: Any) -> tuple[Any, ...]:  # type: ignore[override]
@@ -231,7 +231,7 @@ def plain(drawn, count):
 
 
 def structs(given, count):
-    """The contrary."""
+    """The inverse."""
     if len(given) != count:
         raise ArgumentError(f"draws has those of {len(given)} images, there are {count} images")
     drawn = ffi.new("motley_mixed[]", max(count, 1))

@@ -72,12 +72,12 @@ _BLACK = bytes(4)
 
 @functools.lru_cache(maxsize=None)
 def _plain(threads):
-    """A stage whose calls an operation can take: bytes in, bytes out."""
+    """The stage behind the operations: bytes in, bytes out."""
     return Stage('{"motley": 1, "name": "none", "branches": ["identity"]}', threads=threads)
 
 
 def _numbers(row, values, count):
-    """How many values an image has, and the double[] of them all: an array's own memory where it is one."""
+    """The number of values of an image, and a double[] of all values: the array's memory if they are one."""
     if values.__class__ in (float, int) and row.values_min == 1:
         return 1, [values] * count
     if values is None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes Pillow images in their own memory.
 
-Pillow keeps L in one byte a pixel, RGB and RGBA in four. Where the pixels are, it tells through its Arrow interface
-(Pillow 11.2 and later) or its table of rows (before 11.0). Neither reaches an image of several memory blocks (above
-16 MiB), and LA lies as L, L, L, A: images.Picture works on copies of those."""
+Pillow keeps L in one byte a pixel, RGB and RGBA in four. The address of the pixels comes from its Arrow interface
+(Pillow 11.2 and later) or its table of rows (before 11.0). Neither works for an image of several memory blocks (above
+16 MiB), and LA is stored as L, L, L, A: images.Picture copies such images."""
 
 import ctypes
 import sys
@@ -36,7 +36,7 @@ def _nowhere(core, pixel, width, height):
 
 
 def _shows(reach):
-    """Whether the bytes that are reached are those of images made for it."""
+    """Whether the bytes found this way are the pixels of test images."""
     for mode, colour in {"L": b"\x07", "RGB": b"\x07\x08\x09", "RGBA": b"\x07\x08\x09\x0a"}.items():
         pixel = PIXEL_BYTES[mode]
         core = sys.modules["PIL.Image"].core.fill(mode, (3, 2), tuple(colour) if len(colour) > 1 else colour[0])
@@ -69,7 +69,7 @@ class Pillow:
 
     @classmethod
     def pointer(cls, x):
-        """The address of the first pixel, or None where the pixels cannot be reached."""
+        """The address of the first pixel, or None if the pixels cannot be reached."""
         if cls._reach is None:
             cls._choose()
         x.load()

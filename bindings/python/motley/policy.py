@@ -312,7 +312,7 @@ def _level_data(level):
 
 
 def _level_struct(step):
-    """The contrary: (kind, a, b)."""
+    """The inverse: (kind, a, b)."""
     if "value" in step:
         return lib.MOTLEY_LEVEL_VALUE, step["value"], 0
     level = step.get("level")
@@ -362,7 +362,7 @@ def _branch_structs(branches, keep):
 
 
 def _read(text, call, *arguments, name="<policy>"):
-    """A policy handle of `call` and the custom operations in its text, or one exception that tells every problem."""
+    """The policy handle that `call` makes and its text's custom operations; raises one exception with every problem."""
     named = custom.named_in(text)
     handle = read("motley_policy **", call, *arguments, name=name, custom_ops=named)
     kept = set()  # of those in the text, the ones that it names as operations
@@ -372,7 +372,7 @@ def _read(text, call, *arguments, name="<policy>"):
 
 
 def read(kind, call, *arguments, name, custom_ops=()):
-    """What `call` reads out of a text, a pointer of that kind, or one exception that tells every problem."""
+    """What `call` reads out of a text, a pointer of that kind, or raises one exception that lists every problem."""
     problems = []
     ops = ffi.new("motley_custom_op[]", len(custom_ops))
     for op, made in zip(ops, custom_ops):

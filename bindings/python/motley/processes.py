@@ -67,14 +67,14 @@ def rank_of_run():
 
 
 def world_of_run():
-    """How many ranks there are; 1 where nothing says."""
+    """The number of ranks; 1 if nothing says how many."""
     if _group_is_there():
         return sys.modules["torch.distributed"].get_world_size()
     return max([1, rank_of_run() + 1] + [_number(name) or 1 for name in SIZES])
 
 
 def process_key(rank):
-    """What the seed of samples without ids is mixed with; 0 in a process that is alone. rank: None to look it up."""
+    """A number that is mixed into the seed of samples without ids; 0 in a single process. rank: None to look it up."""
     key = _keys.get(rank)
     if key is not None and (rank is not None or _settled or not _group_is_there()):
         return key
@@ -98,7 +98,7 @@ def rank_key():
 
 
 class Lineage:
-    """Tells a spawned process its parent's rank, when it is pickled among what that process is given."""
+    """Passes its parent's rank to a spawned process: it is pickled with the process's arguments."""
 
     def __reduce__(self):
         spawning = multiprocessing.context.get_spawning_popen() is not None
