@@ -1,10 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the fuzz targets of a build directory, one after the other.
-#   tests/fuzz/run.sh BUILD SECONDS_EACH [NAME...]     NAME: policy, image, ...; all without one
+#   tests/fuzz/run.sh [--record] BUILD SECONDS_EACH [NAME...]     NAME: policy, image, ...; all without one
+# --record appends a line for each target that found nothing to tests/fuzz/record.csv, which is committed.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
+record=
+if [[ $1 == --record ]]; then
+    record=$here/record.csv
+    commit=$(git -C "$root" describe --always --dirty)
+    shift
+fi
 build=$1 seconds=$2
 shift 2
 names=("$@")
@@ -23,5 +30,13 @@ for name in "${names[@]}"; do
     echo "-- $name, $seconds s"
     "$build/tests/fuzz/fuzz_$name" -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 \
         -artifact_prefix="$build/$name-" -verbosity=0 -print_final_stats=1 "${dictionary[@]}" "$build/corpus-$name" \
-        "${seeds[@]}" 2>&1 | tail -n 60 | grep -v '# Uses:' || exit 1
+        "${seeds[@]}" >"$build/$name.log" 2>&1
+    status=$?
+    tail -n 60 "$build/$name.log" | grep -v '# Uses:'
+    ((status == 0)) || exit 1
+    if [[ $record ]]; then
+        inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$build/$name.log")
+        [[ -f $record ]] || echo "date,commit,target,seconds,inputs" >"$record"
+        echo "$(date -u +%F),$commit,$name,$seconds,$inputs" >>"$record"
+    fi
 done
