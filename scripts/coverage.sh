@@ -15,7 +15,9 @@ PATH=$PWD/.venv/bin:$PATH
     -Dtools=enabled -Dtests=enabled -Dpython=enabled
 ninja -C build-coverage
 find build-coverage -name '*.gcda' -delete
-meson test -C build-coverage --no-rebuild --print-errorlogs --timeout-multiplier 10 "$@"
+status=0
+meson test -C build-coverage --no-rebuild --print-errorlogs --timeout-multiplier 10 "$@" || status=$?
 mkdir -p build-coverage/html
 gcovr -r . --object-directory build-coverage --exclude 'tests/|examples/|subprojects/|build' \
     --html-details build-coverage/html/index.html --print-summary
+exit $status
