@@ -4,8 +4,8 @@
     PYTHONPATH=BUILD/bindings/python python3 bench/python_ops.py [--cuda] [--write]
 
 On the CPU, on one thread: OpenCV's warpAffine and torchvision's functional on each image, torch's affine_grid and
-grid_sample on the batch. With --cuda the two of torch's on CUDA tensors. The others interpolate in their own arithmetic;
-only Motley's bytes are Pillow's. What is not installed is left out. --write puts the table into
+grid_sample on the batch. With --cuda torch's two, on CUDA tensors. The others interpolate in their own arithmetic, so
+only Motley's bytes are Pillow's. Packages that are not installed are left out. --write puts the table into
 bindings/python/README.md."""
 import argparse
 import math
@@ -103,8 +103,8 @@ def main():
         table.append(f"| {name} | {' | '.join(cells)} |")
     versions = [f"{what} {module.__version__}" for what, module in (("OpenCV", cv2), ("torch", torch)) if module]
     where = f"{torch.cuda.get_device_name()}, batches of {count}" if args.cuda else f"{processor()}, one thread"
-    table += ["", f"Time per image, the least of {args.rounds} rounds in turns: {where}, {', '.join(versions)}. Measured by "
-                  "`bench/python_ops.py`."]
+    table += ["", f"Time per image, the least of {args.rounds} rounds in turns: {where}, {', '.join(versions)}. "
+                  "Measured by `bench/python_ops.py`."]
     print("\n".join(table))
     if args.write:
         mark = "python-ops-cuda" if args.cuda else "python-ops"

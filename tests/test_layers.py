@@ -58,7 +58,8 @@ class Map(unittest.TestCase):
         rows = re.findall(r"^\| (`.*?) \| .* \| .* \|$", self.PAGE, re.M)
         patterns = [pattern for row in rows for pattern in re.findall(r"`([^`]+)`", row)]
         self.assertGreater(len(patterns), 40)
-        tested = ("include", "base", "augmentations", "policies", "kernels", "followers", "dispatch", "tools", "bindings")
+        tested = ("include", "base", "augmentations", "policies", "kernels", "followers", "dispatch", "tools",
+                  "bindings")
         files = [str(path.relative_to(SOURCE)) for folder in tested for path in sources(folder)]
         for name in files:
             self.assertTrue(any(fnmatch.fnmatch(name, pattern) for pattern in patterns),
@@ -70,7 +71,8 @@ class Map(unittest.TestCase):
         for path in sorted((SOURCE / "tests").glob("*.*")):
             if path.name not in ("README.md", "meson.build"):
                 name = re.sub(r"^check.*\.c$", "check*.c", path.name)
-                self.assertTrue(path.name in self.PAGE or name in self.PAGE, f"tests/README.md does not name {path.name}")
+                self.assertTrue(path.name in self.PAGE or name in self.PAGE,
+                                f"tests/README.md does not name {path.name}")
         for name in re.findall(r"`((?:pillow/|golden/|peers/)?\w+\.(?:c|py|h|sh|inc|supp))`", self.PAGE):
             self.assertTrue((SOURCE / "tests" / name).exists() or (SOURCE / "scripts" / name).exists(),
                             f"tests/README.md names {name}, which is not there")
@@ -87,8 +89,8 @@ class Layers(unittest.TestCase):
                     if name.startswith(folder + "/"):
                         continue
                     fits = [allowed for allowed in arrows[folder] if name == allowed or name.startswith(allowed)]
-                    self.assertTrue(fits, f"{path.relative_to(SOURCE)} includes {name}, but doc/architecture.md draws no "
-                                          f"such arrow from {folder}/: move what is needed, or change the page")
+                    self.assertTrue(fits, f"{path.relative_to(SOURCE)} includes {name}, but doc/architecture.md draws "
+                                          f"no such arrow from {folder}/: move what is needed, or change the page")
                     used.update(fits)
             self.assertEqual(sorted(set(arrows[folder]) - used), [], f"{folder}/ uses no such arrow any more")
 
@@ -100,7 +102,8 @@ class Layers(unittest.TestCase):
             for path in sources(folder):
                 text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
                 found = re.findall(rf"\bMOT_OP_(?:{constants})\b", text)
-                found += [stem for _, _, stem in ops() if stem not in shapes and re.search(rf'"{stem}"|\bmot_{stem}(_prepare)?\(', text)]
+                found += [stem for _, _, stem in ops()
+                          if stem not in shapes and re.search(rf'"{stem}"|\bmot_{stem}(_prepare)?\(', text)]
                 self.assertEqual(found, [], f"{path.relative_to(SOURCE)} names an op: let a fact of its row say it "
                                             "(augmentations/table.h)")
 
@@ -129,13 +132,16 @@ class NewOp(unittest.TestCase):
                 (tree / "augmentations" / f"{new}.h").write_text(
                     re.sub(rf"\b((?:mot_)?){stem}\b", rf"\1{new}", header.replace(f"mot_{stem}", f"mot_{new}")
                            .replace(f"MOT_{constant}", f"MOT_{new.upper()}")))
-                text = text.replace('#include "motley/op.h"', f'#include "augmentations/{new}.h"\n#include "motley/op.h"')
-                text = re.sub(r"(MOT_OPS\(X\)(?:.*\\\n)+.*\))\n", rf"\1 \\\n    X({shape}, {new.upper()}, {new})\n", text, count=1)
+                public = '#include "motley/op.h"'
+                text = text.replace(public, f'#include "augmentations/{new}.h"\n{public}')
+                text = re.sub(r"(MOT_OPS\(X\)(?:.*\\\n)+.*\))\n",
+                              rf"\1 \\\n    X({shape}, {new.upper()}, {new})\n", text, count=1)
             path.write_text(text)
             off = [f"-D{name}=disabled" for name in ("cuda", "tools", "examples", "docs", "python", "bench")]
             for command in (["meson", "setup", tree / "build", tree, "-Dtests=enabled", "-Dcpu_sets=", *off],
                             ["ninja", "-C", tree / "build", "tests/check"],
-                            *([tree / "build" / "tests" / "check", "--op", f"probe_{shape.lower()}"] for shape in first)):
+                            *([tree / "build" / "tests" / "check", "--op", f"probe_{shape.lower()}"]
+                              for shape in first)):
                 done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
                 self.assertEqual(done.returncode, 0, (done.stdout + done.stderr)[-4000:])
 

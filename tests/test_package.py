@@ -94,7 +94,8 @@ class Missing(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
                 ["meson", "setup", folder, SOURCE, "-Dtools=enabled", "-Dpython=enabled", "-Dcuda=disabled"],
-                env={**os.environ, "CC": "/nowhere/cc", "PKG_CONFIG_LIBDIR": "/nowhere"}, capture_output=True, text=True)
+                env={**os.environ, "CC": "/nowhere/cc", "PKG_CONFIG_LIBDIR": "/nowhere"},
+                capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
         message = done.stdout[done.stdout.index("ERROR"):]
         for what in ("a C compiler", "json-c", "libjpeg", "libpng", "libexif"):
@@ -115,8 +116,8 @@ class Configured(unittest.TestCase):
 
     def setup(self, *args, **environment):
         off = [f"-D{name}=disabled" for name in ("cuda", "tools", "tests", "examples", "docs", "python", "bench")]
-        return subprocess.run(["meson", "setup", self.dir / "build", SOURCE, *off, *args], capture_output=True, text=True,
-                              timeout=120, env={**os.environ, **environment})
+        return subprocess.run(["meson", "setup", self.dir / "build", SOURCE, *off, *args],
+                              capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
 
     def test_flags_of_the_environment_cannot_change_results(self):
         hostile = "-Ofast -ffast-math -ffinite-math-only -funsigned-char -mfma -ffp-contract=fast"
@@ -134,7 +135,8 @@ class Configured(unittest.TestCase):
                 self.assertGreater(last.get(ours_is, -1), last[users], command["file"])
 
     def test_what_a_compiler_tells_of_its_flags_is_checked(self):
-        flags = [*CC, "-std=c11", "-fsyntax-only", "-I", SOURCE, "-I", SOURCE / "include", SOURCE / "kernels" / "reference.c"]
+        flags = [*CC, "-std=c11", "-fsyntax-only", "-I", SOURCE, "-I", SOURCE / "include",
+                 SOURCE / "kernels" / "reference.c"]
         run(*flags)
         for bad in "-ffast-math", "-Ofast", "-ffinite-math-only", "-funsigned-char":
             done = subprocess.run([str(a) for a in [*flags, bad]], capture_output=True, text=True)

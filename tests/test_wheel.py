@@ -78,7 +78,8 @@ class Runs(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.site = folder.name
-        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", cls.site, wheel],
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", cls.site,
+                        wheel],
                        check=True)
 
     def run_python(self, *args):

@@ -46,7 +46,9 @@ def values_of(row):
 
 
 def main():
-    functions = [FUNCTION.format(name="apply", first="    op: str,\n", values="_Values | None = None", doc=ops.apply.__doc__)]
+    functions = [
+        FUNCTION.format(name="apply", first="    op: str,\n", values="_Values | None = None", doc=ops.apply.__doc__)
+    ]
     for name, row in ops.table.items():
         functions.append(FUNCTION.format(name=name, first="", values=values_of(row), doc=getattr(ops, name).__doc__))
     with open(sys.argv[1], "w", encoding="utf-8") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation site: the repository's own pages, the public headers and the docstrings. scripts/docs.sh builds it."""
+"""The documentation site: the repository's pages, the public headers and the docstrings. scripts/docs.sh builds it."""
 
 import pathlib
 import re
@@ -65,10 +65,12 @@ def write_headers(app):
         for comment, prototype in re.findall(r"/\*\*((?:(?!\*/).)*)\*/\s*MOTLEY_API ([^;{]*\));", text, re.S):
             page += [".. c:function:: " + " ".join(prototype.split()), "", "   .. code-block:: text", ""]
             page += ["      " + re.sub(r"^ \* ? ?", "", line).rstrip() for line in comment.strip().split("\n")] + [""]
-        page += ["The whole header", "-" * 16, "", f".. literalinclude:: ../../../include/motley/{header.name}", "   :language: c", ""]
+        page += ["The whole header", "-" * 16, "", f".. literalinclude:: ../../../include/motley/{header.name}",
+                 "   :language: c", ""]
         (target / f"{header.stem}.rst").write_text("\n".join(page))
         pages.append(f"   {header.stem}")
-    top = ["The C interface", "===============", "", "Programs include ``motley.h``, which includes these.", "", ".. toctree::", ""]
+    top = ["The C interface", "===============", "", "Programs include ``motley.h``, which includes these.", "",
+           ".. toctree::", ""]
     (target / "index.rst").write_text("\n".join(top + pages) + "\n")
 
 

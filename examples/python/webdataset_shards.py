@@ -29,5 +29,5 @@ if __name__ == "__main__":
                    .map_tuple(pil_to_tensor, int).batched(16))
         loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
         for epoch in range(2):  # the first is the 0 that was given, and each pass of the loader is the next
-            for images, labels in loader:
+            for images, _ in loader:
                 print(f"epoch {epoch}: images {tuple(images.shape)}, mean {images.float().mean().item():.2f}")
