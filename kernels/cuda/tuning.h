@@ -23,8 +23,7 @@
 #define MOT_STRIP 64      /* quads that 32 threads take at a time */
 #define MOT_BANDS 16      /* pieces, at most, in which an image is loaded */
 #define MOT_BAND_SHIFT 12 /* log2 of the quads of the smallest piece */
-#define MOT_EARLY_BANDS 1 /* pieces loaded before the steps are known; with more, the draw kernel waits for its code \
-                           */
+#define MOT_EARLY_BANDS 1 /* pieces loaded before the steps are known: more of them delay the draw kernel */
 #define MOT_SLAB_QUADS (MOT_BANDS << MOT_BAND_SHIFT)
 
 /* Which route a batch takes (dispatch/cuda/route.c). */
