@@ -2,6 +2,9 @@
 """From files to the network's input: motley.torch.Prefetcher over encoded images."""
 
 import io
+import pathlib
+import re
+import warnings
 
 import numpy as np
 import PIL.Image
@@ -15,7 +18,7 @@ from conftest import cuda  # noqa: E402
 from torchvision.datasets import ImageFolder  # noqa: E402
 from torchvision.io import ImageReadMode, decode_image  # noqa: E402
 
-from motley.torch import Indexed, Prefetcher, Transform, list_images  # noqa: E402
+from motley.torch import Indexed, Prefetcher, Transform, list_images, read_file  # noqa: E402
 
 TEXT = """motley: 1
 name: small
@@ -37,7 +40,7 @@ def folder(tmp_path):
             image.save(place / f"{i}.png")
         else:
             (image.convert("L") if i == 7 else image).save(place / f"{i}.jpg", quality=90)
-    return ImageFolder(tmp_path, loader=torchvision.io.read_file)
+    return ImageFolder(tmp_path, loader=read_file)
 
 
 def loader_of(dataset, **settings):
@@ -56,7 +59,7 @@ def test_files_are_decoded_and_transformed(folder, workers):
     assert sorted(seen) == list(range(10))
     transform = motley.Transform(TEXT, seed=4)
     for i, (file, _) in enumerate(folder):
-        wanted = transform(decode_image(file, ImageReadMode.RGB), sample_ids=i)
+        wanted = transform(decode_image(file, mode=ImageReadMode.RGB), sample_ids=i)
         assert torch.equal(seen[i], wanted)
 
 
@@ -100,6 +103,74 @@ def test_broken_files_are_left_out(folder):
         list(Prefetcher(nothing, Transform(TEXT), "cpu", broken="skip"))
     with pytest.raises(motley.ArgumentError, match="broken is 'ignore', want 'raise', 'skip'"):
         Prefetcher([], Transform(TEXT), "cpu", broken="ignore")
+
+
+def test_the_page_trains(folder, tmp_path, monkeypatch):
+    """doc/python.md's page on files, with a small model and a small data set in the place of ImageNet."""
+    page = (pathlib.Path(__file__).resolve().parents[3] / "doc/python.md").read_text(encoding="utf-8")
+    page = page[page.index("## From JPEG files") :]
+    file, script = (re.search(f"```{kind}\n(.*?)```", page, re.S).group(1) for kind in ("yaml", "python"))
+    small = {'ImageFolder("train"': f'ImageFolder("{tmp_path}"', " 256,": " 4,", "num_workers=2": "num_workers=0"}
+    small.update({"resnet50()": "mobilenet_v3_small(num_classes=2)", "range(90)": "range(2)"})
+    for there, here in small.items():
+        assert script.count(there) == 1, there
+        script = script.replace(there, here)
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("train.yaml").write_text(file.replace("224", "32"), encoding="utf-8")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    result = {}
+    exec(script, result)
+    assert result["images"].shape == (4, 3, 32, 32) and torch.isfinite(result["loss"]) and result["epoch"] == 1
+    assert result["transform"].epoch == 1
+
+
+def png(array):
+    buffer = io.BytesIO()
+    PIL.Image.fromarray(array).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def gif(frames):
+    buffer = io.BytesIO()
+    first, *rest = [PIL.Image.new("L", (8, 8), 90 * i) for i in range(frames)]
+    first.save(buffer, "GIF", save_all=True, append_images=rest)
+    return buffer.getvalue()
+
+
+def half_a_jpeg():
+    buffer = io.BytesIO()
+    PIL.Image.new("RGB", (90, 90)).save(buffer, "JPEG")
+    return buffer.getvalue()[:-9]
+
+
+@pytest.mark.parametrize(
+    "file, why",
+    [
+        (half_a_jpeg(), "Image is incomplete or truncated"),
+        (png(np.zeros((8, 8), np.uint16)), "its values are torch.uint16, want 8 bits a channel"),
+        (gif(3), "it has 3 frames, want one image"),
+        (b"hello", ""),
+    ],
+    ids=["truncated", "16 bits", "frames", "text"],
+)
+def test_what_is_wrong_with_a_file_is_said(file, why):
+    if why.startswith("its") and not hasattr(torch, "uint16"):
+        pytest.skip("this torchvision makes bytes of 16 bits")
+    if why.startswith("it has") and not hasattr(torchvision.io, "decode_gif"):
+        pytest.skip("this torchvision reads no GIF")
+    batch = ([file, png(np.zeros((8, 8, 3), np.uint8))], ["bad", "good"])
+    with pytest.raises(motley.FileError, match=f"^bad: cannot be decoded: {why}"):
+        list(Prefetcher([batch], Transform(TEXT), "cpu", names=1))
+    with pytest.warns(UserWarning, match="bad: left out"):
+        ((images, names),) = Prefetcher([batch], Transform(TEXT), "cpu", names=1, broken="skip")
+    assert len(images) == 1 and names == ["good"]
+
+
+def test_decoding_warns_of_nothing(folder):
+    """torchvision 0.29 deprecates its decoders in favour of TorchCodec's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(list(Prefetcher(loader_of(folder), Transform(TEXT), "cpu"))) == 3
 
 
 def test_list_images(folder):

@@ -9,7 +9,7 @@
     collate = motley.torch.MotleyCollate(transform)                  # of decoded images of any sizes
 
     # from JPEG files, decoded on the GPU where there is one
-    files = ImageFolder("train", loader=torchvision.io.read_file)
+    files = ImageFolder("train", loader=motley.torch.read_file)
     loader = DataLoader(motley.torch.Indexed(files), 256, shuffle=True, collate_fn=motley.torch.list_images)
     for images, labels, ids in motley.torch.Prefetcher(loader, transform, ids=2):
         train(images, labels)
@@ -21,12 +21,12 @@ Draws     With sample ids a draw depends on (seed, epoch, sample id) and on noth
           counter is part of its state_dict(); ranks draw apart."""
 from motley.torch.collate import MotleyCollate
 from motley.torch.datasets import Augmented, Index, Indexed, Reproducible, Views
-from motley.torch.decode import list_images
+from motley.torch.decode import list_images, read_file
 from motley.torch.prefetcher import Prefetcher
 from motley.torch.stage import Stage
 from motley.torch.transform import Transform
 
 __all__ = [
     "Augmented", "Index", "Indexed", "MotleyCollate", "Prefetcher", "Reproducible", "Stage", "Transform", "Views",
-    "list_images",
+    "list_images", "read_file",
 ]  # fmt: skip

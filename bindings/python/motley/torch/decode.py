@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -12,10 +14,17 @@ import torch
 import motley
 
 
+def read_file(path: str | os.PathLike[str]) -> torch.Tensor:
+    """The bytes of a file, encoded as they are, for data sets whose images the Prefetcher decodes: a loader of
+    torchvision's ImageFolder. (torchvision.io.read_file does the same, and warns from torchvision 0.29 on.)"""
+    with open(path, "rb") as file:
+        return _tensor(file.read())
+
+
 def list_images(samples: Sequence[Any]) -> Any:
     """A collate_fn that keeps the first item of each sample (an image of any size, or a file's bytes) in a list.
 
-    DataLoader(dataset, collate_fn=motley.torch.list_images) of ImageFolder(root, loader=torchvision.io.read_file)"""
+    DataLoader(dataset, collate_fn=motley.torch.list_images) of ImageFolder(root, loader=motley.torch.read_file)"""
     rest = torch.utils.data.default_collate([tuple(sample)[1:] for sample in samples])
     return ([_movable(sample[0]) for sample in samples], *rest)
 
@@ -64,7 +73,8 @@ def decoded(
             images.append(_alone(tensor, device))
             kept.append(i)
         except (RuntimeError, ValueError) as wrong:
-            why = str(wrong).splitlines()[0] if str(wrong) else type(wrong).__name__
+            said = (str(wrong) or type(wrong).__name__).splitlines()[0]
+            why = re.sub(r"^.*\.cpp:\d+, ", "", said)
             if broken == "raise":
                 raise motley.FileError(f"{names[i]}: cannot be decoded: {why}") from None
             warnings.warn(f"{names[i]}: left out, cannot be decoded: {why}", stacklevel=4)
@@ -79,10 +89,17 @@ def _tensor(file):
     return torch.frombuffer(bytearray(file), dtype=torch.uint8)
 
 
+def _quietly(decode, *args, **settings):
+    """decode(...), without torchvision's warning that TorchCodec will take its place, on which no user can act."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*decoding.* capabilities of TorchVision are deprecated", DeprecationWarning)
+        return decode(*args, **settings)
+
+
 def _on_device(tensors, device):
     from torchvision.io import ImageReadMode, decode_jpeg
 
-    return list(decode_jpeg(tensors, mode=ImageReadMode.RGB, device=device))
+    return list(_quietly(decode_jpeg, tensors, mode=ImageReadMode.RGB, device=device))
 
 
 def _alone(tensor, device):
@@ -93,7 +110,12 @@ def _alone(tensor, device):
             return _on_device([tensor], device)[0]
         except RuntimeError:
             pass
-    return decode_image(tensor, mode=ImageReadMode.RGB).to(device)
+    image = _quietly(decode_image, tensor, mode=ImageReadMode.RGB)
+    if image.dtype != torch.uint8:
+        raise ValueError(f"its values are {image.dtype}, want 8 bits a channel")
+    if image.dim() != 3:
+        raise ValueError(f"it has {len(image)} frames, want one image")
+    return image.to(device)
 
 
 def without(batch: Any, count: int, kept: Sequence[int]) -> Any:

@@ -18,7 +18,7 @@ from motley.torch.decode import decoded, is_encoded, without
 class Prefetcher:
     """A loader whose next batch is copied, augmented and normalised on a separate stream while the model trains.
 
-    Images that are encoded, a list of bytes or of uint8 tensors of one axis as torchvision.io.read_file gives them, are
+    Images that are encoded, a list of bytes or of uint8 tensors of one axis as motley.torch.read_file gives them, are
     decoded first: on the CUDA device by torchvision's decoder, which is nvJPEG, and on the CPU what that cannot take.
     The stage has to be a transform, as they have many sizes. (nvJPEG's pixels are not Pillow's: they differ by up to 19
     levels, as it interpolates chroma otherwise. What comes after decoding is exact.)
