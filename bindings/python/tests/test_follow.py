@@ -237,7 +237,9 @@ def test_boxes_of_torchvision_are_torchvisions():
         for i in range(100):
             image = np.zeros((90, 120, 3), np.uint8)
             made, steps = follow({"image": image, "boxes": corners}, sample_ids=i, return_draws=True)
-            boxes = tv_tensors.BoundingBoxes(torch.from_numpy(corners), dtype=dtype, format="XYXY", canvas_size=(90, 120))
+            boxes = tv_tensors.BoundingBoxes(
+                torch.from_numpy(corners), dtype=dtype, format="XYXY", canvas_size=(90, 120)
+            )
             for step in steps:
                 boxes = by_torchvision(functional, boxes, step)
             assert np.abs(boxes.numpy() - made["boxes"]).max() < most
@@ -312,7 +314,9 @@ def test_points_are_where_the_blob_is(interpolation, name):
         if made["inside"].all():
             weight = made["image"][..., 0].astype(float)
             errors.append(np.array([(weight * x).sum(), (weight * y).sum()]) / weight.sum() - made["index"][0])
-    assert len(errors) > 30 and np.abs(errors).max() < OWN[interpolation] and np.abs(np.mean(errors, axis=0)).max() < 0.05
+    assert (
+        len(errors) > 30 and np.abs(errors).max() < OWN[interpolation] and np.abs(np.mean(errors, axis=0)).max() < 0.05
+    )
 
 
 def test_points_are_torchvisions_where_it_is_right():
