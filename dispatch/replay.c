@@ -57,6 +57,41 @@ static motley_status prepare_all(const motley_step *steps, const int32_t *counts
     return MOTLEY_OK;
 }
 
+/* Whether a policy can draw this op. */
+static int draws(const motley_policy *policy, int op)
+{
+    if (op < 0) /* mixes chains */
+        return policy->augmix.width > 0;
+    for (uint32_t i = 0; i < policy->spaces; i++)
+        if (policy->space[i].op == op)
+            return 1;
+    return 0;
+}
+
+/* Refuses draws of another policy, or for images of other sizes, as far as `params` say which. */
+static motley_status check_origin(const motley_replay_params *params, const motley_batch *src, const motley_step *steps,
+                                  const int32_t *counts, size_t max_steps, motley_error *error)
+{
+    const motley_policy *policy = params->policy;
+    MOT_REQUIRE(!params->widths == !params->heights, error, "only one of widths and heights is set, want both or neither");
+    for (size_t i = 0; i < src->count; i++) {
+        const mot_view image = mot_batch_view(src, i);
+        MOT_REQUIRE(!params->widths || (params->widths[i] == image.width && params->heights[i] == image.height), error,
+                    "image %zu is %dx%d, but its steps were drawn for %dx%d", i, image.width, image.height,
+                    params->widths[i], params->heights[i]);
+        MOT_REQUIRE(!policy || (size_t)counts[i] <= policy->tables.max_steps, error,
+                    "image %zu has %d steps, but policy '%s' draws %zu at most", i, counts[i], policy->name,
+                    (size_t)policy->tables.max_steps);
+        for (int32_t s = 0; policy && s < counts[i]; s++) {
+            const int op = steps[i * max_steps + (size_t)s].op;
+            const motley_op_info *info = mot_step_info(op);
+            MOT_REQUIRE(!info || draws(policy, op), error,
+                        "image %zu, step %d is %s, which policy '%s' does not draw", i, s, info->name, policy->name);
+        }
+    }
+    return MOTLEY_OK;
+}
+
 motley_status motley_replay(motley_context *context, const motley_batch *src, const motley_batch *dst,
                             const motley_step *steps, const int32_t *step_counts, size_t max_steps,
                             const motley_replay_params *params, motley_error *error)
@@ -78,6 +113,7 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
         MOT_REQUIRE(step_counts[i] == 0 || steps, error, "steps is NULL, but image %zu has %d", i, step_counts[i]);
         most = (size_t)step_counts[i] > most ? (size_t)step_counts[i] : most;
     }
+    MOT_TRY(check_origin(params, src, steps, step_counts, max_steps, error));
     mot_step *prepared = calloc(src->count * most, sizeof *prepared);
     if (!prepared)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", src->count);

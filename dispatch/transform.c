@@ -31,9 +31,11 @@ static motley_status check_output(const mot_transform_call *call, motley_error *
     const int values = output ? output->values : 0;
     MOT_REQUIRE(dst->dtype == MOTLEY_U8 || values <= 1 || values == dst->channels, error,
                 "transform '%s' normalises %d channels, the images have %" PRId32, t->name, values, dst->channels);
-    MOT_REQUIRE(!call->erase || dst->dtype != MOTLEY_U8, error,
+    MOT_REQUIRE(!t->follower || dst->dtype == MOTLEY_U8, error, "a follower of transform '%s' comes out as bytes, want dst as U8",
+                t->name);
+    MOT_REQUIRE(!call->erase || t->follower || dst->dtype != MOTLEY_U8, error,
                 "transform '%s' erases after normalisation, want dst as F32, F16 or BF16", t->name);
-    MOT_REQUIRE(!call->erase || call->erase->values <= 1 || call->erase->values == dst->channels, error,
+    MOT_REQUIRE(!call->erase || t->follower || call->erase->values <= 1 || call->erase->values == dst->channels, error,
                 "transform '%s' erases with %d values, the images have %" PRId32 " channels", t->name,
                 call->erase->values, dst->channels);
     for (size_t i = 0; i < dst->count; i++) {
@@ -264,7 +266,7 @@ static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows
         src = all;
     }
     to = mirrored(to, drawn->flip_horizontal, drawn->flip_vertical);
-    mot_cpu_window(rows, &src, drawn->left, drawn->top, &to);
+    mot_cpu_window(rows, &src, drawn->left, drawn->top, call->transform->fill, &to);
 }
 
 /* Runs the steps in place. Steps that change nothing are left out; hue steps run between runs of ops. */
@@ -326,13 +328,12 @@ static void transform_image(void *opaque, size_t i, const mot_cpu_rows *rows, vo
     const int direct = call->dst->dtype == MOTLEY_U8 && plan.count == 0;
     const mot_view image = direct ? dst : dense(dst.width, dst.height, dst.channels, work);
     place_image(call, rows, &plan.drawn, src, image, between, scratch);
-    if (direct)
-        return;
     const mot_view spare = dense(dst.width, dst.height, dst.channels, spare_memory);
-    run_steps(rows, &plan, &image, &spare, scratch);
-    if (call->dst->dtype == MOTLEY_U8)
+    if (!direct)
+        run_steps(rows, &plan, &image, &spare, scratch);
+    if (call->dst->dtype == MOTLEY_U8 && !direct)
         rows->copy(&image, &dst);
-    else
+    else if (!direct)
         mot_cpu_write_output(&image, &dst, call->dst->dtype, (const uint32_t(*)[256])call->table);
     if (call->erase)
         erase(call, &plan.drawn, &dst);
@@ -353,7 +354,9 @@ static void make_table(mot_transform_call *call)
         for (int v = 0; v < 256; v++)
             call->table[c][v] = mot_output_cast(mot_output_f32(convention, (uint8_t)v, subtrahend, divisor), dtype);
         if (call->erase)
-            call->erased[c] = mot_output_cast((float)call->erase->mean[call->erase->values > 1 ? c : 0], dtype);
+            call->erased[c] = call->transform->follower
+                                  ? call->transform->fill[c]
+                                  : mot_output_cast((float)call->erase->mean[call->erase->values > 1 ? c : 0], dtype);
     }
 }
 

@@ -97,10 +97,10 @@ static double follow(polygon *p, const mot_geometry *steps, int32_t count, doubl
         if (boxed) {
             box_of(p, box);
             for (int i = 0; i < 4; i++)
-                box[i] = fmin(fmax(box[i], 0), i & 1 ? height : width);
+                box[i] = fmin(fmax(box[i], 0), i & 1 ? steps[s].height : steps[s].width);
             corners_of(p, box);
         } else {
-            clip(p, width, height);
+            clip(p, steps[s].width, steps[s].height);
         }
     }
     const double left = area_of(p);
@@ -169,13 +169,14 @@ motley_status motley_follow_boxes(const motley_drawn *drawn, const motley_box_pa
 {
     MOT_READ_PARAMS(motley_box_params, params, error);
     MOT_TRY(check_params(params, error));
+    MOT_REQUIRE(offsets, error, "offsets is NULL, want where each image's boxes begin");
     MOT_TRY(mot_drawn_check(drawn, offsets, boxes, "boxes", error));
-    const size_t max_steps = drawn->max_steps, corners = 4 + 4 * (max_steps + 1);
-    mot_geometry *steps = malloc((max_steps ? max_steps : 1) * sizeof *steps);
+    const size_t most = MOT_GEOMETRIES(drawn), corners = 4 + 4 * (most + 1);
+    mot_geometry *steps = malloc(most * sizeof *steps);
     double(*room)[2] = malloc(2 * corners * sizeof *room);
     motley_status status = MOTLEY_OK;
     if (!steps || !room)
-        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the geometry of %zu steps", max_steps);
+        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the geometry of %zu steps", drawn->max_steps);
     for (size_t i = 0; i < drawn->count && status == MOTLEY_OK; i++) {
         int32_t count;
         status = mot_geometry_of_image(drawn, i, steps, &count, error);

@@ -9,14 +9,29 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_SIDE 1048576
 
+/* Sets the matrices of a move; false: it has no inverse. */
+static bool set_matrix(mot_geometry *out, const double a[6])
+{
+    const double det = a[0] * a[4] - a[1] * a[3];
+    const double i0 = a[4] / det, i1 = -a[1] / det, i3 = -a[3] / det, i4 = a[0] / det;
+    const double inverse[6] = { i0, i1, -(i0 * a[2] + i1 * a[5]), i3, i4, -(i3 * a[2] + i4 * a[5]) };
+    out->kind = MOT_MOVES;
+    memcpy(out->a, a, sizeof out->a);
+    memcpy(out->inverse, inverse, sizeof inverse);
+    return det != 0 && isfinite(det);
+}
+
 motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t height, const char *where,
                               mot_geometry *out, motley_error *error)
 {
-    *out = (mot_geometry){ .kind = MOT_STAYS };
+    *out = (mot_geometry){ .kind = MOT_STAYS, .width = width, .height = height };
+    if (step->op == MOTLEY_STEP_HUE)
+        return MOTLEY_OK;
     if (step->op >= MOT_OP_COUNT)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "%s is custom op %d, and where it moves pixels is not known: nothing can follow it", where,
@@ -44,14 +59,8 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
     }
     mot_warp warp;
     mot_warp_matrix(step->op, width, height, &arg, &warp);
-    const double *a = warp.m, det = a[0] * a[4] - a[1] * a[3];
-    MOT_REQUIRE(det != 0 && isfinite(det), error, "%s: the matrix of %s has no inverse, so nothing can follow it", where,
+    MOT_REQUIRE(set_matrix(out, warp.m), error, "%s: the matrix of %s has no inverse, so nothing can follow it", where,
                 info->name);
-    out->kind = MOT_MOVES;
-    memcpy(out->a, a, sizeof out->a);
-    const double i0 = a[4] / det, i1 = -a[1] / det, i3 = -a[3] / det, i4 = a[0] / det;
-    const double inverse[6] = { i0, i1, -(i0 * a[2] + i1 * a[5]), i3, i4, -(i3 * a[2] + i4 * a[5]) };
-    memcpy(out->inverse, inverse, sizeof inverse);
     return MOTLEY_OK;
 }
 
@@ -66,7 +75,6 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
                               motley_error *error)
 {
     MOT_REQUIRE(drawn, error, "drawn is NULL, want the draws of a batch");
-    MOT_REQUIRE(offsets, error, "offsets is NULL, want where each image's %s begin", what);
     MOT_REQUIRE(drawn->count == 0 || (drawn->step_counts && drawn->widths && drawn->heights), error,
                 "%s is NULL, want an array of %zu images",
                 !drawn->step_counts ? "drawn->step_counts"
@@ -81,26 +89,92 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
                     "image %zu has %d steps, want 0 to %zu", i, drawn->step_counts[i], drawn->max_steps);
         MOT_REQUIRE(drawn->step_counts[i] == 0 || drawn->steps, error, "drawn->steps is NULL, but image %zu has %d steps",
                     i, drawn->step_counts[i]);
-        MOT_REQUIRE(offsets[i] <= offsets[i + 1], error, "offsets falls from %zu to %zu after image %zu, want it to rise",
+        MOT_REQUIRE(!offsets || offsets[i] <= offsets[i + 1], error, "offsets falls from %zu to %zu after image %zu, want it to rise",
                     offsets[i], offsets[i + 1], i);
     }
-    MOT_REQUIRE(drawn->count == 0 || offsets[drawn->count] == offsets[0] || values, error, "%s is NULL, want %zu of them",
-                what, offsets[drawn->count]);
+    const size_t wanted = !drawn->count ? 0 : offsets ? offsets[drawn->count] - offsets[0] : drawn->count;
+    MOT_REQUIRE(values || wanted == 0, error, "%s is NULL, want %zu of them", what, wanted);
+    return MOTLEY_OK;
+}
+
+/* Writes the crop of image i, and its resize, window and flips as one move; *width and *height become those of the image
+ * after them. */
+static motley_status place(const motley_drawn *drawn, size_t i, mot_geometry *out, int32_t *width, int32_t *height,
+                           motley_error *error)
+{
+    const motley_transform_drawn *d = &drawn->places[i];
+    MOT_REQUIRE(d->crop.width >= 1 && d->crop.height >= 1 && d->crop.left >= 0 && d->crop.top >= 0 &&
+                    (int64_t)d->crop.left + d->crop.width <= *width && (int64_t)d->crop.top + d->crop.height <= *height,
+                error, "image %zu: the crop of %dx%d at (%d, %d) leaves the image of %dx%d, so it was not drawn for it", i,
+                d->crop.width, d->crop.height, d->crop.left, d->crop.top, *width, *height);
+    MOT_REQUIRE(d->width >= 1 && d->height >= 1 && d->width <= MAX_SIDE && d->height <= MAX_SIDE, error,
+                "image %zu: it is resized to %dx%d, want 1 to %d each way", i, d->width, d->height, MAX_SIDE);
+    MOT_REQUIRE((unsigned)d->boxes_count <= MOTLEY_MAX_ERASED_BOXES, error, "image %zu: boxes_count is %d, want 0 to %d", i,
+                d->boxes_count, MOTLEY_MAX_ERASED_BOXES);
+    const int32_t w = drawn->width ? drawn->width : d->width, h = drawn->height ? drawn->height : d->height;
+    const double x = (double)d->crop.width / d->width, y = (double)d->crop.height / d->height; /* source pixels per pixel */
+    const double crop[6] = { 1, 0, d->crop.left, 0, 1, d->crop.top };
+    const double fit[6] = { d->flip_horizontal ? -x : x, 0, (d->left + (d->flip_horizontal ? w : 0)) * x,
+                            0, d->flip_vertical ? -y : y, (d->top + (d->flip_vertical ? h : 0)) * y };
+    out[0] = (mot_geometry){ .width = d->crop.width, .height = d->crop.height };
+    out[1] = (mot_geometry){ .width = w, .height = h };
+    set_matrix(&out[0], crop);
+    set_matrix(&out[1], fit);
+    *width = w;
+    *height = h;
     return MOTLEY_OK;
 }
 
 motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geometry *out, int32_t *count,
                                     motley_error *error)
 {
+    int32_t width = drawn->widths[i], height = drawn->heights[i];
     *count = 0;
+    if (drawn->places) {
+        MOT_TRY(place(drawn, i, out, &width, &height, error));
+        *count = 2;
+    }
     for (int32_t s = 0; s < drawn->step_counts[i]; s++) {
         char where[64];
         snprintf(where, sizeof where, "image %zu, step %d", i, s);
-        MOT_TRY(mot_geometry_of(&drawn->steps[i * drawn->max_steps + (size_t)s], drawn->widths[i], drawn->heights[i],
-                                where, &out[*count], error));
+        MOT_TRY(mot_geometry_of(&drawn->steps[i * drawn->max_steps + (size_t)s], width, height, where, &out[*count], error));
         *count += out[*count].kind != MOT_STAYS;
     }
+    for (int32_t b = 0; drawn->places && b < drawn->places[i].boxes_count; b++) {
+        const motley_erased_box *box = &drawn->places[i].boxes[b];
+        out[(*count)++] = (mot_geometry){ .kind = MOT_ERASES, .width = width, .height = height,
+                                          .erased = { box->left, box->top, box->left + box->width, box->top + box->height } };
+    }
     return MOTLEY_OK;
+}
+
+/* m = m * a: a later step reads the output of the earlier ones. */
+static void compose(double m[6], const double a[6])
+{
+    const double next[6] = { m[0] * a[0] + m[1] * a[3], m[0] * a[1] + m[1] * a[4], m[0] * a[2] + m[1] * a[5] + m[2],
+                             m[3] * a[0] + m[4] * a[3], m[3] * a[1] + m[4] * a[4], m[3] * a[2] + m[4] * a[5] + m[5] };
+    memcpy(m, next, sizeof next);
+}
+
+static const double identity[6] = { 1, 0, 0, 0, 1, 0 };
+
+motley_status motley_follow_matrices(const motley_drawn *drawn, double *matrices, motley_error *error)
+{
+    MOT_TRY(mot_drawn_check(drawn, NULL, matrices, "matrices", error));
+    mot_geometry *steps = malloc(MOT_GEOMETRIES(drawn) * sizeof *steps);
+    if (!steps)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the geometry of %zu steps", drawn->max_steps);
+    motley_status status = MOTLEY_OK;
+    for (size_t i = 0; i < drawn->count && status == MOTLEY_OK; i++) {
+        int32_t count;
+        status = mot_geometry_of_image(drawn, i, steps, &count, error);
+        memcpy(&matrices[6 * i], identity, sizeof identity);
+        for (int32_t s = 0; s < count && status == MOTLEY_OK; s++)
+            if (steps[s].kind == MOT_MOVES)
+                compose(&matrices[6 * i], steps[s].a);
+    }
+    free(steps);
+    return status;
 }
 
 motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32_t width, int32_t height,
@@ -110,18 +184,15 @@ motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32
     MOT_REQUIRE(count >= 0, error, "count is %d, want 0 or more", count);
     MOT_REQUIRE(count == 0 || steps, error, "steps is NULL, want %d of them", count);
     MOT_TRY(check_size(width, height, "the image", error));
-    double m[6] = { 1, 0, 0, 0, 1, 0 };
+    double m[6];
+    memcpy(m, identity, sizeof m);
     for (int32_t s = 0; s < count; s++) {
         char where[32];
         mot_geometry g;
         snprintf(where, sizeof where, "step %d", s);
         MOT_TRY(mot_geometry_of(&steps[s], width, height, where, &g, error));
-        if (g.kind != MOT_MOVES)
-            continue;
-        const double *a = g.a; /* a later step reads the earlier steps' output */
-        const double next[6] = { m[0] * a[0] + m[1] * a[3], m[0] * a[1] + m[1] * a[4], m[0] * a[2] + m[1] * a[5] + m[2],
-                                 m[3] * a[0] + m[4] * a[3], m[3] * a[1] + m[4] * a[4], m[3] * a[2] + m[4] * a[5] + m[5] };
-        memcpy(m, next, sizeof m);
+        if (g.kind == MOT_MOVES)
+            compose(m, g.a);
     }
     memcpy(matrix, m, sizeof m);
     return MOTLEY_OK;

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* What a step does to positions: nothing, a move by a matrix, or an erased rectangle. */
+/* What a step does to positions: nothing, a move by a matrix, or an erased rectangle. A crop is a move, too. */
 typedef enum mot_geometry_kind { MOT_STAYS, MOT_MOVES, MOT_ERASES } mot_geometry_kind;
 
 typedef struct mot_geometry {
@@ -16,18 +16,22 @@ typedef struct mot_geometry {
     double a[6];       /* MOVES: output to input */
     double inverse[6]; /* MOVES: input to output */
     mot_rect erased;   /* ERASES */
+    int32_t width, height; /* of the image after it, pixels */
 } mot_geometry;
+
+/* The most geometries that an image has: its steps, a crop, the resize with window and flips, and erased boxes. */
+#define MOT_GEOMETRIES(drawn) ((drawn)->max_steps + 2 + MOTLEY_MAX_ERASED_BOXES)
 
 /* The geometry of a step for an image of this size; `where` names it in errors. */
 motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t height, const char *where,
                               mot_geometry *out, motley_error *error);
 
-/* Checks the arrays of `drawn` and the offsets into `what` (points, boxes). */
+/* Checks the arrays of `drawn`, and the offsets into `what` (points, boxes); NULL: there is one of `what` per image. */
 motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, const void *values, const char *what,
                               motley_error *error);
 
-/* Writes the geometry of every step of image i that moves or erases to `out` (at most drawn->max_steps) and their
- * number to *count. */
+/* Writes the geometry of everything that image i drew and that moves or erases, in its order, to `out`
+ * [MOT_GEOMETRIES(drawn)], and their number to *count. */
 motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geometry *out, int32_t *count,
                                     motley_error *error);
 

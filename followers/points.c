@@ -17,6 +17,8 @@ static uint8_t follow(const mot_geometry *steps, int32_t count, int32_t width, i
         if (s == count)
             break;
         const mot_geometry *g = &steps[s];
+        width = g->width;
+        height = g->height;
         if (g->kind == MOT_MOVES) {
             mot_move(g->inverse, *x, *y, x, y);
             det *= g->a[0] * g->a[4] - g->a[1] * g->a[3] < 0 ? -1 : 1;
@@ -32,8 +34,9 @@ motley_status motley_follow_points(const motley_drawn *drawn, motley_convention 
 {
     MOT_REQUIRE(convention == MOTLEY_CONTINUOUS || convention == MOTLEY_INDEX, error,
                 "convention is %d, want continuous (0) or index (1)", (int)convention);
+    MOT_REQUIRE(offsets, error, "offsets is NULL, want where each image's points begin");
     MOT_TRY(mot_drawn_check(drawn, offsets, points, "points", error));
-    mot_geometry *steps = malloc((drawn->max_steps ? drawn->max_steps : 1) * sizeof *steps);
+    mot_geometry *steps = malloc(MOT_GEOMETRIES(drawn) * sizeof *steps);
     if (!steps)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the geometry of %zu steps", drawn->max_steps);
     const double centre = convention == MOTLEY_INDEX ? 0.5 : 0;

@@ -83,13 +83,14 @@ void mot_cpu_copy(const mot_view *src, const mot_view *dst);
 void mot_cpu_make_output(const motley_output *output, int32_t channels, uint32_t (*table)[256]);
 void mot_cpu_write_output(const mot_view *src, const mot_view *dst, motley_dtype dtype, const uint32_t (*table)[256]);
 
-/* Copies src, of which (left, top) is dst's first pixel, into dst; what lies outside src becomes 0. */
-void mot_cpu_window(const mot_cpu_rows *rows, const mot_view *src, int32_t left, int32_t top, const mot_view *dst);
+/* Copies src, of which (left, top) is dst's first pixel, into dst; what lies outside src becomes `fill` [channels]. */
+void mot_cpu_window(const mot_cpu_rows *rows, const mot_view *src, int32_t left, int32_t top, const uint8_t *fill,
+                    const mot_view *dst);
 
 /* Turns the hue of every pixel (augmentations/hue.h), in place; images without colour stay as they are. */
 void mot_cpu_hue(const mot_view *image, uint8_t value);
 
-/* Writes `width` pixels of a floating type's bits: pixel i's channels are bits[i * bits_step ...]. */
+/* Writes `width` pixels of a type's bits: pixel i's channels are bits[i * bits_step ...]. */
 void mot_cpu_fill_row(const mot_view *dst, motley_dtype dtype, int32_t x, int32_t y, int32_t width,
                       const uint32_t *bits, int32_t bits_step);
 

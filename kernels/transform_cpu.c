@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-void mot_cpu_window(const mot_cpu_rows *rows, const mot_view *src, int32_t left, int32_t top, const mot_view *dst)
+void mot_cpu_window(const mot_cpu_rows *rows, const mot_view *src, int32_t left, int32_t top, const uint8_t *fill,
+                    const mot_view *dst)
 {
     const int32_t x0 = left < 0 ? -left : 0, y0 = top < 0 ? -top : 0; /* in dst, where src begins */
     const int32_t x1 = src->width - left < dst->width ? src->width - left : dst->width;
@@ -14,7 +15,7 @@ void mot_cpu_window(const mot_cpu_rows *rows, const mot_view *src, int32_t left,
         for (int32_t y = 0; y < dst->height; y++)
             for (int32_t x = 0; x < dst->width; x++)
                 for (int c = 0; c < dst->channels; c++)
-                    dst->data[y * dst->row + x * dst->pixel + c * dst->channel] = 0;
+                    dst->data[y * dst->row + x * dst->pixel + c * dst->channel] = fill[c];
     if (x0 >= x1 || y0 >= y1)
         return;
     mot_view from = *src, to = *dst;
@@ -45,6 +46,8 @@ void mot_cpu_fill_row(const mot_view *dst, motley_dtype dtype, int32_t x, int32_
             const uint32_t value = bits[i * bits_step + c];
             if (dtype == MOTLEY_F32)
                 memcpy(to, &value, 4);
+            else if (dtype == MOTLEY_U8)
+                *to = (uint8_t)value;
             else
                 memcpy(to, &(uint16_t){ (uint16_t)value }, 2);
         }

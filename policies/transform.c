@@ -168,7 +168,7 @@ const motley_transform_info *motley_transform_describe(const motley_transform *t
     return transform ? &transform->info : NULL;
 }
 
-static void clear_stage(mot_stage *stage)
+void mot_stage_clear(mot_stage *stage)
 {
     free(stage->name);
     free(stage->ratios);
@@ -178,24 +178,29 @@ static void clear_stage(mot_stage *stage)
     *stage = (mot_stage){ 0 };
 }
 
+motley_status mot_transform_copy(const motley_transform *transform, motley_transform **made, motley_error *error)
+{
+    for (uint32_t i = 0; i < transform->stages; i++)
+        if (transform->stage[i].policy && transform->stage[i].policy->customs)
+            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' has custom ops, which cannot be copied",
+                            transform->name);
+    char *text;
+    MOT_TRY(motley_transform_print(transform, &text, error));
+    const motley_status status = motley_transform_parse(text, strlen(text), NULL, made, error);
+    free(text);
+    return status;
+}
+
 motley_status motley_transform_pictures(const motley_transform *transform, motley_transform **pictures,
                                         motley_error *error)
 {
     MOT_REQUIRE(pictures, error, "pictures is NULL, want a place for the result");
     *pictures = NULL;
     MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
-    for (uint32_t i = 0; i < transform->stages; i++)
-        if (transform->stage[i].policy && transform->stage[i].policy->customs)
-            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' has custom ops, which cannot be copied",
-                            transform->name);
-    char *text;
     motley_transform *made;
-    MOT_TRY(motley_transform_print(transform, &text, error));
-    const motley_status status = motley_transform_parse(text, strlen(text), NULL, &made, error);
-    free(text);
-    MOT_TRY(status);
+    MOT_TRY(mot_transform_copy(transform, &made, error));
     while (made->stages > 0 && made->stage[made->stages - 1].kind >= MOT_STAGE_OUTPUT) /* they stand last */
-        clear_stage(&made->stage[--made->stages]);
+        mot_stage_clear(&made->stage[--made->stages]);
     if (made->stages == 0) /* a text has a stage at least */
         made->stage[made->stages++].kind = MOT_STAGE_FLIP;
     mot_transform_finish(made);
@@ -208,7 +213,7 @@ void motley_transform_destroy(motley_transform *transform)
     if (!transform)
         return;
     for (uint32_t i = 0; i < transform->stages; i++)
-        clear_stage(&transform->stage[i]);
+        mot_stage_clear(&transform->stage[i]);
     free(transform->name);
     free(transform->title);
     free(transform->profile);

@@ -73,6 +73,8 @@ struct motley_transform {
     mot_stage stage[MOT_MAX_STAGES];
     motley_transform_info info; /* of all that stands above */
     uint64_t fingerprint;       /* of all that a draw depends on */
+    bool follower;              /* made by motley_transform_follower; it has no text */
+    uint8_t fill[4]; /* by channel: of pixels that a window takes from outside, and of a follower's erased boxes */
 };
 
 extern const char *const mot_stage_names[MOT_STAGE_KINDS];
@@ -83,6 +85,12 @@ extern const char *const mot_order_names[2],
                                                                        *const mot_jitter_names[MOT_JITTERS];
 extern const char *const mot_mix_rules_names[2], *const mot_mix_mode_names[3], *const mot_mix_partner_names[2],
                                                                                    *const mot_mix_lambda_names[2];
+
+/* Frees what a stage holds and makes it empty. */
+void mot_stage_clear(mot_stage *stage);
+
+/* A copy, which is made from the transform's text. Errors: UNSUPPORTED: it has custom ops; MEMORY. */
+motley_status mot_transform_copy(const motley_transform *transform, motley_transform **made, motley_error *error);
 
 /* Makes what follows from the stages: the info and the fingerprint. */
 void mot_transform_finish(motley_transform *transform);

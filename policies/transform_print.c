@@ -248,6 +248,9 @@ motley_status motley_transform_print(const motley_transform *transform, char **t
     MOT_REQUIRE(text, error, "text is NULL, want a place for the result");
     *text = NULL;
     MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
+    if (transform->follower)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "a follower of transform '%s' has no text: print the transform",
+                        transform->name);
     if (transform->plain)
         return motley_policy_print(transform->stage[0].policy, text, error);
     mot_text w = { 0 };

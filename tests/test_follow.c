@@ -636,3 +636,357 @@ Test(follow, wrong_json_is_refused)
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\"}, {\"op\": \"invert\"}, {\"op\": \"invert\"}]}", "at most 2");
     json_fails("{\"sample\": 1, \"steps\": [", "");
 }
+
+/* ---- transforms ---- */
+
+#define SOURCE_W 61
+#define SOURCE_H 47
+#define SOURCE (SOURCE_W * SOURCE_H)
+#define PLACED 40 /* images of each transform */
+
+typedef struct placed {
+    motley_transform *transform, *follower;
+    const motley_transform_info *info;
+    motley_transform_drawn places[PLACED];
+    motley_step *steps; /* [PLACED][max_steps] */
+    int32_t counts[PLACED], widths[PLACED], heights[PLACED];
+    size_t result; /* pixels of an image that comes out */
+} placed;
+
+static motley_drawn drawn_of(const placed *p)
+{
+    return (motley_drawn){ .count = PLACED, .steps = p->steps, .step_counts = p->counts, .max_steps = p->info->max_steps,
+                           .widths = p->widths, .heights = p->heights, .places = p->places, .width = p->info->width,
+                           .height = p->info->height };
+}
+
+static const motley_samples placed_samples = { .seed = 5, .epoch = 2, .first = 9 };
+
+/* Draws PLACED images of the i-th built-in transform; false: it mixes, and nothing can follow it. */
+static bool place_all(placed *p, size_t i, const motley_follower_params *how)
+{
+    motley_error error;
+    cr_assert_eq(motley_transform_builtin(motley_transform_builtin_name(i), &p->transform, &error), MOTLEY_OK);
+    const motley_status status = motley_transform_follower(p->transform, how, &p->follower, &error);
+    p->info = motley_transform_describe(p->transform);
+    if (p->info->mix) {
+        cr_expect_eq(status, MOTLEY_ERR_UNSUPPORTED);
+        cr_expect(strstr(error.message, "mixes images"), "%s", error.message);
+        motley_transform_destroy(p->transform);
+        return false;
+    }
+    cr_assert_eq(status, MOTLEY_OK, "%s", error.message);
+    p->steps = calloc(PLACED * p->info->max_steps + 1, sizeof *p->steps);
+    p->result = p->info->width ? (size_t)p->info->width * (size_t)p->info->height : SOURCE;
+    for (int k = 0; k < PLACED; k++) {
+        p->widths[k] = SOURCE_W;
+        p->heights[k] = SOURCE_H;
+    }
+    cr_assert_eq(motley_transform_draw(p->transform, &placed_samples, PLACED, p->widths, p->heights, 3, p->places, p->steps,
+                                       p->counts, &error),
+                 MOTLEY_OK, "%s", error.message);
+    return true;
+}
+
+static void unplace(placed *p)
+{
+    free(p->steps);
+    motley_transform_destroy(p->transform);
+    motley_transform_destroy(p->follower);
+}
+
+/* Every pixel its own number, in two bytes; [PLACED][SOURCE][2]. */
+static uint8_t *numbered_sources(void)
+{
+    uint8_t *pixels = malloc((size_t)PLACED * SOURCE * 2);
+    for (size_t k = 0; k < (size_t)PLACED * SOURCE; k++) {
+        pixels[2 * k] = (uint8_t)(k % SOURCE);
+        pixels[2 * k + 1] = (uint8_t)(k % SOURCE >> 8);
+    }
+    return pixels;
+}
+
+/* Crop, nearest resize, window and flips of one image, pixel by pixel. */
+static void place_naively(motley_context *context, const motley_transform_drawn *d, const uint8_t *source, int32_t width,
+                          int32_t height, const uint8_t fill[2], uint8_t *out)
+{
+    uint8_t *resized = malloc((size_t)d->width * (size_t)d->height * 2);
+    const motley_batch src = { .count = 1, .channels = 2, .data = (void *)(uintptr_t)source, .width = SOURCE_W, .height = SOURCE_H };
+    const motley_batch dst = batch_of(resized, 1, 2, d->width, d->height);
+    motley_error error;
+    cr_assert_eq(motley_resize(context, &src, &dst,
+                               &(motley_resize_params){ .filter = MOTLEY_FILTER_NEAREST, .crops = &d->crop }, &error),
+                 MOTLEY_OK, "%s", error.message);
+    for (int32_t y = 0; y < height; y++)
+        for (int32_t x = 0; x < width; x++) {
+            const int32_t u = (d->flip_horizontal ? width - 1 - x : x) + d->left;
+            const int32_t v = (d->flip_vertical ? height - 1 - y : y) + d->top;
+            const bool inside = u >= 0 && v >= 0 && u < d->width && v < d->height;
+            memcpy(&out[2 * (y * width + x)], inside ? &resized[2 * (v * d->width + u)] : fill, 2);
+        }
+    free(resized);
+}
+
+Test(follow, masks_follow_transforms, .timeout = 120)
+{
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    const motley_follower_params how = { .channels = 2, .fill = { 255, 254 } };
+    uint8_t *sources = numbered_sources();
+    size_t filled = 0, moved = 0;
+    for (size_t t = 0; t < motley_transform_builtin_count(); t++) {
+        placed p;
+        if (!place_all(&p, t, &how))
+            continue;
+        const int32_t width = p.info->width ? p.info->width : SOURCE_W, height = p.info->width ? p.info->height : SOURCE_H;
+        uint8_t *got = malloc(PLACED * p.result * 2), *again = malloc(PLACED * p.result * 2), *want = malloc(p.result * 2);
+        const motley_batch src = batch_of(sources, PLACED, 2, SOURCE_W, SOURCE_H);
+        const motley_batch dst = batch_of(got, PLACED, 2, width, height), replayed = batch_of(again, PLACED, 2, width, height);
+        motley_error error;
+        cr_assert_eq(motley_transform_apply(context, p.follower, &src, &dst,
+                                            &(motley_transform_params){ .samples = placed_samples }, &error),
+                     MOTLEY_OK, "%s", error.message);
+        for (size_t i = 0; i < PLACED; i++) {
+            place_naively(context, &p.places[i], sources, width, height, how.fill, want);
+            const motley_batch one = batch_of(want, 1, 2, width, height);
+            for (int32_t s = 0; s < p.counts[i]; s++) {
+                const motley_step *step = &p.steps[i * p.info->max_steps + (size_t)s];
+                if (step->op < 0 || motley_op_get(step->op)->shape != MOTLEY_SHAPE_WARP)
+                    continue;
+                moved++;
+                cr_assert_eq(motley_op_apply(context, step->op, step->values, step->values_count, &one, &one,
+                                             &(motley_op_params){ .fill = how.fill }, &error),
+                             MOTLEY_OK, "%s", error.message);
+            }
+            cr_assert_arr_eq(got + i * p.result * 2, want, p.result * 2, "%s, mask %zu", p.info->name, i);
+            for (size_t k = 0; k < p.result; k++)
+                filled += want[2 * k + 1] == 254;
+        }
+        /* the same from the images' recorded draws */
+        const motley_drawn drawn = drawn_of(&p);
+        const size_t most = motley_transform_describe(p.follower)->max_steps;
+        motley_step *steps = calloc(PLACED * p.info->max_steps + 1, sizeof *steps), *given = calloc(PLACED * most + 1, sizeof *given);
+        int32_t counts[PLACED];
+        motley_transform_drawn places[PLACED];
+        cr_assert_eq(motley_follower_steps(&drawn, &how, steps, counts, places, &error), MOTLEY_OK, "%s", error.message);
+        for (size_t i = 0; i < PLACED; i++)
+            memcpy(&given[i * most], &steps[i * p.info->max_steps], (size_t)counts[i] * sizeof *given);
+        cr_assert_eq(motley_transform_apply(context, p.follower, &src, &replayed,
+                                            &(motley_transform_params){ .given = places, .given_steps = given,
+                                                                        .given_step_counts = counts }, &error),
+                     MOTLEY_OK, "%s", error.message);
+        cr_assert_arr_eq(again, got, PLACED * p.result * 2, "%s", p.info->name);
+        char *text;
+        cr_expect_eq(motley_transform_print(p.follower, &text, &error), MOTLEY_ERR_UNSUPPORTED);
+        free(steps);
+        free(given);
+        free(want);
+        free(again);
+        free(got);
+        unplace(&p);
+    }
+    cr_expect_gt(filled, 1000, "padding is filled");
+    cr_expect_gt(moved, 20, "policies move masks");
+    free(sources);
+    motley_context_destroy(context);
+}
+
+/* The matrix of a transform says where each pixel came from: a nearest resize takes the source pixel that it points into. */
+Test(follow, matrices_of_transforms_are_where_pixels_come_from, .timeout = 60)
+{
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    const motley_follower_params how = { .channels = 2, .fill = { 255, 255 } };
+    uint8_t *sources = numbered_sources();
+    size_t compared = 0;
+    for (size_t t = 0; t < motley_transform_builtin_count(); t++) {
+        placed p;
+        double matrices[PLACED][6];
+        motley_error error;
+        if (!place_all(&p, t, &how))
+            continue;
+        const int32_t width = p.info->width ? p.info->width : SOURCE_W, height = p.info->width ? p.info->height : SOURCE_H;
+        uint8_t *out = malloc(PLACED * p.result * 2);
+        const motley_batch src = batch_of(sources, PLACED, 2, SOURCE_W, SOURCE_H), dst = batch_of(out, PLACED, 2, width, height);
+        cr_assert_eq(motley_transform_apply(context, p.follower, &src, &dst,
+                                            &(motley_transform_params){ .samples = placed_samples }, NULL), MOTLEY_OK);
+        const motley_drawn drawn = drawn_of(&p);
+        cr_assert_eq(motley_follow_matrices(&drawn, matrices[0], &error), MOTLEY_OK, "%s", error.message);
+        size_t offsets[PLACED + 1];
+        double points[PLACED][2], boxes[PLACED][4], visibility[PLACED];
+        uint8_t flags[PLACED];
+        for (size_t i = 0; i <= PLACED; i++)
+            offsets[i] = i;
+        for (size_t i = 0; i < PLACED; i++) {
+            points[i][0] = 30.25, points[i][1] = 20.5;
+            boxes[i][0] = boxes[i][1] = 0, boxes[i][2] = SOURCE_W, boxes[i][3] = SOURCE_H;
+        }
+        cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, points[0], flags, &error), MOTLEY_OK, "%s",
+                     error.message);
+        cr_assert_eq(motley_follow_boxes(&drawn, NULL, offsets, boxes[0], visibility, NULL, &error), MOTLEY_OK, "%s",
+                     error.message);
+        for (size_t i = 0; i < PLACED; i++) {
+            const double *m = matrices[i];
+            const motley_transform_drawn *d = &p.places[i];
+            cr_expect_float_eq(m[0] * points[i][0] + m[1] * points[i][1] + m[2], 30.25, 1e-9);
+            cr_expect_float_eq(m[3] * points[i][0] + m[4] * points[i][1] + m[5], 20.5, 1e-9);
+            int32_t moves = 0;
+            for (int32_t s = 0; s < p.counts[i]; s++) {
+                const int op = p.steps[i * p.info->max_steps + (size_t)s].op;
+                moves += op >= 0 && motley_op_get(op)->shape == MOTLEY_SHAPE_WARP;
+            }
+            cr_expect_eq(!(flags[i] & MOTLEY_POINT_MIRRORED), m[0] * m[4] - m[1] * m[3] > 0);
+            if (moves)
+                continue; /* each warp rounds to pixels again */
+            double seen[4] = { HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL };
+            for (int32_t y = 0; y < height; y++)
+                for (int32_t x = 0; x < width; x++) {
+                    const uint8_t *at = &out[2 * (i * p.result + (size_t)(y * width + x))];
+                    const int32_t number = at[0] | at[1] << 8;
+                    if (number == 65535)
+                        continue;
+                    const double sx = m[0] * (x + 0.5) + m[2], sy = m[4] * (y + 0.5) + m[5];
+                    cr_assert_leq(fabs(sx - number % SOURCE_W - 0.5), 0.5 + 1e-6, "%s, image %zu", p.info->name, i);
+                    cr_assert_leq(fabs(sy - number / SOURCE_W - 0.5), 0.5 + 1e-6, "%s, image %zu", p.info->name, i);
+                    seen[0] = fmin(seen[0], x), seen[2] = fmax(seen[2], x + 1);
+                    seen[1] = fmin(seen[1], y), seen[3] = fmax(seen[3], y + 1);
+                    compared++;
+                }
+            /* a box around all of it covers the pixels that came from it, and as much of it is left as was cut out */
+            for (int k = 0; k < 4; k++)
+                cr_expect_float_eq(boxes[i][k], seen[k], 1e-9, "%s, image %zu", p.info->name, i);
+            const double area = (seen[2] - seen[0]) * (seen[3] - seen[1]);
+            const double zoom = (double)d->width / d->crop.width * d->height / d->crop.height;
+            cr_expect_float_eq(visibility[i], area / zoom / SOURCE, 1e-9);
+        }
+        free(out);
+        unplace(&p);
+    }
+    cr_expect_gt(compared, 1000000);
+    free(sources);
+    motley_context_destroy(context);
+}
+
+static motley_transform *parsed_transform(const char *text)
+{
+    motley_transform *transform;
+    motley_error error;
+    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%s", error.message);
+    return transform;
+}
+
+Test(follow, erased_boxes_reach_masks_and_points)
+{
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    motley_transform *transform = parsed_transform("motley: 1\nname: x\nstages:\n  - output: {mean: 0, std: 1}\n"
+                                                   "  - erase: {p: 1, value: 0.5}\n");
+    uint8_t mask[SOURCE];
+    const motley_batch batch = batch_of(mask, 1, 1, SOURCE_W, SOURCE_H);
+    uint8_t out[SOURCE];
+    const motley_batch dst = batch_of(out, 1, 1, SOURCE_W, SOURCE_H);
+    memset(mask, 7, sizeof mask);
+    const int32_t width = SOURCE_W, height = SOURCE_H;
+    motley_transform_drawn place;
+    int32_t count;
+    const motley_samples samples = { 0 };
+    cr_assert_eq(motley_transform_draw(transform, &samples, 1, &width, &height, 3, &place, NULL, &count, NULL), MOTLEY_OK);
+    cr_assert_eq(place.boxes_count, 1);
+    const motley_erased_box box = place.boxes[0];
+    for (int erase = 0; erase < 2; erase++) {
+        motley_transform *follower;
+        cr_assert_eq(motley_transform_follower(transform, &(motley_follower_params){ .fill = { 255 }, .erase = erase }, &follower,
+                                               NULL),
+                     MOTLEY_OK);
+        cr_assert_eq(motley_transform_apply(context, follower, &batch, &dst, NULL, NULL), MOTLEY_OK);
+        for (int y = 0; y < SOURCE_H; y++)
+            for (int x = 0; x < SOURCE_W; x++) {
+                const bool hole = x >= box.left && x < box.left + box.width && y >= box.top && y < box.top + box.height;
+                cr_assert_eq(out[y * SOURCE_W + x], hole && erase ? 255 : 7);
+            }
+        motley_transform_destroy(follower);
+    }
+    const motley_drawn drawn = { .count = 1, .step_counts = &count, .widths = &width, .heights = &height, .places = &place };
+    double points[2][2] = { { box.left + 0.5, box.top + 0.5 }, { box.left + box.width + 0.5, box.top + 0.5 } };
+    const size_t offsets[2] = { 0, 2 };
+    uint8_t flags[2];
+    cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, points[0], flags, NULL), MOTLEY_OK);
+    cr_expect_eq(flags[0], MOTLEY_POINT_INSIDE);
+    cr_expect_eq(flags[1] & MOTLEY_POINT_UNERASED, MOTLEY_POINT_UNERASED);
+    motley_transform_destroy(transform);
+    motley_context_destroy(context);
+}
+
+Test(follow, draws_of_another_image_are_refused)
+{
+    motley_error error;
+    const int32_t width = 20, height = 10, none = 0;
+    motley_transform_drawn place = { .crop = { 5, 0, 20, 10 }, .width = 8, .height = 8 };
+    motley_drawn drawn = { .count = 1, .step_counts = &none, .widths = &width, .heights = &height, .places = &place };
+    double m[6];
+    cr_expect_eq(motley_follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "image 0: the crop of 20x10 at (5, 0) leaves the image of 20x10, so it was not drawn for it");
+    place.crop.left = 0;
+    place.width = 0;
+    cr_expect_eq(motley_follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "it is resized to 0x8"), "%s", error.message);
+    cr_expect_eq(motley_follow_matrices(&drawn, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "matrices is NULL, want 1 of them"), "%s", error.message);
+
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    motley_policy *policy = parsed("motley: 1\nname: turns\nbranches: [{op: rotate, value: 10}]\n");
+    uint8_t pixels[20 * 10 * 3] = { 1 }, before[sizeof pixels];
+    memcpy(before, pixels, sizeof before);
+    const motley_batch batch = batch_of(pixels, 1, 3, 20, 10);
+    const motley_step steps[2] = { { .op = motley_op_find("invert") }, { .op = motley_op_find("invert") } };
+    const int32_t other = 21, one = 1, two = 2;
+    const struct {
+        const int32_t *count;
+        motley_replay_params params;
+        const char *words;
+    } wrong[] = {
+        { &one, { .policy = policy }, "image 0, step 0 is invert, which policy 'turns' does not draw" },
+        { &two, { .policy = policy }, "image 0 has 2 steps, but policy 'turns' draws 1 at most" },
+        { &one, { .widths = &other, .heights = &height }, "image 0 is 20x10, but its steps were drawn for 21x10" },
+        { &one, { .widths = &width }, "only one of widths and heights is set" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cr_expect_eq(motley_replay(context, &batch, &batch, steps, wrong[i].count, 2, &wrong[i].params, &error),
+                     MOTLEY_ERR_ARGUMENT, "%s", wrong[i].words);
+        cr_expect(strstr(error.message, wrong[i].words), "'%s' does not say '%s'", error.message, wrong[i].words);
+        cr_expect_arr_eq(pixels, before, sizeof pixels);
+    }
+    cr_expect_eq(motley_replay(context, &batch, &batch, steps, &one, 2,
+                               &(motley_replay_params){ .widths = &width, .heights = &height }, &error), MOTLEY_OK);
+    motley_policy_destroy(policy);
+    motley_context_destroy(context);
+}
+
+Test(follow, wrong_followers_are_refused)
+{
+    motley_transform *transform = parsed_transform("motley: 1\nname: x\nstages:\n  - resize: {size: [8, 8]}\n"), *follower;
+    const struct {
+        motley_follower_params params;
+        const char *words;
+    } wrong[] = { { { .interpolation = (motley_interpolation)3 }, "interpolation is 3, want nearest (0)" },
+                  { { .channels = 5 }, "channels is 5, want 1 to 4" } };
+    motley_error error;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cr_expect_eq(motley_transform_follower(transform, &wrong[i].params, &follower, &error), MOTLEY_ERR_ARGUMENT);
+        cr_expect(strstr(error.message, wrong[i].words), "'%s' does not say '%s'", error.message, wrong[i].words);
+        cr_expect_null(follower);
+    }
+    cr_assert_eq(motley_transform_follower(transform, NULL, &follower, &error), MOTLEY_OK, "%s", error.message);
+    float out[64];
+    uint8_t in[64] = { 0 };
+    const motley_batch src = batch_of(in, 1, 1, 8, 8);
+    motley_batch dst = batch_of((uint8_t *)(void *)out, 1, 1, 8, 8);
+    dst.dtype = MOTLEY_F32;
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    cr_expect_eq(motley_transform_apply(context, follower, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "comes out as bytes, want dst as U8"), "%s", error.message);
+    motley_context_destroy(context);
+    motley_transform_destroy(follower);
+    motley_transform_destroy(transform);
+    transform = parsed_transform("motley: 1\nname: y\nbranches: [invert]\naugmix: {}\n");
+    cr_expect_eq(motley_transform_follower(transform, NULL, &follower, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect(strstr(error.message, "mixes"), "%s", error.message);
+    motley_transform_destroy(transform);
+}

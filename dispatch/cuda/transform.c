@@ -39,6 +39,20 @@ static motley_status refuse_hue(const mot_transform_call *call, motley_error *er
     return MOTLEY_OK;
 }
 
+/* Refuses followers whose pixels would have to be filled by more than the warps. */
+static motley_status refuse_filling(const mot_transform_call *call, motley_error *error)
+{
+    static const uint8_t none[4];
+    const motley_transform *const t = call->transform;
+    const int windows = mot_transform_stage(t, MOT_STAGE_CENTER_CROP) || mot_transform_stage(t, MOT_STAGE_RANDOM_CROP);
+    if (t->follower && (call->erase || (windows && memcmp(t->fill, none, sizeof none) != 0)))
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "a follower of transform '%s' %s, which a cuda context cannot do yet: want %s", t->name,
+                        call->erase ? "is erased" : "is filled where its window leaves the image",
+                        call->erase ? "erase 0" : "a fill of 0");
+    return MOTLEY_OK;
+}
+
 static motley_status check(void *state, const mot_transform_call *call, motley_error *error)
 {
     const motley_batch *const dst = call->dst;
@@ -49,6 +63,7 @@ static motley_status check(void *state, const mot_transform_call *call, motley_e
             "out",
             call->transform->name);
     MOT_TRY(refuse_hue(call, error));
+    MOT_TRY(refuse_filling(call, error));
     if (call->info->max_steps > 0 && dst->dtype != MOTLEY_U8 &&
         (dst->images || !(call->info->width || !call->src->images)))
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,

@@ -118,6 +118,9 @@ typedef struct motley_replay_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     void *stream;         /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
     motley_output output; /* as in motley_apply_params */
+    const motley_policy *policy; /* refuse steps that it cannot draw; NULL: take any */
+    const int32_t *widths, *heights; /* [count] pixels: refuse images of other sizes than the steps were drawn for; NULL:
+                                        not checked. Both or neither */
 } motley_replay_params;
 
 /** Applies steps that were drawn before, as motley_draw and motley_apply give them: the same bytes again.
@@ -126,8 +129,8 @@ typedef struct motley_replay_params {
  *           Sizes and channels must be those that the steps were drawn for: values that were relative to a side are
  *           in pixels here, and a fill has as many bytes as the image has channels.
  *  Memory, Stream, Threads  As motley_apply.
- *  Errors   ARGUMENT: a step's op, values or interpolation are wrong; UNSUPPORTED: a step is a custom op; MEMORY: dst
- *           is untouched. CUDA: dst is unspecified. */
+ *  Errors   ARGUMENT: a step's op, values or interpolation are wrong, or it was drawn from another policy or for another
+ *           size than params say; UNSUPPORTED: a step is a custom op; MEMORY: dst is untouched. CUDA: dst is unspecified. */
 MOTLEY_API motley_status motley_replay(motley_context *context, const motley_batch *src, const motley_batch *dst,
                                        const motley_step *steps, const int32_t *step_counts, size_t max_steps,
                                        const motley_replay_params *params, motley_error *error);

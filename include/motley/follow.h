@@ -9,6 +9,7 @@
 #include "motley/apply.h"
 #include "motley/policy.h"
 #include "motley/status.h"
+#include "motley/transform.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,20 +36,57 @@ typedef struct motley_follower_params {
 MOTLEY_API motley_status motley_policy_follower(const motley_policy *policy, const motley_follower_params *params,
                                                 motley_policy **follower, motley_error *error);
 
+/** The same of a transform: what accompanies its images is cropped, resized, windowed and flipped like them, by `params`'
+ *  filter, and goes through their warps.
+ *
+ *  motley_transform_apply with the same samples, or with given draws of motley_follower_steps, makes the followers from
+ *           src of the images' sizes. They come out as bytes: jitter, grayscale, blur and the normalised output are left out.
+ *  Fill     Windows that reach past the image (padding, a centre crop of a smaller image) are filled with `fill`, too.
+ *  Erase    != 0: the boxes of the transform's erase stage are filled with `fill`.
+ *  Types    As of motley_policy_follower; wide elements want NEAREST.
+ *  Errors   ARGUMENT; UNSUPPORTED: one of its policies has custom ops or mixes chains of ops, or the transform mixes
+ *           images; MEMORY. On a CUDA context motley_transform_apply refuses followers that fill windows with anything
+ *           but 0, or erase boxes: no kernel does that yet.
+ *  A follower has no text: motley_transform_print refuses it. */
+MOTLEY_API motley_status motley_transform_follower(const motley_transform *transform,
+                                                   const motley_follower_params *params, motley_transform **follower,
+                                                   motley_error *error);
+
 /** The matrix, output to input, of all `count` steps that an image of this size had: output (x, y) is where
  *  (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) was. Steps that move no pixels count as the identity.
  *  Errors   ARGUMENT: a step's op, values or the size are wrong; UNSUPPORTED: a step is a custom op. */
 MOTLEY_API motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32_t width, int32_t height,
                                              double matrix[6], motley_error *error);
 
-/** The draws of a batch, as motley_draw gives them and motley_apply writes them. */
+/** The draws of a batch, as motley_draw and motley_transform_draw give them, and motley_apply and
+ *  motley_transform_apply write them. */
 typedef struct motley_drawn {
     size_t count;                /* images */
     const motley_step *steps;    /* [count][max_steps] */
     const int32_t *step_counts;  /* [count] */
     size_t max_steps;
-    const int32_t *widths, *heights; /* [count], pixels */
+    const int32_t *widths, *heights; /* [count], pixels, of the images before the first step */
+    const motley_transform_drawn *places; /* [count], of a transform; NULL: of a policy */
+    int32_t width, height; /* pixels, of a transform: as motley_transform_describe says; 0: each image keeps its size */
 } motley_drawn;
+
+/** What of recorded draws is done to the followers of their images: the steps that move pixels, by the interpolation and
+ *  with the fill of `params`. For motley_replay, or as the given draws of a motley_transform_follower.
+ *
+ *  Shapes   steps: [drawn->count][max_steps], step_counts: [drawn->count]; places: [drawn->count] of a transform, NULL of a
+ *           policy. Each may be that of `drawn`, which is then changed in place.
+ *  Memory   The host's.  Threads  Any; nothing is shared.
+ *  Errors   As motley_follow_points; the results are then unspecified. */
+MOTLEY_API motley_status motley_follower_steps(const motley_drawn *drawn, const motley_follower_params *params,
+                                               motley_step *steps, int32_t *step_counts, motley_transform_drawn *places,
+                                               motley_error *error);
+
+/** The matrix, output to input, of everything that each image drew: where (x, y) of the result was in the image before.
+ *
+ *  Shapes   matrices: [drawn->count][6], as motley_steps_matrix gives them.
+ *  Memory   The host's.  Threads  Any; nothing is shared.
+ *  Errors   As motley_follow_points; matrices are then unspecified. */
+MOTLEY_API motley_status motley_follow_matrices(const motley_drawn *drawn, double *matrices, motley_error *error);
 
 /** How a data set's coordinates refer to pixels. */
 typedef enum motley_convention {

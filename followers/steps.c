@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* motley_follower_steps: recorded draws of images become those of what follows them. */
+#include "base/error.h"
+#include "base/params.h"
+#include "followers/matrix.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const motley_filter filters[3] = { [MOTLEY_NEAREST] = MOTLEY_FILTER_NEAREST,
+                                          [MOTLEY_BILINEAR] = MOTLEY_FILTER_BILINEAR,
+                                          [MOTLEY_BICUBIC] = MOTLEY_FILTER_BICUBIC };
+
+motley_status motley_follower_steps(const motley_drawn *drawn, const motley_follower_params *params, motley_step *steps,
+                                    int32_t *step_counts, motley_transform_drawn *places, motley_error *error)
+{
+    MOT_READ_PARAMS(motley_follower_params, params, error);
+    MOT_REQUIRE((unsigned)params->interpolation <= MOTLEY_BICUBIC, error,
+                "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);
+    MOT_TRY(mot_drawn_check(drawn, NULL, step_counts, "step_counts", error));
+    MOT_REQUIRE(drawn->count == 0 || steps || drawn->max_steps == 0, error, "steps is NULL, want room for those of %zu images",
+                drawn->count);
+    MOT_REQUIRE(drawn->count == 0 || !drawn->places == !places, error, "%s",
+                places ? "places is set, but drawn->places is NULL: want both or neither"
+                       : "places is NULL, but drawn->places is set: want both or neither");
+    for (size_t i = 0; i < drawn->count; i++) {
+        const motley_step *from = drawn->steps + i * drawn->max_steps;
+        motley_step *to = steps + i * drawn->max_steps;
+        int32_t kept = 0;
+        for (int32_t s = 0; s < drawn->step_counts[i]; s++) {
+            char where[64];
+            mot_geometry geometry;
+            snprintf(where, sizeof where, "image %zu, step %d", i, s);
+            MOT_TRY(mot_geometry_of(&from[s], drawn->widths[i], drawn->heights[i], where, &geometry, error));
+            if (geometry.kind == MOT_STAYS || (geometry.kind == MOT_ERASES && !params->erase))
+                continue;
+            to[kept] = from[s];
+            to[kept].interpolation = geometry.kind == MOT_MOVES ? params->interpolation : MOTLEY_NEAREST;
+            memcpy(to[kept++].fill, params->fill, sizeof to->fill);
+        }
+        step_counts[i] = kept;
+        if (!places)
+            continue;
+        places[i] = drawn->places[i];
+        places[i].filter = filters[params->interpolation];
+        if (!params->erase)
+            places[i].boxes_count = 0;
+    }
+    return MOTLEY_OK;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* motley_transform_follower: derives a transform that draws the same as another one, but keeps only the stages that move
+ * pixels. Each stage's draws have their own blocks of words, so removing a stage does not change the others. */
+#include "base/error.h"
+#include "base/params.h"
+#include "motley/follow.h"
+#include "policies/transform.h"
+
+#include <string.h>
+
+static const motley_filter filters[3] = { [MOTLEY_NEAREST] = MOTLEY_FILTER_NEAREST,
+                                          [MOTLEY_BILINEAR] = MOTLEY_FILTER_BILINEAR,
+                                          [MOTLEY_BICUBIC] = MOTLEY_FILTER_BICUBIC };
+
+/* Whether the follower keeps a stage. */
+static bool follows(const mot_stage *stage, const motley_follower_params *params)
+{
+    return stage->kind <= MOT_STAGE_POLICY || (stage->kind == MOT_STAGE_ERASE && params->erase);
+}
+
+static motley_status change(mot_stage *stage, const motley_follower_params *params, motley_error *error)
+{
+    if (stage->filters > 0) {
+        stage->filters = 1;
+        stage->filter[0] = filters[params->interpolation];
+    }
+    if (stage->kind == MOT_STAGE_ERASE)
+        stage->erase_values = MOT_ERASE_CONST;
+    if (!stage->policy)
+        return MOTLEY_OK;
+    motley_policy *made;
+    MOT_TRY(motley_policy_follower(stage->policy, params, &made, error));
+    motley_policy_destroy(stage->policy);
+    stage->policy = made;
+    return MOTLEY_OK;
+}
+
+motley_status motley_transform_follower(const motley_transform *transform, const motley_follower_params *params,
+                                        motley_transform **follower, motley_error *error)
+{
+    MOT_REQUIRE(follower, error, "follower is NULL, want a place for the result");
+    *follower = NULL;
+    MOT_READ_PARAMS(motley_follower_params, params, error);
+    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
+    MOT_REQUIRE((unsigned)params->interpolation <= MOTLEY_BICUBIC, error,
+                "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);
+    MOT_REQUIRE(params->channels >= 0 && params->channels <= 4, error, "channels is %d, want 1 to 4", params->channels);
+    if (mot_transform_stage(transform, MOT_STAGE_MIX))
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' mixes images: nothing can follow it",
+                        transform->name);
+    motley_transform *made;
+    MOT_TRY(mot_transform_copy(transform, &made, error));
+    made->follower = true;
+    memcpy(made->fill, params->fill, sizeof made->fill);
+    uint32_t kept = 0;
+    motley_status status = MOTLEY_OK;
+    for (uint32_t i = 0; i < made->stages; i++) {
+        mot_stage stage = made->stage[i];
+        made->stage[i] = (mot_stage){ 0 };
+        if (!follows(&stage, params)) {
+            mot_stage_clear(&stage);
+            continue;
+        }
+        made->stage[kept] = stage;
+        if (status == MOTLEY_OK)
+            status = change(&made->stage[kept], params, error);
+        kept++;
+    }
+    made->stages = kept;
+    mot_transform_finish(made);
+    if (status == MOTLEY_OK)
+        *follower = made;
+    else
+        motley_transform_destroy(made);
+    return status;
+}
