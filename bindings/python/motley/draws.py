@@ -11,12 +11,19 @@ from ._core import ffi, lib
 from .errors import ArgumentError, PolicyError, checked, text_from, text_of
 
 
+class Steps(list):
+    """The steps of an image. They know, as long as they are not stored as text, the name of the policy and the size,
+    (width, height), that they were drawn for."""
+
+    policy = size = None
+
+
 class Drawn:
-    """The draws of a batch as a motley_drawn, `c`. sizes: [(width, height)]"""
+    """The draws of a batch as a motley_drawn, `c`. sizes: [(width, height)]; places: of a transform."""
 
-    __slots__ = ("c", "steps", "counts", "max_steps", "widths", "heights")
+    __slots__ = ("c", "steps", "counts", "max_steps", "widths", "heights", "places")
 
-    def __init__(self, sizes, max_steps):
+    def __init__(self, sizes, max_steps, places=None):
         count = len(sizes)
         self.max_steps = max(max_steps, 1)
         self.steps, self.counts = ffi.new("motley_step[]", count * self.max_steps), ffi.new("int32_t[]", count)
@@ -25,6 +32,9 @@ class Drawn:
         self.c = c = ffi.new("motley_drawn *")
         c.count, c.max_steps, c.steps, c.step_counts = count, self.max_steps, self.steps, self.counts
         c.widths, c.heights = self.widths, self.heights
+        self.places = places
+        if places is not None:
+            c.places = places
 
     def __len__(self):
         return self.c.count
@@ -38,10 +48,12 @@ class Drawn:
         return self
 
     @classmethod
-    def read(cls, draws, sizes, channels):
-        """What `plain` returned, read back: a list of steps for each image."""
+    def read(cls, draws, sizes, channels, policy=None):
+        """What `plain` returned, read back: a list of steps for each image, or the object that `motley apply --draws`
+        wrote. They have to be for these sizes, and of that policy, as far as they say."""
         if len(draws) != len(sizes):
             raise ArgumentError(f"draws has the steps of {len(draws)} images, there are {len(sizes)} images")
+        draws = [_steps_of(i, steps, size, policy) for i, (steps, size) in enumerate(zip(draws, sizes))]
         for i, steps in enumerate(draws):
             if not isinstance(steps, (list, tuple)) or not all(isinstance(step, dict) for step in steps):
                 raise ArgumentError(f"draws of image {i} are {steps!r}, want the list of its steps")
@@ -62,8 +74,33 @@ class Drawn:
         drawn = []
         for i in range(len(self)):
             steps = self.steps + i * self.max_steps, self.counts[i]
-            drawn.append(json.loads(text_from(lib.motley_draw_json, policy._handle, i, *steps, channels))["steps"])
+            made = Steps(json.loads(text_from(lib.motley_draw_json, policy._handle, i, *steps, channels))["steps"])
+            made.policy, made.size = policy.name, (self.widths[i], self.heights[i])
+            drawn.append(made)
         return drawn
+
+    def one(self, i):
+        """That of image i alone."""
+        made = Drawn([(self.widths[i], self.heights[i])], self.max_steps, self.places and self.places + i)
+        made.c.width, made.c.height = self.c.width, self.c.height
+        made.c.steps, made.c.step_counts = self.steps + i * self.max_steps, self.counts + i
+        made.steps, made.counts = (self, made.c.steps), (self, made.c.step_counts)  # they live with self
+        return made
+
+
+def _steps_of(i, steps, size, policy):
+    """The list of an image's steps, when they were drawn for that size and policy."""
+    origin, drawn_for = getattr(steps, "policy", None), getattr(steps, "size", None)
+    if isinstance(steps, dict) and "steps" in steps:
+        origin, drawn_for, steps = steps.get("policy"), steps.get("size"), steps["steps"]
+    if drawn_for is not None and tuple(drawn_for) != tuple(size):
+        raise ArgumentError(
+            f"draws of image {i} were made for {drawn_for[0]} x {drawn_for[1]} pixels, the image has "
+            f"{size[0]} x {size[1]}"
+        )
+    if policy is not None and origin not in (None, policy.name):
+        raise ArgumentError(f"draws of image {i} are of policy {origin!r}, want those of {policy.name!r}")
+    return steps
 
 
 def draws_of(policy, samples, sizes, channels, single=False):
@@ -85,11 +122,9 @@ def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]
     sizes = [size] * len(every) if size and hasattr(size[0], "__index__") else list(size)
     channels = _channels_of(every)
     drawn = Drawn.read(every, [(width, height) for height, width in sizes], channels)
-    found, matrix = [], ffi.new("double[6]")
-    for i in range(len(drawn)):
-        steps = drawn.steps + i * drawn.max_steps, drawn.counts[i]
-        checked(lib.motley_steps_matrix, *steps, drawn.widths[i], drawn.heights[i], matrix)
-        found.append([list(matrix[0:3]), list(matrix[3:6])])
+    numbers = ffi.new("double[]", 6 * len(drawn))
+    checked(lib.motley_follow_matrices, drawn.c, numbers)
+    found = [[list(numbers[i : i + 3]), list(numbers[i + 3 : i + 6])] for i in range(0, len(numbers), 6)]
     return found[0] if single else found
 
 

@@ -12,14 +12,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ._core import lib
-from .calls import split_views
-from .checks import epoch_given, one_of, seed_given
-from .errors import ArgumentError
+from .calls import split_views, views_of_each
+from .checks import epoch_given, one_of, seed_given, whole
+from .draws import Drawn
+from .errors import ArgumentError, UnsupportedError
 from .images import images_of
-from .moves import Moves, selected
+from .moves import Moves, drawn_of_transform, selected
 from .policy import fill_bytes, interpolation_number
 from .processes import process_key
+from .sampled import Sampled
 from .stage import Stage
+from .transform import Draws as TransformDraws
+from .transform import Transform
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -204,7 +208,8 @@ class Follow:
 
     Args:
         stage: A motley.Stage, or what makes one: a policy, a built-in's name, a path or a text. Its other arguments
-            (normalize, seed and so on) apply to the image.
+            (normalize, views, seed and so on) apply to the image. With a motley.Transform everything is cropped and
+            resized like the image; it must not mix images.
         following: A Mask, Image, Boxes or Points by key; all keys must be present. None: whichever of mask, masks,
             boxes, bboxes, points and keypoints are present, each with the defaults of its kind.
         image: The key of the image.
@@ -214,6 +219,8 @@ class Follow:
         self, stage: Stage | PolicyLike, following: Mapping[Any, Kind] | None = None, *, image: Hashable = "image"
     ) -> None:
         self.stage = stage if isinstance(stage, Stage) else Stage(stage)
+        if isinstance(stage, Sampled) and not isinstance(stage, Transform) or getattr(stage, "_mix", (None,))[0]:
+            raise UnsupportedError(f"{stage!r} mixes images: nothing can follow it")
         self.image = image
         self.following = None if following is None else dict(following)
         for key, kind in (self.following or {}).items():
@@ -227,34 +234,80 @@ class Follow:
         @overload
         def __call__(
             self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-            view: Ids = 0, return_draws: Literal[False] = False,
+            view: Ids = 0, views: Literal[1] | None = None, return_draws: Literal[False] = False,
         ) -> Sample: ...
         @overload
         def __call__(
             self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-            view: Ids = 0, return_draws: Literal[True],
+            view: Ids = 0, views: Literal[1] | None = None, return_draws: Literal[True],
         ) -> tuple[Sample, list[Any]]: ...
+        @overload
+        def __call__(
+            self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
+            view: Ids = 0, views: int, return_draws: bool = False,
+        ) -> tuple[Any, ...]: ...
         # fmt: on
 
     else:
 
-        def __call__(self, sample, *, sample_ids=None, epoch=None, seed=None, view=0, return_draws=False):
-            """The sample with its image augmented and what follows it moved. The other arguments are motley.Stage's."""
-            if isinstance(sample, (list, tuple)):
-                return self._several(sample, sample_ids, epoch, seed, view, return_draws)
-            if not isinstance(sample, Mapping):
-                raise ArgumentError(f"the sample is a {type(sample).__name__}, want a dictionary or a list of them")
-            following = self._following(sample)
-            stage, image = self.stage, sample[self.image]
-            moves, of_image = _moves(stage, image, sample_ids, epoch, seed, view)
-            image = stage(image, **of_image, views=1, return_draws=return_draws)
-            image, draws = image if return_draws else (image, None)
-            made = {**sample, self.image: image}
-            for key, kind in following.items():
-                kind.follow(made, key, moves)
-            return (made, draws) if return_draws else made
+        def __call__(self, sample, *, sample_ids=None, epoch=None, seed=None, view=0, views=None, return_draws=False):
+            """The sample with its image augmented and what follows it moved. The other arguments are motley.Stage's;
+            several views are a tuple of samples."""
+            views = self.stage.views if views is None else whole("views", views, 1, 65536, "from 1")
+            if views == 1:
+                return self._view(sample, sample_ids, epoch, seed, view, return_draws)
+            if sample_ids is not None:
+                sample_ids, view = split_views(sample_ids, view)
+            first, made = self.stage.next_sample, []
+            for numbers in views_of_each(view, views):
+                if sample_ids is None:
+                    self.stage.next_sample = first  # counted samples are the same in each view
+                made.append(self._view(sample, sample_ids, epoch, seed, numbers, return_draws))
+            return tuple(made)
+
+    def _view(self, sample, sample_ids, epoch, seed, view, return_draws):
+        if isinstance(sample, (list, tuple)):
+            return _several(sample, self._view, sample_ids, epoch, seed, view, return_draws, draws=return_draws)
+        following = self._following(sample)
+        moves, of_image = _moves(self.stage, sample[self.image], sample_ids, epoch, seed, view)
+        image = self.stage(sample[self.image], **of_image, views=1, return_draws=return_draws)
+        image, draws = image if return_draws else (image, None)
+        made = self._followed(sample, image, following, moves)
+        return (made, draws) if return_draws else made
+
+    def replay(self, sample: Sample, draws: Sequence[Any]) -> Sample:
+        """The sample, moved by recorded draws: the same image and the same of everything that follows it.
+
+        Args:
+            sample: As of a call, with images of the sizes that the draws were made for.
+            draws: What a call with `return_draws=True` returned, as of Stage.replay.
+
+        Raises:
+            ArgumentError: The draws are of another policy or for another size.
+        """
+        if isinstance(sample, (list, tuple)):
+            return _several(sample, self.replay, draws)
+        following, stage = self._following(sample), self.stage
+        source = images_of(sample[self.image], stage.layout)
+        sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
+        given = [draws] if source.single else draws
+        if isinstance(stage, Transform):
+            recorded = TransformDraws.of(given, source.count, stage._most_steps, channels)
+            drawn = drawn_of_transform(stage, sizes, given=recorded)
+        else:
+            drawn = Drawn.read(given, sizes, channels, stage.policy)
+        image = stage.replay(sample[self.image], draws)
+        return self._followed(sample, image, following, Moves(stage, sizes, source.single, given=drawn))
+
+    def _followed(self, sample, image, following, moves):
+        made = {**sample, self.image: image}
+        for key, kind in following.items():
+            kind.follow(made, key, moves)
+        return made
 
     def _following(self, sample):
+        if not isinstance(sample, Mapping):
+            raise ArgumentError(f"the sample is a {type(sample).__name__}, want a dictionary or a list of them")
         for key in (self.image, *(self.following or ())):
             if key not in sample:
                 raise ArgumentError(f"the sample has no {key!r}, it has {', '.join(map(repr, sample)) or 'nothing'}")
@@ -262,25 +315,25 @@ class Follow:
             return self.following
         return {key: kind for key, kind in BY_NAME.items() if key in sample and key != self.image}
 
-    def _several(self, samples, sample_ids, epoch, seed, view, return_draws):
-        """A list of samples, as one batch whose entries are lists."""
-        for i, sample in enumerate(samples):
-            if not isinstance(sample, Mapping) or set(sample) != set(samples[0]):
-                raise ArgumentError(f"sample {i} of the list is not a dictionary with the keys of sample 0")
-        if not samples:
-            return (samples, []) if return_draws else samples
-        batch = {key: [sample[key] for sample in samples] for key in samples[0]}
-        made = self(batch, sample_ids=sample_ids, epoch=epoch, seed=seed, view=view, return_draws=return_draws)
-        made, draws = made if return_draws else (made, None)
-        result = type(samples)({key: made[key][i] for key in made} for i in range(len(samples)))
-        return (result, draws) if return_draws else result
-
     def set_epoch(self, epoch: int) -> None:
         """Begins an epoch, as Stage.set_epoch."""
         self.stage.set_epoch(epoch)
 
     def __repr__(self):
         return f"Follow({self.stage!r}, {self.following!r}, image={self.image!r})"
+
+
+def _several(samples, call, *arguments, draws=False):
+    """`call` on a list of samples, as one batch whose entries are lists. draws: it returns draws, too."""
+    for i, sample in enumerate(samples):
+        if not isinstance(sample, Mapping) or set(sample) != set(samples[0]):
+            raise ArgumentError(f"sample {i} of the list is not a dictionary with the keys of sample 0")
+    if not samples:
+        return (samples, []) if draws else samples
+    made = call({key: [sample[key] for sample in samples] for key in samples[0]}, *arguments)
+    made, drawn = made if draws else (made, None)
+    result = type(samples)({key: made[key][i] for key in made} for i in range(len(samples)))
+    return (result, drawn) if draws else result
 
 
 def _moves(stage, image, sample_ids, epoch, seed, view):

@@ -12,11 +12,14 @@ from ._core import ffi, lib
 from .arrays import KINDS, CuPy, Torch, name_of
 from .calls import views_of
 from .draws import Drawn
-from .errors import ArgumentError, UnsupportedError, check, made_by
+from .errors import ArgumentError, UnsupportedError, check, checked, made_by
 from .images import images_of
 from .pillow import Pillow
 from .policy import Policy, interpolation_number
+from .sampled import Sampled
 from .stage import Stage
+from .transform import Draws as TransformDraws
+from .transform import Transform
 
 # dtype -> how struct writes an element
 _INTEGERS = {"uint8": "<B", "int8": "<b", "uint16": "<H", "int16": "<h", "uint32": "<I", "int32": "<i", "uint64": "<Q"}
@@ -37,16 +40,19 @@ FOLLOWERS_KEPT = 256
 
 class Moves:
     """sizes: [(width, height)] of the images that `stage` augments as samples `ids`; single: there is one, and no axis
-    of images. view: one number or a list. Values are followed as callers have them; `name` is what errors call them."""
+    of images. view: one number or a list. given: recorded draws in place of samples, a Drawn. Values are followed as
+    callers have them; `name` is what errors call them."""
 
-    __slots__ = ("stage", "sizes", "single", "seed", "epoch", "ids", "view", "_drawn")
+    __slots__ = ("stage", "sizes", "single", "seed", "epoch", "ids", "view", "given", "_drawn")
 
-    def __init__(self, stage, sizes, single, seed, epoch, ids, view):
-        self.stage, self.sizes, self.single = stage, sizes, single
-        self.seed, self.epoch, self.ids, self.view, self._drawn = seed, epoch, ids, view, None
+    def __init__(self, stage, sizes, single, seed=0, epoch=0, ids=(), view=0, given=None):
+        self.stage, self.sizes, self.single, self.given = stage, sizes, single, given
+        self.seed, self.epoch, self.ids, self.view, self._drawn = seed, epoch, ids, view, given
 
     def _of(self, i):
         """Those of image i alone."""
+        if self.given is not None:
+            return Moves(self.stage, [self.sizes[i]], True, given=self.given.one(i))
         view = self.view[i] if isinstance(self.view, list) else self.view
         return Moves(self.stage, [self.sizes[i]], True, self.seed, self.epoch, [self.ids[i]], view)
 
@@ -73,11 +79,13 @@ class Moves:
 
     def _pixels(self, pixels, each, layout, **params):
         """Images that follow, `each` of them in a row for every image."""
+        stage = follower_of(self.stage, **params)
+        if self.given is not None:
+            return stage.replay(pixels, follower_draws(self.given, each, stage, **params), layout=layout)
         ids, view = self.ids, self.view
         if each != 1:
             ids = [id for id in ids for _ in range(each)]
             view = [v for v in view for _ in range(each)] if isinstance(view, list) else view
-        stage = follower_of(self.stage, **params)
         return stage(pixels, sample_ids=ids, epoch=self.epoch, seed=self.seed, view=view, layout=layout)
 
     def mask(self, name, value, fill, erase):
@@ -90,7 +98,11 @@ class Moves:
                     f"{name} is a {type(value).__name__}, want an array{' or a PIL image' * self.single}"
                 )
             parts = self.parts(name, value)
-            return self.joined([self._of(i).mask(f"{name}[{i}]", x, fill, erase) for i, x in enumerate(parts)], value)
+            made = [self._of(i).mask(f"{name}[{i}]", x, fill, erase) for i, x in enumerate(parts)]
+            if getattr(self.stage, "size", None) and len({(type(x), getattr(x, "shape", None)) for x in made}) == 1:
+                if KINDS[type(made[0])] is not Pillow:  # of one size now, as the images
+                    return sys.modules[KINDS[type(made[0])].base[0]].stack(made)
+            return self.joined(made, value)
         if kind is None:
             raise UnsupportedError(
                 f"{name} is a {type(value).__name__}, want a NumPy, torch or CuPy array or a PIL image"
@@ -104,7 +116,7 @@ class Moves:
         each = array.shape[lead] if array.ndim == 3 + lead else 1
         element = element_of(name, name_of(array.dtype), fill)
         if 0 in array.shape:
-            return value
+            return _resized_nothing(kind, value, getattr(self.stage, "size", None))
         made = moved_elements(
             kind, array, element, functools.partial(self._pixels, each=each, layout="hwc", erase=erase)
         )
@@ -137,7 +149,7 @@ class Moves:
         if bits:
             made = bytes_.convert("1", dither=0)
         else:
-            made = from_bytes("L" if mask.mode == "P" else mask.mode, mask.size, bytes_.tobytes())
+            made = from_bytes("L" if mask.mode == "P" else mask.mode, bytes_.size, bytes_.tobytes())
         if mask.mode == "P":
             made.putpalette(mask.palette)
         made.info = mask.info.copy()
@@ -178,7 +190,10 @@ class Moves:
                 samples.view = view
             else:
                 samples.views = views
-            self._drawn = Drawn.of(self.stage.policy_now, samples, self.sizes, 3)
+            if isinstance(self.stage, Transform):
+                self._drawn = drawn_of_transform(self.stage, self.sizes, samples)
+            else:
+                self._drawn = Drawn.of(self.stage.policy_now, samples, self.sizes, 3)
         return self._drawn
 
     def _placed(self, name, value):
@@ -385,18 +400,75 @@ _followers = {}
 
 def follower_of(stage, fill, erase, interpolation="nearest"):
     """The stage of what follows the images of `stage`. fill: a byte for each of its channels."""
-    key = id(stage.policy_now), stage.threads, fill, bool(erase), interpolation
+    followed = stage if isinstance(stage, Transform) else stage.policy_now
+    key = id(followed), stage.threads, fill, bool(erase), interpolation
     found = _followers.get(key)
     if found is None:
-        params = ffi.new("motley_follower_params *")
-        params.interpolation, params.channels = interpolation_number(interpolation), len(fill)
-        params.fill, params.erase = fill.ljust(4, b"\0"), bool(erase)
-        made = made_by("motley_policy", lib.motley_policy_follower, stage.policy_now._handle, params)
+        params = follower_params(fill, erase, interpolation)
+        if followed is stage:
+            made = TransformFollower(stage, params)
+        else:
+            handle = made_by("motley_policy", lib.motley_policy_follower, followed._handle, params)
+            made = Stage(Policy._of(handle), threads=stage.threads)
         if len(_followers) >= FOLLOWERS_KEPT:
             _followers.clear()
-        # the policy is kept, so that its id stays its own
-        found = _followers[key] = stage.policy_now, Stage(Policy._of(made), threads=stage.threads)
+        found = _followers[key] = followed, made  # what is followed is kept, so that its id stays its own
     return found[1]
+
+
+def follower_params(fill, erase, interpolation):
+    params = ffi.new("motley_follower_params *")
+    params.interpolation, params.channels = interpolation_number(interpolation), len(fill)
+    params.fill, params.erase = fill.ljust(4, b"\0"), bool(erase)
+    return params
+
+
+class TransformFollower(Transform):
+    """What accompanies the images of a transform, made by it alone: crops, resizing, flips and warps."""
+
+    def __init__(self, transform, params):
+        Sampled.__init__(self, threads=transform.threads)
+        made = made_by("motley_transform", lib.motley_transform_follower, transform._handle, params)
+        self._handle = ffi.gc(made, lib.motley_transform_destroy)
+        self._describe()
+
+
+def drawn_of_transform(transform, sizes, samples=None, given=None):
+    """The Drawn of a transform's samples, or of its recorded draws, a transform.Draws."""
+    most = transform._most_steps
+    draws = given or TransformDraws(len(sizes), most)
+    places, steps, counts = draws.structs
+    made = Drawn(sizes, most, places)
+    made.steps, made.counts = made.c.steps, made.c.step_counts = steps, counts
+    if transform.size is not None:
+        made.c.height, made.c.width = transform.size
+    if given is None:
+        numbers = transform._handle, samples, len(sizes), made.widths, made.heights, 3
+        checked(lib.motley_transform_draw, *numbers, places, steps, counts)
+    return made
+
+
+def follower_draws(given, each, stage, fill, erase, interpolation="nearest"):
+    """Recorded draws of images as those of their followers, `each` of them in a row for every image, for the follower's
+    replay."""
+    count, most = len(given), given.max_steps
+    room = stage._most_steps if given.places else most
+    kept = ffi.new("motley_step[]", max(count * most, 1)), ffi.new("int32_t[]", max(count, 1))
+    places = ffi.new("motley_transform_drawn[]", max(count, 1)) if given.places else ffi.NULL
+    checked(lib.motley_follower_steps, given.c, follower_params(fill, erase, interpolation), *kept, places)
+    if given.places:
+        made = TransformDraws(count * each, room)
+        out_places, steps, counts = made.structs
+    else:
+        made = Drawn([(given.widths[i // each], given.heights[i // each]) for i in range(count * each)], most)
+        steps, counts = made.steps, made.counts
+    for i in range(count * each):
+        counts[i] = kept[1][i // each]
+        for s in range(counts[i]):
+            steps[i * room + s] = kept[0][i // each * most + s]
+        if given.places:
+            out_places[i] = places[i // each]
+    return made
 
 
 def element_of(name, dtype, fill):
@@ -424,25 +496,37 @@ def moved_elements(kind, array, element, move):
     if len(element) == 8:
         return _moved_in_parts(kind, dense, element, move)
     bytes_ = dense.view(library.uint8).reshape(-1, *array.shape[-2:], len(element))
-    return move(bytes_, fill=element).view(array.dtype).reshape(array.shape)
+    made = move(bytes_, fill=element)
+    return made.view(array.dtype).reshape(*array.shape[:-2], *made.shape[1:3])
 
 
 def _moved_in_parts(kind, array, element, move):
-    """The same for elements of eight bytes, of which an image has four at most: as bytes where all numbers fit (and the
-    device need not be waited for), else by halves."""
+    """The same for elements of eight bytes, of which an image has four at most: by narrower integers where all numbers
+    fit (and the device need not be waited for), else by halves."""
     library = sys.modules[kind.base[0]]
-    if (
-        "int" in name_of(array.dtype)
-        and element[1:] == bytes(7)
-        and not (kind is CuPy or getattr(array, "is_cuda", False))
-    ):
-        if array.min() >= 0 and array.max() <= 255:
-            narrow = array.to(library.uint8) if kind is Torch else array.astype("uint8")
-            made = moved_elements(kind, narrow, element[:1], move)
-            return made.to(array.dtype) if kind is Torch else made.astype(array.dtype)
+    if "int" in name_of(array.dtype) and not (kind is CuPy or getattr(array, "is_cuda", False)):
+        low, high = (int(x) for x in (library.aminmax(array) if kind is Torch else (array.min(), array.max())))
+        fill = int.from_bytes(element, "little", signed=name_of(array.dtype) == "int64")
+        for dtype, least, most in NARROWER:
+            if least <= min(low, fill) and max(high, fill) <= most:
+                narrow = array.to(getattr(library, dtype)) if kind is Torch else array.astype(dtype)
+                made = moved_elements(kind, narrow, struct.pack(ELEMENTS[dtype], fill), move)
+                return made.to(array.dtype) if kind is Torch else made.astype(array.dtype)
     words = array.view(library.int32).reshape(*array.shape, 2)
     halves = [moved_elements(kind, _dense(kind, words[..., i]), element[4 * i : 4 * i + 4], move) for i in (0, 1)]
-    return library.stack(halves, -1).view(array.dtype).reshape(array.shape)
+    made = library.stack(halves, -1)
+    return made.view(array.dtype).reshape(made.shape[:-1])
+
+
+NARROWER = ("uint8", 0, 255), ("int16", -(1 << 15), (1 << 15) - 1), ("int32", -(1 << 31), (1 << 31) - 1)
+
+
+def _resized_nothing(kind, value, size):
+    """A mask without instances, in the size (None: its own) of what comes out."""
+    if size is None:
+        return value
+    shape = (*value.shape[:-2], *size)
+    return value.new_empty(shape) if kind is Torch else sys.modules[kind.base[0]].empty(shape, value.dtype)
 
 
 def _dense(kind, array):

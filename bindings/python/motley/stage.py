@@ -279,21 +279,29 @@ class Stage:
     else:
 
         def replay(self, batch, draws, *, out=None, layout=None):
-            """The images, augmented by recorded draws: the same bytes again, whatever this stage's policy is.
+            """The images, augmented by recorded draws: the same bytes again.
 
             Args:
                 batch: Images of the sizes and channels that the draws were made for.
                 draws: What a call with `return_draws=True` or `draw` returned, perhaps stored as JSON in between: for
-                    each image the list of its steps; for one image its list.
+                    each image the list of its steps, or the object that `motley apply --draws` wrote; for one image
+                    its one.
                 out: As in a call.
                 layout: As in a call.
+
+            Raises:
+                ArgumentError: The draws have operations that this stage's policy does not draw, or say that they are of
+                    another policy or for another size; nothing is written.
             """
             source = self._source(arrays.dense(batch) if out is None else batch, layout or self.layout)
             target = self._target(source, batch, out, layout or self.layout)
             sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
-            drawn = Drawn.read([draws] if source.single else draws, sizes, channels)
-            src, dst, output = calls.described(self, source, target)
             params = ffi.new("motley_replay_params *")
+            drawn = draws
+            if not isinstance(draws, Drawn):
+                drawn = Drawn.read([draws] if source.single else draws, sizes, channels, self.policy)
+                params.policy = self.policy._handle
+            src, dst, output = calls.described(self, source, target)
             if output:
                 params.output = output[0]
             if source.device is not None and source.count:

@@ -137,8 +137,11 @@ class Transform(Sampled):
 
     def _take(self, transform):
         self._handle = ffi.gc(_handle_of(self._text or transform), lib.motley_transform_destroy)
-        info = lib.motley_transform_describe(self._handle)
         self._text = self.show()
+        self._describe()
+
+    def _describe(self):
+        info = lib.motley_transform_describe(self._handle)
         self.name, self.title, self.profile, self.paper = map(
             text_of, (info.name, info.title, info.profile, info.paper)
         )
@@ -243,7 +246,9 @@ class Transform(Sampled):
             target.describe(dst[0])
         drawn, seen = None, ffi.NULL
         if given is not None:
-            drawn = Draws.of([given] if source.single else given, count, self._most_steps, channels)
+            drawn = given
+            if not isinstance(given, Draws):
+                drawn = Draws.of([given] if source.single else given, count, self._most_steps, channels)
             params.given, params.given_steps, params.given_step_counts = drawn.structs
         else:
             seen, (ids, views, keep) = self._fill(params.samples, count, samples)

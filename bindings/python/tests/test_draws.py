@@ -24,7 +24,7 @@ def test_recorded_draws_give_the_same_bytes(pixels, name):
     stage = motley.Stage(name, seed=3)
     for epoch in range(20):
         out, draws = stage(pixels, sample_ids=range(12), epoch=epoch, return_draws=True)
-        assert (motley.Stage("rand_augment").replay(pixels, through_json(draws)) == out).all()
+        assert (motley.Stage(name).replay(pixels, through_json(draws)) == out).all()
         assert not (out == pixels).all()
 
 
@@ -133,3 +133,23 @@ def test_matrices_of_one_image_and_of_sizes():
     assert drawing.matrices([], (20, 30)) == [[1, 0, 0], [0, 1, 0]]
     with pytest.raises(ValueError, match="draws has the steps of 2 images, there are 1"):
         drawing.matrices([steps, []], [(20, 30)])
+
+
+def test_draws_of_another_policy_or_size(pixels):
+    stage, other = motley.Stage("trivial_augment_wide"), motley.Stage("timm_3_augment")
+    _, draws = stage(pixels, return_draws=True)
+    _, theirs = other(pixels, return_draws=True)
+    with pytest.raises(ValueError, match="draws of image 0 are of policy 'timm_3_augment', want those of 'trivial_aug"):
+        stage.replay(pixels, theirs)
+    with pytest.raises(
+        ValueError, match=r"image \d+, step \d is gaussian_blur, which policy 'trivial_augment_wide' does"
+    ):
+        stage.replay(pixels, through_json(theirs))
+    with pytest.raises(ValueError, match="draws of image 0 were made for 37 x 29 pixels, the image has 36 x 29"):
+        stage.replay(pixels[:, :, 1:].copy(), draws)
+    written = [{"policy": stage.policy.name, "size": [37, 29], "steps": steps, "image": "a.png"} for steps in draws]
+    assert (stage.replay(pixels, written) == stage.replay(pixels, draws)).all()
+    with pytest.raises(ValueError, match="image 2 were made for 5 x 9 pixels"):
+        stage.replay(pixels, written[:2] + [{**written[2], "size": [5, 9]}] + written[3:])
+    with pytest.raises(ValueError, match="image 0 are of policy 'mine'"):
+        stage.replay(pixels, [{**one, "policy": "mine"} for one in written])

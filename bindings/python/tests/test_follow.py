@@ -2,6 +2,7 @@
 """What goes with an image: masks with Pillow's bytes, boxes and points where the pixels went."""
 
 import functools
+import json
 import pickle
 
 import numpy as np
@@ -478,6 +479,141 @@ def test_masks_on_cuda_wait_for_nothing():
             follow(sample, sample_ids=range(64), epoch=1)
         finally:
             torch.cuda.set_sync_debug_mode("default")
+
+
+# ---- views, recorded draws, transforms ----
+
+
+@pytest.mark.parametrize("ids", [None, range(4)])
+def test_several_views(ids):
+    batch = {"image": photographs(4), "mask": photographs(4)[..., 0], "points": np.full((4, 1, 2), 9)}
+    follow, plain = (Follow(motley.Stage("trivial_augment_wide", seed=2, views=n)) for n in (3, 1))
+    first, second, third = follow(batch, sample_ids=ids)
+    for view, made in enumerate((first, second, third)):
+        plain.stage.next_sample = 0
+        wanted = plain(batch, sample_ids=ids, view=view)
+        assert all((made[key] == wanted[key]).all() for key in wanted)
+    assert (first["mask"] != second["mask"]).any() and follow.stage.next_sample == (0 if ids else 4)
+    one, two = follow(batch, sample_ids=range(4), views=2, view=5)
+    assert (two["mask"] == plain(batch, sample_ids=range(4), view=11)["mask"]).all() and len(one) == 3
+
+
+def detection(count, size=None):
+    """Samples of sizes that differ, with all that can follow."""
+    made = []
+    for i, sample in enumerate(samples(count)):
+        sample["image"] = np.ascontiguousarray(sample["image"][: size or 41 - i, : size or 53 - 2 * i])
+        height, width = sample["image"].shape[:2]
+        sample["mask"] = np.arange(height * width, dtype="int64").reshape(height, width)
+        sample["masks"] = np.stack([sample["mask"] % 7] * 3).astype("uint8")
+        for key in "boxes", "keypoints":
+            sample[key] = sample[key].clip(max=min(height, width))
+        made.append({key: value for key, value in sample.items() if key != "name"})
+    return made
+
+
+def same_samples(a, b):
+    return all(equal(x[key], y[key]) for x, y in zip(a, b) for key in (x.keys() | y.keys()))
+
+
+@pytest.mark.parametrize("name", ["timm_rand_augment", "timm_train", "torchvision_train_v2"])
+def test_replay_of_everything(name):
+    stage = (motley.Transform if name in motley.Transform.names() else motley.Stage)(name, seed=3)
+    follow, batch = Follow(stage), detection(6)
+    made, draws = follow(batch, sample_ids=range(6), return_draws=True)
+    again = follow.replay(batch, json.loads(json.dumps(draws)))
+    assert same_samples(made, again)
+    assert same_samples([follow.replay(batch[2], draws[2])], [follow(batch[2], sample_ids=2)])
+    with pytest.raises(ValueError, match="draws has|is of another|were made for|leaves the image"):
+        follow.replay(batch, draws[::-1])
+
+
+TRANSFORM = """
+motley: 1
+name: everything
+stages:
+  - random_resized_crop: {size: [32, 40], scale: [0.3, 1]}
+  - flip: {horizontal: 0.5}
+  - policy: trivial_augment_wide
+  - jitter: {brightness: [0.6, 1.4]}
+  - output: {mean: 0.5, std: 0.25}
+"""
+
+
+def test_transforms_take_everything_along():
+    """Where each pixel of a mask came from is where the draw's matrix says, and boxes and points go there, too."""
+    text = TRANSFORM.replace("  - policy: trivial_augment_wide\n", "")
+    follow = Follow(
+        motley.Transform(text, seed=1),
+        {"mask": Mask(fill=-1), "masks": Mask(), "boxes": Boxes(), "keypoints": Points()},
+    )
+    batch = detection(12)
+    made, draws = follow(batch, sample_ids=range(12), return_draws=True)
+    for sample, out, draw in zip(batch, made, draws):
+        crop, flip = draw["crop"], draw["flip"]["horizontal"]
+        assert (
+            out["image"].shape == (3, 32, 40) and out["image"].dtype == np.float32 and out["masks"].shape == (3, 32, 40)
+        )
+        left, top = crop["left"], crop["top"]
+        wanted = Image.fromarray(sample["mask"].astype("int32"))
+        wanted = wanted.crop((left, top, left + crop["width"], top + crop["height"])).resize((40, 32), 0)
+        wanted = np.asarray(wanted)[:, :: -1 if flip else 1]
+        assert (out["mask"] == wanted).all() and out["mask"].dtype == np.int64
+        assert (out["masks"] == out["mask"] % 7).all()
+        zoom = np.array([40 / crop["width"], 32 / crop["height"]])
+        wanted = (sample["keypoints"] - [left, top]) * zoom
+        if flip:
+            wanted[:, 0] = 40 - wanted[:, 0]
+        assert np.allclose(out["keypoints"], wanted)
+        boxes = (sample["boxes"].reshape(-1, 2, 2) - [left, top]) * zoom
+        boxes = boxes.clip([0, 0], [40, 32])
+        if flip:
+            boxes[..., 0] = 40 - boxes[:, ::-1, 0]
+        boxes = boxes.reshape(-1, 4)
+        boxes = boxes[(boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])]
+        assert np.allclose(out["boxes"], boxes) and len(out["labels"]) == len(boxes)
+
+
+@needs_torch
+def test_transforms_of_batches_lists_and_pictures():
+    follow = Follow(motley.Transform(TRANSFORM, seed=1), {"mask": Mask(fill=250), "second": Second("bilinear")})
+    arrays = [{"image": x["image"], "mask": x["masks"][0], "second": x["image"]} for x in detection(5)]
+    made = follow(arrays, sample_ids=range(5))
+    pictures = [{key: Image.fromarray(value) for key, value in sample.items()} for sample in arrays]
+    for i, (one, picture) in enumerate(zip(made, pictures)):
+        out = follow(picture, sample_ids=i)
+        assert (np.asarray(out["mask"]) == one["mask"]).all() and out["mask"].size == (40, 32)
+        assert (np.asarray(out["second"]) == one["second"]).all() and (out["image"] == one["image"]).all()
+    batch = {key: [sample[key] for sample in arrays] for key in arrays[0]}
+    stacked = follow(batch, sample_ids=range(5))
+    assert stacked["image"].shape == (5, 3, 32, 40) and stacked["mask"].shape == (5, 32, 40)
+    assert all((stacked[key][i] == made[i][key]).all() for key in made[0] for i in range(5))
+    tensors = {
+        key: [torch.from_numpy(x if x.ndim == 2 else x.transpose(2, 0, 1).copy()) for x in value]
+        for key, value in batch.items()
+    }
+    of_torch = follow(tensors, sample_ids=range(5))
+    assert (of_torch["mask"].numpy() == stacked["mask"]).all() and (of_torch["image"].numpy() == stacked["image"]).all()
+    nothing = follow({**arrays[0], "mask": np.zeros((0, *arrays[0]["mask"].shape), "uint8")}, sample_ids=0)
+    assert nothing["mask"].shape == (0, 32, 40)
+
+
+def test_what_mixes_cannot_be_followed():
+    mixing = motley.Transform(TRANSFORM + "  - mix: {mixup: 0.2}\n")
+    for stage in mixing, motley.Mix(mixup=0.2):
+        with pytest.raises(motley.UnsupportedError, match="mixes images: nothing can follow it"):
+            Follow(stage)
+
+
+@pytest.mark.parametrize("most, fill", [(200, 255), (200, -100), (70000, 255), (1 << 40, 3)])
+def test_wide_integers_move_whole(most, fill):
+    masks = np.random.default_rng(3).integers(0, most, (12, 41, 53))
+    origin = Follow(geometric(), {"mask": Mask(fill=-1)})(
+        {"image": photographs(12), "mask": np.stack([np.arange(41 * 53, dtype="int32").reshape(41, 53)] * 12)}
+    )["mask"]
+    made = Follow(geometric(), {"mask": Mask(fill=fill)})({"image": photographs(12), "mask": masks})["mask"]
+    wanted = np.stack([np.where(o < 0, fill, m.reshape(-1)[o]) for m, o in zip(masks, origin)])
+    assert made.dtype == np.int64 and (made == wanted).all() and (origin < 0).any()
 
 
 # ---- mistakes ----
