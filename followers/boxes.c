@@ -40,6 +40,11 @@ static void clip_side(polygon *p, int axis, double sign, double limit)
 
 static void clip(polygon *p, double width, double height)
 {
+    int outside = 0;
+    for (int32_t i = 0; i < p->corners; i++)
+        outside |= (p->at[i][0] < 0) | (p->at[i][0] > width) | (p->at[i][1] < 0) | (p->at[i][1] > height);
+    if (!outside) /* as most are */
+        return;
     clip_side(p, 0, -1, 0);
     clip_side(p, 0, 1, width);
     clip_side(p, 1, -1, 0);
@@ -72,9 +77,10 @@ static void box_of(const polygon *p, double box[4])
     for (int i = 0; i < 4; i++)
         box[i] = p->corners ? p->at[0][i & 1] : 0;
     for (int32_t i = 1; i < p->corners; i++)
-        for (int axis = 0; axis < 2; axis++) {
-            box[axis] = fmin(box[axis], p->at[i][axis]);
-            box[2 + axis] = fmax(box[2 + axis], p->at[i][axis]);
+        for (int axis = 0; axis < 2; axis++) { /* not fmin and fmax, which are calls for the sake of NaN */
+            const double at = p->at[i][axis];
+            box[axis] = at < box[axis] ? at : box[axis];
+            box[2 + axis] = at > box[2 + axis] ? at : box[2 + axis];
         }
 }
 
