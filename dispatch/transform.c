@@ -31,8 +31,8 @@ static motley_status check_output(const mot_transform_call *call, motley_error *
     const int values = output ? output->values : 0;
     MOT_REQUIRE(dst->dtype == MOTLEY_U8 || values <= 1 || values == dst->channels, error,
                 "transform '%s' normalises %d channels, the images have %" PRId32, t->name, values, dst->channels);
-    MOT_REQUIRE(!t->follower || dst->dtype == MOTLEY_U8, error, "a follower of transform '%s' comes out as bytes, want dst as U8",
-                t->name);
+    MOT_REQUIRE(!t->follower || dst->dtype == MOTLEY_U8, error,
+                "a follower of transform '%s' comes out as bytes, want dst as U8", t->name);
     MOT_REQUIRE(!call->erase || t->follower || dst->dtype != MOTLEY_U8, error,
                 "transform '%s' erases after normalisation, want dst as F32, F16 or BF16", t->name);
     MOT_REQUIRE(!call->erase || t->follower || call->erase->values <= 1 || call->erase->values == dst->channels, error,

@@ -13,9 +13,9 @@ typedef enum mot_geometry_kind { MOT_STAYS, MOT_MOVES, MOT_ERASES } mot_geometry
 
 typedef struct mot_geometry {
     mot_geometry_kind kind;
-    double a[6];       /* MOVES: output to input */
-    double inverse[6]; /* MOVES: input to output */
-    mot_rect erased;   /* ERASES */
+    double a[6];           /* MOVES: output to input */
+    double inverse[6];     /* MOVES: input to output */
+    mot_rect erased;       /* ERASES */
     int32_t width, height; /* of the image after it, pixels */
 } mot_geometry;
 

@@ -18,8 +18,8 @@ motley_status motley_follower_steps(const motley_drawn *drawn, const motley_foll
     MOT_REQUIRE((unsigned)params->interpolation <= MOTLEY_BICUBIC, error,
                 "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);
     MOT_TRY(mot_drawn_check(drawn, NULL, step_counts, "step_counts", error));
-    MOT_REQUIRE(drawn->count == 0 || steps || drawn->max_steps == 0, error, "steps is NULL, want room for those of %zu images",
-                drawn->count);
+    MOT_REQUIRE(drawn->count == 0 || steps || drawn->max_steps == 0, error,
+                "steps is NULL, want room for those of %zu images", drawn->count);
     MOT_REQUIRE(drawn->count == 0 || !drawn->places == !places, error, "%s",
                 places ? "places is set, but drawn->places is NULL: want both or neither"
                        : "places is NULL, but drawn->places is set: want both or neither");

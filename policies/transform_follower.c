@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_transform_follower: derives a transform that draws the same as another one, but keeps only the stages that move
- * pixels. Each stage's draws have their own blocks of words, so removing a stage does not change the others. */
+/* motley_transform_follower: derives a transform that draws the same as another one, but keeps only the stages that
+ * move pixels. Each stage's draws have their own blocks of words, so removing a stage does not change the others. */
 #include "base/error.h"
 #include "base/params.h"
 #include "motley/follow.h"
