@@ -129,15 +129,13 @@ class Boxes:
         fields = {field: sample[field] for field in self.label_fields if field in sample and field != key}
         per_image = {field: moves.parts(f"sample[{field!r}]", v) for field, v in fields.items()}
         for field, parts in per_image.items():
-            for i, (part, good) in enumerate(zip(parts, keep)):
-                if len(part) != len(good):
+            for i, (part, own) in enumerate(zip(parts, boxes)):
+                if len(part) != len(own):
                     where = "" if moves.single else f" of image {i}"
-                    raise ArgumentError(
-                        f"sample[{field!r}]{where} has {len(part)} entries, there are {len(good)} boxes"
-                    )
+                    raise ArgumentError(f"sample[{field!r}]{where} has {len(part)} entries, there are {len(own)} boxes")
         per_image[key] = boxes
         if self.visibility is not None:
-            per_image[self.visibility] = visibility
+            per_image[self.visibility] = visibility()
         if self.drop:
             if not moves.single and not isinstance(value, (list, tuple)):
                 raise ArgumentError(
@@ -178,7 +176,7 @@ class Points:
         points, inside = moves.points(f"sample[{key!r}]", value, CONVENTIONS[self.convention], self.pairs)
         sample[key] = moves.joined(points, value)
         if self.inside is not None:
-            sample[self.inside] = moves.joined(inside, value)
+            sample[self.inside] = moves.joined(inside(), value)
 
 
 BY_NAME = {

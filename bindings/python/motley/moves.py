@@ -9,7 +9,7 @@ import struct
 import sys
 
 from ._core import ffi, lib
-from .arrays import KINDS, CuPy, Torch, name_of
+from .arrays import KINDS, CuPy, NumPy, Torch, name_of
 from .calls import views_of
 from .draws import Drawn
 from .errors import ArgumentError, UnsupportedError, check, checked, made_by
@@ -208,7 +208,7 @@ class Moves:
         return parts
 
     def boxes(self, name, value, form, torchvision, limits):
-        """For each image its boxes, how much of each is left, and whether each is kept."""
+        """For each image its boxes, how much of each is left, and which are kept: None for all of them."""
         rows = Rows(name, self._placed(name, value), (4,))
         params, error = ffi.new("motley_box_params *"), ffi.new("motley_error *")
         params.format, params.torchvision = form, torchvision
@@ -218,11 +218,13 @@ class Moves:
             self.drawn.c, params, rows.offsets, rows.pointer(rows.host), visibility, keep, error
         )
         check(status, error, f"{name}: ")
-        seen, good = rows.array(visibility, "float64"), rows.array(keep, "bool")
-        return rows.back(rows.host), rows.back(seen), rows.back(good, "bool")
+        kept, good = bytes(ffi.buffer(keep)), []
+        for begin, end in zip(rows.offsets, list(rows.offsets)[1:]):
+            good.append(None if kept.find(0, begin, end) < 0 else [byte != 0 for byte in kept[begin:end]])
+        return rows.back(rows.host), lambda: rows.back(rows.array(visibility, "float64")), good
 
     def points(self, name, value, convention, pairs):
-        """For each image its points, and whether each was inside."""
+        """For each image its points, and a function that returns whether each was inside."""
         rows = Rows(name, self._placed(name, value), (2, 3))
         flags, error = ffi.new("uint8_t[]", rows.count), ffi.new("motley_error *")
         xy = rows.dense(rows.host[:, :2])
@@ -234,12 +236,30 @@ class Moves:
             seen = rows.host[:, 2]
             seen[~inside] = 0
             seen[~unerased] = seen[~unerased].clip(max=1)
-        points, inside = rows.back(rows.host), rows.back(inside, "bool")
-        if pairs:
-            for i in range(len(points)):
-                if rows.counts[i] and mirrored[rows.offsets[i]]:
-                    points[i], inside[i] = rows.swapped(i, pairs, points[i], inside[i])
-        return points, inside
+        points = rows.back(rows.host)
+        turned = [i for i in range(len(points)) if pairs and rows.counts[i] and mirrored[rows.offsets[i]]]
+        for i in turned:
+            points[i] = rows.swapped(i, pairs, points[i])
+
+        def all_inside():
+            made = rows.back(inside, "bool")
+            for i in turned:
+                made[i] = rows.swapped(i, pairs, made[i], axis=-1)
+            return made
+
+        return points, all_inside
+
+
+def _alike(parts):
+    """Whether these are tables of one library, dtype and device, and of no subclass: then nothing is done to each."""
+    if len({type(part) for part in parts}) != 1 or KINDS[type(parts[0])] not in (Torch, NumPy):
+        return False
+    plain_type = type(parts[0]).__module__ in ("torch", "numpy")
+    return (
+        plain_type
+        and len({(part.ndim, part.dtype, getattr(part, "device", None)) for part in parts}) == 1
+        and (parts[0].ndim == 2 and not any(getattr(part, "requires_grad", False) for part in parts))
+    )
 
 
 class Rows:
@@ -248,7 +268,12 @@ class Rows:
 
     def __init__(self, name, parts, widths):
         self.name, self.parts = name, parts
-        arrays = [self._array(i, part, widths) for i, part in enumerate(parts)]
+        self.alike = _alike(parts)
+        arrays = (
+            parts
+            if self.alike and not {p.shape[1] for p in parts} - set(widths)
+            else [self._array(i, part, widths) for i, part in enumerate(parts)]
+        )
         self.width = next((a.shape[-1] for a in arrays if 0 not in a.shape), widths[0])
         self.shapes = [tuple(a.shape) if 0 not in a.shape else (0, self.width) for a in arrays]
         self.of_torch = bool(arrays) and KINDS[type(arrays[0])] is Torch
@@ -320,6 +345,8 @@ class Rows:
             if self.of_torch
             else [table[self.offsets[i] : self.offsets[i + 1]] for i in range(len(self.parts))]
         )
+        if self.alike:
+            return list(rows)
         return [self._like(part, row, shape, dtype) for part, row, shape in zip(self.parts, rows, self.shapes)]
 
     def _cast(self, rows, like, dtype):
@@ -344,8 +371,8 @@ class Rows:
         finish = kind.finish_for(type(part)) if dtype is None and len(shape) == made.ndim else None
         return made if finish is None else finish(made, part)
 
-    def swapped(self, i, pairs, points, inside):
-        """The points of image i, and whether they are inside, when the pairs have changed places."""
+    def swapped(self, i, pairs, values, axis=-2):
+        """What image i has for its points, along that axis, when the pairs have changed places."""
         shape = self.shapes[i]
         if len(shape) < 2 or max(map(max, pairs)) >= shape[-2]:
             raise ArgumentError(
@@ -354,9 +381,9 @@ class Rows:
         order = list(range(shape[-2]))
         for a, b in pairs:
             order[a], order[b] = order[b], order[a]
-        if isinstance(points, list):
-            return [points[place] for place in order], [inside[place] for place in order]
-        return points[..., order, :], inside[..., order]
+        if isinstance(values, list):
+            return [values[place] for place in order]
+        return values[..., order, :] if axis == -2 else values[..., order]
 
 
 POINT_FLAGS = lib.MOTLEY_POINT_INSIDE, lib.MOTLEY_POINT_UNERASED, lib.MOTLEY_POINT_MIRRORED
@@ -378,9 +405,8 @@ def plain(value):
 
 
 def selected(value, keep):
-    """The entries of `value` that `keep` says True for."""
-    keep = keep.tolist() if hasattr(keep, "tolist") else keep
-    if all(keep):
+    """The entries of `value` that `keep` says True for; None: all of them."""
+    if keep is None:
         return value
     if isinstance(value, (list, tuple)):
         return type(value)(entry for entry, good in zip(value, keep) if good)
