@@ -16,6 +16,9 @@ from motley import draws as drawing
 from motley.follow import Boxes, Follow, Mask, Points
 from motley.follow import Image as Second
 
+if torch is not None:
+    import motley.torch
+
 needs_torch = pytest.mark.skipif(torch is None, reason="no torch")
 WARPS = "rotate", "shear_x", "shear_y", "translate_x", "translate_y", "flip_lr", "flip_ud"
 
@@ -614,6 +617,30 @@ def test_wide_integers_move_whole(most, fill):
     made = Follow(geometric(), {"mask": Mask(fill=fill)})({"image": photographs(12), "mask": masks})["mask"]
     wanted = np.stack([np.where(o < 0, fill, m.reshape(-1)[o]) for m, o in zip(masks, origin)])
     assert made.dtype == np.int64 and (made == wanted).all() and (origin < 0).any()
+
+
+class Detections:
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, i):
+        return {key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in detection(9)[i].items()}
+
+
+@needs_torch
+@pytest.mark.parametrize("workers", [0, 2])
+def test_data_sets_of_samples(workers):
+    """Whatever process reads it, sample i of epoch e is what Follow makes of id i; passes are epochs."""
+    follow = Follow(motley.Stage("trivial_augment_wide", seed=4, layout="hwc"))
+    dataset = motley.torch.Augmented(Detections(), follow)
+    loader = torch.utils.data.DataLoader(dataset, 3, num_workers=workers, collate_fn=list)
+    for epoch in range(2):
+        made = [sample for batch in loader for sample in batch]
+        wanted = [follow(Detections()[i], sample_ids=i, epoch=epoch) for i in range(9)]
+        assert same_samples(made, wanted)
+    first, second = motley.torch.Augmented(Detections(), follow, views=2)[5]
+    assert same_samples([first, second], [follow(Detections()[5], sample_ids=5, view=view) for view in (0, 1)])
+    assert same_samples([dataset[5, 1]], [follow(Detections()[5], sample_ids=5, epoch=1, view=1)])
 
 
 # ---- mistakes ----

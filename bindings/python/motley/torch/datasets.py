@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import functools
 import itertools
 import math
@@ -238,17 +239,29 @@ class Augmented(_Around, Passes):
 
     Args:
         policy: A policy; or a motley.Transform, whose seed counts: an image then becomes the network's input, a NumPy
-            array where it was a PIL image.
+            array where it was a PIL image. Or a motley.Follow, whose stage's seed counts, for samples that are
+            dictionaries: all that belongs to the image moves with it.
         images: Index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes. A
             sample that is neither a tuple, a list nor a dict is the image.
-        views: How many views of an image to make; more than one: a tuple of them takes its place.
+        views: How many views of an image to make; more than one: a tuple of them takes its place. With a Follow: a tuple
+            of samples.
     """
 
     def __init__(
-        self, dataset: Any, policy: PolicyLike | motley.Transform, *, seed: int = 0, images: int | str = 0, views: int = 1
+        self,
+        dataset: Any,
+        policy: PolicyLike | motley.Transform | motley.Follow,
+        *,
+        seed: int = 0,
+        images: int | str = 0,
+        views: int = 1,
     ) -> None:
-        self.dataset, self.images = dataset, images
-        self.stage = stage_of(policy, seed)
+        self.dataset, self.images, self.follow = dataset, images, None
+        if isinstance(policy, motley.Follow):
+            self.follow = copy.copy(policy)
+            self.stage = self.follow.stage = copy.copy(policy.stage)
+        else:
+            self.stage = stage_of(policy, seed)
         self._draws = self.stage.policy or self.stage
         self.stage._repeats = Repeats(ADVICE)
         self.views = whole("views", views, 1, 65536, "from 1")
@@ -264,6 +277,8 @@ class Augmented(_Around, Passes):
         return self._made(self.dataset[i], i, view)
 
     def _made(self, sample, i, view=0):
+        if self.follow is not None:
+            return self.follow(sample, epoch=int(self.epoch), sample_ids=i, view=view, views=self.views)
         inside = isinstance(sample, (tuple, list, Mapping))
         image = self.stage(sample[self.images] if inside else sample, epoch=int(self.epoch), sample_ids=i, view=view,
                            views=self.views)
