@@ -262,6 +262,10 @@ FEEDS = {
     'motley_workers': '**arrays, Motley on the CPU in the workers**',
     'torchvision_pil': 'arrays, torchvision on Pillow images in the workers',
     'jpeg_motley': '**JPEG files decoded in the workers, Motley on the GPU**',
+    'jpeg_gpu_motley': "**JPEG files decoded on the GPU, Motley's whole transform there, no workers**",
+    'dali_plain': 'JPEG files, DALI: decoded on the GPU, cropped, flipped, normalised, no policy',
+    'dali_own': "JPEG files, DALI: the same with its own RandAugment",
+    'dali_motley': "**JPEG files, DALI: decoded on the GPU, Motley's whole transform as its operator**",
     'jpeg_torchvision': 'JPEG files decoded, then torchvision on Pillow images, in the workers',
 }
 MODELS = {'resnet50': 'ResNet-50', 'efficientnet_b0': 'EfficientNet-b0'}

@@ -15,8 +15,15 @@ Every case trains the same model on the same random labels; a case is what stand
   motley_gpu        u8 batches, Motley as the stage on the GPU
   jpeg_torchvision  workers decode JPEG files, crop, flip, and run torchvision's RandAugment
   jpeg_motley       workers decode JPEG files, crop and flip; Motley as the stage on the GPU
+  jpeg_gpu_motley   JPEG files decoded on the GPU by the Prefetcher, then Motley's whole transform; no workers
+  dali_plain        DALI decodes on the GPU, crops, flips and normalises, without a policy
+  dali_own          the same with DALI's own RandAugment
+  dali_motley       DALI decodes on the GPU; Motley's whole transform as its operator, fn.motley.augment
 
-All feed the model through motley.torch.Prefetcher, so that copy and normalisation hide behind the model for everyone.
+All but DALI's feed the model through motley.torch.Prefetcher, so that copy and normalisation hide behind the model for
+everyone. The last four are also timed without the model: this process's CPU time stands where others have their workers',
+and the rate alone beside it. DALI's run where it is installed, the last where its native operator was built. Without a GPU
+all of it runs on the CPU.
 bench/tables.py turns the result into the table and the plot of doc/python.md."""
 import argparse
 import contextlib
@@ -29,6 +36,7 @@ import os
 import pathlib
 import statistics
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -43,11 +51,25 @@ from torchvision.transforms import v2
 import motley
 import motley.torch
 
+try:
+    from motley.adapters import dali
+except ImportError:
+    dali = None
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+WHOLE = """motley: 1
+name: whole
+stages:
+  - random_resized_crop: {{size: {side}}}
+  - flip: {{horizontal: 0.5}}
+  - policy: rand_augment
+  - output: {{mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}}
+"""
 ENDLESS = 1 << 40  # samples of a loader that is never asked for its last one
 PICTURES = 512  # different ones; enough that no cache of a worker's holds them decoded
 WITH_WORKERS = ('torchvision_pil', 'motley_workers', 'jpeg_torchvision', 'jpeg_motley')
+FROM_FILES = ('jpeg_gpu_motley', 'dali_plain', 'dali_own', 'dali_motley')  # in this process
 JPEG_SIDE = (500, 375)  # pixels: ImageNet's usual size
 
 
@@ -133,6 +155,9 @@ class Cases:
             data = io.BytesIO()
             Image.fromarray(picture).save(data, 'JPEG', quality=90)
             jpegs.append(data.getvalue())
+        self.files = [torch.frombuffer(bytearray(jpeg), dtype=torch.uint8) for jpeg in jpegs]
+        self.whole = motley.Transform(WHOLE.format(side=args.side), dtype=str(dtype).removeprefix('torch.'),
+                                      output_layout='channels_last')
         normalise = Normalise(device, dtype)
         motley_stage = motley.torch.Stage(motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=dtype,
                                           memory_format=torch.channels_last, layout='nhwc').to(device)
@@ -149,7 +174,51 @@ class Cases:
             'motley_gpu': lambda: self.prefetch(pinned, motley_stage),
             'jpeg_torchvision': lambda: self.workers(jpegs, normalise, *crop, rand_augment, to_tensor),
             'jpeg_motley': lambda: self.workers(jpegs, motley_stage, *crop, to_tensor),
+            'jpeg_gpu_motley': self.from_files,
         }
+        if dali is not None:
+            self.make.update(dali_plain=lambda: self.pipeline(None), dali_own=lambda: self.pipeline('own'))
+            if dali.why_not_native() is None:
+                self.make['dali_motley'] = lambda: self.pipeline('motley')
+
+    def from_files(self):
+        loader = torch.utils.data.DataLoader(Pictures(self.files, lambda file: file), self.args.batch,
+                                             collate_fn=motley.torch.list_images)
+        return self.prefetch(loader, motley.torch.Transform(self.whole).to(self.device))
+
+    def pipeline(self, policy):
+        """(images, labels) of DALI: decoded, cropped, flipped, normalised; policy: None, DALI's 'own' or 'motley'."""
+        from nvidia.dali import fn, pipeline_def, types
+        from nvidia.dali.auto_aug import rand_augment
+        from nvidia.dali.plugin.pytorch import DALIGenericIterator
+        on_gpu, side = self.device.type == 'cuda', self.args.side
+        folder = tempfile.TemporaryDirectory()  # goes with the generator that this is
+        names = [pathlib.Path(folder.name) / f'{i}.jpg' for i in range(len(self.files))]
+        for name, file in zip(names, self.files):
+            name.write_bytes(file.numpy().tobytes())
+        dtype = types.FLOAT16 if on_gpu else types.FLOAT  # DALI has no bfloat16; autocast makes that of it
+        options = {'mean': [255 * m for m in MEAN], 'std': [255 * d for d in STD], 'dtype': dtype, 'output_layout': 'CHW'}
+
+        @pipeline_def(batch_size=self.args.batch, num_threads=self.args.dali_threads, enable_conditionals=True,
+                      device_id=(self.device.index or 0) if on_gpu else None)
+        def feed():
+            files, labels = fn.readers.file(files=[str(name) for name in names], labels=list(range(len(names))),
+                                            random_shuffle=True, name='files')
+            if policy == 'motley':
+                images = fn.decoders.image(files, device='mixed' if on_gpu else 'cpu', output_type=types.RGB)
+                whole = motley.Transform(self.whole, dtype='float16' if on_gpu else 'float32')
+                return dali.augment(images, policy=whole, operator='native'), labels
+            images = fn.decoders.image_random_crop(files, device='mixed' if on_gpu else 'cpu', output_type=types.RGB,
+                                                   random_area=[0.08, 1], random_aspect_ratio=[3 / 4, 4 / 3])
+            images = fn.resize(images, size=[side, side])
+            flips = fn.random.coin_flip()
+            if policy == 'own':
+                images = rand_augment.rand_augment(images, n=2, m=9)
+            return fn.crop_mirror_normalize(images, mirror=flips, **options), labels
+
+        batches = DALIGenericIterator(feed(), ['images', 'labels'])  # endless: the reader has no end
+        for (batch,) in batches:
+            yield batch['images'], batch['labels'].flatten().long().to(self.device)
 
     def prefetch(self, loader, stage):
         return iter(motley.torch.Prefetcher(loader, stage, self.device))
@@ -239,6 +308,20 @@ class Training:
         return steps * batch / wall, meter.cpu / (steps * batch), busy
 
 
+def alone(batches, batch, seconds, finish):
+    """(images per second, CPU seconds per image of this process) of a feed without a model."""
+    for _ in range(2):
+        next(batches)
+    finish()
+    steps, start, cpu = 0, time.perf_counter(), time.process_time()
+    while steps < 2 or time.perf_counter() - start < seconds:
+        next(batches)
+        steps += 1
+    used = time.process_time() - cpu  # before finish(), which waits for the GPU in a loop
+    finish()
+    return steps * batch / (time.perf_counter() - start), used / (steps * batch)
+
+
 def first_line(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split('\n')[0]
 
@@ -266,6 +349,7 @@ def main():
     parser.add_argument('--batch', type=int, default=256)
     parser.add_argument('--side', type=int, default=224)
     parser.add_argument('--workers', type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument('--dali-threads', type=int, default=8)
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--seconds', type=float, default=2.5, help='of each case in each round')
     parser.add_argument('--warm', type=int, default=20, help='steps before the first round')
@@ -286,25 +370,28 @@ def main():
     rows = []
     for model in args.models.split(','):
         training = Training(model, device, dtype)
-        taken = {name: [] for name in names}
+        taken, without = {name: [] for name in names}, {}
         # Cases without workers take turns; those with workers run one at a time, or they would take each other's cores.
-        alone = [[name] for name in names if name in WITH_WORKERS]
-        for group in [[name for name in names if name not in WITH_WORKERS]] + alone:
+        apart = [[name] for name in names if name in WITH_WORKERS + FROM_FILES]
+        for group in [[name for name in names if name not in WITH_WORKERS + FROM_FILES]] + apart:
             feeds = {name: cases.make[name]() for name in group}
             for r in range(args.rounds):
                 for name in group:
                     taken[name].append(training.measure(feeds[name], args.batch, args.seconds,
                                                         args.warm if r == 0 else 5, meter))
+                    if r == args.rounds - 1 and name in FROM_FILES:
+                        without[name] = alone(feeds[name], args.batch, args.seconds, training.finish)
             del feeds  # ends the workers
         rates = {name: statistics.median(rate for rate, _, _ in turns) for name, turns in taken.items()}
         for name, turns in taken.items():
-            cpu = statistics.median(c for _, c, _ in turns)
+            cpu = without[name][1] if name in without else statistics.median(c for _, c, _ in turns)
             busy = [b for _, _, b in turns if b is not None]
             rows.append({
                 'model': model, 'case': name, 'img_s': round(rates[name], 1),
                 'img_s_range': [round(f(rate for rate, _, _ in turns), 1) for f in (min, max)],
                 'share': round(rates[name] / rates['fixed'], 4) if 'fixed' in rates else None,
                 'worker_ms': round(1e3 * cpu, 4),
+                'alone_img_s': round(without[name][0], 1) if name in without else None,
                 'cores_needed': round(cpu * rates['fixed'], 1) if 'fixed' in rates else None,
                 'gpu_busy': round(statistics.mean(busy), 1) if busy else None})
             print('{model} {case}: {img_s:.0f} images/s, share {share}, {worker_ms} ms of a worker an image, '
