@@ -207,7 +207,7 @@ class Follow:
     Args:
         stage: A motley.Stage, or what makes one: a policy, a built-in's name, a path or a text. Its other arguments
             (normalize, views, seed and so on) apply to the image. With a motley.Transform everything is cropped and
-            resized like the image; it must not mix images.
+            resized like the image, and a list of masks becomes one array; it must not mix images.
         following: A Mask, Image, Boxes or Points by key; all keys must be present. None: whichever of mask, masks,
             boxes, bboxes, points and keypoints are present, each with the defaults of its kind.
         image: The key of the image.

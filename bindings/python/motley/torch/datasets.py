@@ -256,7 +256,8 @@ class Augmented(_Around, Passes):
         images: int | str = 0,
         views: int = 1,
     ) -> None:
-        self.dataset, self.images, self.follow = dataset, images, None
+        self.dataset, self.images = dataset, images
+        self.follow: motley.Follow | None = None
         if isinstance(policy, motley.Follow):
             self.follow = copy.copy(policy)
             self.stage = self.follow.stage = copy.copy(policy.stage)
