@@ -21,9 +21,9 @@ Every case trains the same model on the same random labels; a case is what stand
   dali_motley       DALI decodes on the GPU; Motley's whole transform as its operator, fn.motley.augment
 
 All but DALI's feed the model through motley.torch.Prefetcher, so that copy and normalisation hide behind the model for
-everyone. The last four are also timed without the model: this process's CPU time stands where others have their workers',
-and the rate alone beside it. DALI's run where it is installed, the last where its native operator was built. Without a GPU
-all of it runs on the CPU.
+everyone. The last four are also timed without the model: this process's CPU time stands where others have their
+workers', and the rate alone beside it. DALI's run where it is installed, the last where its native operator was built.
+Without a GPU all of it runs on the CPU.
 bench/tables.py turns the result into the table and the plot of doc/python.md."""
 import argparse
 import contextlib
@@ -197,7 +197,7 @@ class Cases:
         for name, file in zip(names, self.files):
             name.write_bytes(file.numpy().tobytes())
         dtype = types.FLOAT16 if on_gpu else types.FLOAT  # DALI has no bfloat16; autocast makes that of it
-        options = {'mean': [255 * m for m in MEAN], 'std': [255 * d for d in STD], 'dtype': dtype, 'output_layout': 'CHW'}
+        mean, std = [255 * m for m in MEAN], [255 * d for d in STD]
 
         @pipeline_def(batch_size=self.args.batch, num_threads=self.args.dali_threads, enable_conditionals=True,
                       device_id=(self.device.index or 0) if on_gpu else None)
@@ -214,7 +214,8 @@ class Cases:
             flips = fn.random.coin_flip()
             if policy == 'own':
                 images = rand_augment.rand_augment(images, n=2, m=9)
-            return fn.crop_mirror_normalize(images, mirror=flips, **options), labels
+            return fn.crop_mirror_normalize(images, mirror=flips, mean=mean, std=std, dtype=dtype,
+                                            output_layout='CHW'), labels
 
         batches = DALIGenericIterator(feed(), ['images', 'labels'])  # endless: the reader has no end
         for (batch,) in batches:
