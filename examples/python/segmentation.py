@@ -32,7 +32,7 @@ class Discs(torch.utils.data.Dataset[dict[str, torch.Tensor]]):
         return {"image": image, "mask": mask, "id": torch.tensor(index)}
 
 
-def main(epochs: int = 2) -> None:
+def main(epochs: int = 1) -> None:
     torch.manual_seed(0)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = lraspp_mobilenet_v3_large(weights=None, weights_backbone=None, num_classes=2).to(device)
