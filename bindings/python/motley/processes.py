@@ -8,22 +8,20 @@ import sys
 
 from . import contexts
 
-# Launchers' names for a process's rank: torchrun (also Accelerate, DeepSpeed, Ray Train), Open MPI, PMIx, MPICH and
-# Intel MPI, MVAPICH, Slurm, Flux.
-LAUNCHERS = (
-    "RANK",
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-    "MV2_COMM_WORLD_RANK",
-    "SLURM_PROCID",
-    "FLUX_TASK_RANK",
-)
-
-SIZES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS", "FLUX_JOB_SIZE")
+# Launchers' names for a process's rank and for how many ranks there are: torchrun (also Accelerate, DeepSpeed, Ray
+# Train), Open MPI, PMIx, MPICH and Intel MPI, MVAPICH, Slurm, Flux.
+LAUNCHERS = {
+    "RANK": "WORLD_SIZE",
+    "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_SIZE",
+    "PMIX_RANK": "PMIX_SIZE",
+    "PMI_RANK": "PMI_SIZE",
+    "MV2_COMM_WORLD_RANK": "MV2_COMM_WORLD_SIZE",
+    "SLURM_PROCID": "SLURM_NTASKS",
+    "FLUX_TASK_RANK": "FLUX_JOB_SIZE",
+}
 
 _parents_rank = None  # of the process that spawned this one, when it had one
-_keys = {}  # a rank that was given, or None -> process_key
+_keys = {}  # a rank that was given, or None -> process_key; "rank" -> rank_key
 _settled = False  # whether _keys[None] is of the process group's rank
 
 
@@ -70,7 +68,7 @@ def world_of_run():
     """The number of ranks; 1 if nothing says how many."""
     if _group_is_there():
         return sys.modules["torch.distributed"].get_world_size()
-    return max([1, rank_of_run() + 1] + [_number(name) or 1 for name in SIZES])
+    return max([1, rank_of_run() + 1] + [_number(name) or 1 for name in LAUNCHERS.values()])
 
 
 def process_key(rank):
@@ -88,13 +86,15 @@ def _find_key(rank):
     name = contexts.process_name()
     number = rank_of_run() if rank is None else rank
     key = _keys[rank] = mixed(f"{name} {number}") if name or number else 0
+    if rank is None:
+        _keys["rank"] = mixed(f" {number}") if number else 0
     return key
 
 
 def rank_key():
     """What sets a rank's draws apart where its processes already draw apart; 0 in rank 0."""
-    rank = rank_of_run()
-    return mixed(f" {rank}") if rank else 0
+    process_key(None)  # which looks the rank up
+    return _keys["rank"]
 
 
 class Lineage:

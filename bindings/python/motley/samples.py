@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .checks import epoch_given, view_given, whole
 from .errors import ArgumentError
-from .processes import process_key
+from .processes import process_key, rank_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,12 +57,12 @@ def draws_by_id(transform):
 
 def samples_of(transform, fresh_seed):
     """seed, sample ids and further arguments for a stage, of a transform's next call: as the block around it says; or
-    by the transform's own seed and number of calls; or by a seed that `fresh_seed` draws."""
+    by the transform's own seed and number of calls; or by a seed that `fresh_seed` draws, apart in each rank."""
     block, own = _block.get(), vars(transform).get("_seed")
     if block is not None:
         return own or 0, block.ids, block.rest
     if own is None:
-        return fresh_seed(), 0, {}
+        return fresh_seed() ^ rank_key(), 0, {}
     count = vars(transform).get("_calls", 0)
     vars(transform)["_calls"] = count + 1
     return own ^ process_key(None), count, {}

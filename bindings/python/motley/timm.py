@@ -10,7 +10,7 @@
     motley.timm.Mixup(**arguments)                     # in place of timm.data.Mixup
 
 Draws     Each call takes a new seed from Python's random, which is what timm draws from; random.seed() makes a run
-          repeatable. They are other draws than timm makes from the same generator.
+          repeatable. They are other draws than timm makes from the same generator, and differ between ranks.
 Samples   In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set: see motley.samples."""
 
 from __future__ import annotations

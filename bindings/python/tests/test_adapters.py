@@ -4,6 +4,9 @@ worker. And the examples, which have to run as they are."""
 import io
 import pathlib
 import runpy
+import sys
+import types
+import warnings
 
 import numpy as np
 import pytest
@@ -157,6 +160,22 @@ def test_ray_data(capsys):
         ray.shutdown()
 
 
+def test_ray_warns_of_epochs_that_stand_still(monkeypatch):
+    from motley.adapters.columns import Augment
+    from motley.epochs import RepeatedSamples
+    ray = types.ModuleType("ray")
+    ray.is_initialized = lambda: True
+    ray.get_runtime_context = lambda: types.SimpleNamespace(get_actor_id=lambda: "of an actor")
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    with pytest.warns(RepeatedSamples, match="give each epoch's map_batches its number"):
+        Augment("rand_augment", ids="id")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Augment("rand_augment", ids="id", epoch=0), Augment("rand_augment")
+        ray.is_initialized = lambda: False
+        Augment("rand_augment", ids="id")
+
+
 def shards(folder, count):
     webdataset = pytest.importorskip("webdataset")
     for s in range(2):
@@ -281,8 +300,9 @@ def test_ffcv(tmp_path, order, device, whole):
         "image": [SimpleRGBImageDecoder(), ToTensor(), *move, ToTorchImage(), Augment(stage)],
         "label": [IntDecoder(), ToTensor(), Squeeze()]})
     mean, std = (torch.tensor(v).view(1, 3, 1, 1) for v in (MEAN, STD))
-    for epoch in (0, 3):
-        stage.set_epoch(epoch)
+    for epoch in (0, 1, 5):
+        if epoch == 5:
+            stage.set_epoch(epoch)  # the passes before it advance by themselves
         rows = {}
         for images, labels in loader:
             rows.update(zip(labels.flatten().tolist(), images.cpu().clone()))

@@ -343,6 +343,7 @@ def as_rank(rank, ranks, port, queue):
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks)
     torch.manual_seed(0)
     same = pictures(1).repeat(64, 1, 1, 1)
+    from motley import torchvision
     from motley.adapters.columns import Augment
     loader = DataLoader(TensorDataset(same), 64, num_workers=1, multiprocessing_context="spawn", collate_fn=collate)
     made = {"stage": stage(same), "core": core(same), "collate": collate([(x,) for x in same])[0],
@@ -350,6 +351,7 @@ def as_rank(rank, ranks, port, queue):
             "columns": torch.from_numpy(Augment("trivial_augment_wide")({"image": same.permute(0, 2, 3, 1).numpy()})["image"]
                                         ).permute(0, 3, 1, 2),
             "spawned": next(iter(loader))[0],
+            "drop-in": torch.stack([torchvision.TrivialAugmentWide()(x) for x in same]),
             "ids": stage(same, torch.arange(64))}
     queue.put((rank, {name: x.numpy() for name, x in made.items()}))
     dist.barrier()

@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
 from motley.adapters import fresh_seed, stage_of
-from motley.epochs import Epoch, Passes, watch_loaders
+from motley.epochs import Epoch, Passes, RepeatedSamples, watch_loaders
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -27,14 +29,24 @@ class Augment(Passes):
         ids: The column of sample ids, or None.
         epoch: The epoch of the draws by id, in the first pass. Each pass of a torch DataLoader over the data set is the
             next epoch, unless set_epoch() says which; its workers follow. Ray creates the objects in other processes,
-            which do not see passes: give each epoch's map_batches its own `epoch`.
+            which do not see passes: give each epoch's map_batches its own `epoch`. None, with ids, is 0 and warns there.
     """
 
     def __init__(
-        self, policy: PolicyLike | motley.Transform, *, image: str = "image", ids: str | None = None, seed: int = 0, epoch: int = 0
+        self,
+        policy: PolicyLike | motley.Transform,
+        *,
+        image: str = "image",
+        ids: str | None = None,
+        seed: int = 0,
+        epoch: int | None = None,
     ) -> None:
         self.stage, self.image, self.ids = stage_of(policy, seed), image, ids
-        self.epoch = self.epochs = Epoch(epoch)
+        self.epoch = self.epochs = Epoch(epoch or 0)
+        if ids is not None and epoch is None and _of_ray():
+            warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give each "
+                          "epoch's map_batches its number, fn_constructor_kwargs={'epoch': epoch}", RepeatedSamples,
+                          stacklevel=2)
         watch_loaders()
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,3 +62,9 @@ class Augment(Passes):
     def __repr__(self):
         name = (self.stage.policy or self.stage).name
         return f"Augment({name}, image={self.image!r}, ids={self.ids!r}, epoch={self.epoch})"
+
+
+def _of_ray():
+    """Whether this process is one of Ray's actors."""
+    ray = sys.modules.get("ray")
+    return ray is not None and ray.is_initialized() and ray.get_runtime_context().get_actor_id() is not None

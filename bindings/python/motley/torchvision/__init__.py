@@ -18,8 +18,9 @@ Samples   of v2 are nested as one likes. tv_tensors of masks, boxes and keypoint
           float32.
 Draws     As in torchvision, all images of a tensor share one draw: a clip [T, C, H, W] does not flicker. Each call takes
           a new seed from torch's generator, so torch.manual_seed() makes a run repeatable and a DataLoader's workers
-          differ. The policies' draws are others than torchvision makes from the same generator. All other transforms
-          draw what torchvision draws: after torch.manual_seed() a PIL image becomes torchvision's, byte for byte.
+          differ; ranks that are seeded alike differ, too. The policies' draws are others than torchvision makes from the
+          same generator. All other transforms draw what torchvision draws: after torch.manual_seed() a PIL image becomes
+          torchvision's, byte for byte.
 Ids       In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set, whatever came before:
           see motley.samples. `seed`, which these classes take beside torchvision's arguments, sets runs apart there;
           alone, it makes a transform count its own calls. With an id for each image along its first axis, the images
