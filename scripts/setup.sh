@@ -35,6 +35,7 @@ fi
 if [ "${1:-}" = ci ]; then
     packages="$packages $doc_packages"
     optional="$optional clang-format-14 clang libclang-rt-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
+    optional="$optional libopencv-dev libturbojpeg0-dev" # FFCV is compiled against them
 fi
 
 as_root=
@@ -93,6 +94,12 @@ if [ "${1:-}" = ci ] && [ ! -x .venv-torch/bin/python3 ]; then
         echo "setup: no newer torch to be had here; the tests that need it will be skipped" >&2
         rm -rf .venv-torch
     }
+fi
+
+if [ "${1:-}" = ci ] && [ -x .venv-torch/bin/python3 ]; then
+    .venv-torch/bin/python3 -c 'import importlib.util as u; exit(u.find_spec("ffcv") is None)' ||
+        .venv-torch/bin/python3 -m pip install -q --disable-pip-version-check ffcv==1.0.2 ||
+        echo "setup: FFCV could not be built; its tests will be skipped" >&2
 fi
 
 # DALI's operator in C++ needs a compiler of C++ and CUDA's headers; its tests are skipped where these are missing.
