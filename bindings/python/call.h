@@ -14,6 +14,7 @@ typedef struct kept_call {
 #define CALL_REPEATS 101
 #define CALL_NEGATIVE_ID 102
 
+/* ids: 0, or an address. views: an address, or the view of all images, which is below 65536. */
 static motley_samples samples_of(uint64_t seed, uint32_t epoch, uint64_t first, uintptr_t ids, uintptr_t views)
 {
     motley_samples samples = { seed, epoch, first, (const uint64_t *)ids, 0, NULL };
@@ -24,14 +25,7 @@ static motley_samples samples_of(uint64_t seed, uint32_t epoch, uint64_t first, 
     return samples;
 }
 
-static int note_samples(repeats *seen, uint64_t seed, uint32_t epoch, size_t count, uintptr_t ids, uintptr_t views)
-{
-    const motley_samples samples = samples_of(seed, epoch, 0, ids, views);
-    return repeats_note(seen, &samples, count);
-}
-
-/* views: an address, or the view of all images, which is below 65536. ids_signed: they are int64_t, and have to be 0 or
- * more. counter: 0, or the address of motley_apply_params.counter. seen: NULL, or where the samples are noted. */
+/* ids_signed: they are int64_t, and have to be 0 or more. counter: 0, or the address of motley_apply_params.counter. seen: NULL, or where the samples are noted. */
 static int run_call(kept_call *kept, const motley_policy *policy, uintptr_t src, uintptr_t dst, uintptr_t stream,
                     uint64_t seed, uint32_t epoch, uint64_t first, uintptr_t ids, int ids_signed, uintptr_t views,
                     uintptr_t counter, repeats *seen)

@@ -32,11 +32,11 @@ class HasPolicy(Protocol):
 
 PolicyLike = Union[Policy, HasPolicy, str, "os.PathLike[str]"]
 Ids = Union[int, Sequence[int], Array]
-Draws = list[dict[str, Any]]  # of one image
 Drawing = Union[dict[str, Any], Sequence[dict[str, Any]]]  # of a transform
 Labels = Union[Sequence[int], Sequence[Sequence[float]], Array]
 Rows = Union[Sequence[float], Sequence[Sequence[float]], Array]
 Numbers = Union[float, Sequence[float]]
+DtypeLike = Union[Literal["uint8", "float32", "float16", "bfloat16"], type, Dtype]
 Layout = Literal["chw", "hwc", "hw", "nchw", "nhwc"]
 Interpolation = Union[Literal["nearest", "bilinear", "bicubic"], Enum]
 Interpolations = Union[Interpolation, Sequence[Interpolation]]
@@ -52,7 +52,7 @@ class TransformSettings(TypedDict, total=False):
     epoch: int
     rank: Union[int, None]
     layout: Union[Layout, None]
-    dtype: Union[Literal["uint8", "float32", "float16", "bfloat16"], type, Dtype, None]
+    dtype: Union[DtypeLike, None]
     output_layout: Union[Literal["chw", "hwc", "channels_last"], None]
     memory_format: Union[object, None]
     threads: Union[int, None]

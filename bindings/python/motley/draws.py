@@ -18,6 +18,17 @@ class Steps(list):
     policy = size = None
 
 
+class Samples:
+    """What samples draw by as a motley_samples, `c`. ids, views: addresses, whose memory `keep` holds; 0 for ids that
+    follow `first`; below 65536 the view of all. seen: where they are noted, or NULL."""
+
+    __slots__ = "c", "keep", "seen"
+
+    def __init__(self, seed, epoch, first=0, ids=0, views=0, keep=None, seen=ffi.NULL):
+        self.c = ffi.new("motley_samples *", lib.samples_of(seed, epoch, first, ids, views))
+        self.keep, self.seen = keep, seen
+
+
 class Drawn:
     """The draws of a batch as a motley_drawn, `c`. sizes: [(width, height)]; places: of a transform."""
 

@@ -15,7 +15,7 @@ import types
 import warnings
 from typing import Any
 
-from ._core import ffi, lib
+from ._core import ffi
 from .checks import epoch_given
 
 
@@ -154,11 +154,6 @@ class Repeats:
 
     def __init__(self, advice):
         self.seen, self.advice = ffi.new("repeats *"), advice  # NULL once it has warned
-
-    def note(self, seed, epoch, count, ids, views):
-        """Records samples, and warns if they repeat. ids: an address; views: one, or below 65536 the view of all."""
-        if lib.note_samples(self.seen, seed & 0xFFFFFFFFFFFFFFFF, epoch, count, ids, views):
-            self.warn(stacklevel=7)
 
     def warn(self, stacklevel=4):
         seen, self.seen = self.seen, ffi.NULL

@@ -7,8 +7,8 @@ import collections
 import json
 from html import escape
 
-from ._core import ffi, lib
-from .draws import Drawn
+from ._core import lib
+from .draws import Drawn, Samples
 from .errors import text_from, text_of
 
 SAMPLES = 2000  # drawn for the frequencies
@@ -82,9 +82,7 @@ def _operations(policy, seed, epoch):
 
 
 def _counts(policy, seed, epoch):
-    samples = ffi.new("motley_samples *")
-    samples.seed, samples.epoch = seed, epoch
-    drawn = Drawn.of(policy, samples, [SIZE] * SAMPLES, 3)
+    drawn = Drawn.of(policy, Samples(seed, epoch).c, [SIZE] * SAMPLES, 3)
     steps = (drawn.steps[i * drawn.max_steps + s].op for i in range(SAMPLES) for s in range(drawn.counts[i]))
     names = collections.Counter(steps)
     return {text_of(lib.motley_policy_op(policy._handle, op).name): count for op, count in names.items()}

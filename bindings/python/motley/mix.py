@@ -143,25 +143,12 @@ class Mix(Sampled):
         """The same in place: the batch is overwritten, and returned."""
         return self(batch, labels, *ids, out=batch, **arguments)
 
-    def draw(  # type: ignore[override]
-        self,
-        count: int = 1,
-        *,
-        size: tuple[int, int] = (224, 224),
-        sample_ids: Ids | None = None,
-        view: Ids = 0,
-        epoch: int | None = None,
-        seed: int | None = None,
-    ) -> list[dict[str, Any]]:
-        """How the next `count` samples (or `sample_ids`), as one batch of images of (height, width), would be mixed."""
-        samples, count, keep = self._samples_of(count, sample_ids, view, epoch, seed)
-        drawn = self._drawn(samples, count, size)
-        del keep  # the ids lived until here
-        return plain(drawn, count)
+    def _draws(self, samples, count, size, channels):
+        return plain(self._drawn(samples, count, size), count)
 
     def _drawn(self, samples, count, size):
         drawn = ffi.new("motley_mixed[]", max(count, 1))
-        checked(lib.motley_mix_draw, self._handle, samples, count, size[1], size[0], drawn)
+        checked(lib.motley_mix_draw, self._handle, samples.c, count, size[1], size[0], drawn)
         return drawn
 
     def _mixed(self, batch, labels, out, layout, which, return_draws=False, given=None):
@@ -174,8 +161,7 @@ class Mix(Sampled):
         if given is not None:
             drawn = structs(given, count)
         else:
-            samples = ffi.new("motley_samples *")
-            seen, (ids, views, keep) = self._fill(samples, count, which)
+            samples = self._samples(count, which)
             drawn = self._drawn(samples, count, size)
         # before pixels are touched, as labels may be refused
         targets = targets_of(drawn, labels, count, self.classes, self.smoothing, source)
@@ -189,8 +175,7 @@ class Mix(Sampled):
             context = contexts.context_of(source.device, self.threads)
             checked(lib.motley_mix_apply, context.handle, src, src if out is batch else dst, drawn)
         if given is None:
-            self._note(seen, samples, count, ids, views)
-            del keep  # the ids lived until here
+            self._note(samples, count)
             if which[0] is None:
                 self.counter[1] += count
         made = out if out is not None else target.result(source)

@@ -11,9 +11,9 @@ import sys
 from ._core import ffi, lib
 from .arrays import KINDS, CuPy, NumPy, Torch, name_of
 from .calls import views_of
-from .draws import Drawn
+from .draws import Drawn, Samples
 from .errors import ArgumentError, UnsupportedError, check, checked, made_by
-from .images import images_of
+from .images import address, images_of
 from .pillow import Pillow
 from .policy import Policy, interpolation_number
 from .sampled import Sampled
@@ -183,17 +183,12 @@ class Moves:
     def drawn(self):
         """What the images draw, in host memory."""
         if self._drawn is None:
-            samples, ids = ffi.new("motley_samples *"), ffi.new("uint64_t[]", self.ids)
-            samples.seed, samples.epoch, samples.ids = self.seed, self.epoch, ids
-            views, view = views_of(self.view, len(self.ids))
-            if views is None:
-                samples.view = view
-            else:
-                samples.views = views
+            ids, (views, view) = ffi.new("uint64_t[]", self.ids), views_of(self.view, len(self.ids))
+            samples = Samples(self.seed, self.epoch, 0, address(ids), view, (ids, views))
             if isinstance(self.stage, Transform):
-                self._drawn = drawn_of_transform(self.stage, self.sizes, samples)
+                self._drawn = drawn_of_transform(self.stage, self.sizes, samples.c)
             else:
-                self._drawn = Drawn.of(self.stage.policy_now, samples, self.sizes, 3)
+                self._drawn = Drawn.of(self.stage.policy_now, samples.c, self.sizes, 3)
         return self._drawn
 
     def _placed(self, name, value):

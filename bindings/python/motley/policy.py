@@ -27,18 +27,23 @@ def on_problem(user, problem):
     ffi.from_handle(user).append((problem.line, problem.column, text_of(problem.message)))
 
 
-PILLOWS = {0: "nearest", 2: "bilinear", 3: "bicubic"}  # PIL.Image.Resampling
+PILLOWS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # PIL.Image.Resampling
 
 
-def interpolation_number(name):
-    """motley_interpolation's number of "nearest", "bilinear" or "bicubic", or of an enum with such a name or value;
-    Pillow's and torchvision's, numbers of Pillow's among them, are taken."""
-    value = getattr(name, "value", name)
-    text = PILLOWS.get(value) if isinstance(value, int) and not isinstance(value, bool) else str(value).lower()
-    text = "nearest" if text == "nearest-exact" else text  # at a size that stays they are one
-    if text not in INTERPOLATIONS:
-        raise ArgumentError(f"interpolation is {name!r}, want one of {', '.join(INTERPOLATIONS)}")
-    return INTERPOLATIONS.index(text)
+def filter_number(what, given, names):
+    """The place among `names` of a filter: given by its name, by an enum of Pillow's or torchvision's, or by Pillow's
+    number."""
+    value = getattr(given, "value", given)
+    name = PILLOWS.get(value) if isinstance(value, int) and not isinstance(value, bool) else str(value).lower()
+    if name not in names:
+        raise ArgumentError(f"{what} is {given!r}, want one of {', '.join(names)}")
+    return names.index(name)
+
+
+def interpolation_number(given):
+    """motley_interpolation's number of a warp's filter."""
+    exact = getattr(given, "value", given) == "nearest-exact"  # the same as nearest at a size that stays
+    return filter_number("interpolation", "nearest" if exact else given, INTERPOLATIONS)
 
 
 def fill_bytes(fill):

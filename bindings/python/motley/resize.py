@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from . import contexts, images
 from ._core import ffi, lib
+from .checks import one_of
 from .errors import ArgumentError, checked
 from .pillow import Pillow
+from .policy import filter_number
 from .transform import made, shape_of
 
 if TYPE_CHECKING:
@@ -22,22 +24,6 @@ T = TypeVar("T")
 
 FILTERS = ("bilinear", "bicubic", "lanczos", "nearest", "box", "hamming")  # by motley_filter
 ORDERS = ("pillow-13", "pillow-12")
-PILLOWS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # PIL.Image.Resampling
-
-
-def filter_number(name):
-    """motley_filter's number of a name, or of an enum of Pillow's or torchvision's."""
-    value = getattr(name, "value", name)
-    text = PILLOWS.get(value) if isinstance(value, int) and not isinstance(value, bool) else str(value).lower()
-    if text not in FILTERS:
-        raise ArgumentError(f"filter is {name!r}, want one of {', '.join(FILTERS)}")
-    return FILTERS.index(text)
-
-
-def order_number(order):
-    if order not in ORDERS:
-        raise ArgumentError(f"order is {order!r}, want 'pillow-13' or 'pillow-12'")
-    return ORDERS.index(order)
 
 
 def resize(
@@ -77,7 +63,8 @@ def resize(
     if many and not count:
         return source.cls()
     params = ffi.new("motley_resize_params *")
-    params.filter, params.order = filter_number(filter), order_number(order)
+    params.filter = filter_number("filter", filter, FILTERS)
+    params.order = ORDERS.index(one_of("order", order, ORDERS))
     keep = []
     if crop is not None:
         rows = _rows("crop", crop, count, "(left, top, width, height)", int)

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from . import images
-from ._core import ffi, lib
+from ._core import lib
 from .stage import NO_AUGMENTATION, Stage
 
 
@@ -16,21 +15,9 @@ class Sampled(Stage):
         self.policy = None
 
     def _what(self):
-        """What is drawn from, as something to compare."""
         return tuple(str(getattr(self, name)) for name in self._made_of)
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both draw and write alike from here on."""
-        if not isinstance(other, Sampled) or type(other) is not type(self):
-            return NotImplemented
-        state = self._what(), self.state_dict(), self.rank, self.layout, self._flavour
-        return state == (other._what(), other.state_dict(), other.rank, other.layout, other._flavour)
-
-    def __hash__(self) -> int:
-        return hash((type(self), self._what(), self.layout, self._flavour))
-
-    def _note(self, seen, samples, count, ids, views):
+    def _note(self, samples, count):
         """Warns when the samples of an epoch come again."""
-        one = ffi.new("uint64_t *", samples.first)
-        if seen and lib.note_samples(seen, samples.seed, samples.epoch, count, ids or images.address(one), views):
+        if samples.seen and lib.repeats_note(samples.seen, samples.c, count):
             self._repeats.warn(stacklevel=5)

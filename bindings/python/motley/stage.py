@@ -4,21 +4,13 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import arrays, calls, contexts, html, images
 from ._core import ffi, lib
 from .arrays import KINDS
-from .checks import (
-    epoch_given,
-    layout_given,
-    normalize_given,
-    output_layout_given,
-    rank_given,
-    seed_given,
-    whole,
-)
-from .draws import Drawn, draws_of
+from .checks import epoch_given, layout_given, normalize_given, output_layout_given, rank_given, seed_given, whole
+from .draws import Drawn, Samples, draws_of
 from .epochs import Repeats
 from .errors import ArgumentError, checked
 from .policy import Policy
@@ -27,11 +19,12 @@ from .processes import Lineage, process_key
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from enum import Enum
-    from typing import Literal, overload
+    from typing import Literal
 
     from typing_extensions import Unpack
 
-    from ._types import CallSettings, Draws, Fill, Ids, Interpolations, Layout, PolicyLike, Settings
+    from ._types import Array, CallSettings, DtypeLike, Fill, Ids, Interpolations, Layout, Numbers, PolicyLike
+    from ._types import Settings
 
 T = TypeVar("T")
 cast, NULL = ffi.cast, ffi.NULL
@@ -41,10 +34,7 @@ ADVICE = (
     "several times in an epoch, give each reading its view"
 )
 NO_AUGMENTATION = Policy("motley: 1\nname: none\nbranches: [identity]\n")
-DEFAULTS = {
-    "seed": 0, "epoch": 0, "rank": None, "layout": None, "mean": None, "std": None, "dtype": None,
-    "output_layout": None, "threads": None, "views": 1,
-}  # fmt: skip
+SHOWN = ("seed", "epoch", "rank", "layout", "mean", "std", "dtype", "output_layout", "threads", "views")  # by repr()
 
 
 class Stage:
@@ -91,48 +81,42 @@ class Stage:
     policy: Policy
     training = True  # an nn.Module's: images are augmented
 
-    if TYPE_CHECKING:
-
-        def __init__(self, policy: PolicyLike, **settings: Unpack[Settings]) -> None: ...
-
-    else:
-
-        def __init__(
-            self,
-            policy,
-            *,
-            seed=0,
-            epoch=0,
-            rank=None,
-            layout=None,
-            normalize=None,
-            mean=None,
-            std=None,
-            dtype=None,
-            output_layout=None,
-            memory_format=None,
-            threads=None,
-            views=1,
-            counter=None,
-        ):
-            self.policy = Policy.of(policy)
-            self.seed, self.rank = seed_given(seed), rank_given(rank)
-            self.counter = [0, 0] if counter is None else counter
-            if epoch != 0:
-                self.epoch = epoch
-            self.views = whole("views", views, 1, 65536, "from 1")
-            self._begun, self._repeats, self._lineage = False, Repeats(ADVICE), Lineage()
-            self.layout, self.threads = layout_given(layout), threads
-            self.output_layout = output_layout_given(output_layout, memory_format)
-            self.mean, self.std = normalize_given(normalize, mean, std)
-            self._dtype = None if dtype is None else arrays.dtype_name(dtype)
-            if self.mean is not None and self._dtype == "uint8":
-                given = "mean and std are" if normalize is None else "normalize is"
-                raise ArgumentError(f"{given} given, but dtype is uint8: want float32, float16 or bfloat16")
-            # Whether the result is another array than the augmented bytes: normalised, cast or in another layout.
-            self.fused = self._dtype_out != "uint8" or self.output_layout is not None
-            # Part of a kept call's key. A str, because Python keeps a str's hash.
-            self._flavour = repr((self.threads, self.mean, self.std, self._dtype, self.output_layout))
+    def __init__(
+        self,
+        policy: PolicyLike,
+        *,
+        seed: int = 0,
+        epoch: int = 0,
+        rank: int | None = None,
+        layout: Layout | None = None,
+        normalize: tuple[Numbers, Numbers] | None = None,
+        mean: Numbers | None = None,
+        std: Numbers | None = None,
+        dtype: DtypeLike | None = None,
+        output_layout: Literal["chw", "hwc", "channels_last"] | None = None,
+        memory_format: object = None,
+        threads: int | None = None,
+        views: int = 1,
+        counter: Array | None = None,
+    ) -> None:
+        self.policy = Policy.of(policy)
+        self.seed, self.rank = seed_given(seed), rank_given(rank)
+        self.counter = [0, 0] if counter is None else counter
+        if epoch != 0:
+            self.epoch = epoch
+        self.views = whole("views", views, 1, 65536, "from 1")
+        self._begun, self._repeats, self._lineage = False, Repeats(ADVICE), Lineage()
+        self.layout, self.threads = layout_given(layout), threads
+        self.output_layout = output_layout_given(output_layout, memory_format)
+        self.mean, self.std = normalize_given(normalize, mean, std)
+        self._dtype = None if dtype is None else arrays.dtype_name(dtype)
+        if self.mean is not None and self._dtype == "uint8":
+            given = "mean and std are" if normalize is None else "normalize is"
+            raise ArgumentError(f"{given} given, but dtype is uint8: want float32, float16 or bfloat16")
+        # Whether the result is another array than the augmented bytes: normalised, cast or in another layout.
+        self.fused = self._dtype_out != "uint8" or self.output_layout is not None
+        # Part of a kept call's key. A str, because Python keeps a str's hash.
+        self._flavour = repr((self.threads, self.mean, self.std, self._dtype, self.output_layout))
 
     @property
     def dtype(self) -> Any:
@@ -161,89 +145,74 @@ class Stage:
     def next_sample(self, number: int) -> None:
         self.counter[1] = number
 
-    if TYPE_CHECKING:
-        # fmt: off
-        @overload
-        def __call__(  # type: ignore[overload-overlap]  # views=1 is an int, too
-            self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, views: Literal[1] | None = None,
-            out: None = None, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
-        ) -> T: ...
-        @overload
-        def __call__(
-            self, batch: object, sample_ids: Ids | None = None, view: Ids = 0, *, views: Literal[1] | None = None,
-            out: T, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
-        ) -> T: ...
-        @overload
-        def __call__(
-            self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, views: Literal[1] | None = None,
-            out: T | None = None, return_draws: Literal[True], **rest: Unpack[CallSettings],
-        ) -> tuple[T, list[Any]]: ...
-        @overload
-        def __call__(
-            self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, views: int,
-            out: None = None, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
-        ) -> tuple[T, ...]: ...
-        @overload
-        def apply_(
-            self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, return_draws: Literal[False] = False,
-            **rest: Unpack[CallSettings],
-        ) -> T: ...
-        @overload
-        def apply_(
-            self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, return_draws: Literal[True],
-            **rest: Unpack[CallSettings],
-        ) -> tuple[T, list[Any]]: ...
-        # fmt: on
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # views=1 is an int, too
+        self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, views: Literal[1] | None = None,
+        out: None = None, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
+    ) -> T: ...
+    @overload
+    def __call__(
+        self, batch: object, sample_ids: Ids | None = None, view: Ids = 0, *, views: Literal[1] | None = None,
+        out: T, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
+    ) -> T: ...
+    @overload
+    def __call__(
+        self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, views: Literal[1] | None = None,
+        out: T | None = None, return_draws: Literal[True], **rest: Unpack[CallSettings],
+    ) -> tuple[T, list[Any]]: ...
+    @overload
+    def __call__(
+        self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, views: int,
+        out: None = None, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
+    ) -> tuple[T, ...]: ...
+    def __call__(
+        self, batch, sample_ids=None, view=0, *,
+        epoch=None, seed=None, views=None, out=None, layout=None, return_draws=False,
+    ):
+        """The images, augmented.
 
-    else:
+        Args:
+            batch: An array of images, one image, or a list of images of one kind.
+            sample_ids: A whole number for each image (for one image: the number); None: the next ones. An array [N,
+                2] has each image's id and view.
+            view: Which view of the samples this is, from 0: a number, or one for each image.
+            epoch: In place of the stage's.
+            seed: In place of the stage's.
+            views: How many views to make, in place of the stage's; more than one: the result is a tuple of that
+                many, views view * views, view * views + 1, ... of each sample.
+            out: Where to write, and what the call returns: an array like `batch`, or one of the output's dtype for
+                a stage with `normalize` or `dtype`. `out=batch` works in place.
+            layout: In place of the stage's.
+            return_draws: Return (images, draws) instead: for each image the list of its steps, as `motley draw`
+                prints them.
+        """
+        layout = layout or self.layout
+        views = self.views if views is None else views
+        if views == 1 or not self.training:
+            return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws)
+        whole("views", views, 1, 65536, "from 1")
+        if out is not None:
+            raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
+        sample_ids, view = calls.split_views(sample_ids, view)
+        each = calls.views_of_each(view, views)
+        return tuple(  # counted samples are the same in each view
+            self._run(batch, None, layout, (sample_ids, numbers, epoch, seed), return_draws, numbers is each[-1])
+            for numbers in each
+        )
 
-        def __call__(
-            self,
-            batch,
-            sample_ids=None,
-            view=0,
-            *,
-            epoch=None,
-            seed=None,
-            views=None,
-            out=None,
-            layout=None,
-            return_draws=False,
-        ):
-            """The images, augmented.
-
-            Args:
-                batch: An array of images, one image, or a list of images of one kind.
-                sample_ids: A whole number for each image (for one image: the number); None: the next ones. An array [N,
-                    2] has each image's id and view.
-                view: Which view of the samples this is, from 0: a number, or one for each image.
-                epoch: In place of the stage's.
-                seed: In place of the stage's.
-                views: How many views to make, in place of the stage's; more than one: the result is a tuple of that
-                    many, views view * views, view * views + 1, ... of each sample.
-                out: Where to write, and what the call returns: an array like `batch`, or one of the output's dtype for
-                    a stage with `normalize` or `dtype`. `out=batch` works in place.
-                layout: In place of the stage's.
-                return_draws: Return (images, draws) instead: for each image the list of its steps, as `motley draw`
-                    prints them.
-            """
-            layout = layout or self.layout
-            views = self.views if views is None else views
-            if views == 1 or not self.training:
-                return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws)
-            whole("views", views, 1, 65536, "from 1")
-            if out is not None:
-                raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
-            sample_ids, view = calls.split_views(sample_ids, view)
-            each = calls.views_of_each(view, views)
-            return tuple(  # counted samples are the same in each view
-                self._run(batch, None, layout, (sample_ids, numbers, epoch, seed), return_draws, numbers is each[-1])
-                for numbers in each
-            )
-
-        def apply_(self, batch, sample_ids=None, view=0, *, epoch=None, seed=None, layout=None, return_draws=False):
-            """The same in place: the batch is overwritten, and returned."""
-            return self._run(batch, batch, layout or self.layout, (sample_ids, view, epoch, seed), return_draws)
+    @overload
+    def apply_(
+        self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, return_draws: Literal[False] = False,
+        **rest: Unpack[CallSettings],
+    ) -> T: ...
+    @overload
+    def apply_(
+        self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, return_draws: Literal[True],
+        **rest: Unpack[CallSettings],
+    ) -> tuple[T, list[Any]]: ...
+    def apply_(self, batch, sample_ids=None, view=0, *, epoch=None, seed=None, layout=None, return_draws=False):
+        """The same in place: the batch is overwritten, and returned."""
+        return self._run(batch, batch, layout or self.layout, (sample_ids, view, epoch, seed), return_draws)
 
     def draw(
         self,
@@ -255,62 +224,61 @@ class Stage:
         view: Ids = 0,
         epoch: int | None = None,
         seed: int | None = None,
-    ) -> list[Draws]:
-        """The draws of the next `count` samples (or of `sample_ids`) without any pixels; none of them is counted.
+    ) -> list[Any]:
+        """The draws of the next `count` samples (or of `sample_ids`) without any pixels, as a call with return_draws
+        would return them; none of them is counted. Mixing takes the samples for one batch.
 
         Args:
             count: How many, where there are no sample_ids.
-            size: (height, width), which matter to values that are relative to them.
-            channels: Which matter to fills.
+            size: (height, width) of the images, which matter to values that are relative to them.
+            channels: Of the images; as many numbers has a fill.
             sample_ids: As in a call, like view, epoch and seed.
         """
-        samples, count, keep = self._samples_of(count, sample_ids, view, epoch, seed)
-        drawn = draws_of(self.policy, samples, [(size[1], size[0])] * count, channels)
-        del keep  # the ids lived until here
-        return drawn
+        if sample_ids is not None:
+            sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
+            count = len(sample_ids)
+        return self._draws(self._samples(count, (sample_ids, view, epoch, seed)), count, size, channels)
 
-    if TYPE_CHECKING:
+    def _draws(self, samples, count, size, channels):
+        return draws_of(self.policy, samples.c, [size[::-1]] * count, channels)
 
-        @overload
-        def replay(self, batch: T, draws: Sequence[Any], *, out: None = None, layout: Layout | None = None) -> T: ...
-        @overload
-        def replay(self, batch: object, draws: Sequence[Any], *, out: T, layout: Layout | None = None) -> T: ...
+    @overload
+    def replay(self, batch: T, draws: Sequence[Any], *, out: None = None, layout: Layout | None = None) -> T: ...
+    @overload
+    def replay(self, batch: object, draws: Sequence[Any], *, out: T, layout: Layout | None = None) -> T: ...
+    def replay(self, batch, draws, *, out=None, layout=None):
+        """The images, augmented by recorded draws: the same bytes again.
 
-    else:
+        Args:
+            batch: Images of the sizes and channels that the draws were made for.
+            draws: What a call with `return_draws=True` or `draw` returned, perhaps stored as JSON in between: for
+                each image the list of its steps, or the object that `motley apply --draws` wrote; for one image
+                its one.
+            out: As in a call.
+            layout: As in a call.
 
-        def replay(self, batch, draws, *, out=None, layout=None):
-            """The images, augmented by recorded draws: the same bytes again.
-
-            Args:
-                batch: Images of the sizes and channels that the draws were made for.
-                draws: What a call with `return_draws=True` or `draw` returned, perhaps stored as JSON in between: for
-                    each image the list of its steps, or the object that `motley apply --draws` wrote; for one image
-                    its one.
-                out: As in a call.
-                layout: As in a call.
-
-            Raises:
-                ArgumentError: The draws have operations that this stage's policy does not draw, or say that they are of
-                    another policy or for another size; nothing is written.
-            """
-            source = self._source(arrays.dense(batch) if out is None else batch, layout or self.layout)
-            target = self._target(source, batch, out, layout or self.layout)
-            sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
-            params = ffi.new("motley_replay_params *")
-            drawn = draws
-            if not isinstance(draws, Drawn):
-                drawn = Drawn.read([draws] if source.single else draws, sizes, channels, self.policy)
-                params.policy = self.policy._handle
-            src, dst, output = calls.described(self, source, target)
-            if output:
-                params.output = output[0]
-            if source.device is not None and source.count:
-                params.stream = cast("void *", source.stream_of()())
-            context = contexts.context_of(source.device, self.threads)
-            steps = drawn.steps, drawn.counts, drawn.max_steps
-            checked(lib.motley_replay, context.handle, src, dst, *steps, params)
-            images.hold_until_done((source, target), source, target)
-            return target.result(source) if out is None else out
+        Raises:
+            ArgumentError: The draws have operations that this stage's policy does not draw, or say that they are of
+                another policy or for another size; nothing is written.
+        """
+        source = self._source(arrays.dense(batch) if out is None else batch, layout or self.layout)
+        target = self._target(source, batch, out, layout or self.layout)
+        sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
+        params = ffi.new("motley_replay_params *")
+        drawn = draws
+        if not isinstance(draws, Drawn):
+            drawn = Drawn.read([draws] if source.single else draws, sizes, channels, self.policy)
+            params.policy = self.policy._handle
+        src, dst, output = calls.described(self, source, target)
+        if output:
+            params.output = output[0]
+        if source.device is not None and source.count:
+            params.stream = cast("void *", source.stream_of()())
+        context = contexts.context_of(source.device, self.threads)
+        steps = drawn.steps, drawn.counts, drawn.max_steps
+        checked(lib.motley_replay, context.handle, src, dst, *steps, params)
+        images.hold_until_done((source, target), source, target)
+        return target.result(source) if out is None else out
 
     def set_epoch(self, epoch: int) -> None:
         """Begins an epoch: counts samples from 0 again. Samples get new draws in each epoch."""
@@ -339,12 +307,11 @@ class Stage:
 
     def _settings(self):
         """The arguments that are not the defaults, for __repr__."""
-        for name, parameter in inspect.signature(type(self).__init__).parameters.items():
-            if name in self._made_of and getattr(self, name) != parameter.default:
-                yield name, getattr(self, name)
-        for name, default in DEFAULTS.items():
+        every, own = (inspect.signature(cls.__init__).parameters for cls in (Stage, type(self)))
+        parameters = {**every, **own}
+        for name in (*self._made_of, *SHOWN):
             value = self._dtype if name == "dtype" else getattr(self, name)
-            if value != default:
+            if name in parameters and value != parameters[name].default:
                 yield name, value
 
     def _repr_html_(self) -> str:
@@ -358,13 +325,17 @@ class Stage:
         """Whether both draw and write alike from here on."""
         if not isinstance(other, Stage) or type(other) is not type(self):
             return NotImplemented
-        state = self.state_dict(), self.rank, self.layout, self.views, self._flavour
-        return self.policy == other.policy and state == (
-            other.state_dict(), other.rank, other.layout, other.views, other._flavour
-        )  # fmt: skip
+        return self._compared() == other._compared()
 
     def __hash__(self) -> int:  # of what does not change while it is used
-        return hash((type(self), self.policy.name, self.layout, self._flavour))
+        return hash((type(self), self.layout, self._flavour))
+
+    def _compared(self):
+        return self._what(), self.state_dict(), self.rank, self.layout, self.views, self._flavour
+
+    def _what(self):
+        """What samples are drawn from."""
+        return self.policy
 
     # ---- how a call goes ----
 
@@ -451,31 +422,14 @@ class Stage:
         result = tuple(made) if isinstance(batch, tuple) and out is None else made if out is None else out
         return (result, drawn) if return_draws else result
 
-    def _samples_of(self, count, sample_ids, view, epoch, seed):
-        """What draw() draws for: a motley_samples, how many they are, and what has to live as long."""
-        if sample_ids is not None:
-            sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
-            count = len(sample_ids)
-        samples = ffi.new("motley_samples *")
-        _, keep = self._fill(samples, count, (sample_ids, view, epoch, seed))
-        return samples, count, keep
-
-    def _fill(self, samples, count, which):
-        """Fills a motley_samples. Returns where repeated samples are noted, and what has to live as long."""
+    def _samples(self, count, which):
+        """The Samples of a call that cannot be kept. which: as _numbers has it."""
         (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which)
-        samples.seed, samples.epoch, samples.first = (
-            seed,
-            epoch_given(epoch),
-            whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1"),
-        )
-        samples.ids = cast("uint64_t *", ids)
-        if signed and any(samples.ids[i] >> 63 for i in range(count)):
+        whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
+        samples = Samples(seed, epoch_given(epoch), first, ids, views, keep, seen)
+        if signed and any(samples.c.ids[i] >> 63 for i in range(count)):
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
-        if views < 65536:
-            samples.view = views
-        else:
-            samples.views = cast("uint32_t *", views)
-        return seen, (ids, views, keep)
+        return samples
 
     def _numbers(self, count, samples, device=None):
         """What Call.run takes of the samples, in its order, and what holds ids and views until it is done.

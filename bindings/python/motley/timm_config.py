@@ -42,7 +42,6 @@ LIMITS = {
     "gaussian_blur": {"min": 0.1, "max": 2},
 }
 BLURS = 64  # of equal chance: the ranges of 3a's blur, when timm draws the range as well
-PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 
 
 def from_timm(config: str, hparams: Mapping[str, Any] | None = None, **stage: Unpack[Settings]) -> Stage:
@@ -75,7 +74,7 @@ def policy_of(config: str, hparams: Mapping[str, Any] | None = None) -> Policy:
         policy = _augmix(config, sections, hparams)
     else:
         raise ArgumentError(f"'{config}': it begins with '{first}', want rand, augmix, {', '.join(AUTO_AUGMENT)}")
-    return policy.change(fill=hparams.get("img_mean"), interpolation=_interpolation(hparams.get("interpolation")))
+    return policy.change(fill=hparams.get("img_mean"), interpolation=hparams.get("interpolation"))
 
 
 def _sections(config, sections, wanted):
@@ -207,11 +206,3 @@ def _scale(policy, top, hparams):
 
 def _names(config):
     return {"name": re.sub(r"[^\w.-]", "_", f"timm_{config}")[:40], "title": f"timm {config}"}
-
-
-def _interpolation(value):
-    """Names, of Pillow's numbers too."""
-    if value is None:
-        return None
-    several = value if isinstance(value, (list, tuple)) else [value]
-    return [PILLOW_FILTERS.get(int(each), each) if isinstance(each, int) else each for each in several]

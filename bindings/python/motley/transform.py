@@ -203,34 +203,16 @@ class Transform(Sampled):
         mixing = (labels, classes) if self._mix[0] else None
         return self._run(batch, out, layout or self.layout, (None, 0, None, None), given=draws, mixing=mixing)
 
-    def draw(  # type: ignore[override]
-        self,
-        count: int = 1,
-        *,
-        size: tuple[int, int] = (224, 224),
-        channels: int = 3,
-        sample_ids: Ids | None = None,
-        view: Ids = 0,
-        epoch: int | None = None,
-        seed: int | None = None,
-    ) -> list[dict[str, Any]]:
-        """The draws of the next `count` samples (or of `sample_ids`) without any pixels; none of them is counted.
+    def _draws(self, samples, count, size, channels):
+        return self._drawn(samples, count, size, channels).plain(channels)
 
-        Args:
-            size: (height, width) of the images.
-            channels: Of the images; as many numbers has a fill.
-        """
-        return self._draw(count, size, channels, sample_ids, view, epoch, seed).plain(channels)
-
-    def _draw(self, count, size, channels, sample_ids, view, epoch, seed):
-        samples, count, keep = self._samples_of(count, sample_ids, view, epoch, seed)
+    def _drawn(self, samples, count, size, channels):
         drawn = Draws(count, self._most_steps)
         sizes = [size[1]] * count, [size[0]] * count
-        checked(lib.motley_transform_draw, self._handle, samples, count, *sizes, channels, *drawn.structs)
-        del keep  # the ids lived until here
+        checked(lib.motley_transform_draw, self._handle, samples.c, count, *sizes, channels, *drawn.structs)
         return drawn
 
-    def _run(self, batch, out, layout, samples, return_draws=False, counting=True, given=None, mixing=None):
+    def _run(self, batch, out, layout, which, return_draws=False, counting=True, given=None, mixing=None):
         source = self._source(batch, layout)
         count = source.count
         src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
@@ -244,14 +226,15 @@ class Transform(Sampled):
         target = self._target_of(source, out)
         if count:
             target.describe(dst[0])
-        drawn, seen = None, ffi.NULL
+        drawn = None
         if given is not None:
             drawn = given
             if not isinstance(given, Draws):
                 drawn = Draws.of([given] if source.single else given, count, self._most_steps, channels)
             params.given, params.given_steps, params.given_step_counts = drawn.structs
         else:
-            seen, (ids, views, keep) = self._fill(params.samples, count, samples)
+            samples = self._samples(count, which)
+            params.samples = samples.c[0]
             if return_draws:
                 drawn = Draws(count, self._most_steps)
                 params.drawn, params.steps, params.step_counts = drawn.structs
@@ -265,9 +248,8 @@ class Transform(Sampled):
             context = contexts.context_of(source.device, self.threads)
             checked(lib.motley_transform_apply, context.handle, self._handle, src, dst, params)
         if given is None:
-            self._note(seen, params.samples, count, ids, views)
-            del keep  # the ids lived until here
-            if samples[0] is None and counting:
+            self._note(samples, count)
+            if which[0] is None and counting:
                 self.counter[1] += count
         result = [out if out is not None else target.result(source)]
         if mixed is not None:

@@ -5,17 +5,20 @@ from collections.abc import Mapping
 import torch
 
 
+def map_items(function, batch):
+    """`batch` with each of its items replaced; what holds none stays as it is."""
+    if isinstance(batch, Mapping):
+        return {key: function(value) for key, value in batch.items()}
+    if isinstance(batch, (tuple, list)):
+        return _like(batch, map(function, batch))
+    return batch
+
+
 def map_tensors(function, batch):
-    """`batch` with its tensors replaced: tensors in tuples, named tuples, lists and mappings, nested."""
+    """`batch` with its tensors replaced."""
     if isinstance(batch, torch.Tensor):
         return function(batch)
-    if isinstance(batch, Mapping):
-        return {key: map_tensors(function, value) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(map_tensors(function, value) for value in batch))
-    if isinstance(batch, (tuple, list)):
-        return type(batch)(map_tensors(function, value) for value in batch)
-    return batch
+    return map_items(lambda item: map_tensors(function, item), batch)
 
 
 def replaced(batch, key, value):
@@ -24,4 +27,8 @@ def replaced(batch, key, value):
         return {**batch, key: value}
     items = list(batch)
     items[key] = value
+    return _like(batch, items)
+
+
+def _like(batch, items):
     return type(batch)(*items) if hasattr(batch, "_fields") else type(batch)(items)

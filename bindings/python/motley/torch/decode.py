@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 import motley
+from motley.torch.batches import map_items
 
 
 def read_file(path: str | os.PathLike[str]) -> torch.Tensor:
@@ -122,12 +123,7 @@ def without(batch: Any, count: int, kept: Sequence[int]) -> Any:
     """A batch of `count` samples with those that are kept: tensors and lists of that length, in tuples and mappings."""
     if isinstance(batch, torch.Tensor):
         return batch[list(kept)] if batch.dim() and len(batch) == count else batch
-    if isinstance(batch, dict):
-        return {key: without(value, count, kept) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(without(value, count, kept) for value in batch))
-    if isinstance(batch, (tuple, list)):
-        if len(batch) == count and not any(isinstance(value, (torch.Tensor, list, tuple, dict)) for value in batch):
+    if isinstance(batch, (tuple, list)) and not hasattr(batch, "_fields") and len(batch) == count:
+        if not any(isinstance(value, (torch.Tensor, list, tuple, dict)) for value in batch):
             return type(batch)(batch[i] for i in kept)
-        return type(batch)(without(value, count, kept) for value in batch)
-    return batch
+    return map_items(lambda item: without(item, count, kept), batch)

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 import motley
-from motley.resize import FILTERS, PILLOWS
+from motley.policy import PILLOWS
+from motley.resize import FILTERS
 from motley.samples import samples_of
 from motley.torchvision.pixels import ORDER
 
