@@ -58,12 +58,15 @@ class Pillow:
     base, name, layout = ("PIL", "Image"), "PIL image", "hwc"
     channels_of = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
     _reach = None  # how this Pillow's pixels are found; chosen when the first image comes
+    _only_own = True  # Pillow 11.2 to 12 crash when asked for memory that is an array's or a mapped file's
 
     @classmethod
     def _choose(cls):
         image = sys.modules["PIL.Image"]
         ways = [_by_arrow]
-        if int(image.__version__.split(".")[0]) < 11:  # from 11.0 on Pillow warns of its table, and it goes
+        version = int(image.__version__.split(".")[0])
+        cls._only_own = 11 <= version < 13
+        if version < 11:  # from 11.0 on Pillow warns of its table, and it goes
             ways.append(_by_rows)
         cls._reach = staticmethod(next(filter(_shows, ways), _nowhere))
 
@@ -74,7 +77,7 @@ class Pillow:
             cls._choose()
         x.load()
         pixel = PIXEL_BYTES.get(x.mode)
-        if pixel is None:
+        if pixel is None or (cls._only_own and x.readonly):
             return None
         width, height = x.size
         if width * height * pixel >= sys.modules["PIL.Image"].core.get_block_size():
