@@ -16,7 +16,8 @@ from motley import contexts, images, ops
 from motley._core import ffi, lib
 from motley.errors import checked
 from motley.pillow import PIXEL_BYTES, Pillow
-from motley.resize import FILTERS, PILLOWS, filter_number, order_number
+from motley.policy import PILLOWS, filter_number
+from motley.resize import FILTERS, ORDERS
 from motley.transform import blank
 
 ORDER = "pillow-13" if int(PIL.__version__.split(".")[0]) >= 13 else "pillow-12"
@@ -36,7 +37,7 @@ class Kept(threading.local):
     def __init__(self):
         self.src, self.dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
         self.resize, self.crop = ffi.new("motley_resize_params *"), ffi.new("motley_crop *")
-        self.resize.order = order_number(ORDER)
+        self.resize.order = ORDERS.index(ORDER)
         self.jitter, self.drawn = ffi.new("motley_transform_params *"), ffi.new("motley_transform_drawn *")
         self.steps, self.count = ffi.new("motley_step[]", len(JITTERS)), ffi.new("int32_t *")
         self.jitter.given, self.jitter.given_steps, self.jitter.given_step_counts = self.drawn, self.steps, self.count
@@ -87,7 +88,7 @@ def filter_of(interpolation, image):
 def _filter(interpolation):
     name = getattr(interpolation, "value", interpolation)
     try:
-        filter = filter_number("nearest" if name == "nearest-exact" else name)
+        filter = filter_number("interpolation", "nearest" if name == "nearest-exact" else name, FILTERS)
     except motley.ArgumentError:
         raise NotOurs(f"interpolation {interpolation}") from None
     return filter, FILTERS[filter] == "nearest"

@@ -205,7 +205,8 @@ def _found(transform, kind, image, seed, ids, rest):
     run.take(transform)
     channels = len(image.getbands()) if isinstance(image, PIL.Image.Image) else image.shape[-3]
     stage = _stage_of(run.text())
-    sample = stage._samples(1, ([ids], rest.get("view", 0), rest.get("epoch"), seed))
+    ids = [ids] if isinstance(ids, int) else ids
+    sample = stage._samples(1, (ids, rest.get("view", 0), rest.get("epoch"), seed))
     drawn = stage._drawn(sample, 1, size_of(image), channels)
     structs, steps, counts = drawn.structs
     return kind.found(transform, structs[0], list(steps[0 : counts[0]]), channels)
