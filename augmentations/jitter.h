@@ -16,7 +16,7 @@
 
 #define MOT_GRAYSCALE_STAGE "grayscale"
 #define MOT_GRAYSCALE_STAGE_OP MOT_OP_GRAYSCALE
-#define MOT_BLUR_STAGE_OP MOT_OP_GAUSSIAN_BLUR
+#define MOT_BLUR_STAGE_OP MOT_OP_GAUSSIAN_BLUR /* by a radius; MOTLEY_STEP_KERNEL_BLUR by a kernel */
 
 /* Prepares one of these ops, with one value or none; also runs on the device. */
 MOT_FN void mot_stage_op_prepare(int op, double value, mot_arg *arg)

@@ -36,7 +36,8 @@ typedef struct mot_arg {
     };
     float factor;   /* blend ops */
     uint32_t flags; /* MOT_ARG_* */
-    uint32_t unused[2];
+    uint32_t size;  /* kernel_blur: of its kernel, whose weights are in u */
+    uint32_t unused;
 } mot_arg; /* 64 bytes */
 
 #define MOT_ARG_IDENTITY 1u /* changes no image: the step can be left out */

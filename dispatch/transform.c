@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_transform_apply: checks the request, then runs all stages of each image on one worker. */
 #include "augmentations/hue.h"
+#include "augmentations/kernel_blur.h"
 #include "augmentations/table.h"
 #include "base/params.h"
 #include "dispatch/transform_call.h"
@@ -97,8 +98,20 @@ static motley_status check_given_step(const motley_step *step, size_t i, int s, 
                     "image %zu, step %d: hue is %g, want -0.5 to 0.5", i, s, step->values[0]);
         return MOTLEY_OK;
     }
+    if (step->op == MOTLEY_STEP_KERNEL_BLUR) {
+        const double sigma = step->values[0], size = step->values[1];
+        MOT_REQUIRE(step->values_count == 2 && sigma >= MOT_KERNEL_SIGMA_MIN && sigma <= MOT_KERNEL_SIGMA_MAX, error,
+                    "image %zu, step %d: sigma is %g, want %g to %g pixels", i, s, sigma, MOT_KERNEL_SIGMA_MIN,
+                    MOT_KERNEL_SIGMA_MAX);
+        MOT_REQUIRE(size >= 3 && size <= MOTLEY_MAX_KERNEL && fmod(size, 2) == 1, error,
+                    "image %zu, step %d: the kernel's size is %g, want an odd number of 3 to %d", i, s, size,
+                    MOTLEY_MAX_KERNEL);
+        return MOTLEY_OK;
+    }
     const motley_op_info *info = motley_op_get(step->op);
-    MOT_REQUIRE(info, error, "image %zu, step %d: op is %d, want one of the table or MOTLEY_STEP_HUE", i, s, step->op);
+    MOT_REQUIRE(info, error,
+                "image %zu, step %d: op is %d, want one of the table, MOTLEY_STEP_HUE or MOTLEY_STEP_KERNEL_BLUR", i, s,
+                step->op);
     MOT_REQUIRE(step->values_count >= info->values_min && step->values_count <= info->values_max, error,
                 "image %zu, step %d: %s takes %d to %d values, %d were given", i, s, info->name, info->values_min,
                 info->values_max, step->values_count);
@@ -106,6 +119,37 @@ static motley_status check_given_step(const motley_step *step, size_t i, int s, 
                 "image %zu, step %d: interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", i, s,
                 (int)step->interpolation);
     return mot_validate_values(step->op, step->values, step->values_count, i, error);
+}
+
+/* The largest kernel that an image may be blurred by; 0: none. */
+static int32_t largest_kernel(const mot_transform_call *call, size_t i)
+{
+    const motley_transform_params *p = call->params;
+    const size_t most = call->info->max_steps;
+    int32_t largest = 0;
+    for (uint32_t s = 0; s < call->transform->stages && !p->given; s++)
+        if (call->transform->stage[s].kernel_size > largest)
+            largest = call->transform->stage[s].kernel_size;
+    for (int s = 0; p->given && s < p->given_step_counts[i]; s++) {
+        const motley_step *step = &p->given_steps[i * most + (size_t)s];
+        if (step->op == MOTLEY_STEP_KERNEL_BLUR && step->values[1] > largest)
+            largest = (int32_t)step->values[1];
+    }
+    return largest;
+}
+
+/* An image is mirrored at its edges, which needs as many pixels as half the kernel and one more. */
+static motley_status check_kernels(const mot_transform_call *call, motley_error *error)
+{
+    for (size_t i = 0; i < call->src->count; i++) {
+        const mot_view dst = mot_batch_view(call->dst, i);
+        const int32_t size = largest_kernel(call, i);
+        MOT_REQUIRE(size == 0 || (dst.width > size / 2 && dst.height > size / 2), error,
+                    "image %zu: %" PRId32 "x%" PRId32 " is too small for a blur by a kernel of %" PRId32
+                    ", want at least %" PRId32 " each way",
+                    i, dst.width, dst.height, size, size / 2 + 1);
+    }
+    return MOTLEY_OK;
 }
 
 static motley_status check_given(const mot_transform_call *call, size_t i, motley_error *error)
@@ -159,6 +203,7 @@ static motley_status check(const motley_context *context, const mot_transform_ca
     MOT_REQUIRE(!p->given_mixed == !(p->given && call->info->mix), error,
                 p->given_mixed ? "given_mixed is set, want it with given draws of a transform that mixes"
                                : "given is set without given_mixed, but the transform mixes images");
+    MOT_REQUIRE(!p->given_kernels || p->given, error, "given_kernels is set without given, whose blurs it is for");
     MOT_REQUIRE(!p->given == !p->given_steps && !p->given == !p->given_step_counts, error,
                 "only some of given, given_steps and given_step_counts are set, want all three or none");
     for (uint32_t i = 0; i < call->transform->stages; i++) {
@@ -177,6 +222,7 @@ static motley_status check(const motley_context *context, const mot_transform_ca
     MOT_TRY(check_sides(call, error));
     for (size_t i = 0; p->given && i < src->count; i++)
         MOT_TRY(check_given(call, i, error));
+    MOT_TRY(check_kernels(call, error));
     MOT_TRY(mot_validate_apart(src, dst, error));
     MOT_REQUIRE(context->backend->transform || (!p->stream && !p->counter), error,
                 "stream or counter is set, but the %s backend has neither", context->backend->name);
@@ -196,6 +242,17 @@ static void take_given(const motley_step *from, mot_step *to)
     memcpy(to->fill, from->fill, sizeof to->fill);
     if (to->op >= 0)
         mot_op_prepare(to->op, from->values, from->values_count, &to->arg);
+    if (to->op == MOTLEY_STEP_KERNEL_BLUR)
+        to->arg.size = (uint32_t)from->values[1];
+}
+
+/* Puts the weights of a kernel blur into its argument: `given`, or as torchvision computes them. */
+static void take_kernel(mot_step *step, const float *given)
+{
+    float half[MOTLEY_KERNEL_WEIGHTS] = { 0 };
+    if (!given)
+        mot_kernel_blur_weights(step->value, (int)step->arg.size, half);
+    memcpy(step->arg.u, given ? given : half, sizeof half);
 }
 
 int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_transform_drawn *drawn, mot_step *steps)
@@ -213,6 +270,9 @@ int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_tr
         const mot_drawn_sample of = mot_sample_of(&p->samples, i, src.width, src.height, src.channels);
         count = mot_transform_draw(call->transform, &of, drawn, steps);
     }
+    for (int s = 0; s < count; s++)
+        if (steps[s].op == MOTLEY_STEP_KERNEL_BLUR)
+            take_kernel(&steps[s], p->given_kernels ? p->given_kernels[i * most + (size_t)s] : NULL);
     if (p->drawn)
         p->drawn[i] = *drawn;
     if (p->steps) {
@@ -269,7 +329,7 @@ static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows
     mot_cpu_window(rows, &src, drawn->left, drawn->top, call->transform->fill, &to);
 }
 
-/* Runs the steps in place. Steps that change nothing are left out; hue steps run between runs of ops. */
+/* Runs the steps in place. Steps that change nothing are left out; those that are no ops run between runs of ops. */
 static void run_steps(const mot_cpu_rows *rows, image_plan *plan, const mot_view *image, const mot_view *spare,
                       void *scratch)
 {
@@ -285,8 +345,17 @@ static void run_steps(const mot_cpu_rows *rows, image_plan *plan, const mot_view
             mot_cpu_run_steps(rows, &plan->steps[begin], run - begin < MOT_MAX_STEPS ? run - begin : MOT_MAX_STEPS,
                               image, spare, scratch);
         run = 0;
-        if (s < plan->count)
-            mot_cpu_hue(image, mot_hue_value(plan->steps[s].value));
+        if (s == plan->count)
+            break;
+        const mot_step *const step = &plan->steps[s];
+        if (step->op == MOTLEY_STEP_HUE) {
+            mot_cpu_hue(image, mot_hue_value(step->value));
+        } else { /* MOTLEY_STEP_KERNEL_BLUR */
+            float half[MOTLEY_KERNEL_WEIGHTS];
+            memcpy(half, step->arg.u, sizeof half);
+            rows->copy(image, spare);
+            rows->kernel_blur(spare, image, half, (int)step->arg.size, scratch);
+        }
     }
 }
 
@@ -376,6 +445,7 @@ static size_t scratch_bytes(mot_transform_call *call, const mot_cpu_rows *rows)
         pixels = larger(pixels, larger((size_t)width * (size_t)height, (size_t)dst.width * (size_t)dst.height));
         bytes = larger(bytes, rows->resize_scratch(src.width, src.height, width, height, src.channels));
         bytes = larger(bytes, mot_cpu_scratch_bytes(dst.width, dst.height, dst.channels));
+        bytes = larger(bytes, mot_cpu_kernel_blur_scratch(dst.width, dst.channels, largest_kernel(call, i)));
     }
     const size_t image = pixels * (size_t)call->src->channels;
     call->image_room = (image + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN;

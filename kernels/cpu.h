@@ -46,6 +46,12 @@ typedef size_t mot_cpu_resize_scratch(int32_t width, int32_t height, int32_t out
 /* A step that mixes (MOTLEY_STEP_MIX_*), of dense images of `bytes` and a sum of as many floats. None overlap. */
 typedef void mot_cpu_augmix(int op, float weight, const uint8_t *chain, float *sum, uint8_t *result, size_t bytes);
 
+/* torchvision's blur with `size` weights each way; half: from the middle outward. src and dst do not overlap, and are
+ * larger than size / 2 each way. `scratch` is mot_cpu_kernel_blur_scratch, aligned to MOT_CPU_ALIGN. */
+typedef void mot_cpu_kernel_blur(const mot_view *src, const mot_view *dst, const float *half, int size, void *scratch);
+size_t mot_cpu_kernel_blur_row(int32_t width, int32_t channels); /* floats */
+size_t mot_cpu_kernel_blur_scratch(int32_t width, int32_t channels, int size);
+
 /* One set of kernels. What its rows do not take, the reference does. */
 typedef struct mot_cpu_rows {
     const char *name;
@@ -55,6 +61,7 @@ typedef struct mot_cpu_rows {
     mot_cpu_resize *resize;
     mot_cpu_resize_scratch *resize_scratch;
     mot_cpu_augmix *mix;
+    mot_cpu_kernel_blur *kernel_blur;
 } mot_cpu_rows;
 
 /* The reference: accepts everything, written for reading, never tuned. */

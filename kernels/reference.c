@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reference: every shape on any strides, written for reading. The fast kernels and CUDA must write its bits. */
+#include "augmentations/kernel_blur.h"
 #include "kernels/blur.h"
 #include "kernels/color.h"
 #include "kernels/cpu.h"
@@ -9,6 +10,8 @@
 #include "kernels/stats.h"
 #include "kernels/stencil.h"
 #include "kernels/warp.h"
+
+#include <stdlib.h>
 
 static uint8_t *at(const mot_view *view, int x, int y, int c)
 {
@@ -254,5 +257,22 @@ static const mot_cpu_row rows[] = {
     ROW(POINT, 1, point),     ROW(STATS, 1, stats), ROW(COLOR, 1, color), ROW(WARP, 0, warp),
     ROW(STENCIL, 0, stencil), ROW(BLUR, 1, blur),   ROW(ERASE, 1, erase),
 };
+static void kernel_blur(const mot_view *src, const mot_view *dst, const float *half, int size, void *scratch)
+{
+    const int reach = size / 2;
+    (void)scratch;
+    for (int32_t y = 0; y < src->height; y++)
+        for (int32_t x = 0; x < src->width; x++)
+            for (int c = 0; c < src->channels; c++) {
+                float sum = 0;
+                for (int ky = -reach; ky <= reach; ky++)
+                    for (int kx = -reach; kx <= reach; kx++) {
+                        const int from_x = mot_mirror(x + kx, src->width), from_y = mot_mirror(y + ky, src->height);
+                        sum = fmaf(half[abs(ky)] * half[abs(kx)], *at(src, from_x, from_y, c), sum);
+                    }
+                *at(dst, x, y, c) = mot_kernel_blur_byte(sum);
+            }
+}
+
 const mot_cpu_rows mot_rows_reference = { "reference", mot_cpu_copy, rows, sizeof rows / sizeof rows[0],
-                                           mot_resize_reference, mot_resize_reference_scratch, mix_bytes };
+                                           mot_resize_reference, mot_resize_reference_scratch, mix_bytes, kernel_blur };

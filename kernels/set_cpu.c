@@ -8,6 +8,7 @@
 #include "kernels/copy_cpu.h"
 #include "kernels/erase_cpu.h"
 #include "kernels/augmix_cpu.h"
+#include "kernels/kernel_blur_cpu.h"
 #include "kernels/point_cpu.h"
 #include "kernels/resize_cpu.h"
 #include "kernels/stencil_cpu.h"
@@ -49,4 +50,4 @@ static const mot_cpu_row rows[] = {
     ROW(WARP, warp_between, .interpolation = MOTLEY_BICUBIC, .cost = 26000),
 };
 const mot_cpu_rows NAMED(mot_rows_, MOT_SET) = { TEXT(MOT_SET), copy_pixels, rows, sizeof rows / sizeof rows[0],
-                                               resize_by_rows, resize_by_rows_scratch, mix_bytes };
+                                               resize_by_rows, resize_by_rows_scratch, mix_bytes, kernel_blur };

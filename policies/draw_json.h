@@ -8,7 +8,9 @@
 #include "policies/policy.h"
 #include "policies/yaml.h"
 
-#define MOT_HUE_STEP "hue" /* the name of MOTLEY_STEP_HUE, which no op has */
+/* The names of MOTLEY_STEP_HUE and MOTLEY_STEP_KERNEL_BLUR, which no op has. */
+#define MOT_HUE_STEP "hue"
+#define MOT_KERNEL_BLUR_STEP "kernel_blur"
 
 /* Writes one step, of the op with this row. */
 void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step *step, int32_t channels);
@@ -17,7 +19,7 @@ void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step 
 typedef struct mot_draw_reader {
     mot_yaml_tree tree;
     int32_t channels; /* of the image */
-    bool hue;         /* whether MOT_HUE_STEP is a step */
+    bool staged;      /* whether these two are steps */
 } mot_draw_reader;
 
 /* The value of a map's key, or NULL. */

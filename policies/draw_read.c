@@ -91,11 +91,18 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
         return;
     }
     const char *name = mot_yaml_text(&r->tree, op);
-    if (r->hue && strcmp(name, MOT_HUE_STEP) == 0) {
+    if (r->staged && strcmp(name, MOT_HUE_STEP) == 0) {
         step->op = MOTLEY_STEP_HUE;
         step->values_count = 1;
         if (!value || numbers(r, value, "value", step->values, 1) != 1 || !(fabs(step->values[0]) <= 0.5))
             PROBLEM(r, value ? value : map, "hue wants one value, -0.5 to 0.5 of a turn");
+        return;
+    }
+    if (r->staged && strcmp(name, MOT_KERNEL_BLUR_STEP) == 0) {
+        step->op = MOTLEY_STEP_KERNEL_BLUR;
+        step->values_count = 2;
+        if (!value || numbers(r, value, "value", step->values, 2) != 2)
+            PROBLEM(r, value ? value : map, "kernel_blur wants two values, sigma in pixels and the kernel's size");
         return;
     }
     const int mix = mot_mix_find(name);

@@ -108,9 +108,9 @@ static uint64_t fingerprint_of(const motley_transform *transform)
         const mot_stage *const stage = &transform->stage[i];
         const double *const numbers[] = { stage->area, stage->ratio, stage->radius, &stage->p, &stage->vertical };
         const size_t counts[] = { 2, 2, 2, 1, 1 };
-        const int32_t whole[] = { (int32_t)stage->kind,  stage->width,       stage->height,   stage->filters,
-                                  (int32_t)stage->order, stage->padding,     stage->boxes[0], stage->boxes[1],
-                                  stage->erase_values,   stage->policy_steps };
+        const int32_t whole[] = { (int32_t)stage->kind,  stage->width,        stage->height,     stage->filters,
+                                  (int32_t)stage->order, stage->padding,      stage->boxes[0],   stage->boxes[1],
+                                  stage->erase_values,   stage->policy_steps, stage->kernel_size };
         h = hash(h, whole, sizeof whole);
         for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
             h = hash(h, numbers[k], counts[k] * sizeof(double));

@@ -47,7 +47,8 @@ typedef struct mot_stage {
     double p, vertical;         /* probabilities; flip: horizontal and vertical */
     int32_t given[MOT_JITTERS]; /* jitter: which ranges are given */
     double range[MOT_JITTERS][2];
-    double radius[2];       /* blur: Pillow's radius */
+    double radius[2];       /* blur: Pillow's radius, or torchvision's sigma */
+    int32_t kernel_size;    /* blur: torchvision's; 0: Pillow's blur */
     int32_t values;         /* how many numbers mean and std, or an erased box's value, have: 0, 1, 3 or 4 */
     double mean[4], std[4]; /* output; erase: mean holds the values */
     int32_t convention, dtype, layout;

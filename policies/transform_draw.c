@@ -31,8 +31,9 @@ motley_step mot_transform_step_told(const mot_step *step)
 {
     if (step->op >= 0)
         return mot_step_told(motley_op_get(step->op), step);
-    motley_step out = { .op = step->op, .values_count = 1 };
+    motley_step out = { .op = step->op, .values_count = step->op == MOTLEY_STEP_KERNEL_BLUR ? 2 : 1 };
     out.values[0] = step->value;
+    out.values[1] = step->arg.size;
     return out;
 }
 

@@ -292,10 +292,19 @@ MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *table
     const mot_words words = mot_words_of(of, block);
     if (!mot_coin(words.w[0], stage->p))
         return 0;
-    if (stage->kind == MOT_STAGE_GRAYSCALE)
+    if (stage->kind == MOT_STAGE_GRAYSCALE) {
         mot_put_op(steps, MOT_GRAYSCALE_STAGE_OP, 0, 0);
-    else
-        mot_put_op(steps, MOT_BLUR_STAGE_OP, mot_draw_factor(words.w[1], stage->radius[0], stage->radius[1]), 1);
+        return 1;
+    }
+    const float radius = mot_draw_factor(words.w[1], stage->radius[0], stage->radius[1]);
+    if (stage->kernel_size) { /* its weights need an exp: the host makes them */
+        memset(steps, 0, sizeof *steps);
+        steps->op = MOTLEY_STEP_KERNEL_BLUR;
+        steps->value = radius;
+        steps->arg.size = (uint32_t)stage->kernel_size;
+    } else {
+        mot_put_op(steps, MOT_BLUR_STAGE_OP, radius, 1);
+    }
     return 1;
 }
 

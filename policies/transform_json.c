@@ -30,10 +30,11 @@ motley_status motley_transform_draw_json(uint64_t sample, const motley_transform
     MOT_REQUIRE((unsigned)drawn->filter < MOT_FILTERS && (unsigned)drawn->boxes_count <= MOTLEY_MAX_ERASED_BOXES, error,
                 "filter is %d and boxes_count %d, want what was drawn", (int)drawn->filter, drawn->boxes_count);
     for (int32_t i = 0; i < count; i++)
-        MOT_REQUIRE((steps[i].op == MOTLEY_STEP_HUE || motley_op_get(steps[i].op)) &&
-                        (unsigned)steps[i].interpolation <= MOTLEY_BICUBIC &&
-                        (unsigned)steps[i].values_count <= MOTLEY_MAX_VALUES,
-                    error, "step %d: op is %d, want what was drawn", i, steps[i].op);
+        MOT_REQUIRE(
+            (steps[i].op == MOTLEY_STEP_HUE || steps[i].op == MOTLEY_STEP_KERNEL_BLUR || motley_op_get(steps[i].op)) &&
+                (unsigned)steps[i].interpolation <= MOTLEY_BICUBIC &&
+                (unsigned)steps[i].values_count <= MOTLEY_MAX_VALUES,
+            error, "step %d: op is %d, want what was drawn", i, steps[i].op);
     mot_text w = { 0 };
     mot_say(&w, "{ \"sample\": %llu, \"crop\": ", (unsigned long long)sample);
     say_rectangle(&w, drawn->crop.left, drawn->crop.top, drawn->crop.width, drawn->crop.height);
@@ -48,6 +49,10 @@ motley_status motley_transform_draw_json(uint64_t sample, const motley_transform
         if (steps[i].op == MOTLEY_STEP_HUE) {
             mot_say_number(&w, "{ \"op\": \"" MOT_HUE_STEP "\", \"value\": ", steps[i].values[0]);
             mot_say(&w, " }");
+        } else if (steps[i].op == MOTLEY_STEP_KERNEL_BLUR) {
+            mot_say_number(&w, "{ \"op\": \"" MOT_KERNEL_BLUR_STEP "\", \"value\": [", steps[i].values[0]);
+            mot_say_number(&w, ", ", steps[i].values[1]);
+            mot_say(&w, "] }");
         } else {
             mot_draw_say_step(&w, motley_op_get(steps[i].op), &steps[i], channels);
         }
@@ -155,7 +160,7 @@ motley_status motley_transform_draw_read(const char *json, size_t length, int32_
     MOT_REQUIRE(json || length == 0, error, "json is NULL, want a text of %zu bytes", length);
     MOT_REQUIRE(sample && drawn && count && (steps || max_steps == 0), error, "sample, drawn, steps or count is NULL");
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
-    mot_draw_reader r = { .channels = channels, .hue = true };
+    mot_draw_reader r = { .channels = channels, .staged = true };
     *count = 0;
     *drawn = (motley_transform_drawn){ 0 };
     motley_status status = mot_yaml_read(&r.tree, json, length);

@@ -3,6 +3,7 @@
  * place. */
 #include "policies/transform.h"
 
+#include "augmentations/kernel_blur.h"
 #include "augmentations/ops.h"
 #include "base/params.h"
 #include "policies/mix.h"
@@ -213,15 +214,30 @@ static void read_grayscale(reader *r, const mot_yaml *map, mot_stage *out)
 
 static void read_blur(reader *r, const mot_yaml *map, mot_stage *out)
 {
-    static const char *const keys[] = { "p", "radius" };
+    static const char *const keys[] = { "p", "radius", "kernel_size", "sigma" };
     out->p = 1;
     if (!check_keys(r, map, "'blur'", keys, COUNT(keys)))
         return;
     read_chance(r, map, "p", &out->p);
-    if (get(r, map, "radius"))
-        range(r, get(r, map, "radius"), "'radius'", 0, 100, out->radius);
-    else
-        PROBLEM(r, map, "'blur' has no 'radius', want [low, high] in pixels");
+    const mot_yaml *radius = get(r, map, "radius"), *size = get(r, map, "kernel_size"), *sigma = get(r, map, "sigma");
+    uint32_t kernel_size;
+    if (radius && (size || sigma))
+        PROBLEM(r, radius, "'blur' has 'radius' and '%s', want Pillow's radius, or torchvision's kernel_size and sigma",
+                size ? "kernel_size" : "sigma");
+    else if (radius)
+        range(r, radius, "'radius'", 0, 100, out->radius);
+    else if (!size != !sigma)
+        PROBLEM(r, size ? size : sigma, "'%s' is given without '%s'", size ? "kernel_size" : "sigma",
+                size ? "sigma" : "kernel_size");
+    else if (!size)
+        PROBLEM(r, map, "'blur' has no 'radius', want [low, high] in pixels, or 'kernel_size' and 'sigma'");
+    if (!radius && size && whole_number(r, size, "'kernel_size'", 3, MOTLEY_MAX_KERNEL, &kernel_size)) {
+        if (kernel_size % 2 == 0)
+            PROBLEM(r, size, "'kernel_size' is %u, want an odd number", kernel_size);
+        out->kernel_size = (int32_t)kernel_size;
+    }
+    if (!radius && sigma)
+        range(r, sigma, "'sigma'", MOT_KERNEL_SIGMA_MIN, MOT_KERNEL_SIGMA_MAX, out->radius);
 }
 
 static void read_output(reader *r, const mot_yaml *map, mot_stage *out)

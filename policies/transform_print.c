@@ -225,7 +225,11 @@ static void print_stage(mot_text *w, const mot_stage *stage)
         break;
     case MOT_STAGE_BLUR:
         print_chance(w, &n, "p", stage->p, 1);
-        setting(w, &n, "radius");
+        if (stage->kernel_size) {
+            setting(w, &n, "kernel_size");
+            mot_say(w, "%d", stage->kernel_size);
+        }
+        setting(w, &n, stage->kernel_size ? "sigma" : "radius");
         print_list(w, stage->radius, 2);
         break;
     case MOT_STAGE_OUTPUT:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transforms: texts in and out, what is refused, how draws are spread, and what must not change results (threads,
  * batches, order). tests/pillow/test_transform.py tests the pixels. */
+#include "augmentations/kernel_blur.h"
 #include "motley.h"
 #include "policies/transform_draw.h"
 #include "tests/allocations.h"
@@ -105,6 +106,7 @@ Test(transform, every_key_is_printed)
         "  - jitter: {p: 0.5, brightness: [0.5, 1.5], hue: [-0.125, 0.25]}\n"
         "  - grayscale: {p: 0.25}\n"
         "  - blur: {p: 0.5, radius: [0.5, 2]}\n"
+        "  - blur: {kernel_size: 23, sigma: [0.125, 2]}\n"
         "  - grayscale: {}\n"
         "  - output: {mean: [0.5, 0.25, 0.125], std: [1, 2, 4], convention: timm, type: bf16, layout: hwc}\n"
         "  - erase: {p: 0.5, area: [0.125, 0.25], ratio: [0.5, 2], value: pixel, boxes: [2, 3]}\n";
@@ -114,7 +116,7 @@ Test(transform, every_key_is_printed)
     const motley_transform_info *info = motley_transform_describe(transform);
     cr_expect(info->width == 80 && info->height == 80 && info->dtype == MOTLEY_BF16 && info->layout == MOTLEY_HWC);
     cr_expect(info->struct_size == sizeof *info && info->has_output);
-    cr_expect_eq(info->max_steps, 3 + 4 + 1 + 1 + 1);
+    cr_expect_eq(info->max_steps, 3 + 4 + 1 + 1 + 1 + 1);
     free(got);
     motley_transform_destroy(transform);
     expect_canonical(HEAD "  - policy:\n      branches: [invert, {op: rotate, value: 30}]\n");
@@ -271,6 +273,28 @@ Test(transform, failing_allocations)
         refused += second == MOTLEY_ERR_MEMORY;
     }
     cr_assert_geq(refused, 30);
+}
+
+/* --- the kernel blur --- */
+
+/* The middle weights that torch 1.13 and 2.15 compute: x = linspace(-half, half, size), p = exp(-0.5 * (x / sigma)^2),
+ * p / p.sum(). The longer kernels have another sum where terms are added in another order. */
+Test(transform, kernel_weights_are_those_of_torch)
+{
+    static const struct {
+        int size;
+        float sigma, middle, next;
+    } known[] = {
+        { 3, 0.75f, 0x1.18f9aap-1f, 0x1.ce0ca8p-3f }, { 5, 0.5f, 0x1.92b964p-1f, 0x1.b405b8p-4f },
+        { 5, 1.75f, 0x1.11d2e2p-2f, 0x1.d12730p-3f }, { 9, 2.0f, 0x1.a22092p-3f, 0x1.70fef8p-3f },
+        { 23, 1.9f, 0x1.ae048ep-3f, 0x1.76662ep-3f }, { 23, 2.0f, 0x1.988454p-3f, 0x1.6883d0p-3f },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        float half[MOTLEY_KERNEL_WEIGHTS];
+        mot_kernel_blur_weights(known[i].sigma, known[i].size, half);
+        cr_expect(half[0] == known[i].middle && half[1] == known[i].next, "kernel %d, sigma %g: %a %a", known[i].size,
+                  (double)known[i].sigma, (double)half[0], (double)half[1]);
+    }
 }
 
 /* --- draws --- */

@@ -20,7 +20,7 @@ static size_t take(size_t *at, size_t bytes)
 
 /* ---- what is refused ---- */
 
-static motley_status refuse_hue(const mot_transform_call *call, motley_error *error)
+static motley_status refuse_stages(const mot_transform_call *call, motley_error *error)
 {
     const motley_transform_params *const p = call->params;
     for (uint32_t s = 0; s < call->transform->stages && !p->given; s++) {
@@ -30,12 +30,21 @@ static motley_status refuse_hue(const mot_transform_call *call, motley_error *er
             return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                             "transform '%s': the stage jitter turns the hue, which a cuda context cannot do yet",
                             call->transform->name);
+        if (stage->kernel_size)
+            return mot_fail(
+                error, MOTLEY_ERR_UNSUPPORTED,
+                "transform '%s': the stage blur has a kernel_size, which a cuda context cannot do yet: want "
+                "a radius",
+                call->transform->name);
     }
     for (size_t i = 0; p->given && i < call->src->count; i++)
-        for (int s = 0; s < p->given_step_counts[i]; s++)
-            if (p->given_steps[i * call->info->max_steps + (size_t)s].op == MOTLEY_STEP_HUE)
+        for (int s = 0; s < p->given_step_counts[i]; s++) {
+            const int32_t op = p->given_steps[i * call->info->max_steps + (size_t)s].op;
+            if (op < 0)
                 return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                                "image %zu, step %d: it turns the hue, which a cuda context cannot do yet", i, s);
+                                "image %zu, step %d: it %s, which a cuda context cannot do yet", i, s,
+                                op == MOTLEY_STEP_HUE ? "turns the hue" : "blurs by a kernel");
+        }
     return MOTLEY_OK;
 }
 
@@ -62,7 +71,7 @@ static motley_status check(void *state, const mot_transform_call *call, motley_e
             "transform '%s': the stage mix is not done on a cuda context yet: leave it out, and mix what comes "
             "out",
             call->transform->name);
-    MOT_TRY(refuse_hue(call, error));
+    MOT_TRY(refuse_stages(call, error));
     MOT_TRY(refuse_filling(call, error));
     if (call->info->max_steps > 0 && dst->dtype != MOTLEY_U8 &&
         (dst->images || !(call->info->width || !call->src->images)))

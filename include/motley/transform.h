@@ -77,7 +77,11 @@ MOTLEY_API void motley_transform_destroy(motley_transform *transform);
 #define MOTLEY_MAX_ERASED_BOXES 8
 
 /** `op` of a motley_step in a transform that is not an op of the table. */
-#define MOTLEY_STEP_HUE (-2) /* values: the shift, -0.5..0.5 of a turn, as torchvision's adjust_hue */
+#define MOTLEY_STEP_HUE (-2)         /* values: the shift, -0.5..0.5 of a turn, as torchvision's adjust_hue */
+#define MOTLEY_STEP_KERNEL_BLUR (-6) /* values: sigma in pixels, the kernel's size, as torchvision's gaussian_blur */
+
+#define MOTLEY_MAX_KERNEL 23     /* the largest size of such a kernel */
+#define MOTLEY_KERNEL_WEIGHTS 12 /* of one, from the middle outward */
 
 /** What one image draws, besides its steps. */
 typedef struct motley_transform_drawn {
@@ -107,6 +111,9 @@ typedef struct motley_transform_params {
     void *stream;                        /* cudaStream_t; NULL: the default stream. NULL on a CPU context */
     const uint64_t *counter; /* CUDA, device memory [2]: epoch and first sample id, read when the work runs, in place of
                                 samples.epoch and samples.first: for graphs. NULL: samples says */
+    const float (*given_kernels)[MOTLEY_KERNEL_WEIGHTS]; /* [count][max_steps]; with `given`: the weights of each
+                                                            MOTLEY_STEP_KERNEL_BLUR, from the middle outward. NULL: of
+                                                            torchvision's v1, with exp rounded to binary32 */
 } motley_transform_params;
 
 /** Draws without touching pixels.
@@ -122,7 +129,8 @@ MOTLEY_API motley_status motley_transform_draw(const motley_transform *transform
 /** What one image drew as a JSON object on one line: motley_draw_json's, and where its pixels come from. { "sample": 0,
  *  "crop": { "left", "top", "width", "height" }, "resize": { "width", "height", "filter" }, "window": { "left", "top"
  * }, "flip": { "horizontal", "vertical" }, "steps": [ ... ], "erase": [ boxes like the crop ], "noise": 0 }, the last
- * two where something is erased. The step "hue" is MOTLEY_STEP_HUE.
+ * two where something is erased. The step "hue" is MOTLEY_STEP_HUE, "kernel_blur" is
+ * MOTLEY_STEP_KERNEL_BLUR.
  *
  *  Shapes   steps: [count]. channels: of the image; as many numbers has a fill.
  *  Memory   *text is malloc'd: free() it. Numbers read back the same. */
@@ -149,8 +157,9 @@ MOTLEY_API motley_status motley_transform_draw_read(const char *json, size_t len
  *           is host memory, but for the counter, and is read before the call returns.
  *  Stream   CUDA: queued on params->stream; the call waits for nothing, and allocates only where a batch needs more
  *           room than those before it, or a transform is new to the context. It can be captured into a graph after
- *           that. Not there yet, and refused: jitter with a hue, mix, and a dst that is no U8 and gives each image by
- *           itself when a policy follows. CPU: the work is done on return, threads share the images.
+ *           that. Not there yet, and refused: jitter with a hue, blur by a kernel, mix, and a dst that is no U8 and
+ *           gives each image by itself when a policy follows. CPU: the work is done on return, threads share the
+ *           images.
  *  Threads  One thread per context at a time. A transform is immutable: share it freely.
  *  Random   Image i depends on its sample id only: not on batch size, order, backend or threads.
  *  Errors   ARGUMENT, MEMORY, UNSUPPORTED: dst is untouched. CUDA: dst is unspecified. */

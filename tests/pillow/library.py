@@ -77,6 +77,8 @@ class ResizeParams(Params):
 
 MAX_BOXES = 8
 STEP_HUE = -2
+STEP_KERNEL_BLUR = -6
+KERNEL_WEIGHTS = 12
 DTYPES = {"u8": (0, np.uint8), "f32": (1, np.float32), "f16": (2, np.float16), "bf16": (3, np.uint16)}
 
 
@@ -95,7 +97,8 @@ class Drawn(ctypes.Structure):
 class TransformParams(Params):
     _fields_ = [("samples", Samples), ("drawn", POINTER(Drawn)), ("steps", POINTER(Step)),
                 ("step_counts", POINTER(c_int32)), ("given", POINTER(Drawn)), ("given_steps", POINTER(Step)),
-                ("given_step_counts", POINTER(c_int32))]
+                ("given_step_counts", POINTER(c_int32)), ("mixed", c_void_p), ("given_mixed", c_void_p),
+                ("stream", c_void_p), ("counter", c_void_p), ("given_kernels", POINTER(c_float * KERNEL_WEIGHTS))]
 
 
 class ContextParams(Params):
@@ -288,8 +291,9 @@ class Transform:
                            error)
         return list(drawn), [list(steps[i * most:i * most + counts[i]]) for i in range(count)]
 
-    def apply(self, context, src, dtype="f32", layout="chw", given=None, **samples):
-        """src: a list of Placed. Returns an array [n, ...] and what was drawn, as draw() does. given: such draws."""
+    def apply(self, context, src, dtype="f32", layout="chw", given=None, kernels=None, **samples):
+        """src: a list of Placed. Returns an array [n, ...] and what was drawn, as draw() does. given: such draws;
+        kernels: the weights of the blur that each image is given as its only step, from the middle outward."""
         count, most, channels = len(src), max(1, self.info.max_steps), src[0].view.shape[2]
         width, height = self.info.width or src[0].image.width, self.info.height or src[0].image.height
         number, kind = DTYPES[dtype]
@@ -304,6 +308,10 @@ class Transform:
                 for s, step in enumerate(row):
                     given_steps[i * most + s] = step
             params.given, params.given_steps, params.given_step_counts = given_drawn, given_steps, given_counts
+        if kernels is not None:
+            params.given_kernels = (c_float * KERNEL_WEIGHTS * (count * most))()
+            for i, half in enumerate(kernels):
+                params.given_kernels[i * most][:len(half)] = [float(v) for v in half]
         target = Batch(count=count, channels=channels, dtype=number, layout=1 if layout == "chw" else 0,
                        data=out.ctypes.data, width=width, height=height)
         source, error = batch_of(src), Error()

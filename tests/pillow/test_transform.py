@@ -7,7 +7,7 @@ import sys
 import harness
 import recipes
 from harness import Test
-from library import DTYPES, LAYOUTS, STEP_HUE, Crop, Drawn, Failed, Placed, Step, Transform
+from library import DTYPES, LAYOUTS, STEP_HUE, STEP_KERNEL_BLUR, Crop, Drawn, Failed, Placed, Step, Transform
 
 import numpy as np
 import PIL
@@ -51,6 +51,44 @@ def hue_step(value):
     step = Step(op=STEP_HUE, values_count=1)
     step.values[0] = value
     return step
+
+
+def kernel_step(sigma, size):
+    step = Step(op=STEP_KERNEL_BLUR, values_count=2)
+    step.values[0], step.values[1] = sigma, size
+    return step
+
+
+def whole(array):
+    height, width, _ = array.shape
+    drawn = Drawn(width=width, height=height)
+    drawn.crop = Crop(0, 0, width, height)
+    return drawn
+
+
+def torch_kernels(size, sigma):
+    """v1's and v2's weights, by this torch's own exp and softmax."""
+    half, narrow = (size - 1) * 0.5, (size - 1) / (2 * 2 ** 0.5)
+    v1 = torch.exp(-0.5 * (torch.linspace(-half, half, size) / sigma).pow(2))
+    v2 = torch.softmax((torch.linspace(-narrow, narrow, size) / sigma).pow(2).neg(), 0)
+    return {"v1": v1 / v1.sum(), "v2": v2}
+
+
+def motley_kernel(size, sigma):
+    """What MOTLEY_STEP_KERNEL_BLUR documents: v1's weights, exp rounded to binary32, torch's order of the sum."""
+    f = np.float32
+    x = np.arange(-(size // 2), size // 2 + 1).astype(f) / f(sigma)
+    value = np.exp((f(-0.5) * (x * x)).astype(np.float64)).astype(f)
+    lanes = 4 if size < 8 else 8
+    whole = size // lanes * lanes
+    lane = np.zeros(lanes, f)
+    for i in range(0, whole, lanes):
+        lane += value[i:i + lanes]
+    first, rest = (lane[:1], lane[1:]) if size < 8 else (lane[:0], lane)
+    total = f(0)
+    for v in [*first, *value[whole:], *rest]:
+        total += v
+    return value / total
 
 
 class Transforms(Test):
@@ -335,6 +373,52 @@ stages:
                                         given=([drawn], [[hue_step(shift)]]))
             self.same_bytes(out[0], np.asarray(functional.adjust_hue(recipes.to_pil(part), shift)), f"hue {shift}")
 
+    def test_kernel_blur(self):
+        """torchvision's GaussianBlur on Pillow images, v1 and v2, by the weights that this torch computes"""
+        if not torch.backends.mkldnn.is_available():
+            self.skipTest("this torch has no oneDNN, whose order of sums is the one that is matched")
+        blurs = {"v1": functional.gaussian_blur}
+        try:
+            from torchvision.transforms import v2
+            blurs["v2"] = v2.functional.gaussian_blur
+        except ImportError:
+            pass
+        transform = self.make("motley: 1\nname: blur\nstages:\n  - blur: {kernel_size: 23, sigma: [0.1, 2]}\n")
+        r = np.random.default_rng(harness.options.seed)
+        for turn in range(400 if harness.options.thorough else 24):
+            size = (3, 5, 9, 23)[turn % 4]
+            array = images.make(r, r.choice(images.KINDS), *(int(v) for v in r.integers(size // 2 + 1, 100, 2)), 3)
+            sigma = float(np.float32(r.uniform(0.1, 2)))
+            for version, blur in blurs.items():
+                want = np.asarray(blur(recipes.to_pil(array), [size, size], [sigma, sigma]))
+                half = torch_kernels(size, sigma)[version][size // 2:]
+                for backend, context in harness.contexts.items():
+                    out, _, _ = transform.apply(context, [Placed(array, LAYOUTS["loose"])], "u8", "hwc",
+                                                given=([whole(array)], [[kernel_step(sigma, size)]]), kernels=[half])
+                    self.same_bytes(out[0], want, f"{version} kernel {size}, sigma {sigma}, {backend}")
+
+    def test_kernel_blur_of_own_draws(self):
+        """draws of a file: sigma uniform, the weights that the header documents"""
+        for size, sigma in [(23, [0.1, 2.0]), (5, [0.5, 9.0])]:
+            transform = self.make(f"motley: 1\nname: blur\nstages:\n  - blur: {{p: 0.5, kernel_size: {size}, "
+                                  f"sigma: {sigma}}}\n")
+            r = np.random.default_rng(harness.options.seed)
+            arrays = [images.make(r, images.noise, 40, 24, 3) for _ in range(40)]
+            for context in harness.contexts.values():
+                placed = [Placed(a, LAYOUTS["packed"]) for a in arrays]
+                out, drawn, steps = transform.apply(context, placed, "u8", "hwc", seed=3)
+                blurred = [i for i, s in enumerate(steps) if s]
+                self.assertTrue(8 < len(blurred) < 32, blurred)
+                for i in set(range(40)) - set(blurred):
+                    self.same_bytes(out[i], arrays[i], f"image {i}, not blurred")
+                kernels = []
+                for i in range(40):
+                    values = list(steps[i][0].values)[:2] if steps[i] else [1.0, size]
+                    self.assertTrue(sigma[0] <= values[0] <= sigma[1] and values[1] == size, values)
+                    kernels.append(motley_kernel(size, values[0])[size // 2:])
+                again, _, _ = transform.apply(context, placed, "u8", "hwc", given=(drawn, steps), kernels=kernels)
+                self.same_bytes(again, out, "its own weights given")
+
     def test_conventions_and_types(self):
         """every byte in each library's way of normalising, each type, both layouts"""
         ramp = np.arange(256, dtype=np.uint8).reshape(16, 16, 1).repeat(3, 2)
@@ -400,6 +484,18 @@ stages:
         tiny = Placed(np.full((1, 1, 3), 9, np.uint8), LAYOUTS["packed"])  # one pixel is an image like others
         out, _, _ = train.apply(context, [tiny])
         self.assertTrue(np.isfinite(out).all())
+        blur = self.make("motley: 1\nname: blur\nstages:\n  - blur: {kernel_size: 23, sigma: [0.1, 2]}\n")
+        small = np.zeros((20, 11, 3), np.uint8)
+        with self.assertRaisesRegex(Failed, "image 0: 11x20 is too small for a blur by a kernel of 23, want at least 12"):
+            blur.apply(context, [Placed(small, LAYOUTS["packed"])], "u8")
+        for values, message in [((1, 4), "the kernel's size is 4, want an odd number of 3 to 23"),
+                                ((1, 25), "the kernel's size is 25"), ((0, 5), "sigma is 0, want 0.001 to 1000 pixels"),
+                                ((float("nan"), 5), "sigma is nan")]:
+            with self.assertRaisesRegex(Failed, message):
+                blur.apply(context, [Placed(small, LAYOUTS["packed"])], "u8",
+                           given=([whole(small)], [[kernel_step(*values)]]))
+        with self.assertRaisesRegex(Failed, "given_kernels is set without given"):
+            blur.apply(context, [good], "u8", kernels=[[1]])
         padded = self.make("motley: 1\nname: cifar\nstages:\n  - random_crop: {size: 32, padding: 4}\n")
         with self.assertRaisesRegex(Failed, "30x20 with a padding of 4 is smaller than the random_crop of 32x32"):
             padded.apply(context, [good], "u8")
