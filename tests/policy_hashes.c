@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hashes of what each built-in policy makes of fixed images, and of masks that follow them, with fixed draws: whoever
  * changes a policy's draws or an op's pixels changes lines of golden/policies.hashes. Draws that are replayed have to
- * give the same bytes.
- *
- *     policy_hashes cpu|reference|cuda FILE [--require]     compares with FILE
- *     policy_hashes cpu > tests/golden/policies.hashes      rewrites it
- *
- * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
+ * give the same bytes. See hashes.h. */
+#include "tests/hashes.h"
 #include "tests/inputs.h"
 
-#include <motley.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
-#define SKIPPED 77
 #define IMAGES 60
 #define WIDTH 61
 #define HEIGHT 45
 #define EPOCHS 200 /* more than any schedule has */
-#define LINE 128
 
 /* What `policy` makes of the images in some epochs, each of what the one before left; by its own draws, or with draws
  * that are made here and handed in. 0 after an error. */
@@ -55,18 +44,15 @@ static uint64_t hash_of(motley_context *context, const motley_policy *policy, in
             good = motley_apply(context, policy, &batch, &batch, &params, error) == MOTLEY_OK;
     }
     if (good && motley_memory_copy(context, pixels, device, bytes, NULL, error) == MOTLEY_OK &&
-        motley_context_wait(context, NULL, error) == MOTLEY_OK) {
-        hash = 14695981039346656037u; /* FNV-1a */
-        for (size_t i = 0; i < bytes; i++)
-            hash = (hash ^ pixels[i]) * 1099511628211u;
-    }
+        motley_context_wait(context, NULL, error) == MOTLEY_OK)
+        hash = hash_bytes(HASH_BEGIN, pixels, bytes);
     motley_memory_destroy(context, device);
     return hash;
 }
 
 /* A policy's line: the hash of what it makes of RGB images, that of masks of two bytes that follow them (0: none can),
  * its name. False after a message. */
-static bool line_of(motley_context *context, const char *name, char line[LINE])
+static bool line_of(motley_context *context, const char *name, char line[HASHES_LINE])
 {
     motley_policy *policy, *follower = NULL;
     motley_error error;
@@ -84,7 +70,7 @@ static bool line_of(motley_context *context, const char *name, char line[LINE])
         fprintf(stderr, "policy_hashes: %s: %s\n", name, error.message);
     else if (replayed != images)
         fprintf(stderr, "policy_hashes: %s: its draws, replayed, give other bytes\n", name);
-    snprintf(line, LINE, "%016llx %016llx %s\n", (unsigned long long)images, (unsigned long long)masks, name);
+    snprintf(line, HASHES_LINE, "%016llx %016llx %s\n", (unsigned long long)images, (unsigned long long)masks, name);
     motley_policy_destroy(follower);
     motley_policy_destroy(policy);
     return replayed && replayed == images;
@@ -101,57 +87,14 @@ static bool is_left_out(motley_backend backend, const char *name)
     return mixes;
 }
 
-/* Compares the lines of FILE with the results, one per policy in the order of the built-ins; empty results were left
- * out. */
-static int differences(const char *path, char (*got)[LINE], size_t count)
+static bool line(motley_context *context, motley_backend backend, size_t i, char line[HASHES_LINE])
 {
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        perror(path);
-        return 1;
-    }
-    int wrong = 0;
-    char line[LINE];
-    for (size_t i = 0; i < count; i++) {
-        if (!fgets(line, sizeof line, file))
-            strcpy(line, "no line\n");
-        if (*got[i] && strcmp(line, got[i]) != 0) {
-            fprintf(stderr, "policy_hashes: %s has %.80sthis library gives %s", path, line, got[i]);
-            wrong++;
-        }
-    }
-    if (fgets(line, sizeof line, file)) {
-        fprintf(stderr, "policy_hashes: %s goes on with %s", path, line);
-        wrong++;
-    }
-    fclose(file);
-    return wrong;
+    const char *const name = motley_policy_builtin_name(i);
+    return is_left_out(backend, name) || line_of(context, name, line);
 }
 
 int main(int argc, char **argv)
 {
-    const char *const backend = argc > 1 ? argv[1] : "";
-    const motley_context_params params = { .backend = !strcmp(backend, "cuda")        ? MOTLEY_BACKEND_CUDA
-                                                      : !strcmp(backend, "reference") ? MOTLEY_BACKEND_REFERENCE
-                                                                                      : MOTLEY_BACKEND_CPU };
-    motley_context *context;
-    motley_error error;
-    if (motley_context_create(&params, &context, &error) != MOTLEY_OK) {
-        fprintf(stderr, "policy_hashes: %s\n", error.message);
-        return params.backend == MOTLEY_BACKEND_CUDA && (argc < 4 || strcmp(argv[3], "--require") != 0) ? SKIPPED : 1;
-    }
-    static char lines[1024][LINE];
-    const size_t count = motley_policy_builtin_count();
-    int status = count > 1024;
-    for (size_t i = 0; i < count && !status; i++) {
-        if (is_left_out(params.backend, motley_policy_builtin_name(i)))
-            continue;
-        status = !line_of(context, motley_policy_builtin_name(i), lines[i]);
-        if (argc < 3)
-            fputs(lines[i], stdout);
-    }
-    motley_context_destroy(context);
-    if (argc > 2 && !status)
-        status = differences(argv[2], lines, count) > 0;
-    return status;
+    const hashes what = { motley_policy_builtin_count(), line };
+    return hashes_main(&what, argc, argv);
 }

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hashes of what transforms make of fixed images with fixed draws: every built-in one, a resize by each filter in both
+ * orders of its passes, and mixes by both libraries' rules. A line of golden/transforms.hashes each; see hashes.h.
+ * Draws that are given back have to give the same bytes. */
+#include "tests/hashes.h"
+#include "tests/inputs.h"
+
+#include <stdlib.h>
+
+#define IMAGES 24
+#define MOST_SIDE 260
+
+#define HEAD "motley: 1\nname: x\nstages:\n"
+#define RESIZE(filter, order) \
+    { \
+        "resize, " filter ", " order, HEAD "  - resize: {size: [41, 67], filter: " filter ", order: " order "}\n" \
+    }
+#define BOTH(filter) RESIZE(filter, "pillow-13"), RESIZE(filter, "pillow-12")
+#define MIX(name, settings) \
+    { \
+        "mix, " name, \
+            HEAD "  - resize: {size: [32, 32]}\n  - output: {mean: 0.5, std: 0.25}\n  - mix: {" settings "}\n" \
+    }
+static const struct {
+    const char *name, *text;
+} written[] = { BOTH("bilinear"),
+                BOTH("bicubic"),
+                BOTH("lanczos"),
+                BOTH("nearest"),
+                BOTH("box"),
+                BOTH("hamming"),
+                { "crop and window", HEAD "  - resize: {size: 60, filter: bicubic}\n  - random_crop: {size: [80, 60], "
+                                          "padding: 20}\n  - flip: {horizontal: 0.5, vertical: 0.5}\n" },
+                { "blur by a kernel", HEAD "  - blur: {kernel_size: 23, sigma: [0.1, 2]}\n  - blur: {p: 0.5, "
+                                           "kernel_size: 5, sigma: [1, 3]}\n" },
+                { "own sizes", HEAD "  - policy: trivial_augment_wide\n  - grayscale: {p: 0.5}\n" },
+                MIX("torchvision", "mixup: 0.2, cutmix: 1"),
+                MIX("timm, elem", "mixup: 0.8, cutmix: 1, rules: timm, mode: elem, p: 0.8"),
+                MIX("timm, pair", "mixup: 0.8, cutmix: 1, rules: timm, mode: pair, minmax: [0.2, 0.8]"),
+                MIX("drawn partners", "cutmix: 1, mode: elem, partner: drawn, lambda: drawn") };
+#define WRITTEN (sizeof written / sizeof *written)
+
+/* Images of different sizes one after another in the context's memory, and where their results go. */
+typedef struct pictures {
+    motley_image src[IMAGES], dst[IMAGES];
+    size_t bytes, out_bytes;
+    void *memory, *out;
+} pictures;
+
+/* Packed pixels of `sample` bytes a component. */
+static motley_image packed(int32_t width, int32_t height, size_t sample, size_t offset)
+{
+    return (motley_image){ .data = (void *)offset,
+                           .width = width,
+                           .height = height,
+                           .row_stride = (int64_t)width * 3 * (int64_t)sample,
+                           .pixel_stride = 3 * (int64_t)sample,
+                           .channel_stride = (int64_t)sample };
+}
+
+static void lay_out(pictures *p, const motley_transform_info *info)
+{
+    const size_t sample = info->dtype == MOTLEY_U8 ? 1 : 4;
+    for (int i = 0; i < IMAGES; i++) {
+        motley_image *const from = &p->src[i], *const to = &p->dst[i];
+        *from = packed(40 + i * 9 % (MOST_SIDE - 40), 40 + i * 31 % (MOST_SIDE - 40), 1, p->bytes);
+        *to = packed(info->width ? info->width : from->width, info->width ? info->height : from->height, sample,
+                     p->out_bytes);
+        p->bytes += (size_t)from->width * (size_t)from->height * 3;
+        p->out_bytes += (size_t)to->width * (size_t)to->height * 3 * sample;
+    }
+}
+
+/* Fills the images on the host, and turns offsets into addresses. */
+static bool fill(pictures *p, motley_context *context, motley_error *error)
+{
+    uint8_t *const host = malloc(p->bytes);
+    bool good = host && motley_memory_create(context, MOTLEY_MEMORY_DEVICE, p->bytes, &p->memory, error) == MOTLEY_OK &&
+                motley_memory_create(context, MOTLEY_MEMORY_DEVICE, p->out_bytes, &p->out, error) == MOTLEY_OK;
+    for (int i = 0; good && i < IMAGES; i++) {
+        const input_size size = { p->src[i].width, p->src[i].height };
+        input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, size, 3, host + (size_t)p->src[i].data);
+        p->src[i].data = (uint8_t *)p->memory + (size_t)p->src[i].data;
+        p->dst[i].data = (uint8_t *)p->out + (size_t)p->dst[i].data;
+    }
+    good = good && motley_memory_copy(context, p->memory, host, p->bytes, NULL, error) == MOTLEY_OK &&
+           motley_context_wait(context, NULL, error) == MOTLEY_OK;
+    free(host);
+    return good;
+}
+
+/* The hash of the results; 0 after an error. */
+static uint64_t results_of(const pictures *p, motley_context *context, motley_error *error)
+{
+    uint64_t hash = 0;
+    void *const host = malloc(p->out_bytes);
+    if (host && motley_memory_copy(context, host, p->out, p->out_bytes, NULL, error) == MOTLEY_OK &&
+        motley_context_wait(context, NULL, error) == MOTLEY_OK)
+        hash = hash_bytes(HASH_BEGIN, host, p->out_bytes);
+    free(host);
+    return hash;
+}
+
+static motley_status hash_of(motley_context *context, const motley_transform *transform, bool report, uint64_t *hash,
+                             motley_error *error)
+{
+    const motley_transform_info *const info = motley_transform_describe(transform);
+    pictures p = { .bytes = 0 };
+    lay_out(&p, info);
+    motley_status status = fill(&p, context, error) ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
+    const motley_batch src = { .count = IMAGES, .channels = 3, .images = p.src };
+    motley_batch dst = { .count = IMAGES,
+                         .channels = 3,
+                         .dtype = info->dtype == MOTLEY_U8 ? MOTLEY_U8 : MOTLEY_F32,
+                         .layout = info->layout,
+                         .data = p.out,
+                         .width = info->width,
+                         .height = info->height };
+    if (!info->width) {
+        dst = src;
+        dst.images = p.dst;
+    }
+    motley_transform_drawn drawn[IMAGES];
+    motley_step *const steps = calloc(IMAGES * (info->max_steps + 1), sizeof *steps);
+    int32_t counts[IMAGES];
+    motley_mixed mixed[IMAGES], again[IMAGES];
+    motley_transform_params params = { .samples = { .seed = 20261122, .epoch = 3, .first = 1000 },
+                                       .mixed = info->mix ? mixed : NULL };
+    if (report) {
+        params.drawn = drawn;
+        params.steps = steps;
+        params.step_counts = counts;
+    }
+    if (status == MOTLEY_OK)
+        status = motley_transform_apply(context, transform, &src, &dst, &params, error);
+    if (status == MOTLEY_OK && report) {
+        *hash = results_of(&p, context, error);
+        params = (motley_transform_params){ .given = drawn,
+                                            .given_steps = steps,
+                                            .given_step_counts = counts,
+                                            .given_mixed = info->mix ? mixed : NULL,
+                                            .mixed = info->mix ? again : NULL };
+        status = motley_transform_apply(context, transform, &src, &dst, &params, error);
+    }
+    if (status == MOTLEY_OK)
+        *hash = results_of(&p, context, error);
+    free(steps);
+    motley_memory_destroy(context, p.memory);
+    motley_memory_destroy(context, p.out);
+    return status;
+}
+
+static bool line(motley_context *context, motley_backend backend, size_t i, char line[HASHES_LINE])
+{
+    const bool builtin = i >= WRITTEN;
+    const char *const name = builtin ? motley_transform_builtin_name(i - WRITTEN) : written[i].name;
+    motley_transform *transform;
+    motley_error error;
+    uint64_t own = 0, given = 1;
+    motley_status status =
+        builtin ? motley_transform_builtin(name, &transform, &error)
+                : motley_transform_parse(written[i].text, strlen(written[i].text), NULL, &transform, &error);
+    if (status == MOTLEY_OK)
+        status = hash_of(context, transform, false, &own, &error);
+    if (backend == MOTLEY_BACKEND_CUDA && status == MOTLEY_ERR_UNSUPPORTED) {
+        motley_transform_destroy(transform);
+        return true; /* of stages that the GPU does not have; the line stays empty */
+    }
+    if (status == MOTLEY_OK)
+        status = hash_of(context, transform, true, &given, &error);
+    if (status != MOTLEY_OK)
+        fprintf(stderr, "transform_hashes: %s: %s\n", name, error.message);
+    else if (own != given)
+        fprintf(stderr, "transform_hashes: %s: its draws, given back, give other bytes\n", name);
+    snprintf(line, HASHES_LINE, "%016llx %s\n", (unsigned long long)own, name);
+    motley_transform_destroy(transform);
+    return status == MOTLEY_OK && own == given;
+}
+
+int main(int argc, char **argv)
+{
+    const hashes what = { WRITTEN + motley_transform_builtin_count(), line };
+    return hashes_main(&what, argc, argv);
+}
