@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of README.md, doc/performance.md, doc/notes/cuda-attempts.md and doc/python.md from the newest
-bench/results/*-cpu.json, *-albumentations.json, *-resize.json, *-dropins.json, *-followers.json, *-cuda.json,
-*-attempts.json, *-peers.json and *-train.json, and doc/train.svg from the last.
+bench/results/*-cpu.json, *-albumentations.json, *-resize.json, *-cpu-transforms.json, *-dropins.json, *-followers.json,
+*-cuda.json, *-attempts.json, *-peers.json and *-train.json, and doc/train.svg from the last.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
@@ -102,6 +102,20 @@ def resize(result):
     yield (f'One RGB image a call, one thread, processor time, the least of {result["rounds"]} turns: {result["cpu"]}, Pillow '
            f'{result["pillow"]}, torchvision {result["torchvision"]}, commit {result["commit"]}'
            f'{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by `bench/compare_resize.py`.')
+
+
+def transforms(result):
+    yield '| transform | library | on Pillow images | Motley, Pillow images | Motley, arrays | times | times, arrays |'
+    yield '|---|---|---:|---:|---:|---:|---:|'
+    for row in result['rows']:
+        theirs, pillow, arrays = row['theirs_ms'], row['motley_pillow_ms'], row['motley_arrays_ms']
+        yield (f'| {row["transform"]} | {row["library"]} | {theirs:.2f} ms | {pillow:.2f} ms | {arrays:.2f} ms '
+               f'| **{theirs / pillow:.1f}** | **{theirs / arrays:.1f}** |')
+    yield ''
+    yield (f'An image of {result["size"]} to normalised float32 of 224x224, in batches of {result["images"]}, one thread, '
+           f'processor time, the least of {result["rounds"]} turns: {result["cpu"]}, Pillow {result["pillow"]}, torchvision '
+           f'{result["torchvision"]}, timm {result["timm"]}, commit {result["commit"]}'
+           f'{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by `bench/compare_transforms.py`.')
 
 
 def cuda_rows(result, *sets):
@@ -318,7 +332,8 @@ def train_svg(result):
 
 # name of the table: (kind of result, what makes it)
 TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
-          'bench-albumentations': ('albumentations', albumentations), 'bench-resize': ('resize', resize), 'bench-dropins': ('dropins', dropins),
+          'bench-albumentations': ('albumentations', albumentations), 'bench-resize': ('resize', resize),
+          'bench-transforms': ('cpu-transforms', transforms), 'bench-dropins': ('dropins', dropins),
           'bench-dropins-all': ('dropins', dropins_all), 'bench-followers': ('followers', followers),
           'bench-cuda': ('cuda', cuda),
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
