@@ -8,6 +8,7 @@
 #include "motley.h"
 #include "policies/draw.h"
 #include "policies/policy.h"
+#include "tests/chi_square.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -17,8 +18,6 @@
 #ifdef HAVE_CURAND
 #include <curand.h>
 #endif
-
-#define MAX_Z 4.0
 
 static motley_policy *builtin(const char *name)
 {
@@ -35,31 +34,6 @@ static motley_policy *parsed(const char *text)
     cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%d:%d: %s\n%s", error.line,
                  error.column, error.message, text);
     return policy;
-}
-
-/* The normal score of chi-square over `cells`, the ones that expect fewer than 5 put together. */
-static double chi_square_z(const double *probability, const uint32_t *count, size_t cells, double total)
-{
-    double sum = 0, rest_expected = 0, rest_count = 0, freedom = -1;
-    for (size_t i = 0; i <= cells; i++) {
-        double expected = i < cells ? probability[i] * total : rest_expected;
-        double seen = i < cells ? count[i] : rest_count;
-        if (i < cells && expected < 5) {
-            rest_expected += expected;
-            rest_count += seen;
-            continue;
-        }
-        if (i == cells && expected == 0) {
-            cr_assert_eq(seen, 0, "%g draws of something that cannot be drawn", seen);
-            continue;
-        }
-        sum += (seen - expected) * (seen - expected) / expected;
-        freedom++;
-    }
-    if (freedom < 1)
-        return 0;
-    const double v = 2 / (9 * freedom);
-    return (cbrt(sum / freedom) - (1 - v)) / sqrt(v);
 }
 
 /* --- random words --- */

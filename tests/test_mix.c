@@ -3,6 +3,7 @@
  * compared with torchvision's and timm's in bindings/python/tests/test_mix.py. */
 #include "motley.h"
 #include "policies/mix.h"
+#include "tests/chi_square.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -25,21 +26,6 @@ static void drawn_of(const motley_mix *mix, const motley_samples *samples, size_
     cr_assert_eq(motley_mix_draw(mix, samples, count, 40, 30, drawn, &error), MOTLEY_OK, "%s", error.message);
 }
 
-/* About the value that chi-square with n - 1 degrees of freedom exceeds once in 10^6. */
-static double limit(int n)
-{
-    const double k = n - 1, z = 4.75;
-    return k * pow(1 - 2 / (9 * k) + z * sqrt(2 / (9 * k)), 3);
-}
-
-static double chi_square(const long *observed, const double *expected, int n)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += (observed[i] - expected[i]) * (observed[i] - expected[i]) / expected[i];
-    return sum;
-}
-
 /* The share of Beta(a, a) below x for those a that have one in closed form. */
 static double below(double a, double x)
 {
@@ -56,17 +42,17 @@ Test(mix, lambda_is_of_beta)
         const double a = shapes[k];
         motley_mix *mix = created((motley_mix_params){ .mixup = a, .mode = MOTLEY_MIX_ELEM });
         drawn_of(mix, &(motley_samples){ .seed = 11 }, SAMPLES, drawn);
-        long observed[20] = { 0 };
-        double expected[20];
+        uint32_t observed[20] = { 0 };
+        double chance[20];
         for (int i = 0; i < 20; i++)
-            expected[i] = SAMPLES * (below(a, (i + 1) / 20.0) - below(a, i / 20.0));
+            chance[i] = below(a, (i + 1) / 20.0) - below(a, i / 20.0);
         for (int i = 0; i < SAMPLES; i++) {
             cr_assert_eq(drawn[i].lambda, ldexp(rint(ldexp(drawn[i].lambda, 24)), -24));
             cr_assert_eq(drawn[i].share, drawn[i].lambda);
             observed[(int)fmin(19, drawn[i].lambda * 20)]++;
         }
-        cr_expect_lt(chi_square(observed, expected, 20), limit(20), "a = %g: chi-square %g", a,
-                     chi_square(observed, expected, 20));
+        const double z = chi_square_z(chance, observed, 20, SAMPLES);
+        cr_expect(fabs(z) < MAX_Z, "a = %g: z is %.2f, want within %g", a, z, MAX_Z);
         for (int c = 0; c < MOT_LAMBDA_CELLS; c++) { /* each cell's middle, to the table's grid */
             const double p = (c + 0.5) / MOT_LAMBDA_CELLS, step = ldexp(1, -24);
             cr_assert(below(a, fmax(0, mix->mixup[c] - step)) <= p + 1e-9 &&
@@ -88,8 +74,7 @@ Test(mix, coins_partners_and_places_are_spread)
     motley_mix *mix = created((motley_mix_params){
         .mixup = 1, .cutmix = 1, .p = 0.75, .switch_p = 0.25, .mode = MOTLEY_MIX_ELEM, .drawn_partner = 1 });
     drawn_of(mix, &(motley_samples){ .seed = 3 }, SAMPLES, drawn);
-    long kinds[3] = { 0 }, near[16] = { 0 }, rows[30] = { 0 }, columns[40] = { 0 };
-    double expected[40];
+    uint32_t kinds[3] = { 0 }, near[16] = { 0 }, rows[30] = { 0 }, columns[40] = { 0 };
     for (int i = 0; i < SAMPLES; i++) {
         const motley_mixed *m = &drawn[i];
         kinds[m->kind]++;
@@ -108,18 +93,10 @@ Test(mix, coins_partners_and_places_are_spread)
         columns[point.left]++;
     }
     const double chances[3] = { 0.25, 0.75 * 0.75, 0.75 * 0.25 };
-    for (int k = 0; k < 3; k++)
-        expected[k] = SAMPLES * chances[k];
-    cr_expect_lt(chi_square(kinds, expected, 3), limit(3), "%ld %ld %ld", kinds[0], kinds[1], kinds[2]);
-    for (int k = 0; k < 16; k++)
-        expected[k] = SAMPLES / 16.0;
-    cr_expect_lt(chi_square(near, expected, 16), limit(16));
-    for (int k = 0; k < 40; k++)
-        expected[k] = SAMPLES / 40.0;
-    cr_expect_lt(chi_square(columns, expected, 40), limit(40));
-    for (int k = 0; k < 30; k++)
-        expected[k] = SAMPLES / 30.0;
-    cr_expect_lt(chi_square(rows, expected, 30), limit(30));
+    cr_expect(fabs(chi_square_z(chances, kinds, 3, SAMPLES)) < MAX_Z, "%u %u %u", kinds[0], kinds[1], kinds[2]);
+    EXPECT_UNIFORM(near, 16);
+    EXPECT_UNIFORM(columns, 40);
+    EXPECT_UNIFORM(rows, 30);
     motley_mix_destroy(mix);
 }
 
@@ -164,8 +141,7 @@ Test(mix, minmax_gives_the_sides)
     motley_mix *mix =
         created((motley_mix_params){ .minmax = { 0.2, 0.8 }, .mode = MOTLEY_MIX_ELEM, .rules = MOTLEY_MIX_TIMM });
     drawn_of(mix, &(motley_samples){ .seed = 3 }, SAMPLES, drawn);
-    long heights[18] = { 0 }, widths[24] = { 0 };
-    double expected[24];
+    uint32_t heights[18] = { 0 }, widths[24] = { 0 };
     int mixed = 0;
     for (int i = 0; i < SAMPLES; i++)
         if (drawn[i].kind == MOTLEY_MIX_CUTMIX) {
@@ -173,12 +149,8 @@ Test(mix, minmax_gives_the_sides)
             widths[drawn[i].box.width - 8]++;
             mixed++;
         }
-    for (int k = 0; k < 18; k++)
-        expected[k] = mixed / 18.0;
-    cr_expect_lt(chi_square(heights, expected, 18), limit(18));
-    for (int k = 0; k < 24; k++)
-        expected[k] = mixed / 24.0;
-    cr_expect_lt(chi_square(widths, expected, 24), limit(24));
+    EXPECT_UNIFORM(heights, 18);
+    EXPECT_UNIFORM(widths, 24);
     motley_error error = { 0 };
     motley_mixed one;
     cr_expect_eq(motley_mix_draw(mix, &(motley_samples){ 0 }, 1, 1, 1, &one, &error), MOTLEY_ERR_ARGUMENT);

@@ -5,6 +5,7 @@
 #include "motley.h"
 #include "policies/transform_draw.h"
 #include "tests/allocations.h"
+#include "tests/chi_square.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -301,25 +302,6 @@ Test(transform, kernel_weights_are_those_of_torch)
 
 #define SAMPLES 60000
 
-/* The sum of (observed - expected)^2 / expected over n equally likely bins. */
-static double chi_square(const long *observed, int n, long total)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += (observed[i] - (double)total / n) * (observed[i] - (double)total / n) / ((double)total / n);
-    return sum;
-}
-
-/* About the value that chi-square with n - 1 degrees of freedom exceeds once in 10^6. */
-static double limit(int n)
-{
-    const double k = n - 1, z = 4.75;
-    return k * pow(1 - 2 / (9 * k) + z * sqrt(2 / (9 * k)), 3);
-}
-
-#define EXPECT_UNIFORM(observed, n, total, what) \
-    cr_expect_lt(chi_square(observed, n, total), limit(n), "%s: chi-square %g", what, chi_square(observed, n, total))
-
 Test(transform, draws_are_spread_as_they_should_be)
 {
     motley_transform *t = parsed(
@@ -336,8 +318,8 @@ Test(transform, draws_are_spread_as_they_should_be)
                                        counts, NULL),
                  MOTLEY_OK);
     cr_assert_eq(motley_transform_describe(t)->max_steps, 5);
-    long area[20] = { 0 }, ratio[16] = { 0 }, place[16] = { 0 }, filter[3] = { 0 }, order[24] = { 0 },
-         factor[32] = { 0 };
+    uint32_t area[20] = { 0 }, ratio[16] = { 0 }, place[16] = { 0 }, filter[3] = { 0 }, order[24] = { 0 },
+             factor[32] = { 0 };
     long boxes[4] = { 0 }, flips[2] = { 0 }, grays = 0, erased = 0;
     for (int i = 0; i < SAMPLES; i++) {
         const motley_crop *c = &drawn[i].crop;
@@ -371,12 +353,12 @@ Test(transform, draws_are_spread_as_they_should_be)
         if (drawn[i].boxes_count)
             boxes[drawn[i].boxes_count - 1]++;
     }
-    EXPECT_UNIFORM(area, 20, SAMPLES, "area");
-    EXPECT_UNIFORM(place, 16, SAMPLES, "place");
-    EXPECT_UNIFORM(filter, 3, SAMPLES, "filter");
-    EXPECT_UNIFORM(order, 24, SAMPLES, "order");
-    EXPECT_UNIFORM(factor, 32, SAMPLES, "factor");
-    EXPECT_UNIFORM(ratio, 16, SAMPLES, "ratio");
+    EXPECT_UNIFORM(area, 20);
+    EXPECT_UNIFORM(place, 16);
+    EXPECT_UNIFORM(filter, 3);
+    EXPECT_UNIFORM(order, 24);
+    EXPECT_UNIFORM(factor, 32);
+    EXPECT_UNIFORM(ratio, 16);
     const long coins[][2] = { { flips[0], 2 }, { flips[1], 4 }, { grays, 8 }, { erased, 2 } };
     for (int k = 0; k < 4; k++) {
         const double p = 1.0 / (double)coins[k][1], spread = sqrt(SAMPLES * p * (1 - p));
@@ -384,6 +366,63 @@ Test(transform, draws_are_spread_as_they_should_be)
     }
     cr_expect(boxes[0] > 0 && boxes[3] > SAMPLES / 10);
     motley_transform_destroy(t);
+}
+
+/* --- bad input --- */
+
+/* Applies the transform of these stages to one image of `width` x `height`; what is wrong is said, and dst is
+ * untouched. */
+static void expect_refused(const char *stages, int32_t width, int32_t height, int32_t channels,
+                           const motley_transform_params *params, const char *message)
+{
+    char text[256];
+    snprintf(text, sizeof text, HEAD "%s", stages);
+    motley_transform *t = parsed(text);
+    const motley_transform_info *info = motley_transform_describe(t);
+    motley_context *context;
+    cr_assert_eq(motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU }, &context, NULL),
+                 MOTLEY_OK);
+    static uint8_t pixels[64 * 64 * 4];
+    static float out[64 * 64 * 4];
+    for (int i = 0; i < 64 * 64 * 4; i++)
+        out[i] = 7;
+    const motley_batch src = { .count = 1, .channels = channels, .data = pixels, .width = width, .height = height };
+    const motley_batch dst = { .count = 1,
+                               .channels = channels,
+                               .dtype = MOTLEY_F32,
+                               .data = out,
+                               .width = info->width ? info->width : width,
+                               .height = info->width ? info->height : height };
+    motley_error error = { .message = "" };
+    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, params, &error), MOTLEY_ERR_ARGUMENT, "%s", message);
+    cr_expect(strstr(error.message, message), "told '%s', wanted '%s'", error.message, message);
+    for (int i = 0; i < 64 * 64 * 4; i++)
+        cr_assert(out[i] == 7, "%s: dst is written", message);
+    motley_context_destroy(context);
+    motley_transform_destroy(t);
+}
+
+/* A ratio reversed and a size of 0 are in bad_transforms/. */
+Test(transform, bad_calls)
+{
+    const char *const plain =
+        "  - random_resized_crop: {size: 8}\n  - output: {mean: [0.5, 0.5, 0.5], std: [1, 1, 1]}\n";
+    motley_transform_drawn drawn = { .crop = { 2, 2, 0, 3 }, .width = 8, .height = 8 };
+    const int32_t no_steps = 0;
+    const motley_transform_params given = { .given = &drawn,
+                                            .given_steps = &(motley_step){ 0 },
+                                            .given_step_counts = &no_steps };
+    expect_refused(plain, 20, 30, 3, &given, "image 0: the given crop of 0x3 at (2, 2) leaves the image of 20x30");
+    drawn = (motley_transform_drawn){ .crop = { 0, 0, 2, 3 }, .width = 0, .height = 8 };
+    expect_refused(plain, 20, 30, 3, &given, "image 0: it would be resized to 0x8, want 1 to 1048576 each way");
+    expect_refused(plain, 0, 30, 3, NULL, "width");
+    expect_refused(plain, 20, 30, 4, NULL, "transform 'x' normalises 3 channels, the images have 4");
+    expect_refused("  - resize: {size: [8, 8]}\n  - mix: {mixup: 1}\n", 20, 30, 3, NULL,
+                   "transform 'x' mixes images, want params.mixed, by which targets are mixed");
+    expect_refused("  - resize: {size: [65536, 1]}\n  - random_crop: {size: 64}\n", 1, 1, 3, NULL,
+                   "1x65536 with a padding of 0 is smaller than the random_crop of 64x64");
+    expect_refused("  - blur: {kernel_size: 5, sigma: [1, 2]}\n", 2, 9, 3, NULL,
+                   "image 0: 2x9 is too small for a blur by a kernel of 5, want at least 3 each way");
 }
 
 Test(transform, fallbacks_are_reached)
