@@ -18,9 +18,12 @@ None of the four is imported here: a caller who passes such an array has already
 import functools
 import sys
 
-from ._core import lib
+from ._core import ffi, lib
 from .errors import ArgumentError, UnsupportedError, text_of
 from .pillow import Pillow
+
+ADDRESS = ffi.typeof("uintptr_t")
+cast, from_buffer = ffi.cast, ffi.from_buffer
 
 # dtype name -> the library's number, bytes of a sample
 DTYPES = {
@@ -137,6 +140,11 @@ class NumPy:
 
     @staticmethod
     def pointer(x):
+        if x.flags.c_contiguous:
+            try:
+                return int(cast(ADDRESS, from_buffer(x)))  # a third of what the array's interface takes
+            except ValueError:  # of a dtype that buffers do not have, such as bfloat16
+                pass
         return x.__array_interface__["data"][0]
 
     @staticmethod
@@ -150,7 +158,8 @@ class NumPy:
 
     @staticmethod
     def like(dtype):
-        return functools.partial(sys.modules["numpy"].empty_like, dtype=_numpy_dtype(dtype), subok=False)
+        empty_like, dtype = sys.modules["numpy"].empty_like, _numpy_dtype(dtype)
+        return lambda x: empty_like(x, dtype, "K", False)  # order, subok
 
     @staticmethod
     def new(x, shape, dtype):

@@ -57,7 +57,8 @@ class Pillow:
 
     base, name, layout = ("PIL", "Image"), "PIL image", "hwc"
     channels_of = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
-    _reach = None  # how this Pillow's pixels are found; chosen when the first image comes
+    # Chosen when the first image comes: how this Pillow's pixels are found, its class of images, its C functions.
+    _reach = _image = _core = None
     _only_own = True  # Pillow 11.2 to 12 crash when asked for memory that is an array's or a mapped file's
 
     @classmethod
@@ -69,18 +70,20 @@ class Pillow:
         if version < 11:  # from 11.0 on Pillow warns of its table, and it goes
             ways.append(_by_rows)
         cls._reach = staticmethod(next(filter(_shows, ways), _nowhere))
+        cls._image, cls._core = image.Image, image.core
 
     @classmethod
     def pointer(cls, x):
         """The address of the first pixel, or None if the pixels cannot be reached."""
-        if cls._reach is None:
-            cls._choose()
-        x.load()
+        if x.__class__ is not cls._image:  # the classes of image files read their pixels when they are asked to
+            if cls._reach is None:
+                cls._choose()
+            x.load()
         pixel = PIXEL_BYTES.get(x.mode)
         if pixel is None or (cls._only_own and x.readonly):
             return None
         width, height = x.size
-        if width * height * pixel >= sys.modules["PIL.Image"].core.get_block_size():
+        if width * height * pixel >= cls._core.get_block_size():
             return None  # its copy could not be reached
         return cls._reach(x.im, pixel, width, height) or None
 
@@ -110,4 +113,5 @@ class Pillow:
 
 def _blank(image):
     """A black image of the same mode, size and info."""
-    return image._new(sys.modules["PIL.Image"].core.fill(image.mode, image.size, BLANK[image.mode]))
+    mode = image.mode
+    return image._new(Pillow._core.fill(mode, image.size, BLANK[mode]))

@@ -35,6 +35,7 @@ import functools
 import inspect
 import json
 import math
+import threading
 import types
 from multiprocessing import context as _processes
 
@@ -211,8 +212,19 @@ def _augment_sample(transform, inputs):
     return sample.with_images(images, stages[0], samples)
 
 
+class _Number(threading.local):
+    """A tensor for each thread that drawn numbers are written to: a new one costs three times the draw."""
+
+    def __init__(self):
+        with torch.inference_mode(False):  # else it could not be written to outside of inference mode
+            self.tensor = torch.empty((), dtype=torch.int64, device="cpu")
+
+
+_number = _Number()
+
+
 def _fresh_seed():
-    return int(torch.randint(1 << 62, ()))
+    return _number.tensor.random_(0, 1 << 62).item()  # the number that torch.randint(1 << 62, ()) draws
 
 
 def _ids_for(ids, lead):
