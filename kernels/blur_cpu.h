@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BLUR by weighted boxes on the CPU: strips of sixteen lines side by side, rows turned on their side first. A strip goes through
- * its three passes in 32 bits, where the weighted sum moves by one place at a time: all integers, so exact. */
+/* BLUR by weighted boxes on the CPU, all in integers, so exact.
+ *
+ * Boxes that reach few places are summed from the bytes around each place: in blocks of rows, and down strips of columns,
+ * which are copied with their ends repeated. For wider boxes strips of sixteen lines go through the three passes in 32
+ * bits, where the weighted sum moves by one place at a time; rows are turned on their side for that. */
 #ifndef MOT_BLUR_CPU_H
 #define MOT_BLUR_CPU_H
 
@@ -178,6 +181,164 @@ static void blur_columns(uint8_t *data, int64_t row, int64_t n, int height, cons
         blur_down(data + x, row, (size_t)(n - x), height, arg, a, b);
 }
 
+#ifdef MOT_HAS_VECTORS
+
+#define BLUR_NEAR 2       /* the largest radius whose boxes are summed from bytes */
+#define BLUR_NEAR_ROWS 16 /* of a block */
+#define BLUR_STRIP 64     /* bytes of a strip's row, a multiple of VECTOR_BYTES */
+
+/* Lines of bytes, one after the other: `bytes` in each, after and before `pad` that repeat its ends. */
+typedef struct blur_block {
+    int lines;
+    size_t bytes, pad, step; /* step: from a place to the next; pad is a multiple */
+} blur_block;
+
+/* inner and edge, each split: w = 65536 high + low, as words that stand side by side. */
+typedef struct blur_weights {
+    vector high, low;
+} blur_weights;
+
+static inline blur_weights blur_weights_of(const mot_arg *arg)
+{
+    const int16_t inner = (int16_t)(arg->u[1] & 0xFFFF), edge = (int16_t)(arg->u[2] & 0xFFFF);
+    const uint32_t inner_high = (arg->u[1] - (uint32_t)inner) >> 16, edge_high = (arg->u[2] - (uint32_t)edge) >> 16;
+    return (blur_weights){ VECTOR(set1_epi32)((int)(edge_high << 16 | inner_high)),
+                           VECTOR(set1_epi32)((int)((uint32_t)edge << 16 | (uint16_t)inner)) };
+}
+
+/* mot_gaussian_blur of words. Sums of 32 bits may wrap on the way; what is shifted out in the end is exact. */
+static inline vector blur_words(vector inner, vector edges, blur_weights w)
+{
+    vector blurred[2];
+    for (int i = 0; i < 2; i++) {
+        const vector both = i ? VECTOR(unpackhi_epi16)(inner, edges) : VECTOR(unpacklo_epi16)(inner, edges);
+        const vector high = vector_dot(VECTOR(set1_epi32)(1 << 7), both, w.high);
+        blurred[i] = VECTOR(srli_epi32)(vector_dot(VECTOR(slli_epi32)(high, 16), both, w.low), 24);
+    }
+    return VECTOR(packs_epi32)(blurred[0], blurred[1]);
+}
+
+/* A pass over all bytes of a block, those of the pads included, which then mean nothing. */
+__attribute__((always_inline)) static inline void blur_bytes(const uint8_t *in, uint8_t *out, size_t n, size_t step,
+                                                            int radius, blur_weights w)
+{
+    for (size_t i = 0; i < n; i += VECTOR_BYTES) {
+        const uint8_t *before = in + i, *after = in + i;
+        vector_words inner = vector_widen(vector_load(in + i));
+        for (int k = 0; k < radius; k++) {
+            before -= step, after += step;
+            inner = vector_add(inner, vector_add(vector_widen(vector_load(before)), vector_widen(vector_load(after))));
+        }
+        const vector_words edges =
+            vector_add(vector_widen(vector_load(before - step)), vector_widen(vector_load(after + step)));
+        vector_store(out + i, vector_narrow((vector_words){ blur_words(inner.low, edges.low, w),
+                                                            blur_words(inner.high, edges.high, w) }));
+    }
+}
+
+static void blur_near_pass(const uint8_t *in, uint8_t *out, size_t n, size_t step, const mot_arg *arg)
+{
+    const blur_weights w = blur_weights_of(arg);
+    switch (mot_blur_radius(arg)) {
+    case 0:
+        blur_bytes(in, out, n, step, 0, w);
+        break;
+    case 1:
+        blur_bytes(in, out, n, step, 1, w);
+        break;
+    default:
+        blur_bytes(in, out, n, step, BLUR_NEAR, w);
+    }
+}
+
+/* Repeats the ends of each line. */
+static void blur_pad(uint8_t *first, const blur_block *block)
+{
+    const int64_t step = (int64_t)block->step, pad = (int64_t)block->pad;
+    for (int l = 0; l < block->lines; l++, first += block->bytes + 2 * block->pad) {
+        uint8_t *const end = first + block->bytes;
+        for (int64_t k = 0; k < pad; k++) {
+            first[-1 - k] = first[step - 1 - k];
+            end[k] = end[k - step];
+        }
+    }
+}
+
+/* The three passes of a block. Its first line begins at `a`, without the pad, and ends up at the returned place. */
+static uint8_t *blur_block_passes(uint8_t *a, uint8_t *b, const blur_block *block, const mot_arg *arg)
+{
+    const size_t n = (size_t)block->lines * (block->bytes + 2 * block->pad) - 2 * block->pad;
+    for (int pass = 0; pass < MOT_BLUR_PASSES; pass++) {
+        blur_pad(a, block);
+        blur_near_pass(a, b, n, block->step, arg);
+        uint8_t *swap = a;
+        a = b;
+        b = swap;
+    }
+    return a;
+}
+
+static void blur_near_rows(const mot_view *src, const mot_view *dst, int64_t bytes, int channels, const mot_arg *arg,
+                           uint8_t *scratch)
+{
+    const size_t pad = (mot_blur_radius(arg) + 1) * (size_t)channels;
+    const size_t line = (size_t)bytes + 2 * pad;
+    for (int y = 0; y < src->height; y += BLUR_NEAR_ROWS) {
+        const int rows = src->height - y < BLUR_NEAR_ROWS ? src->height - y : BLUR_NEAR_ROWS;
+        const blur_block block = { rows, (size_t)bytes, pad, (size_t)channels };
+        uint8_t *const a = scratch + pad, *const b = a + BLUR_NEAR_ROWS * line + pad + VECTOR_BYTES;
+        for (int k = 0; k < rows; k++)
+            memcpy(a + (size_t)k * line, src->data + (y + k) * src->row, (size_t)bytes);
+        const uint8_t *const blurred = blur_block_passes(a, b, &block, arg);
+        for (int k = 0; k < rows; k++)
+            memcpy(dst->data + (y + k) * dst->row, blurred + (size_t)k * line, (size_t)bytes);
+    }
+}
+
+/* Down `bytes` columns, BLUR_STRIP or fewer: a constant where it is inlined. */
+__attribute__((always_inline)) static inline void blur_near_strip(uint8_t *data, int64_t row, size_t bytes, int height,
+                                                                 const mot_arg *arg, uint8_t *a, uint8_t *b)
+{
+    const blur_block block = { 1, (size_t)height * BLUR_STRIP, (mot_blur_radius(arg) + 1) * BLUR_STRIP, BLUR_STRIP };
+    for (int y = 0; y < height; y++)
+        memcpy(a + y * BLUR_STRIP, data + y * row, bytes);
+    const uint8_t *const blurred = blur_block_passes(a, b, &block, arg);
+    for (int y = 0; y < height; y++)
+        memcpy(data + y * row, blurred + y * BLUR_STRIP, bytes);
+}
+
+static void blur_near_columns(const mot_view *dst, int64_t bytes, const mot_arg *arg, uint8_t *scratch)
+{
+    const size_t pad = (BLUR_NEAR + 1) * BLUR_STRIP;
+    uint8_t *const a = scratch + pad, *const b = a + (size_t)dst->height * BLUR_STRIP + 2 * pad;
+    int64_t x = 0;
+    for (; x + BLUR_STRIP <= bytes; x += BLUR_STRIP)
+        blur_near_strip(dst->data + x, dst->row, BLUR_STRIP, dst->height, arg, a, b);
+    if (x < bytes)
+        blur_near_strip(dst->data + x, dst->row, (size_t)(bytes - x), dst->height, arg, a, b);
+}
+
+static int blur_near(const mot_view *src, const mot_view *dst, int64_t bytes, int channels, const mot_arg *arg,
+                     void *scratch)
+{
+    if (mot_blur_radius(arg) > BLUR_NEAR)
+        return 0;
+    blur_near_rows(src, dst, bytes, channels, arg, scratch);
+    blur_near_columns(dst, bytes, arg, scratch);
+    return 1;
+}
+
+#else
+
+static int blur_near(const mot_view *src, const mot_view *dst, int64_t bytes, int channels, const mot_arg *arg,
+                     void *scratch)
+{
+    (void)src, (void)dst, (void)bytes, (void)channels, (void)arg, (void)scratch;
+    return 0;
+}
+
+#endif
+
 static void blur_boxes(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
 {
     (void)count;
@@ -185,10 +346,13 @@ static void blur_boxes(const mot_view *src, const mot_view *dst, const mot_step 
     const int64_t n = (int64_t)src->width * channels, longest = n > src->height ? n : src->height;
     uint32_t *a = scratch, *b = a + longest * BLUR_LINES;
     for (int p = 0; p < planes; p++) {
-        uint8_t *out = dst->data + p * dst->channel;
-        blur_rows(src->data + p * src->channel, src->row, out, dst->row, src->width, src->height, channels,
-                  &steps[0].arg, a, b);
-        blur_columns(out, dst->row, n, src->height, &steps[0].arg, a, b);
+        mot_view in = *src, out = *dst;
+        in.data += p * src->channel;
+        out.data += p * dst->channel;
+        if (blur_near(&in, &out, n, channels, &steps[0].arg, scratch))
+            continue;
+        blur_rows(in.data, in.row, out.data, out.row, src->width, src->height, channels, &steps[0].arg, a, b);
+        blur_columns(out.data, out.row, n, src->height, &steps[0].arg, a, b);
     }
 }
 

@@ -98,8 +98,6 @@ void mot_cpu_copy(const mot_view *src, const mot_view *dst)
     }
 }
 
-/* The most that any of them takes: blur two strips of sixteen lines in 32 bits, along the image or down it; sharpness
- * three rows of 16 bit sums in whole vectors; a warp a row of fill and runs of two columns or more, 12 bytes each. */
 size_t mot_cpu_kernel_blur_row(int32_t width, int32_t channels)
 {
     return (size_t)(width + MOTLEY_MAX_KERNEL + 64) * (size_t)channels; /* a block begins at any component */
@@ -110,8 +108,11 @@ size_t mot_cpu_kernel_blur_scratch(int32_t width, int32_t channels, int size)
     return (size_t)size * mot_cpu_kernel_blur_row(width, channels) * sizeof(float);
 }
 
+/* The most that any of them takes: blur two strips of sixteen lines in 32 bits, or of 64 columns of bytes with three more
+ * rows at either end, and blocks of 16 rows with as much beside them; sharpness three rows of 16 bit sums in whole vectors;
+ * a warp a row of fill and runs of two columns or more, 12 bytes each. */
 size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels)
 {
     const size_t row = (size_t)width * (size_t)channels;
-    return 128 * (row > (size_t)height ? row : (size_t)height) + 512;
+    return 128 * (row > (size_t)height ? row : (size_t)height) + 2048;
 }

@@ -68,6 +68,16 @@ static inline vector_words vector_add(vector_words a, vector_words b)
     return (vector_words){ VECTOR(add_epi16)(a.low, b.low), VECTOR(add_epi16)(a.high, b.high) };
 }
 
+/* sum + a0 b0 + a1 b1 of the two signed words in each 32 bits. */
+static inline vector vector_dot(vector sum, vector a, vector b)
+{
+#if defined(__AVX512VNNI__)
+    return _mm512_dpwssd_epi32(sum, a, b);
+#else
+    return VECTOR(add_epi32)(sum, VECTOR(madd_epi16)(a, b));
+#endif
+}
+
 /* mot_blend, before the cut to a byte, of words that hold bytes. The difference of two floats 2^23 + v is exact. */
 static inline vector vector_blend_words(vector from, vector to, float factor)
 {
