@@ -8,25 +8,36 @@
 
 #if defined(__AVX512BW__)
 
-/* 16 pixels at a time. Within each group of four pixels a shuffle moves the bytes, then whole words change groups. */
-static void copy_rgb(const uint8_t *in, int from, uint8_t *out, int to, size_t n)
+/* Bytes. Images come from far away, and by itself the processor looks ahead to the end of a page only. */
+#define COPY_AHEAD 2048
+
+/* Up to 16 pixels. Within each group of four pixels a shuffle moves the bytes, then whole words change groups. */
+__attribute__((always_inline)) static inline void copy_rgb_16(const uint8_t *in, int from, uint8_t *out, int to,
+                                                              size_t pixels)
 {
     const __m512i close = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
     const __m512i open = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
     const __m512i together = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
     const __m512i apart = _mm512_setr_epi32(0, 1, 2, 12, 3, 4, 5, 12, 6, 7, 8, 12, 9, 10, 11, 12);
-    for (size_t x = 0; x < n; x += 16) {
-        const size_t pixels = n - x < 16 ? n - x : 16;
-        const __mmask64 packed = ~0ull >> (64 - 3 * pixels);
-        const __mmask64 spaced = 0x7777777777777777ull & ~0ull >> (64 - 4 * pixels);
-        const uint8_t *const src = in + x * (size_t)from;
-        __m512i v = _mm512_maskz_loadu_epi8(from == 3 ? packed : spaced, src);
-        if (from == 4 && to == 3)
-            v = _mm512_permutexvar_epi32(together, _mm512_shuffle_epi8(v, close));
-        else if (from == 3 && to == 4)
-            v = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(apart, v), open);
-        _mm512_mask_storeu_epi8(out + x * (size_t)to, to == 3 ? packed : spaced, v);
+    const __mmask64 packed = ~0ull >> (64 - 3 * pixels);
+    const __mmask64 spaced = 0x7777777777777777ull & ~0ull >> (64 - 4 * pixels);
+    __m512i v = _mm512_maskz_loadu_epi8(from == 3 ? packed : spaced, in);
+    if (from == 4 && to == 3)
+        v = _mm512_permutexvar_epi32(together, _mm512_shuffle_epi8(v, close));
+    else if (from == 3 && to == 4)
+        v = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(apart, v), open);
+    _mm512_mask_storeu_epi8(out, to == 3 ? packed : spaced, v);
+}
+
+static void copy_rgb(const uint8_t *in, int from, uint8_t *out, int to, size_t n)
+{
+    size_t x = 0;
+    for (; x + 16 <= n; x += 16) {
+        _mm_prefetch((const char *)in + x * (size_t)from + COPY_AHEAD, _MM_HINT_T0);
+        copy_rgb_16(in + x * (size_t)from, from, out + x * (size_t)to, to, 16);
     }
+    if (x < n)
+        copy_rgb_16(in + x * (size_t)from, from, out + x * (size_t)to, to, n - x);
 }
 
 #else
@@ -60,9 +71,10 @@ static void copy_pixels(const mot_view *src, const mot_view *dst)
         mot_cpu_copy(src, dst);
         return;
     }
-    for (int y = 0; y < src->height; y++)
-        copy_rgb(src->data + y * src->row, (int)src->pixel, dst->data + y * dst->row, (int)dst->pixel,
-                 (size_t)src->width);
+    const int dense = src->row == src->width * src->pixel && dst->row == dst->width * dst->pixel;
+    const size_t n = dense ? (size_t)src->width * (size_t)src->height : (size_t)src->width;
+    for (int y = 0; y < (dense ? 1 : src->height); y++)
+        copy_rgb(src->data + y * src->row, (int)src->pixel, dst->data + y * dst->row, (int)dst->pixel, n);
 }
 
 #endif
