@@ -38,6 +38,8 @@ HOWS = ('itself', 'import', 'take_over')
 REASONS = {  # pattern of a test's id -> why Motley cannot pass what the library passes
     r'test_auto_augment_factory_accepts_default_none_hparams|test_rand_augment_inc_flag_respects_zero':
         'asserts that the transform is of timm\'s own class, or looks at the list of ops in it',
+    r'test_augmix_blended_flag_respects_zero|test_augmix_basic_mixes_non_square_and_single_band_images':
+        'looks at the attribute `blended` of timm\'s own class',
 }
 
 
