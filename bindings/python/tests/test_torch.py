@@ -151,6 +151,18 @@ def test_compiles_as_one_graph(device, backend):
 
 
 @needs_operators
+@pytest.mark.filterwarnings("ignore:Dynamo:UserWarning")
+def test_a_compiled_function_may_call_a_stage_that_is_no_module():
+    """The graph breaks there; draws and counts are the same."""
+    stage, eager = motley.RandAugment(seed=3), motley.RandAugment(seed=3)
+    compiled = torch.compile(lambda images: stage(images).float(), backend="eager")
+    for _ in range(3):
+        images = pictures()
+        assert torch.equal(compiled(images), eager(images).float())
+    assert stage.next_sample == 36
+
+
+@needs_operators
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("ids", [None, torch.arange(12)], ids=["counted", "ids"])
 @pytest.mark.parametrize("channels_last", [False, True])
