@@ -403,7 +403,7 @@ static void every_op(work *w)
 {
     for (int op = 0; op < motley_op_count(); op++) {
         const motley_op_info *info = motley_op_get(op);
-        if (info->values_min > 1) /* no policy can hold it */
+        if (info->values_min > 1 || info->shape == MOTLEY_SHAPE_FILTER) /* no policy can hold it; the CPU's */
             continue;
         char text[200];
         motley_policy *p;

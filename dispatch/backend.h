@@ -27,6 +27,7 @@ typedef struct mot_job {
     motley_step *drawn;              /* [count][max_steps], or NULL */
     int32_t *drawn_counts;           /* [count], or NULL */
     int mixes;                       /* != 0: some steps are MOTLEY_STEP_MIX_* */
+    int host_op;                     /* one of its ops that only the CPU has; 0: none */
 } mot_job;
 
 /* What the last run drew and how it was sorted, on the host; mot_last_clear frees the arrays. */
@@ -90,6 +91,12 @@ extern const mot_backend mot_backend_cuda; /* in builds without CUDA, its create
 void mot_cpu_run_steps(const struct mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *image,
                        const mot_view *spare, void *scratch);
 
+/* Runs the chains of an image, each on `src`, and mixes them into `end`, which may be src; the last step mixes. `memory`
+ * is mot_cpu_mixed_bytes, aligned to MOT_CPU_ALIGN. */
+void mot_cpu_run_mixed(const struct mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *src,
+                       const mot_view *end, uint8_t *memory);
+size_t mot_cpu_mixed_bytes(int32_t width, int32_t height, int32_t channels);
+
 struct motley_context {
     const mot_backend *backend;
     void *state;
@@ -108,6 +115,9 @@ struct motley_context {
 
 /* Applies a policy that names custom ops: draws on the host, runs the steps between them on the backend. */
 motley_status mot_custom_apply(motley_context *context, const mot_job *job, motley_error *error);
+
+/* Refuses what the context's backend cannot do: to mix, and the ops that only the CPU has. */
+motley_status mot_job_check(const motley_context *context, const mot_job *job, motley_error *error);
 
 /* Runs the backend's checks, then the work. */
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error);

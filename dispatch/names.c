@@ -25,9 +25,8 @@ const char *motley_interpolation_name(motley_interpolation interpolation)
 
 const char *motley_shape_name(motley_shape shape)
 {
-    static const char *const names[] = {
-        "point", "stats", "color", "warp", "stencil", "blur", "erase", "custom", "mix"
-    };
+    static const char *const names[] = { "point", "stats", "color",  "warp", "stencil",
+                                         "blur",  "erase", "custom", "mix",  "filter" };
     return NAME(names, shape);
 }
 

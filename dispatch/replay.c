@@ -38,19 +38,22 @@ static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_s
     return MOTLEY_OK;
 }
 
-/* *mixes: whether any step mixes. */
-static motley_status prepare_all(const motley_step *steps, const int32_t *counts, size_t max_steps, size_t count,
-                                 size_t most, mot_step *out, int *mixes, motley_error *error)
+/* Fills job->mixes and host_op, too. */
+static motley_status prepare_all(const motley_step *steps, const int32_t *counts, size_t max_steps, mot_job *job,
+                                 mot_step *out, motley_error *error)
 {
-    for (size_t i = 0; i < count; i++) {
+    const size_t most = job->max_steps;
+    for (size_t i = 0; i < job->count; i++) {
         int mixed = 0;
         for (int32_t s = 0; s < counts[i]; s++) {
             MOT_TRY(prepare(&steps[i * max_steps + (size_t)s], i, s, &out[i * most + (size_t)s], error));
-            mixed = mixed || steps[i * max_steps + (size_t)s].op < 0;
+            const int op = steps[i * max_steps + (size_t)s].op;
+            mixed = mixed || op < 0;
+            job->host_op = mot_host_only(op) ? op : job->host_op;
         }
         MOT_REQUIRE(!mixed || steps[i * max_steps + (size_t)counts[i] - 1].op < 0, error,
                     "image %zu has steps after the last that mixes, want them in a chain", i);
-        *mixes = *mixes || mixed;
+        job->mixes = job->mixes || mixed;
         for (size_t s = (size_t)counts[i]; s < most; s++)
             out[i * most + s].arg.flags = MOT_ARG_IDENTITY; /* for any op */
     }
@@ -117,17 +120,15 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
     mot_step *prepared = calloc(src->count * most, sizeof *prepared);
     if (!prepared)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", src->count);
-    int mixes = 0;
-    motley_status status = prepare_all(steps, step_counts, max_steps, src->count, most, prepared, &mixes, error);
-    const mot_job job = { .count = src->count,
-                          .channels = src->channels,
-                          .src = src,
-                          .dst = dst,
-                          .output = output,
-                          .steps = prepared,
-                          .max_steps = most,
-                          .stream = params->stream,
-                          .mixes = mixes };
+    mot_job job = { .count = src->count,
+                    .channels = src->channels,
+                    .src = src,
+                    .dst = dst,
+                    .output = output,
+                    .steps = prepared,
+                    .max_steps = most,
+                    .stream = params->stream };
+    motley_status status = prepare_all(steps, step_counts, max_steps, &job, prepared, error);
     if (status == MOTLEY_OK)
         status = mot_job_run(context, &job, error);
     free(prepared);

@@ -3,8 +3,8 @@
  *
  * A pass reads, beyond the ends of its line, the line's first and last component. The box reaches mot_blur_radius
  * components to each side, and one more at less weight. */
-#ifndef MOT_BLUR_H
-#define MOT_BLUR_H
+#ifndef MOT_BLUR_SHAPE_H
+#define MOT_BLUR_SHAPE_H
 
 #include "augmentations/ops.h"
 

@@ -5,6 +5,7 @@
 #include "kernels/color.h"
 #include "kernels/cpu.h"
 #include "kernels/erase.h"
+#include "kernels/filter.h"
 #include "kernels/augmix_cpu.h"
 #include "kernels/point.h"
 #include "kernels/stats.h"
@@ -95,6 +96,30 @@ static void stencil(const mot_view *src, const mot_view *dst, const mot_step *st
                     for (int i = -1; i <= 1; i++)
                         sum += *at(src, x + i, y + j, c);
                 *at(dst, x, y, c) = mot_stencil_value(step->op, centre, sum, &step->arg);
+            }
+    copy_alpha(src, dst);
+}
+
+static void filter(const mot_view *src, const mot_view *dst, const mot_step *step, int count, void *scratch)
+{
+    (void)count, (void)scratch;
+    const mot_filter *const f = mot_filter_of(step->op);
+    for (int c = 0; c < mot_color_channels(src->channels); c++)
+        for (int y = 0; y < src->height; y++)
+            for (int x = 0; x < src->width; x++) {
+                if (x < f->reach || y < f->reach || x >= src->width - f->reach || y >= src->height - f->reach) {
+                    *at(dst, x, y, c) = *at(src, x, y, c);
+                    continue;
+                }
+                const float *weight = f->weight;
+                float sum = f->offset + 0.5f;
+                for (int j = f->reach; j >= -f->reach; j--) {
+                    float row = 0;
+                    for (int i = -f->reach; i <= f->reach; i++)
+                        row += (float)*at(src, x + i, y + j, c) * (*weight++ / f->divisor);
+                    sum += row;
+                }
+                *at(dst, x, y, c) = mot_byte(sum);
             }
     copy_alpha(src, dst);
 }
@@ -256,6 +281,7 @@ static void warp(const mot_view *src, const mot_view *dst, const mot_step *step,
 static const mot_cpu_row rows[] = {
     ROW(POINT, 1, point),     ROW(STATS, 1, stats), ROW(COLOR, 1, color), ROW(WARP, 0, warp),
     ROW(STENCIL, 0, stencil), ROW(BLUR, 1, blur),   ROW(ERASE, 1, erase),
+    ROW(FILTER, 0, filter),
 };
 static void kernel_blur(const mot_view *src, const mot_view *dst, const float *half, int size, void *scratch)
 {

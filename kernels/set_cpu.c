@@ -7,6 +7,7 @@
 #include "kernels/color_cpu.h"
 #include "kernels/copy_cpu.h"
 #include "kernels/erase_cpu.h"
+#include "kernels/filter_cpu.h"
 #include "kernels/augmix_cpu.h"
 #include "kernels/kernel_blur_cpu.h"
 #include "kernels/point_cpu.h"
@@ -45,6 +46,7 @@ static const mot_cpu_row rows[] = {
     ROW(STENCIL, stencil_by_rows, STAYS),
     ROW(ERASE, erase_fill, STAYS),
     ROW(BLUR, blur_boxes, .form = MOT_FORM_BOXES, STAYS),
+    ROW(FILTER, filter_by_rows, .interpolation = -1),
     ROW(WARP, warp_nearest, .interpolation = MOTLEY_NEAREST),
     ROW(WARP, warp_between, .interpolation = MOTLEY_BILINEAR, .cost = 10000),
     ROW(WARP, warp_between, .interpolation = MOTLEY_BICUBIC, .cost = 26000),

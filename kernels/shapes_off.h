@@ -14,6 +14,7 @@
 #undef MOT_IF_STENCIL
 #undef MOT_IF_BLUR
 #undef MOT_IF_ERASE
+#undef MOT_IF_FILTER
 #define MOT_IF_POINT(ID, stem)
 #define MOT_IF_STATS(ID, stem)
 #define MOT_IF_COLOR(ID, stem)
@@ -21,5 +22,6 @@
 #define MOT_IF_STENCIL(ID, stem)
 #define MOT_IF_BLUR(ID, stem)
 #define MOT_IF_ERASE(ID, stem)
+#define MOT_IF_FILTER(ID, stem)
 #undef MOT_BY_SHAPE
 #define MOT_BY_SHAPE(shape, ID, stem) MOT_IF_##shape(ID, stem)

@@ -380,9 +380,14 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
         beta[k] = mot_beta_quantile(policy->augmix.alpha, k);
     }
     policy->runs_customs = false;
+    policy->host_op = 0;
     for (const mot_table_branch *b = c.branch; b < c.branch + policy->branches; b++) /* without those of weight 0 */
-        for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++)
-            policy->runs_customs = policy->runs_customs || (c.step[s].op >= MOT_OP_COUNT && c.step[s].threshold > 0);
+        for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++) {
+            if (c.step[s].threshold == 0)
+                continue;
+            policy->runs_customs = policy->runs_customs || c.step[s].op >= MOT_OP_COUNT;
+            policy->host_op = mot_host_only(c.step[s].op) ? c.step[s].op : policy->host_op;
+        }
     policy->fingerprint = hash(hash(14695981039346656037u, &policy->tables, sizeof policy->tables), memory, bytes);
     policy->tables.phase = c.phase;
     policy->tables.branch = c.branch;

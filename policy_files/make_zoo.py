@@ -35,12 +35,14 @@ GENERATED = {
     "fast_autoaug_torch_imagenet": ("fast_auto_augment_torch_imagenet", "paper", 0),
     "pba_cifar10": ("pba_cifar10", "paper", 0),
     "pba_svhn": ("pba_svhn", "paper", 0),
+    "randaugment_efficientdet": ("efficientdet_rand_augment", "tf", 128),
     "randaugment_fixmatch": ("fixmatch_rand_augment", "paper", 0),
     "randaugment_fixmatch_imagenet": ("fixmatch_rand_augment_imagenet", "tf", 128),
     "randaugment_mm_simple_increasing": ("mm_rand_augment_simple_increasing", "paper", 128),
     "randaugment_uda": ("uda_rand_augment", "paper", 0),
     "trivialaugment_fiximagenet": ("trivial_augment_fiximagenet", "paper", 0),
     "trivialaugment_fixmirror": ("trivial_augment_fixmirror", "paper", 0),
+    "trivialaugment_long": ("trivial_augment_long", "paper", 0),
     "trivialaugment_ohl": ("trivial_augment_ohl", "paper", 0),
     "trivialaugment_ra": ("trivial_augment_ra", "paper", 0),
     "trivialaugment_standard": ("trivial_augment_standard", "paper", 0),
@@ -69,15 +71,14 @@ BY_HAND = {
 
 # Facts without a policy file yet, and why.
 NOT_YET = {
-    "autoaugment_detection_v0": "its ops move boxes with the image",
-    "autoaugment_detection_v1": "its ops move boxes with the image",
-    "autoaugment_detection_v2": "its ops move boxes with the image",
-    "autoaugment_detection_v3": "its ops move boxes with the image",
-    "randaugment_efficientdet": "its ops move boxes with the image",
+    "autoaugment_detection_v0": "translate_y_only_bboxes changes the image inside each box",
+    "autoaugment_detection_v1": "six of its ops (..._only_bboxes) change the image inside each box",
+    "autoaugment_detection_v2": "bbox_cutout erases a part of one box",
+    "autoaugment_detection_v3": "bbox_cutout erases a part of one box",
     "trivialaugment_aa": "sample_pairing needs a second image",
-    "trivialaugment_full": "needs the ops blur, crop_bilinear and smooth",
-    "trivialaugment_long": "needs the op blur",
-    "trivialaugment_xlong": "needs Pillow's fixed filters as ops (blur, contour, detail, edge_enhance, max_filter, ...)",
+    "trivialaugment_full": "crop_bilinear resizes, which no op of a policy does",
+    "trivialaugment_xlong": "crop_bilinear resizes, which no op of a policy does; max_filter, min_filter, median_filter and "
+                            "gaussian_filter, whose parameters the facts do not give",
 }
 
 # Published policies that are not here because of the terms of their source: title, paper, source, reason.
@@ -97,6 +98,7 @@ LEFT_OUT = [
 ]
 
 OP_NAMES = {"posterize_0_4": "posterize"}  # a second range of an op; every other name is the op's own
+BOXES_FOLLOW = "_bbox"  # a name that ends so: the op itself. Boxes follow every op
 PHASES = {"pba_cifar10", "pba_svhn"}
 
 
@@ -178,8 +180,8 @@ def policy_text(name):
     ops = facts["ops"]
     stems, entries = {}, []
     for op, row in ops.items():
-        entry = op_entry(op, row, fill)
-        stems[op] = op
+        stems[op] = op.removesuffix(BOXES_FOLLOW)
+        entry = op_entry(stems[op], row, fill)
         if entry:
             stems[op] = entry[0]
             entries.append(entry[1])
@@ -242,6 +244,8 @@ def policy_text(name):
     comments = [f"{facts['title']}.", f"{citation(facts['paper'])}; numbers of {source['path']} of {source['repo']}."]
     if profile == "tf" and ("contrast" in ops or "solarize" in ops):
         comments.append("Draws, ranges and rounding are TensorFlow's; the pixels of each op are Pillow's.")
+    if any("boxes" in row for row in ops.values()):
+        comments.append("Boxes move with the image: by motley_follow_boxes, or motley.Follow in Python.")
     comments += [f"{note[0].upper()}{note[1:]}." for note in facts["notes"] if "'ops' holds" not in note]
     comments.append(f"Written by policy_files/make_zoo.py from facts/{name}.json.")
     lines = [f"# {line}" for comment in comments for line in wrap(comment)]

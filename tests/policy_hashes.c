@@ -76,15 +76,15 @@ static bool line_of(motley_context *context, const char *name, char line[HASHES_
     return replayed && replayed == images;
 }
 
-/* Whether the backend has a policy's ops, but cannot mix its chains. */
+/* Whether the backend refuses a policy. */
 static bool is_left_out(motley_backend backend, const char *name)
 {
     motley_policy *policy;
     if (backend != MOTLEY_BACKEND_CUDA || motley_policy_builtin(name, &policy, NULL) != MOTLEY_OK)
         return false;
-    const bool mixes = motley_policy_augmix(policy).width > 0;
+    const bool refused = input_host_only(policy);
     motley_policy_destroy(policy);
-    return mixes;
+    return refused;
 }
 
 static bool line(motley_context *context, motley_backend backend, size_t i, char line[HASHES_LINE])

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Applying on the CPU: what must not change results (threads, splits, order, layout, place), what must survive a
  * failing allocation, a fork and a shared policy, and the fused output. */
+#include "dispatch/backend.h"
 #include "tests/inputs.h"
 
 #include <criterion/criterion.h>
@@ -803,5 +804,34 @@ Test(apply, contexts_share_a_policy)
     }
     for (int i = 0; i < SHARERS; i++)
         free_images(&sharers[i].set);
+    motley_policy_destroy(policy);
+}
+
+/* ---- ops that the cuda backend does not have ---- */
+
+/* A context of the cuda backend without its functions: what is not refused crashes. */
+Test(apply, ops_that_only_the_cpu_has_are_refused)
+{
+    const mot_backend backend = { .id = MOTLEY_BACKEND_CUDA, .name = "cuda" };
+    motley_context cuda = { .backend = &backend };
+    uint8_t pixels[2 * 6 * 6] = { 0 };
+    const motley_batch batch = { .count = 2, .channels = 1, .data = pixels, .width = 6, .height = 6 };
+    const motley_step steps[] = { { .op = motley_op_find("invert") }, { .op = motley_op_find("emboss") } };
+    const int32_t counts[] = { 1, 1 };
+    static const char text[] = "motley: 1\nname: soft\nbranches: [blur, {op: detail, p: 0}]\n";
+    motley_policy *policy;
+    motley_error error;
+    size_t bytes;
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_eq(motley_op_apply(&cuda, motley_op_find("smooth_more"), NULL, 0, &batch, &batch, NULL, &error),
+                 MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_str_eq(error.message, "the call has the op smooth_more, which the cuda backend cannot do yet: want a context "
+                                    "of the CPU");
+    cr_expect_eq(motley_replay(&cuda, &batch, &batch, steps, counts, 1, NULL, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect(strstr(error.message, "the call has the op emboss, which"), "%s", error.message);
+    cr_expect_eq(motley_apply(&cuda, policy, &batch, &batch, NULL, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect(strstr(error.message, "policy 'soft' has the op blur, which"), "%s", error.message);
+    cr_expect_eq(motley_context_workspace(&cuda, policy, &batch, &bytes, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect(strstr(error.message, "policy 'soft' has the op blur, which"), "%s", error.message);
     motley_policy_destroy(policy);
 }

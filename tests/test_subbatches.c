@@ -199,7 +199,7 @@ static void check_builtin(set *large, set *small, const char *name, int cuda)
     motley_policy *policy, *longer;
     motley_error error;
     need(motley_policy_builtin(name, &policy, &error) == MOTLEY_OK, error.message);
-    if (cuda && motley_policy_augmix(policy).width > 0) { /* which it refuses */
+    if (cuda && input_host_only(policy)) {
         motley_policy_destroy(policy);
         return;
     }

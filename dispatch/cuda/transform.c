@@ -36,14 +36,19 @@ static motley_status refuse_stages(const mot_transform_call *call, motley_error 
                 "transform '%s': the stage blur has a kernel_size, which a cuda context cannot do yet: want "
                 "a radius",
                 call->transform->name);
+        if (stage->policy && stage->policy->host_op)
+            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                            "transform '%s': its policy has the op %s, which a cuda context cannot do yet",
+                            call->transform->name, motley_op_get(stage->policy->host_op)->name);
     }
     for (size_t i = 0; p->given && i < call->src->count; i++)
         for (int s = 0; s < p->given_step_counts[i]; s++) {
             const int32_t op = p->given_steps[i * call->info->max_steps + (size_t)s].op;
-            if (op < 0)
+            if (op < 0 || mot_host_only(op))
                 return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                                "image %zu, step %d: it %s, which a cuda context cannot do yet", i, s,
-                                op == MOTLEY_STEP_HUE ? "turns the hue" : "blurs by a kernel");
+                                "image %zu, step %d: it %s%s, which a cuda context cannot do yet", i, s,
+                                op == MOTLEY_STEP_HUE ? "turns the hue" : op < 0 ? "blurs by a kernel" : "has the op ",
+                                op < 0 ? "" : motley_op_get(op)->name);
         }
     return MOTLEY_OK;
 }

@@ -80,6 +80,10 @@ def enhance(kind, factor=lambda values: values[0]):
     return lambda image, values, resample, fill: kind(image).enhance(factor(values))
 
 
+def fixed_filter(kind):
+    return colours_only(lambda image, values, resample, fill: image.filter(kind))
+
+
 def flip(method):
     return lambda image, values, resample, fill: image.transpose(method)
 
@@ -195,6 +199,9 @@ RECIPES = Recipes({
     "cutout_tf": (cutout_tf, singles([0, 1, 2, 2.9, 16, 40, 1000]), random_square),
     "gaussian_blur": (lambda image, values, resample, fill: image.filter(ImageFilter.GaussianBlur(values[0])),
                       singles(RADII), random_between(0, 20)),
+    **{name: (fixed_filter(getattr(ImageFilter, name.upper())), [()], None)
+       for name in ("smooth", "sharpen", "edge_enhance", "edge_enhance_more", "find_edges", "contour", "detail", "emboss",
+                    "blur", "smooth_more")},
     "affine": (warp(lambda v, w, h: v), [tuple(float(x) for x in m) for m in MATRICES], random_affine),
 })
 

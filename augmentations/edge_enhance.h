@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Edge enhance: five times the centre, less half of each neighbour.
+ *
+ * Matches  Pillow ImageFilter.EDGE_ENHANCE, in integers in place of its binary32. Alpha stays as it is. */
+#ifndef MOT_EDGE_ENHANCE_H
+#define MOT_EDGE_ENHANCE_H
+#include "augmentations/filter.h"
+
+#define MOT_EDGE_ENHANCE_INFO \
+    .name = "edge_enhance", .summary = "Sharpens edges by a fixed filter.", \
+    .matches = "Pillow ImageFilter.EDGE_ENHANCE", .paper = "Müller, Hutter 2021 (TrivialAugment), arXiv:2103.10158", \
+    MOT_FILTER_INFO
+#define MOT_EDGE_ENHANCE_FACTS .cost = 900
+
+MOT_FILTER_PREPARE(edge_enhance)
+
+/* `sum` is that of nine components. */
+MOT_FN uint8_t mot_edge_enhance(uint8_t centre, uint32_t sum, const mot_arg *arg)
+{
+    (void)arg;
+    return mot_clamp((11 * centre - (int)sum + 1) / 2);
+}
+MOT_FILTER_PAIR(edge_enhance)
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sharpen: the centre twice, less an eighth of each neighbour.
+ *
+ * Matches  Pillow ImageFilter.SHARPEN, in integers in place of its binary32. Alpha stays as it is. */
+#ifndef MOT_SHARPEN_H
+#define MOT_SHARPEN_H
+#include "augmentations/filter.h"
+
+#define MOT_SHARPEN_INFO \
+    .name = "sharpen", .summary = "Sharpens by a fixed filter.", .matches = "Pillow ImageFilter.SHARPEN", \
+    .paper = "Müller, Hutter 2021 (TrivialAugment), arXiv:2103.10158", MOT_FILTER_INFO
+#define MOT_SHARPEN_FACTS .cost = 900
+
+MOT_FILTER_PREPARE(sharpen)
+
+/* `sum` is that of nine components. */
+MOT_FN uint8_t mot_sharpen(uint8_t centre, uint32_t sum, const mot_arg *arg)
+{
+    (void)arg;
+    return mot_clamp((34 * centre - 2 * (int)sum + 8) / 16);
+}
+MOT_FILTER_PAIR(sharpen)
+
+#endif
