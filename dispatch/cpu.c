@@ -284,9 +284,13 @@ void mot_cpu_run_steps(const mot_cpu_rows *rows, const mot_step *steps, int coun
 /* Dense images for an image whose chains are mixed: original, chain, spare, result, and the sum in floats. */
 #define MIX_IMAGES 8
 
-/* Runs the chains of an image, each on the original, and mixes them. */
-static void run_mixed(const mot_cpu_rows *rows, const mot_step *steps, uint32_t count, const mot_view *src,
-                      const mot_view *end, uint8_t *memory)
+size_t mot_cpu_mixed_bytes(int32_t width, int32_t height, int32_t channels)
+{
+    return MIX_IMAGES * image_bytes(width, height, channels) + mot_cpu_scratch_bytes(width, height, channels);
+}
+
+void mot_cpu_run_mixed(const mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *src,
+                       const mot_view *end, uint8_t *memory)
 {
     const size_t bytes = image_bytes(src->width, src->height, src->channels);
     const size_t pixels = (size_t)src->width * (size_t)src->height * (size_t)src->channels; /* without padding */
@@ -297,13 +301,13 @@ static void run_mixed(const mot_cpu_rows *rows, const mot_step *steps, uint32_t 
     rows->copy(src, &original);
     memcpy(result.data, original.data, pixels);
     memset(sum, 0, pixels * sizeof *sum);
-    for (uint32_t s = 0; s < count; s++) {
-        const uint32_t first = s;
+    for (int s = 0; s < count; s++) {
+        const int first = s;
         while (steps[s].op >= 0)
             s++;
         if (s > first) {
             pass passes[MOT_MAX_STEPS];
-            const int n = plan_passes(rows, &steps[first], s - first, &chain, passes);
+            const int n = plan_passes(rows, &steps[first], (uint32_t)(s - first), &chain, passes);
             run_passes(rows, passes, n, &original, &chain, &spare, scratch);
         }
         rows->mix(steps[s].op, (float)steps[s].value, s > first ? chain.data : original.data, sum, result.data, pixels);
@@ -327,7 +331,7 @@ static void run_image(task *t, worker *self, size_t in_block)
         memory += end.data == memory ? bytes : 0;
     }
     if (work->steps > 0 && steps[work->steps - 1].op < 0) {
-        run_mixed(t->state->rows, steps, work->steps, &src, &end, memory);
+        mot_cpu_run_mixed(t->state->rows, steps, (int)work->steps, &src, &end, memory);
     } else {
         const mot_view spare = dense_view(&end, memory);
         memory += bytes;

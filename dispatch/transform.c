@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define MAX_SIDE 1048576
@@ -91,8 +92,16 @@ static motley_status check_sides(const mot_transform_call *call, motley_error *e
     return MOTLEY_OK;
 }
 
-static motley_status check_given_step(const motley_step *step, size_t i, int s, motley_error *error)
+static bool step_mixes(int op)
 {
+    return op <= MOTLEY_STEP_MIX_ADD && op >= MOTLEY_STEP_MIX_SUM;
+}
+
+/* `mixed`: the step belongs to chains that are mixed. */
+static motley_status check_given_step(const motley_step *step, size_t i, int s, bool mixed, motley_error *error)
+{
+    MOT_REQUIRE(!mixed || step->op >= 0 || step_mixes(step->op), error,
+                "image %zu, step %d is no op, but in a chain that is mixed", i, s);
     if (step->op == MOTLEY_STEP_HUE) {
         MOT_REQUIRE(step->values_count == 1 && step->values[0] >= -0.5 && step->values[0] <= 0.5, error,
                     "image %zu, step %d: hue is %g, want -0.5 to 0.5", i, s, step->values[0]);
@@ -108,7 +117,7 @@ static motley_status check_given_step(const motley_step *step, size_t i, int s, 
                     MOTLEY_MAX_KERNEL);
         return MOTLEY_OK;
     }
-    const motley_op_info *info = motley_op_get(step->op);
+    const motley_op_info *info = mixed ? mot_step_info(step->op) : motley_op_get(step->op);
     MOT_REQUIRE(info, error,
                 "image %zu, step %d: op is %d, want one of the table, MOTLEY_STEP_HUE or MOTLEY_STEP_KERNEL_BLUR", i, s,
                 step->op);
@@ -118,6 +127,11 @@ static motley_status check_given_step(const motley_step *step, size_t i, int s, 
     MOT_REQUIRE((unsigned)step->interpolation <= MOTLEY_BICUBIC, error,
                 "image %zu, step %d: interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", i, s,
                 (int)step->interpolation);
+    if (info->shape == MOTLEY_SHAPE_MIX) {
+        MOT_REQUIRE(step->values[0] >= 0 && step->values[0] <= 1, error,
+                    "image %zu, step %d: %s has the weight %g, want 0 to 1", i, s, info->name, step->values[0]);
+        return MOTLEY_OK;
+    }
     return mot_validate_values(step->op, step->values, step->values_count, i, error);
 }
 
@@ -184,12 +198,46 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
     const int32_t steps = call->params->given_step_counts[i];
     MOT_REQUIRE(steps >= 0 && (size_t)steps <= call->info->max_steps, error,
                 "image %zu: %" PRId32 " steps are given, want at most %zu", i, steps, call->info->max_steps);
+    const motley_step *given = steps ? &call->params->given_steps[i * call->info->max_steps] : NULL;
+    int mixed = call->mixes ? steps : 0;
+    while (mixed > 0 && !step_mixes(given[mixed - 1].op))
+        mixed--;
+    MOT_REQUIRE(mixed <= MOT_MAX_STEPS, error, "image %zu: chains of %d steps are given, want at most %d", i, mixed,
+                MOT_MAX_STEPS);
     for (int s = 0; s < steps; s++)
-        MOT_TRY(check_given_step(&call->params->given_steps[i * call->info->max_steps + (size_t)s], i, s, error));
+        MOT_TRY(check_given_step(&given[s], i, s, s < mixed, error));
     return MOTLEY_OK;
 }
 
-static motley_status check(const motley_context *context, const mot_transform_call *call, motley_error *error)
+/* Whether the transform's policies can run in it. */
+static motley_status check_policies(const motley_context *context, mot_transform_call *call, motley_error *error)
+{
+    int steps_before = 0;
+    for (uint32_t i = 0; i < call->transform->stages; i++) {
+        const mot_stage *stage = &call->transform->stage[i];
+        const motley_policy *policy = stage->policy;
+        if (policy && policy->customs)
+            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                            "transform '%s' has a policy that has custom ops, which motley_apply runs",
+                            call->transform->name);
+        if (policy && policy->augmix.width) {
+            if (context->backend->transform)
+                return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                                "transform '%s' has a policy that mixes chains of ops, which the %s backend cannot do "
+                                "yet: want a context of the CPU",
+                                call->transform->name, context->backend->name);
+            MOT_REQUIRE(
+                !steps_before, error,
+                "transform '%s': policy '%s' mixes chains of ops, want it before every other stage that draws ops",
+                call->transform->name, policy->name);
+            call->mixes = 1;
+        }
+        steps_before += mot_stage_steps(stage);
+    }
+    return MOTLEY_OK;
+}
+
+static motley_status check(const motley_context *context, mot_transform_call *call, motley_error *error)
 {
     const motley_batch *src = call->src, *dst = call->dst;
     const motley_transform_params *p = call->params;
@@ -206,13 +254,7 @@ static motley_status check(const motley_context *context, const mot_transform_ca
     MOT_REQUIRE(!p->given_kernels || p->given, error, "given_kernels is set without given, whose blurs it is for");
     MOT_REQUIRE(!p->given == !p->given_steps && !p->given == !p->given_step_counts, error,
                 "only some of given, given_steps and given_step_counts are set, want all three or none");
-    for (uint32_t i = 0; i < call->transform->stages; i++) {
-        const motley_policy *policy = call->transform->stage[i].policy;
-        if (policy && (policy->customs || policy->augmix.width))
-            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                            "transform '%s' has a policy that %s, which motley_apply runs", call->transform->name,
-                            policy->customs ? "has custom ops" : "mixes chains of ops");
-    }
+    MOT_TRY(check_policies(context, call, error));
     if (src->count == 0)
         return MOTLEY_OK;
     MOT_REQUIRE(src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
@@ -329,14 +371,21 @@ static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows
     mot_cpu_window(rows, &src, drawn->left, drawn->top, call->transform->fill, &to);
 }
 
-/* Runs the steps in place. Steps that change nothing are left out; those that are no ops run between runs of ops. */
+/* Runs the steps in place. Steps that change nothing are left out; those that are no ops run between runs of ops. All
+ * steps up to the last that mixes are its chains: the policy that drew them is the first stage with steps. */
 static void run_steps(const mot_cpu_rows *rows, image_plan *plan, const mot_view *image, const mot_view *spare,
                       void *scratch)
 {
-    int run = 0;
+    int run = 0, mixed = plan->count;
+    while (mixed > 0 && !step_mixes(plan->steps[mixed - 1].op))
+        mixed--;
     for (int s = 0; s <= plan->count; s++) {
+        if (s > 0 && s == mixed) {
+            mot_cpu_run_mixed(rows, plan->steps, run, image, image, scratch);
+            run = 0;
+        }
         const int op = s < plan->count ? plan->steps[s].op : MOTLEY_STEP_HUE;
-        if (op >= 0) {
+        if (op >= 0 || s < mixed) {
             if (!(plan->steps[s].arg.flags & MOT_ARG_IDENTITY))
                 plan->steps[run++] = plan->steps[s];
             continue;
@@ -446,6 +495,8 @@ static size_t scratch_bytes(mot_transform_call *call, const mot_cpu_rows *rows)
         bytes = larger(bytes, rows->resize_scratch(src.width, src.height, width, height, src.channels));
         bytes = larger(bytes, mot_cpu_scratch_bytes(dst.width, dst.height, dst.channels));
         bytes = larger(bytes, mot_cpu_kernel_blur_scratch(dst.width, dst.channels, largest_kernel(call, i)));
+        if (call->mixes)
+            bytes = larger(bytes, mot_cpu_mixed_bytes(dst.width, dst.height, dst.channels));
     }
     const size_t image = pixels * (size_t)call->src->channels;
     call->image_room = (image + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN;

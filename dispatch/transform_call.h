@@ -16,6 +16,7 @@ typedef struct mot_transform_call {
     uint32_t table[4][256]; /* of the output: the bits of each byte */
     uint32_t erased[4];     /* the bits that erased boxes get, where they are constant */
     size_t image_room;      /* CPU: bytes of each of a worker's three images */
+    int mixes;              /* != 0: its first policy mixes chains of ops */
 } mot_transform_call;
 
 /* What image i draws or is given; reported to the caller if the params ask for it. Returns the number of steps. */

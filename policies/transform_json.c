@@ -31,7 +31,7 @@ motley_status motley_transform_draw_json(uint64_t sample, const motley_transform
                 "filter is %d and boxes_count %d, want what was drawn", (int)drawn->filter, drawn->boxes_count);
     for (int32_t i = 0; i < count; i++)
         MOT_REQUIRE(
-            (steps[i].op == MOTLEY_STEP_HUE || steps[i].op == MOTLEY_STEP_KERNEL_BLUR || motley_op_get(steps[i].op)) &&
+            (steps[i].op == MOTLEY_STEP_HUE || steps[i].op == MOTLEY_STEP_KERNEL_BLUR || mot_step_info(steps[i].op)) &&
                 (unsigned)steps[i].interpolation <= MOTLEY_BICUBIC &&
                 (unsigned)steps[i].values_count <= MOTLEY_MAX_VALUES,
             error, "step %d: op is %d, want what was drawn", i, steps[i].op);
@@ -54,7 +54,7 @@ motley_status motley_transform_draw_json(uint64_t sample, const motley_transform
             mot_say_number(&w, ", ", steps[i].values[1]);
             mot_say(&w, "] }");
         } else {
-            mot_draw_say_step(&w, motley_op_get(steps[i].op), &steps[i], channels);
+            mot_draw_say_step(&w, mot_step_info(steps[i].op), &steps[i], channels);
         }
     }
     mot_say(&w, "%s]", count > 0 ? " " : "");

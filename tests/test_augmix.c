@@ -288,18 +288,100 @@ Test(augmix, custom_ops_cannot_be_mixed)
     cr_expect(strstr(error.message, "custom op 'mine' is named beside 'augmix'"), "%s", error.message);
 }
 
-Test(augmix, transforms_refuse_it)
+enum { TRANSFORMED = 6, SIDE = 24 };
+
+static motley_transform *transform_of(const char *stages)
+{
+    char text[200];
+    motley_transform *transform;
+    motley_error error;
+    snprintf(text, sizeof text, "motley: 1\nname: x\nstages: [%s]\n", stages);
+    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%s", error.message);
+    return transform;
+}
+
+/* Applies a transform of `stages` in one call, from images of 40x30 or of SIDE x SIDE. */
+static void transform_by(motley_context *context, const char *stages, uint8_t *from, int32_t width, int32_t height,
+                         uint8_t *to, const motley_transform_params *params)
+{
+    const motley_batch src = { .count = TRANSFORMED, .channels = 3, .data = from, .width = width, .height = height };
+    const motley_batch dst = { .count = TRANSFORMED, .channels = 3, .data = to, .width = SIDE, .height = SIDE };
+    motley_transform *transform = transform_of(stages);
+    motley_error error;
+    cr_assert_eq(motley_transform_apply(context, transform, &src, &dst, params, &error), MOTLEY_OK, "%s: %s", stages,
+                 error.message);
+    motley_transform_destroy(transform);
+}
+
+Test(augmix, transforms_mix_chains)
+{
+    enum { BYTES = TRANSFORMED * SIDE * SIDE * 3, ROOM = 200 };
+    static uint8_t images[TRANSFORMED * 40 * 30 * 3], mixed[BYTES], wanted[BYTES], got[BYTES];
+    static motley_step steps[TRANSFORMED * ROOM];
+    motley_transform_drawn drawn[TRANSFORMED];
+    int32_t counts[TRANSFORMED];
+    const motley_samples samples = { .seed = 5, .epoch = 2, .first = 70 };
+    for (int i = 0; i < TRANSFORMED; i++)
+        input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ 40, 30 }, 3, images + i * 40 * 30 * 3);
+    for (int backend = 0; backend < 2; backend++) {
+        motley_context *context = context_of(backend ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_REFERENCE);
+        for (int p = 0; p < 2; p++) {
+            const char *const name = p ? "augmix" : "augmix_paper";
+            const motley_transform_params plain = { .samples = samples };
+            const motley_apply_params apply = { .samples = samples };
+            const motley_transform_params telling = {
+                .samples = samples, .drawn = drawn, .steps = steps, .step_counts = counts
+            };
+            const motley_transform_params given = { .given = drawn, .given_steps = steps, .given_step_counts = counts };
+            const motley_batch batch = {
+                .count = TRANSFORMED, .channels = 3, .data = mixed, .width = SIDE, .height = SIDE
+            };
+            motley_policy *policy;
+            cr_assert_eq(motley_policy_builtin(name, &policy, NULL), MOTLEY_OK);
+            transform_by(context, "random_resized_crop: {size: 24}", images, 40, 30, mixed, &plain);
+            cr_assert_eq(motley_apply(context, policy, &batch, &batch, &apply, NULL), MOTLEY_OK);
+            transform_by(context, "jitter: {brightness: 0.5, hue: 0.3}", mixed, SIDE, SIDE, wanted, &plain);
+            char stages[120];
+            snprintf(stages, sizeof stages,
+                     "random_resized_crop: {size: 24}, policy: %s, jitter: {brightness: 0.5, hue: 0.3}", name);
+            transform_by(context, stages, images, 40, 30, got, &telling);
+            cr_assert_eq(memcmp(got, wanted, BYTES), 0, "%s in a transform gives other pixels", name);
+            transform_by(context, stages, images, 40, 30, got, &given);
+            cr_assert_eq(memcmp(got, wanted, BYTES), 0, "%s: given draws give other pixels", name);
+            motley_policy_destroy(policy);
+        }
+        motley_context_destroy(context);
+    }
+}
+
+Test(augmix, transforms_refuse_what_they_cannot_mix)
 {
     uint8_t pixels[48] = { 0 };
     const motley_batch batch = { .count = 1, .channels = 3, .data = pixels, .width = 4, .height = 4 };
-    static const char text[] = "motley: 1\nname: x\nstages: [policy: timm_augmix]\n";
+    motley_step steps[8] = { { .op = MOTLEY_STEP_HUE, .values_count = 1 },
+                             { .op = MOTLEY_STEP_MIX_ADD, .values = { 0.5 }, .values_count = 1 } };
+    const motley_transform_drawn drawn = { .crop = { 0, 0, 4, 4 }, .width = 4, .height = 4 };
+    const int32_t count = 2;
+    const motley_transform_params given = { .given = &drawn, .given_steps = steps, .given_step_counts = &count };
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
-    motley_transform *transform;
     motley_error error;
-    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%s", error.message);
-    cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, NULL, &error), MOTLEY_ERR_UNSUPPORTED);
-    cr_expect(strstr(error.message, "mixes chains of ops, which motley_apply runs"), "%s", error.message);
+    motley_transform *late = transform_of("grayscale: {p: 0.5}, policy: timm_augmix");
+    cr_expect_eq(motley_transform_apply(context, late, &batch, &batch, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "'timm_augmix' mixes chains of ops, want it before"), "%s", error.message);
+    motley_transform *transform = transform_of("policy: timm_augmix");
+    cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "step 0 is no op, but in a chain that is mixed"), "%s", error.message);
+    steps[0] = (motley_step){ .op = motley_op_find("invert") };
+    steps[1].values[0] = 1.5;
+    cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "step 1: mix_add has the weight 1.5, want 0 to 1"), "%s", error.message);
     motley_transform_destroy(transform);
+    transform = transform_of("policy: rand_augment");
+    steps[1].values[0] = 0.5;
+    cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "step 1: op is -3"), "%s", error.message);
+    motley_transform_destroy(transform);
+    motley_transform_destroy(late);
     motley_context_destroy(context);
 }
 

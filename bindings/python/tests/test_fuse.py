@@ -251,13 +251,13 @@ def test_create_transform_leaves_timm_what_is_timms():
     assert image.shape == (3, 40, 40)
 
 
-def test_a_transform_takes_no_augmix():
+def test_fuse_takes_no_augmix():
     pytest.importorskip("timm")
     import motley.timm
 
     augmix = motley.timm.augment_and_mix_transform("augmix-m3-w2")
     fused = fuse([transforms.RandomResizedCrop(40), augmix, transforms.ToTensor()])
-    assert fused.not_taken[0] == (augmix, "it mixes several images, which a transform cannot")
+    assert fused.not_taken[0] == (augmix, "it mixes chains of ops, which a transform does on the CPU alone")
     assert fused(next(photographs(1))).shape == (3, 40, 40)
     with pytest.raises(motley.ArgumentError, match="that is for augment_and_mix_transform"):
         motley.timm.auto_augment_transform("augmix-m3")

@@ -264,7 +264,7 @@ def _timm_policy(run, t):
     if not hasattr(t, "config"):  # a Transform of v2
         raise NotTaken("Motley has no such stage")
     if t.stage.policy.augmix:
-        raise NotTaken("it mixes several images, which a transform cannot")
+        raise NotTaken("it mixes chains of ops, which a transform does on the CPU alone")
     run.add("policy", t.stage.policy.show())
 
 
