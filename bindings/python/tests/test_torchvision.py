@@ -158,6 +158,46 @@ def test_draws_are_torchvisions(version, name, arguments):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_augmix(version):
+    """As torchvision's: each op at each of the first `severity` bins, alike often; and the pixels of the policy."""
+    theirs, module = namespace(version)
+    image = picture(3)
+    for arguments in ({}, {"severity": 5, "all_ops": False, "mixture_width": 2, "chain_depth": 4, "alpha": 0.5},
+                      {"severity": 10, "interpolation": BICUBIC, "fill": 7}):
+        mine = module.AugMix(**arguments)
+        stage = ours._stage_of(mine, version == "v2", image, 3)
+        assert isinstance(mine, theirs.AugMix) and repr(mine) == repr(theirs.AugMix(**arguments))
+        with ours_samples(8, epoch=1):
+            assert numpy.array_equal(numpy.asarray(mine(image)), numpy.asarray(stage(image, sample_ids=8, epoch=1)))
+        if version == "v1":
+            space = mine._augmentation_space(10, image.size)
+        else:
+            space = mine._AUGMENTATION_SPACE if mine.all_ops else mine._PARTIAL_AUGMENTATION_SPACE
+        chances = dict.fromkeys(space, 0.0)
+        total = sum(branch["weight"] for branch in stage.policy.branches)
+        for branch in stage.policy.branches:
+            (step,) = branch["steps"]
+            assert step.get("level", 0) < mine.severity
+            chances[Replay.NAMES[step["op"]]] += branch["weight"] / total
+        assert chances == pytest.approx(dict.fromkeys(space, 1 / len(space)))
+        assert stage.policy.augmix == {"width": mine.mixture_width, "alpha": mine.alpha, "form": "one_sum"}
+        lengths = set()
+        for steps in stage.draw(seed=1, sample_ids=range(200), size=(29, 37), channels=3):
+            ends = [i for i, step in enumerate(steps) if step["op"] == "mix_add"]  # the first is the image's, before all chains
+            lengths.update(after - before - 1 for before, after in zip(ends, ends[1:]))
+        assert lengths == ({mine.chain_depth} if mine.chain_depth > 0 else {1, 2, 3})
+
+
+def test_take_over_leaves_augmix():
+    forward = transforms.AugMix.forward
+    ours.take_over()
+    try:
+        assert transforms.AugMix.forward is forward and not hasattr(transforms.AugMix, "_torchvision_forward")
+    finally:
+        ours.hand_back()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_tensors_get_the_images_bytes(version):
     """A CHW tensor, alone or in a batch, CHW or channels_last in memory, is what its PIL image becomes; a batch shares
     one draw, as in torchvision."""
@@ -252,6 +292,7 @@ class OwnSpace(ours.TrivialAugmentWide):
     (OwnSpace(), picture(3), "_augmentation_space of its own"),
     (ours.RandAugment(num_ops=17), picture(3), "num_ops is 17"),
     (ours.TrivialAugmentWide(num_magnitude_bins=149), picture(3), "num_magnitude_bins is 149"),
+    (ours.AugMix(mixture_width=9), picture(3), "the width of augmix is 9"),
     (ours.TrivialAugmentWide(), picture(3).convert("P").convert("RGB").convert("1"), "mode 1"),
 ])
 def test_what_is_torchvisions_runs_there(transform, image, why, caplog):
@@ -512,7 +553,6 @@ else:
 import motley.torchvision, torchvision.transforms.autoaugment
 from motley.torchvision.transforms.functional import InterpolationMode
 from motley.torchvision.transforms import autoaugment
-assert autoaugment.AugMix is torchvision.transforms.autoaugment.AugMix
 assert autoaugment.RandAugment is motley.torchvision.RandAugment is motley.torchvision.transforms.RandAugment
 assert InterpolationMode is torchvision.transforms.InterpolationMode
 """.replace("OURS", str(("torchvision.transforms", "torchvision.transforms.v2", "torchvision.transforms.autoaugment")))

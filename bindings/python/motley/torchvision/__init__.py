@@ -26,6 +26,9 @@ Ids       In `with motley.samples(id, epoch=3):` a call draws for that sample of
           alone, it makes a transform count its own calls. With an id for each image along its first axis, the images
           of a batch draw each for itself. Equal ids draw alike, so two calls for one sample do, too: a contrastive
           pair takes motley.torch.Augmented(views=2). A script's transforms draw what fuse() of them draws.
+AugMix    is mixed as torchvision does. Its chains have the pixels of Pillow, while torchvision runs its kernels for
+          tensors there, so interpolated warps, color, contrast and sharpness differ by a rounding. take_over() leaves
+          torchvision's own AugMix alone for that reason. On the CPU; CUDA tensors run in torchvision.
 Else      What Motley has no bytes for (float images, other modes, policies with Lanczos, nearest or antialias=False on
           tensors, hue on the GPU, a subclass with other operations) runs in torchvision as ever, as do transforms that
           are traced. The logger "motley.torchvision" says so, once for each reason.
@@ -58,9 +61,9 @@ try:
 except ImportError:  # before torchvision 0.16
     _v2 = None
 
-__all__ = ["AutoAugment", "AutoAugmentPolicy", "ColorJitter", "InterpolationMode", "RandAugment", "RandomErasing",
-           "RandomGrayscale", "RandomHorizontalFlip", "RandomResizedCrop", "Resize", "TrivialAugmentWide", "fuse", "hand_back",
-           "take_over"]
+__all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "ColorJitter", "InterpolationMode", "RandAugment",
+           "RandomErasing", "RandomGrayscale", "RandomHorizontalFlip", "RandomResizedCrop", "Resize", "TrivialAugmentWide",
+           "fuse", "hand_back", "take_over"]
 
 _PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 _INTERPOLATIONS = {"nearest": "nearest", "nearest-exact": "nearest", "bilinear": "bilinear", "bicubic": "bicubic"}
@@ -99,6 +102,28 @@ def _stage(name, repeat, bins, level, interpolation, fill, v2):
     return Stage(policy.change(branches=_v2_branches(policy, bins or 10)) if v2 else policy)
 
 
+_AUGMIX_BINS = 10
+_ALL_OPS = ("brightness", "color", "contrast", "sharpness")  # what all_ops adds
+
+
+@functools.lru_cache(maxsize=64)
+def _augmix_stage(severity, width, depth, alpha, all_ops, interpolation, fill, v2):
+    """Each op at each of the first `severity` bins."""
+    branches = []
+    for branch in Policy.builtin("augmix").branches:
+        (step,) = branch["steps"]
+        if step["op"] in _ALL_OPS and not all_ops:
+            continue
+        if "level" not in step:
+            branches.append({"weight": severity, "steps": [step]})
+        elif step["level"] == 0:
+            branches += [{"steps": [{**step, "level": level}]} for level in range(severity)]
+    policy = Policy.builtin("augmix").change(repeat=depth if depth > 0 else None, branches=branches, fill=fill,
+                                             interpolation=interpolation,
+                                             augmix={"width": width, "alpha": alpha, "form": "one_sum"})
+    return Stage(policy.change(branches=_v2_branches(policy, _AUGMIX_BINS)) if v2 else policy)
+
+
 def _fill_of(fill, channels):
     """torchvision's fill as a policy's: a byte for every channel, or one for each."""
     if fill is None:
@@ -124,7 +149,7 @@ def _stage_of(transform, v2, image, channels):
     if isinstance(fill, list):
         fill = tuple(fill)
     key = (type(transform), v2, channels, fill, own["interpolation"], own.get("num_ops"), own.get("magnitude"),
-           own.get("num_magnitude_bins"), own.get("policy"))
+           own.get("num_magnitude_bins"), own.get("policy"), *map(own.get, _AUGMIX))
     stage = _stages.get(key)
     if stage is None:
         if len(_stages) >= _STAGES_KEPT:
@@ -149,6 +174,11 @@ def _new_stage(transform, v2, channels, fill):
         raise _NotOurs(f"num_ops is {repeat}, Motley has up to {_MOST_OPS}")
     if bins is not None and not 2 <= bins <= _MOST_BINS:
         raise _NotOurs(f"num_magnitude_bins is {bins}, Motley has 2 to {_MOST_BINS} for torchvision")
+    if cls.__name__ == "AugMix":
+        try:
+            return _augmix_stage(*map(vars(transform).get, _AUGMIX), interpolation, fill, v2)
+        except ArgumentError as error:  # more or longer chains than Motley mixes
+            raise _NotOurs(str(error)) from None
     name = _NAMES[cls.__name__]
     if cls.__name__ == "AutoAugment":
         name += transform.policy.value
@@ -176,6 +206,8 @@ def _stage_for(transform, image, v2):
         raise _NotOurs(f"a tensor of {image.dtype}")
     elif image.ndim < 3 or not 1 <= image.shape[-3] <= 4:
         raise _NotOurs(f"a tensor of shape {tuple(image.shape)}")
+    elif image.is_cuda and _class_of(transform).__name__ == "AugMix":
+        raise _NotOurs("AugMix is on the CPU alone, and the tensor on CUDA")
     elif torch.jit.is_tracing():
         raise _NotOurs("torch.jit.trace sees only what torch does")
     else:
@@ -286,7 +318,7 @@ def _prepare_scriptable(self):
         return self
     if isinstance(own["fill"], dict):
         raise ValueError(f"{type(self).__name__}() can not be scripted for when `fill` is a dictionary.")
-    names = ("num_ops", "magnitude", "num_magnitude_bins", "policy", "interpolation", "fill")
+    names = ("num_ops", "magnitude", "num_magnitude_bins", "policy", "interpolation", "fill", *_AUGMIX)
     arguments = {name: getattr(own[name], "value", own[name]) for name in names if name in own}
     return Scripted(json.dumps([cls.__name__, cls.__module__.split(".")[2] == "v2", arguments, own.get("_seed")]))
 
@@ -320,7 +352,9 @@ _STAGES_KEPT = 256
 _OVERRIDES = ("_augmentation_space", "_AUGMENTATION_SPACE", "_get_policies", "_apply_image_or_video_transform",
               "_flatten_and_extract_image_or_video", "_unflatten_and_insert_image_or_video", "_needs_transform_list")
 _PLAIN = (torch.Tensor, *following.IMAGES)
-_NAMES = {"RandAugment": "rand_augment", "TrivialAugmentWide": "trivial_augment_wide", "AutoAugment": "auto_augment_"}
+_NAMES = {"RandAugment": "rand_augment", "TrivialAugmentWide": "trivial_augment_wide", "AutoAugment": "auto_augment_",
+          "AugMix": "augmix"}
+_AUGMIX = ("severity", "mixture_width", "chain_depth", "alpha", "all_ops")  # AugMix's arguments
 _OURS = {getattr(module, name): forward for module, forward in ((_v1, _forward_v1), (_v2, _forward_v2)) if module
          for name in _NAMES}
 _THEIRS = {cls: cls.forward for cls in _OURS}
@@ -345,10 +379,11 @@ def _class_of(transform):
 def take_over():
     """From here on torchvision's own transforms of which Motley has a class run on Motley, v1 and v2, the objects that
     exist already included. A process that is spawned with one of them (a DataLoader's worker, with its data set) takes
-    over as well; one that is spawned without has to call this itself."""
+    over as well; one that is spawned without has to call this itself. Not AugMix, whose pixels are not torchvision's to
+    the bit."""
     hand_back()
     for cls, ours in {**{cls: {"forward": forward, "__prepare_scriptable__": _prepare_scriptable}
-                         for cls, forward in _OURS.items()}, **recipe.OURS}.items():
+                         for cls, forward in _OURS.items() if cls.__name__ != "AugMix"}, **recipe.OURS}.items():
         _replaced[cls] = {name: vars(cls).get(name) for name in (*ours, "_torchvision_forward", "__reduce_ex__")}
         for name, method in {**ours, "_torchvision_forward": _named(_forward_of(cls)), "__reduce_ex__": _reduce_ex}.items():
             setattr(cls, name, method)
@@ -424,6 +459,11 @@ class TrivialAugmentWide(Seeded, _v1.TrivialAugmentWide):
 
 class AutoAugment(Seeded, _v1.AutoAugment):
     """torchvision's AutoAugment on Motley, which also takes a `seed`."""
+    forward = _forward_v1
+
+
+class AugMix(Seeded, _v1.AugMix):
+    """torchvision's AugMix on Motley, which also takes a `seed`. Its chains have Pillow's pixels, see above."""
     forward = _forward_v1
 
 

@@ -3,6 +3,7 @@
 from torchvision import transforms as _theirs
 
 from motley.torchvision import (  # noqa: F401
+    AugMix,
     AutoAugment,
     ColorJitter,
     RandAugment,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision.transforms.autoaugment, with Motley's RandAugment, TrivialAugmentWide and AutoAugment in it."""
+"""torchvision.transforms.autoaugment, with Motley's RandAugment, TrivialAugmentWide, AutoAugment and AugMix in it."""
 from torchvision.transforms import autoaugment as _theirs
 
-from motley.torchvision import AutoAugment, RandAugment, TrivialAugmentWide  # noqa: F401
+from motley.torchvision import AugMix, AutoAugment, RandAugment, TrivialAugmentWide  # noqa: F401
 from motley.torchvision.theirs import stands_for
 
 __getattr__, __dir__, __all__ = stands_for(__name__, _theirs)

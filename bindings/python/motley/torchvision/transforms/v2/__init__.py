@@ -23,6 +23,11 @@ class AutoAugment(Seeded, _theirs.AutoAugment):
     forward = _forward_v2
 
 
+class AugMix(Seeded, _theirs.AugMix):
+    """torchvision's AugMix on Motley, which also takes a `seed`. Its chains have Pillow's pixels."""
+    forward = _forward_v2
+
+
 for _cls in recipe.OURS:
     if _cls is getattr(_theirs, _cls.__name__, None):
         globals()[_cls.__name__] = of_recipe(_cls, __name__)
