@@ -38,7 +38,8 @@ except ImportError:
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZES = [(224, 64), (32, 512)]  # side, images
 POLICIES = ['RandAugment', 'TrivialAugmentWide', 'AutoAugment']
-CONFIGS = ['rand-m9-mstd0.5-inc1', 'v0r', 'original', '3a']
+CONFIGS = ['rand-m9-mstd0.5-inc1', 'v0r', 'original', '3a', 'augmix-m3-w3', 'augmix-m3-w3-b1']
+KINDS = {'rand': 'rand_augment_transform', 'augmix': 'augment_and_mix_transform'}  # else auto_augment_transform
 PATHS = ['augmentations', 'bindings/python', 'dispatch', 'include', 'kernels', 'policies', ':!*cuda*']
 
 
@@ -49,9 +50,10 @@ def subjects():
             keywords = {'interpolation': transforms.InterpolationMode(interpolation)}
             yield (name, interpolation, getattr(transforms, name)(**keywords),
                    getattr(motley.torchvision, name)(**keywords), getattr(motley, name)(**keywords, threads=1))
+    yield 'AugMix', 'bilinear', transforms.AugMix(), motley.torchvision.AugMix(), motley.Stage('augmix', threads=1)
     for config in CONFIGS if timm else []:
         hparams = {'translate_const': 100, 'img_mean': (124, 116, 104)}  # as timm.data.create_transform gives them
-        kind = 'rand_augment_transform' if config.startswith('rand') else 'auto_augment_transform'
+        kind = KINDS.get(config.split('-')[0], 'auto_augment_transform')
         yield ('timm ' + config, 'random', or_as_it_is(getattr(auto_augment, kind)(config, dict(hparams))),
                getattr(motley.timm, kind)(config, dict(hparams)), motley.from_timm(config, dict(hparams), threads=1))
 
