@@ -76,7 +76,8 @@ static motley_status check_origin(const motley_replay_params *params, const motl
                                   const int32_t *counts, size_t max_steps, motley_error *error)
 {
     const motley_policy *policy = params->policy;
-    MOT_REQUIRE(!params->widths == !params->heights, error, "only one of widths and heights is set, want both or neither");
+    MOT_REQUIRE(!params->widths == !params->heights, error,
+                "only one of widths and heights is set, want both or neither");
     for (size_t i = 0; i < src->count; i++) {
         const mot_view image = mot_batch_view(src, i);
         MOT_REQUIRE(!params->widths || (params->widths[i] == image.width && params->heights[i] == image.height), error,
@@ -88,8 +89,8 @@ static motley_status check_origin(const motley_replay_params *params, const motl
         for (int32_t s = 0; policy && s < counts[i]; s++) {
             const int op = steps[i * max_steps + (size_t)s].op;
             const motley_op_info *info = mot_step_info(op);
-            MOT_REQUIRE(!info || draws(policy, op), error,
-                        "image %zu, step %d is %s, which policy '%s' does not draw", i, s, info->name, policy->name);
+            MOT_REQUIRE(!info || draws(policy, op), error, "image %zu, step %d is %s, which policy '%s' does not draw",
+                        i, s, info->name, policy->name);
         }
     }
     return MOTLEY_OK;
