@@ -30,7 +30,7 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
                               mot_geometry *out, motley_error *error)
 {
     *out = (mot_geometry){ .kind = MOT_STAYS, .width = width, .height = height };
-    if (step->op == MOTLEY_STEP_HUE)
+    if (step->op == MOTLEY_STEP_HUE || step->op == MOTLEY_STEP_KERNEL_BLUR)
         return MOTLEY_OK;
     if (step->op >= MOT_OP_COUNT)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
