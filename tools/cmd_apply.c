@@ -300,9 +300,10 @@ static bool put_on_sheet(const job *self, const item *at)
     for (int i = 0; i < at->count; i++) {
         const motley_step *step = &at->steps[i];
         const motley_op_info *op = self->policy ? motley_policy_op(self->policy, step->op) : motley_op_get(step->op);
-        lines[i] = (sheet_line){ op                            ? op->name
-                                 : step->op == MOTLEY_STEP_HUE ? "hue"
-                                                               : "kernel_blur",
+        lines[i] = (sheet_line){ op                                    ? op->name
+                                 : step->op == MOTLEY_STEP_HUE         ? "hue"
+                                 : step->op == MOTLEY_STEP_KERNEL_BLUR ? "kernel_blur"
+                                                                       : "mix",
                                  step->values_count ? short_number(step->values[0], values[i]) : "" };
     }
     return sheet_put(self->sheet, at->source->input, 1 + at->variant, &at->image, lines, at->count ? at->count : 1);
