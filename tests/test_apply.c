@@ -825,8 +825,9 @@ Test(apply, ops_that_only_the_cpu_has_are_refused)
     cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%s", error.message);
     cr_expect_eq(motley_op_apply(&cuda, motley_op_find("smooth_more"), NULL, 0, &batch, &batch, NULL, &error),
                  MOTLEY_ERR_UNSUPPORTED);
-    cr_expect_str_eq(error.message, "the call has the op smooth_more, which the cuda backend cannot do yet: want a context "
-                                    "of the CPU");
+    cr_expect_str_eq(error.message,
+                     "the call has the op smooth_more, which the cuda backend cannot do yet: want a context "
+                     "of the CPU");
     cr_expect_eq(motley_replay(&cuda, &batch, &batch, steps, counts, 1, NULL, &error), MOTLEY_ERR_UNSUPPORTED);
     cr_expect(strstr(error.message, "the call has the op emboss, which"), "%s", error.message);
     cr_expect_eq(motley_apply(&cuda, policy, &batch, &batch, NULL, &error), MOTLEY_ERR_UNSUPPORTED);

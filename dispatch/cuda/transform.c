@@ -47,7 +47,9 @@ static motley_status refuse_stages(const mot_transform_call *call, motley_error 
             if (op < 0 || mot_host_only(op))
                 return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                                 "image %zu, step %d: it %s%s, which a cuda context cannot do yet", i, s,
-                                op == MOTLEY_STEP_HUE ? "turns the hue" : op < 0 ? "blurs by a kernel" : "has the op ",
+                                op == MOTLEY_STEP_HUE ? "turns the hue"
+                                : op < 0              ? "blurs by a kernel"
+                                                      : "has the op ",
                                 op < 0 ? "" : motley_op_get(op)->name);
         }
     return MOTLEY_OK;
