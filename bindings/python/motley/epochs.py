@@ -13,6 +13,7 @@ import multiprocessing.context
 import sys
 import types
 import warnings
+import weakref
 from typing import Any
 
 from ._core import ffi
@@ -115,8 +116,8 @@ def passes_in(roots):
     seen, waiting, found = set(), list(roots), []
     while waiting and len(seen) < MOST_SEEN:
         one = waiting.pop()
-        if id(one) in seen or isinstance(one, PLAIN):
-            continue
+        if id(one) in seen or type(one) in weakref.ProxyTypes or isinstance(one, PLAIN):
+            continue  # what a weak reference stands for may be gone, and has an owner
         seen.add(id(one))
         if isinstance(one, Passes):
             found.append(one)
