@@ -44,15 +44,18 @@ void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT])
         op[i] = mot_cuda_op{ (uint16_t)cost_of(i), (uint8_t)mot_shape_of(i), (uint8_t)place_of(i) };
 }
 
-/* Turns the number of samples of each key, count[MOT_KEYS], into where each key begins, first[MOT_KEYS + 1]; two keys
- * per thread. Both may be the same memory. */
+/* Turns the number of samples of each key, count[MOT_KEYS], into where each key begins, first[MOT_KEYS + 1]. Both may
+ * be the same memory. */
 static __device__ void begin_keys(int *first, const int *count)
 {
-    static_assert(MOT_KEYS % 2 == 0 && MOT_KEYS / 2 < MOT_DRAW_THREADS, "two keys a thread");
+    enum { EACH = (MOT_KEYS + MOT_DRAW_THREADS - 1) / MOT_DRAW_THREADS }; /* keys a thread, one after the other */
     const int t = threadIdx.x, lane = t & 31;
-    const bool any = t < MOT_KEYS / 2;
-    const int even = any ? count[2 * t] : 0, odd = any ? count[2 * t + 1] : 0;
-    int sum = even + odd;
+    int counts[EACH], sum = 0;
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        counts[k] = EACH * t + k < MOT_KEYS ? count[EACH * t + k] : 0;
+        sum += counts[k];
+    }
     MOT_ROLLED
     for (int step = 1; step < 32; step *= 2) {
         const int other = __shfl_up_sync(0xFFFFFFFFu, sum, step);
@@ -65,12 +68,14 @@ static __device__ void begin_keys(int *first, const int *count)
     MOT_ROLLED
     for (int w = 0; w < t / 32; w++)
         sum += warps[w];
-    if (any) {
-        first[2 * t] = sum - even - odd;
-        first[2 * t + 1] = sum - odd;
-    }
-    if (t == MOT_KEYS / 2)
+    if (t == MOT_DRAW_THREADS - 1)
         first[MOT_KEYS] = sum;
+#pragma unroll
+    for (int k = EACH - 1; k >= 0; k--) {
+        sum -= counts[k];
+        if (EACH * t + k < MOT_KEYS)
+            first[EACH * t + k] = sum;
+    }
     __syncthreads();
 }
 
