@@ -77,6 +77,15 @@ class Map(unittest.TestCase):
             self.assertTrue((SOURCE / "tests" / name).exists() or (SOURCE / "scripts" / name).exists(),
                             f"tests/README.md names {name}, which is not there")
 
+    def test_what_stands_for_criterion_has_every_macro(self):
+        """Builds with the thread sanitizer, and those for another processor, have no Criterion: tests/in_process."""
+        def macros(paths):
+            return {name for path in paths for name in re.findall(r"\bcr_\w+", path.read_text())}
+
+        tests = SOURCE / "tests"
+        missing = macros([*tests.glob("*.c"), *tests.glob("*.h")]) - macros((tests / "in_process").rglob("*.h"))
+        self.assertEqual(sorted(missing), [], "tests/in_process/criterion/criterion.h lacks what tests use")
+
 
 class Layers(unittest.TestCase):
     def test_every_include_is_an_arrow_of_the_page(self):

@@ -71,6 +71,7 @@ __attribute__((unused)) static void in_process_fail(int fatal, const char *file,
 #define cr_expect_gt(a, b, ...) IN_PROCESS_CHECK(0, (a) > (b), #a " > " #b, __VA_ARGS__)
 #define cr_assert_geq(a, b, ...) IN_PROCESS_CHECK(1, (a) >= (b), #a " >= " #b, __VA_ARGS__)
 #define cr_expect_geq(a, b, ...) IN_PROCESS_CHECK(0, (a) >= (b), #a " >= " #b, __VA_ARGS__)
+#define cr_assert_leq(a, b, ...) IN_PROCESS_CHECK(1, (a) <= (b), #a " <= " #b, __VA_ARGS__)
 #define cr_expect_leq(a, b, ...) IN_PROCESS_CHECK(0, (a) <= (b), #a " <= " #b, __VA_ARGS__)
 #define cr_assert_str_eq(a, b, ...) IN_PROCESS_CHECK(1, strcmp(a, b) == 0, #a " == " #b, __VA_ARGS__)
 #define cr_expect_str_eq(a, b, ...) IN_PROCESS_CHECK(0, strcmp(a, b) == 0, #a " == " #b, __VA_ARGS__)
