@@ -9,12 +9,13 @@ import pickle
 import subprocess
 import sys
 import warnings
+import weakref
 
 import numpy as np
 import pytest
 
 import motley
-from motley.epochs import Epoch, RepeatedSamples
+from motley.epochs import Epoch, Passes, RepeatedSamples, passes_in
 
 try:
     import torch
@@ -212,6 +213,13 @@ def test_wrong_samples_are_told(arguments, message):
 def test_draws_refuse_negative_ids(stage, ids):
     with pytest.raises(motley.ArgumentError, match="sample_ids has a negative number"):
         stage.draw(sample_ids=ids)
+
+
+def test_weak_references_are_not_followed():
+    kept, gone = Passes(), Passes()
+    parts = [weakref.proxy(kept), kept, weakref.proxy(gone)]
+    del gone
+    assert passes_in(parts) == [kept]
 
 
 # ---- what cannot be meant ----
