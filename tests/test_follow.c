@@ -45,7 +45,9 @@ static motley_batch batch_of(uint8_t *pixels, size_t count, int32_t channels, in
 
 /* ---- draws in ---- */
 
+#ifndef REPLAYED       /* a build that makes code slow takes fewer: tests/meson.build */
 #define REPLAYED 10000 /* samples of each policy, as many as a block and more */
+#endif
 #define SMALL_W 19
 #define SMALL_H 13
 #define SMALL (SMALL_W * SMALL_H * 3)
