@@ -100,7 +100,7 @@ def create_transform(*args: Any, **kwargs: Any) -> Any:
     """timm.data.create_transform with the same arguments, done at once by Motley where it can be.
 
     The result is motley.torchvision.fuse's of what timm makes: `result.not_taken` lists what it could not take, such as
-    AugMix, gaussian_blur_prob and train_crop_mode="rkrc", which then run in timm. What cannot be fused is timm's.
+    AugMix and train_crop_mode="rkrc", which then run in timm. What cannot be fused is timm's.
     With use_prefetcher=True images come out as uint8 tensors."""
     from timm.data import transforms_factory
 

@@ -35,6 +35,8 @@ DRAWING = [  # (class, arguments)
     ("ColorJitter", {"brightness": (0, 0)}),
     ("ColorJitter", {}),
     ("RandomGrayscale", {"p": 0.5}),
+    ("GaussianBlur", {"kernel_size": 3, "sigma": (0.5, 4)}),
+    ("GaussianBlur", {"kernel_size": 23}),
 ]
 RESIZING = [
     ("Resize", {"size": 70}),
@@ -157,6 +159,10 @@ def test_floats_are_torchvisions(version, name, arguments):
          torch.zeros(3, 9, 9, dtype=torch.uint8), "nearest on tensors"),
         ("ColorJitter", JITTER, picture("LA"), "a PIL image of mode LA"),
         ("RandomGrayscale", {}, picture("P"), "a PIL image of mode P"),
+        ("GaussianBlur", {"kernel_size": (3, 5)}, picture(), "a kernel of 3x5"),
+        ("GaussianBlur", {"kernel_size": 25}, picture(), "a kernel of 25x25"),
+        ("GaussianBlur", {"kernel_size": 3, "sigma": (1, 1001)}, picture(), "sigma (1, 1001)"),
+        ("GaussianBlur", {"kernel_size": 23}, picture("RGB", 11, 60), "a kernel of 23 on an image of (60, 11)"),
     ],
 )  # fmt: skip
 def test_what_is_torchvisions_is_said(name, arguments, image, why, caplog):
@@ -176,7 +182,7 @@ def test_what_is_torchvisions_is_said(name, arguments, image, why, caplog):
 
 @needs_v2
 @pytest.mark.parametrize("by_id", [False, True])
-@pytest.mark.parametrize("name,arguments", DRAWING[:1] + DRAWING[4:6] + RESIZING[:1], ids=name_of)
+@pytest.mark.parametrize("name,arguments", DRAWING[:1] + DRAWING[4:6] + DRAWING[-1:] + RESIZING[:1], ids=name_of)
 def test_what_stands_beside_an_image_moves_by_the_same_draw(name, arguments, by_id):
     from torchvision import tv_tensors
 
@@ -235,6 +241,32 @@ def test_by_id_a_script_draws_what_it_draws_fused(version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_by_id_a_blur_has_the_fused_sigma(version, monkeypatch):
+    """And torchvision's pixels for it, but for a kernel of torch's weights in place of Motley's."""
+    theirs, mine = pair(version, "GaussianBlur", {"kernel_size": 9, "sigma": (0.2, 3)})
+    fused = ours.fuse([mine])
+    monkeypatch.setattr(transforms.functional, "gaussian_blur", None)  # torchvision must not be asked
+    blurred, apart = [], 0
+    for i in range(12):
+        image = picture(seed=i)
+        with motley.samples(i, epoch=2):
+            blurred.append((image, mine(image)))
+            again = fused(image)
+        apart += (numpy.asarray(again) != numpy.asarray(blurred[-1][1])).sum()
+        assert abs(numpy.asarray(again).astype(int) - numpy.asarray(blurred[-1][1])).max() <= 1
+    assert apart < 12 * 97 * 73 * 3 / 500
+    monkeypatch.undo()
+    sigmas = set()
+    for i, (image, made) in enumerate(blurred):
+        (step,) = fused.stage.draw(sample_ids=[i], epoch=2, seed=0, size=(73, 97))[0]["steps"]
+        sigma, size = step["value"]
+        functional = transforms.functional if version == "v1" else v2.functional
+        assert size == 9 and made.tobytes() == functional.gaussian_blur(image, [9, 9], [sigma, sigma]).tobytes()
+        sigmas.add(sigma)
+    assert len(sigmas) == 12
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name,arguments", ERASING, ids=name_of)
 def test_by_id_the_box_is_the_fused_one(version, name, arguments):
     mine = pair(version, name, arguments)[1]
@@ -256,7 +288,7 @@ def test_by_id_the_box_is_the_fused_one(version, name, arguments):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name,arguments", DRAWING[:1] + DRAWING[4:6] + ERASING[:1], ids=name_of)
+@pytest.mark.parametrize("name,arguments", DRAWING[:1] + DRAWING[4:6] + DRAWING[-1:] + ERASING[:1], ids=name_of)
 def test_seeds_epochs_and_batches_of_ids(version, name, arguments):
     if name == "RandomResizedCrop":
         arguments = {**arguments, "antialias": True}
@@ -347,7 +379,9 @@ def test_take_over_and_hand_back(version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name,arguments", DRAWING[:2] + DRAWING[4:6] + RESIZING[2:] + ERASING[:1], ids=name_of)
+@pytest.mark.parametrize(
+    "name,arguments", DRAWING[:2] + DRAWING[4:6] + DRAWING[-1:] + RESIZING[2:] + ERASING[:1], ids=name_of
+)
 def test_copies_and_pickles(version, name, arguments):
     theirs, mine = pair(version, name, arguments)
     image = tensor(picture()).float() if name == "RandomErasing" else picture()
@@ -398,9 +432,9 @@ def init(transform):
 
 
 def test_what_motley_has_is_there():
-    from motley.torchvision.transforms import CenterCrop, GaussianBlur, Resize
+    from motley.torchvision.transforms import CenterCrop, Resize
 
-    assert CenterCrop is transforms.CenterCrop and GaussianBlur is transforms.GaussianBlur  # nothing to gain, so far
+    assert CenterCrop is transforms.CenterCrop  # nothing to gain
     assert Resize is ours.Resize
     with pytest.raises(TypeError, match="seed"):
         Resize(4, seed=1)

@@ -30,7 +30,7 @@ AugMix    is mixed as torchvision does. Its chains have the pixels of Pillow, wh
           tensors there, so interpolated warps, color, contrast and sharpness differ by a rounding. take_over() leaves
           torchvision's own AugMix alone for that reason. On the CPU; CUDA tensors run in torchvision.
 Else      What Motley has no bytes for (float images, other modes, policies with Lanczos, nearest or antialias=False on
-          tensors, hue on the GPU, a subclass with other operations) runs in torchvision as ever, as do transforms that
+          tensors, hue and GaussianBlur on the GPU, a subclass with other operations) runs in torchvision as ever, as do transforms that
           are traced. The logger "motley.torchvision" says so, once for each reason.
 Scripts   torch.jit.script makes an operator of a policy, with the draws that the transform itself makes. Where such a
           module is loaded, motley.torchvision has to be imported. Other transforms are scripted as torchvision's."""
@@ -61,9 +61,9 @@ try:
 except ImportError:  # before torchvision 0.16
     _v2 = None
 
-__all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "ColorJitter", "InterpolationMode", "RandAugment",
-           "RandomErasing", "RandomGrayscale", "RandomHorizontalFlip", "RandomResizedCrop", "Resize", "TrivialAugmentWide",
-           "fuse", "hand_back", "take_over"]
+__all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "ColorJitter", "GaussianBlur", "InterpolationMode",
+           "RandAugment", "RandomErasing", "RandomGrayscale", "RandomHorizontalFlip", "RandomResizedCrop", "Resize",
+           "TrivialAugmentWide", "fuse", "hand_back", "take_over"]
 
 _PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 _INTERPOLATIONS = {"nearest": "nearest", "nearest-exact": "nearest", "bilinear": "bilinear", "bicubic": "bicubic"}
@@ -483,6 +483,7 @@ Resize = of_recipe(_v1.Resize, __name__)
 RandomHorizontalFlip = of_recipe(_v1.RandomHorizontalFlip, __name__)
 ColorJitter = of_recipe(_v1.ColorJitter, __name__)
 RandomGrayscale = of_recipe(_v1.RandomGrayscale, __name__)
+GaussianBlur = of_recipe(_v1.GaussianBlur, __name__)
 RandomErasing = of_recipe(_v1.RandomErasing, __name__)
 
 from motley.torchvision.fused import fuse  # noqa: E402, which needs what stands above

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 import motley
+from motley._core import lib
 from motley.policy import PILLOWS
 from motley.resize import FILTERS
 from motley.samples import samples_of
@@ -21,7 +22,7 @@ from motley.torchvision.pixels import ORDER
 
 RANKS = {
     "random_resized_crop": 0, "resize": 0, "center_crop": 1, "random_crop": 1, "flip": 2, "policy": 3, "jitter": 3,
-    "grayscale": 3, "output": 4, "erase": 5,
+    "grayscale": 3, "blur": 3, "output": 4, "erase": 5,
 }  # fmt: skip
 SINGLE = ("random_resized_crop", "resize", "center_crop", "random_crop", "output", "erase")
 MOST_ALIKE = 4  # stages of one kind
@@ -70,9 +71,11 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
         print(transform.not_taken)                  # [(transform, why)], here none
 
     The result takes a PIL image or a uint8 tensor, as `compose` does, and gives what torchvision gives on PIL images
-    for the same draw, bit for bit; the draws are others than torchvision makes from the same generator. Each call takes
-    a new seed from torch's generator, or draws for the sample of a `motley.samples` block around it. `result.stage` is
-    the motley.Transform, which takes whole batches, as the stage of a motley.torch.MotleyCollate for one.
+    for the same draw, bit for bit. (A fused GaussianBlur computes its weights itself. Their last bits depend on how torch
+    was built, so a few bytes differ by 1; motley.torchvision.GaussianBlur takes torch's weights.) The draws are others
+    than torchvision makes from the same generator. Each call takes a new seed from torch's generator, or draws for the
+    sample of a `motley.samples` block around it. `result.stage` is the motley.Transform, which takes whole batches, as
+    the stage of a motley.torch.MotleyCollate for one.
 
     Args:
         compose: torchvision's Compose, v1 or v2, or a list of transforms; of torchvision or timm. Those that are not
@@ -279,11 +282,19 @@ def _jitter(run, t, p=1.0):
     run.add("jitter", p=float(p), **ranges)
 
 
+def _blur(run, t, p=1.0):
+    width, height = t.kernel_size
+    if width != height or not 3 <= width <= lib.MOTLEY_MAX_KERNEL:
+        raise NotTaken(f"its kernel is {width}x{height}, want a square of 3 to {lib.MOTLEY_MAX_KERNEL}")
+    run.add("blur", p=float(p), kernel_size=width, sigma=_numbers(t.sigma))
+
+
 def _random_apply(run, t):
     inner = list(t.transforms)
-    if len(inner) != 1 or type(inner[0]).__name__ != "ColorJitter":
-        raise NotTaken("it applies something else than one ColorJitter")
-    _jitter(run, inner[0], t.p)
+    take = APPLIED.get(type(inner[0]).__name__) if len(inner) == 1 else None
+    if take is None:
+        raise NotTaken(f"it applies something else than one {' or '.join(APPLIED)}")
+    take(run, inner[0], t.p)
 
 
 def _grayscale(run, t):
@@ -345,6 +356,7 @@ def _erase(run, p, area, ratio, value, boxes):
     run.add("erase", p=float(p), area=_numbers(area), ratio=_numbers(ratio), value=value, boxes=boxes)
 
 
+APPLIED = {"ColorJitter": _jitter, "GaussianBlur": _blur}  # what RandomApply may apply
 TAKERS = {
     "RandomResizedCrop": _random_resized_crop,
     "RandomResizedCropAndInterpolation": _random_resized_crop,
@@ -356,7 +368,7 @@ TAKERS = {
     "RandAugment": _policy,
     "TrivialAugmentWide": _policy,
     "AutoAugment": _policy,
-    "ColorJitter": _jitter,
+    **APPLIED,
     "RandomApply": _random_apply,
     "RandomGrayscale": _grayscale,
     "Grayscale": _grayscale,

@@ -27,6 +27,9 @@ PILLOWS_NUMBERS = {FILTERS.index(name): number for number, name in PILLOWS.items
 SMALL = 64 * 64  # pixels: up to here Pillow is faster than a call of the library, with the same bytes
 
 
+KERNELS = f"float[][{lib.MOTLEY_KERNEL_WEIGHTS}]"
+
+
 class NotOurs(Exception):
     """Why a call is torchvision's to run."""
 
@@ -38,13 +41,13 @@ class Kept(threading.local):
         self.src, self.dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
         self.resize, self.crop = ffi.new("motley_resize_params *"), ffi.new("motley_crop *")
         self.resize.order = ORDERS.index(ORDER)
-        self.jitter, self.drawn = ffi.new("motley_transform_params *"), ffi.new("motley_transform_drawn *")
+        self.given, self.drawn = ffi.new("motley_transform_params *"), ffi.new("motley_transform_drawn *")
         self.steps, self.count = ffi.new("motley_step[]", len(JITTERS)), ffi.new("int32_t *")
-        self.jitter.given, self.jitter.given_steps, self.jitter.given_step_counts = self.drawn, self.steps, self.count
+        self.kernels = ffi.new(KERNELS, len(JITTERS))
 
 
 kept = Kept()
-_any_jitter = motley.Transform('{"motley": 1, "name": "jitter", "stages": [{"jitter": {"brightness": 1}}]}')
+_any_steps = motley.Transform('{"motley": 1, "name": "jitter", "stages": [{"jitter": {"brightness": 1}}]}')
 
 
 @functools.lru_cache(maxsize=None)
@@ -132,29 +135,40 @@ def jittered(image, order, factors):
         steps = [(op, factor) for op, factor in steps if op in JITTER_OPS[:2]]
     if not steps:
         return image
-    return _of_tensors(image, lambda batch: _jitter(images.images_of(batch, None), steps))
+    return _of_tensors(image, lambda batch: _run_steps(images.images_of(batch, None), steps))
 
 
-def _jitter(source, steps):
+def blurred(image, sigma, weights):
+    """`image` blurred as torchvision's gaussian_blur does it, by a square kernel with these weights along each axis."""
+    step = lib.MOTLEY_STEP_KERNEL_BLUR, sigma, len(weights)
+    return _of_tensors(image, lambda batch: _run_steps(images.images_of(batch, None), [step], weights))
+
+
+def _run_steps(source, steps, weights=None):
+    """New images, to which every step, (op, values ...), was done; `weights` are those of all kernel blurs."""
     target = source.output()
     source.describe(kept.src[0])
     target.describe(kept.dst[0])
-    count = source.count
-    drawn, made, counts = kept.drawn, kept.steps, kept.count
+    count, most = source.count, len(JITTERS)
+    drawn, made, counts, kernels = kept.drawn, kept.steps, kept.count, kept.kernels
     if count > 1:
         drawn, counts = ffi.new("motley_transform_drawn[]", count), ffi.new("int32_t[]", count)
-        made = ffi.new("motley_step[]", count * len(JITTERS))
-    params = kept.jitter
+        made, kernels = ffi.new("motley_step[]", count * most), ffi.new(KERNELS, count * most if weights else 0)
+    params = kept.given
     params.given, params.given_steps, params.given_step_counts = drawn, made, counts
+    params.given_kernels = kernels if weights else ffi.NULL
     params.stream = ffi.cast("void *", source.stream_of()()) if source.device is not None else ffi.NULL
     (width, height), *_ = source.sizes()
     for i in range(count):
         drawn[i].crop.width, drawn[i].crop.height, drawn[i].width, drawn[i].height = width, height, width, height
         counts[i] = len(steps)
-        for step, (op, factor) in enumerate(steps, i * len(JITTERS)):
-            made[step].op, made[step].values_count, made[step].values[0] = op, 1, factor
+        for step, (op, *values) in enumerate(steps, i * most):
+            made[step].op, made[step].values_count, made[step].values[0 : len(values)] = op, len(values), values
+            if weights:
+                half = weights[len(weights) // 2 :]
+                kernels[step][0 : len(half)] = half
     context = contexts.context_of(source.device)
-    checked(lib.motley_transform_apply, context.handle, _any_jitter._handle, kept.src, kept.dst, params)
+    checked(lib.motley_transform_apply, context.handle, _any_steps._handle, kept.src, kept.dst, params)
     return target.result(source)
 
 

@@ -11,6 +11,7 @@ Else      What moves beside an image in a sample of v2 (masks, boxes, keypoints)
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from torchvision.transforms import functional as F
 
 import motley
 from motley import ArgumentError
+from motley._core import lib
 from motley.mix import BOX
 from motley.samples import draws_by_id, samples, samples_of
 from motley.torchvision import following, fused, pixels
@@ -52,6 +54,7 @@ class Kind(NamedTuple):
 
 
 MOST_PIXELS = 1 << 20  # of a side
+SIGMAS = 1e-3, 1e3  # that Motley's blur takes
 
 
 def _takes_resize(t, image, size):
@@ -114,6 +117,42 @@ def _jitter_run(t, image, p):
     return pixels.jittered(image, order, [p[f"{name}_factor"] for name in JITTERS])
 
 
+# ---- blur ----
+
+
+def _takes_blur(t, image):
+    channels_of(image)
+    width, height = t.kernel_size
+    if width != height or not 3 <= width <= lib.MOTLEY_MAX_KERNEL:
+        raise NotOurs(f"a kernel of {width}x{height}")
+    if not (SIGMAS[0] <= t.sigma[0] and t.sigma[1] <= SIGMAS[1]):
+        raise NotOurs(f"sigma {t.sigma}")
+    if min(size_of(image)) <= width // 2:
+        raise NotOurs(f"a kernel of {width} on an image of {size_of(image)}")  # torchvision refuses it
+    if isinstance(image, torch.Tensor) and image.is_cuda:
+        raise NotOurs("blur on the GPU")
+
+
+def _blur_drawn(t, image):
+    sigma = t.get_params(t.sigma[0], t.sigma[1])
+    return {"sigma": [sigma, sigma]}
+
+
+def _kernel(size, sigma, v2):
+    """The weights along an axis, as torchvision and its torch make them: v1's and v2's differ in the last bits."""
+    if v2:
+        most = (size - 1) / (2 * math.sqrt(2))
+        return torch.softmax(torch.linspace(-most, most, size).div(sigma).pow(2).neg(), 0).tolist()
+    weights = torch.exp(-0.5 * (torch.linspace(-(size - 1) * 0.5, (size - 1) * 0.5, size) / sigma).pow(2))
+    return (weights / weights.sum()).tolist()
+
+
+def _blur_run(t, image, p):
+    sigma = p["sigma"][0]
+    v2 = _v2 is not None and isinstance(t, _v2.Transform)
+    return pixels.blurred(image, sigma, _kernel(t.kernel_size[0], sigma, v2))
+
+
 # ---- erasing, of tensors of any type ----
 
 
@@ -161,6 +200,9 @@ KINDS = {
         lambda t, image: {} if torch.rand(1) < t.p else None,
         lambda t, drawn, steps, channels: {"num_input_channels": channels} if steps else None,
         lambda t, image, p: pixels.grey(image),
+    ),
+    "GaussianBlur": Kind(
+        _takes_blur, _blur_drawn, lambda t, drawn, steps, channels: {"sigma": [steps[0].values[0]] * 2}, _blur_run
     ),
     "RandomErasing": Kind(
         _takes_erasing,

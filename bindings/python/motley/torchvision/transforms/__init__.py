@@ -6,6 +6,7 @@ from motley.torchvision import (  # noqa: F401
     AugMix,
     AutoAugment,
     ColorJitter,
+    GaussianBlur,
     RandAugment,
     RandomErasing,
     RandomGrayscale,
