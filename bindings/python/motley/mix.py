@@ -247,7 +247,9 @@ def targets_of(drawn, labels, count, classes, smoothing, like):
     if soft and classes is not None and shape[1] != classes:
         raise ArgumentError(f"labels have {shape[1]} classes, want {classes}")
     if not soft and classes is None:
-        raise ArgumentError("labels are whole numbers: want classes=, how many there are")
+        raise ArgumentError(
+            "labels are whole numbers: want classes, how many there are, as an argument or in the stage 'mix'"
+        )
     if not soft and not all(hasattr(label, "__index__") for label in listed):
         raise ArgumentError(f"labels are {type(listed[0]).__name__}s, want whole numbers, or soft targets [N, classes]")
     classes = shape[1] if soft else classes

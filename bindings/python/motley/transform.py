@@ -122,7 +122,7 @@ class Transform(Sampled):
             Raises:
                 ArgumentError: Images, ids or labels that the transform cannot take; nothing is written.
             """
-            if not self._mix[0]:
+            if not self.mixes:
                 if labels is not None:
                     raise ArgumentError(f"labels are given, but transform '{self.name}' has no stage 'mix'")
                 how = {"epoch": epoch, "seed": seed, "views": views, "out": out, "layout": layout}
@@ -168,6 +168,11 @@ class Transform(Sampled):
         return text_from(lib.motley_transform_print, self._handle)
 
     @property
+    def mixes(self) -> bool:
+        """Whether it has a stage `mix`, so that calls want labels and return targets."""
+        return bool(self._mix[0])
+
+    @property
     def transform(self) -> str:
         """What makes it again: a built-in's name, or the text."""
         same = self.name in Transform.names() and Transform(self.name).show() == self._text
@@ -200,7 +205,7 @@ class Transform(Sampled):
             PolicyError: What was given are no draws.
             ArgumentError: They do not suit the images; nothing is written.
         """
-        mixing = (labels, classes) if self._mix[0] else None
+        mixing = (labels, classes) if self.mixes else None
         return self._run(batch, out, layout or self.layout, (None, 0, None, None), given=draws, mixing=mixing)
 
     def _draws(self, samples, count, size, channels):

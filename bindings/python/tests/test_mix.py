@@ -258,3 +258,120 @@ def test_as_a_transforms_last_stage():
     del draws[3]["mix"]
     with pytest.raises(motley.ArgumentError, match="draws of image 3 have no 'mix'"):
         transform.replay(photographs, draws, labels=labels)
+
+
+# ---- through loaders ----
+
+MIXES = [
+    *({"mixup": 0.2, "rules": rules, "mode": mode} for rules in ("torchvision", "timm") for mode in ("batch", "elem")),
+    {"cutmix": 1, "rules": "torchvision", "mode": "batch", "smoothing": 0.1},
+    {"mixup": 0.8, "cutmix": 1, "rules": "timm", "mode": "pair", "p": 0.7},
+    {"mixup": 0.8, "cutmix": 1, "partner": "drawn", "mode": "elem"},
+]
+
+
+class Photographs(torch.utils.data.Dataset):
+    """Samples of (image, label, id), or dictionaries of them."""
+
+    def __init__(self, keys=None):
+        self.keys = keys
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        image = np.random.default_rng(i).integers(0, 256, (30 + i, 40 - i, 3), np.uint8)
+        sample = image, i % CLASSES, i
+        return dict(zip(self.keys, sample)) if self.keys else sample
+
+
+def mixing(how, **settings):
+    text = ", ".join(f"{name}: {value}" for name, value in {"classes": CLASSES, **how}.items())
+    return motley.Transform(TEXT[: TEXT.index("  - mix")] + f"  - mix: {{{text}}}\n", seed=5, **settings)
+
+
+def wanted_batches(transform, epoch, size=4):
+    samples = [Photographs()[i] for i in range(12)]
+    for first in range(0, 12, size):
+        images, labels, ids = zip(*samples[first : first + size])
+        images, targets = transform(list(images), labels=list(labels), sample_ids=ids, epoch=epoch)
+        yield torch.from_numpy(images), torch.from_numpy(targets)
+
+
+@pytest.mark.parametrize("how", MIXES, ids=str)
+@pytest.mark.parametrize("keys", [None, ("image", "label", "id")])
+def test_labels_become_targets_in_loaders(how, keys):
+    import motley.torch
+
+    transform = mixing(how)
+    at = dict(zip(("images", "labels", "ids"), keys or range(3)))
+    collate = motley.torch.MotleyCollate(mixing(how), **at)
+    loader = torch.utils.data.DataLoader(Photographs(keys), batch_size=4, collate_fn=collate, num_workers=keys is None)
+    raw = torch.utils.data.DataLoader(
+        Photographs(), batch_size=4, collate_fn=lambda samples: [list(column) for column in zip(*samples)]
+    )
+    if keys:
+        raw = [dict(zip(keys, batch)) for batch in raw]
+    ahead = motley.torch.Prefetcher(raw, mixing(how), "cpu", **at)
+    assert transform.mixes
+    for epoch in range(2):
+        wanted = list(wanted_batches(transform, epoch))
+        assert not any(torch.equal(targets, targets.round()) for _, targets in wanted[:1])
+        for made in (list(loader), list(ahead)):
+            assert len(made) == len(wanted) == 3
+            for batch, (images, targets) in zip(made, wanted):
+                assert torch.equal(torch.as_tensor(batch[at["images"]]), images)
+                assert torch.equal(torch.as_tensor(batch[at["labels"]]), targets)
+
+
+def test_a_mix_behind_another_stage():
+    import motley.torch
+
+    batches = [(torch.rand(6, 3, 9, 8), torch.arange(6), torch.arange(6))]
+    mix = motley.Mix(mixup=0.2, cutmix=1, classes=6)
+    ((images, targets, ids),) = motley.torch.Prefetcher(batches, mix, "cpu", ids=2, labels=1)
+    wanted = motley.Mix(mixup=0.2, cutmix=1, classes=6)(batches[0][0], batches[0][1], ids)
+    assert torch.equal(images, wanted[0]) and torch.equal(targets, wanted[1]) and torch.equal(ids, torch.arange(6))
+
+
+def test_labels_in_columns():
+    from motley.adapters.columns import Augment
+
+    samples = [Photographs()[i] for i in range(4)]
+    batch = dict(zip(("image", "label", "id"), map(list, zip(*samples))))
+    made = Augment(mixing(MIXES[5]), ids="id", labels="label", epoch=1)(batch)
+    images, targets = next(wanted_batches(mixing(MIXES[5]), 1))
+    assert np.array_equal(made["image"], images.numpy()) and np.array_equal(made["label"], targets.numpy())
+
+
+def test_where_labels_are_missing():
+    import motley.torch
+    from motley.adapters.columns import Augment
+    from motley.adapters.lightning import Augments
+    from motley.adapters.webdataset import Augment as Alone
+
+    mixes, plain = mixing(MIXES[0]), motley.Transform("torchvision_train")
+    makers = (
+        lambda stage, **labels: motley.torch.Prefetcher([], stage, "cpu", **labels),
+        lambda stage, **labels: motley.torch.MotleyCollate(stage, **labels),
+        lambda stage, **labels: Augment(stage, **labels),
+    )
+    for make in makers:
+        with pytest.raises(motley.ArgumentError, match="'mixed' mixes images, want labels=, the index or key"):
+            make(mixes)
+        with pytest.raises(motley.ArgumentError, match="labels is 1, but 'torchvision_train' has no stage 'mix'"):
+            make(plain, labels=1)
+    with pytest.raises(motley.ArgumentError, match="labels is 1, but 'rand_augment' has no stage 'mix'"):
+        motley.torch.MotleyCollate("rand_augment", labels=1)
+    with pytest.raises(motley.ArgumentError, match="'motley.Mix' mixes images, want labels="):
+        motley.torch.Prefetcher([], motley.Mix(mixup=1), "cpu")
+    for alone in (Alone, Augments().augments, lambda stage: motley.torch.Augmented(Photographs(), stage)):
+        with pytest.raises(motley.UnsupportedError, match="'mixed' mixes images, and here are no labels"):
+            alone(mixes)
+    unnamed = motley.Transform(mixes.show().replace(f"classes: {CLASSES}", "p: 0.9"))
+    collate = motley.torch.MotleyCollate(unnamed, labels=1)
+    with pytest.raises(motley.ArgumentError, match="want classes, how many there are, as an argument or in the stage"):
+        collate([Photographs()[i] for i in range(4)])
+    odd = motley.torch.MotleyCollate(mixing(MIXES[5]), labels=1)
+    with pytest.raises(motley.ArgumentError, match="even"):
+        odd([Photographs()[i] for i in range(3)])

@@ -18,10 +18,32 @@ def fresh_seed():
     return number ^ rank_key() >> 2
 
 
-def stage_of(policy, seed, **settings):
-    """The stage of a policy; or a copy of a motley.Transform, whose own seed counts."""
+def stage_of(policy, seed, mixing=False, **settings):
+    """The stage of a policy; or a copy of a motley.Transform, whose own seed counts, and which may mix if `mixing`."""
+    if not mixing:
+        refuse_mixing(policy)
     if not isinstance(policy, motley.Transform):
         return motley.Stage(policy, seed=seed, **settings)
     if seed:
         raise motley.ArgumentError(f"seed is {seed} beside a motley.Transform, want it in the transform")
     return motley.Transform(**{**dict(policy._settings()), **settings})
+
+
+def refuse_mixing(stage):
+    """Raises UnsupportedError of a transform that mixes images, where there are no batches with labels."""
+    if getattr(stage, "mixes", False):
+        raise motley.UnsupportedError(
+            f"transform '{stage.name}' mixes images, and here are no labels: want motley.torch.MotleyCollate or "
+            "Prefetcher, or motley.Mix on the batches"
+        )
+
+
+def check_labels(stage, labels):
+    """`labels`, an index or a key, has to be given where the stage is Motley's and mixes images, and only there."""
+    mixes = isinstance(stage, motley.Mix) or getattr(stage, "mixes", False)
+    if mixes and labels is None:
+        name = getattr(stage, "name", "motley.Mix")
+        raise motley.ArgumentError(f"'{name}' mixes images, want labels=, the index or key of their labels in a batch")
+    if labels is not None and isinstance(stage, motley.Stage) and not mixes:
+        name = (stage.policy or stage).name
+        raise motley.ArgumentError(f"labels is {labels!r}, but '{name}' has no stage 'mix', which makes targets of them")

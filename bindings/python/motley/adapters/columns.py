@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
-from motley.adapters import fresh_seed, stage_of
+from motley.adapters import check_labels, fresh_seed, stage_of
 from motley.epochs import Epoch, Passes, RepeatedSamples, watch_loaders
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Augment(Passes):
             becomes the network's input, [N, 3, H, W] as the transform's file says.
         image: The column of images: an array [N, H, W, C] of bytes, or a list of PIL images or arrays of any sizes.
         ids: The column of sample ids, or None.
+        labels: The column of labels, which a transform that mixes images turns into targets; elsewhere None.
         epoch: The epoch of the draws by id, in the first pass. Each pass of a torch DataLoader over the data set is the
             next epoch, unless set_epoch() says which; its workers follow. Ray creates the objects in other processes,
             which do not see passes: give each epoch's map_batches its own `epoch`. None, with ids, is 0 and warns there.
@@ -38,10 +39,12 @@ class Augment(Passes):
         *,
         image: str = "image",
         ids: str | None = None,
+        labels: str | None = None,
         seed: int = 0,
         epoch: int | None = None,
     ) -> None:
-        self.stage, self.image, self.ids = stage_of(policy, seed), image, ids
+        self.stage, self.image, self.ids, self.labels = stage_of(policy, seed, mixing=True), image, ids, labels
+        check_labels(self.stage, labels)
         self.epoch = self.epochs = Epoch(epoch or 0)
         if ids is not None and epoch is None and _of_ray():
             warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give each "
@@ -53,11 +56,13 @@ class Augment(Passes):
         images = batch[self.image]
         if getattr(images, "dtype", None) == object:  # an array of arrays, as images of different sizes come
             images = list(images)
-        if self.ids is None:
-            out = self.stage(images, seed=fresh_seed(), sample_ids=range(len(images)))
-        else:
-            out = self.stage(images, epoch=int(self.epoch), sample_ids=batch[self.ids])
-        return {**batch, self.image: out}
+        which: dict[str, Any] = {"seed": fresh_seed(), "sample_ids": range(len(images))}
+        if self.ids is not None:
+            which = {"epoch": int(self.epoch), "sample_ids": batch[self.ids]}
+        if self.labels is None:
+            return {**batch, self.image: self.stage(images, **which)}
+        made, targets = self.stage(images, labels=batch[self.labels], **which)
+        return {**batch, self.image: made, self.labels: targets}
 
     def __repr__(self):
         name = (self.stage.policy or self.stage).name

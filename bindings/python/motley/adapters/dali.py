@@ -93,10 +93,6 @@ def refuse(transform):
     dtype, _ = made_by(transform)
     if dtype == "bfloat16":
         raise motley.UnsupportedError(f"transform '{transform.name}' makes bfloat16, which DALI lacks")
-    if transform._mix[0]:
-        raise motley.UnsupportedError(
-            f"transform '{transform.name}' mixes images, and here are no labels: give the batches to motley.Mix"
-        )
 
 
 def made_by(transform):

@@ -12,6 +12,7 @@ import torch
 from ffcv.loader import Loader
 from ffcv.pipeline.operation import Operation
 
+from motley.adapters import refuse_mixing
 from motley.epochs import Passes, watch
 from motley.torch import Stage
 
@@ -25,6 +26,7 @@ class Augment(Passes, Operation):  # type: ignore[misc]
 
     def __init__(self, stage: Stage) -> None:
         super().__init__()
+        refuse_mixing(stage)
         self.stage = self.epochs = stage
         watch(Loader, "pipelines", "pipeline_specs")
 

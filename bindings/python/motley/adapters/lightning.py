@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 import motley.torch
+from motley.adapters import refuse_mixing
 from motley.torch.batches import replaced
 
 
@@ -25,6 +26,7 @@ class Augments:
     def augments(self, stage: motley.torch.Stage, *, images: int | str = 0, ids: int | str | None = None) -> None:
         """stage: a motley.torch.Stage. images, ids: where in a batch these are, an index or a key; ids may be None, and
         batches that are not trained on need have none."""
+        refuse_mixing(stage)
         self.motley_stage = stage  # to a LightningModule a submodule
         self._motley_images, self._motley_ids_at = images, ids
 

@@ -30,5 +30,15 @@ def replaced(batch, key, value):
     return _like(batch, items)
 
 
+def augmented(batch, stage, at, images, ids=None, labels=None):
+    """`batch` with what the stage makes of the images; of those that it mixes, with targets in the place of labels.
+
+    at: the index or key of the images, and of the labels."""
+    if labels is None:
+        return replaced(batch, at[0], stage(images) if ids is None else stage(images, ids))
+    made, targets = stage(images, sample_ids=ids, labels=labels)
+    return replaced(replaced(batch, at[0], made), at[1], targets)
+
+
 def _like(batch, items):
     return type(batch)(*items) if hasattr(batch, "_fields") else type(batch)(items)

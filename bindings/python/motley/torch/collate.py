@@ -11,10 +11,10 @@ import torch
 
 import motley
 from motley import Policy
-from motley.adapters import fresh_seed
+from motley.adapters import check_labels, fresh_seed
 from motley.epochs import Passes, watch_loaders
 from motley.images import refuse_followers
-from motley.torch.batches import replaced
+from motley.torch.batches import augmented, replaced
 from motley.torch.stage import Stage
 from motley.torch.transform import Transform
 
@@ -31,6 +31,7 @@ class MotleyCollate(Passes):
             tensors [C, H, W].
         ids: Index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
             seeds again in each epoch.
+        labels: Index or key of the labels, which a transform that mixes images turns into targets; elsewhere None.
         collate: Of everything else.
     """
 
@@ -40,6 +41,7 @@ class MotleyCollate(Passes):
         *,
         images: int | str = 0,
         ids: int | str | None = None,
+        labels: int | str | None = None,
         collate: Callable[[list[Any]], Any] = torch.utils.data.default_collate,
     ) -> None:
         if isinstance(stage, (str, os.PathLike, Policy)):
@@ -50,7 +52,8 @@ class MotleyCollate(Passes):
             raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a motley.torch.Stage, "
                             "a motley.Policy, a name or a path")
         self.stage = self.epochs = stage
-        self.images, self.ids, self.collate = images, ids, collate
+        check_labels(stage, labels)
+        self.images, self.ids, self.labels, self.collate = images, ids, labels, collate
         watch_loaders()
 
     def begin_pass(self) -> None:
@@ -66,7 +69,8 @@ class MotleyCollate(Passes):
             ids = torch.as_tensor(batch[self.ids])
         else:
             ids = fresh_seed() + torch.arange(len(images))
-        return replaced(batch, self.images, self.stage(images, ids))
+        labels = None if self.labels is None else batch[self.labels]
+        return augmented(batch, self.stage, (self.images, self.labels), images, ids, labels)
 
     def __repr__(self):
         return f"MotleyCollate({self.stage!r}, images={self.images!r}, ids={self.ids!r})"

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 
 import motley
+from motley.adapters import check_labels
 from motley.checks import one_of
 from motley.epochs import passes_in
-from motley.torch.batches import map_tensors, replaced
+from motley.torch.batches import augmented, map_tensors, replaced
 from motley.torch.decode import decoded, is_encoded, without
 
 
@@ -36,6 +37,8 @@ class Prefetcher:
         device: Where batches are wanted; the default is the current CUDA device, or the CPU where there is none.
         images: Index or key of the images in a batch.
         ids: Index or key of their sample ids, or None; the ids stay on the CPU.
+        labels: Index or key of their labels, which a stage that mixes images (a transform with `mix`, or a motley.Mix)
+            turns into targets; elsewhere None. They must still be on the CPU, or each batch waits for them.
         names: Index or key of their files' names, or None: for messages.
         broken: What to do with a file that cannot be decoded: "raise" FileError, or "skip" it with a warning, which
             shortens the batch.
@@ -49,11 +52,13 @@ class Prefetcher:
         *,
         images: int | str = 0,
         ids: int | str | None = None,
+        labels: int | str | None = None,
         names: int | str | None = None,
         broken: str = "raise",
     ) -> None:
         self.loader, self.stage, self.images, self.ids = loader, stage, images, ids
-        self.names, self.broken = names, one_of("broken", broken, ("raise", "skip"))
+        check_labels(stage, labels)
+        self.labels, self.names, self.broken = labels, names, one_of("broken", broken, ("raise", "skip"))
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
         self.stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
         self._begun = self._finished = False
@@ -120,12 +125,11 @@ class Prefetcher:
     def _prepare(self, batch):
         if is_encoded(batch[self.images]):
             batch = self._decode(batch)
-        ids = batch[self.ids] if self.ids is not None else None
+        ids, labels = (None if at is None else batch[at] for at in (self.ids, self.labels))  # wanted on the CPU
         batch = map_tensors(lambda t: t.to(self.device, non_blocking=True), batch)
-        if ids is None:
-            return replaced(batch, self.images, self.stage(batch[self.images]))
-        made = self.stage(batch[self.images], ids)
-        return replaced(replaced(batch, self.ids, ids), self.images, made)
+        if ids is not None:
+            batch = replaced(batch, self.ids, ids)
+        return augmented(batch, self.stage, (self.images, self.labels), batch[self.images], ids, labels)
 
     def _decode(self, batch):
         files = batch[self.images]

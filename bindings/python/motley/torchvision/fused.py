@@ -71,11 +71,11 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
         print(transform.not_taken)                  # [(transform, why)], here none
 
     The result takes a PIL image or a uint8 tensor, as `compose` does, and gives what torchvision gives on PIL images
-    for the same draw, bit for bit. (A fused GaussianBlur computes its weights itself. Their last bits depend on how torch
-    was built, so a few bytes differ by 1; motley.torchvision.GaussianBlur takes torch's weights.) The draws are others
-    than torchvision makes from the same generator. Each call takes a new seed from torch's generator, or draws for the
-    sample of a `motley.samples` block around it. `result.stage` is the motley.Transform, which takes whole batches, as
-    the stage of a motley.torch.MotleyCollate for one.
+    for the same draw, bit for bit. (A fused GaussianBlur computes its weights itself. Their last bits depend on how
+    torch was built, so a few bytes differ by 1; motley.torchvision.GaussianBlur takes torch's weights.) The draws are
+    others than torchvision makes from the same generator. Each call takes a new seed from torch's generator, or draws
+    for the sample of a `motley.samples` block around it. `result.stage` is the motley.Transform, which takes whole
+    batches, as the stage of a motley.torch.MotleyCollate for one.
 
     Args:
         compose: torchvision's Compose, v1 or v2, or a list of transforms; of torchvision or timm. Those that are not
