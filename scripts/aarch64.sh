@@ -37,4 +37,4 @@ END
 [ -f $dir/build.ninja ] || meson setup $dir --werror --cross-file "$root/cross.ini" -Dcuda=disabled -Dtools=disabled -Dpython=disabled \
     -Ddocs=disabled -Dexamples=disabled -Dtests=enabled >/dev/null
 nice ninja -C $dir --quiet
-meson test -C $dir --no-rebuild --print-errorlogs --no-suite package --no-suite pillow --timeout-multiplier 10 "$@"
+meson test -C $dir --no-rebuild --print-errorlogs --no-suite package --no-suite pillow --no-suite facts --timeout-multiplier 10 "$@"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs that hash what built-ins make of fixed inputs, a line each, and compare the lines with a golden file:
  *
- *     PROGRAM cpu|reference|cuda FILE [--require]     compares with FILE
- *     PROGRAM cpu > FILE                              rewrites it
+ *     PROGRAM cpu|reference|cuda FILE [--require] [--every N]     compares with FILE, of its lines the first of each N
+ *     PROGRAM cpu > FILE                                          rewrites it
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
 #ifndef MOT_HASHES_H
@@ -11,6 +11,7 @@
 #include <motley.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HASHES_SKIPPED 77
@@ -63,16 +64,22 @@ static int hashes_main(const hashes *what, int argc, char **argv)
     const motley_context_params params = { .backend = !strcmp(backend, "cuda")        ? MOTLEY_BACKEND_CUDA
                                                       : !strcmp(backend, "reference") ? MOTLEY_BACKEND_REFERENCE
                                                                                       : MOTLEY_BACKEND_CPU };
+    bool require = false;
+    size_t every = 1;
+    for (int i = 3; i < argc; i++) {
+        require = require || !strcmp(argv[i], "--require");
+        if (!strcmp(argv[i], "--every") && i + 1 < argc)
+            every = strtoul(argv[++i], NULL, 10);
+    }
     motley_context *context;
     motley_error error;
     if (motley_context_create(&params, &context, &error) != MOTLEY_OK) {
         fprintf(stderr, "%s: %s\n", argv[0], error.message);
-        return params.backend == MOTLEY_BACKEND_CUDA && (argc < 4 || strcmp(argv[3], "--require") != 0) ? HASHES_SKIPPED
-                                                                                                        : 1;
+        return params.backend == MOTLEY_BACKEND_CUDA && !require ? HASHES_SKIPPED : 1;
     }
     static char lines[HASHES_MOST][HASHES_LINE];
-    int status = what->count > HASHES_MOST;
-    for (size_t i = 0; i < what->count && !status; i++) {
+    int status = what->count > HASHES_MOST || every == 0;
+    for (size_t i = 0; i < what->count && !status; i += every) {
         status = !what->line(context, params.backend, i, lines[i]);
         if (argc < 3)
             fputs(lines[i], stdout);
