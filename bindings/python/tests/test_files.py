@@ -3,7 +3,9 @@
 
 import io
 import pathlib
+import queue
 import re
+import threading
 import warnings
 
 import numpy as np
@@ -176,6 +178,36 @@ def test_decoding_warns_of_nothing(folder):
 def test_list_images(folder):
     images, labels = list_images([folder[0], folder[1]])
     assert isinstance(images, list) and torch.equal(images[1], folder[1][0]) and labels.tolist() == [0, 0]
+    file = folder[0][0]
+    assert list_images([(file, 0)])[0][0] is file  # not copied but in workers
+
+
+def test_the_next_batch_is_decoded_while_this_one_is_worked_on(folder, monkeypatch):
+    begun, decoded = queue.Queue(), motley.torch.prefetcher.decoded
+
+    def noted(files, *rest):
+        begun.put(threading.current_thread())
+        return decoded(files, *rest)
+
+    monkeypatch.setattr(motley.torch.prefetcher, "decoded", noted)
+    batches = iter(Prefetcher(loader_of(folder), Transform(TEXT), "cpu"))
+    next(batches)
+    threads = [begun.get(timeout=20) for _ in range(2)]
+    assert threading.current_thread() not in threads
+    assert len(list(batches)) == 2 and begun.qsize() == 1  # of three batches
+
+
+def test_encoded_and_decoded_batches_keep_their_order(folder):
+    files = [folder[i][0] for i in range(4)]
+    pictures = torch.zeros(2, 3, 40, 60, dtype=torch.uint8)
+    loader = [(pictures, 0), (files[:1], 1), (files[1:3], 2), (pictures, 3), (files[3:], 4)]
+    assert [(len(images), i) for images, i in Prefetcher(loader, Transform(TEXT), "cpu")] == [
+        (2, 0),
+        (1, 1),
+        (2, 2),
+        (2, 3),
+        (1, 4),
+    ]
 
 
 @cuda

@@ -31,8 +31,11 @@ def list_images(samples: Sequence[Any]) -> Any:
 
 
 def _movable(image):
-    """A file's bytes as a worker can hand them over: what torchvision.io.read_file gives is mapped from the file."""
-    return image.clone() if isinstance(image, torch.Tensor) and image.dim() == 1 else image
+    """A file's bytes as a worker can hand them over: what torchvision.io.read_file gives is mapped from the file.
+
+    Outside of workers they stay where they are: torch copies with all its threads, which then wait by spinning."""
+    in_worker = torch.utils.data.get_worker_info() is not None
+    return image.clone() if in_worker and isinstance(image, torch.Tensor) and image.dim() == 1 else image
 
 
 def is_encoded(images: Any) -> bool:

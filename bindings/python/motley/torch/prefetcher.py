@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -20,9 +21,9 @@ class Prefetcher:
     """A loader whose next batch is copied, augmented and normalised on a separate stream while the model trains.
 
     Images that are encoded, a list of bytes or of uint8 tensors of one axis as motley.torch.read_file gives them, are
-    decoded first: on the CUDA device by torchvision's decoder, which is nvJPEG, and on the CPU what that cannot take.
-    The stage has to be a transform, as they have many sizes. (nvJPEG's pixels are not Pillow's: they differ by up to 19
-    levels, as it interpolates chroma otherwise. What comes after decoding is exact.)
+    decoded first, a batch ahead in a thread: on a CUDA device by torchvision's decoder, which is nvJPEG, and on the CPU
+    what that cannot take. The stage has to be a transform, as they have many sizes. (nvJPEG's pixels are not Pillow's:
+    they differ by up to 19 levels, as it interpolates chroma otherwise. What comes after decoding is exact.)
 
     The batch that is handed over is ready for the current stream, and its memory is not reused before that stream is
     done with it. Each pass over the loader is the next epoch, unless set_epoch() says which. len() is the loader's.
@@ -60,7 +61,8 @@ class Prefetcher:
         check_labels(stage, labels)
         self.labels, self.names, self.broken = labels, names, one_of("broken", broken, ("raise", "skip"))
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
-        self.stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
+        on_cuda = self.device.type == "cuda"
+        self.stream, self._decoder = (torch.cuda.Stream(self.device) if on_cuda else None for _ in range(2))
         self._begun = self._finished = False
         self._ahead = None  # the counter of a stage that works a batch ahead; its own is of what was handed over
 
@@ -105,7 +107,7 @@ class Prefetcher:
     def __iter__(self) -> Iterator[Any]:
         self._begin_pass()
         if not self.stream:
-            for batch in self.loader:
+            for batch, _ in self._decoding():
                 yield self._prepare(batch)
             self._finished = True
             return
@@ -113,8 +115,8 @@ class Prefetcher:
         counts = self.ids is None and isinstance(self.stage, motley.Stage)
         self._ahead = _copied(self.stage.counter) if counts else None
         ahead = None
-        for batch in self.loader:
-            prepared = self._prepare_aside(batch)
+        for batch, decoded_by in self._decoding():
+            prepared = self._prepare_aside(batch, decoded_by)
             if ahead:
                 yield self._hand_over(*ahead)
             ahead = prepared
@@ -122,9 +124,30 @@ class Prefetcher:
             yield self._hand_over(*ahead)
         self._finished = True
 
+    def _decoding(self):
+        """The loader's batches and, of those whose images were encoded, the event that they are decoded by.
+
+        The next batch is decoded in a thread while the caller works on this one: torchvision's decoder waits until the
+        GPU is done, which takes long where a model keeps it busy, and lets other threads run meanwhile."""
+        with ThreadPoolExecutor(1) as thread:
+            ahead = None
+            for batch in self.loader:
+                decoding = thread.submit(self._decode_aside, batch) if is_encoded(batch[self.images]) else None
+                if ahead:
+                    yield ahead.result()
+                ahead = decoding
+                if not decoding:
+                    yield batch, None
+            if ahead:
+                yield ahead.result()
+
+    def _decode_aside(self, batch):
+        if not self.stream:
+            return self._decode(batch), None
+        with torch.cuda.stream(self._decoder):  # where the images' memory comes from
+            return self._decode(batch), self._decoder.record_event()
+
     def _prepare(self, batch):
-        if is_encoded(batch[self.images]):
-            batch = self._decode(batch)
         ids, labels = (None if at is None else batch[at] for at in (self.ids, self.labels))  # wanted on the CPU
         batch = map_tensors(lambda t: t.to(self.device, non_blocking=True), batch)
         if ids is not None:
@@ -146,7 +169,7 @@ class Prefetcher:
             batch = without(batch, len(files), kept)
         return replaced(batch, self.images, images)
 
-    def _prepare_aside(self, batch):
+    def _prepare_aside(self, batch, decoded_by):
         current = torch.cuda.current_stream(self.device)
 
         def lend(tensor):  # data already on the device was made on the current stream, and is used on ours
@@ -155,9 +178,14 @@ class Prefetcher:
                 tensor.record_stream(self.stream)
             return tensor
         lend.any = False
-        map_tensors(lend, batch)
+        map_tensors(lend, batch if decoded_by is None else replaced(batch, self.images, 0))
         if lend.any:
             self.stream.wait_stream(current)
+        if decoded_by is not None:
+            self.stream.wait_event(decoded_by)
+            # The decoder writes to memory that it is given at once: it must not be given what the stage still reads.
+            for image in batch[self.images]:
+                image.record_stream(self.stream)
         with torch.cuda.stream(self.stream):
             return *self._prepare_ahead(batch), self.stream.record_event()
 
