@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How policies and stages show themselves in notebooks: the parts of `motley preview`'s page that need no images. Their
+"""How policies, stages and transforms show themselves in notebooks: the parts of `motley preview`'s page that need no images. Their
 content comes from the library: draws, values by motley_policy_describe, and the policy's text. The style is not the
 page's, which styles its body: output in a notebook must not restyle the rest of the notebook."""
 
@@ -33,15 +33,43 @@ def of_policy(policy):
 
 
 def of_stage(stage):
-    draws = stage.draw(FEW, size=SIZE)
-    rows = "".join(
-        f"<tr><td>{stage.next_sample + i}</td><td>{escape(', '.join(map(_step, steps))) or 'nothing'}</td></tr>"
-        for i, steps in enumerate(draws)
-    )
-    lines = f"<table><tr><th>sample</th><th>what it will get</th></tr>{rows}</table>"
+    lines = _samples(stage, [", ".join(map(_step, steps)) for steps in stage.draw(FEW, size=SIZE)])
     code = f"<p><code>{escape(repr(stage))}</code></p>"
     operations = _operations(stage.policy, stage.seed, stage.epoch)
     return _framed(_head(stage.policy) + code + operations + lines + _text(stage.policy))
+
+
+def of_transform(transform):
+    """With the draws of the samples that come next, for images of SIZE; areas are shares of the image's."""
+    draws = transform.draw(SAMPLES, size=SIZE)
+    height, width = transform.size or SIZE
+    counts, values = collections.Counter(), collections.defaultdict(list)
+    for draw in draws:
+        crop = draw["crop"]
+        found = [
+            ("crop: area", crop["width"] * crop["height"] / (SIZE[0] * SIZE[1])),
+            ("crop: ratio", crop["width"] / crop["height"]),
+            *((f"flip: {axis}", None) for axis, flipped in draw["flip"].items() if flipped),
+            *((step["op"], (_numbers(step) or [None])[0]) for step in draw["steps"]),
+            *(("erase: area", box["width"] * box["height"] / (width * height)) for box in draw.get("erase", ())),
+        ]
+        for name, number in found:
+            counts[name] += 1
+            values[name] += [] if number is None else [number]
+    lines = [
+        ", ".join(
+            [
+                "crop {width}x{height} at {left}, {top}".format(**draw["crop"]),
+                *(f"flip {axis}" for axis, flipped in draw["flip"].items() if flipped),
+                *map(_step, draw["steps"]),
+                *("erase {width}x{height}".format(**box) for box in draw.get("erase", ())),
+            ]
+        )
+        for draw in draws[:FEW]
+    ]
+    code = f"<p><code>{escape(type(transform).__name__)}('{escape(transform.name)}')</code></p>"
+    table = _rows(counts, values) + _samples(transform, lines)
+    return _framed(_head(transform) + code + table + _text(transform, "transform"))
 
 
 def _framed(body):
@@ -53,19 +81,33 @@ def _head(policy):
     return f"<h3>{escape(policy.title or policy.name)}</h3><p class='paper'>{paper}</p>"
 
 
-def _text(policy):
-    return f"<details><summary>the policy's text</summary><pre>{escape(policy.show())}</pre></details>"
+def _text(shown, what="policy"):
+    return f"<details><summary>the {what}'s text</summary><pre>{escape(shown.show())}</pre></details>"
+
+
+def _samples(stage, lines):
+    """What the next samples will get, a line each."""
+    rows = "".join(
+        f"<tr><td>{stage.next_sample + i}</td><td>{escape(line) or 'nothing'}</td></tr>" for i, line in enumerate(lines)
+    )
+    return f"<table><tr><th>sample</th><th>what it will get</th></tr>{rows}</table>"
+
+
+def _numbers(step):
+    value = step.get("value")
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _step(step):
-    value = step.get("value")
-    numbers = value if isinstance(value, list) else [] if value is None else [value]
-    return " ".join([step["op"], *(f"{number:.4g}" for number in numbers)])
+    return " ".join([step["op"], *(f"{number:.4g}" for number in _numbers(step))])
 
 
 def _operations(policy, seed, epoch):
     """A row for each operation that the samples of this epoch get: how often, and its values."""
-    counts, values = _counts(policy, seed, epoch), _values(policy, epoch)
+    return _rows(_counts(policy, seed, epoch), _values(policy, epoch))
+
+
+def _rows(counts, values):
     most = max(counts.values(), default=1)
     rows = []
     for name, count in sorted(counts.items()):

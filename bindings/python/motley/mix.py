@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from . import contexts, images
@@ -142,6 +143,9 @@ class Mix(Sampled):
     def apply_(self, batch: Array, labels: Labels, *ids: Ids, **arguments: Any) -> tuple[Any, ...]:  # type: ignore[override]
         """The same in place: the batch is overwritten, and returned."""
         return self(batch, labels, *ids, out=batch, **arguments)
+
+    def _repr_html_(self) -> str:
+        return f"<code>{escape(repr(self))}</code>"
 
     def _draws(self, samples, count, size, channels):
         return plain(self._drawn(samples, count, size), count)

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import contexts, images
+from . import contexts, html, images
 from ._core import ffi, lib
 from .arrays import DTYPES, NumPy
 from .errors import ArgumentError, PolicyError, UnsupportedError, checked, made_by, text_from, text_of
@@ -180,6 +180,9 @@ class Transform(Sampled):
 
     def _what(self):
         return self._text
+
+    def _repr_html_(self) -> str:
+        return html.of_transform(self)
 
     # ---- calls ----
 

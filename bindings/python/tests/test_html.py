@@ -77,6 +77,36 @@ def test_a_stage_lists_what_comes_next():
         assert Page(Stage("trivial_augment_wide", seed=5)._repr_html_()).rows == page.rows
 
 
+@pytest.mark.parametrize("name", motley.Transform.names())
+def test_every_transform_shows_itself(name):
+    transform = motley.Transform(name, seed=3)
+    text = transform._repr_html_()
+    page = Page(text)
+    assert page.pre == transform.show()
+    assert not re.search(r"src=|href=|url\(|@import|<script", text.split("<pre>")[0]), "it stands alone"
+    shown = {row[0]: float(row[1]) for row in page.rows if len(row) == 5}
+    draws = transform.draw(2000, sample_ids=range(2000))
+    wanted = {"crop: area": 1, "crop: ratio": 1}
+    for axis in ("horizontal", "vertical"):
+        wanted[f"flip: {axis}"] = sum(draw["flip"][axis] for draw in draws) / 2000
+    wanted["erase: area"] = sum(len(draw.get("erase", ())) for draw in draws) / 2000
+    for op in {step["op"] for draw in draws for step in draw["steps"]}:
+        wanted[op] = sum(step["op"] == op for draw in draws for step in draw["steps"]) / 2000
+    assert shown == {name: pytest.approx(count, abs=6e-4) for name, count in wanted.items() if count}
+    lines = page.rows[-5:]
+    assert [row[0] for row in lines] == list("01234") and transform.next_sample == 0
+    for (_, line), draw in zip(lines, draws):
+        crop = "crop {width}x{height} at {left}, {top}".format(**draw["crop"])
+        assert line.startswith(crop) and ("flip horizontal" in line) == draw["flip"]["horizontal"]
+        assert [step["op"] for step in draw["steps"]] == [
+            part.split()[0] for part in line.split(", ")[2:] if not part.startswith(("flip", "erase"))
+        ]
+
+
+def test_a_mix_shows_itself():
+    assert motley.Mix(mixup=0.2)._repr_html_() == "<code>Mix(mixup=0.2)</code>"
+
+
 def test_nothing_of_a_policy_is_read_as_html():
     text = (
         '{"motley": 1, "name": "x", "title": "<script>alert(1)</script> & <b>", "branches": [{"op": "invert", "p": 0}]}'
