@@ -8,8 +8,15 @@
 #ifndef MOT_AUGMIX_H
 #define MOT_AUGMIX_H
 #include "augmentations/op.h"
+#include "motley/apply.h"
 
 #define MOT_AUGMIX_COST 1500 /* picoseconds a pixel, as in mot_op_facts */
+
+/* Whether a step mixes: it ends a chain, or blends with the sum. */
+MOT_FN int mot_step_mixes(int op)
+{
+    return op <= MOTLEY_STEP_MIX_ADD && op >= MOTLEY_STEP_MIX_SUM;
+}
 
 /* Adds one more chain to a sum of chains. Two roundings. */
 MOT_FN float mot_mix_add(float sum, uint8_t chain, float weight)

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-static inline uint8_t mot_hue_value(double shift)
+MOT_FN uint8_t mot_hue_value(double shift)
 {
     return (uint8_t)((int)(shift * 255.0) & 255);
 }

@@ -11,17 +11,37 @@
 #include "motley/transform.h"
 
 #include <math.h>
+#include <string.h>
 
 #define MOT_KERNEL_SIGMA_MIN 1e-3
 #define MOT_KERNEL_SIGMA_MAX 1e3
 
+/* exp(x) of x <= 0 to 0.6 units in the last place, and 0 where binary32 has no such small number. Written out because
+ * the host's and the device's libraries differ in the last bit. */
+MOT_FN double mot_exp(double x)
+{
+    if (x < -120)
+        return 0;
+    const double k = rint(x * 1.4426950408889634); /* x = k ln 2 + r, with |r| at most ln 2 / 2 */
+    const double high = x - k * 6.93147180369123816490e-01, low = k * 1.90821492927058770002e-10, r = high - low;
+    const double lost = (high - r) - low; /* what rounding took from r */
+    double q = 1.0 / 6227020800;          /* 1 / 13!, then down to 1 / 2! */
+    for (int n = 12, factorial = 479001600; n >= 2; factorial /= n--)
+        q = q * r + 1.0 / factorial;
+    const double near = 1 + (r + (r * r * q + lost));
+    const uint64_t bits = (uint64_t)(1023 + (int64_t)k) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return near * power;
+}
+
 /* The weights from the middle outward, (size + 1) / 2 of them, in the order of torchvision's v1. */
-static inline void mot_kernel_blur_weights(double sigma, int size, float half[MOTLEY_KERNEL_WEIGHTS])
+MOT_FN void mot_kernel_blur_weights(double sigma, int size, float half[MOTLEY_KERNEL_WEIGHTS])
 {
     float value[MOTLEY_MAX_KERNEL], lane[8] = { 0 }, sum = 0;
     for (int i = 0; i < size; i++) {
         const float x = (float)(i - size / 2) / (float)sigma;
-        value[i] = (float)exp((double)(-0.5f * (x * x)));
+        value[i] = (float)mot_exp((double)(-0.5f * (x * x)));
     }
     /* torch adds eight lanes and then the rest; short rows in four lanes, the rest to the first of them */
     const int lanes = size < 8 ? 4 : 8, whole = size / lanes * lanes;
@@ -44,7 +64,7 @@ MOT_FN int32_t mot_mirror(int32_t i, int32_t n)
 }
 
 /* The byte of a sum of weights times bytes; it rounds half to even. */
-static inline uint8_t mot_kernel_blur_byte(float sum)
+MOT_FN uint8_t mot_kernel_blur_byte(float sum)
 {
     return (uint8_t)rintf(sum);
 }

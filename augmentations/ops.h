@@ -99,10 +99,4 @@ MOT_FN int mot_shape_of(int op)
 #undef MOT_SHAPE_OF
 }
 
-/* Whether only the CPU's backends have `op`. */
-MOT_FN int mot_host_only(int op)
-{
-    return mot_shape_of(op) == MOTLEY_SHAPE_FILTER;
-}
-
 #endif

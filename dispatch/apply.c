@@ -9,22 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-motley_status mot_job_check(const motley_context *context, const mot_job *job, motley_error *error)
-{
-    if (context->backend->id != MOTLEY_BACKEND_CUDA || !(job->mixes || job->host_op))
-        return MOTLEY_OK;
-    return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                    "%s%s%s %s%s, which the cuda backend cannot do yet: want a context of the CPU",
-                    job->policy ? "policy '" : "the call", job->policy ? job->policy->name : "", job->policy ? "'" : "",
-                    job->mixes ? "mixes chains of ops" : "has the op ",
-                    job->mixes ? "" : motley_op_get(job->host_op)->name);
-}
-
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error)
 {
     if (job->count == 0)
         return MOTLEY_OK;
-    MOT_TRY(mot_job_check(context, job, error));
     if (context->backend->validate)
         MOT_TRY(context->backend->validate(context->state, job, error));
     return context->backend->run(context->state, job, error);
@@ -55,9 +43,7 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
                           .stream = params->stream,
                           .drawn = params->steps,
                           .drawn_counts = params->step_counts,
-                          .mixes = policy->augmix.width > 0,
-                          .host_op = policy->host_op };
-    MOT_TRY(mot_job_check(context, &job, error)); /* before a custom op runs */
+                          .mixes = policy->augmix.width > 0 };
     return policy->runs_customs ? mot_custom_apply(context, &job, error) : mot_job_run(context, &job, error);
 }
 
@@ -89,9 +75,7 @@ motley_status motley_context_workspace(motley_context *context, const motley_pol
                           .dst = &sized,
                           .policy = policy,
                           .max_steps = policy ? policy->tables.max_steps : 1,
-                          .mixes = policy && policy->augmix.width > 0,
-                          .host_op = policy ? policy->host_op : 0 };
-    MOT_TRY(mot_job_check(context, &job, error));
+                          .mixes = policy && policy->augmix.width > 0 };
     return context->backend->workspace(context->state, &job, size_bytes, error);
 }
 
@@ -140,8 +124,7 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
                           .dst = dst,
                           .steps = steps,
                           .max_steps = 1,
-                          .stream = params->stream,
-                          .host_op = mot_host_only(op) ? op : 0 };
+                          .stream = params->stream };
     const motley_status status = mot_job_run(context, &job, error);
     free(steps);
     return status;

@@ -27,7 +27,6 @@ typedef struct mot_job {
     motley_step *drawn;              /* [count][max_steps], or NULL */
     int32_t *drawn_counts;           /* [count], or NULL */
     int mixes;                       /* != 0: some steps are MOTLEY_STEP_MIX_* */
-    int host_op;                     /* one of its ops that only the CPU has; 0: none */
 } mot_job;
 
 /* What the last run drew and how it was sorted, on the host; mot_last_clear frees the arrays. */
@@ -50,6 +49,16 @@ struct mot_transform_call;
 
 /* Work on one image of many. Each worker has its own memory. */
 typedef void mot_each_image(void *call, size_t image, const struct mot_cpu_rows *rows, void *scratch);
+
+/* A call of motley_mix_targets_on; pointers of the context's device. */
+typedef struct mot_mix_targets {
+    size_t count;
+    int32_t classes;
+    const int64_t *labels; /* NULL: `soft` */
+    const float *soft;
+    double smoothing;
+    float *targets;
+} mot_mix_targets;
 
 typedef struct mot_backend {
     motley_backend id;
@@ -78,6 +87,11 @@ typedef struct mot_backend {
                             const motley_resize_params *params, motley_error *error);
     /* motley_transform_apply of a checked call, likewise. */
     motley_status (*transform)(void *state, const struct mot_transform_call *call, motley_error *error);
+    /* motley_mix_apply_on and motley_mix_targets_on of checked arguments, likewise. */
+    motley_status (*mix)(void *state, const motley_batch *src, const motley_batch *dst, const motley_mixed *drawn,
+                         void *stream, motley_error *error);
+    motley_status (*mix_targets)(void *state, const motley_mixed *drawn, const mot_mix_targets *call, void *stream,
+                                 motley_error *error);
     /* The kernels of such a state. */
     const struct mot_cpu_rows *(*rows)(const void *state);
 } mot_backend;
@@ -115,9 +129,6 @@ struct motley_context {
 
 /* Applies a policy that names custom ops: draws on the host, runs the steps between them on the backend. */
 motley_status mot_custom_apply(motley_context *context, const mot_job *job, motley_error *error);
-
-/* Refuses what the context's backend cannot do: to mix, and the ops that only the CPU has. */
-motley_status mot_job_check(const motley_context *context, const mot_job *job, motley_error *error);
 
 /* Runs the backend's checks, then the work. */
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error);

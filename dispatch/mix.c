@@ -12,6 +12,7 @@ typedef struct mix_call {
     const motley_batch *src, *dst;
     const motley_mixed *drawn;
     int32_t width;
+    void *stream;
 } mix_call;
 
 motley_status mot_mix_check_drawn(const motley_mixed *drawn, size_t count, int32_t width, int32_t height,
@@ -60,9 +61,8 @@ static motley_status check(const motley_context *context, const mix_call *call, 
     MOT_TRY(mot_mix_check_drawn(call->drawn, src->count, first.width, first.height, error));
     if (dst != src)
         MOT_TRY(mot_validate_apart(src, dst, error));
-    if (!context->backend->each)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "mixing runs on the CPU, the context is of backend %s",
-                        context->backend->name);
+    MOT_REQUIRE(context->backend->mix || !call->stream, error, "stream is set, but the %s backend has none",
+                context->backend->name);
     return MOTLEY_OK;
 }
 
@@ -90,11 +90,19 @@ static void mix_row(void *opaque, size_t y, const mot_cpu_rows *kernels, void *s
 motley_status motley_mix_apply(motley_context *context, const motley_batch *src, const motley_batch *dst,
                                const motley_mixed *drawn, motley_error *error)
 {
+    return motley_mix_apply_on(context, src, dst, drawn, NULL, error);
+}
+
+motley_status motley_mix_apply_on(motley_context *context, const motley_batch *src, const motley_batch *dst,
+                                  const motley_mixed *drawn, void *stream, motley_error *error)
+{
     MOT_REQUIRE(context, error, "context is NULL");
-    mix_call call = { .src = src, .dst = dst, .drawn = drawn };
+    mix_call call = { .src = src, .dst = dst, .drawn = drawn, .stream = stream };
     MOT_TRY(check(context, &call, error));
     if (src->count == 0)
         return MOTLEY_OK;
+    if (context->backend->mix)
+        return context->backend->mix(context->state, src, dst, drawn, stream, error);
     const mot_view first = mot_batch_view(src, 0);
     call.width = first.width;
     const size_t bytes = src->count * (size_t)first.width * sizeof(float);
@@ -104,16 +112,14 @@ motley_status motley_mix_apply(motley_context *context, const motley_batch *src,
 /* Target `k` of image i before mixing. */
 static float target(const int64_t *labels, const float *soft, size_t i, int32_t k, int32_t classes, double smoothing)
 {
-    if (soft)
-        return smoothing > 0
-                   ? soft[i * (size_t)classes + (size_t)k] * (float)(1.0 - smoothing) + (float)(0.5 * smoothing)
-                   : soft[i * (size_t)classes + (size_t)k];
-    const double off = smoothing / classes;
-    return (float)(labels[i] == k ? 1.0 - smoothing + off : off);
+    if (!soft)
+        return mot_mix_target(labels[i] == k, classes, smoothing);
+    const float given = soft[i * (size_t)classes + (size_t)k];
+    return smoothing > 0 ? mot_mix_smooth(given, smoothing) : given;
 }
 
-motley_status motley_mix_targets(const motley_mixed *drawn, size_t count, int32_t classes, const int64_t *labels,
-                                 const float *soft, double smoothing, float *targets, motley_error *error)
+static motley_status check_targets(const motley_mixed *drawn, size_t count, int32_t classes, const int64_t *labels,
+                                   const float *soft, double smoothing, const float *targets, motley_error *error)
 {
     MOT_REQUIRE(count == 0 || (drawn && targets), error, "%s is NULL, want an array of %zu",
                 drawn ? "targets" : "drawn", count);
@@ -121,7 +127,31 @@ motley_status motley_mix_targets(const motley_mixed *drawn, size_t count, int32_
     MOT_REQUIRE(!labels || !soft, error, "both labels and soft targets are given, want one of the two");
     MOT_REQUIRE(classes >= 1, error, "classes is %" PRId32 ", want 1 or more", classes);
     MOT_REQUIRE(smoothing >= 0 && smoothing <= 1, error, "smoothing is %g, want 0 to 1", smoothing);
-    MOT_TRY(mot_mix_check_drawn(drawn, count, 0, 0, error));
+    return mot_mix_check_drawn(drawn, count, 0, 0, error);
+}
+
+motley_status motley_mix_targets_on(motley_context *context, const motley_mixed *drawn, size_t count, int32_t classes,
+                                    const int64_t *labels, const float *soft, double smoothing, float *targets,
+                                    void *stream, motley_error *error)
+{
+    MOT_REQUIRE(context, error, "context is NULL");
+    MOT_REQUIRE(context->backend->mix_targets || !stream, error, "stream is set, but the %s backend has none",
+                context->backend->name);
+    if (!context->backend->mix_targets)
+        return motley_mix_targets(drawn, count, classes, labels, soft, smoothing, targets, error);
+    MOT_TRY(check_targets(drawn, count, classes, labels, soft, smoothing, targets, error));
+    if (count == 0)
+        return MOTLEY_OK;
+    MOT_REQUIRE(count * (size_t)classes <= INT32_MAX, error, "%zu images of %" PRId32 " classes are too many targets",
+                count, classes);
+    const mot_mix_targets call = { count, classes, labels, soft, smoothing, targets };
+    return context->backend->mix_targets(context->state, drawn, &call, stream, error);
+}
+
+motley_status motley_mix_targets(const motley_mixed *drawn, size_t count, int32_t classes, const int64_t *labels,
+                                 const float *soft, double smoothing, float *targets, motley_error *error)
+{
+    MOT_TRY(check_targets(drawn, count, classes, labels, soft, smoothing, targets, error));
     for (size_t i = 0; labels && i < count; i++)
         MOT_REQUIRE(labels[i] >= 0 && labels[i] < classes, error, "label %zu is %" PRId64 ", want 0 to %" PRId32, i,
                     labels[i], classes - 1);

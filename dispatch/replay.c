@@ -38,7 +38,7 @@ static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_s
     return MOTLEY_OK;
 }
 
-/* Fills job->mixes and host_op, too. */
+/* Fills job->mixes, too. */
 static motley_status prepare_all(const motley_step *steps, const int32_t *counts, size_t max_steps, mot_job *job,
                                  mot_step *out, motley_error *error)
 {
@@ -47,9 +47,7 @@ static motley_status prepare_all(const motley_step *steps, const int32_t *counts
         int mixed = 0;
         for (int32_t s = 0; s < counts[i]; s++) {
             MOT_TRY(prepare(&steps[i * max_steps + (size_t)s], i, s, &out[i * most + (size_t)s], error));
-            const int op = steps[i * max_steps + (size_t)s].op;
-            mixed = mixed || op < 0;
-            job->host_op = mot_host_only(op) ? op : job->host_op;
+            mixed = mixed || steps[i * max_steps + (size_t)s].op < 0;
         }
         MOT_REQUIRE(!mixed || steps[i * max_steps + (size_t)counts[i] - 1].op < 0, error,
                     "image %zu has steps after the last that mixes, want them in a chain", i);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_transform_apply: checks the request, then runs all stages of each image on one worker. */
+#include "augmentations/augmix.h"
 #include "augmentations/hue.h"
 #include "augmentations/kernel_blur.h"
 #include "augmentations/table.h"
@@ -92,15 +93,10 @@ static motley_status check_sides(const mot_transform_call *call, motley_error *e
     return MOTLEY_OK;
 }
 
-static bool step_mixes(int op)
-{
-    return op <= MOTLEY_STEP_MIX_ADD && op >= MOTLEY_STEP_MIX_SUM;
-}
-
 /* `mixed`: the step belongs to chains that are mixed. */
 static motley_status check_given_step(const motley_step *step, size_t i, int s, bool mixed, motley_error *error)
 {
-    MOT_REQUIRE(!mixed || step->op >= 0 || step_mixes(step->op), error,
+    MOT_REQUIRE(!mixed || step->op >= 0 || mot_step_mixes(step->op), error,
                 "image %zu, step %d is no op, but in a chain that is mixed", i, s);
     if (step->op == MOTLEY_STEP_HUE) {
         MOT_REQUIRE(step->values_count == 1 && step->values[0] >= -0.5 && step->values[0] <= 0.5, error,
@@ -200,7 +196,7 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
                 "image %zu: %" PRId32 " steps are given, want at most %zu", i, steps, call->info->max_steps);
     const motley_step *given = steps ? &call->params->given_steps[i * call->info->max_steps] : NULL;
     int mixed = call->mixes ? steps : 0;
-    while (mixed > 0 && !step_mixes(given[mixed - 1].op))
+    while (mixed > 0 && !mot_step_mixes(given[mixed - 1].op))
         mixed--;
     MOT_REQUIRE(mixed <= MOT_MAX_STEPS, error, "image %zu: chains of %d steps are given, want at most %d", i, mixed,
                 MOT_MAX_STEPS);
@@ -210,7 +206,7 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
 }
 
 /* Whether the transform's policies can run in it. */
-static motley_status check_policies(const motley_context *context, mot_transform_call *call, motley_error *error)
+static motley_status check_policies(mot_transform_call *call, motley_error *error)
 {
     int steps_before = 0;
     for (uint32_t i = 0; i < call->transform->stages; i++) {
@@ -221,11 +217,6 @@ static motley_status check_policies(const motley_context *context, mot_transform
                             "transform '%s' has a policy that has custom ops, which motley_apply runs",
                             call->transform->name);
         if (policy && policy->augmix.width) {
-            if (context->backend->transform)
-                return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                                "transform '%s' has a policy that mixes chains of ops, which the %s backend cannot do "
-                                "yet: want a context of the CPU",
-                                call->transform->name, context->backend->name);
             MOT_REQUIRE(
                 !steps_before, error,
                 "transform '%s': policy '%s' mixes chains of ops, want it before every other stage that draws ops",
@@ -254,7 +245,7 @@ static motley_status check(const motley_context *context, mot_transform_call *ca
     MOT_REQUIRE(!p->given_kernels || p->given, error, "given_kernels is set without given, whose blurs it is for");
     MOT_REQUIRE(!p->given == !p->given_steps && !p->given == !p->given_step_counts, error,
                 "only some of given, given_steps and given_step_counts are set, want all three or none");
-    MOT_TRY(check_policies(context, call, error));
+    MOT_TRY(check_policies(call, error));
     if (src->count == 0)
         return MOTLEY_OK;
     MOT_REQUIRE(src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
@@ -268,8 +259,8 @@ static motley_status check(const motley_context *context, mot_transform_call *ca
     MOT_TRY(mot_validate_apart(src, dst, error));
     MOT_REQUIRE(context->backend->transform || (!p->stream && !p->counter), error,
                 "stream or counter is set, but the %s backend has neither", context->backend->name);
-    MOT_REQUIRE(!p->counter || !(p->drawn || p->steps), error,
-                "counter is set, and so is drawn or steps: the host does not know what is drawn by a counter");
+    MOT_REQUIRE(!p->counter || !(p->drawn || p->steps || p->mixed), error,
+                "counter is set, and so is drawn, steps or mixed: the host does not know what is drawn by a counter");
     return MOTLEY_OK;
 }
 
@@ -377,7 +368,7 @@ static void run_steps(const mot_cpu_rows *rows, image_plan *plan, const mot_view
                       void *scratch)
 {
     int run = 0, mixed = plan->count;
-    while (mixed > 0 && !step_mixes(plan->steps[mixed - 1].op))
+    while (mixed > 0 && !mot_step_mixes(plan->steps[mixed - 1].op))
         mixed--;
     for (int s = 0; s <= plan->count; s++) {
         if (s > 0 && s == mixed) {
@@ -534,10 +525,10 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
     const mot_stage *crop = mot_transform_stage(transform, MOT_STAGE_RANDOM_RESIZED_CROP);
     call.order = resize ? resize->order : crop ? crop->order : MOTLEY_ORDER_PILLOW_13;
     make_table(&call);
-    if (context->backend->transform)
-        return context->backend->transform(context->state, &call, error);
     if (call.info->mix)
         MOT_TRY(draw_mix(&call, error));
+    if (context->backend->transform)
+        return context->backend->transform(context->state, &call, error);
     const size_t bytes = scratch_bytes(&call, context->backend->rows(context->state));
     MOT_TRY(context->backend->each(context->state, src->count, bytes, transform_image, &call, error));
     return call.info->mix ? motley_mix_apply(context, dst, dst, call.params->mixed, error) : MOTLEY_OK;

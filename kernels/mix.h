@@ -70,4 +70,17 @@ MOT_FN float mot_mix_value(float x, float z, float own, float other, int dtype)
     return dtype == MOTLEY_U8 ? rintf(sum) : sum;
 }
 
+/* A target of a label before mixing; `is_label`: whether it is that of the label's own class. */
+MOT_FN float mot_mix_target(int is_label, int32_t classes, double smoothing)
+{
+    const double off = smoothing / classes;
+    return (float)(is_label ? 1.0 - smoothing + off : off);
+}
+
+/* A soft target, smoothed. */
+MOT_FN float mot_mix_smooth(float target, double smoothing)
+{
+    return target * (float)(1.0 - smoothing) + (float)(0.5 * smoothing);
+}
+
 #endif

@@ -277,6 +277,13 @@ static void fill_phase(compiler *c, uint32_t index, uint32_t *next_branch, doubl
         policy->tables.branch_steps = most_steps;
 }
 
+/* The most steps of a sample, or of one of the chains that are mixed. */
+static uint32_t chain_steps(const motley_policy *policy)
+{
+    const uint32_t width = (uint32_t)policy->augmix.width, most = policy->tables.max_steps;
+    return width ? (most - 2) / width - 1 : most;
+}
+
 /* Checks the limits of a policy that mixes chains, where a sample's steps include those of all chains and of the
  * mixing. */
 static void check_augmix(compiler *c)
@@ -380,14 +387,18 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
         beta[k] = mot_beta_quantile(policy->augmix.alpha, k);
     }
     policy->runs_customs = false;
-    policy->host_op = 0;
-    for (const mot_table_branch *b = c.branch; b < c.branch + policy->branches; b++) /* without those of weight 0 */
+    policy->filters = 0;
+    for (const mot_table_branch *b = c.branch; b < c.branch + policy->branches; b++) { /* without those of weight 0 */
+        uint32_t filters = 0;
         for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++) {
             if (c.step[s].threshold == 0)
                 continue;
             policy->runs_customs = policy->runs_customs || c.step[s].op >= MOT_OP_COUNT;
-            policy->host_op = mot_host_only(c.step[s].op) ? c.step[s].op : policy->host_op;
+            filters += mot_shape_of(c.step[s].op) == MOTLEY_SHAPE_FILTER;
         }
+        policy->filters = filters > policy->filters ? filters : policy->filters;
+    }
+    policy->filters *= policy->tables.branch_steps ? chain_steps(policy) / policy->tables.branch_steps : 0;
     policy->fingerprint = hash(hash(14695981039346656037u, &policy->tables, sizeof policy->tables), memory, bytes);
     policy->tables.phase = c.phase;
     policy->tables.branch = c.branch;

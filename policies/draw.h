@@ -291,7 +291,7 @@ MOT_RANDOM_FN int mot_draw_augmix(const mot_tables *t, const mot_drawn_sample *o
 /* Draws a sample: writes its applied steps to out [max_steps] and returns their number. */
 MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, const mot_drawn_sample *of, mot_step *out)
 {
-#ifndef __CUDA_ARCH__ /* the CUDA backend refuses policies that mix */
+#ifndef __CUDA_ARCH__ /* on the device, the kernel of dispatch/cuda/parts_draw.cu draws policies that mix */
     if (t->chains)
         return mot_draw_augmix(t, of, out);
 #endif

@@ -81,7 +81,7 @@ struct motley_policy {
     uint32_t customs;
     mot_custom *custom; /* [customs]: those that the text names; their ids come after the table's */
     bool runs_customs;  /* whether a sample can draw one */
-    int host_op;        /* an op that a sample can draw and only the CPU has; 0: none */
+    uint32_t filters;   /* the most steps of shape FILTER that a sample can draw; of a policy that mixes, in one chain */
     uint32_t spaces, steps, branches, phases;
     mot_space *space;          /* [spaces] */
     mot_policy_step *step;     /* [steps] */

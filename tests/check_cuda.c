@@ -88,6 +88,39 @@ static int report_ways(void)
     return missed;
 }
 
+/* ---- policies ---- */
+
+/* Policies whose steps the image and tile kernels do not run alone: filters, and chains that are mixed. */
+#define HEAD "motley: 1\nname: x\n"
+#define OPS \
+    "bins: 10\nlevel: uniform\nops:\n  rotate: {range: [0, 30], sign: random}\n  shear_x: {range: [0, 0.3], sign: " \
+    "random}\n" \
+    "  sharpness: {range: [0.1, 1.9]}\n  gaussian_blur: {range: [0.5, 2]}\n  contrast: {range: [0.1, 1.9]}\n"
+#define BRANCHES "branches: [rotate, shear_x, sharpness, gaussian_blur, contrast, equalize, invert, "
+static const struct {
+    const char *name, *text;
+} written[] = {
+    { "filters", HEAD "interpolation: bilinear\nfill: [7, 8, 9]\nrepeat: 3\n" OPS BRANCHES
+                      "detail, emboss, blur, smooth_more]\n" },
+    { "filters only", HEAD "repeat: {weights: [1, 1, 1]}\nbranches: [detail, emboss, blur, smooth_more]\n" },
+    { "filters in one step of two",
+      HEAD "repeat: 2\n" OPS "branches:\n  - {steps: [rotate, blur]}\n"
+           "  - {steps: [emboss, {op: shear_x, p: 0.5}]}\n  - {steps: [contrast, invert]}\n" },
+    { "chains of filters", HEAD "fill: 128\naugmix: {width: 3, alpha: 1, form: sum}\n"
+                                "repeat: {weights: [1, 2, 2]}\n" OPS BRANCHES "blur, emboss]\n" },
+    { "two blends", HEAD "augmix: {width: 2, alpha: 0.5, form: blends}\nrepeat: 2\n" OPS BRANCHES "smooth_more]\n" },
+};
+#define WRITTEN (sizeof written / sizeof *written)
+
+/* One of these, or a built-in. */
+static motley_status open_policy(const char *name, motley_policy **policy, motley_error *error)
+{
+    for (size_t i = 0; i < WRITTEN; i++)
+        if (strcmp(name, written[i].name) == 0)
+            return motley_policy_parse(written[i].text, strlen(written[i].text), NULL, policy, error);
+    return motley_policy_builtin(name, policy, error);
+}
+
 /* A batch of images, each with its own buffer: on the host, and the same bytes in one piece of device memory. */
 typedef struct batch {
     size_t count, bytes;
@@ -363,7 +396,7 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
 {
     motley_policy *policy = NULL;
     motley_error error = { 0 };
-    need_status(motley_policy_builtin(name, &policy, &error), &error, name);
+    need_status(open_policy(name, &policy, &error), &error, name);
     if (!policy)
         return;
     const size_t each = (size_t)width * (size_t)height * (size_t)channels, bytes = n * each;
@@ -409,7 +442,7 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
                     "%s, image %zu of %zu %" PRId32 "x%" PRId32 "x%d layout %d: %zu bytes differ, first %zu:", name, i,
                     n, width, height, channels, (int)layout, differing, at);
             for (int32_t s = 0; s < count; s++)
-                fprintf(stderr, " %s(%.9g)", motley_op_get(steps[s].op)->name, steps[s].values[0]);
+                fprintf(stderr, " %s(%.9g)", mot_step_info(steps[s].op)->name, steps[s].values[0]);
             fprintf(stderr, "\n");
             if (++failures >= 30)
                 exit(1);
@@ -468,7 +501,7 @@ static void check_output(output_case c)
                  past = (size_t)c.shift * sizes[c.dtype];
     motley_policy *policy;
     motley_error error;
-    need(motley_policy_builtin(c.policy ? c.policy : "rand_augment", &policy, &error) == MOTLEY_OK, error.message);
+    need(open_policy(c.policy ? c.policy : "rand_augment", &policy, &error) == MOTLEY_OK, error.message);
     const size_t bytes = SAMPLES * sizes[c.dtype];
     uint8_t *host = malloc(SAMPLES), *wanted = calloc(1, bytes), *got = malloc(bytes), *work = malloc(SAMPLES);
     uint8_t *device, *device_out, *device_work;
@@ -532,12 +565,12 @@ static void check_output(output_case c)
 }
 
 /* A captured call makes new draws at each replay: it reads {epoch, first} from device memory. */
-static void check_graph(size_t N, int32_t SIDE)
+static void check_graph(const char *name, size_t N, int32_t SIDE)
 {
     const size_t BYTES = N * (size_t)SIDE * (size_t)SIDE * 3;
     motley_policy *policy;
     motley_error error;
-    need(motley_policy_builtin("trivial_augment_wide", &policy, &error) == MOTLEY_OK, error.message);
+    need(open_policy(name, &policy, &error) == MOTLEY_OK, error.message);
     uint8_t *host = malloc(BYTES), *wanted = malloc(BYTES), *got = malloc(BYTES), *device;
     uint64_t *counter, state = SEED;
     cudaStream_t stream;
@@ -635,7 +668,7 @@ static void check_policy_mixed(const char *name, size_t pair, int channels, uint
     motley_policy *policy;
     motley_error error = { 0 };
     batch *src = calloc(1, sizeof *src), *dst = calloc(1, sizeof *dst);
-    need(src && dst && motley_policy_builtin(name, &policy, &error) == MOTLEY_OK, error.message);
+    need(src && dst && open_policy(name, &policy, &error) == MOTLEY_OK, error.message);
     const int in_place = pairs[pair].in_place;
     for (size_t i = 0; i < 24; i++) {
         const input_size size = some[i % 6];
@@ -674,6 +707,25 @@ static void check_policy_mixed(const char *name, size_t pair, int channels, uint
     motley_policy_destroy(policy);
 }
 
+/* A policy with breaks: batches of one size and of many, every pair of layouts, outputs, and a captured call. */
+static void check_breaks(const char *name)
+{
+    const int layouts = brief ? 1 : 8;
+    check_policy_sizes(name);
+    for (size_t pair = 0; pair < PAIRS && !brief; pair++)
+        check_policy_mixed(name, pair, pair == 7 ? 2 : pair % 4 == 3 ? 4 : 3, (uint32_t)pair);
+    for (int i = 0; i < layouts; i++)
+        check_output((output_case){ .dtype = (motley_dtype)(i % 4),
+                                    .from = (motley_layout)(i & 1),
+                                    .to = (motley_layout)(i >> 1 & 1),
+                                    .with_dst = i >> 2,
+                                    .count = 20,
+                                    .width = i % 3 ? 64 : 70,
+                                    .height = 53,
+                                    .policy = name });
+    check_graph(name, brief ? 4 : 40, brief ? 32 : 64);
+}
+
 static void report(const char *what, long failures_before)
 {
     printf("%s: %s\n", what, failures == failures_before ? "equal" : "DIFFERS");
@@ -686,7 +738,7 @@ static void check_large(const char *only_op, const char *only_policy)
     static const char *const policies[] = { "rand_augment", "trivial_augment_wide", "auto_augment_imagenet" };
     char what[100];
     for (int op = 0; op < motley_op_count() && !only_policy; op++)
-        if ((!only_op || motley_op_find(only_op) == op) && motley_op_get(op)->shape != MOTLEY_SHAPE_FILTER) {
+        if (!only_op || motley_op_find(only_op) == op) {
             const long before = failures;
             check_op_large(op);
             snprintf(what, sizeof what, "%s, large images", motley_op_get(op)->name);
@@ -718,7 +770,7 @@ static void check_large(const char *only_op, const char *only_policy)
                                         .count = 6,
                                         .width = 1303,
                                         .height = 1201 });
-    check_graph(3, 1300);
+    check_graph("trivial_augment_wide", 3, 1300);
     report("output and capture, large images", before);
 }
 
@@ -784,7 +836,7 @@ int main(int argc, char **argv)
     if (huge)
         check_huge();
     for (int op = 0; op < motley_op_count() && !only_policy && !huge; op++)
-        if ((!only_op || motley_op_find(only_op) == op) && motley_op_get(op)->shape != MOTLEY_SHAPE_FILTER) {
+        if (!only_op || motley_op_find(only_op) == op) {
             const long before = failures;
             if (brief)
                 check_op_brief(op);
@@ -796,15 +848,16 @@ int main(int argc, char **argv)
         const char *name = motley_policy_builtin_name(i);
         if (only_policy && strcmp(only_policy, name) != 0)
             continue;
-        motley_policy *policy;
-        motley_policy_builtin(name, &policy, NULL);
-        const bool refused = input_host_only(policy);
-        motley_policy_destroy(policy);
         const long before = failures;
-        if (!refused)
-            check_policy_sizes(name);
+        check_policy_sizes(name);
         report(name, before);
     }
+    for (size_t i = 0; i < WRITTEN && !only_op && !huge; i++)
+        if (!only_policy || strcmp(only_policy, written[i].name) == 0) {
+            const long before = failures;
+            check_breaks(written[i].name);
+            report(written[i].name, before);
+        }
     if (!only_op && !only_policy && !huge) {
         for (int dtype = MOTLEY_U8; dtype <= MOTLEY_BF16 && !brief; dtype++)
             for (int layouts = 0; layouts < 8; layouts++) {
@@ -835,7 +888,7 @@ int main(int argc, char **argv)
             check_output((output_case){
                 .dtype = MOTLEY_F16, .from = MOTLEY_HWC, .to = MOTLEY_CHW, .count = 6, .width = 256, .height = 128 });
         }
-        check_graph(brief ? 4 : 40, brief ? 32 : 64);
+        check_graph("trivial_augment_wide", brief ? 4 : 40, brief ? 32 : 64);
         check_past_edge();
         check_refusals();
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_transform_apply on the GPU against the CPU's: every built-in transform and the texts below, batches of any
- * sizes, layouts and types, draws out, draws in, and graphs. One differing byte fails, canaries included.
+ * sizes, layouts and types, draws out, draws in, and graphs. Then motley_mix_apply and motley_mix_targets likewise. One
+ * differing byte fails, canaries included.
  *
  *     check_cuda_transform [--require] [--cases N] [--most SIDE] [--only NAME]
  *
@@ -51,6 +52,24 @@ static const char *const texts[] = {
     HEAD "  - random_resized_crop: {size: 48}\n  - policy: {name: timm_rand_m9_mstd05_inc1}\n  - policy: {name: "
          "trivial_augment_wide}\n  - output: {}\n  - erase: {p: 0.5, value: channel}\n",
     HEAD "  - flip: {horizontal: 0.5, vertical: 0.5}\n  - policy: {name: rand_augment}\n",
+    /* steps that are no ops of the GPU's image and tile kernels */
+    HEAD "  - random_resized_crop: {size: 57}\n  - jitter: {p: 0.8, brightness: [0.6, 1.4], contrast: [0.6, 1.4], "
+         "saturation: [0.6, 1.4], hue: [-0.4, 0.4]}\n  - grayscale: {p: 0.2}\n"
+         "  - blur: {p: 0.5, kernel_size: 23, sigma: [0.1, 2]}\n  - output: {}\n",
+    HEAD "  - resize: {size: [141, 30]}\n  - blur: {kernel_size: 5, sigma: [0.5, 3]}\n"
+         "  - blur: {p: 0.5, kernel_size: 3, sigma: [1, 3]}\n",
+    HEAD "  - resize: {size: [64, 48]}\n  - policy: {name: trivial_augment_wide}\n  - jitter: {hue: [-0.5, 0.5]}\n"
+         "  - blur: {p: 0.5, kernel_size: 9, sigma: [1, 1]}\n  - policy: {name: rand_augment}\n  - output: {}\n"
+         "  - erase: {p: 0.5, value: pixel}\n",
+    HEAD "  - flip: {horizontal: 0.5}\n  - jitter: {hue: [-0.1, 0.1], saturation: [0.5, 1.5]}\n",
+    HEAD "  - random_resized_crop: {size: 64}\n  - policy: {name: augmix}\n  - output: {}\n",
+    HEAD "  - policy: {name: timm_augmix}\n  - jitter: {hue: [-0.2, 0.2]}\n  - grayscale: {p: 0.2}\n",
+    HEAD "  - resize: {size: [60, 44]}\n  - policy: {name: augmix_paper}\n  - policy: {name: trivial_augment_wide}\n"
+         "  - output: {convention: timm}\n  - erase: {p: 0.5, value: channel}\n  - mix: {mixup: 0.2, cutmix: 1}\n",
+    HEAD "  - random_resized_crop: {size: 40}\n  - output: {}\n"
+         "  - mix: {mixup: 0.8, cutmix: 1, rules: timm, mode: elem, p: 0.8}\n",
+    HEAD "  - resize: {size: [33, 21]}\n  - policy: {name: rand_augment}\n  - output: {type: u8}\n"
+         "  - mix: {cutmix: 1, mode: elem, partner: drawn, lambda: drawn}\n",
 };
 #define TEXTS (sizeof texts / sizeof texts[0])
 
@@ -147,6 +166,8 @@ static void check_graph(const motley_transform *transform, const motley_batch *s
                         result *r, const char *what)
 {
     const uint64_t now[2] = { 5, 1000 };
+    if (motley_transform_describe(transform)->mix) /* the host draws how images are mixed */
+        return;
     uint64_t *counter;
     cudaStream_t stream;
     cudaGraph_t graph;
@@ -203,6 +224,7 @@ static void check_batch(const motley_transform *transform, const char *name, uin
     motley_transform_drawn *const drawn = calloc((size_t)count, sizeof *drawn);
     motley_step *const step = calloc((size_t)count * steps, sizeof *step);
     int32_t *const step_count = calloc((size_t)count, sizeof *step_count);
+    motley_mixed mixed[MOST_IMAGES], other[MOST_IMAGES];
     uint64_t id[MOST_IMAGES];
     uint32_t view[MOST_IMAGES];
     need(drawn && step && step_count, "no memory");
@@ -217,7 +239,8 @@ static void check_batch(const motley_transform *transform, const char *name, uin
                                                           .views = number % 4 == 2 ? view : NULL },
                                              .drawn = drawn,
                                              .steps = step,
-                                             .step_counts = step_count };
+                                             .step_counts = step_count,
+                                             .mixed = info->mix ? mixed : NULL };
     char what[200];
     snprintf(what, sizeof what, "%s, batch %" PRIu64 " of %s", name, number, input_layout_names[layout]);
     motley_error error = { 0 };
@@ -226,14 +249,17 @@ static void check_batch(const motley_transform *transform, const char *name, uin
     plain.drawn = NULL;
     plain.steps = NULL;
     plain.step_counts = NULL;
+    plain.mixed = info->mix ? other : NULL;
     const motley_status status = motley_transform_apply(cuda, transform, &device_src, &device_dst, &plain, &error);
     need_cuda(cudaDeviceSynchronize());
-    if (status == MOTLEY_ERR_UNSUPPORTED && strstr(error.message, "hue")) {
-        refused++;
-    } else if (motley_transform_apply(cpu, transform, &host_src, &r.batch, &params, &error) == MOTLEY_OK) {
+    if (motley_transform_apply(cpu, transform, &host_src, &r.batch, &params, &error) == MOTLEY_OK) {
         need(status == MOTLEY_OK, error.message);
         same(&r, what);
-        const motley_transform_params given = { .given = drawn, .given_steps = step, .given_step_counts = step_count };
+        const motley_transform_params given = { .given = drawn,
+                                                .given_steps = step,
+                                                .given_step_counts = step_count,
+                                                .given_mixed = info->mix ? mixed : NULL,
+                                                .mixed = info->mix ? other : NULL };
         need_cuda(cudaMemset(r.device + CANARY, 0xEE, r.bytes - 2 * CANARY));
         need(motley_transform_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK,
              error.message);
@@ -262,6 +288,206 @@ static void check_transform(const motley_transform *transform, const char *name,
         check_batch(transform, name, number, most);
     printf("%-40s %s%s\n", name, failures == before ? "ok" : "FAILED",
            refused - refused_before == (int)cases ? ", refused" : "");
+}
+
+/* ---- mixing ---- */
+
+/* How a batch lies in memory: dense HWC or CHW, or with gaps and the channels apart. */
+static motley_batch mix_batch(size_t count, int32_t channels, motley_dtype dtype, int32_t width, int32_t height,
+                              int layout)
+{
+    motley_batch batch = { .count = count, .channels = channels, .dtype = dtype, .width = width, .height = height };
+    const int64_t bytes = (int64_t)dtype_bytes[dtype];
+    batch.layout = layout == 1 ? MOTLEY_CHW : MOTLEY_HWC;
+    if (layout == 2) {
+        batch.pixel_stride = bytes * (channels + 1);
+        batch.channel_stride = bytes;
+        batch.row_stride = batch.pixel_stride * (width + 1);
+        batch.image_stride = batch.row_stride * height;
+    }
+    return batch;
+}
+
+/* Random numbers of a type: halves of small numbers, so that every sum of them is rounded. */
+static void fill_numbers(uint8_t *bytes, size_t size, motley_dtype dtype, uint64_t seed)
+{
+    uint64_t state = seed;
+    for (size_t k = 0; k + dtype_bytes[dtype] <= size; k += dtype_bytes[dtype]) {
+        const uint64_t word = input_random(&state);
+        const float number = (float)(word % 20011) / 3000 - 3;
+        const uint16_t half = (uint16_t)((word >> 20) % 0x3E00 | (word & 1) << 15);
+        if (dtype == MOTLEY_F32)
+            memcpy(bytes + k, &number, 4);
+        else if (dtype == MOTLEY_U8)
+            bytes[k] = (uint8_t)word;
+        else
+            memcpy(bytes + k, &half, 2);
+    }
+}
+
+/* A copy of `bytes` on the device. */
+static uint8_t *sent(const void *bytes, size_t size)
+{
+    uint8_t *device;
+    need_cuda(cudaMalloc((void **)&device, size));
+    need_cuda(cudaMemcpy(device, bytes, size, cudaMemcpyHostToDevice));
+    return device;
+}
+
+static void compare(const uint8_t *wanted, const uint8_t *device, size_t size, const char *what)
+{
+    uint8_t *const got = malloc(size);
+    need(got != NULL, "no memory");
+    need_cuda(cudaMemcpy(got, device, size, cudaMemcpyDeviceToHost));
+    compared += (int64_t)size;
+    size_t at = 0;
+    while (at < size && got[at] == wanted[at])
+        at++;
+    if (at < size) {
+        fprintf(stderr, "%s: byte %zu of %zu is %d, want %d\n", what, at, size, got[at], wanted[at]);
+        failures++;
+    }
+    free(got);
+}
+
+static void check_mix_images(const motley_mixed *drawn, motley_batch batch, int in_place, int listed, const char *what)
+{
+    const size_t pixels = batch.count * (size_t)(batch.width + 1) * (size_t)batch.height,
+                 size = pixels * (size_t)(batch.channels + 1) * dtype_bytes[batch.dtype] + 2 * CANARY;
+    uint8_t *const src = calloc(1, size), *const dst = calloc(1, size);
+    need(src && dst, "no memory");
+    fill_numbers(src, size, batch.dtype, SEED + batch.count);
+    uint8_t *const src_device = sent(src, size), *const dst_device = sent(dst, size);
+    motley_image *const images = calloc(2 * batch.count, sizeof *images);
+    need(images != NULL, "no memory");
+    motley_batch from = batch, to = batch, device_from = batch, device_to = batch;
+    from.data = src + CANARY;
+    to.data = dst + CANARY;
+    device_from.data = src_device + CANARY;
+    device_to.data = dst_device + CANARY;
+    for (size_t i = 0; listed && i < batch.count; i++) { /* the same images, described one by one, the last first */
+        const size_t image = batch.count - 1 - i;
+        const size_t at = CANARY + image * (size_t)batch.image_stride;
+        images[i] = (motley_image){ src_device + at,  batch.width,        batch.height,
+                                    batch.row_stride, batch.pixel_stride, batch.channel_stride };
+        images[batch.count + i] = images[i];
+        images[batch.count + i].data = dst_device + at;
+    }
+    motley_mixed *const turned = calloc(batch.count, sizeof *turned);
+    need(turned != NULL, "no memory");
+    for (size_t i = 0; i < batch.count; i++) {
+        turned[i] = drawn[batch.count - 1 - i];
+        turned[i].partner = (int32_t)batch.count - 1 - turned[i].partner;
+    }
+    if (listed) {
+        device_from =
+            (motley_batch){ .count = batch.count, .channels = batch.channels, .dtype = batch.dtype, .images = images };
+        device_to = device_from;
+        device_to.images = images + batch.count;
+    }
+    motley_error error;
+    need(motley_mix_apply(cpu, &from, in_place ? &from : &to, drawn, &error) == MOTLEY_OK, error.message);
+    need(motley_mix_apply_on(cuda, &device_from, in_place ? &device_from : &device_to, listed ? turned : drawn, NULL,
+                             &error) == MOTLEY_OK,
+         error.message);
+    compare(src, src_device, size, what);
+    compare(dst, dst_device, size, what);
+    need_cuda(cudaFree(src_device));
+    need_cuda(cudaFree(dst_device));
+    free(src);
+    free(dst);
+    free(images);
+    free(turned);
+}
+
+static void check_mix_targets(const motley_mixed *drawn, size_t count, int32_t classes, double smoothing,
+                              const char *what)
+{
+    const size_t numbers = count * (size_t)classes, bytes = numbers * sizeof(float);
+    int64_t *const labels = calloc(count, sizeof *labels);
+    float *const soft = malloc(bytes), *const targets = malloc(bytes);
+    need(labels && soft && targets, "no memory");
+    uint64_t state = SEED + count;
+    for (size_t i = 0; i < count; i++)
+        labels[i] = (int64_t)(input_random(&state) % (uint64_t)classes);
+    fill_numbers((uint8_t *)soft, bytes, MOTLEY_F32, state);
+    int64_t *const labels_device = (int64_t *)(void *)sent(labels, count * sizeof *labels);
+    float *const soft_device = (float *)(void *)sent(soft, bytes), *const made = (float *)(void *)sent(soft, bytes);
+    motley_error error;
+    need(motley_mix_targets(drawn, count, classes, labels, NULL, smoothing, targets, &error) == MOTLEY_OK,
+         error.message);
+    need(motley_mix_targets_on(cuda, drawn, count, classes, labels_device, NULL, smoothing, made, NULL, &error) ==
+             MOTLEY_OK,
+         error.message);
+    compare((uint8_t *)targets, (uint8_t *)made, bytes, what);
+    need(motley_mix_targets(drawn, count, classes, NULL, soft, smoothing, targets, &error) == MOTLEY_OK, error.message);
+    need(motley_mix_targets_on(cuda, drawn, count, classes, NULL, soft_device, smoothing, made, NULL, &error) ==
+             MOTLEY_OK,
+         error.message);
+    compare((uint8_t *)targets, (uint8_t *)made, bytes, what);
+    need(motley_mix_targets_on(cuda, drawn, count, classes, NULL, soft_device, smoothing, soft_device, NULL, &error) ==
+             MOTLEY_OK,
+         error.message);
+    compare((uint8_t *)targets, (uint8_t *)soft_device, bytes, what);
+    labels[0] = classes; /* no class */
+    need_cuda(cudaMemcpy(labels_device, labels, sizeof *labels, cudaMemcpyHostToDevice));
+    need(motley_mix_targets_on(cuda, drawn, count, classes, labels_device, NULL, smoothing, made, NULL, &error) ==
+             MOTLEY_OK,
+         error.message);
+    float first;
+    need_cuda(cudaMemcpy(&first, made, sizeof first, cudaMemcpyDeviceToHost));
+    if (first == first) {
+        fprintf(stderr, "%s: the target of a label that is no class is %g, want NaN\n", what, (double)first);
+        failures++;
+    }
+    need_cuda(cudaFree(labels_device));
+    need_cuda(cudaFree(soft_device));
+    need_cuda(cudaFree(made));
+    free(labels);
+    free(soft);
+    free(targets);
+}
+
+static void check_mix(void)
+{
+    static const motley_mix_params ways[] = {
+        { .mixup = 0.2, .cutmix = 1 },
+        { .mixup = 0.8, .cutmix = 1, .rules = MOTLEY_MIX_TIMM },
+        { .mixup = 0.8, .cutmix = 1, .rules = MOTLEY_MIX_TIMM, .mode = MOTLEY_MIX_PAIR, .p = 0.7 },
+        { .mixup = 0.8, .cutmix = 1, .rules = MOTLEY_MIX_TIMM, .mode = MOTLEY_MIX_ELEM, .p = 0.7 },
+        { .mixup = 0.4, .cutmix = 1, .mode = MOTLEY_MIX_ELEM, .drawn_partner = 1 },
+    };
+    static const size_t counts[] = { 2, 6, 64, 500, 3000, 70000 }; /* the last: more than shared memory holds */
+    const int before = failures;
+    motley_error error;
+    for (size_t k = 0; k < sizeof ways / sizeof *ways; k++)
+        for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
+            for (int dtype = MOTLEY_U8; dtype <= MOTLEY_BF16; dtype++) {
+                const size_t count = counts[n];
+                const int layout = (int)(k + n + (size_t)dtype) % 3;
+                const int32_t channels = 1 + (int32_t)(k + n) % 4,
+                              width = count > 3000 ? 2
+                                      : count > 64 ? 9
+                                                   : 70,
+                              height = count > 3000 ? 2 : 11;
+                motley_mixed *const drawn = calloc(count, sizeof *drawn);
+                motley_mix *mix;
+                char what[100];
+                const motley_samples samples = { .seed = k, .first = n * 5000 };
+                need(drawn && motley_mix_create(&ways[k], &mix, &error) == MOTLEY_OK, error.message);
+                need(motley_mix_draw(mix, &samples, count, width, height, drawn, &error) == MOTLEY_OK, error.message);
+                snprintf(what, sizeof what, "mix %zu of %zu images, dtype %d, layout %d", k, count, dtype, layout);
+                const motley_batch batch = mix_batch(count, channels, (motley_dtype)dtype, width, height, layout);
+                check_mix_images(drawn, batch, 0, 0, what);
+                check_mix_images(drawn, batch, 1, 0, what);
+                if (layout == 2)
+                    check_mix_images(drawn, batch, (int)(n % 2), 1, what);
+                check_mix_targets(drawn, count, dtype == MOTLEY_U8 && count < 3000 ? 1000 : 7, dtype % 2 ? 0.1 : 0,
+                                  what);
+                motley_mix_destroy(mix);
+                free(drawn);
+            }
+    printf("%-40s %s\n", "mix", failures == before ? "ok" : "FAILED");
 }
 
 int main(int argc, char **argv)
@@ -306,6 +532,8 @@ int main(int argc, char **argv)
         check_transform(transform, called, cases, most);
         motley_transform_destroy(transform);
     }
+    if (!only || strcmp(only, "mix") == 0)
+        check_mix();
     printf("%" PRId64 " bytes compared, %d batches refused, %d failures\n", compared, refused, failures);
     motley_context_destroy(cuda);
     motley_context_destroy(cpu);

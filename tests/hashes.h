@@ -27,10 +27,10 @@ static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count
 }
 #define HASH_BEGIN 14695981039346656037u
 
-/* What is hashed: line i of `count`; false after a message. A line that is left empty is not compared. */
+/* What is hashed: line i of `count`; false after a message. A line that is left out is not compared. */
 typedef struct hashes {
     size_t count;
-    bool (*line)(motley_context *context, motley_backend backend, size_t i, char line[HASHES_LINE]);
+    bool (*line)(motley_context *context, size_t i, char line[HASHES_LINE]);
 } hashes;
 
 static int hash_differences(const char *program, const char *path, char (*got)[HASHES_LINE], size_t count)
@@ -80,7 +80,7 @@ static int hashes_main(const hashes *what, int argc, char **argv)
     static char lines[HASHES_MOST][HASHES_LINE];
     int status = what->count > HASHES_MOST || every == 0;
     for (size_t i = 0; i < what->count && !status; i += every) {
-        status = !what->line(context, params.backend, i, lines[i]);
+        status = !what->line(context, i, lines[i]);
         if (argc < 3)
             fputs(lines[i], stdout);
     }

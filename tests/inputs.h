@@ -232,18 +232,4 @@ static inline int input_values(const motley_op_info *info, uint64_t seed, int co
     return n;
 }
 
-/* Whether the cuda backend refuses a policy: it mixes chains, or has an op that only the CPU has. */
-static inline int input_host_only(const motley_policy *policy)
-{
-    motley_policy_branch branch;
-    motley_policy_step step;
-    for (size_t b = 0; motley_policy_branch_get(policy, b, &branch); b++)
-        for (size_t s = 0; motley_policy_step_get(policy, b, s, &step); s++) {
-            const motley_op_info *info = motley_op_get(motley_op_find(step.op));
-            if (info && info->shape == MOTLEY_SHAPE_FILTER)
-                return 1;
-        }
-    return motley_policy_augmix(policy).width > 0;
-}
-
 #endif

@@ -76,21 +76,9 @@ static bool line_of(motley_context *context, const char *name, char line[HASHES_
     return replayed && replayed == images;
 }
 
-/* Whether the backend refuses a policy. */
-static bool is_left_out(motley_backend backend, const char *name)
+static bool line(motley_context *context, size_t i, char line[HASHES_LINE])
 {
-    motley_policy *policy;
-    if (backend != MOTLEY_BACKEND_CUDA || motley_policy_builtin(name, &policy, NULL) != MOTLEY_OK)
-        return false;
-    const bool refused = input_host_only(policy);
-    motley_policy_destroy(policy);
-    return refused;
-}
-
-static bool line(motley_context *context, motley_backend backend, size_t i, char line[HASHES_LINE])
-{
-    const char *const name = motley_policy_builtin_name(i);
-    return is_left_out(backend, name) || line_of(context, name, line);
+    return line_of(context, motley_policy_builtin_name(i), line);
 }
 
 int main(int argc, char **argv)

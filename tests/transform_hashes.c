@@ -150,7 +150,7 @@ static motley_status hash_of(motley_context *context, const motley_transform *tr
     return status;
 }
 
-static bool line(motley_context *context, motley_backend backend, size_t i, char line[HASHES_LINE])
+static bool line(motley_context *context, size_t i, char line[HASHES_LINE])
 {
     const bool builtin = i >= WRITTEN;
     const char *const name = builtin ? motley_transform_builtin_name(i - WRITTEN) : written[i].name;
@@ -162,10 +162,6 @@ static bool line(motley_context *context, motley_backend backend, size_t i, char
                 : motley_transform_parse(written[i].text, strlen(written[i].text), NULL, &transform, &error);
     if (status == MOTLEY_OK)
         status = hash_of(context, transform, false, &own, &error);
-    if (backend == MOTLEY_BACKEND_CUDA && status == MOTLEY_ERR_UNSUPPORTED) {
-        motley_transform_destroy(transform);
-        return true; /* of stages that the GPU does not have; the line stays empty */
-    }
     if (status == MOTLEY_OK)
         status = hash_of(context, transform, true, &given, &error);
     if (status != MOTLEY_OK)

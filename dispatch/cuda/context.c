@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA context: the device that it is for, checks of the caller's pointers, memory for the caller. */
+#include "dispatch/cuda/mix.h"
 #include "dispatch/cuda/state.h"
 #include "kernels/cuda/tuning.h"
 
@@ -220,4 +221,6 @@ const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,
                                        .copy = copy,
                                        .wait = wait,
                                        .resize = mot_cuda_resize,
-                                       .transform = mot_cuda_transform };
+                                       .transform = mot_cuda_transform,
+                                       .mix = mot_cuda_mix,
+                                       .mix_targets = mot_cuda_mix_targets };

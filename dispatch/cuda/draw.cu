@@ -17,7 +17,7 @@
 #define MOT_COST_WARP(ID) 5
 #define MOT_COST_STENCIL(ID) 14
 #define MOT_COST_BLUR(ID) 600
-#define MOT_COST_FILTER(ID) 0 /* refused */
+#define MOT_COST_FILTER(ID) 20 /* only in the report of the sub-batches: see dispatch/cuda/parts.h */
 static int cost_of(int op)
 {
 #define MOT_COST_OF(shape, ID, stem) \

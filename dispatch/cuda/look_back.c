@@ -5,6 +5,17 @@
 
 #include <stdlib.h>
 
+/* The bucket of an image, by its steps that are ops: up to MOT_MAX_STEPS are, and those that mix have none. */
+static int bucket_of(const mot_cuda_state *s, const mot_step *steps, int count, float share)
+{
+    mot_step ops[MOT_MAX_STEPS];
+    int n = 0;
+    for (int k = 0; k < count && n < MOT_MAX_STEPS; k++)
+        if (steps[k].op >= 0)
+            ops[n++] = steps[k];
+    return mot_bucket_of(ops, n, s->op, share);
+}
+
 /* Finds the sub-batches of `last` by a counting sort. `share`: each image's pixels as a share of the largest
  * image's. */
 static void sort_last(const mot_cuda_state *s, mot_last *last, const float *share)
@@ -16,7 +27,7 @@ static void sort_last(const mot_cuda_state *s, mot_last *last, const float *shar
     op_at[MOT_OP_COUNT] = -1;
     for (int turn = 0; turn < 2; turn++) { /* first the counts, then the members */
         for (size_t i = 0; i < last->count; i++) {
-            const int b = mot_bucket_of(&last->steps[i * last->max_steps], last->step_counts[i], s->op, share[i]);
+            const int b = bucket_of(s, &last->steps[i * last->max_steps], last->step_counts[i], share[i]);
             if (turn == 0)
                 first[b + 1]++;
             else

@@ -2,15 +2,15 @@
 /* Queues a batch. The draw kernel (samples -> steps -> sub-batches) is followed by the image kernel, or the kernel that
  * draws and makes programs by the tile kernel (steps -> pixels). In steady state a call allocates nothing, waits for
  * nothing and reads nothing back. */
+#include "dispatch/cuda/parts.h"
 #include "dispatch/cuda/state.h"
 #include "dispatch/cuda/tiles.h"
 #include "kernels/cuda/tuning.h"
 
 #include <string.h>
 
-/* A batch in the kernels' form; the descriptors of images of different sizes are copied to `images` on the device. */
-static motley_status send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
-                                mot_cuda_batch *sent, motley_error *error)
+motley_status mot_cuda_send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
+                                  mot_cuda_batch *sent, motley_error *error)
 {
     *sent = mot_cuda_batch_of(batch, images);
     if (batch->images)
@@ -50,9 +50,8 @@ int mot_cuda_resident_ctas(const mot_chip *chip)
     return chip->multiprocessors * (by_memory < 1 ? 1 : by_memory > MOT_TILE_CTAS ? MOT_TILE_CTAS : by_memory);
 }
 
-/* What is drawn: the policy's tables, seed and samples. */
-static motley_status describe_draws(mot_cuda_state *s, const mot_job *job, cudaStream_t stream, mot_cuda_draw *draw,
-                                    motley_error *error)
+motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cudaStream_t stream, mot_cuda_draw *draw,
+                                      motley_error *error)
 {
     draw->draws = 1;
     draw->seed = job->samples.seed;
@@ -110,13 +109,13 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, cudaStrea
         choose_order(&s->chip, &shape, &image);
     draw.first_wave = image.first_wave;
     const motley_batch *output = job->output ? &job->output->batch : work;
-    MOT_TRY(send_batch(job->src, s->images, stream, &image.src, error));
+    MOT_TRY(mot_cuda_send_batch(job->src, s->images, stream, &image.src, error));
     image.work = image.src;
     if (work != job->src)
-        MOT_TRY(send_batch(work, s->images + s->capacity, stream, &image.work, error));
+        MOT_TRY(mot_cuda_send_batch(work, s->images + s->capacity, stream, &image.work, error));
     image.output = image.work;
     if (output != work)
-        MOT_TRY(send_batch(output, s->images + 2 * s->capacity, stream, &image.output, error));
+        MOT_TRY(mot_cuda_send_batch(output, s->images + 2 * s->capacity, stream, &image.output, error));
     image.output_dtype = job->output ? job->output->batch.dtype : MOTLEY_U8;
     image.plain = !job->output;
     if (job->output) {
@@ -128,7 +127,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, cudaStrea
     if (job->drawn_steps) {
         draw.plan.steps = (mot_step *)job->drawn_steps; /* which it only reads */
     } else if (job->policy) {
-        MOT_TRY(describe_draws(s, job, stream, &draw, error));
+        MOT_TRY(mot_cuda_describe_draws(s, job, stream, &draw, error));
     } else {
         CUDA_TRY(mot_cuda_send(s->plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),
                  "sending the values");
@@ -197,7 +196,10 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, motley
 motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error)
 {
     mot_cuda_state *const s = state;
+    const mot_cuda_parts parts = mot_cuda_parts_of(job);
     int before;
+    if (mot_cuda_has_parts(&parts))
+        return mot_cuda_run_apart(s, job, &parts, error);
     MOT_TRY(mot_cuda_enter(s, &before, error));
     const motley_status status = run_on_device(s, job, error);
     mot_cuda_leave(s, before);

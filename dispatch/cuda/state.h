@@ -80,6 +80,14 @@ motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes,
 /* CTAs of the tile kernel that are resident on the device at once. */
 int mot_cuda_resident_ctas(const mot_chip *chip);
 
+/* A batch in the kernels' form; the descriptors of images of different sizes are copied to `images` on the device. */
+motley_status mot_cuda_send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
+                                  mot_cuda_batch *sent, motley_error *error);
+
+/* What is drawn: the policy's tables, seed and samples. */
+motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cudaStream_t stream, mot_cuda_draw *draw,
+                                      motley_error *error);
+
 motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error);
 motley_status mot_cuda_look_back(void *state, mot_last *last, motley_error *error);
 

@@ -2,11 +2,14 @@
 /* motley_transform_apply on the GPU. It queues, in this order: the draws and the tables of the axes; the resize of
  * every image, to bytes; the steps, the last of which writes the normalised output; the erased boxes. A transform
  * without steps is resized directly into its output. */
-#include "dispatch/cuda/draw.h"
+#include "dispatch/cuda/mix.h"
+#include "dispatch/cuda/parts.h"
+#include "dispatch/cuda/parts_draw.h"
 #include "dispatch/cuda/transform_draw.h"
 #include "dispatch/cuda/work.h"
 #include "dispatch/transform_call.h"
 #include "kernels/output.h"
+#include "policies/transform_draw.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,41 +22,6 @@ static size_t take(size_t *at, size_t bytes)
 }
 
 /* ---- what is refused ---- */
-
-static motley_status refuse_stages(const mot_transform_call *call, motley_error *error)
-{
-    const motley_transform_params *const p = call->params;
-    for (uint32_t s = 0; s < call->transform->stages && !p->given; s++) {
-        const mot_stage *const stage = &call->transform->stage[s];
-        if (stage->kind == MOT_STAGE_JITTER && stage->given[MOT_HUE] &&
-            (stage->range[MOT_HUE][0] != 0 || stage->range[MOT_HUE][1] != 0))
-            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                            "transform '%s': the stage jitter turns the hue, which a cuda context cannot do yet",
-                            call->transform->name);
-        if (stage->kernel_size)
-            return mot_fail(
-                error, MOTLEY_ERR_UNSUPPORTED,
-                "transform '%s': the stage blur has a kernel_size, which a cuda context cannot do yet: want "
-                "a radius",
-                call->transform->name);
-        if (stage->policy && stage->policy->host_op)
-            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                            "transform '%s': its policy has the op %s, which a cuda context cannot do yet",
-                            call->transform->name, motley_op_get(stage->policy->host_op)->name);
-    }
-    for (size_t i = 0; p->given && i < call->src->count; i++)
-        for (int s = 0; s < p->given_step_counts[i]; s++) {
-            const int32_t op = p->given_steps[i * call->info->max_steps + (size_t)s].op;
-            if (op < 0 || mot_host_only(op))
-                return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                                "image %zu, step %d: it %s%s, which a cuda context cannot do yet", i, s,
-                                op == MOTLEY_STEP_HUE ? "turns the hue"
-                                : op < 0              ? "blurs by a kernel"
-                                                      : "has the op ",
-                                op < 0 ? "" : motley_op_get(op)->name);
-        }
-    return MOTLEY_OK;
-}
 
 /* Refuses followers whose pixels would have to be filled by more than the warps. */
 static motley_status refuse_filling(const mot_transform_call *call, motley_error *error)
@@ -72,13 +40,6 @@ static motley_status refuse_filling(const mot_transform_call *call, motley_error
 static motley_status check(void *state, const mot_transform_call *call, motley_error *error)
 {
     const motley_batch *const dst = call->dst;
-    if (call->info->mix)
-        return mot_fail(
-            error, MOTLEY_ERR_UNSUPPORTED,
-            "transform '%s': the stage mix is not done on a cuda context yet: leave it out, and mix what comes "
-            "out",
-            call->transform->name);
-    MOT_TRY(refuse_stages(call, error));
     MOT_TRY(refuse_filling(call, error));
     if (call->info->max_steps > 0 && dst->dtype != MOTLEY_U8 &&
         (dst->images || !(call->info->width || !call->src->images)))
@@ -93,6 +54,38 @@ static motley_status check(void *state, const mot_transform_call *call, motley_e
         MOT_TRY(mot_cuda_check(state, "counter", &counter, error));
     }
     return MOTLEY_OK;
+}
+
+/* ---- parts ---- */
+
+static int turns_hue(const mot_stage *stage)
+{
+    return stage->kind == MOT_STAGE_JITTER && stage->given[MOT_HUE] &&
+           (stage->range[MOT_HUE][0] != 0 || stage->range[MOT_HUE][1] != 0);
+}
+
+/* What the call's steps may be. */
+static mot_cuda_parts parts_of(const mot_transform_call *call)
+{
+    const motley_transform_params *const p = call->params;
+    mot_cuda_parts parts = { 0 };
+    for (uint32_t s = 0; s < call->transform->stages && !p->given; s++) {
+        const mot_stage *const stage = &call->transform->stage[s];
+        const int blurs = stage->kernel_size > 0, hue = turns_hue(stage);
+        if (stage->policy) {
+            mot_cuda_parts_add_policy(&parts, stage->policy);
+            continue;
+        }
+        mot_cuda_parts_add(&parts, mot_stage_steps(stage), blurs ? MOT_BREAK_BLUR : hue ? MOT_BREAK_HUE : 0, !blurs);
+        parts.breaks += blurs || hue;
+    }
+    for (size_t i = 0; p->given && i < call->src->count; i++) {
+        int32_t ops[MOT_MAX_TRANSFORM_STEPS];
+        for (int32_t s = 0; s < p->given_step_counts[i]; s++)
+            ops[s] = p->given_steps[i * call->info->max_steps + (size_t)s].op;
+        mot_cuda_parts_add_image(&parts, ops, p->given_step_counts[i]);
+    }
+    return parts;
 }
 
 /* ---- tables ---- */
@@ -146,6 +139,10 @@ static motley_status send_stages(const mot_cuda_work *work, const motley_transfo
         table->branch = (const mot_table_branch *)(const void *)(to + ((const char *)table->branch - from));
         table->step = (const mot_table_step *)(const void *)(to + ((const char *)table->step - from));
         table->level = (const mot_level_entry *)(const void *)(to + ((const char *)table->level - from));
+        if (!table->chains)
+            continue;
+        table->gamma = (const double *)(const void *)(to + ((const char *)table->gamma - from));
+        table->beta = (const double *)(const void *)(to + ((const char *)table->beta - from));
     }
     /* from pageable memory: it is read before the call returns */
     const cudaError_t code = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, work->stream);
@@ -162,7 +159,8 @@ static motley_status send_stages(const mot_cuda_work *work, const motley_transfo
 /* Offsets in the context's memory. What lies before `sent` is assembled on the host and uploaded. */
 typedef struct places {
     size_t values, offsets, src, dst, ids, views, given, given_steps, sent;
-    size_t axes, drawn, steps, pixels, tables, bytes;
+    size_t axes, drawn, steps, pixels, tables, parts, mix, bytes;
+    size_t host_bytes;
     int64_t table_bytes; /* of one image when there are no offsets, else of all */
     int row_groups, width, height;
 } places;
@@ -191,7 +189,8 @@ static int64_t most_table_bytes(const mot_transform_call *call, size_t i, places
     return mot_resize_table_bytes(dst.width, columns, dst.height, rows);
 }
 
-static places lay_out(const mot_transform_call *call, int needs_pixels)
+static places lay_out(const mot_cuda_work *work, const mot_transform_call *call, const mot_cuda_parts *parts,
+                      int needs_pixels)
 {
     const motley_transform_params *const params = call->params;
     const size_t n = call->src->count, steps = n * call->info->max_steps * sizeof(mot_step);
@@ -212,6 +211,18 @@ static places lay_out(const mot_transform_call *call, int needs_pixels)
     for (size_t i = 0; i < (mixed ? n : 1); i++)
         p.table_bytes += most_table_bytes(call, i, &p);
     p.tables = take(&p.bytes, (size_t)p.table_bytes * (mixed ? 1 : n));
+    p.host_bytes = p.sent;
+    if (mot_cuda_has_parts(parts)) {
+        const mot_job job = { .count = n, .channels = call->dst->channels, .src = call->dst };
+        const mot_cuda_parts_bytes bytes = mot_cuda_parts_need(parts, &job, 1);
+        p.parts = take(&p.bytes, bytes.device);
+        p.host_bytes = bytes.host > p.sent ? bytes.host : p.sent;
+    }
+    if (call->info->mix) {
+        size_t host_bytes;
+        p.mix = take(&p.bytes, mot_cuda_mix_bytes(work, call->dst, &host_bytes));
+        p.host_bytes = host_bytes > p.host_bytes ? host_bytes : p.host_bytes;
+    }
     p.pixels = needs_pixels ? take(&p.bytes, n * (size_t)p.width * (size_t)p.height * (size_t)call->src->channels) : 0;
     return p;
 }
@@ -270,8 +281,9 @@ static const motley_policy *only_policy(const mot_transform_call *call)
 }
 
 static motley_status run_steps(const mot_cuda_work *work, const mot_transform_call *call, const motley_batch *pixels,
-                               const mot_step *steps, motley_error *error)
+                               const mot_cuda_parts *parts, const places *p, motley_error *error)
 {
+    uint8_t *const device = work->kept->memory;
     const mot_stage *const stage = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
     motley_output output = { .batch = *call->dst };
     for (int c = 0; c < 4; c++) {
@@ -287,10 +299,53 @@ static motley_status run_steps(const mot_cuda_work *work, const mot_transform_ca
                           .output = normalises ? &output : NULL,
                           .convention = stage ? stage->convention : 0,
                           .policy = only_policy(call),
-                          .drawn_steps = steps,
+                          .drawn_steps = (const mot_step *)(void *)(device + p->steps),
                           .max_steps = call->info->max_steps,
                           .stream = work->stream };
+    if (mot_cuda_has_parts(parts))
+        return mot_cuda_run_parts(work, &job, parts, pixels, call->params->given != NULL, device + p->parts,
+                                  work->kept->host, error);
     return mot_cuda_run_steps(work, &job, error);
+}
+
+/* Draws the chains of the policy that mixes, which no stage with steps precedes: the kernel of all draws does not. */
+static motley_status draw_chains(const mot_cuda_work *work, const mot_transform_call *call,
+                                 const mot_transform_draw_job *job, motley_error *error)
+{
+    const mot_stage *stage = call->transform->stage;
+    while (!stage->policy || !stage->policy->augmix.width)
+        stage++;
+    const mot_cuda_draw draw = { .count = job->resize.count,
+                                 .channels = job->resize.channels,
+                                 .max_steps = job->max_steps,
+                                 .seed = job->seed,
+                                 .sample = job->sample,
+                                 .epoch = job->epoch,
+                                 .view = job->view,
+                                 .ids = job->ids,
+                                 .views = job->views,
+                                 .counter = job->counter,
+                                 .src = job->resize.dst,
+                                 .plan.steps = job->steps };
+    return mot_cuda_try(
+        mot_parts_draw_launch(&draw, job->table + (stage - call->transform->stage), stage->policy_steps, work->stream),
+        "launching the draw kernel of chains", error);
+}
+
+static motley_status erase_boxes(const mot_cuda_work *work, const mot_transform_call *call,
+                                 const mot_transform_draw_job *draw, const mot_cuda_sent *sent,
+                                 const motley_image *images, motley_error *error)
+{
+    const motley_batch *const dst = call->dst;
+    mot_erase_job erase = { .dst = mot_cuda_batch_of(dst, images),
+                            .count = (int32_t)dst->count,
+                            .channels = dst->channels,
+                            .dtype = (int32_t)dst->dtype,
+                            .values = call->erase->erase_values,
+                            .normals = sent->normals,
+                            .drawn = draw->drawn };
+    memcpy(erase.bits, call->erased, sizeof erase.bits);
+    return mot_cuda_try(mot_erase_launch(&erase, work->stream), "launching the erasing kernel", error);
 }
 
 static motley_status queue(const mot_cuda_work *work, const mot_transform_call *call, motley_error *error)
@@ -301,8 +356,9 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     const int steps = call->info->max_steps > 0, apart = steps && dst->dtype != MOTLEY_U8;
     mot_cuda_sent *sent;
     MOT_TRY(send_stages(work, call->transform, &sent, error));
-    const places p = lay_out(call, apart);
-    MOT_TRY(mot_cuda_reserve(work, p.bytes, p.sent, error));
+    const mot_cuda_parts parts = parts_of(call);
+    const places p = lay_out(work, call, &parts, apart);
+    MOT_TRY(mot_cuda_reserve(work, p.bytes, p.host_bytes, error));
     uint8_t *const host = work->kept->host, *const device = work->kept->memory;
     fill(call, &p, host);
     MOT_TRY(mot_cuda_try(mot_cuda_send(device, host, p.sent, work->stream), "sending the images", error));
@@ -345,19 +401,15 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     MOT_TRY(mot_cuda_try(mot_transform_draw_launch(&draw, work->stream), "launching the draw kernel", error));
     MOT_TRY(mot_cuda_try(mot_resize_launch(&draw.resize, work->chip->clusters > 1, work->stream),
                          "launching the resize kernel", error));
+    if (call->mixes && !params->given)
+        MOT_TRY(draw_chains(work, call, &draw, error));
     if (steps)
-        MOT_TRY(run_steps(work, call, resized, draw.steps, error));
-    if (!call->erase)
+        MOT_TRY(run_steps(work, call, resized, &parts, &p, error));
+    if (call->erase)
+        MOT_TRY(erase_boxes(work, call, &draw, sent, (const motley_image *)(void *)(device + p.dst), error));
+    if (!call->info->mix)
         return MOTLEY_OK;
-    mot_erase_job erase = { .dst = mot_cuda_batch_of(dst, (const motley_image *)(void *)(device + p.dst)),
-                            .count = (int32_t)n,
-                            .channels = dst->channels,
-                            .dtype = (int32_t)dst->dtype,
-                            .values = call->erase->erase_values,
-                            .normals = sent->normals,
-                            .drawn = draw.drawn };
-    memcpy(erase.bits, call->erased, sizeof erase.bits);
-    return mot_cuda_try(mot_erase_launch(&erase, work->stream), "launching the erasing kernel", error);
+    return mot_cuda_mix_queue(work, dst, dst, params->mixed, NULL, device + p.mix, host, error);
 }
 
 motley_status mot_cuda_transform(void *state, const mot_transform_call *call, motley_error *error)

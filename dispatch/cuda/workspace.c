@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA backend's memory: the workspace of a batch, the tables of policies and transforms. All of it only grows, so
  * that in steady state a call allocates nothing. */
+#include "dispatch/cuda/parts.h"
 #include "dispatch/cuda/state.h"
 #include "dispatch/cuda/tiles.h"
 
@@ -150,6 +151,10 @@ motley_status mot_cuda_send_tables(mot_cuda_state *s, const motley_policy *polic
     tables->branch = (const mot_table_branch *)(device + ((const char *)tables->branch - host));
     tables->step = (const mot_table_step *)(device + ((const char *)tables->step - host));
     tables->level = (const mot_level_entry *)(device + ((const char *)tables->level - host));
+    if (tables->chains) {
+        tables->gamma = (const double *)(const void *)(device + ((const char *)tables->gamma - host));
+        tables->beta = (const double *)(const void *)(device + ((const char *)tables->beta - host));
+    }
     return MOTLEY_OK;
 }
 
@@ -202,8 +207,8 @@ motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes,
     (void)error;
     mot_cuda_state *const s = state;
     mot_cuda_state counted = *s; /* a copy, to count without allocating */
-    size_t samples = s->capacity, steps = s->steps_capacity, tiles = s->tiles_bytes;
-    *bytes = s->kept.bytes;
+    size_t samples = s->capacity, steps = s->steps_capacity, tiles = s->tiles_bytes, kept = s->kept.bytes;
+    *bytes = 0;
     for (unsigned i = 0; i < MOT_TRANSFORMS_KEPT; i++)
         *bytes += s->kept.transform[i].bytes;
     for (unsigned i = 0; i < MOT_TABLES_KEPT; i++)
@@ -215,11 +220,18 @@ motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes,
         if (job->policy && !job->policy->runs_customs && !find_tables(s, job->policy))
             *bytes +=
                 job->policy->compiled_bytes - s->tables[s->tables_next % MOT_TABLES_KEPT].bytes; /* it is replaced */
+        mot_job part = *job;
+        const mot_cuda_parts parts = mot_cuda_parts_of(job);
+        if (mot_cuda_has_parts(&parts)) {
+            const size_t apart = mot_cuda_parts_need(&parts, job, job->dst != NULL).device;
+            kept = apart > kept ? apart : kept;
+            part.max_steps = mot_cuda_part_steps(&parts);
+        }
         const mot_tiles_plan plan =
-            mot_tiles_plan_of(job, mot_cuda_format_of(job->src), mot_cuda_resident_ctas(&s->chip));
+            mot_tiles_plan_of(&part, mot_cuda_format_of(job->src), mot_cuda_resident_ctas(&s->chip));
         tiles = (size_t)plan.bytes > tiles ? (size_t)plan.bytes : tiles;
     }
-    *bytes += tiles;
+    *bytes += tiles + kept;
     if (samples > 0)
         *bytes += lay_out(&counted, NULL, samples, steps);
     return MOTLEY_OK;

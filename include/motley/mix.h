@@ -77,10 +77,15 @@ MOTLEY_API motley_status motley_mix_draw(const motley_mix *mix, const motley_sam
  *  Shapes   src and dst: n images of one size and one type; dst == src works in place, they overlap in no other way.
  *  Values   MixUp is x lambda + z (1 - lambda), each of the three operations rounded to the type; U8: to binary32, and
  *           the sum to the nearest, ties to even. These are torch's values, of U8 those of timm's collating.
- *  Backend  CPU and REFERENCE contexts; the work is done on return, threads share the rows.
- *  Errors   ARGUMENT, MEMORY, UNSUPPORTED (a CUDA context): dst is untouched. */
+ *  Backend  CPU: the work is done on return, threads share the rows. CUDA: queued on the default stream; `drawn` is
+ *           host memory and is read before the call returns.
+ *  Errors   ARGUMENT, MEMORY: dst is untouched. */
 MOTLEY_API motley_status motley_mix_apply(motley_context *context, const motley_batch *src, const motley_batch *dst,
                                           const motley_mixed *drawn, motley_error *error);
+
+/** The same on `stream`, a cudaStream_t of a CUDA context, which does not wait and can be captured; NULL on others. */
+MOTLEY_API motley_status motley_mix_apply_on(motley_context *context, const motley_batch *src, const motley_batch *dst,
+                                             const motley_mixed *drawn, void *stream, motley_error *error);
 
 /** Targets by the same shares: y share + y_partner (1 - share), in binary32, each operation rounded.
  *
@@ -91,6 +96,15 @@ MOTLEY_API motley_status motley_mix_apply(motley_context *context, const motley_
 MOTLEY_API motley_status motley_mix_targets(const motley_mixed *drawn, size_t count, int32_t classes,
                                             const int64_t *labels, const float *soft, double smoothing, float *targets,
                                             motley_error *error);
+
+/** The same where the context has its memory: labels, soft and targets are of a CUDA context's device, and the work is
+ *  queued on `stream`, a cudaStream_t; on other contexts it is NULL, and this is motley_mix_targets.
+ *
+ *  Values   A label that is no class cannot be refused without waiting for it: on CUDA the targets of its image, and of
+ *           the image that is mixed with it, are NaN. */
+MOTLEY_API motley_status motley_mix_targets_on(motley_context *context, const motley_mixed *drawn, size_t count,
+                                               int32_t classes, const int64_t *labels, const float *soft,
+                                               double smoothing, float *targets, void *stream, motley_error *error);
 
 #ifdef __cplusplus
 }

@@ -23,7 +23,7 @@ typedef enum motley_shape {
     MOTLEY_SHAPE_ERASE,   /* a rectangle is filled */
     MOTLEY_SHAPE_CUSTOM,  /* a custom op (motley/custom.h), never one of the table */
     MOTLEY_SHAPE_MIX,     /* a step that mixes chains of ops (MOTLEY_STEP_MIX_*), nor that */
-    MOTLEY_SHAPE_FILTER   /* a weighted sum of a 3x3 or 5x5 neighbourhood; the CPU only */
+    MOTLEY_SHAPE_FILTER   /* a weighted sum of a 3x3 or 5x5 neighbourhood */
 } motley_shape;
 
 /** "point", "stats" ...; NULL for an unknown number. */

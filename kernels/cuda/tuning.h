@@ -45,6 +45,15 @@
 #define MOT_TRANSFORM_THREADS 512   /* one for each column and row of 224 x 224 pixels */
 #define MOT_ERASE_THREADS 256
 
+/* The kernels of breaks. */
+#define MOT_BREAK_THREADS 256
+#define MOT_BREAK_CTAS 16 /* for each multiprocessor */
+
+/* The kernel that mixes images of a batch. */
+#define MOT_MIX_THREADS 512
+#define MOT_MIX_CTAS 3          /* for each multiprocessor, where their memory allows */
+#define MOT_MIX_STRIP_BYTES 128 /* of each image that a CTA holds at a time */
+
 /* The resize kernel. */
 #define MOT_RESIZE_THREADS 256
 #define MOT_RESIZE_TILE_ROWS 32

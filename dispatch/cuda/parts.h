@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs whose steps the image and the tile kernels do not all run: they are taken apart at their breaks
+ * (kernels/cuda/breaks.h), and the parts between these run as jobs of their own. A job without breaks never comes here.
+ */
+#ifndef MOT_CUDA_PARTS_H
+#define MOT_CUDA_PARTS_H
+
+#include "dispatch/cuda/work.h"
+
+/* What the steps of a job may be, at most over all its images; all zero: it has no breaks. */
+typedef struct mot_cuda_parts {
+    int32_t kinds;                /* MOT_BREAK_* */
+    int32_t turns;                /* steps of an image that mix chains; more than 0: the job mixes */
+    int32_t chains, chain_breaks; /* chains with steps, and breaks in one of them */
+    int32_t breaks;               /* outside of chains */
+    int32_t most;                 /* ops between two breaks */
+    int32_t first_ops, last_ops;  /* != 0: outside of chains there may be ops before the first break, after the last */
+} mot_cuda_parts;
+
+static inline int mot_cuda_has_parts(const mot_cuda_parts *parts)
+{
+    return parts->kinds != 0 || parts->turns > 0;
+}
+
+/* The parts of a job's policy or given steps. */
+mot_cuda_parts mot_cuda_parts_of(const mot_job *job);
+
+/* Adds stages of a transform, in their order. */
+void mot_cuda_parts_add_policy(mot_cuda_parts *parts, const motley_policy *policy);
+void mot_cuda_parts_add(mot_cuda_parts *parts, int steps, int kinds, int ops); /* ops != 0: some of them are ops */
+
+/* Adds an image whose steps are given: their ops, without those that change nothing. */
+void mot_cuda_parts_add_image(mot_cuda_parts *parts, const int32_t *ops, int count);
+
+/* Room for ops in a part: at least one, for a part that only copies or normalises. */
+size_t mot_cuda_part_steps(const mot_cuda_parts *parts);
+
+/* Memory that the parts of a job need, in bytes of the device and of the host. `has_work`: dst is there, or `work` is
+ * given to mot_cuda_run_parts. */
+typedef struct mot_cuda_parts_bytes {
+    size_t device, host;
+} mot_cuda_parts_bytes;
+
+mot_cuda_parts_bytes mot_cuda_parts_need(const mot_cuda_parts *parts, const mot_job *job, int has_work);
+
+/* Runs a job whose steps are in device memory. `work`: where its pixels are between the parts, if it has no dst; NULL:
+ * in `device`. `given`: the weights of its kernel blurs are in their arguments. `device` and `host` are
+ * mot_cuda_parts_need. */
+motley_status mot_cuda_run_parts(const mot_cuda_work *cuda, const mot_job *job, const mot_cuda_parts *parts,
+                                 const motley_batch *work, int given, uint8_t *device, uint8_t *host,
+                                 motley_error *error);
+
+/* A whole job of motley_apply, motley_op_apply or motley_replay. */
+motley_status mot_cuda_run_apart(void *state, const mot_job *job, const mot_cuda_parts *parts, motley_error *error);
+
+#endif

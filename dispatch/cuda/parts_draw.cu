@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draws samples of policies with breaks, a thread each, and takes any steps apart, a warp an image. */
+#include "dispatch/cuda/parts_draw.h"
+
+#include "augmentations/kernel_blur.h"
+#include "policies/draw.h"
+#include "policies/transform.h"
+
+#define DRAW_THREADS 32 /* few, so that samples are drawn by many multiprocessors */
+#define WARPS 4         /* images of a CTA */
+
+static __device__ mot_drawn_sample sample_of(const mot_cuda_draw &d, int i)
+{
+    mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view };
+    if (d.counter)
+        of.epoch = (uint32_t)d.counter[0], of.sample = d.counter[1] + i;
+    if (d.few_ids || d.ids)
+        of.sample = d.few_ids ? d.few_id[i] : d.ids[i];
+    if (d.few_views || d.views)
+        of.view = d.few_views ? d.few_view[i] : d.views[i];
+    if (d.src.images)
+        of.width = d.src.images[i].width, of.height = d.src.images[i].height;
+    return of;
+}
+
+static __device__ void put_nothing(mot_step *step)
+{
+    memset(step, 0, sizeof *step);
+    step->op = MOT_OP_NOTHING;
+    step->arg.flags = MOT_ARG_IDENTITY;
+}
+
+static __global__ void __launch_bounds__(DRAW_THREADS)
+    parts_draw_kernel(const __grid_constant__ mot_cuda_draw d, const mot_tables *tables, int own_steps)
+{
+    const int i = blockIdx.x * DRAW_THREADS + threadIdx.x;
+    if (i >= d.count)
+        return;
+    const mot_tables t = tables ? *tables : d.tables;
+    const mot_drawn_sample of = sample_of(d, i);
+    mot_step *const steps = d.plan.steps + (int64_t)i * d.max_steps;
+    const int count = t.chains ? mot_draw_augmix(&t, &of, steps) : mot_draw_sample(&t, &of, steps);
+    if (d.plan.step_count)
+        d.plan.step_count[i] = count;
+    for (int s = count; s < own_steps; s++)
+        put_nothing(&steps[s]);
+}
+
+cudaError_t mot_parts_draw_launch(const mot_cuda_draw *draw, const mot_tables *tables, int own_steps,
+                                  cudaStream_t stream)
+{
+    parts_draw_kernel<<<(unsigned)((draw->count + DRAW_THREADS - 1) / DRAW_THREADS), DRAW_THREADS, 0, stream>>>(
+        *draw, tables, own_steps);
+    return cudaGetLastError();
+}
+
+static __global__ void fill_kernel(int32_t *to, int32_t value, size_t count)
+{
+    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count)
+        to[i] = value;
+}
+
+cudaError_t mot_cuda_fill(int32_t *to, int32_t value, size_t count, cudaStream_t stream)
+{
+    fill_kernel<<<(unsigned)((count + 255) / 256), 256, 0, stream>>>(to, value, count);
+    return cudaGetLastError();
+}
+
+/* ---- taking apart ---- */
+
+/* The steps of one image, as a warp sees them. */
+struct sorter {
+    int16_t op[MOT_MAX_TRANSFORM_STEPS];    /* MOT_OP_COUNT: the step changes nothing */
+    int16_t place[MOT_MAX_TRANSFORM_STEPS]; /* among the ops of its part; -1: it is the break after that */
+    int16_t part[MOT_MAX_TRANSFORM_STEPS];  /* -1: the step is in no part */
+};
+
+/* Finds the part of each step, and the turns of the mixing. One thread. */
+static __device__ void sort_steps(const mot_parts_job &job, sorter &s, const mot_step *steps, mot_mix_turn *turn)
+{
+    int mixed = job.max_steps, part = 0, place = 0, chain = 0, turns = 0;
+    while (mixed > 0 && !mot_step_mixes(s.op[mixed - 1]))
+        mixed--;
+    bool any = false; /* the chain has a step */
+    const int tail = job.chains * (job.chain_breaks + 1);
+    if (mixed == 0)
+        part = tail;
+    for (int k = 0; k < job.max_steps; k++) {
+        const int op = s.op[k];
+        s.part[k] = -1;
+        if (op == MOT_OP_COUNT)
+            continue;
+        if (mot_step_mixes(op)) {
+            turn[turns++] = mot_mix_turn{ op, any ? chain : -1, (float)steps[k].value };
+            chain += any;
+            any = false;
+            part = k + 1 < mixed ? chain * (job.chain_breaks + 1) : tail;
+            place = 0;
+            continue;
+        }
+        const bool breaks = mot_break_of(op) != 0;
+        any = true;
+        s.part[k] = (int16_t)part;
+        s.place[k] = (int16_t)(breaks ? -1 : place++);
+        if (breaks)
+            part++, place = 0;
+    }
+    for (; turns < job.turns; turns++)
+        turn[turns].op = 0;
+}
+
+static __device__ void copy_step(const mot_step *from, mot_step *to, int lane)
+{
+    for (int w = lane; w < (int)(sizeof *to / 4); w += 32)
+        ((uint32_t *)to)[w] = ((const uint32_t *)from)[w];
+}
+
+static __global__ void __launch_bounds__(32 * WARPS) parts_kernel(const __grid_constant__ mot_parts_job job)
+{
+    __shared__ sorter sorters[WARPS];
+    const int lane = threadIdx.x % 32, i = blockIdx.x * WARPS + threadIdx.x / 32;
+    if (i >= job.count)
+        return;
+    sorter &s = sorters[threadIdx.x / 32];
+    const mot_step *const steps = job.steps + (int64_t)i * job.max_steps;
+    for (int k = lane; k < job.max_steps; k += 32)
+        s.op[k] = (int16_t)(steps[k].arg.flags & MOT_ARG_IDENTITY ? MOT_OP_COUNT : steps[k].op);
+    const int parts = job.chains * (job.chain_breaks + 1) + job.breaks + 1;
+    for (int k = lane; k < parts * (job.most + 1); k += 32) {
+        const int part = k / (job.most + 1), place = k - part * (job.most + 1);
+        const int64_t of = (int64_t)part * job.count + i;
+        put_nothing(place < job.most ? &job.part[of * job.most + place] : &job.after[of]);
+    }
+    __syncwarp();
+    if (lane == 0)
+        sort_steps(job, s, steps, job.turn + (int64_t)i * job.turns);
+    __syncwarp();
+    for (int k = 0; k < job.max_steps; k++) {
+        if (s.part[k] < 0)
+            continue;
+        const int64_t of = (int64_t)s.part[k] * job.count + i;
+        mot_step *const to = s.place[k] < 0 ? &job.after[of] : &job.part[of * job.most + s.place[k]];
+        copy_step(&steps[k], to, lane);
+        __syncwarp();
+        if (lane == 0 && s.op[k] == MOTLEY_STEP_KERNEL_BLUR && !job.given) {
+            float half[MOTLEY_KERNEL_WEIGHTS] = { 0 };
+            mot_kernel_blur_weights(steps[k].value, (int)steps[k].arg.size, half);
+            memcpy(to->arg.u, half, sizeof half);
+        }
+    }
+}
+
+cudaError_t mot_parts_launch(const mot_parts_job *job, cudaStream_t stream)
+{
+    parts_kernel<<<(unsigned)((job->count + WARPS - 1) / WARPS), 32 * WARPS, 0, stream>>>(*job);
+    return cudaGetLastError();
+}

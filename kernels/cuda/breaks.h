@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Breaks: the steps that the image and the tile kernels do not run, because few batches have them (hue, torchvision's
+ * kernel blur, ops of shape FILTER), and the mixing of chains. Plain C on both sides. */
+#ifndef MOT_CUDA_BREAKS_H
+#define MOT_CUDA_BREAKS_H
+
+#include "augmentations/augmix.h"
+#include "augmentations/ops.h"
+#include "kernels/cuda/job.h"
+#include "motley/transform.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What some step of a batch may be, in bits. */
+enum { MOT_BREAK_HUE = 1, MOT_BREAK_BLUR = 2, MOT_BREAK_FILTER = 4 };
+
+/* What a step is, one of these bits or 0: an op that the other kernels run, or one that mixes. */
+MOT_FN int mot_break_of(int op)
+{
+    return op == MOTLEY_STEP_HUE                                ? MOT_BREAK_HUE
+           : op == MOTLEY_STEP_KERNEL_BLUR                      ? MOT_BREAK_BLUR
+           : op >= 0 && mot_shape_of(op) == MOTLEY_SHAPE_FILTER ? MOT_BREAK_FILTER
+                                                                : 0;
+}
+
+/* One break of each image; images without one are copied. */
+typedef struct mot_break_job {
+    mot_cuda_batch src, dst; /* u8 of the same sizes and channels */
+    mot_cuda_batch spare;    /* where in_place: another such batch, which blurs and filters are written to first */
+    int32_t in_place;        /* src is dst */
+    int32_t count, channels;
+    int32_t kinds;         /* MOT_BREAK_* */
+    const mot_step *step;  /* [count]; MOT_ARG_IDENTITY: none. A kernel blur's argument has its weights */
+    int32_t width, height; /* of the largest image */
+    int32_t multiprocessors;
+} mot_break_job;
+
+cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream);
+
+/* A step that mixes, of one image. */
+typedef struct mot_mix_turn {
+    int32_t op;    /* MOTLEY_STEP_MIX_*; 0: no more */
+    int32_t chain; /* which of the image's chains; -1: the image itself */
+    float weight;
+} mot_mix_turn;
+
+/* Mixes the chains of each image. Chain k of image i is image k * count + i of `chains`. */
+typedef struct mot_chains_job {
+    mot_cuda_batch src, dst, chains; /* dst may be src */
+    int32_t count, channels;
+    const mot_mix_turn *turn; /* [count][turns] */
+    int32_t turns;
+    int32_t width, height, multiprocessors; /* as in mot_break_job */
+} mot_chains_job;
+
+cudaError_t mot_chains_launch(const mot_chains_job *job, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

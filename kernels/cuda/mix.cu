@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that mix the images of a batch, and their targets. */
+#include "kernels/cuda/mix.h"
+
+#include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/tuning.h"
+#include "kernels/mix.h"
+
+static __host__ __device__ constexpr int bytes_of(int dtype)
+{
+    return dtype == MOTLEY_U8 ? 1 : dtype == MOTLEY_F32 ? 4 : 2;
+}
+
+/* As one access, where the caller's memory allows: what is held is always aligned. */
+template <int DTYPE> DEVICE void copy_component(const uint8_t *from, uint8_t *to)
+{
+    constexpr int bytes = bytes_of(DTYPE);
+    if (bytes == 4 && aligned(from, 4) && aligned(to, 4))
+        *(uint32_t *)to = *(const uint32_t *)from;
+    else if (bytes == 2 && aligned(from, 2) && aligned(to, 2))
+        *(uint16_t *)to = *(const uint16_t *)from;
+    else
+        memcpy(to, from, bytes);
+}
+
+/* The components of a strip that a thread reads and writes, of every image the same: columns and channels. EACH: how
+ * many there are at most. */
+template <int EACH> struct column {
+    int x[EACH], c[EACH];
+    int n; /* how many: components lane, lane + 32 and so on */
+};
+
+template <int EACH> DEVICE column<EACH> column_of(const mot_mix_job &job, int first)
+{
+    column<EACH> own;
+    own.n = 0;
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        const int within = threadIdx.x % 32 + 32 * k, e = first + within;
+        own.c[k] = job.planes ? e / job.width : e % job.channels;
+        own.x[k] = job.planes ? e - own.c[k] * job.width : e / job.channels;
+        own.n += within < job.strip && e < job.width * job.channels;
+    }
+    return own;
+}
+
+DEVICE uint8_t *component(const mot_view &v, int x, int y, int c)
+{
+    return address(v, x, y) + c * v.channel;
+}
+
+template <int DTYPE> DEVICE float held(const mot_mix_job &job, const uint8_t *at)
+{
+    uint32_t bits;
+    copy_component<DTYPE>(at, (uint8_t *)&bits);
+    const float v = mot_component_get((const uint8_t *)&bits, DTYPE);
+    return job.soft && job.smoothing > 0 ? mot_mix_smooth(v, job.smoothing) : v;
+}
+
+template <int DTYPE>
+static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __grid_constant__ mot_mix_job job)
+{
+    extern __shared__ uint4 shared[];
+    constexpr int bytes = bytes_of(DTYPE), each = MOT_MIX_STRIP_BYTES / 32 / bytes;
+    const int lane = threadIdx.x % 32;
+    const int strips = (job.width * job.channels + job.strip - 1) / job.strip;
+    const int64_t pitch = (int64_t)job.strip * bytes; /* from image to image in what is held */
+    uint8_t *const hold = (job.hold ? job.hold + blockIdx.x * pitch * job.count : (uint8_t *)shared) + lane * bytes;
+    for (int64_t at = blockIdx.x; at < (int64_t)strips * job.height; at += job.ctas) {
+        const int y = (int)(at / strips);
+        const column<each> own = column_of<each>(job, (int)(at - (int64_t)y * strips) * job.strip);
+        __syncthreads(); /* what the turn before held is read */
+#pragma unroll 4
+        for (int i = threadIdx.x / 32; i < job.count; i += MOT_MIX_THREADS / 32) {
+            const mot_view src = view_of(job.src, job.channels, i);
+#pragma unroll
+            for (int k = 0; k < each; k++)
+                if (k < own.n)
+                    copy_component<DTYPE>(component(src, own.x[k], y, own.c[k]), hold + i * pitch + 32 * k * bytes);
+        }
+        __syncthreads();
+        for (int i = threadIdx.x / 32; i < job.count; i += MOT_MIX_THREADS / 32) {
+            const motley_mixed &m = job.drawn[i];
+            if (job.in_place && m.kind == MOTLEY_MIX_NONE && !job.soft)
+                continue;
+            const mot_view dst = view_of(job.dst, job.channels, i);
+            const uint8_t *const mine = hold + i * pitch, *const other = hold + m.partner * pitch;
+            const bool mixes = job.soft || m.kind == MOTLEY_MIX_MIXUP;
+            const bool cuts = m.kind == MOTLEY_MIX_CUTMIX && y >= m.box.top && y < m.box.top + m.box.height;
+            const double share = job.soft ? m.share : m.lambda;
+#pragma unroll
+            for (int k = 0; k < each; k++) {
+                if (k >= own.n)
+                    break;
+                const float x = held<DTYPE>(job, mine + 32 * k * bytes), z = held<DTYPE>(job, other + 32 * k * bytes);
+                const bool theirs = cuts && own.x[k] >= m.box.left && own.x[k] < m.box.left + m.box.width;
+                uint32_t bits;
+                mot_component_put((uint8_t *)&bits, DTYPE,
+                                  mixes    ? mot_mix_value(x, z, (float)share, (float)(1.0 - share), DTYPE)
+                                  : theirs ? z
+                                           : x);
+                copy_component<DTYPE>((const uint8_t *)&bits, component(dst, own.x[k], y, own.c[k]));
+            }
+        }
+    }
+}
+
+size_t mot_mix_cut(mot_mix_job *job, int shared_bytes, int multiprocessors)
+{
+    const int size = bytes_of(job->dtype);
+    const int64_t one = (int64_t)job->count * size;
+    job->strip = MOT_MIX_STRIP_BYTES / size;
+    while (job->strip > 1 && one * job->strip > shared_bytes)
+        job->strip /= 2;
+    const bool fits = one * job->strip <= shared_bytes;
+    const int per = fits && one * job->strip * MOT_MIX_CTAS <= shared_bytes ? MOT_MIX_CTAS : 1;
+    if (!fits)
+        job->strip = MOT_MIX_STRIP_BYTES / size;
+    const int64_t strips = ((int64_t)job->width * job->channels + job->strip - 1) / job->strip * job->height;
+    const int64_t ctas = (int64_t)multiprocessors * per;
+    job->ctas = (int32_t)(strips < ctas ? strips : ctas);
+    return fits ? 0 : (size_t)(job->ctas * one * job->strip);
+}
+
+static cudaError_t launch(const void *kernel, int64_t ctas, int64_t shared_bytes, const void *job, cudaStream_t stream)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)ctas);
+    config.blockDim = dim3(MOT_MIX_THREADS);
+    config.dynamicSmemBytes = (size_t)shared_bytes;
+    config.stream = stream;
+    void *arguments[] = { (void *)job };
+    if (shared_bytes > 48 * 1024) {
+        const cudaError_t error =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
+        if (error != cudaSuccess)
+            return error;
+    }
+    return cudaLaunchKernelExC(&config, kernel, arguments);
+}
+
+cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
+{
+    const void *const kernel = job->dtype == MOTLEY_U8    ? (const void *)mix_kernel<MOTLEY_U8>
+                               : job->dtype == MOTLEY_F32 ? (const void *)mix_kernel<MOTLEY_F32>
+                               : job->dtype == MOTLEY_F16 ? (const void *)mix_kernel<MOTLEY_F16>
+                                                          : (const void *)mix_kernel<MOTLEY_BF16>;
+    const int64_t held = (int64_t)job->count * job->strip * bytes_of(job->dtype);
+    return launch(kernel, job->ctas, job->hold ? 0 : held, job, stream);
+}
+
+static __global__ void __launch_bounds__(MOT_MIX_THREADS)
+    targets_kernel(const __grid_constant__ mot_mix_targets_job job)
+{
+    const int64_t all = (int64_t)job.count * job.classes;
+    for (int64_t k = (int64_t)blockIdx.x * MOT_MIX_THREADS + threadIdx.x; k < all;
+         k += (int64_t)gridDim.x * MOT_MIX_THREADS) {
+        const int i = (int)(k / job.classes);
+        const int64_t own = job.labels[i], other = job.labels[job.drawn[i].partner], c = k - (int64_t)i * job.classes;
+        const bool classes = own >= 0 && own < job.classes && other >= 0 && other < job.classes;
+        const double share = job.drawn[i].share;
+        job.targets[k] = classes ? mot_mix_value(mot_mix_target(own == c, job.classes, job.smoothing),
+                                                 mot_mix_target(other == c, job.classes, job.smoothing), (float)share,
+                                                 (float)(1.0 - share), MOTLEY_F32)
+                                 : mot_bits_float(0x7FC00000u);
+    }
+}
+
+cudaError_t mot_mix_targets_launch(const mot_mix_targets_job *job, cudaStream_t stream)
+{
+    const int64_t ctas = ((int64_t)job->count * job->classes + MOT_MIX_THREADS - 1) / MOT_MIX_THREADS;
+    return launch((const void *)targets_kernel, ctas < 65536 ? ctas : 65536, 0, job, stream);
+}
