@@ -11,10 +11,12 @@ called once for each image: one draw an image, as Motley and DALI do; "whole bat
 runs its own operators and, where it was built, Motley's (fn.motley.augment), in pipelines of nothing else."""
 import argparse
 import datetime
+import functools
 import importlib
 import json
 import pathlib
 import statistics
+import subprocess
 import time
 import warnings
 
@@ -56,10 +58,14 @@ def seconds(call, at_least=0.15, rounds=5):
 
 def version(name):
     try:
-        importlib.import_module(NEEDED[name])
+        importlib.import_module(NEEDED.get(name, name))
         return importlib.import_module(name).__version__
     except Exception as error:  # an import may fail in any way
         return f'not here: {type(error).__name__}: {str(error)[:60]}'
+
+
+def is_here(name):
+    return not version(name).startswith('not here')
 
 
 def motley_cases():
@@ -106,12 +112,12 @@ def dali_pipe(policy, x, operator, dynamic, threads):
     return pipe
 
 
-def dali_call(policy, x, operator):
+def fastest(make):
     """DALI's fastest way here to run a pipeline: of both executors, and of one thread and several."""
     best = None
     for dynamic in (True, False):
         for threads in (1, 8):
-            pipe = dali_pipe(policy, x, operator, dynamic, threads)
+            pipe = make(dynamic, threads)
             # The dynamic executor hands its output to a stream; the other one waits for it.
             stream = torch.cuda.current_stream() if dynamic else None
 
@@ -131,23 +137,31 @@ def dali_operators():
         yield 'fn.motley.augment'
 
 
+def measure(rows, key, make, images):
+    """Adds a row: `key`, and how long the call takes that `make` gives, which is of so many images. Returns the call,
+    or None where it failed."""
+    call = None
+    try:
+        call = make()
+        took = seconds(call)
+    except Exception as error:  # another library's; the other rows are wanted all the same
+        row = {'error': str(error)[-200:]}
+    else:
+        row = {'us': round(1e6 * took, 1), 'img_s': round(images / took)}
+        if hasattr(call, 'settings'):
+            key = {**key, 'name': f'{key["name"]} ({call.settings})'}
+    rows.append({**key, **row})
+    print(json.dumps(rows[-1]), flush=True)
+    return None if 'error' in row else call
+
+
 def run(rows, here):
     for count, side in SIZES:
         x = images(count, side)
 
         def add(name, policy, draws, make, each=count):
-            """A row of how long the call takes that `make` gives."""
-            try:
-                call = make()
-                took = seconds(call)
-            except Exception as error:
-                row = {'error': str(error)[-200:]}
-            else:
-                row = {'us': round(1e6 * took, 1), 'img_s': round(each / took)}
-                if hasattr(call, 'settings'):
-                    name = f'{name} ({call.settings})'
-            rows.append({'count': count, 'side': side, 'name': name, 'policy': policy, 'draws': draws, **row})
-            print(json.dumps(rows[-1]), flush=True)
+            key = {'count': count, 'side': side, 'name': name, 'policy': policy, 'draws': draws}
+            measure(rows, key, make, each)
 
         y = torch.empty_like(x)
         add('a copy', '', '', lambda: lambda: y.copy_(x))
@@ -164,23 +178,38 @@ def run(rows, here):
             hwc = x.permute(0, 2, 3, 1).contiguous()
             for operator in dali_operators():
                 for policy in ('RandAugment(2, 9)', 'TrivialAugmentWide'):
-                    add(f'DALI {operator}', policy, 'each image', lambda: dali_call(policy, hwc, operator))
+                    add(f'DALI {operator}', policy, 'each image', lambda: fastest(functools.partial(dali_pipe, policy, hwc, operator)))
+
+
+def write(kind, rows, needed, args, **more):
+    """bench/results/DATE-KIND.json, a row a line."""
+    date = datetime.date.today().isoformat()
+    result = {'date': date, 'commit': args.commit, 'motley': motley.__version__, 'device': torch.cuda.get_device_name(),
+              'versions': {name: version(name) for name in needed}, 'per_sample': PER_SAMPLE, **more}
+    lines = ',\n'.join('  ' + json.dumps(row) for row in rows)
+    out = args.out or ROOT / 'bench/results' / f'{date}-{kind}.json'
+    out.write_text(json.dumps({**result, 'rows': None}, indent=1).replace('null', f'[\n{lines}\n ]') + '\n')
+
+
+def commit_here():
+    """'' in a copy of the tree without its history."""
+    git = subprocess.run(['git', '-C', ROOT, 'rev-parse', '--short=12', 'HEAD'], capture_output=True, text=True)
+    return git.stdout.strip()
+
+
+def parse_arguments(doc):
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--out', type=pathlib.Path)
+    parser.add_argument('--commit', default=commit_here(), help='where git cannot say it')
+    return parser
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--out', type=pathlib.Path)
-    args = parser.parse_args()
+    args = parse_arguments(__doc__).parse_args()
     warnings.filterwarnings('ignore')
     rows = []
-    versions = {name: version(name) for name in NEEDED}
-    run(rows, lambda name: not versions[name].startswith('not here'))
-    date = datetime.date.today().isoformat()
-    result = {'date': date, 'motley': motley.__version__, 'device': torch.cuda.get_device_name(),
-              'versions': versions, 'per_sample': PER_SAMPLE, 'rows': rows}
-    out = args.out or ROOT / 'bench/results' / f'{date}-peers.json'
-    lines = ',\n'.join('  ' + json.dumps(row) for row in rows)
-    out.write_text(json.dumps({**result, 'rows': None}, indent=1).replace('null', f'[\n{lines}\n ]') + '\n')
+    run(rows, is_here)
+    write('peers', rows, NEEDED, args)
 
 
 if __name__ == '__main__':

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of README.md, doc/performance.md, doc/notes/cuda-attempts.md and doc/python.md from the newest
 bench/results/*-cpu.json, *-albumentations.json, *-resize.json, *-cpu-transforms.json, *-dropins.json, *-followers.json,
-*-cuda.json, *-attempts.json, *-peers.json and *-train.json, and doc/train.svg from the last.
+*-cuda.json, *-attempts.json, *-peers.json, *-gpu-transforms.json and *-train.json, and doc/train.svg from the last.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
@@ -267,6 +267,31 @@ def peers_short(result):
            f'called image by image for it. {result["date"]}, measured by `bench/compare_gpu.py`.')
 
 
+def gpu_transforms(result):
+    """Whole transforms beside those of other libraries. Copies are of the run's own copy, by the same clock."""
+    yield '| images | transform | library | draws for | time | copies | images per second | host time of a call | Motley is |'
+    yield '|---|---|---|---|---:|---:|---:|---:|---:|'
+    rows = [row for row in result['rows'] if row['policy']]
+    ours = {(row['size'], row['policy']): row['img_s'] for row in rows if row['name'] == 'Motley, a list of tensors'}
+    copies = {(row['size'], row['name']): row['us'] for row in result['rows'] if not row['policy']}
+    for row in rows:
+        start = f'| {row["count"]} x {row["size"]} | {row["policy"]} | {row["name"]} | {row["draws"]} |'
+        if 'error' in row:
+            yield f'{start} error: {row["error"]} | | | | |'
+            continue
+        us = 1e6 * row['count'] / row['img_s']  # of a library that is called image by image, for as many images
+        copy = copies[row['size'], 'a copy, from C' if row['name'].endswith('from C') else 'a copy']
+        host = f'{row["host_us"]:.0f} us' if 'host_us' in row else ''
+        faster = ours.get((row['size'], row['policy']), 0) / row['img_s']
+        yield (f'{start} {us:,.0f} us | {us / copy:,.1f} | {row["img_s"]:,} | {host} '
+               f'| {"" if row["name"].startswith("Motley") else f"{faster:,.1f} times"} |')
+    yield ''
+    versions = ', '.join(f'{name} {version}' for name, version in result['versions'].items())
+    yield (f'Decoded u8 HWC images on one {result["device"]} to normalised f16 (Kornia: f32) of 224x224; a library that is called image '
+           f'by image was called for {result["per_sample"]}. {versions}, commit {result["commit"]}, {result["date"]}. Measured by '
+           '`bench/compare_gpu_transforms.py`.')
+
+
 # What stands before the model, by the names of bench/train.py's cases.
 FEEDS = {
     'fixed': 'one batch, already on the GPU, over and over',
@@ -341,7 +366,8 @@ TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
           'bench-cuda-fused': ('cuda', cuda_fused), 'bench-cuda-large': ('cuda', cuda_large),
           'bench-cuda-shapes': ('cuda', cuda_shapes),
           'bench-attempts': ('attempts', attempts), 'bench-peers': ('peers', peers),
-          'bench-peers-short': ('peers', peers_short), 'bench-train': ('train', train)}
+          'bench-peers-short': ('peers', peers_short),
+          'bench-gpu-transforms': ('gpu-transforms', gpu_transforms), 'bench-train': ('train', train)}
 PLOTS = {'doc/train.svg': ('train', train_svg)}
 
 

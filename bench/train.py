@@ -334,7 +334,7 @@ def describe(args, device, dtype):
         except (OSError, subprocess.CalledProcessError):
             return ''  # a copy of the tree without its history
     cuda = device.type == 'cuda'
-    return {'date': datetime.date.today().isoformat(), 'commit': git('rev-parse', '--short=12', 'HEAD'),
+    return {'date': datetime.date.today().isoformat(), 'commit': args.commit or git('rev-parse', '--short=12', 'HEAD'),
             'changed': bool(git('status', '--porcelain', '--untracked-files=no')),
             'device': torch.cuda.get_device_name(device) if cuda else 'CPU', 'cores': len(os.sched_getaffinity(0)),
             'motley': motley.__version__, 'torch': torch.__version__, 'torchvision': torchvision.__version__,
@@ -356,6 +356,7 @@ def main():
     parser.add_argument('--warm', type=int, default=20, help='steps before the first round')
     parser.add_argument('--quick', action='store_true', help='tiny: shows that everything runs, measures nothing')
     parser.add_argument('--device', default='cuda' if torch.cuda.is_available() else 'cpu')
+    parser.add_argument('--commit', help='where git cannot say it')
     parser.add_argument('--out', type=pathlib.Path)
     args = parser.parse_args()
     if args.quick:
@@ -397,8 +398,8 @@ def main():
                 'gpu_busy': round(statistics.mean(busy), 1) if busy else None})
             print('{model} {case}: {img_s:.0f} images/s, share {share}, {worker_ms} ms of a worker an image, '
                   'GPU busy {gpu_busy} %'.format(**rows[-1]), flush=True)
-    out = args.out or ROOT / 'bench/results' / f'{result["date"]}-train.json'
-    out.write_text(json.dumps({**result, 'rows': rows}, indent=1) + '\n')
+        out = args.out or ROOT / 'bench/results' / f'{result["date"]}-train.json'
+        out.write_text(json.dumps({**result, 'rows': rows}, indent=1) + '\n')  # of each model when it is done
     print(f'wrote {out}')
 
 

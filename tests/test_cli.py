@@ -106,6 +106,69 @@ class Listings(Case):
         self.assertEqual(branches["rotate"]["steps"][0]["levels"], [{"level": 9, "value": 9, "minus": -9}])
         self.assertEqual(branches["posterize"]["steps"][0]["levels"], [{"level": 9, "value": 7}])
 
+    def test_show_json_of_transforms_has_every_setting(self):
+        for line in self.good("transforms").splitlines():
+            name = line.split()[0]
+            shown, text = json.loads(self.good("show", "--json", name)), self.good("show", name)
+            self.assertEqual(shown["name"], name)
+            self.assertIn(f"\ntitle: {json.dumps(shown['title'], ensure_ascii=False)}\n", text)
+            kinds = [line[4:].split(":")[0] for line in text.splitlines() if line.startswith("  - ")]
+            self.assertEqual([stage["stage"] for stage in shown["stages"]], kinds)
+        path = self.file("t.yaml", "motley: 1\nname: t\nstages:\n  - random_resized_crop: {size: 40, filter: bicubic}\n"
+                         "  - flip: {horizontal: 0.5}\n  - policy: {name: rand_augment, level: 9}\n  - jitter: {hue: 0.1}\n"
+                         "  - blur: {kernel_size: 5, sigma: [1, 2]}\n  - output: {mean: 0.5, std: 0.25}\n  - erase: {}\n"
+                         "  - mix: {mixup: 1, classes: 4}\n")
+        shown = json.loads(self.good("show", "--json", path))
+        policy = shown["stages"].pop(2)
+        self.assertEqual(policy["policy"], json.loads(self.good("show", "--json", "rand_augment", "--level", "9")))
+        self.assertEqual(shown, {
+            "name": "t", "title": None, "profile": None, "paper": None, "table": None, "version": None,
+            "stages": [
+                {"stage": "random_resized_crop", "size": 40, "scale": [0.08, 1], "ratio": [0.75, 4 / 3],
+                 "filter": "bicubic", "order": "pillow-13"},
+                {"stage": "flip", "horizontal": 0.5, "vertical": 0},
+                {"stage": "jitter", "p": 1, "hue": [-0.1, 0.1]},
+                {"stage": "blur", "p": 1, "kernel_size": 5, "sigma": [1, 2]},
+                {"stage": "output", "mean": 0.5, "std": 0.25, "convention": "torchvision_v1", "type": "f32", "layout": "chw"},
+                {"stage": "erase", "p": 1, "area": [0.02, 0.33], "ratio": [0.3, 3.3], "value": 0, "boxes": [1, 1]},
+                {"stage": "mix", "mixup": 1, "cutmix": 0, "p": 1, "switch": 0.5, "rules": "torchvision", "mode": "batch",
+                 "lambda": "corrected", "partner": "fixed", "classes": 4, "smoothing": 0}]})
+
+    def test_stats_of_transforms_agree_with_the_draws(self):
+        path = self.file("t.yaml", "motley: 1\nname: t\nstages:\n  - random_resized_crop: {size: 40}\n"
+                         "  - flip: {horizontal: 0.5, vertical: 0.25}\n  - policy: trivial_augment_wide\n"
+                         "  - jitter: {p: 0.5, brightness: 0.4, hue: 0.1}\n  - output: {}\n  - erase: {p: 0.5}\n")
+        samples = ["--samples", "1500", "--seed", "5", "--epoch", "2", "--size", "90x60"]
+        stats = json.loads(self.good("stats", "--json", path, *samples))
+        self.assertEqual((stats["policy"], stats["samples"]), ("t", 1500))
+        found = {}
+        for draw in map(json.loads, self.good("draw", path, *samples).splitlines()):
+            crop = draw["crop"]
+            found.setdefault("crop: area", []).append(crop["width"] * crop["height"] / 5400)
+            found.setdefault("crop: ratio", []).append(crop["width"] / crop["height"])
+            for axis in (axis for axis, is_flipped in draw["flip"].items() if is_flipped):
+                found.setdefault(f"flip: {axis}", []).append(None)
+            for box in draw.get("erase", ()):
+                found.setdefault("erase: area", []).append(box["width"] * box["height"] / 1600)
+            for step in draw["steps"]:
+                value = step.get("value")
+                found.setdefault(step["op"], []).append(value[0] if isinstance(value, list) else value)
+        rows = {row["op"]: row for row in stats["ops"]}
+        self.assertEqual(set(rows), set(found))
+        self.assertIn("hue", rows)
+        for name, values in found.items():
+            self.assertEqual(round(rows[name]["per_image"] * 1500), len(values), name)
+            if values[0] is None:
+                self.assertEqual(rows[name]["values"], [])
+                continue
+            drawn = rows[name]["drawn"]
+            self.assertEqual((drawn["low"], drawn["high"]), (min(values), max(values)), name)
+            self.assertAlmostEqual(drawn["mean"], sum(values) / len(values), msg=name)
+        self.assertRegex(self.good("stats", path, *samples), r"\nflip: vertical +0\.2\d+  no value\n")
+        table = self.good("compare", "torchvision_train", "timm_train", "--samples", "200")
+        self.assertRegex(table, r"\nbrightness +- +[\d.]+\.\.[\d.]+, mean [\d.]+ \(x 1\.000\)\n")
+        self.assertIn("it is a transform", self.bad("stats", "torchvision_train", "--level", "9"))
+
     def test_stats_agree_with_the_draws(self):
         samples = ["--samples", "2000", "--seed", "5", "--epoch", "2"]
         stats = {row["op"]: row for row in json.loads(self.good("stats", "--json", "timm_rand_augment", *samples))["ops"]}
@@ -181,6 +244,32 @@ class Preview(Case):
         self.assertIn('<rect x="26.00" y="5.00" width="10.00" height="20.00"/>', page)
         self.assertEqual(page.count('class="mask"'), 2)
         self.assertNotIn('id="level"', page.split("<script>")[0])
+
+    def test_transforms(self):
+        path = self.file("t.yaml", "motley: 1\nname: t\ntitle: \"A recipe\"\nstages:\n"
+                         "  - center_crop: {size: [20, 30]}\n  - flip: {horizontal: 1}\n  - policy: rand_augment\n"
+                         "  - output: {mean: 0.5, std: 0.5}\n  - erase: {p: 1}\n")
+        image = self.image()
+        page = self.page(path, image, "--variants", "3")
+        self.assertIn("<h1>A recipe</h1>", page)
+        self.assertEqual(page.count('src="data:image/png;base64,'), 1 + 3)
+        self.assertEqual(page.count('<span class="step">crop 40x30 at 0, 0</span>'), 3)
+        self.assertEqual(page.count('<span class="step">flip horizontal</span>'), 3)
+        self.assertIn("<h2>Transform</h2>\n<pre>" + self.good("show", path) + "</pre>", page)
+        for draw in map(json.loads, self.good("draw", path, "--samples", "3", "--size", "40x30").splitlines()):
+            for step in draw["steps"]:
+                self.assertIn(f'<span class="step">{step["op"]}', page)
+            (box,) = draw["erase"]
+            self.assertIn('<rect class="erased" x="{left}" y="{top}" width="{width}" height="{height}"/>'.format(**box), page)
+        self.assertNotIn('id="level"', page.split("<script>")[0])
+        mirror = self.file("m.yaml", "motley: 1\nname: m\nstages:\n  - center_crop: {size: [20, 30]}\n"
+                           "  - flip: {horizontal: 1}\n  - output: {}\n")
+        mask = self.file("mask.png", png(40, 30, 1, bytes(1200)))
+        boxes = self.file("boxes.jsonl", json.dumps({"image": image, "boxes": [[7, 8, 17, 18]]}) + "\n")
+        page = self.page(mirror, image, "--variants", "1", "--mask", mask, "--boxes", boxes)
+        self.assertIn('viewBox="0 0 40 30" preserveAspectRatio="none"><rect x="7.00" y="8.00" width="10.00"', page)
+        self.assertIn('viewBox="0 0 30 20" preserveAspectRatio="none"><rect x="18.00" y="3.00" width="10.00"', page)
+        self.assertEqual(page.count('class="mask"'), 2)
 
     def test_bad_input(self):
         image, out = self.image(), self.path("page.html")

@@ -261,8 +261,10 @@ Test(transform, failing_allocations)
         char *print = NULL;
         begin_allocations(k);
         const motley_status status = motley_transform_parse(text, strlen(text), NULL, &transform, &error);
-        const motley_status second = status == MOTLEY_OK ? motley_transform_print(transform, &print, &error) : status;
+        motley_status second = status == MOTLEY_OK ? motley_transform_print(transform, &print, &error) : status;
         free(print);
+        if (second == MOTLEY_OK && (second = motley_transform_print_json(transform, &print, &error)) == MOTLEY_OK)
+            free(print);
         motley_transform_destroy(transform);
         end_allocations();
         cr_assert_eq(allocations.live, 0, "allocation %ld failed: %ld not freed", k, allocations.live);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley compare: what policies do with each op, side by side. */
+/* motley compare: what policies, or transforms, do with each op, side by side. */
 #include "tools/summary.h"
 #include "tools/tool.h"
 
@@ -42,7 +42,8 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "POLICY POLICY...",
     .doc =
-        "Prints policies side by side: for each operation the values that it gets, and how many times an image gets "
+        "Prints policies or transforms side by side: for each operation the values that it gets, and how many times an "
+        "image gets "
         "it.\v"
         "'motley compare --level 9 rand_augment timm_rand_augment' shows what level 9 means to each. Changes such as "
         "--level apply to every policy. Values are in the operation's unit (see 'motley ops').",
@@ -56,7 +57,7 @@ static void print_table(const arguments *self, op_summary *const *summary)
     int width[MAX_POLICIES];
     char text[VALUES_TEXT], cell[VALUES_TEXT + 32];
     for (int pass = 0; pass < 2; pass++) { /* the widths first */
-        for (int i = -1; i < motley_op_count(); i++) {
+        for (int i = -1; i < summary_rows(); i++) {
             bool used = i < 0;
             for (int p = 0; p < self->policies; p++)
                 used = used || summary[p][i].used;
@@ -88,16 +89,9 @@ static bool print_comparison_json(const arguments *self, op_summary *const *summ
     struct json_object *object = need(json_object_new_object());
     for (int p = 0; p < self->policies; p++) {
         struct json_object *ops = need(json_object_new_object());
-        for (int i = 0; i < motley_op_count(); i++) {
-            const op_summary *op = &summary[p][i];
-            if (!op->used)
-                continue;
-            struct json_object *row = need(json_object_new_object());
-            json_object_object_add(row, "per_image", number_json(op->per_image));
-            json_object_object_add(row, "values",
-                                   op->values ? json_object_get(op->values) : need(json_object_new_array()));
-            json_object_object_add(ops, op->name, row);
-        }
+        for (int i = 0; i < summary_rows(); i++)
+            if (summary[p][i].used)
+                json_object_object_add(ops, summary[p][i].name, summary_json(&summary[p][i]));
         json_object_object_add(object, self->policy[p], ops);
     }
     return print_json(stdout, object);
@@ -110,10 +104,13 @@ int cmd_compare(int argc, char **argv)
     op_summary *summary[MAX_POLICIES] = { NULL };
     bool good = true;
     for (int p = 0; p < self.policies; p++) {
-        motley_policy *policy = open_policy(self.policy[p], &self.options.changes);
-        summary[p] = policy ? summarise(self.policy[p], policy, &self.options.samples, &self.counting) : NULL;
+        motley_policy *policy;
+        motley_transform *transform;
+        if (open_either(self.policy[p], &self.options.changes, &policy, &transform))
+            summary[p] = summarise(self.policy[p], policy, transform, &self.options.samples, &self.counting);
         good = good && summary[p];
         motley_policy_destroy(policy);
+        motley_transform_destroy(transform);
     }
     if (good && self.counting.json)
         good = print_comparison_json(&self, summary);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley preview: one HTML page that shows what a policy does to images. */
+/* motley preview: one HTML page that shows what a policy or a transform does to images. */
 #include "tools/clash.h"
 #include "tools/out_file.h"
 #include "tools/page.h"
@@ -92,11 +92,12 @@ static const struct argp argp = {
             { "samples", 'N', "COUNT", 0, "How many samples to draw for the frequencies (20000)", 0 },
             { 0 } },
     .args_doc = "POLICY IMAGE...",
-    .doc =
-        "Writes one HTML page, complete in itself, that shows what a policy does: augmented images with what was done, "
-        "how often each operation comes, the magnitudes, the policy's text and citation, and a slider over its "
-        "level.\v"
-        "Image i, variant k (both from 0) is sample i*K + k, as with 'motley apply'.",
+    .doc = "Writes one HTML page, complete in itself, that shows what a policy or a transform does: augmented images "
+           "with what was done, "
+           "how often each operation comes, the magnitudes, the policy's text and citation, and a slider over its "
+           "level.\v"
+           "Image i, variant k (both from 0) is sample i*K + k, as with 'motley apply'. A transform's images are shown "
+           "before they are normalised and mixed, with erased boxes in grey.",
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
 };
 
@@ -104,7 +105,11 @@ typedef struct job {
     const arguments *arguments;
     motley_context *context;
     motley_policy *policy, *follower; /* follower: of masks; NULL without masks and boxes */
-    motley_step *steps;               /* [max_steps], of one sample */
+    motley_transform *transform;      /* in place of a policy */
+    motley_transform *pictures, *pictures_follower;
+    motley_step *steps; /* [max_steps], of the last sample that was drawn, like what follows */
+    int32_t count;
+    motley_transform_drawn places;
     picture images[MOST_IMAGES], masks[MOST_IMAGES];
     double *boxes[MOST_IMAGES]; /* [boxes_count][4] */
     size_t boxes_count[MOST_IMAGES];
@@ -190,6 +195,15 @@ static bool read_boxes(job *self)
 
 /* ---- pictures ---- */
 
+/* Ends the command where the library refuses what the user asked for. */
+static void want(motley_status status, const char *name, const motley_error *error)
+{
+    if (status == MOTLEY_OK)
+        return;
+    complain("%s: %s", name, error->message);
+    exit(EXIT_INPUT);
+}
+
 static motley_batch batch_of(const picture *p)
 {
     return (
@@ -208,10 +222,8 @@ static picture thumbnail(job *self, const picture *in, motley_filter filter)
         need(NULL);
     const motley_batch src = batch_of(in), dst = batch_of(&out);
     motley_error error;
-    if (motley_resize(self->context, &src, &dst, &(motley_resize_params){ .filter = filter }, &error) != MOTLEY_OK) {
-        complain("%s", error.message);
-        exit(EXIT_INPUT);
-    }
+    want(motley_resize(self->context, &src, &dst, &(motley_resize_params){ .filter = filter }, &error), "resize",
+         &error);
     return out;
 }
 
@@ -238,42 +250,81 @@ static void put_mask(job *self, const picture *mask)
     picture_free(&over);
 }
 
-/* Applies a policy to a copy of the picture, as the sample `id`. */
-static picture augmented(job *self, const motley_policy *policy, const picture *in, uint64_t id)
+static picture copied(const picture *in)
 {
     picture out;
     if (!picture_copy(in, &out))
         need(NULL);
+    return out;
+}
+
+/* What a policy makes of a copy of the picture, as the sample `id`. */
+static picture augmented(job *self, const motley_policy *policy, const picture *in, uint64_t id)
+{
+    picture out = copied(in);
     const motley_batch batch = batch_of(&out);
     motley_apply_params params = { .samples = self->arguments->options.samples };
     params.samples.first = id;
     motley_error error;
-    if (motley_apply(self->context, policy, &batch, &batch, &params, &error) != MOTLEY_OK) {
-        complain("%s: %s", self->arguments->policy, error.message);
-        exit(EXIT_INPUT);
-    }
+    want(motley_apply(self->context, policy, &batch, &batch, &params, &error), self->arguments->policy, &error);
     return out;
 }
 
-static int32_t draw(job *self, const motley_policy *policy, const picture *in, uint64_t id)
+/* What a transform, or its follower, makes of the picture. */
+static picture transformed(job *self, const motley_transform *transform, const picture *in, uint64_t id)
+{
+    const motley_transform_info *info = motley_transform_describe(transform);
+    picture out = { .width = info->width ? info->width : in->width,
+                    .height = info->height ? info->height : in->height,
+                    .channels = in->channels };
+    char why[PICTURE_WHY];
+    if (!picture_allocate(&out, why))
+        need(NULL);
+    const motley_batch src = batch_of(in), dst = batch_of(&out);
+    motley_transform_params params = { .samples = self->arguments->options.samples };
+    params.samples.first = id;
+    motley_error error;
+    want(motley_transform_apply(self->context, transform, &src, &dst, &params, &error), self->arguments->policy,
+         &error);
+    return out;
+}
+
+/* Draws the sample `id` for the picture. Returns the draw as JSON. */
+static struct json_object *draw(job *self, const picture *in, uint64_t id)
 {
     motley_samples samples = self->arguments->options.samples;
     samples.first = id;
-    int32_t count = 0;
+    char *line;
     motley_error error;
-    if (motley_draw(policy, &samples, 1, &in->width, &in->height, in->channels, self->steps, &count, &error) !=
-        MOTLEY_OK) {
-        complain("%s: %s", self->arguments->policy, error.message);
-        exit(EXIT_INPUT);
+    if (self->policy) {
+        want(motley_draw(self->policy, &samples, 1, &in->width, &in->height, in->channels, self->steps, &self->count,
+                         &error),
+             self->arguments->policy, &error);
+        line = draw_json(self->policy, id, self->steps, self->count, in->channels);
+    } else {
+        want(motley_transform_draw(self->transform, &samples, 1, &in->width, &in->height, in->channels, &self->places,
+                                   self->steps, &self->count, &error),
+             self->arguments->policy, &error);
+        want(motley_transform_draw_json(id, &self->places, self->steps, self->count, in->channels, &line, &error),
+             self->arguments->policy, &error);
     }
-    return count;
+    struct json_object *drawn = need(json_tokener_parse(line));
+    free(line);
+    return drawn;
 }
 
-/* The boxes of image i after the steps that were drawn last, as an SVG over the picture. */
-static void put_boxes(job *self, size_t i, int32_t steps)
+static void begin_overlay(job *self, const picture *shown)
+{
+    fprintf(self->page, "<svg class=\"boxes\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">", shown->width,
+            shown->height);
+}
+
+/* The boxes of image i over what is shown: the image itself, or what its last draw made of it. */
+static void put_boxes(job *self, size_t i, const picture *shown, bool original)
 {
     const picture *image = &self->images[i];
     const size_t n = self->boxes_count[i], offsets[2] = { 0, n };
+    const int32_t steps = original ? 0 : self->count;
     double *boxes = need(calloc(n + 1, 4 * sizeof *boxes));
     uint8_t *keep = need(calloc(n + 1, 1));
     memcpy(boxes, self->boxes[i], n * 4 * sizeof *boxes);
@@ -282,14 +333,13 @@ static void put_boxes(job *self, size_t i, int32_t steps)
                                  .step_counts = &steps,
                                  .max_steps = (size_t)steps,
                                  .widths = &image->width,
-                                 .heights = &image->height };
+                                 .heights = &image->height,
+                                 .places = original || self->policy ? NULL : &self->places,
+                                 .width = self->policy ? 0 : shown->width,
+                                 .height = self->policy ? 0 : shown->height };
     motley_error error;
-    if (motley_follow_boxes(&drawn, NULL, offsets, boxes, NULL, keep, &error) != MOTLEY_OK) {
-        complain("%s: %s", self->arguments->boxes, error.message);
-        exit(EXIT_INPUT);
-    }
-    fprintf(self->page, "<svg class=\"boxes\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">", image->width,
-            image->height);
+    want(motley_follow_boxes(&drawn, NULL, offsets, boxes, NULL, keep, &error), self->arguments->boxes, &error);
+    begin_overlay(self, shown);
     for (size_t b = 0; b < n; b++)
         if (keep[b])
             fprintf(self->page, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>", boxes[4 * b],
@@ -299,35 +349,80 @@ static void put_boxes(job *self, size_t i, int32_t steps)
     free(boxes);
 }
 
-/* One cell of the contact sheet: image i as sample `id`, or as it is. */
-static void put_cell(job *self, size_t i, bool original, uint64_t id)
+/* The boxes that a transform erases, whose values are no pixels: in grey. */
+static void put_erased(job *self, const picture *shown)
 {
-    const int32_t steps = original ? 0 : draw(self, self->policy, &self->images[i], id);
-    picture image = { 0 }, mask = { 0 };
-    if (!original)
-        image = augmented(self, self->policy, &self->images[i], id);
-    fprintf(self->page, "<figure><div class=\"frame\">");
-    put_picture(self, original ? &self->images[i] : &image, MOTLEY_FILTER_BILINEAR, "");
-    if (self->arguments->masks_count) {
-        if (!original)
-            mask = augmented(self, self->follower, &self->masks[i], id);
-        put_mask(self, original ? &self->masks[i] : &mask);
+    begin_overlay(self, shown);
+    for (int32_t b = 0; b < self->places.boxes_count; b++) {
+        const motley_erased_box *box = &self->places.boxes[b];
+        fprintf(self->page, "<rect class=\"erased\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>", box->left,
+                box->top, box->width, box->height);
     }
-    if (self->boxes_count[i])
-        put_boxes(self, i, steps);
-    fprintf(self->page, "</div><figcaption>");
-    if (original)
-        fprintf(self->page, "unchanged");
-    for (int32_t s = 0; s < steps; s++) {
+    fprintf(self->page, "</svg>");
+}
+
+/* What the sample drew, a line for each thing. */
+static void put_caption(job *self, struct json_object *drawn)
+{
+    struct json_object *steps = need(json_object_object_get(drawn, "steps"));
+    const size_t count = json_object_array_length(steps);
+    if (self->transform) {
+        const motley_transform_drawn *d = &self->places;
+        fprintf(self->page, "<span class=\"step\">crop %dx%d at %d, %d</span>", d->crop.width, d->crop.height,
+                d->crop.left, d->crop.top);
+        if (d->flip_horizontal || d->flip_vertical)
+            fprintf(self->page, "<span class=\"step\">flip%s%s</span>", d->flip_horizontal ? " horizontal" : "",
+                    d->flip_vertical ? " vertical" : "");
+    }
+    for (size_t s = 0; s < count; s++) {
         char number[NUMBER_TEXT];
-        const motley_step *step = &self->steps[s];
-        fprintf(self->page, "<span class=\"step\">%s%s%s</span>", motley_policy_op(self->policy, step->op)->name,
-                step->values_count ? " " : "", step->values_count ? short_number(step->values[0], number) : "");
+        struct json_object *step = json_object_array_get_idx(steps, s), *value = NULL;
+        if (json_object_object_get_ex(step, "value", &value) && json_object_is_type(value, json_type_array))
+            value = json_object_array_get_idx(value, 0);
+        fprintf(self->page, "<span class=\"step\">%s%s%s</span>",
+                json_object_get_string(json_object_object_get(step, "op")), value ? " " : "",
+                value ? short_number(json_object_get_double(value), number) : "");
     }
-    if (!original && steps == 0)
+    if (self->transform && self->places.boxes_count)
+        fprintf(self->page, "<span class=\"step\">erase %d</span>", self->places.boxes_count);
+    else if (self->policy && count == 0)
         fprintf(self->page, "nothing");
+}
+
+/* One cell of the contact sheet: image i as it is. */
+static void put_original(job *self, size_t i)
+{
+    fprintf(self->page, "<figure><div class=\"frame\">");
+    put_picture(self, &self->images[i], MOTLEY_FILTER_BILINEAR, "");
+    if (self->arguments->masks_count)
+        put_mask(self, &self->masks[i]);
+    if (self->boxes_count[i])
+        put_boxes(self, i, &self->images[i], true);
+    fprintf(self->page, "</div><figcaption>unchanged</figcaption></figure>\n");
+}
+
+/* One cell: image i as sample `id`. */
+static void put_sample(job *self, size_t i, uint64_t id)
+{
+    struct json_object *drawn = draw(self, &self->images[i], id);
+    picture image = self->policy ? augmented(self, self->policy, &self->images[i], id)
+                                 : transformed(self, self->pictures, &self->images[i], id);
+    fprintf(self->page, "<figure><div class=\"frame\">");
+    put_picture(self, &image, MOTLEY_FILTER_BILINEAR, "");
+    if (self->arguments->masks_count) {
+        picture mask = self->policy ? augmented(self, self->follower, &self->masks[i], id)
+                                    : transformed(self, self->pictures_follower, &self->masks[i], id);
+        put_mask(self, &mask);
+        picture_free(&mask);
+    }
+    if (self->places.boxes_count)
+        put_erased(self, &image);
+    if (self->boxes_count[i])
+        put_boxes(self, i, &image, false);
+    fprintf(self->page, "</div><figcaption>");
+    put_caption(self, drawn);
     fprintf(self->page, "</figcaption></figure>\n");
-    picture_free(&mask);
+    json_object_put(drawn);
     picture_free(&image);
 }
 
@@ -336,9 +431,9 @@ static void put_sheet(job *self)
     fprintf(self->page, "<h2>Images</h2>\n");
     for (size_t i = 0; i < self->arguments->count; i++) {
         fprintf(self->page, "<section class=\"row\">");
-        put_cell(self, i, true, 0);
+        put_original(self, i);
         for (size_t k = 0; k < self->arguments->variants; k++)
-            put_cell(self, i, false, i * self->arguments->variants + k);
+            put_sample(self, i, i * self->arguments->variants + k);
         fprintf(self->page, "</section>\n");
     }
 }
@@ -362,10 +457,7 @@ static void put_slider(job *self, double top)
         const motley_policy_changes change = { .set_level = 1, .level = level };
         motley_policy *policy;
         motley_error error;
-        if (motley_policy_change(self->policy, &change, &policy, &error) != MOTLEY_OK) {
-            complain("%s: %s", self->arguments->policy, error.message);
-            exit(EXIT_INPUT);
-        }
+        want(motley_policy_change(self->policy, &change, &policy, &error), self->arguments->policy, &error);
         char number[NUMBER_TEXT];
         fprintf(self->page, "<section class=\"row stop\" data-level=\"%s\"%s>", short_number(level, number),
                 stop == (STOPS - 1) / 2 ? "" : " hidden");
@@ -412,14 +504,14 @@ static void put_magnitudes(job *self, const op_summary *op)
 static void put_frequencies(job *self, const op_summary *summary)
 {
     double most = 0;
-    for (int i = 0; i < motley_op_count(); i++)
+    for (int i = 0; i < summary_rows(); i++)
         most = fmax(most, summary[i].per_image);
     fprintf(
         self->page,
         "<h2>Operations</h2>\n<p>How many times an image gets each, over %llu samples, and the values that it can "
         "get.</p>\n<table><tr><th>operation</th><th colspan=\"2\">per image</th><th colspan=\"2\">values</th></tr>\n",
         (unsigned long long)self->arguments->samples);
-    for (int i = 0; i < motley_op_count(); i++) {
+    for (int i = 0; i < summary_rows(); i++) {
         if (!summary[i].used)
             continue;
         char text[VALUES_TEXT];
@@ -436,35 +528,51 @@ static void put_frequencies(job *self, const op_summary *summary)
 
 /* ---- the page ---- */
 
+/* The text that the page ends with, and the top of the level's slider. False after a complaint. */
+static bool read_texts(job *self, char **text, double *top)
+{
+    motley_error error;
+    char *json = NULL;
+    *top = 0;
+    if (self->transform && motley_transform_print(self->transform, text, &error) == MOTLEY_OK)
+        return true;
+    if (self->transform || motley_policy_print(self->policy, text, &error) != MOTLEY_OK ||
+        motley_policy_describe(self->policy, &json, &error) != MOTLEY_OK) {
+        complain("%s: %s", self->arguments->policy, error.message);
+        return false;
+    }
+    struct json_object *described = need(json_tokener_parse(json)), *value = NULL;
+    free(json);
+    if (json_object_object_get_ex(described, "top", &value))
+        *top = json_object_get_double(value);
+    json_object_put(described);
+    return true;
+}
+
 static bool write_page(job *self)
 {
     const arguments *a = self->arguments;
-    motley_error error;
-    char *text = NULL, *json = NULL;
     const counting_options counting = { a->samples, self->images[0].width, self->images[0].height, false };
-    op_summary *summary = summarise(a->policy, self->policy, &a->options.samples, &counting);
-    const bool good = summary && motley_policy_print(self->policy, &text, &error) == MOTLEY_OK &&
-                      motley_policy_describe(self->policy, &json, &error) == MOTLEY_OK;
+    const motley_transform_info *info = motley_transform_describe(self->transform);
+    const char *title = info ? info->title : motley_policy_title(self->policy);
+    const char *paper = info ? info->paper : motley_policy_paper(self->policy);
+    char *text = NULL;
+    double top;
+    op_summary *summary = summarise(a->policy, self->policy, self->transform, &a->options.samples, &counting);
+    const bool good = summary && read_texts(self, &text, &top);
     if (good) {
-        struct json_object *described = need(json_tokener_parse(json)), *top = NULL;
-        json_object_object_get_ex(described, "top", &top);
-        page_begin(self->page, motley_policy_title(self->policy));
+        page_begin(self->page, info && !*title ? info->name : title);
         fprintf(self->page, "<p class=\"paper\">");
-        page_text(self->page,
-                  motley_policy_paper(self->policy) ? motley_policy_paper(self->policy) : "no paper is cited");
+        page_text(self->page, paper && *paper ? paper : "no paper is cited");
         fprintf(self->page, "</p>\n");
         put_sheet(self);
-        put_slider(self, top ? json_object_get_double(top) : 0);
+        put_slider(self, top);
         put_frequencies(self, summary);
-        fprintf(self->page, "<h2>Policy</h2>\n<pre>");
+        fprintf(self->page, "<h2>%s</h2>\n<pre>", info ? "Transform" : "Policy");
         page_text(self->page, text);
         fprintf(self->page, "</pre>\n");
         page_end(self->page);
-        json_object_put(described);
-    } else if (summary) {
-        complain("%s: %s", a->policy, error.message);
     }
-    free(json);
     free(text);
     summary_free(summary);
     return good;
@@ -487,23 +595,40 @@ static bool page_is_new(const arguments *a)
     return good;
 }
 
+/* What is applied: the policy, or the transform without what makes its images numbers; and what masks follow by. */
+static bool open_applied(job *self)
+{
+    const arguments *a = self->arguments;
+    motley_error error;
+    if (!open_either(a->policy, &a->options.changes, &self->policy, &self->transform))
+        return false;
+    motley_status status = MOTLEY_OK;
+    if (self->transform)
+        status = motley_transform_pictures(self->transform, &self->pictures, &error);
+    const bool follow = status == MOTLEY_OK && (a->masks_count || a->boxes);
+    if (follow && self->transform)
+        status = motley_transform_follower(self->pictures, NULL, &self->pictures_follower, &error);
+    else if (follow)
+        status = motley_policy_follower(self->policy, NULL, &self->follower, &error);
+    if (status != MOTLEY_OK)
+        complain("%s: %s", a->policy, error.message);
+    const size_t most =
+        self->transform ? motley_transform_describe(self->transform)->max_steps : motley_policy_max_steps(self->policy);
+    self->steps = need(calloc(most + 1, sizeof *self->steps));
+    return status == MOTLEY_OK;
+}
+
 static bool run(job *self)
 {
     const arguments *a = self->arguments;
     motley_error error;
-    if (!page_is_new(a))
-        return false;
-    self->policy = open_policy(a->policy, &a->options.changes);
-    if (!self->policy || !read_images(self) || !read_boxes(self))
+    if (!page_is_new(a) || !open_applied(self) || !read_images(self) || !read_boxes(self))
         return false;
     const motley_context_params on_cpu = { .backend = MOTLEY_BACKEND_CPU };
-    if (motley_context_create(&on_cpu, &self->context, &error) != MOTLEY_OK ||
-        ((a->masks_count || a->boxes) &&
-         motley_policy_follower(self->policy, NULL, &self->follower, &error) != MOTLEY_OK)) {
+    if (motley_context_create(&on_cpu, &self->context, &error) != MOTLEY_OK) {
         complain("%s", error.message);
         return false;
     }
-    self->steps = need(calloc(motley_policy_max_steps(self->policy) + 1, sizeof *self->steps));
     out_file file;
     if (!out_file_open(&file, a->out)) {
         complain("%s: %s", a->out, strerror(errno));
@@ -536,6 +661,9 @@ int cmd_preview(int argc, char **argv)
     free(self.steps);
     motley_policy_destroy(self.follower);
     motley_policy_destroy(self.policy);
+    motley_transform_destroy(self.pictures_follower);
+    motley_transform_destroy(self.pictures);
+    motley_transform_destroy(self.transform);
     motley_context_destroy(self.context);
     return good ? 0 : EXIT_INPUT;
 }

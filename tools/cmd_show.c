@@ -29,7 +29,9 @@ static const struct argp argp = {
     .parser = parse,
     .options =
         (const struct argp_option[]){
-            { "json", 'j', NULL, 0, "Print as JSON what it can draw: chances, and the values at each level", 0 },
+            { "json", 'j', NULL, 0,
+              "Print as JSON what it can draw: chances, and the values at each level; of a transform, all settings",
+              0 },
             { 0 } },
     .args_doc = "POLICY",
     .doc = "Prints a policy in full: a built-in name or a file, with the changes that are asked for; or a transform.\v"
@@ -37,41 +39,26 @@ static const struct argp argp = {
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { 0 } },
 };
 
-/* A transform's text; a policy prints as itself. */
-static int show_transform(const char *name)
-{
-    motley_transform *transform = open_transform(name);
-    char *text = NULL;
-    motley_error error;
-    if (!transform)
-        return EXIT_INPUT;
-    const bool good = motley_transform_print(transform, &text, &error) == MOTLEY_OK;
-    if (good)
-        fputs(text, stdout);
-    else
-        complain("%s: %s", name, error.message);
-    free(text);
-    motley_transform_destroy(transform);
-    return good ? 0 : EXIT_INPUT;
-}
-
 int cmd_show(int argc, char **argv)
 {
     arguments self = { 0 };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
-    if (!self.json && !any_change(&self.options.changes) && names_transform(self.policy))
-        return show_transform(self.policy);
-    motley_policy *policy = open_policy(self.policy, &self.options.changes);
-    if (!policy)
+    motley_policy *policy;
+    motley_transform *transform;
+    if (!open_either(self.policy, &self.options.changes, &policy, &transform))
         return EXIT_INPUT;
     char *text = NULL;
     motley_error error;
-    const bool good = (self.json ? motley_policy_describe : motley_policy_print)(policy, &text, &error) == MOTLEY_OK;
+    const motley_status status =
+        policy ? (self.json ? motley_policy_describe : motley_policy_print)(policy, &text, &error)
+               : (self.json ? motley_transform_print_json : motley_transform_print)(transform, &text, &error);
+    const bool good = status == MOTLEY_OK;
     if (good)
         fputs(text, stdout);
     else
         complain("%s: %s", self.policy, error.message);
     free(text);
     motley_policy_destroy(policy);
+    motley_transform_destroy(transform);
     return good ? 0 : EXIT_INPUT;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley stats: how often a policy applies each op, and with which values. */
+/* motley stats: how often a policy or a transform applies each op, and with which values. */
 #include "tools/summary.h"
 #include "tools/tool.h"
 
@@ -29,19 +29,21 @@ static const struct argp argp = {
     .parser = parse,
     .args_doc = "POLICY",
     .doc =
-        "Prints how often a policy applies each operation to an image, and with which values.\v"
+        "Prints how often a policy or a transform applies each operation to an image, and with which values.\v"
         "Frequencies are counted over samples that are drawn; a schedule's are those of --epoch. Values are all that "
-        "the policy can draw, in the operation's unit (see 'motley ops').",
+        "the policy can draw, in the operation's unit (see 'motley ops'); a transform's are those that were drawn, and "
+        "areas are "
+        "shares of the image's.",
     .children =
         (const struct argp_child[]){
             { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { &counting_argp, 0, NULL, 0 }, { 0 } },
 };
 
-static bool print_stats(const arguments *self, const motley_policy *policy, const op_summary *summary)
+static bool print_stats(const arguments *self, const char *name, const op_summary *summary)
 {
     if (!self->counting.json) {
         printf("%-16s %9s  %s\n", "op", "per image", "values");
-        for (int i = 0; i < motley_op_count(); i++) {
+        for (int i = 0; i < summary_rows(); i++) {
             char text[VALUES_TEXT];
             if (summary[i].used)
                 printf("%-16s %9.4f  %s\n", summary[i].name, summary[i].per_image, values_text(&summary[i], text));
@@ -49,17 +51,14 @@ static bool print_stats(const arguments *self, const motley_policy *policy, cons
         return true;
     }
     struct json_object *object = need(json_object_new_object()), *ops = need(json_object_new_array());
-    json_object_object_add(object, "policy", need(json_object_new_string(motley_policy_name(policy))));
+    json_object_object_add(object, "policy", need(json_object_new_string(name)));
     json_object_object_add(object, "samples", need(json_object_new_uint64(self->counting.samples)));
     json_object_object_add(object, "ops", ops);
-    for (int i = 0; i < motley_op_count(); i++) {
+    for (int i = 0; i < summary_rows(); i++) {
         if (!summary[i].used)
             continue;
-        struct json_object *row = need(json_object_new_object());
+        struct json_object *row = summary_json(&summary[i]);
         json_object_object_add(row, "op", need(json_object_new_string(summary[i].name)));
-        json_object_object_add(row, "per_image", number_json(summary[i].per_image));
-        json_object_object_add(row, "values",
-                               summary[i].values ? json_object_get(summary[i].values) : need(json_object_new_array()));
         json_object_array_add(ops, row);
     }
     return print_json(stdout, object);
@@ -69,10 +68,17 @@ int cmd_stats(int argc, char **argv)
 {
     arguments self = { .counting = COUNTING_DEFAULTS };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
-    motley_policy *policy = open_policy(self.policy, &self.options.changes);
-    op_summary *summary = policy ? summarise(self.policy, policy, &self.options.samples, &self.counting) : NULL;
-    const bool good = summary && print_stats(&self, policy, summary);
+    motley_policy *policy;
+    motley_transform *transform;
+    op_summary *summary = NULL;
+    if (open_either(self.policy, &self.options.changes, &policy, &transform))
+        summary = summarise(self.policy, policy, transform, &self.options.samples, &self.counting);
+    const char *name = policy      ? motley_policy_name(policy)
+                       : transform ? motley_transform_describe(transform)->name
+                                   : "";
+    const bool good = summary && print_stats(&self, name, summary);
     summary_free(summary);
     motley_policy_destroy(policy);
+    motley_transform_destroy(transform);
     return good ? 0 : EXIT_INPUT;
 }

@@ -20,6 +20,7 @@ static const char style[] =
     ".frame img{border-radius:4px}.frame .mask,.frame .boxes{position:absolute;left:0;top:0;width:100%;height:100%;"
     "image-rendering:pixelated}\n"
     ".boxes rect{fill:none;stroke:#ffd400;stroke-width:2px;vector-effect:non-scaling-stroke}\n"
+    ".boxes .erased{fill:#808080;stroke:none}\n"
     "figcaption{font-size:12px;color:var(--soft);max-width:200px}.step{display:block}\n"
     "table{border-collapse:collapse}td,th{text-align:left;padding:3px 12px 3px 0;border-bottom:1px solid var(--line)}\n"
     "td:nth-child(3){width:220px}.number{text-align:right;font-variant-numeric:tabular-nums}\n"

@@ -9,6 +9,21 @@
 
 #define BLOCK 1024 /* samples drawn at a time */
 
+/* What a transform draws besides ops, in rows behind the ops'. */
+enum { HUE, KERNEL_BLUR, CROP_AREA, CROP_RATIO, FLIP_HORIZONTAL, FLIP_VERTICAL, ERASED_AREA, OTHERS };
+static const char *const other_names[OTHERS] = { [HUE] = "hue",
+                                                 [KERNEL_BLUR] = "kernel_blur",
+                                                 [CROP_AREA] = "crop: area",
+                                                 [CROP_RATIO] = "crop: ratio",
+                                                 [FLIP_HORIZONTAL] = "flip: horizontal",
+                                                 [FLIP_VERTICAL] = "flip: vertical",
+                                                 [ERASED_AREA] = "erase: area" };
+
+int summary_rows(void)
+{
+    return motley_op_count() + OTHERS;
+}
+
 static double real(struct json_object *object, const char *key)
 {
     struct json_object *value;
@@ -72,11 +87,62 @@ static bool read_description(const motley_policy *policy, op_summary *summary, m
     return true;
 }
 
-static bool count_draws(const motley_policy *policy, const motley_samples *samples, const counting_options *counting,
-                        op_summary *summary, motley_error *error)
+static void count_one(op_summary *op)
 {
+    op->used = true;
+    op->per_image++;
+}
+
+static void count_value(op_summary *op, double value)
+{
+    op->low = op->drawn ? fmin(op->low, value) : value;
+    op->high = op->drawn ? fmax(op->high, value) : value;
+    op->mean += value; /* their sum, so far */
+    op->drawn = true;
+    count_one(op);
+}
+
+static double share(double width, double height, double of_width, double of_height)
+{
+    return width * height / (of_width * of_height);
+}
+
+static void count_drawn(const motley_transform_drawn *drawn, const motley_step *steps, int32_t count,
+                        const counting_options *counting, const motley_transform_info *info, op_summary *summary)
+{
+    op_summary *const others = summary + motley_op_count();
+    const motley_crop *crop = &drawn->crop;
+    count_value(&others[CROP_AREA], share(crop->width, crop->height, counting->width, counting->height));
+    count_value(&others[CROP_RATIO], (double)crop->width / crop->height);
+    if (drawn->flip_horizontal)
+        count_one(&others[FLIP_HORIZONTAL]);
+    if (drawn->flip_vertical)
+        count_one(&others[FLIP_VERTICAL]);
+    const int32_t width = info->width ? info->width : counting->width;
+    const int32_t height = info->height ? info->height : counting->height;
+    for (int32_t b = 0; b < drawn->boxes_count; b++)
+        count_value(&others[ERASED_AREA], share(drawn->boxes[b].width, drawn->boxes[b].height, width, height));
+    for (int32_t s = 0; s < count; s++) {
+        const motley_step *step = &steps[s];
+        if (step->op < 0 && step->op != MOTLEY_STEP_HUE && step->op != MOTLEY_STEP_KERNEL_BLUR)
+            continue; /* a weight of a mix */
+        op_summary *const op = step->op >= 0                 ? &summary[step->op]
+                               : step->op == MOTLEY_STEP_HUE ? &others[HUE]
+                                                             : &others[KERNEL_BLUR];
+        if (step->values_count)
+            count_value(op, step->values[0]);
+        else
+            count_one(op);
+    }
+}
+
+static bool count_draws(const motley_policy *policy, const motley_transform *transform, const motley_samples *samples,
+                        const counting_options *counting, op_summary *summary, motley_error *error)
+{
+    static motley_transform_drawn drawn[BLOCK];
     const uint64_t count = counting->samples;
-    const size_t max_steps = motley_policy_max_steps(policy);
+    const motley_transform_info *info = motley_transform_describe(transform);
+    const size_t max_steps = policy ? motley_policy_max_steps(policy) : info->max_steps;
     motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
     int32_t counts[BLOCK], widths[BLOCK], heights[BLOCK];
     for (size_t i = 0; i < BLOCK; i++) {
@@ -88,41 +154,73 @@ static bool count_draws(const motley_policy *policy, const motley_samples *sampl
         const size_t n = count - done < BLOCK ? (size_t)(count - done) : BLOCK;
         motley_samples next = *samples;
         next.first += done;
-        good = motley_draw(policy, &next, n, widths, heights, 3, steps, counts, error) == MOTLEY_OK;
-        for (size_t i = 0; good && i < n; i++)
+        good = (policy ? motley_draw(policy, &next, n, widths, heights, 3, steps, counts, error)
+                       : motley_transform_draw(transform, &next, n, widths, heights, 3, drawn, steps, counts, error)) ==
+               MOTLEY_OK;
+        for (size_t i = 0; good && !policy && i < n; i++)
+            count_drawn(&drawn[i], steps + i * max_steps, counts[i], counting, info, summary);
+        for (size_t i = 0; good && policy && i < n; i++)
             for (int s = 0; s < counts[i]; s++)
                 if (steps[i * max_steps + (size_t)s].op >= 0) /* and not a weight of a mix */
                     summary[steps[i * max_steps + (size_t)s].op].per_image++;
     }
-    for (int i = 0; i < motley_op_count(); i++)
+    for (int i = 0; i < summary_rows(); i++) {
+        summary[i].mean /= fmax(1, summary[i].per_image);
         summary[i].per_image /= (double)count;
+    }
     free(steps);
     return good;
 }
 
-op_summary *summarise(const char *policy_name, const motley_policy *policy, const motley_samples *samples,
-                      const counting_options *counting)
+op_summary *summarise(const char *name, const motley_policy *policy, const motley_transform *transform,
+                      const motley_samples *samples, const counting_options *counting)
 {
-    op_summary *summary = need(calloc((size_t)motley_op_count(), sizeof *summary));
-    for (int i = 0; i < motley_op_count(); i++)
-        summary[i].name = motley_op_get(i)->name;
+    op_summary *summary = need(calloc((size_t)summary_rows(), sizeof *summary));
+    for (int i = 0; i < summary_rows(); i++)
+        summary[i].name = i < motley_op_count() ? motley_op_get(i)->name : other_names[i - motley_op_count()];
     motley_error error;
-    if (read_description(policy, summary, &error) && count_draws(policy, samples, counting, summary, &error))
+    if ((!policy || read_description(policy, summary, &error)) &&
+        count_draws(policy, transform, samples, counting, summary, &error))
         return summary;
-    complain("%s: %s", policy_name, error.message);
+    complain("%s: %s", name, error.message);
     summary_free(summary);
     return NULL;
 }
 
 void summary_free(op_summary *summary)
 {
-    for (int i = 0; summary && i < motley_op_count(); i++)
+    for (int i = 0; summary && i < summary_rows(); i++)
         json_object_put(summary[i].values);
     free(summary);
 }
 
+struct json_object *summary_json(const op_summary *op)
+{
+    struct json_object *row = need(json_object_new_object());
+    json_object_object_add(row, "per_image", number_json(op->per_image));
+    if (!op->drawn) {
+        json_object_object_add(row, "values", op->values ? json_object_get(op->values) : need(json_object_new_array()));
+        return row;
+    }
+    struct json_object *drawn = need(json_object_new_object());
+    json_object_object_add(drawn, "low", number_json(op->low));
+    json_object_object_add(drawn, "mean", number_json(op->mean));
+    json_object_object_add(drawn, "high", number_json(op->high));
+    json_object_object_add(row, "drawn", drawn);
+    return row;
+}
+
 const char *values_text(const op_summary *op, char text[VALUES_TEXT])
 {
+    char a[NUMBER_TEXT], b[NUMBER_TEXT], mean[NUMBER_TEXT];
+    if (op->drawn) {
+        if (op->low == op->high)
+            snprintf(text, VALUES_TEXT, "%s", short_number(op->low, a));
+        else
+            snprintf(text, VALUES_TEXT, "%s..%s, mean %s", short_number(op->low, a), short_number(op->high, b),
+                     short_number(op->mean, mean));
+        return text;
+    }
     const size_t count = op->values ? json_object_array_length(op->values) : 0;
     if (count == 0) {
         snprintf(text, VALUES_TEXT, "%s", op->used ? "no value" : "-");
@@ -139,7 +237,6 @@ const char *values_text(const op_summary *op, char text[VALUES_TEXT])
         both = both || !isnan(minus);
         side = list(row, "of") ? " of the side" : side;
     }
-    char a[NUMBER_TEXT], b[NUMBER_TEXT];
     short_number(low, a);
     short_number(high, b);
     if (low == high)

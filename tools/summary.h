@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a policy does with each op: how often, and with which values. For motley stats and motley compare. */
+/* What a policy or a transform does: how often each op, and with which values. For stats, compare and preview. */
 #ifndef SUMMARY_H
 #define SUMMARY_H
 
 #include "tools/tool.h"
 
-/* One op of a policy. */
+/* One op; or what else a transform draws, such as "crop: share of the image". */
 typedef struct op_summary {
     const char *name;
-    bool used;                  /* a step names it */
-    double per_image;           /* how many times an image gets it, on average over the samples that were drawn */
-    struct json_object *values; /* NULL: it takes none; else a list of distinct {"value", "minus", "of"} */
+    bool used;        /* a step names it; of a transform: an image got it */
+    double per_image; /* how many times an image gets it, on average over the samples that were drawn */
+    struct json_object
+        *values; /* of a policy, all that it can get: NULL: none; else distinct {"value", "minus", "of"} */
+    bool drawn;  /* of a transform: low, high and mean are those of the first values that were drawn */
+    double low, high, mean;
 } op_summary;
 
-/* Draws as many samples of `samples`' seed and epoch as `counting` says, at its size, and reads the policy's
- * description. summary: [motley_op_count()], to be freed. NULL after having complained in the name of `policy_name`. */
-op_summary *summarise(const char *policy_name, const motley_policy *policy, const motley_samples *samples,
-                      const counting_options *counting);
+/* Draws as many samples of `samples`' seed and epoch as `counting` says, at its size, of the policy (and reads its
+ * description) or of the transform, whichever is not NULL. summary: [summary_rows()], to be freed. NULL after having
+ * complained in the name of `name`. */
+op_summary *summarise(const char *name, const motley_policy *policy, const motley_transform *transform,
+                      const motley_samples *samples, const counting_options *counting);
+int summary_rows(void);
 void summary_free(op_summary *summary);
+
+/* A row as JSON: "per_image", and "values" or what was "drawn". */
+struct json_object *summary_json(const op_summary *op);
 
 /* The values in a few words: "9 or -9", "0..30, 31 values". text is returned. */
 #define VALUES_TEXT 112

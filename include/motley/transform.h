@@ -40,6 +40,14 @@ MOTLEY_API const char *motley_transform_builtin_text(size_t i);
 /** The transform as canonical text, which parses back to an equal transform. *text is malloc'd: free() it. */
 MOTLEY_API motley_status motley_transform_print(const motley_transform *transform, char **text, motley_error *error);
 
+/** The transform as JSON, with every setting, the standard ones too.
+ *
+ *  Keys     name, title, profile, paper, table, version (null where the text gave none), stages: [{stage (its kind),
+ * and the settings of doc/policy-format.md}]; of a policy {stage, policy: what motley_policy_describe writes}. Memory
+ * *json is malloc'd: free() it. Errors   As motley_transform_print. */
+MOTLEY_API motley_status motley_transform_print_json(const motley_transform *transform, char **json,
+                                                     motley_error *error);
+
 /** How a byte becomes a normalised number, in binary32, each operation rounded: what each library computes. */
 typedef enum motley_normalization {
     MOTLEY_NORMALIZATION_TORCHVISION_V1 = 0, /* ToTensor, Normalize: (v / 255 - mean) / std */
