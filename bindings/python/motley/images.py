@@ -391,38 +391,69 @@ def _capsules():
 _get_pointer, _is_valid = _capsules()
 
 
+@functools.lru_cache(maxsize=None)
+def exchange_of(cls):
+    """The address of the DLPack exchange API of a class of torch tensors, or 0; torch has one from 2.10 on."""
+    name, capsule = b"dlpack_exchange_api", getattr(cls, "__dlpack_c_exchange_api__", None)
+    if kind_of(cls) is not Torch or capsule is None or not _is_valid(capsule, name):
+        return 0
+    return _get_pointer(capsule, name)
+
+
 class Many:
     """A list of images, of one kind but perhaps of many sizes."""
 
-    __slots__ = ("parts", "cls", "device", "images", "pointers")
+    __slots__ = ("given", "layout", "cls", "count", "first", "device", "images", "pointers", "_parts", "_channels")
 
     def __init__(self, images, layout):
-        self.cls, self.pointers = type(images), None
-        self.parts = [images_of(image, layout) for image in images]
-        first = self.parts[0] if self.parts else None
-        self.device = first.device if first else None
-        for i, part in enumerate(self.parts):
+        self.given, self.layout, self.cls, self.count = images, layout, type(images), len(images)
+        self.images = self.pointers = self._parts = self._channels = None
+        self.first = images_of(images[0], layout) if images else None
+        self.device = self.first.device if images else None
+        if not (images and self._describe_tensors()):
+            self._parts = self._looked_at()
+
+    def _describe_tensors(self):
+        """Whether these are tensors that are alike but for their sizes, and are described now."""
+        first, cls = self.first, type(self.given[0])
+        exchange = exchange_of(cls) if type(first) is Batch and first.single else 0
+        if not exchange:
+            return False
+        _, channel, row, column = first.axes
+        given = self.given if type(self.given) is list else list(self.given)
+        table, pointers = ffi.new("motley_image[]", self.count), ffi.new("uintptr_t[]", self.count)
+        has = ffi.new("tensors_have *")
+        axes = -1 if channel is None else channel, row, column
+        if not lib.describe_tensors(id(given), self.count, id(cls), exchange, *axes, table, pointers, has):
+            return False
+        self.images, self.pointers, self._channels = table, pointers, has.channels
+        return True
+
+    def _looked_at(self):
+        parts = [self.first, *(images_of(image, self.layout) for image in self.given[1:])] if self.count else []
+        for i, part in enumerate(parts):
             if isinstance(part, Many) or not part.single:
                 raise ArgumentError(f"image {i} of the list is itself a batch, want single images")
-            if part.kind is not first.kind:
+            if part.kind is not self.first.kind:
                 raise ArgumentError(
-                    f"image {i} of the list is a {part.kind.name}, image 0 a {first.kind.name}: want one kind"
+                    f"image {i} of the list is a {part.kind.name}, image 0 a {self.first.kind.name}: want one kind"
                 )
             if part.device != self.device:
                 raise ArgumentError(
                     f"image {i} of the list is on device {part.device}, image 0 on {self.device}: want one"
                 )
+        return parts
+
+    @property
+    def parts(self):
+        """Of each image its Batch, Picture or Tensor."""
+        if self._parts is None:
+            self._parts = self._looked_at()
+        return self._parts
 
     single = False
-    dtype = property(lambda self: self.parts[0].dtype if self.parts else lib.MOTLEY_U8)
-
-    @property
-    def kind(self):
-        return self.parts[0].kind
-
-    @property
-    def count(self):
-        return len(self.parts)
+    dtype = property(lambda self: self.first.dtype if self.count else lib.MOTLEY_U8)
+    kind = property(lambda self: self.first.kind)
 
     @property
     def pointer(self):
@@ -433,47 +464,62 @@ class Many:
 
     @property
     def channels(self):
-        for i, part in enumerate(self.parts):
-            if part.channels != self.parts[0].channels:
-                raise ArgumentError(
-                    f"image {i} of the list has {part.channels} channels, image 0 has {self.parts[0].channels}: want "
-                    "one number of channels"
-                )
-        return self.parts[0].channels
+        if self._channels is None:
+            for i, part in enumerate(self.parts):
+                if part.channels != self.first.channels:
+                    raise ArgumentError(
+                        f"image {i} of the list has {part.channels} channels, image 0 has {self.first.channels}: want "
+                        "one number of channels"
+                    )
+            self._channels = self.first.channels
+        return self._channels
 
     def by_channels(self):
         """Indices of the images that have the same number of channels, for each number."""
+        if self._channels is not None:
+            return [range(self.count)]
         found = {}
         for i, part in enumerate(self.parts):
             found.setdefault(part.channels, []).append(i)
         return list(found.values())
 
     def sizes(self):
-        return [part.sizes()[0] for part in self.parts]
+        if self.images is None:
+            return [part.sizes()[0] for part in self.parts]
+        numbers = memoryview(ffi.buffer(self.images)).cast("B").cast("i")  # two of the address, width, height, ...
+        each = ffi.sizeof("motley_image") // numbers.itemsize
+        return list(zip(numbers[2::each].tolist(), numbers[3::each].tolist()))
 
     def require_bytes(self):
-        for part in self.parts:
-            part.require_bytes()
+        if self.images is None:
+            for part in self.parts:
+                part.require_bytes()
 
     def describe(self, batch):
-        self.images = ffi.new("motley_image[]", len(self.parts))
-        for image, part in zip(self.images, self.parts):
-            part.describe(batch)
-            image.data, image.width, image.height = batch.data, batch.width, batch.height
-            image.row_stride, image.pixel_stride = batch.row_stride, batch.pixel_stride
-            image.channel_stride = batch.channel_stride
-        batch.count, batch.channels, batch.images = len(self.parts), self.channels, self.images
+        if self.images is None:
+            table = ffi.new("motley_image[]", self.count)
+            for image, part in zip(table, self.parts):
+                part.describe(batch)
+                image.data, image.width, image.height = batch.data, batch.width, batch.height
+                image.row_stride, image.pixel_stride = batch.row_stride, batch.pixel_stride
+                image.channel_stride = batch.channel_stride
+            self.images = table
+        batch.count, batch.channels, batch.images = self.count, self.channels, self.images
+        batch.dtype = self.dtype
 
     def stream_of(self):
-        return self.parts[0].stream_of()
+        return self.first.stream_of()
 
     def require_writable(self):
-        for part in self.parts:
-            part.require_writable()
+        if self._parts is not None or not self.kind.writable(self.first.array):
+            for part in self.parts:
+                part.require_writable()
 
     def _made(self, parts):
         made = Many.__new__(Many)
-        made.cls, made.device, made.parts, made.pointers = self.cls, self.device, parts, None
+        made.given, made.layout, made.cls, made.count, made.device = None, None, self.cls, self.count, self.device
+        made.images = made.pointers = made._channels = None
+        made._parts, made.first = parts, parts[0] if parts else None
         return made
 
     def output(self, dtype=None, layout=None):
@@ -502,7 +548,7 @@ def images_of(images, layout):
 def library_of(batch):
     """The library whose arrays a custom operation is given: that of the batch's own, or one that reads its memory."""
     if isinstance(batch, Many):
-        return library_of(batch.parts[0]) if batch.parts else "numpy"
+        return library_of(batch.first) if batch.count else "numpy"
     if batch.device is not None and isinstance(batch, Tensor):
         return LegacyStream(batch.device).name
     return {Torch: "torch", CuPy: "cupy"}.get(batch.kind, "numpy")

@@ -82,7 +82,7 @@ def resize(
         keep.append(ffi.new("uint8_t[]", flips))
         params.flips = keep[-1]
     sizes = _sizes(size, [(c.width, c.height) for c in keep[0]] if crop is not None else source.sizes())
-    first = source.parts[0] if many else source
+    first = source.first if many else source
     _ = source.channels  # raises, and says which image has another number
     target = _target(source, first, sizes, out)
     src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")

@@ -250,7 +250,7 @@ class Transform(Sampled):
         if mixing is not None:
             mixed = self._mixed(given, params, count)
             labels, classes = mixing
-            like = source.parts[0] if isinstance(source, images.Many) and count else source
+            like = source.first if isinstance(source, images.Many) and count else source
             targets = targets_of(mixed, labels, count, classes or self._mix[1], self._mix[2], like)
         if count:
             context = contexts.context_of(source.device, self.threads)
@@ -285,9 +285,9 @@ class Transform(Sampled):
     def _target_of(self, source, out):
         """What to write to: an images.Batch, or what looks like one."""
         many = isinstance(source, images.Many)
-        if many and not source.parts:
+        if many and not source.count:
             return Nothing(source.cls())
-        first = source.parts[0] if many else source
+        first = source.first if many else source
         dtype, layout = self._dtype or self._made[0], self.output_layout or self._made[1]
         if not self._has_output and self.output_layout is None:
             layout = first.layout  # no output stage says another
@@ -415,8 +415,8 @@ class OneOfMany:
         self.describe, self.array = batch.describe, batch.array
 
     def result(self, source):
-        finish = source.parts[0].finish_for()
-        return self.array if finish is None else finish(self.array, source.parts[0].array)
+        finish = source.first.finish_for()
+        return self.array if finish is None else finish(self.array, source.first.array)
 
 
 class Nothing:

@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 import motley  # noqa: E402
 import motley.torch  # noqa: E402
+from motley import images as kinds  # noqa: E402
 from motley.torch import Augmented, Indexed, MotleyCollate, Prefetcher, Stage  # noqa: E402
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -558,3 +559,54 @@ def test_the_core_stage_under_compile():
         assert torch.equal(compiled(images), 2 * core(images) + 1)
         assert torch.equal(compiled(images, torch.arange(12)), 2 * core(images, torch.arange(12)) + 1)
     assert stage.next_sample == 24
+
+
+def described(batch, layout):
+    source = kinds.images_of(batch, layout)
+    source.require_bytes()
+    table = kinds.ffi.new("motley_batch *")
+    source.describe(table[0])
+    fields = "data", "width", "height", "row_stride", "pixel_stride", "channel_stride"
+    rows = [tuple(getattr(table.images[i], field) for field in fields) for i in range(table.count)]
+    return source, rows, (table.count, table.channels, table.dtype), source.sizes(), source.by_channels()
+
+
+ODD = torch.arange(40 * 50 * 4, dtype=torch.uint8).reshape(40, 50, 4)
+
+
+@pytest.mark.skipif(not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"), reason="this torch exports no C functions")
+@pytest.mark.parametrize(
+    "layout, batch",
+    [
+        ("hwc", [ODD[i : i + 20, 3 : 9 + i, :3] for i in range(7)]),
+        ("hwc", tuple(ODD[::2, ::3, 1:4] for _ in range(3))),
+        (None, [ODD[:, :i].permute(2, 0, 1) for i in range(1, 5)]),
+        ("chw", [ODD.permute(2, 1, 0)[1:2], ODD.permute(2, 0, 1)[3:]]),
+        ("hw", [ODD[:, :, 2], ODD[3:, 5:, 0]]),
+    ],
+)
+def test_lists_are_described_as_their_tensors_are_one_by_one(monkeypatch, layout, batch):
+    at_once = described(batch, layout)
+    assert at_once[0]._parts is None
+    monkeypatch.setattr(kinds, "exchange_of", lambda cls: 0)
+    one_by_one = described(batch, layout)
+    assert one_by_one[0]._parts is not None
+    assert [list(map(list, one_by_one[4])), *one_by_one[1:4]] == [list(map(list, at_once[4])), *at_once[1:4]]
+
+
+@pytest.mark.parametrize(
+    "odd, wanted",
+    [
+        (ODD[:0], "want pixels"),
+        (ODD.float(), "want uint8"),
+        (ODD[:, :, :2], "has 2 channels, image 0 has 4"),
+        (ODD.numpy(), "is a NumPy array, image 0 a torch tensor"),
+        (ODD[None], "is itself a batch"),
+        (ODD[:, :, 0], "want 3 axes"),
+        (ODD.to_sparse(), "a sparse or nested tensor"),
+        ([ODD], "is itself a batch"),
+    ],
+)
+def test_a_list_with_one_odd_tensor_is_refused(odd, wanted):
+    with pytest.raises(motley.ArgumentError, match=wanted):
+        motley.Transform("torchvision_train", layout="hwc")([ODD, ODD, odd])
