@@ -22,8 +22,7 @@ from ._core import ffi, lib
 from .errors import ArgumentError, UnsupportedError, text_of
 from .pillow import Pillow
 
-ADDRESS = ffi.typeof("uintptr_t")
-cast, from_buffer = ffi.cast, ffi.from_buffer
+address, from_buffer = lib.address, ffi.from_buffer
 
 # dtype name -> the library's number, bytes of a sample
 DTYPES = {
@@ -142,7 +141,7 @@ class NumPy:
     def pointer(x):
         if x.flags.c_contiguous:
             try:
-                return int(cast(ADDRESS, from_buffer(x)))  # a third of what the array's interface takes
+                return address(from_buffer(x))  # a tenth of what the array's interface takes
             except ValueError:  # of a dtype that buffers do not have, such as bfloat16
                 pass
         return x.__array_interface__["data"][0]

@@ -3,7 +3,7 @@
 
 from . import contexts, images
 from ._core import ffi, lib
-from .arrays import KINDS, name_of
+from .arrays import KINDS, address, name_of
 from .checks import epoch_given, view_given, whole
 from .draws import draws_of
 from .errors import ArgumentError, check, made_by
@@ -138,7 +138,7 @@ def ids_of(sample_ids, count):
         raise ArgumentError(f"sample_ids: {wrong}; want whole numbers from 0 to 2^64 - 1") from None
     if len(ids) != count:
         raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {count} images")
-    return ids, images.address(ids), False
+    return ids, address(ids), False
 
 
 def split_views(sample_ids, view):
@@ -162,7 +162,7 @@ def views_of(view, count):
     if len(numbers) != count:
         raise ArgumentError(f"view has {len(numbers)} numbers, there are {count} images")
     held = ffi.new("uint32_t[]", numbers)
-    return held, images.address(held)
+    return held, address(held)
 
 
 def views_of_each(view, views):

@@ -104,7 +104,7 @@ class _Memory:
 
     def __init__(self, image, channels, on_cuda):
         interface = {
-            "data": (int(ffi.cast("uintptr_t", image.data)), False),
+            "data": (lib.address(image.data), False),
             "typestr": "|u1",
             "version": 3,
             "shape": (image.height, image.width, channels),

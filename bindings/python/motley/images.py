@@ -19,7 +19,7 @@ import sys
 
 from . import contexts
 from ._core import ffi, lib
-from .arrays import DTYPES, CuPy, Torch, kind_of
+from .arrays import DTYPES, CuPy, Torch, address, kind_of
 from .checks import LAYOUTS
 from .errors import ArgumentError, UnsupportedError, check
 from .pillow import Pillow
@@ -45,10 +45,6 @@ PASS_BYTES = (
 FOLLOWERS = "Mask", "BoundingBoxes", "KeyPoints"  # of torchvision.tv_tensors
 
 ON_CUDA = 2, 13  # DLPack's device types: memory of a CUDA device, managed memory
-
-
-def address(pointer):
-    return int(cast("uintptr_t", pointer))
 
 
 def axes_of(shape, layout, default):

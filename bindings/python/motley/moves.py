@@ -9,11 +9,11 @@ import struct
 import sys
 
 from ._core import ffi, lib
-from .arrays import KINDS, CuPy, NumPy, Torch, name_of
+from .arrays import KINDS, CuPy, NumPy, Torch, address, name_of
 from .calls import views_of
 from .draws import Drawn, Samples
 from .errors import ArgumentError, UnsupportedError, check, checked, made_by
-from .images import address, images_of
+from .images import images_of
 from .pillow import Pillow
 from .policy import Policy, interpolation_number
 from .sampled import Sampled

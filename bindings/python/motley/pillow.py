@@ -12,7 +12,6 @@ from ._core import ffi, lib
 from .errors import UnsupportedError
 
 PIXEL_BYTES = {"L": 1, "RGB": 4, "RGBA": 4}
-BLANK = {"L": 0, "RGB": (0, 0, 0), "RGBA": (0, 0, 0, 0)}
 
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -113,5 +112,4 @@ class Pillow:
 
 def _blank(image):
     """A black image of the same mode, size and info."""
-    mode = image.mode
-    return image._new(Pillow._core.fill(mode, image.size, BLANK[mode]))
+    return image._new(Pillow._core.new(image.mode, image.size))
