@@ -103,13 +103,14 @@ class Pillow:
             raise UnsupportedError(
                 "a PIL image holds bytes, and cannot be normalised, cast or laid out: give a NumPy array or tensor"
             )
-        return _blank
+        return blank
 
     @staticmethod
     def finish_for(cls):
         return None
 
 
-def _blank(image):
-    """A black image of the same mode, size and info."""
-    return image._new(Pillow._core.new(image.mode, image.size))
+def blank(image, height=None, width=None):
+    """A black image of the same mode and info, and of that size or the same."""
+    size = image.size if height is None else (width, height)
+    return image._new(sys.modules["PIL.Image"].core.new(image.mode, size))

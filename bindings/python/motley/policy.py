@@ -32,9 +32,10 @@ PILLOWS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5:
 
 def filter_number(what, given, names):
     """The place among `names` of a filter: given by its name, by an enum of Pillow's or torchvision's, or by Pillow's
-    number."""
+    number. torchvision's nearest-exact is Pillow's nearest."""
     value = getattr(given, "value", given)
     name = PILLOWS.get(value) if isinstance(value, int) and not isinstance(value, bool) else str(value).lower()
+    name = "nearest" if name == "nearest-exact" else name
     if name not in names:
         raise ArgumentError(f"{what} is {given!r}, want one of {', '.join(names)}")
     return names.index(name)
@@ -42,8 +43,7 @@ def filter_number(what, given, names):
 
 def interpolation_number(given):
     """motley_interpolation's number of a warp's filter."""
-    exact = getattr(given, "value", given) == "nearest-exact"  # the same as nearest at a size that stays
-    return filter_number("interpolation", "nearest" if exact else given, INTERPOLATIONS)
+    return filter_number("interpolation", given, INTERPOLATIONS)
 
 
 def fill_bytes(fill):

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextvars
+import sys
+import threading
 from typing import TYPE_CHECKING
 
 from .checks import epoch_given, view_given, whole
@@ -19,6 +21,24 @@ if TYPE_CHECKING:
     _Ids = TypeVar("_Ids", bound=Any)
 
 _block = contextvars.ContextVar("motley.samples", default=None)
+
+
+class _Drawn(threading.local):
+    """A tensor for each thread that drawn numbers are written to: a new one costs three times the draw."""
+
+    tensor = None
+
+
+_drawn = _Drawn()
+
+
+def torch_seed():
+    """The number that torch.randint(1 << 62, ()) draws."""
+    if _drawn.tensor is None:
+        torch = sys.modules["torch"]
+        with torch.inference_mode(False):  # else it could not be written to outside of inference mode
+            _drawn.tensor = torch.empty((), dtype=torch.int64, device="cpu")
+    return _drawn.tensor.random_(0, 1 << 62).item()
 
 
 class samples:

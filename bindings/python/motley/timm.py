@@ -41,14 +41,14 @@ class Transform:
         self._seed = None if seed is None else seed_given(seed)  # samples_of has its meaning
 
     def __call__(self, img: T) -> T:
-        seed, ids, rest = samples_of(self, _fresh_seed)
+        seed, ids, rest = samples_of(self, _random_seed)
         return self.stage(img, seed=seed, sample_ids=ids, **rest)
 
     def __repr__(self):
         return f"motley.timm.Transform({self.config!r}, policy={self.stage.policy.name})"
 
 
-def _fresh_seed():
+def _random_seed():
     return random.getrandbits(64)
 
 
@@ -171,7 +171,7 @@ class Mixup:
         if not (self._on and self.mixup_enabled):
             same = {"kind": "none", "lambda": 1.0, "share": 1.0}
             return self.mix.replay(x, target, [{**same, "partner": i} for i in range(len(x))], out=x)
-        seed, ids, rest = samples_of(self, _fresh_seed)
+        seed, ids, rest = samples_of(self, _random_seed)
         ids = ids if hasattr(ids, "__len__") else range(len(x))
         return self.mix(x, target, ids, rest.get("view", 0), epoch=rest.get("epoch"), seed=seed, out=x)
 

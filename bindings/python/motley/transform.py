@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from . import contexts, html, images
@@ -15,7 +14,7 @@ from .errors import ArgumentError, PolicyError, UnsupportedError, checked, made_
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
-from .pillow import Pillow
+from .pillow import Pillow, blank
 from .policy import read
 from .sampled import Sampled
 from .stage import Stage
@@ -456,9 +455,3 @@ def made(like, size, count, dtype, layout, picture):
         return images.Batch(kind, new, layout)
     first = len(lead)
     return images.Batch(kind, kind.transposed(new, (*range(first), first + 2, first, first + 1)), "chw")
-
-
-def blank(image, height, width):
-    """A black PIL image of another size, of the same mode and info."""
-    core = sys.modules["PIL.Image"].core
-    return image._new(core.fill(image.mode, (width, height), 0 if image.mode == "L" else (0,) * len(image.getbands())))

@@ -18,10 +18,8 @@ from torchvision import transforms  # noqa: E402
 import motley  # noqa: E402
 import motley.torchvision as ours  # noqa: E402
 from conftest import DEVICES  # noqa: E402
+from test_torchvision import VERSIONS, name_of, namespace, needs_v2, v2  # noqa: E402
 
-v2 = ours._v2
-needs_v2 = pytest.mark.skipif(v2 is None, reason=f"torchvision {torchvision.__version__} has no transforms.v2")
-VERSIONS = [pytest.param("v1"), pytest.param("v2", marks=needs_v2)]
 MODES = transforms.InterpolationMode
 JITTER = {"brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1}
 DRAWING = [  # (class, arguments)
@@ -48,18 +46,6 @@ ERASING = [
     ("RandomErasing", {"p": 0.9, "value": (1, 2, 3)}),
     ("RandomErasing", {"p": 1, "value": "random", "scale": (0.1, 0.4)}),
 ]
-
-
-def name_of(part):
-    return part if isinstance(part, str) else "-".join(map(str, part.values()))
-
-
-def namespace(version):
-    if version == "v1":
-        return transforms, ours
-    from motley.torchvision.transforms import v2 as our_v2
-
-    return v2, our_v2
 
 
 def pair(version, name, arguments):

@@ -9,12 +9,12 @@ import sys
 
 import motley
 from motley.processes import rank_key
+from motley.samples import torch_seed
 
 
 def fresh_seed():
     """62 bits that differ between ranks whose generators are seeded alike."""
-    torch = sys.modules.get("torch")
-    number = int(torch.randint(1 << 62, ())) if torch else random.getrandbits(62)
+    number = torch_seed() if "torch" in sys.modules else random.getrandbits(62)
     return number ^ rank_key() >> 2
 
 

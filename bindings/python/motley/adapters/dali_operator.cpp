@@ -270,15 +270,15 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
         samples.seed = seed_;
         samples.epoch = static_cast<uint32_t>(epochs_[begin]);
         samples.ids = &ids_[begin];
+        motley_batch src = {};
+        src.count = end - begin;
+        src.channels = channels;
         if (transform_)
-            return transform(worker, begin, end, channels, samples, stream);
+            return transform(worker, begin, end, src, samples, stream);
+        motley_batch dst = src;
         motley_apply_params params = {};
         params.samples = samples;
         params.stream = stream;
-        motley_batch src = {}, dst;
-        src.count = end - begin;
-        src.channels = channels;
-        dst = src;
         motley_error error;
         motley_status status;
         if (dense_) {
@@ -300,16 +300,13 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     }
 
     /* The same by a transform: from images of any sizes, to one block of memory where they come out in one size. */
-    void transform(Worker &worker, int begin, int end, int32_t channels, const motley_samples &samples,
+    void transform(Worker &worker, int begin, int end, motley_batch src, const motley_samples &samples,
                    void *stream) const
     {
         motley_transform_params params = {};
         params.samples = samples;
         params.stream = stream;
-        motley_batch src = {}, dst;
-        src.count = end - begin;
-        src.channels = channels;
-        dst = src;
+        motley_batch dst = src;
         src.images = &src_[begin];
         dst.dtype = type_ == DALI_UINT8 ? MOTLEY_U8 : type_ == DALI_FLOAT ? MOTLEY_F32 : MOTLEY_F16;
         const motley_image &first = dst_[begin];

@@ -38,7 +38,6 @@ import functools
 import inspect
 import json
 import math
-import threading
 import types
 from multiprocessing import context as _processes
 
@@ -50,7 +49,8 @@ from torchvision.transforms import AutoAugmentPolicy, InterpolationMode
 from motley import ArgumentError, Policy, Stage
 from motley.checks import seed_given
 from motley.pillow import Pillow
-from motley.samples import samples_of
+from motley.policy import INTERPOLATIONS, interpolation_number
+from motley.samples import samples_of, torch_seed
 from motley.torchvision import following, recipe
 from motley.torchvision.pixels import NotOurs as _NotOurs
 from motley.torchvision.pixels import say as _say
@@ -65,8 +65,6 @@ __all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "ColorJitter", "Gaussia
            "RandAugment", "RandomErasing", "RandomGrayscale", "RandomHorizontalFlip", "RandomResizedCrop", "Resize",
            "TrivialAugmentWide", "fuse", "hand_back", "take_over"]
 
-_PILLOW_FILTERS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
-_INTERPOLATIONS = {"nearest": "nearest", "nearest-exact": "nearest", "bilinear": "bilinear", "bicubic": "bicubic"}
 _MOST_BINS = 148  # torchvision rounds bits otherwise from its division than from the level, with some counts past this
 _MOST_OPS = 16
 
@@ -163,10 +161,10 @@ def _new_stage(transform, v2, channels, fill):
     for name in _OVERRIDES:
         if getattr(type(transform), name, None) is not getattr(cls, name, None):
             raise _NotOurs(f"{type(transform).__name__} has a {name} of its own")
-    interpolation = getattr(transform.interpolation, "value", transform.interpolation)
-    interpolation = _INTERPOLATIONS.get(_PILLOW_FILTERS.get(interpolation, interpolation))
-    if interpolation is None:
-        raise _NotOurs(f"interpolation {transform.interpolation}")
+    try:
+        interpolation = INTERPOLATIONS[interpolation_number(transform.interpolation)]
+    except ArgumentError:
+        raise _NotOurs(f"interpolation {transform.interpolation}") from None
     fill = _fill_of(fill, channels)
     repeat = getattr(transform, "num_ops", None)
     bins = getattr(transform, "num_magnitude_bins", None)
@@ -223,40 +221,28 @@ def _run(stage, image, samples, v2):
     seed, ids, rest = samples
     if isinstance(image, PIL.Image.Image):
         return stage(image, seed=seed, sample_ids=ids, **rest)
-    batch = image.reshape(-1, *image.shape[-3:])
-    ids = _ids_for(ids, image.shape[:-3])
-    out = stage(batch.as_subclass(torch.Tensor), seed=seed, sample_ids=ids, **rest).reshape(image.shape)
+    plain = image.as_subclass(torch.Tensor)
+    if image.ndim == 3 and not hasattr(ids, "__len__"):
+        out = stage(plain, seed=seed, sample_ids=ids, **rest)
+    else:
+        batch, ids = plain.reshape(-1, *image.shape[-3:]), _ids_for(ids, image.shape[:-3])
+        out = stage(batch, seed=seed, sample_ids=ids, **rest).reshape(image.shape)
     return tv_tensors.wrap(out, like=image) if v2 and isinstance(image, tv_tensors.TVTensor) else out
 
 
 def _augment(transform, image, v2=False):
     """`image` augmented. Raises _NotOurs when torchvision has to do it."""
     stage = _stage_for(transform, image, v2)
-    return _run(stage, image, samples_of(transform, _fresh_seed), v2)
+    return _run(stage, image, samples_of(transform, torch_seed), v2)
 
 
 def _augment_sample(transform, inputs):
     """The same for what a transform of v2 is called with."""
     sample = following.Sample(transform, inputs)
     stages = [_stage_for(transform, image, True) for image in sample.images]
-    samples = samples_of(transform, _fresh_seed)
+    samples = samples_of(transform, torch_seed)
     images = [_run(stage, image, samples, True) for stage, image in zip(stages, sample.images)]
     return sample.with_images(images, stages[0], samples)
-
-
-class _Number(threading.local):
-    """A tensor for each thread that drawn numbers are written to: a new one costs three times the draw."""
-
-    def __init__(self):
-        with torch.inference_mode(False):  # else it could not be written to outside of inference mode
-            self.tensor = torch.empty((), dtype=torch.int64, device="cpu")
-
-
-_number = _Number()
-
-
-def _fresh_seed():
-    return _number.tensor.random_(0, 1 << 62).item()  # the number that torch.randint(1 << 62, ()) draws
 
 
 def _ids_for(ids, lead):

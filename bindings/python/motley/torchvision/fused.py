@@ -15,9 +15,9 @@ import torch
 
 import motley
 from motley._core import lib
-from motley.policy import PILLOWS
+from motley.policy import filter_number
 from motley.resize import FILTERS
-from motley.samples import samples_of
+from motley.samples import samples_of, torch_seed
 from motley.torchvision.pixels import ORDER
 
 RANKS = {
@@ -49,7 +49,7 @@ class Fused(torch.nn.Module):
     def forward(self, image: Any) -> Any:
         for transform in self.before:
             image = transform(image)
-        seed, ids, rest = samples_of(self, _fresh_seed)
+        seed, ids, rest = samples_of(self, torch_seed)
         image = self.stage(image, seed=seed, sample_ids=ids, **rest)
         if self._to_tensor and not isinstance(image, torch.Tensor):
             image = torch.from_numpy(image)
@@ -125,10 +125,6 @@ def _flat(transforms):
             yield transform
 
 
-def _fresh_seed():
-    return int(torch.randint(1 << 62, ()))
-
-
 class Run:
     """Transforms that were taken so far, as stages."""
 
@@ -193,12 +189,10 @@ def _filters(interpolation):
     several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
     names = []
     for each in several:
-        value = getattr(each, "value", each)
-        name = PILLOWS.get(value) if isinstance(value, int) else str(value)
-        name = "nearest" if name == "nearest-exact" else name
-        if name not in FILTERS:
-            raise NotTaken(f"interpolation {each}")
-        names.append(name)
+        try:
+            names.append(FILTERS[filter_number("interpolation", each, FILTERS)])
+        except motley.ArgumentError:
+            raise NotTaken(f"interpolation {each}") from None
     return names[0] if len(names) == 1 else names
 
 

@@ -15,10 +15,9 @@ import motley
 from motley import contexts, images, ops
 from motley._core import ffi, lib
 from motley.errors import checked
-from motley.pillow import PIXEL_BYTES, Pillow
+from motley.pillow import PIXEL_BYTES, Pillow, blank
 from motley.policy import PILLOWS, filter_number
 from motley.resize import FILTERS, ORDERS
-from motley.transform import blank
 
 ORDER = "pillow-13" if int(PIL.__version__.split(".")[0]) >= 13 else "pillow-12"
 JITTERS = "brightness", "contrast", "saturation", "hue"  # by torchvision's numbers
@@ -35,7 +34,7 @@ class NotOurs(Exception):
 
 
 class Kept(threading.local):
-    """What calls of one thread fill anew."""
+    """Structs that the calls of a thread reuse."""
 
     def __init__(self):
         self.src, self.dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
@@ -89,9 +88,8 @@ def filter_of(interpolation, image):
 
 @functools.lru_cache(maxsize=None)
 def _filter(interpolation):
-    name = getattr(interpolation, "value", interpolation)
     try:
-        filter = filter_number("interpolation", "nearest" if name == "nearest-exact" else name, FILTERS)
+        filter = filter_number("interpolation", interpolation, FILTERS)
     except motley.ArgumentError:
         raise NotOurs(f"interpolation {interpolation}") from None
     return filter, FILTERS[filter] == "nearest"
