@@ -77,7 +77,7 @@ def draws_by_id(transform):
 
 def samples_of(transform, fresh_seed):
     """seed, sample ids and further arguments for a stage, of a transform's next call: as the block around it says; or
-    by the transform's own seed and number of calls; or by a seed that `fresh_seed` draws, apart in each rank."""
+    by the transform's own seed and number of calls; or by a seed that `fresh_seed` draws, different in each rank."""
     block, own = _block.get(), vars(transform).get("_seed")
     if block is not None:
         return own or 0, block.ids, block.rest

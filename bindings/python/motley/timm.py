@@ -61,8 +61,9 @@ def rand_augment_transform(
 ) -> Transform:
     """timm's: `transforms` is the name of a set ('weights', '3a', '3aw'), in place of the string's.
 
-    seed sets runs apart where motley.samples() says which samples are drawn for; alone, it makes the transform count
-    its calls, in each worker and rank apart. None: each call takes a new seed from Python's random."""
+    seed makes two runs differ where motley.samples() says which samples are drawn for. Without motley.samples() the
+    transform then counts its calls, separately in each worker and rank. None: each call takes a new seed from Python's
+    random."""
     if config_str.split("-")[0] != "rand":
         raise ArgumentError(f"config is {config_str!r}, want 'rand' and its settings, such as 'rand-m9-mstd0.5-inc1'")
     if transforms is not None:
@@ -93,14 +94,14 @@ def augment_and_mix_transform(
     return Transform(config_str, hparams, seed)
 
 
-_building = threading.Lock()  # timm's factory is lent our functions while it makes a transform
+_building = threading.Lock()  # timm's factory has our functions while it makes a transform
 
 
 def create_transform(*args: Any, **kwargs: Any) -> Any:
-    """timm.data.create_transform with the same arguments, done at once by Motley where it can be.
+    """timm.data.create_transform with the same arguments, as one transform of Motley if possible.
 
-    The result is motley.torchvision.fuse's of what timm makes: `result.not_taken` lists what it could not take, such as
-    AugMix and train_crop_mode="rkrc", which then run in timm. What cannot be fused is timm's.
+    The result is motley.torchvision.fuse() of what timm makes: `result.not_taken` lists what it cannot take, such as
+    AugMix and train_crop_mode="rkrc", which then run in timm. If nothing can be fused, the result is timm's.
     With use_prefetcher=True images come out as uint8 tensors."""
     from timm.data import transforms_factory
 

@@ -18,7 +18,7 @@ from torchvision import transforms  # noqa: E402
 import motley  # noqa: E402
 import motley.torchvision as ours  # noqa: E402
 from conftest import DEVICES  # noqa: E402
-from test_torchvision import VERSIONS, name_of, namespace, needs_v2, v2  # noqa: E402
+from test_torchvision import VERSIONS, name_of, namespace, needs_v2  # noqa: E402
 
 MODES = transforms.InterpolationMode
 JITTER = {"brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1}

@@ -289,7 +289,7 @@ class OwnSpace(ours.TrivialAugmentWide):
 
 
 @pytest.mark.parametrize("transform,image,why", [
-    (OwnSpace(), picture(3), "_augmentation_space of its own"),
+    (OwnSpace(), picture(3), "defines _augmentation_space itself"),
     (ours.RandAugment(num_ops=17), picture(3), "num_ops is 17"),
     (ours.TrivialAugmentWide(num_magnitude_bins=149), picture(3), "num_magnitude_bins is 149"),
     (ours.AugMix(mixture_width=9), picture(3), "the width of augmix is 9"),

@@ -16,9 +16,9 @@
 
 Draws     With sample ids a draw depends on (seed, epoch, sample id) and on nothing else: not on workers, ranks, batch
           size, shuffling or where a run was resumed. `Indexed` gives a data set's samples their ids. Each pass of a
-          loader is the next epoch, unless set_epoch() says which; a stage that is called by hand needs
-          set_epoch() itself, and warns if a sample comes again. Without ids a stage counts its samples, and the
-          counter is part of its state_dict(); ranks draw apart."""
+          loader is the next epoch, unless set_epoch() says which; for a stage that you call yourself, call its
+          set_epoch(), or it warns when a sample comes again. Without ids a stage counts its samples, and the
+          counter is part of its state_dict(); ranks draw differently."""
 from motley.torch.collate import MotleyCollate
 from motley.torch.datasets import Augmented, Index, Indexed, Reproducible, Views
 from motley.torch.decode import list_images, read_file

@@ -6,7 +6,7 @@ import torch
 
 
 def map_items(function, batch):
-    """`batch` with each of its items replaced; what holds none stays as it is."""
+    """`batch` with each of its items replaced; anything but a container is returned unchanged."""
     if isinstance(batch, Mapping):
         return {key: function(value) for key, value in batch.items()}
     if isinstance(batch, (tuple, list)):
@@ -22,7 +22,7 @@ def map_tensors(function, batch):
 
 
 def replaced(batch, key, value):
-    """`batch` with item `key` replaced; the batch itself stays as it is."""
+    """A copy of `batch` with item `key` replaced."""
     if isinstance(batch, Mapping):
         return {**batch, key: value}
     items = list(batch)

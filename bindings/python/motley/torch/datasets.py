@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets whose samples carry their ids, or are augmented where they are read, and samplers that number views."""
+"""Data sets whose samples carry their ids, or are augmented as they are read, and samplers that number views."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ ADVICE = ("call set_epoch() of the motley.torch.Augmented before each pass; arou
 # ---- indices ----
 
 class Index(int):
-    """An index of a data set with the view that it asks for. What adds to it or subtracts from it, as ConcatDataset
-    does, keeps the view."""
+    """An index of a data set, and the view to draw. Adding to it and subtracting from it, as ConcatDataset does, keep
+    the view."""
 
     view: int
 
@@ -55,19 +55,19 @@ class Index(int):
 
 
 class Views(Sampler[Any]):
-    """A sampler that repeats indices, so that each repetition is a separate view, for Augmented and Indexed.
+    """Wraps a sampler that repeats indices: each repetition becomes a separate view, for Augmented and Indexed.
 
         loader = DataLoader(dataset, sampler=motley.torch.Views(RASampler(dataset, shuffle=True)), ...)
 
-    Views follow from the place in the sampler's order, and so are the same in any worker, on any number of ranks, and in
-    a resumed run.
+    A view depends on the place in the sampler's order alone, so it is the same in any worker, on any number of ranks,
+    and in a resumed run.
 
     Args:
-        sampler: Of the indices of one rank.
-        repeats: How often it repeats each index in a row before it deals them out to the ranks in turn. None: as often
-            as its `repetitions` (torchvision's RASampler) or `num_repeats` (timm's RepeatAugSampler) says. With
-            neither, a rank's k-th time of an index is its view k, and a sampler without `num_replicas` is taken for one
-            that draws for its rank alone.
+        sampler: The sampler of one rank's indices.
+        repeats: How many times in a row it repeats each index before it deals them out to the ranks. None: what its
+            `repetitions` (torchvision's RASampler) or `num_repeats` (timm's RepeatAugSampler) says. Without either, the
+            k-th time that a rank reads an index is view k, and a sampler without `num_replicas` is assumed to draw for
+            its rank alone.
     """
 
     def __init__(self, sampler: Iterable[Any], repeats: float | None = None) -> None:
@@ -80,7 +80,7 @@ class Views(Sampler[Any]):
         return self._by_place() if self.repeats else self._by_count()
 
     def _by_place(self):
-        """The views of a sampler that deals out [a, a, a, b, b, b, ...] to the ranks in turn."""
+        """Of a sampler that deals [a, a, a, b, b, b, ...] out to the ranks, one after the other."""
         place, ranks = getattr(self.sampler, "rank", 0), getattr(self.sampler, "num_replicas", 1)
         last = None
         for i in self.sampler:
@@ -118,10 +118,10 @@ def _index_and_view(index):
 # ---- data sets ----
 
 class _Around(Dataset[Any]):
-    """What is the same around any data set: its attributes are there, too."""
+    """A wrapper of a data set, which also has the data set's own attributes."""
 
     dataset: Any
-    _of_stream: type[Any]  # what goes around an IterableDataset
+    _of_stream: type[Any]  # the wrapper of an IterableDataset
 
     def __new__(cls, dataset: Any, *args: Any, **kwargs: Any) -> Any:
         return super().__new__(cls._of_stream if isinstance(dataset, IterableDataset) else cls)
@@ -154,8 +154,8 @@ class _Stream(IterableDataset[Any]):
 
 class Indexed(_Around):
     """A data set whose samples carry their index as their last item (of a dict: under 'sample_id'; of a named tuple: as
-    sample_id). Where the sampler is motley.torch.Views the item is a tensor of the index and the view, which batches to
-    the [N, 2] that stages take as well. The samples of an IterableDataset are numbered as each worker reads them."""
+    sample_id). With a motley.torch.Views sampler the item is a tensor of the index and the view; batched, [N, 2], which
+    stages accept as ids. The samples of an IterableDataset are numbered as each worker reads them."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -183,7 +183,7 @@ class _IndexedStream(Indexed, _Stream):
 
 @functools.lru_cache(maxsize=None)
 def _with_field(cls):
-    """The named tuple `cls` with one field more. Workers hand it over by way of `cls`."""
+    """The named tuple `cls` with one more field; pickled as `cls` and its items, since workers cannot import it."""
     made = collections.namedtuple(cls.__name__, (*cls._fields, "sample_id"))
     made.__reduce__ = lambda self: (_rebuilt, (cls, *self))
     return made
@@ -199,11 +199,11 @@ class Reproducible(_Around, Passes):
 
         dataset = motley.torch.Reproducible(ImageFolder(path, transform))      # the script stays as it is
 
-    Workers, ranks, batch sizes, shuffling and a resumed run then change nothing; what else is in the transform (rotations
-    of torchvision's, say) draws as ever. A transform that is called twice for a sample gives the same image twice: for
-    pairs there is Augmented(views=2). Each pass of a DataLoader is the next epoch, unless set_epoch() says which. A
-    sampler that repeats its indices goes into motley.torch.Views. The transforms' `seed` sets runs apart. The samples of
-    an IterableDataset are numbered as each worker reads them."""
+    Workers, ranks, batch sizes, shuffling and a resumed run then make no difference. Other transforms in it (such as
+    torchvision's rotations) draw as they always do. A transform that is called twice for a sample gives the same image
+    twice: for pairs use Augmented(views=2). Each pass of a DataLoader is the next epoch, unless set_epoch() says which.
+    Wrap a sampler that repeats its indices in motley.torch.Views. The transforms' `seed` makes two runs differ. The
+    samples of an IterableDataset are numbered as each worker reads them."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -231,20 +231,20 @@ class _ReproducibleStream(Reproducible, IterableDataset[Any]):
 
 
 class Augmented(_Around, Passes):
-    """A data set whose images are augmented one by one where they are read, sample i with the draws of id i.
+    """A data set whose images are augmented one by one as they are read, sample i with the draws of id i.
 
-    Each pass of a DataLoader is the next epoch, unless set_epoch() says which. A sampler that repeats its indices goes
-    into motley.torch.Views; dataset[i, view] asks for a view by hand. The samples of an IterableDataset are numbered as
+    Each pass of a DataLoader is the next epoch, unless set_epoch() says which. Wrap a sampler that repeats its indices in
+    motley.torch.Views; dataset[i, view] selects a view directly. The samples of an IterableDataset are numbered as
     each worker reads them.
 
     Args:
-        policy: A policy; or a motley.Transform, whose seed counts: an image then becomes the network's input, a NumPy
-            array where it was a PIL image. Or a motley.Follow, whose stage's seed counts, for samples that are
-            dictionaries: all that belongs to the image moves with it.
+        policy: A policy; or a motley.Transform, whose seed then applies: an image becomes the network's input, a NumPy
+            array if it was a PIL image. Or a motley.Follow, whose stage's seed then applies, for samples that are
+            dictionaries: masks, boxes and points move with the image.
         images: Index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes. A
             sample that is neither a tuple, a list nor a dict is the image.
-        views: How many views of an image to make; more than one: a tuple of them takes its place. With a Follow: a tuple
-            of samples.
+        views: How many views of an image to make. Several replace the image by a tuple of them; with a Follow, the
+            sample by a tuple of samples.
     """
 
     def __init__(

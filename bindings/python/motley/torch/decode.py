@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoded images, as files have them, to tensors: by torchvision's decoders, on the GPU where it can."""
+"""Decodes the bytes of image files with torchvision's decoders, on the GPU if they can."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from motley.torch.batches import map_items
 
 
 def read_file(path: str | os.PathLike[str]) -> torch.Tensor:
-    """The bytes of a file, encoded as they are, for data sets whose images the Prefetcher decodes: a loader of
-    torchvision's ImageFolder. (torchvision.io.read_file does the same, and warns from torchvision 0.29 on.)"""
+    """The bytes of a file, not decoded: a loader for torchvision's ImageFolder where the Prefetcher decodes the images.
+    (torchvision.io.read_file does the same, but warns from torchvision 0.29 on.)"""
     with open(path, "rb") as file:
         return _tensor(file.read())
 
@@ -31,9 +31,9 @@ def list_images(samples: Sequence[Any]) -> Any:
 
 
 def _movable(image):
-    """A file's bytes as a worker can hand them over: what torchvision.io.read_file gives is mapped from the file.
+    """A file's bytes in memory that a worker can pass on: torchvision.io.read_file maps the file itself.
 
-    Outside of workers they stay where they are: torch copies with all its threads, which then wait by spinning."""
+    Outside of workers they are not copied: torch copies with all its threads, which then wait by spinning."""
     in_worker = torch.utils.data.get_worker_info() is not None
     return image.clone() if in_worker and isinstance(image, torch.Tensor) and image.dim() == 1 else image
 
@@ -54,9 +54,9 @@ def decoded(
 ) -> tuple[list[torch.Tensor], list[int]]:
     """The images as RGB tensors [3, H, W] on the device, and which of the files they are.
 
-    JPEG files are decoded on a CUDA device together. What its decoder cannot take, such as PNG files or JPEG files in
-    CMYK, is decoded on the CPU and copied. A file that no decoder takes is an error with its name, or is left out with
-    a warning.
+    On a CUDA device all JPEG files are decoded together. Files that its decoder does not support, such as PNG or CMYK
+    JPEG, are decoded on the CPU and copied. A file that no decoder can read is an error that names it, or is left out
+    with a warning.
 
     Args:
         names: What the files are called in messages.
@@ -94,7 +94,7 @@ def _tensor(file):
 
 
 def _quietly(decode, *args, **settings):
-    """decode(...), without torchvision's warning that TorchCodec will take its place, on which no user can act."""
+    """decode(...), without torchvision's warning that TorchCodec will replace it: users cannot do anything about it."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*decoding.* capabilities of TorchVision are deprecated", DeprecationWarning)
         return decode(*args, **settings)
@@ -123,7 +123,8 @@ def _alone(tensor, device):
 
 
 def without(batch: Any, count: int, kept: Sequence[int]) -> Any:
-    """A batch of `count` samples with those that are kept: tensors and lists of that length, in tuples and mappings."""
+    """A batch of `count` samples reduced to those that are kept: in tuples and mappings, each tensor and list of that
+    length."""
     if isinstance(batch, torch.Tensor):
         return batch[list(kept)] if batch.dim() and len(batch) == count else batch
     if isinstance(batch, (tuple, list)) and not hasattr(batch, "_fields") and len(batch) == count:

@@ -20,20 +20,20 @@ from motley.torch.decode import decoded, is_encoded, without
 class Prefetcher:
     """A loader whose next batch is copied, augmented and normalised on a separate stream while the model trains.
 
-    Images that are encoded, a list of bytes or of uint8 tensors of one axis as motley.torch.read_file gives them, are
-    decoded first, a batch ahead in a thread: on a CUDA device by torchvision's decoder, which is nvJPEG, and on the CPU
-    what that cannot take. The stage has to be a transform, as they have many sizes. (nvJPEG's pixels are not Pillow's:
-    they differ by up to 19 levels, as it interpolates chroma otherwise. What comes after decoding is exact.)
+    Encoded images, a list of bytes or of one-dimensional uint8 tensors as motley.torch.read_file gives them, are decoded
+    first, one batch ahead in a thread: on a CUDA device by torchvision's decoder, which is nvJPEG, and on the CPU if it
+    does not support a file. As they have different sizes, the stage then has to be a transform. (nvJPEG's pixels differ
+    from Pillow's by up to 19 levels, because it interpolates chroma in another way. Everything after decoding is exact.)
 
-    The batch that is handed over is ready for the current stream, and its memory is not reused before that stream is
-    done with it. Each pass over the loader is the next epoch, unless set_epoch() says which. len() is the loader's.
+    A batch that is handed over is ready for the current stream, and its memory is not reused before that stream has
+    finished with it. Each pass over the loader is the next epoch, unless set_epoch() says which. len() is the loader's.
 
-    state_dict() is for checkpoints: a run that loads it goes on with the epoch, and without ids with the samples, that
-    come after the batches that were handed over.
+    state_dict() is for checkpoints: a run that loads it continues after the batches that were handed over, in their
+    epoch and, without ids, with the next sample.
 
     Args:
         loader: Anything iterable that yields batches: tuples, lists or dicts with a uint8 batch of images in them. Pin
-            its memory (pin_memory=True), or copies do not overlap. What it yields it must not write into again.
+            its memory (pin_memory=True), or copies do not overlap. It must not write to a batch after yielding it.
         stage: A motley.torch.Stage on `device`, a motley.Stage, or another callable of the images.
         device: Where batches are wanted; the default is the current CUDA device, or the CPU where there is none.
         images: Index or key of the images in a batch.
@@ -64,7 +64,7 @@ class Prefetcher:
         on_cuda = self.device.type == "cuda"
         self.stream, self._decoder = (torch.cuda.Stream(self.device) if on_cuda else None for _ in range(2))
         self._begun = self._finished = False
-        self._ahead = None  # the counter of a stage that works a batch ahead; its own is of what was handed over
+        self._ahead = None  # the counter one batch ahead; the stage's own counts what was handed over
 
     def __len__(self) -> int:
         return len(self.loader)  # type: ignore[arg-type]

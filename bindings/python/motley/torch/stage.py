@@ -24,9 +24,9 @@ class Stage(motley.Stage, torch.nn.Module):
     """motley.Stage as an nn.Module, which a model can hold: the same arguments, the same call.
 
     In eval() nothing is augmented, and there is one view; normalising, casting and layout stay. The epoch and the
-    number of the next sample are a buffer, `counter`: state_dict() has them, and the seed, and on CUDA they are read
-    where they are, so that a replayed CUDA graph makes new draws. To torch.compile the stage is one operator. With
-    layout="nhwc", as decoders write batches, the result is [N, C, H, W] all the same.
+    number of the next sample are a buffer, `counter`: state_dict() has them, and the seed. On CUDA the work reads the
+    buffer when it runs, so that a replayed CUDA graph makes new draws. To torch.compile the stage is one operator. With
+    layout="nhwc", as decoders write batches, the result is still [N, C, H, W].
 
     Args:
         policy: As motley.Stage's, like all other arguments.
@@ -64,7 +64,7 @@ class Stage(motley.Stage, torch.nn.Module):
         return _FORMATS[self.output_layout]
 
     def forward(self, images, sample_ids=None, view=0, *, out=None, layout=None, **options) -> Any:
-        """The images, augmented; see motley.Stage.__call__. What returns draws or has `out` is no operator to
+        """The images, augmented; see motley.Stage.__call__. With return_draws or `out` a call is not an operator of
         torch.compile, and on CUDA return_draws waits for the counter."""
         layout = layout or self.layout
         if _is_compiling() and type(images) is torch.Tensor and out is None and not options:
@@ -120,7 +120,7 @@ class Stage(motley.Stage, torch.nn.Module):
 
 
 def _seen_as_chw(images, layout, out):
-    """images, layout: of a tensor of layout hwc, unless it is worked on in place, a view of layout chw."""
+    """images, layout: of an hwc tensor, unless it is changed in place, a chw view."""
     if layout in ("hwc", "nhwc") and out is not images and isinstance(images, torch.Tensor) and images.dim() in (3, 4):
         return images.movedim(-1, -3), "chw"
     return images, layout
@@ -131,7 +131,7 @@ def _seen_as_chw(images, layout, out):
 
 @functools.lru_cache(maxsize=64)
 def _stage_of(text):
-    """The stage of an operator's settings, a text, and the dtype and memory format of what it writes."""
+    """The stage that an operator's settings describe, and the dtype and memory format of its result."""
     settings = json.loads(text)
     made = motley.Stage(settings.pop("policy"), **settings)
     return made, getattr(torch, made._dtype_out), _FORMATS[made.output_layout]

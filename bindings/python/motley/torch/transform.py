@@ -28,7 +28,7 @@ class Transform(motley.Transform, Stage):
     nothing, since evaluation uses a separate transform ("torchvision_eval"). torch.compile runs it as it is.
 
     Args:
-        transform: A built-in's name, a path, a text, or a motley.Transform, whose own settings then count.
+        transform: A built-in's name, a path, a text, or a motley.Transform, whose own settings then apply.
         settings: As motley.Transform's.
     """
 
@@ -65,7 +65,7 @@ class Transform(motley.Transform, Stage):
 
 
 def _of_torch(result):
-    """NumPy arrays, which PIL images become, as tensors. PIL images stay where no stage makes them numbers."""
+    """NumPy arrays, which PIL images become, as tensors. Without an output stage PIL images stay PIL images."""
     if isinstance(result, tuple):  # with targets, with draws, of several views
         return tuple(map(_of_torch, result))
     return torch.from_numpy(result) if isinstance(result, numpy.ndarray) else result

@@ -11,29 +11,28 @@
 
 Images    PIL images (L, LA, RGB, RGBA) and uint8 tensors [..., C, H, W] on the CPU or CUDA; v2 also takes what stands
           beside an image in a sample. A tensor gets the bytes that the PIL image with its pixels gets.
-Samples   of v2 are nested as one likes. tv_tensors of masks, boxes and keypoints go where their image goes (torchvision's
-          classes refuse them), and several images or videos of one size share a draw. Masks are filled with 0, or with
-          what `fill` says for tv_tensors.Mask; boxes are as tight as motley.follow.Boxes makes them, and none is left
-          out (v2.SanitizeBoundingBoxes does that); keypoints are continuous; boxes and keypoints of integers become
-          float32.
+Samples   of v2 may be nested. tv_tensors of masks, boxes and keypoints move with their image (torchvision's classes
+          refuse them), and several images or videos of one size share a draw. Masks are filled with 0, or with what
+          `fill` says for tv_tensors.Mask; boxes are as tight as motley.follow.Boxes makes them, and none is dropped
+          (v2.SanitizeBoundingBoxes does that); keypoints are continuous; integer boxes and keypoints become float32.
 Draws     As in torchvision, all images of a tensor share one draw: a clip [T, C, H, W] does not flicker. Each call takes
           a new seed from torch's generator, so torch.manual_seed() makes a run repeatable and a DataLoader's workers
-          differ; ranks that are seeded alike differ, too. The policies' draws are others than torchvision makes from the
-          same generator. All other transforms draw what torchvision draws: after torch.manual_seed() a PIL image becomes
-          torchvision's, byte for byte.
+          differ; ranks with equal seeds differ, too. A policy's draws differ from torchvision's for the same generator.
+          All other transforms draw what torchvision draws: after torch.manual_seed() a PIL image becomes torchvision's,
+          byte for byte.
 Ids       In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set, whatever came before:
-          see motley.samples. `seed`, which these classes take beside torchvision's arguments, sets runs apart there;
-          alone, it makes a transform count its own calls. With an id for each image along its first axis, the images
-          of a batch draw each for itself. Equal ids draw alike, so two calls for one sample do, too: a contrastive
-          pair takes motley.torch.Augmented(views=2). A script's transforms draw what fuse() of them draws.
+          see motley.samples. `seed`, which these classes take beside torchvision's arguments, makes two runs differ
+          there; without motley.samples, the transform then counts its calls. With an id for each image along its first
+          axis, each image of a batch gets a separate draw. Equal ids draw alike, and so do two calls for one sample: a
+          contrastive pair needs motley.torch.Augmented(views=2). A script's transforms draw what fuse() of them draws.
 AugMix    is mixed as torchvision does. Its chains have the pixels of Pillow, while torchvision runs its kernels for
           tensors there, so interpolated warps, color, contrast and sharpness differ by a rounding. take_over() leaves
           torchvision's own AugMix alone for that reason. On the CPU; CUDA tensors run in torchvision.
-Else      What Motley has no bytes for (float images, other modes, policies with Lanczos, nearest or antialias=False on
-          tensors, hue and GaussianBlur on the GPU, a subclass with other operations) runs in torchvision as ever, as do transforms that
-          are traced. The logger "motley.torchvision" says so, once for each reason.
-Scripts   torch.jit.script makes an operator of a policy, with the draws that the transform itself makes. Where such a
-          module is loaded, motley.torchvision has to be imported. Other transforms are scripted as torchvision's."""
+Else      What Motley does not implement bit for bit (float images, other modes, policies with Lanczos, nearest or
+          antialias=False on tensors, hue and GaussianBlur on the GPU, a subclass with other operations) runs in
+          torchvision, and so do transforms that are traced. The logger "motley.torchvision" says so, once for each reason.
+Scripts   torch.jit.script compiles a policy to an operator, with the draws that the transform itself makes. A program
+          that loads such a module has to import motley.torchvision. Other transforms are scripted as torchvision's."""
 import functools
 import inspect
 import json
@@ -160,7 +159,7 @@ def _new_stage(transform, v2, channels, fill):
     cls = _class_of(transform)
     for name in _OVERRIDES:
         if getattr(type(transform), name, None) is not getattr(cls, name, None):
-            raise _NotOurs(f"{type(transform).__name__} has a {name} of its own")
+            raise _NotOurs(f"{type(transform).__name__} defines {name} itself")
     try:
         interpolation = INTERPOLATIONS[interpolation_number(transform.interpolation)]
     except ArgumentError:
@@ -405,7 +404,7 @@ def _taken_over(function, arguments):
 # ---- the classes ----
 
 class Seeded:
-    """What Motley's classes have beside torchvision's: `seed`, and a way back for torch.jit.script."""
+    """What Motley's classes add to torchvision's: `seed`, and what torch.jit.script needs."""
 
     __jit_unused_properties__ = ["seed"]
     __prepare_scriptable__ = _prepare_scriptable
@@ -424,8 +423,9 @@ class Seeded:
 
     @property
     def seed(self):
-        """Sets runs apart where motley.samples() says which samples are drawn for; alone, it makes the transform count
-        its calls, in each worker and rank apart. None: each call takes a new seed from torch's generator."""
+        """Makes two runs differ where motley.samples() says which samples are drawn for. Without motley.samples() the
+        transform then counts its calls, separately in each worker and rank. None: each call takes a new seed from torch's
+        generator."""
         return self._seed
 
     @seed.setter

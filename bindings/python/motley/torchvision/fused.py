@@ -80,7 +80,7 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
     Args:
         compose: torchvision's Compose, v1 or v2, or a list of transforms; of torchvision or timm. Those that are not
             taken run as they are, before or after; the logger "motley.torchvision" says which and why.
-        seed: Sets runs apart where motley.samples() says which samples are drawn for.
+        seed: Makes two runs differ where motley.samples() says which samples are drawn for.
 
     Raises:
         motley.ArgumentError: None of them can be taken, and why.
