@@ -9,7 +9,6 @@ Three times of each: albumentations' transform and the function of motley.ops, b
 the C library's call on one image, which is what remains without Python. The two libraries compute alike, not the same:
 only Motley's bytes are Pillow's. Writes one JSON file; bench/tables.py makes the table of doc/performance.md of it."""
 import argparse
-import datetime
 import json
 import pathlib
 import subprocess
@@ -20,8 +19,8 @@ import cv2
 import numpy
 
 import motley
+from conditions import PYTHON_PATHS, ROOT, conditions
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIDE = 224
 CALLS = 20  # a turn of each: their mean processor time; the least of all turns counts
 JITTER = {'brightness': (1, 1), 'contrast': (1, 1), 'saturation': (1, 1), 'hue': (0, 0)}
@@ -67,10 +66,6 @@ def in_c(build, op, value):
     return min(json.loads(text)['us_low'] for text in runs)
 
 
-def first_line(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split('\n')[0]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('build', type=pathlib.Path)
@@ -88,9 +83,7 @@ def main():
                      'motley_us': ours, 'c_us': in_c(args.build, op, value), 'times_faster': round(theirs / ours, 2)})
         print('{op}: albumentations {albumentations_us} us, motley.ops {motley_us} us, in C {c_us} us'
               .format(**rows[-1]), flush=True)
-    cpu = next(line.split(':')[1].strip() for line in open('/proc/cpuinfo') if line.startswith('model name'))
-    result = {'date': datetime.date.today().isoformat(), 'commit': first_line('git', 'rev-parse', '--short=12', 'HEAD'),
-              'cpu': cpu, 'albumentations': albumentations.__version__, 'opencv': cv2.__version__,
+    result = {**conditions(PYTHON_PATHS), 'albumentations': albumentations.__version__, 'opencv': cv2.__version__,
               'rounds': args.rounds, 'rows': rows}
     out = args.out or ROOT / 'bench/results' / f'{result["date"]}-albumentations.json'
     out.write_text(json.dumps(result, indent=1) + '\n')

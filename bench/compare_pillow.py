@@ -9,7 +9,6 @@ both in one context and torchvision in two worker processes, as a DataLoader has
 memcpy by `motley bench`. Writes one JSON file; bench/tables.py turns it into the tables of the documents."""
 import argparse
 import ctypes
-import datetime
 import json
 import multiprocessing
 import pathlib
@@ -23,9 +22,9 @@ import torch
 import torchvision
 from PIL import Image
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from conditions import CPU_PATHS, ROOT, conditions, first_line
+
 SIZES = [(224, 192), (32, 2048)]  # side, images
-CPU_PATHS = ['augmentations', 'dispatch', 'include', 'kernels', 'policies', ':!*cuda*']  # what the numbers depend on
 WARPS = ['shear_x', 'shear_y', 'translate_x', 'translate_y', 'rotate']
 CLOCKS = {1: time.process_time, 2: time.perf_counter}  # one thread: what others run meanwhile does not count
 POLICIES = {
@@ -181,17 +180,10 @@ def measure_warps(build, side, batch):
     return rows
 
 
-def first_line(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split('\n')[0]
-
-
 def describe(build):
     commands = json.loads((build / 'compile_commands.json').read_text())
     compiler = next(word for word in commands[0]['command'].split() if 'ccache' not in word)
-    cpu = next(line.split(':')[1].strip() for line in open('/proc/cpuinfo') if line.startswith('model name'))
-    return {'date': datetime.date.today().isoformat(), 'commit': first_line('git', 'rev-parse', '--short=12', 'HEAD'),
-            'changed': bool(first_line('git', 'status', '--porcelain', '--untracked-files=no', '--', *CPU_PATHS)),
-            'cpu': cpu, 'cores': multiprocessing.cpu_count(), 'compiler': first_line(compiler, '--version'),
+    return {**conditions(CPU_PATHS), 'cores': multiprocessing.cpu_count(), 'compiler': first_line(compiler, '--version'),
             'torchvision': torchvision.__version__, 'pillow': PIL.__version__, 'torch': torch.__version__}
 
 

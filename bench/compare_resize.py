@@ -10,7 +10,6 @@ Writes one JSON file; bench/tables.py makes the table of doc/performance.md of i
 
 import argparse
 import ctypes
-import datetime
 import json
 import pathlib
 import time
@@ -19,7 +18,8 @@ import numpy
 import PIL
 import torch
 import torchvision
-from compare_pillow import CPU_PATHS, ROOT, Batch, Motley, Params, first_line, paint
+from compare_pillow import Batch, Motley, Params, paint
+from conditions import CPU_PATHS, ROOT, conditions
 from PIL import Image
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.v2 import functional
@@ -90,10 +90,7 @@ def main():
     motley = Motley(args.build / 'libmotley.so')
     context = motley.context(1)
     result = {
-        'date': datetime.date.today().isoformat(),
-        'commit': first_line('git', 'rev-parse', '--short=12', 'HEAD'),
-        'changed': bool(first_line('git', 'status', '--porcelain', '--untracked-files=no', '--', *CPU_PATHS)),
-        'cpu': next(line.split(':')[1].strip() for line in open('/proc/cpuinfo') if line.startswith('model name')),
+        **conditions(CPU_PATHS),
         'pillow': PIL.__version__,
         'torchvision': torchvision.__version__.split('+')[0],
         'rounds': args.rounds,

@@ -10,7 +10,6 @@ others draw at random, and tests/pillow/test_transform.py compares their values.
 makes the table of doc/performance.md of it."""
 
 import argparse
-import datetime
 import json
 import pathlib
 import time
@@ -21,7 +20,8 @@ import PIL
 import timm.data
 import torch
 import torchvision
-from compare_pillow import CPU_PATHS, ROOT, first_line, paint
+from compare_pillow import paint
+from conditions import PYTHON_PATHS, ROOT, conditions
 from PIL import Image
 from torchvision import transforms
 
@@ -134,10 +134,7 @@ def main():
     arrays = [numpy.ascontiguousarray(image[:HEIGHT]) for image in paint(WIDTH, args.images)]
     pictures = [Image.fromarray(array) for array in arrays]
     result = {
-        'date': datetime.date.today().isoformat(),
-        'commit': first_line('git', 'rev-parse', '--short=12', 'HEAD'),
-        'changed': bool(first_line('git', 'status', '--porcelain', '--untracked-files=no', '--', *CPU_PATHS)),
-        'cpu': next(line.split(':')[1].strip() for line in open('/proc/cpuinfo') if line.startswith('model name')),
+        **conditions(PYTHON_PATHS),
         'pillow': PIL.__version__,
         'torchvision': torchvision.__version__.split('+')[0],
         'timm': timm.__version__,

@@ -9,21 +9,18 @@ them alike; on a GPU by its own clock. Each of eight epochs counts with its leas
 devices beside this one; bench/tables.py makes a table of the newest."""
 
 import argparse
-import datetime
 import functools
 import json
 import pathlib
-import platform
-import subprocess
 import time
 import warnings
 
 import torch
 
 import motley
+from conditions import ROOT, conditions
 from motley.follow import Boxes, Mask, Points
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 PATHS = ["augmentations", "bindings/python", "dispatch", "followers", "kernels", "policies"]
 POLICIES = "rand_augment", "trivial_augment_wide", "timm_rand_m9_mstd05_inc1"
 COUNT, SIDE, BOXES, POINTS = 64, 224, 32, 64
@@ -78,37 +75,28 @@ def measure(name, device, rounds):
     return {kind: sum(map(min, found)) / EPOCHS / COUNT * 1e6 for kind, found in times.items()}
 
 
-def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.processor()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--rounds", type=int, default=8, help="of all epochs")
-    today = datetime.date.today().isoformat()
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / f"bench/results/{today}-followers.json")
+    parser.add_argument("--out", type=pathlib.Path)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", motley.epochs.RepeatedSamples)
     torch.set_num_threads(1)
-    git = ["git", "-C", ROOT]
-    commit = subprocess.check_output([*git, "rev-parse", "--short=12", "HEAD"], text=True).strip()
-    changed = bool(subprocess.check_output([*git, "status", "--porcelain", "--", *PATHS], text=True).strip())
     rows = {}
     for name in POLICIES:
         rows[name] = measure(name, arguments.device, max(arguments.rounds, 1))
         alone = rows[name]["image"]
         shares = [f"{kind} +{us / alone - 1:.0%}" for kind, us in rows[name].items() if kind != "image"]
         print(f"{name}: {alone:.0f} us an image, {', '.join(shares)}", flush=True)
-    on = torch.cuda.get_device_name() if arguments.device == "cuda" else processor()
-    run = {"date": today, "commit": commit, "changed": changed, "device": on}
-    run.update(torch=torch.__version__, count=COUNT, side=SIDE, us_per_image=rows)
-    runs = json.loads(arguments.out.read_text())["runs"] if arguments.out.exists() else []
+    run = conditions(PATHS)
+    cpu = run.pop("cpu")
+    on = torch.cuda.get_device_name() if arguments.device == "cuda" else cpu
+    run.update(device=on, torch=torch.__version__, count=COUNT, side=SIDE, us_per_image=rows)
+    out = arguments.out or ROOT / f"bench/results/{run['date']}-followers.json"
+    runs = json.loads(out.read_text())["runs"] if out.exists() else []
     runs = [other for other in runs if other["device"] != on] + [run]
-    arguments.out.write_text(json.dumps({"runs": runs}, indent=1) + "\n")
+    out.write_text(json.dumps({"runs": runs}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import tempfile
 import time
 
 import motley
+from conditions import processor
 from motley import contexts
 from motley._core import ffi, lib
 
@@ -108,16 +109,11 @@ def compiled(folder, name, compiler, source, suffix, library, *more):
 
 
 def nanoseconds(function, batches, number=5000):
-    """Median over batches of the mean of a batch; the batches of all functions take turns."""
+    """Median over batches of the mean of a batch; the batches of all functions alternate."""
     start = time.perf_counter_ns()
     for _ in range(number):
         function()
     batches.append((time.perf_counter_ns() - start) / number)
-
-
-def processor():
-    found = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
-    return found[0] if found else platform.machine()
 
 
 def on_cuda():

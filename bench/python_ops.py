@@ -10,13 +10,13 @@ bindings/python/README.md."""
 import argparse
 import math
 import pathlib
-import platform
 import time
 
 import numpy as np
 import torch
 
 import motley
+from conditions import processor
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "bindings" / "python" / "README.md"
 SIDE = 224
@@ -113,11 +113,6 @@ def main():
         begin, rest = PAGE.read_text().split(f"<!-- {mark} -->\n")
         PAGE.write_text(begin + "\n".join([f"<!-- {mark} -->", *table, f"<!-- /{mark} -->"])
                         + rest.split(f"<!-- /{mark} -->")[1])
-
-
-def processor():
-    found = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
-    return found[0] if found else platform.machine()
 
 
 if __name__ == "__main__":

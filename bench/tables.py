@@ -29,21 +29,42 @@ def comparison(result):
 
 def dropin_rows(run):
     them = f'torchvision {run["torchvision"]}' + (f', timm {run["timm"]}' if run['timm'] else '')
-    yield (f'| images | policy | interpolation | {them}, Pillow {run["pillow"]} | Motley, the drop-in line | times faster '
+    yield (f'| images | transform | {them}, Pillow {run["pillow"]} | Motley, the drop-in line | times faster '
            '| Motley, arrays in a batch | times faster |')
-    yield '|---|---|---|---:|---:|---:|---:|---:|'
+    yield '|---|---|---:|---:|---:|---:|---:|'
     for row in run['rows']:
-        yield (f'| {row["size"]}x{row["size"]} RGB | {row["policy"]} | {row["interpolation"]} | {row["theirs_us"]:.0f} us '
-               f'| {row["dropin_us"]:.0f} us | **{row["dropin_times"]:.1f}** | {row["batch_us"]:.1f} us '
-               f'| **{row["batch_times"]:.1f}** |')
+        batch = f'{row["batch_us"]:.1f} us | **{row["batch_times"]:.1f}**' if 'batch_us' in row else '|'
+        yield (f'| {row["size"]} RGB | {row["transform"]} | {row["theirs_us"]:.0f} us | {row["dropin_us"]:.0f} us '
+               f'| **{row["dropin_times"]:.1f}** | {batch} |')
     yield ''
-    yield (f'CPU time per image on one thread, medians of interleaved turns on the same images: {run["cpu"]}, commit '
-           f'{run["commit"]}{" with changes" if run["changed"] else ""}, {run["date"]}. Measured by `bench/dropins.py`.')
+    yield (f'CPU time per image on one thread, medians of interleaved rounds on the same images: {dropin_run(run)}')
+
+
+def dropin_run(run):
+    return (f'{run["cpu"]}, commit {run["commit"]}{" with changes" if run["changed"] else ""}, {run["date"]}. Measured by '
+            '`bench/dropins.py`.')
 
 
 def dropins(result):
     """The newest Pillow's."""
     yield from dropin_rows(result['runs'][0])
+
+
+def dropin_calls(result):
+    yield '| Pillow | one pixel as a | stage | motley.ops.invert | drop-in RandAugment |'
+    yield '|---|---|---:|---:|---:|'
+    for run in result['runs']:
+        for row in run['calls']:
+            cells = [f'{row[key]:.1f} us' if key in row else '' for key in ('stage_us', 'op_us', 'dropin_us')]
+            yield f'| {run["pillow"]} | {row["image"]} | {" | ".join(cells)} |'
+    yield ''
+    yield f'CPU time of a call, the least of several rounds: {dropin_run(result["runs"][0])}'
+
+
+def dropins_all(result):
+    for run in result['runs']:
+        yield from dropin_rows(run)
+        yield ''
 
 
 def followers(result):
@@ -57,12 +78,6 @@ def followers(result):
         rows += ['', f'{run["count"]} images of {run["side"]}x{run["side"]} a call, tensors; {run["device"]}, torch {run["torch"]}; '
                  f'commit {run["commit"]}{" with changes" if run["changed"] else ""}, {run["date"]}. Measured by `bench/followers.py`.']
     return rows[1:]
-
-
-def dropins_all(result):
-    for run in result['runs']:
-        yield from dropin_rows(run)
-        yield ''
 
 
 def ops(result):
@@ -359,7 +374,8 @@ def train_svg(result):
 TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
           'bench-albumentations': ('albumentations', albumentations), 'bench-resize': ('resize', resize),
           'bench-transforms': ('cpu-transforms', transforms), 'bench-dropins': ('dropins', dropins),
-          'bench-dropins-all': ('dropins', dropins_all), 'bench-followers': ('followers', followers),
+          'bench-dropins-all': ('dropins', dropins_all), 'bench-calls': ('dropins', dropin_calls),
+          'bench-followers': ('followers', followers),
           'bench-cuda': ('cuda', cuda),
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
           'bench-cuda-mixed': ('cuda', cuda_mixed), 'bench-cuda-graph': ('cuda', cuda_graph),

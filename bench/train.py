@@ -373,7 +373,7 @@ def main():
     for model in args.models.split(','):
         training = Training(model, device, dtype)
         taken, without = {name: [] for name in names}, {}
-        # Cases without workers take turns; those with workers run one at a time, or they would take each other's cores.
+        # Cases without workers alternate; those with workers run one at a time, or they would take each other's cores.
         apart = [[name] for name in names if name in WITH_WORKERS + FROM_FILES]
         for group in [[name for name in names if name not in WITH_WORKERS + FROM_FILES]] + apart:
             feeds = {name: cases.make[name]() for name in group}
