@@ -45,8 +45,15 @@ typedef struct mot_arg {
 #define MOT_ARG_SQUARE 4u   /* WHOLE, but only where width == height */
 
 /* Which two numbers a policy draws for an op and puts into arg.d[1] and d[2]: a point of the image, the corner of one
- * of its pixels, or (custom ops) two numbers in 0..1. */
-typedef enum mot_draws { MOT_DRAWS_NOTHING, MOT_DRAWS_POINT, MOT_DRAWS_PIXEL, MOT_DRAWS_UNIT } mot_draws;
+ * of its pixels, or (custom ops) two numbers in 0..1. BOX: the corner of a pixel of one of the image's boxes, whose sides
+ * go into d[3] and d[4]. */
+typedef enum mot_draws {
+    MOT_DRAWS_NOTHING,
+    MOT_DRAWS_POINT,
+    MOT_DRAWS_PIXEL,
+    MOT_DRAWS_UNIT,
+    MOT_DRAWS_BOX
+} mot_draws;
 
 /* What a STATS op needs of an image: MOT_<ID>_NEEDS in its header. A histogram answers all but the mean. */
 #define MOT_NEEDS_RANGE 1     /* lo and hi */

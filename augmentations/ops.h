@@ -5,6 +5,7 @@
 
 #include "augmentations/affine.h"
 #include "augmentations/auto_contrast.h"
+#include "augmentations/bbox_cutout.h"
 #include "augmentations/blur.h"
 #include "augmentations/brightness.h"
 #include "augmentations/color.h"
@@ -78,7 +79,8 @@
     X(FILTER,  DETAIL,            detail)            \
     X(FILTER,  EMBOSS,            emboss)            \
     X(FILTER,  BLUR,              blur)              \
-    X(FILTER,  SMOOTH_MORE,       smooth_more)
+    X(FILTER,  SMOOTH_MORE,       smooth_more)       \
+    X(ERASE,   BBOX_CUTOUT,       bbox_cutout)
 
 #define MOT_OP_ID(shape, ID, stem) MOT_OP_##ID,
 typedef enum mot_op { MOT_OPS(MOT_OP_ID) MOT_OP_COUNT } mot_op;

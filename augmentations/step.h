@@ -12,7 +12,9 @@ typedef struct mot_step {
     int32_t level;         /* of the policy's level table; 0 elsewhere */
     uint8_t fill[4];       /* per channel */
     uint8_t interpolation; /* motley_interpolation */
-    uint8_t unused[7];
-} mot_step; /* 88 bytes */
+    uint8_t unused;
+    uint16_t table_step; /* where it was drawn, on the host only: the step of the policy's tables ... */
+    uint32_t block;      /* ... and the block of its random words */
+} mot_step;              /* 96 bytes */
 
 #endif

@@ -31,20 +31,23 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
                 "stream or counter is set, but the %s backend has neither", context->backend->name);
     MOT_REQUIRE(!cuda || !params->steps, error,
                 "steps is set, but the cuda backend does not wait for its draws: call motley_draw");
+    MOT_TRY(mot_boxes_check(policy, &params->samples, src->count, error));
+    const size_t boxes = mot_most_boxes(policy, &params->samples, src->count);
     const mot_job job = { .count = src->count,
                           .channels = src->channels,
                           .src = src,
                           .dst = dst,
                           .output = output,
                           .policy = policy,
-                          .max_steps = policy->tables.max_steps,
+                          .max_steps = motley_policy_max_boxed_steps(policy, boxes),
                           .samples = params->samples,
                           .counter = params->counter,
                           .stream = params->stream,
                           .drawn = params->steps,
                           .drawn_counts = params->step_counts,
                           .mixes = policy->augmix.width > 0 };
-    return policy->runs_customs ? mot_custom_apply(context, &job, error) : mot_job_run(context, &job, error);
+    return policy->runs_customs || policy->takes_boxes ? mot_rounds_run(context, &job, error)
+                                                       : mot_job_run(context, &job, error);
 }
 
 motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,

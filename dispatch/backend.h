@@ -20,6 +20,8 @@ typedef struct mot_job {
     const motley_policy *policy;     /* what to draw, without custom ops, or NULL: */
     const mot_step *steps;           /* [count][max_steps], given; those beyond an image's count change nothing */
     const mot_step *drawn_steps;     /* CUDA: the same in device memory; `policy`, if there is one, drew them */
+    const mot_rect *inside;          /* [count][max_steps]: the part that each of `steps` works in, empty: the whole image; or
+                                        NULL */
     size_t max_steps;                /* of `policy`, or given */
     motley_samples samples;
     const uint64_t *counter;         /* CUDA: device memory, or NULL */
@@ -121,14 +123,15 @@ struct motley_context {
         motley_policy *policy;
     } made[8];
     unsigned made_next;
-    /* For policies with custom ops: a call's memory, kept for the next call, and whether a call is using it. */
-    void *custom_memory;
-    size_t custom_bytes;
-    int custom_busy;
+    /* For images that stop between steps: a call's memory, kept for the next call, and whether a call is using it. */
+    void *rounds_memory;
+    size_t rounds_bytes;
+    int rounds_busy;
 };
 
-/* Applies a policy that names custom ops: draws on the host, runs the steps between them on the backend. */
-motley_status mot_custom_apply(motley_context *context, const mot_job *job, motley_error *error);
+/* Runs a job whose images stop at custom ops or at steps in a part of the image: draws on the host, runs the steps
+ * between them on the backend. */
+motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley_error *error);
 
 /* Runs the backend's checks, then the work. */
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error);

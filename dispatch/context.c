@@ -73,6 +73,6 @@ void motley_context_destroy(motley_context *context)
     for (size_t i = 0; i < sizeof context->made / sizeof context->made[0]; i++)
         motley_policy_destroy(context->made[i].policy);
     context->backend->destroy(context->state);
-    free(context->custom_memory);
+    free(context->rounds_memory);
     free(context);
 }

@@ -38,20 +38,49 @@ static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_s
     return MOTLEY_OK;
 }
 
-/* Fills job->mixes, too. */
+/* The part of image i that step `s` works in; empty: all of it. */
+static motley_status read_inside(const mot_job *job, const motley_step *step, size_t i, int32_t s, mot_rect *inside,
+                                 motley_error *error)
+{
+    const int32_t *at = step->inside;
+    *inside = (mot_rect){ at[0], at[1], at[2], at[3] };
+    if (!(at[0] | at[1] | at[2] | at[3]))
+        return MOTLEY_OK;
+    const mot_view image = mot_batch_view(job->src, i);
+    MOT_REQUIRE(at[0] >= 0 && at[1] >= 0 && at[0] < at[2] && at[1] < at[3] && at[2] <= image.width &&
+                    at[3] <= image.height,
+                error, "image %zu, step %d works inside (%d, %d, %d, %d), want a part of the image of %dx%d", i, s,
+                at[0], at[1], at[2], at[3], image.width, image.height);
+    MOT_REQUIRE(step->op >= 0, error, "image %zu, step %d mixes, want the whole image, not (%d, %d, %d, %d)", i, s,
+                at[0], at[1], at[2], at[3]);
+    return MOTLEY_OK;
+}
+
+/* Fills job->mixes, too; job->inside, when a step works in a part of its image. */
 static motley_status prepare_all(const motley_step *steps, const int32_t *counts, size_t max_steps, mot_job *job,
-                                 mot_step *out, motley_error *error)
+                                 mot_step *out, mot_rect *inside, motley_error *error)
 {
     const size_t most = job->max_steps;
     for (size_t i = 0; i < job->count; i++) {
-        int mixed = 0;
+        int mixed = 0, whole = 0;
         for (int32_t s = 0; s < counts[i]; s++) {
-            MOT_TRY(prepare(&steps[i * max_steps + (size_t)s], i, s, &out[i * most + (size_t)s], error));
-            mixed = mixed || steps[i * max_steps + (size_t)s].op < 0;
+            const motley_step *step = &steps[i * max_steps + (size_t)s];
+            mot_rect *part = &inside[i * most + (size_t)s];
+            MOT_TRY(prepare(step, i, s, &out[i * most + (size_t)s], error));
+            MOT_TRY(read_inside(job, step, i, s, part, error));
+            if (part->x0 < part->x1)
+                job->inside = inside;
+            else
+                whole++;
+            mixed = mixed || step->op < 0;
         }
         MOT_REQUIRE(!mixed || steps[i * max_steps + (size_t)counts[i] - 1].op < 0, error,
                     "image %zu has steps after the last that mixes, want them in a chain", i);
         job->mixes = job->mixes || mixed;
+        MOT_REQUIRE(whole <= MOT_MAX_STEPS, error, "image %zu has %d steps beside those in parts of it, want 0 to %d",
+                    i, whole, MOT_MAX_STEPS);
+        MOT_REQUIRE(!mixed || whole == counts[i], error, "image %zu mixes chains of ops, want no steps in parts of it",
+                    i);
         for (size_t s = (size_t)counts[i]; s < most; s++)
             out[i * most + s].arg.flags = MOT_ARG_IDENTITY; /* for any op */
     }
@@ -81,7 +110,7 @@ static motley_status check_origin(const motley_replay_params *params, const motl
         MOT_REQUIRE(!params->widths || (params->widths[i] == image.width && params->heights[i] == image.height), error,
                     "image %zu is %dx%d, but its steps were drawn for %dx%d", i, image.width, image.height,
                     params->widths[i], params->heights[i]);
-        MOT_REQUIRE(!policy || (size_t)counts[i] <= policy->tables.max_steps, error,
+        MOT_REQUIRE(!policy || policy->takes_boxes || (size_t)counts[i] <= policy->tables.max_steps, error,
                     "image %zu has %d steps, but policy '%s' draws %zu at most", i, counts[i], policy->name,
                     (size_t)policy->tables.max_steps);
         for (int32_t s = 0; policy && s < counts[i]; s++) {
@@ -109,16 +138,16 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
     MOT_REQUIRE(step_counts, error, "step_counts is NULL, want the number of steps of %zu images", src->count);
     size_t most = 1;
     for (size_t i = 0; i < src->count; i++) {
-        MOT_REQUIRE(step_counts[i] >= 0 && (size_t)step_counts[i] <= max_steps && step_counts[i] <= MOT_MAX_STEPS,
-                    error, "image %zu has %d steps, want 0 to %zu", i, step_counts[i],
-                    max_steps < MOT_MAX_STEPS ? max_steps : MOT_MAX_STEPS);
+        MOT_REQUIRE(step_counts[i] >= 0 && (size_t)step_counts[i] <= max_steps, error,
+                    "image %zu has %d steps, want 0 to %zu", i, step_counts[i], max_steps);
         MOT_REQUIRE(step_counts[i] == 0 || steps, error, "steps is NULL, but image %zu has %d", i, step_counts[i]);
         most = (size_t)step_counts[i] > most ? (size_t)step_counts[i] : most;
     }
     MOT_TRY(check_origin(params, src, steps, step_counts, max_steps, error));
-    mot_step *prepared = calloc(src->count * most, sizeof *prepared);
+    mot_step *prepared = calloc(src->count * most, sizeof *prepared + sizeof(mot_rect));
     if (!prepared)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", src->count);
+    mot_rect *inside = (mot_rect *)(void *)(prepared + src->count * most);
     mot_job job = { .count = src->count,
                     .channels = src->channels,
                     .src = src,
@@ -127,9 +156,9 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
                     .steps = prepared,
                     .max_steps = most,
                     .stream = params->stream };
-    motley_status status = prepare_all(steps, step_counts, max_steps, &job, prepared, error);
+    motley_status status = prepare_all(steps, step_counts, max_steps, &job, prepared, inside, error);
     if (status == MOTLEY_OK)
-        status = mot_job_run(context, &job, error);
+        status = job.inside ? mot_rounds_run(context, &job, error) : mot_job_run(context, &job, error);
     free(prepared);
     return status;
 }

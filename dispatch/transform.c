@@ -123,6 +123,8 @@ static motley_status check_given_step(const motley_step *step, size_t i, int s, 
     MOT_REQUIRE((unsigned)step->interpolation <= MOTLEY_BICUBIC, error,
                 "image %zu, step %d: interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", i, s,
                 (int)step->interpolation);
+    MOT_REQUIRE(!(step->inside[0] | step->inside[1] | step->inside[2] | step->inside[3]), error,
+                "image %zu, step %d works inside a part of the image, which a transform does not do", i, s);
     if (info->shape == MOTLEY_SHAPE_MIX) {
         MOT_REQUIRE(step->values[0] >= 0 && step->values[0] <= 1, error,
                     "image %zu, step %d: %s has the weight %g, want 0 to 1", i, s, info->name, step->values[0]);
@@ -216,6 +218,11 @@ static motley_status check_policies(mot_transform_call *call, motley_error *erro
             return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                             "transform '%s' has a policy that has custom ops, which motley_apply runs",
                             call->transform->name);
+        if (policy && policy->takes_boxes)
+            return mot_fail(
+                error, MOTLEY_ERR_UNSUPPORTED,
+                "transform '%s' has policy '%s', which works in the boxes of an image: motley_apply takes them",
+                call->transform->name, policy->name);
         if (policy && policy->augmix.width) {
             MOT_REQUIRE(
                 !steps_before, error,

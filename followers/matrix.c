@@ -50,17 +50,29 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
                     "%s: %s has the value %g, want a finite number", where, info->name, step->values[i]);
     if (info->shape != MOTLEY_SHAPE_WARP && info->shape != MOTLEY_SHAPE_ERASE)
         return MOTLEY_OK;
+    const int32_t *at = step->inside;
+    const mot_rect part = { at[0], at[1], at[2], at[3] };
+    const int inside = at[0] | at[1] | at[2] | at[3];
+    MOT_REQUIRE(!inside || (at[0] >= 0 && at[1] >= 0 && at[0] < at[2] && at[1] < at[3] && at[2] <= width && at[3] <= height),
+                error, "%s works inside (%d, %d, %d, %d), want a part of the image of %d x %d", where, at[0], at[1], at[2],
+                at[3], width, height);
+    const int32_t part_width = inside ? part.x1 - part.x0 : width, part_height = inside ? part.y1 - part.y0 : height;
     mot_arg arg = { 0 };
     mot_op_prepare(step->op, step->values, step->values_count, &arg);
     if (info->shape == MOTLEY_SHAPE_ERASE) {
         out->kind = MOT_ERASES;
-        out->erased = mot_erase_rect(step->op, width, height, &arg);
+        const mot_rect erased = mot_erase_rect(step->op, part_width, part_height, &arg);
+        out->rect = (mot_rect){ part.x0 + erased.x0, part.y0 + erased.y0, part.x0 + erased.x1, part.y0 + erased.y1 };
         return MOTLEY_OK;
     }
     mot_warp warp;
-    mot_warp_matrix(step->op, width, height, &arg, &warp);
+    mot_warp_matrix(step->op, part_width, part_height, &arg, &warp);
     MOT_REQUIRE(set_matrix(out, warp.m), error, "%s: the matrix of %s has no inverse, so nothing can follow it", where,
                 info->name);
+    if (inside) {
+        out->kind = MOT_MOVES_INSIDE;
+        out->rect = part;
+    }
     return MOTLEY_OK;
 }
 
@@ -143,7 +155,7 @@ motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geo
     for (int32_t b = 0; drawn->places && b < drawn->places[i].boxes_count; b++) {
         const motley_erased_box *box = &drawn->places[i].boxes[b];
         out[(*count)++] = (mot_geometry){ .kind = MOT_ERASES, .width = width, .height = height,
-                                          .erased = { box->left, box->top, box->left + box->width, box->top + box->height } };
+                                          .rect = { box->left, box->top, box->left + box->width, box->top + box->height } };
     }
     return MOTLEY_OK;
 }

@@ -8,14 +8,15 @@
 
 #include <stdbool.h>
 
-/* What a step does to positions: nothing, a move by a matrix, or an erased rectangle. A crop is a move, too. */
-typedef enum mot_geometry_kind { MOT_STAYS, MOT_MOVES, MOT_ERASES } mot_geometry_kind;
+/* What a step does to positions: nothing, a move by a matrix, an erased rectangle, or a move of what lies in a part of
+ * the image. A crop is a move, too. */
+typedef enum mot_geometry_kind { MOT_STAYS, MOT_MOVES, MOT_ERASES, MOT_MOVES_INSIDE } mot_geometry_kind;
 
 typedef struct mot_geometry {
     mot_geometry_kind kind;
-    double a[6];           /* MOVES: output to input */
-    double inverse[6];     /* MOVES: input to output */
-    mot_rect erased;       /* ERASES */
+    double a[6];           /* MOVES, MOVES_INSIDE: output to input */
+    double inverse[6];     /* MOVES, MOVES_INSIDE: input to output */
+    mot_rect rect;         /* ERASES: what is erased; MOVES_INSIDE: the part, whose corner the matrices begin at */
     int32_t width, height; /* of the image after it, pixels */
 } mot_geometry;
 

@@ -35,7 +35,7 @@ motley_status motley_follower_steps(const motley_drawn *drawn, const motley_foll
             if (geometry.kind == MOT_STAYS || (geometry.kind == MOT_ERASES && !params->erase))
                 continue;
             to[kept] = from[s];
-            to[kept].interpolation = geometry.kind == MOT_MOVES ? params->interpolation : MOTLEY_NEAREST;
+            to[kept].interpolation = geometry.kind == MOT_ERASES ? MOTLEY_NEAREST : params->interpolation;
             memcpy(to[kept++].fill, params->fill, sizeof to->fill);
         }
         step_counts[i] = kept;

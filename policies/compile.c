@@ -208,7 +208,7 @@ static void fill_step(compiler *c, uint32_t index)
     const motley_shape shape = motley_policy_op(policy, space->op)->shape;
     const bool levelled = space->has_levels && step->level.kind != MOTLEY_LEVEL_VALUE;
     mot_table_step *out = &c->step[index];
-    out->threshold = (uint64_t)rint(ldexp(step->probability, 32));
+    out->threshold = (uint64_t)rint(ldexp(space->in_boxes && step->probability > 0 ? 1 : step->probability, 32));
     out->op = space->op;
     out->sign = (uint8_t)(levelled && space->sign == MOT_SIGN_RANDOM ? MOT_SIGN_RANDOM : MOT_SIGN_PLUS);
     out->side = (uint8_t)(levelled ? space->side : MOT_SIDE_NONE);
@@ -388,6 +388,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     }
     policy->runs_customs = false;
     policy->filters = 0;
+    policy->takes_boxes = false;
     for (const mot_table_branch *b = c.branch; b < c.branch + policy->branches; b++) { /* without those of weight 0 */
         uint32_t filters = 0;
         for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++) {
@@ -395,10 +396,15 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
                 continue;
             policy->runs_customs = policy->runs_customs || c.step[s].op >= MOT_OP_COUNT;
             filters += mot_shape_of(c.step[s].op) == MOTLEY_SHAPE_FILTER;
+            policy->takes_boxes = policy->takes_boxes || policy->space[policy->step[s].space].in_boxes ||
+                                  mot_policy_facts(c.step[s].op)->draws == MOT_DRAWS_BOX;
         }
         policy->filters = filters > policy->filters ? filters : policy->filters;
     }
     policy->filters *= policy->tables.branch_steps ? chain_steps(policy) / policy->tables.branch_steps : 0;
+    if (policy->takes_boxes && (policy->augmix.width || policy->runs_customs))
+        problem(&c, MOT_IN_POLICY, "steps that work in boxes cannot stand beside %s",
+                policy->augmix.width ? "'augmix'" : "custom ops");
     policy->fingerprint = hash(hash(14695981039346656037u, &policy->tables, sizeof policy->tables), memory, bytes);
     policy->tables.phase = c.phase;
     policy->tables.branch = c.branch;

@@ -67,6 +67,8 @@ static void say_step(mot_text *w, const motley_policy *policy, const mot_policy_
         const uint8_t *fill = policy->tables.step[step - policy->step].fill;
         mot_say(w, ", \"fill\": [%d, %d, %d, %d]", fill[0], fill[1], fill[2], fill[3]);
     }
+    if (space->in_boxes)
+        mot_say(w, ", \"inside\": \"boxes\"");
     mot_say(w, "}");
 }
 

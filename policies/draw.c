@@ -6,6 +6,7 @@
 #include "motley/apply.h"
 #include "policies/policy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 motley_step mot_step_told(const motley_op_info *info, const mot_step *step)
@@ -17,11 +18,18 @@ motley_step mot_step_told(const motley_op_info *info, const mot_step *step)
         out.values[0] = step->value;
         out.values_count = 1;
     }
-    if (info->shape == MOTLEY_SHAPE_ERASE || info->shape == MOTLEY_SHAPE_CUSTOM) { /* two more values were drawn */
-        out.values[1] = step->arg.d[1];
-        out.values[2] = step->arg.d[2];
-        out.values_count = 3;
+    if (info->shape == MOTLEY_SHAPE_CUSTOM || info->shape == MOTLEY_SHAPE_ERASE) { /* more values were drawn */
+        out.values_count = info->shape == MOTLEY_SHAPE_CUSTOM ? 3 : info->values_max;
+        memcpy(out.values + 1, step->arg.d + 1, (size_t)(out.values_count - 1) * sizeof *out.values);
     }
+    return out;
+}
+
+motley_step mot_step_inside(const motley_op_info *info, const mot_step *step, mot_rect inside)
+{
+    motley_step out = mot_step_told(info, step);
+    const int32_t sides[4] = { inside.x0, inside.y0, inside.x1, inside.y1 };
+    memcpy(out.inside, sides, sizeof sides);
     return out;
 }
 
@@ -40,6 +48,26 @@ motley_status mot_samples_check(const motley_samples *samples, size_t count, mot
         MOT_REQUIRE(samples->views[i] <= MOT_MAX_VIEW, error, "sample %zu: view is %u, want at most %u", i,
                     samples->views[i], MOT_MAX_VIEW);
     return MOTLEY_OK;
+}
+
+/* Writes a boxed draw in the units of its ops. */
+static motley_status draw_boxed(const motley_policy *policy, const motley_samples *samples, size_t count,
+                                const int32_t *widths, const int32_t *heights, int32_t channels, size_t room,
+                                motley_step *steps, int32_t *step_counts, motley_error *error)
+{
+    mot_step *drawn = malloc(room * sizeof *drawn);
+    mot_rect *inside = malloc(room * sizeof *inside);
+    motley_status status =
+        drawn && inside ? MOTLEY_OK : mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu steps", room);
+    for (size_t i = 0; i < count && status == MOTLEY_OK; i++) {
+        status =
+            mot_draw_image(policy, samples, i, widths[i], heights[i], channels, drawn, inside, &step_counts[i], error);
+        for (int32_t s = 0; status == MOTLEY_OK && s < step_counts[i]; s++)
+            steps[i * room + (size_t)s] = mot_step_inside(motley_policy_op(policy, drawn[s].op), &drawn[s], inside[s]);
+    }
+    free(inside);
+    free(drawn);
+    return status;
 }
 
 motley_status motley_draw(const motley_policy *policy, const motley_samples *samples, size_t count,
@@ -61,7 +89,10 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
         MOT_REQUIRE(widths[i] >= 1 && heights[i] >= 1 && widths[i] <= 1048576 && heights[i] <= 1048576, error,
                     "sample %zu: the size is %d x %d, want 1 to 1048576 each way", i, widths[i], heights[i]);
 
-    const size_t room = motley_policy_max_steps(policy);
+    MOT_TRY(mot_boxes_check(policy, samples, count, error));
+    const size_t room = motley_policy_max_boxed_steps(policy, mot_most_boxes(policy, samples, count));
+    if (policy->takes_boxes)
+        return draw_boxed(policy, samples, count, widths, heights, channels, room, steps, step_counts, error);
     for (size_t i = 0; i < count; i++) {
         mot_step drawn[MOT_MAX_STEPS];
         const mot_drawn_sample of = mot_sample_of(samples, i, widths[i], heights[i], channels);

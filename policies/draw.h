@@ -9,7 +9,8 @@
  *   block 0                                word 0: how many repetitions
  *   block 1 + 64 r                         word 0: the branch of repetition r
  *   block 1 + 64 r + 1 + 2 s, its step s   word 0: applied, 1: level, 2: sign, 3: interpolation
- *   block 1 + 64 r + 2 + 2 s               word 0, 1: centre x, y; a custom op's two numbers
+ *   block 1 + 64 r + 2 + 2 s               word 0, 1: centre x, y; a custom op's two numbers. Of a step that works in
+ *                                          boxes, word 0: which box (bbox_cutout), 2 and 3: the key of the boxes' words
  *
  * In a policy that mixes, chain c has these blocks from block 512 c on. Its block 48 holds its share in word 0 and, in
  * the first chain, the share of the mix in word 1. */
@@ -153,6 +154,10 @@ MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, const mot_
             out->arg.d[2] = centre.w[1] * unit * (step->draws == MOT_DRAWS_POINT ? of->height : 1);
         }
     }
+#ifndef __CUDA_ARCH__
+    out->table_step = (uint16_t)index;
+    out->block = block;
+#endif
 }
 
 /* The phase that an epoch is in. */

@@ -34,14 +34,19 @@ void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step 
         say_real(w, ", \"value\": ", step->values[0]);
     else if (!custom && step->values_count > 1)
         say_reals(w, "value", step->values, step->values_count);
-    if (erases && step->values_count == 3)
+    if (erases && step->values_count >= 3)
         say_reals(w, "center", step->values + 1, 2);
+    if (erases && step->values_count == 5)
+        say_reals(w, "box", step->values + 3, 2);
     if (custom)
         say_reals(w, "random", step->values + 1, 2);
     if (warps)
         mot_say(w, ", \"interpolation\": \"%s\"", mot_interpolation_names[step->interpolation]);
     for (int32_t c = 0; (warps || erases) && c < channels; c++)
         mot_say(w, "%s%d%s", c ? ", " : ", \"fill\": [ ", step->fill[c], c + 1 < channels ? "" : " ]");
+    const int32_t *at = step->inside;
+    if (at[0] | at[1] | at[2] | at[3])
+        mot_say(w, ", \"inside\": [ %d, %d, %d, %d ]", at[0], at[1], at[2], at[3]);
     mot_say(w, " }");
 }
 

@@ -76,6 +76,22 @@ static void read_fill(reader *r, const mot_yaml *node, motley_step *step)
     }
 }
 
+/* The part of the image that the step works in. */
+static void read_inside(reader *r, const mot_yaml *node, motley_step *step)
+{
+    double side[4];
+    const int32_t count = numbers(r, node, "inside", side, 4);
+    int whole = count == 4;
+    for (int i = 0; i < 4 && whole; i++)
+        whole = side[i] >= 0 && side[i] <= INT32_MAX && side[i] == floor(side[i]);
+    if (count >= 0 && !(whole && side[0] < side[2] && side[1] < side[3])) {
+        PROBLEM(r, node, "\"inside\" is no part of an image, want left, top, right and bottom in whole pixels");
+        return;
+    }
+    for (int i = 0; i < 4 && count == 4; i++)
+        step->inside[i] = (int32_t)side[i];
+}
+
 static void read_step(reader *r, const mot_yaml *map, motley_step *step)
 {
     *step = (motley_step){ 0 };
@@ -84,8 +100,9 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
         return;
     }
     const mot_yaml *op = mot_draw_get(r, map, "op"), *value = mot_draw_get(r, map, "value"),
-                   *center = mot_draw_get(r, map, "center");
-    const mot_yaml *interpolation = mot_draw_get(r, map, "interpolation"), *fill = mot_draw_get(r, map, "fill");
+                   *center = mot_draw_get(r, map, "center"), *box = mot_draw_get(r, map, "box");
+    const mot_yaml *interpolation = mot_draw_get(r, map, "interpolation"), *fill = mot_draw_get(r, map, "fill"),
+                   *inside = mot_draw_get(r, map, "inside");
     if (!op || op->kind != MOT_YAML_SCALAR) {
         PROBLEM(r, op ? op : map, "a step has no \"op\", want the name of an operation");
         return;
@@ -124,6 +141,12 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
             PROBLEM(r, center, "\"center\" has %d numbers, want 2", two);
         count += two;
     }
+    if (box && count == 3) {
+        const int32_t two = numbers(r, box, "box", step->values + 3, 2);
+        if (two >= 0 && two != 2)
+            PROBLEM(r, box, "\"box\" has %d numbers, want 2: its width and height", two);
+        count += two;
+    }
     if (count >= 0 && (count < info->values_min || count > info->values_max))
         PROBLEM(r, value ? value : map, "%s has %d values, want %d to %d (%s)", info->name, count, info->values_min,
                 info->values_max, info->unit);
@@ -139,6 +162,8 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
     }
     if (fill)
         read_fill(r, fill, step);
+    if (inside)
+        read_inside(r, inside, step);
 }
 
 void mot_draw_read_steps(reader *r, uint64_t *sample, motley_step *steps, size_t max_steps, int32_t *count)

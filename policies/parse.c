@@ -303,6 +303,7 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
 {
     const mot_yaml *of = get(r, map, "of"), *via = get(r, map, "via");
     const mot_yaml *base = get(r, map, "base"), *min = get(r, map, "min"), *max = get(r, map, "max");
+    const mot_yaml *inside = get(r, map, "inside");
     const motley_op_info *info = motley_policy_op(r->policy, space->op);
     const mot_op_facts *facts = mot_policy_facts(space->op);
     char wanted[160];
@@ -315,6 +316,11 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
         PROBLEM(r, via, "'via' is given for '%s', want %s", info->name, names_of(has_tangent, wanted, sizeof wanted));
     if (get(r, map, "fill") && info->shape != MOTLEY_SHAPE_WARP && info->shape != MOTLEY_SHAPE_ERASE)
         PROBLEM(r, get(r, map, "fill"), "'fill' is given for '%s', which fills nothing: want a warp or cutout", info->name);
+    if (inside && of)
+        PROBLEM(r, of, "'of' cannot stand beside 'inside': want pixels");
+    if (inside && (info->shape == MOTLEY_SHAPE_CUSTOM || facts->draws == MOT_DRAWS_BOX))
+        PROBLEM(r, inside, "'inside' is given for '%s', want an operation of the table%s", info->name,
+                facts->draws == MOT_DRAWS_BOX ? " that does not choose a box itself" : "");
     if (space->minimum > space->maximum)
         PROBLEM(r, min, "'min' is %s and 'max' is %s, want 'min' not above 'max'", MOT_NUMBER(space->minimum),
                 MOT_NUMBER(space->maximum));
@@ -323,9 +329,9 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
 static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
 {
     static const char *const keys[] = {
-        "op", "range", "low", "span", "base", "sign", "of", "round", "min", "max", "via", "fill"
+        "op", "range", "low", "span", "base", "sign", "of", "round", "min", "max", "via", "fill", "inside"
     };
-    static const char *const via_names[] = { "degrees" };
+    static const char *const via_names[] = { "degrees" }, *const inside_names[] = { "boxes" };
     char what[MOT_MAX_NAME + 8];
     uint32_t index;
     int which;
@@ -354,13 +360,13 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
     mot_space *space = &r->policy->space[index];
     if (space->op < 0)
         return true;
-    const mot_yaml *range = get(r, map, "range"), *fill = get(r, map, "fill"), *node;
+    const mot_yaml *range = get(r, map, "range"), *fill = get(r, map, "fill"), *inside = get(r, map, "inside"), *node;
     if (range || get(r, map, "low") || get(r, map, "span")) {
         if (motley_policy_op(r->policy, op)->values_max == 0)
             PROBLEM(r, range ? range : map, "%s has a range, but the operation takes no value", what);
         else
             read_range(r, map, range, space);
-    } else if (map->children > (named ? 2u : 0u) + (fill ? 2u : 0u)) {
+    } else if (map->children > (named ? 2u : 0u) + (fill ? 2u : 0u) + (inside ? 2u : 0u)) {
         PROBLEM(r, map, "%s has no range, want 'range', or 'low' and 'span'", what);
     }
     if ((node = get(r, map, "base")))
@@ -377,6 +383,8 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
         space->rounding = (mot_rounding)which;
     if ((node = get(r, map, "via")) && word(r, node, "'via'", via_names, 1, &which))
         space->via_degrees = true;
+    if (inside && word(r, inside, "'inside'", inside_names, 1, &which))
+        space->in_boxes = true;
     if (fill)
         read_fill(r, fill, &space->fills, space->fill);
     check_space(r, map, space);

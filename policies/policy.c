@@ -182,7 +182,8 @@ static bool same_space(const mot_space *a, const mot_space *b)
     return same_text(a->name, b->name) && a->op == b->op && a->has_levels == b->has_levels && a->low == b->low &&
            a->span == b->span && a->base == b->base && a->sign == b->sign && a->side == b->side &&
            a->rounding == b->rounding && a->minimum == b->minimum && a->maximum == b->maximum &&
-           a->via_degrees == b->via_degrees && a->fills == b->fills && memcmp(a->fill, b->fill, a->fills) == 0;
+           a->via_degrees == b->via_degrees && a->in_boxes == b->in_boxes && a->fills == b->fills &&
+           memcmp(a->fill, b->fill, a->fills) == 0;
 }
 
 static bool same_head(const motley_policy *a, const motley_policy *b)
@@ -242,4 +243,14 @@ const char *motley_policy_paper(const motley_policy *policy)
 size_t motley_policy_max_steps(const motley_policy *policy)
 {
     return policy->tables.max_steps;
+}
+
+int motley_policy_takes_boxes(const motley_policy *policy)
+{
+    return policy->takes_boxes;
+}
+
+size_t motley_policy_max_boxed_steps(const motley_policy *policy, size_t boxes)
+{
+    return policy->tables.max_steps * (policy->takes_boxes && boxes > 1 ? boxes : 1);
 }

@@ -34,6 +34,7 @@ typedef struct mot_space {
     mot_rounding rounding;
     double minimum, maximum; /* -HUGE_VAL, HUGE_VAL when not given */
     bool via_degrees;        /* shear: the entry is tan(radians(degrees(atan(value)))), as in torchvision */
+    bool in_boxes;           /* its steps change the inside of each of the image's boxes, or not, box by box */
     uint32_t fills;          /* 1, 3 or 4 numbers in `fill`; 0: the policy's fill */
     uint8_t fill[4];
 } mot_space;
@@ -82,6 +83,7 @@ struct motley_policy {
     mot_custom *custom; /* [customs]: those that the text names; their ids come after the table's */
     bool runs_customs;  /* whether a sample can draw one */
     uint32_t filters;   /* the most steps of shape FILTER that a sample can draw; of a policy that mixes, in one chain */
+    bool takes_boxes;   /* whether some of its steps need the boxes of an image */
     uint32_t spaces, steps, branches, phases;
     mot_space *space;          /* [spaces] */
     mot_policy_step *step;     /* [steps] */
@@ -134,11 +136,28 @@ extern const char *const mot_arithmetic_names[2],
                                                                   *const mot_interpolation_names[3],
                                                                       *const mot_profile_names[5];
 
-/* A step in the units of its op, as motley_draw returns it. */
 /* Checks the epoch and the views of a batch of `count`. */
 motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error);
 
+/* Of a policy that takes boxes: checks that there are some for every image. Their numbers are checked when they are drawn. */
+motley_status mot_boxes_check(const motley_policy *policy, const motley_samples *samples, size_t count,
+                              motley_error *error);
+
+/* The most boxes of an image; 0 for a policy that takes none. */
+size_t mot_most_boxes(const motley_policy *policy, const motley_samples *samples, size_t count);
+
+/* Draws image i of a batch: its steps to `steps` and the part of the image that each works in (empty: all of it) to
+ * `inside`, both [motley_policy_max_boxed_steps of its boxes]. */
+motley_status mot_draw_image(const motley_policy *policy, const motley_samples *samples, size_t i, int32_t width,
+                             int32_t height, int32_t channels, mot_step *steps, mot_rect *inside, int32_t *count,
+                             motley_error *error);
+
+/* A step in the units of its op, as motley_draw returns it. */
+
 motley_step mot_step_told(const motley_op_info *info, const mot_step *step);
+
+/* The same of a step that works in a part of the image. */
+motley_step mot_step_inside(const motley_op_info *info, const mot_step *step, mot_rect inside);
 
 /* The custom ops: checked, copied into the policy (false: no memory), compared. */
 motley_status mot_customs_check(const motley_custom_op *ops, size_t count, motley_error *error);

@@ -105,7 +105,7 @@ static void print_space(mot_text *w, const motley_policy *policy, const mot_spac
     const bool renamed = strcmp(op, space->name) != 0;
     mot_say(w, "  %s: {", space->name);
     if (renamed)
-        mot_say(w, "op: %s%s", op, space->has_levels || space->fills ? ", " : "");
+        mot_say(w, "op: %s%s", op, space->has_levels || space->fills || space->in_boxes ? ", " : "");
     if (space->has_levels) {
         const double high = space->low + space->span;
         const bool exact = high - space->low == space->span && fabs(high) <= 1e9;
@@ -132,6 +132,8 @@ static void print_space(mot_text *w, const motley_policy *policy, const mot_spac
         mot_say(w, space->has_levels ? ", fill: " : "fill: ");
         print_fill(w, space->fills, space->fill);
     }
+    if (space->in_boxes)
+        mot_say(w, space->has_levels || space->fills ? ", inside: boxes" : "inside: boxes");
     mot_say(w, "}\n");
 }
 

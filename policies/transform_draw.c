@@ -60,6 +60,12 @@ motley_status motley_transform_draw(const motley_transform *transform, const mot
     for (uint32_t i = 0; i < transform->stages; i++)
         MOT_REQUIRE(!transform->stage[i].policy || !transform->stage[i].policy->customs, error,
                     "transform '%s' is a policy with custom ops, want it drawn by motley_draw", transform->name);
+    for (uint32_t i = 0; i < transform->stages; i++)
+        if (transform->stage[i].policy && transform->stage[i].policy->takes_boxes)
+            return mot_fail(
+                error, MOTLEY_ERR_UNSUPPORTED,
+                "transform '%s' has policy '%s', which works in the boxes of an image: motley_draw takes them",
+                transform->name, transform->stage[i].policy->name);
     for (size_t i = 0; i < count; i++) {
         mot_step own[MOT_MAX_TRANSFORM_STEPS];
         const mot_drawn_sample of = mot_sample_of(samples, i, widths[i], heights[i], channels);

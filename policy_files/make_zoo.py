@@ -22,6 +22,10 @@ ZOO = HERE.parent / "doc" / "zoo.md"
 GENERATED = {
     "augmix": ("augmix_paper", "paper", 0),
     "augmix_all_ops": ("augmix_all_ops_paper", "paper", 0),
+    "autoaugment_detection_v0": ("tf_auto_augment_detection_v0", "tf", 128),
+    "autoaugment_detection_v1": ("tf_auto_augment_detection_v1", "tf", 128),
+    "autoaugment_detection_v2": ("tf_auto_augment_detection_v2", "tf", 128),
+    "autoaugment_detection_v3": ("tf_auto_augment_detection_v3", "tf", 128),
     "autoaugment_cifar10_full": ("auto_augment_cifar10_full", "paper", 0),
     "autoaugment_svhn_full": ("auto_augment_svhn_full", "paper", 0),
     "autoaugment_imagenet_v0": ("tf_auto_augment_v0", "tf", 128),
@@ -71,10 +75,6 @@ BY_HAND = {
 
 # Facts without a policy file yet, and why.
 NOT_YET = {
-    "autoaugment_detection_v0": "translate_y_only_bboxes changes the image inside each box",
-    "autoaugment_detection_v1": "six of its ops (..._only_bboxes) change the image inside each box",
-    "autoaugment_detection_v2": "bbox_cutout erases a part of one box",
-    "autoaugment_detection_v3": "bbox_cutout erases a part of one box",
     "trivialaugment_aa": "sample_pairing needs a second image",
     "trivialaugment_full": "crop_bilinear resizes, which no op of a policy does",
     "trivialaugment_xlong": "crop_bilinear resizes, which no op of a policy does; max_filter, min_filter, median_filter and "
@@ -97,8 +97,19 @@ LEFT_OUT = [
      "its licence is for non-commercial purposes"),
 ]
 
+DETECTION = (
+    "The detection policies take the boxes of each image (`motley_samples.boxes`, `motley.Follow`). As in the source, a step "
+    "inside boxes is applied to each box by itself with a third of the published chance, in a drawn order; its level and sign "
+    "are one for all boxes, and the boxes stay as they are. Where Motley decides: a box is the pixels that it touches (the "
+    "source takes one more column and row); earlier steps of the image move boxes by the polygon rule of "
+    "`motley_follow_boxes`, without the source's whole pixels; a box that has left the image is out; masks that follow are "
+    "warped inside boxes like their image, while points stay. `bbox_cutout` chooses one of the boxes that are left, and its "
+    "rectangle is clipped to the image, not to the box."
+)
+
 OP_NAMES = {"posterize_0_4": "posterize"}  # a second range of an op; every other name is the op's own
 BOXES_FOLLOW = "_bbox"  # a name that ends so: the op itself. Boxes follow every op
+IN_BOXES = "_only_bboxes"  # a name that ends so: the op inside each box, to which it is applied with a third of `p`
 PHASES = {"pba_cifar10", "pba_svhn"}
 
 
@@ -126,14 +137,16 @@ def citation(paper):
 
 
 def op_entry(name, op, policy_fill):
-    """The policy's entry for an op that takes levels, or None."""
+    """The policy's entry for an op that takes levels or works in boxes, or None."""
+    plain = name.removesuffix(IN_BOXES)
     if op["range"] is None:
-        return None
+        return None if plain == name else (name, f"  {name}: {{op: {plain}, inside: boxes}}")
     low, high = op["range"]
     rounding = op.get("rounding", "")
     signed = op["negate"]
-    keys = [f"op: {OP_NAMES[name]}"] if name in OP_NAMES else []
     stem = name
+    named = "cutout_tf" if plain == "cutout" else OP_NAMES.get(name, plain)
+    keys = [f"op: {named}"] if name in OP_NAMES or plain != name else []
     if name == "cutout" and "half side" in op["unit"]:
         stem = "cutout_tf"
     elif name == "cutout" and op["unit"] == "pixels (side)":
@@ -152,7 +165,7 @@ def op_entry(name, op, policy_fill):
             keys += ["base: 1"]
         if signed:
             keys += ["sign: random"]
-        if "fraction" in op["unit"]:
+        if op["unit"].startswith("fraction") and name != "bbox_cutout":
             keys += ["of: height" if name == "translate_y" else "of: width"]
         if rounding.startswith("truncate"):
             keys += ["round: trunc"]
@@ -160,6 +173,8 @@ def op_entry(name, op, policy_fill):
         fill = [int(v) for v in op.get("fill", "125,122,113").split(",")]
         if fill != [policy_fill] * 3:
             keys += [f"fill: [{', '.join(map(str, fill))}]"]
+    if plain != name:
+        keys += ["inside: boxes"]
     return stem, f"  {stem}: {{{', '.join(keys)}}}"
 
 
@@ -180,7 +195,7 @@ def policy_text(name):
     ops = facts["ops"]
     stems, entries = {}, []
     for op, row in ops.items():
-        stems[op] = op.removesuffix(BOXES_FOLLOW)
+        stems[op] = op.removesuffix(BOXES_FOLLOW) if not op.endswith(IN_BOXES) else op
         entry = op_entry(stems[op], row, fill)
         if entry:
             stems[op] = entry[0]
@@ -219,7 +234,8 @@ def policy_text(name):
         head += [f"top: {top}"]
 
     def step(row):
-        return step_text(stems[row["op"]], row["p"] * probability, row.get("level") if row["op"] in levelled else None)
+        chance = row["p"] / 3 if row["op"].endswith(IN_BOXES) else row["p"] * probability
+        return step_text(stems[row["op"]], chance, row.get("level") if row["op"] in levelled else None)
 
     rows = []
     if facts["kind"] == "schedule":
@@ -246,6 +262,8 @@ def policy_text(name):
         comments.append("Draws, ranges and rounding are TensorFlow's; the pixels of each op are Pillow's.")
     if any("boxes" in row for row in ops.values()):
         comments.append("Boxes move with the image: by motley_follow_boxes, or motley.Follow in Python.")
+    if any(op.endswith(IN_BOXES) for op in ops):
+        comments.append("Steps inside boxes have a third of the published chance, in each box, as in the source.")
     comments += [f"{note[0].upper()}{note[1:]}." for note in facts["notes"] if "'ops' holds" not in note]
     comments.append(f"Written by policy_files/make_zoo.py from facts/{name}.json.")
     lines = [f"# {line}" for comment in comments for line in wrap(comment)]
@@ -290,6 +308,7 @@ def zoo_text():
             name = f"`{GENERATED[name][0] if name in GENERATED else BY_HAND[name][0]}`"
         magnitude = " of ".join(str(row[key]) for key in ("magnitude", "of") if key in row)
         lines.append(f"| {name} | {row['dataset']} | {row['model']} | {row.get('num_ops', '')} | {magnitude} | {row['source']} |")
+    lines += ["", "## Detection", "", *wrap(DETECTION)]
     lines += ["", "## Not here yet", "", "| policy | why |", "|---|---|"]
     lines += [f"| {facts_of(name)['title']} | {reason} |" for name, reason in NOT_YET.items()]
     lines += ["", "## Left out", "", "| policy | paper | source | why |", "|---|---|---|---|"]

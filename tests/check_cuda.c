@@ -848,6 +848,12 @@ int main(int argc, char **argv)
         const char *name = motley_policy_builtin_name(i);
         if (only_policy && strcmp(only_policy, name) != 0)
             continue;
+        motley_policy *policy;
+        motley_policy_builtin(name, &policy, NULL);
+        const bool boxed = motley_policy_takes_boxes(policy); /* policy_hashes has those */
+        motley_policy_destroy(policy);
+        if (boxed)
+            continue;
         const long before = failures;
         check_policy_sizes(name);
         report(name, before);

@@ -232,4 +232,19 @@ static inline int input_values(const motley_op_info *info, uint64_t seed, int co
     return n;
 }
 
+/* Two boxes in each of `count` images of this size, for policies that take them. */
+static inline void input_boxes(motley_samples *samples, double *boxes, size_t *offsets, size_t count, int32_t width,
+                               int32_t height)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double w = width, h = height, shift = (double)(i % 7) / 16;
+        const double two[8] = { w * shift, h * 0.1, w * (shift + 0.5), h * 0.8, w * 0.4, h * shift, w * 0.9, h };
+        memcpy(boxes + 8 * i, two, sizeof two);
+        offsets[i] = 2 * i;
+    }
+    offsets[count] = 2 * count;
+    samples->boxes = boxes;
+    samples->box_offsets = offsets;
+}
+
 #endif

@@ -17,6 +17,8 @@ static uint64_t hash_of(motley_context *context, const motley_policy *policy, in
 {
     static uint8_t pixels[IMAGES * WIDTH * HEIGHT * 4];
     static motley_step steps[IMAGES * 64]; /* the most that a sample can draw */
+    static double boxes[IMAGES * 8];
+    size_t offsets[IMAGES + 1];
     int32_t counts[IMAGES], widths[IMAGES], heights[IMAGES];
     const size_t image = (size_t)WIDTH * HEIGHT * (size_t)channels, bytes = IMAGES * image;
     void *device = NULL;
@@ -34,11 +36,12 @@ static uint64_t hash_of(motley_context *context, const motley_policy *policy, in
         .count = IMAGES, .channels = channels, .data = device, .width = WIDTH, .height = HEIGHT
     };
     for (uint32_t epoch = 0; good && epoch < EPOCHS; epoch += 50) {
-        const motley_apply_params params = { .samples = { .seed = 20261122, .epoch = epoch, .first = 1000 } };
+        motley_apply_params params = { .samples = { .seed = 20261122, .epoch = epoch, .first = 1000 } };
+        input_boxes(&params.samples, boxes, offsets, IMAGES, WIDTH, HEIGHT);
         if (replay)
             good = motley_draw(policy, &params.samples, IMAGES, widths, heights, channels, steps, counts, error) ==
                        MOTLEY_OK &&
-                   motley_replay(context, &batch, &batch, steps, counts, motley_policy_max_steps(policy), NULL,
+                   motley_replay(context, &batch, &batch, steps, counts, motley_policy_max_boxed_steps(policy, 2), NULL,
                                  error) == MOTLEY_OK;
         else
             good = motley_apply(context, policy, &batch, &batch, &params, error) == MOTLEY_OK;

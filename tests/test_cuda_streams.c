@@ -59,7 +59,7 @@ static motley_policy *open_policy(size_t i)
         motley_policy *policy;
         motley_error error;
         need(motley_policy_builtin(motley_policy_builtin_name(at), &policy, &error) == MOTLEY_OK, error.message);
-        if (i-- == 0)
+        if (!motley_policy_takes_boxes(policy) && i-- == 0)
             return policy;
         motley_policy_destroy(policy);
     }

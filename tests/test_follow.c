@@ -57,17 +57,20 @@ Test(follow, recorded_draws_give_the_same_bytes, .timeout = 120)
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
     uint8_t *in = malloc((size_t)REPLAYED * SMALL), *first = malloc((size_t)REPLAYED * SMALL);
     uint8_t *again = malloc((size_t)REPLAYED * SMALL);
+    double *boxes = malloc((size_t)REPLAYED * 8 * sizeof *boxes);
+    size_t *offsets = malloc(((size_t)REPLAYED + 1) * sizeof *offsets);
     for (int i = 0; i < REPLAYED; i++)
         input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ SMALL_W, SMALL_H }, 3, in + (size_t)i * SMALL);
     for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
         motley_policy *policy = builtin(p);
-        const size_t most = motley_policy_max_steps(policy);
+        const size_t most = motley_policy_max_boxed_steps(policy, 2);
         motley_step *steps = calloc(REPLAYED * most + 1, sizeof *steps);
         int32_t *counts = calloc(REPLAYED, sizeof *counts);
         const motley_batch src = batch_of(in, REPLAYED, 3, SMALL_W, SMALL_H);
         const motley_batch dst = batch_of(first, REPLAYED, 3, SMALL_W, SMALL_H);
         const motley_batch replayed = batch_of(again, REPLAYED, 3, SMALL_W, SMALL_H);
-        const motley_apply_params params = { .samples = { .seed = p, .epoch = 60 }, .steps = steps, .step_counts = counts };
+        motley_apply_params params = { .samples = { .seed = p, .epoch = 60 }, .steps = steps, .step_counts = counts };
+        input_boxes(&params.samples, boxes, offsets, REPLAYED, SMALL_W, SMALL_H);
         motley_error error;
         cr_assert_eq(motley_apply(context, policy, &src, &dst, &params, &error), MOTLEY_OK, "%s", error.message);
         memset(again, 0xEE, (size_t)REPLAYED * SMALL);
@@ -80,6 +83,8 @@ Test(follow, recorded_draws_give_the_same_bytes, .timeout = 120)
         free(steps);
         motley_policy_destroy(policy);
     }
+    free(offsets);
+    free(boxes);
     free(again);
     free(first);
     free(in);
@@ -143,6 +148,10 @@ Test(follow, masks_have_the_bytes_of_nearest, .timeout = 60)
     number_pixels(in, MASKS);
     for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
         motley_policy *policy = builtin(p), *follower;
+        if (motley_policy_takes_boxes(policy)) { /* see test_boxes.c */
+            motley_policy_destroy(policy);
+            continue;
+        }
         const size_t most = motley_policy_max_steps(policy);
         motley_step *steps = calloc(MASKS * most + 1, sizeof *steps);
         int32_t counts[MASKS];
@@ -585,7 +594,10 @@ Test(follow, draws_come_back_from_json)
                 uint64_t sample;
                 char *text;
                 motley_error error;
-                const motley_samples samples = { .epoch = 90, .first = UINT64_MAX - id };
+                motley_samples samples = { .epoch = 90, .first = UINT64_MAX - id };
+                double boxes[8];
+                size_t offsets[2];
+                input_boxes(&samples, boxes, offsets, 1, width, height);
                 cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, channels, steps, &count, NULL), MOTLEY_OK);
                 cr_assert_eq(motley_draw_json(policy, samples.first, steps, count, channels, &text, NULL), MOTLEY_OK);
                 cr_assert_eq(motley_draw_read(text, strlen(text), channels, &sample, read, 64, &read_count, &error),
@@ -600,6 +612,7 @@ Test(follow, draws_come_back_from_json)
                     cr_assert_arr_eq(read[s].values, steps[s].values, needs * sizeof steps[s].values);
                     cr_assert_eq(read[s].interpolation, steps[s].interpolation);
                     cr_assert_arr_eq(read[s].fill, steps[s].fill, (size_t)channels);
+                    cr_assert_arr_eq(read[s].inside, steps[s].inside, sizeof steps[s].inside);
                     compared++;
                 }
             }

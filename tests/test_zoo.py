@@ -139,15 +139,18 @@ class Zoo(unittest.TestCase):
             self.assertEqual(len(got["steps"]), len(steps))
             for step, (name, p, levels) in zip(got["steps"], steps):
                 op = facts["ops"][name]
-                self.assertIn(step["op"], {name.removesuffix(ZOO.BOXES_FOLLOW), "cutout_tf", ZOO.OP_NAMES.get(name)})
-                self.assertEqual(step["p"], p)
+                in_boxes = "applied inside each box" in op.get("boxes", "")
+                own = name.removesuffix("_only_bboxes" if in_boxes else "_bbox")
+                self.assertIn(step["op"], {own, "cutout_tf", ZOO.OP_NAMES.get(name)})
+                self.assertEqual(step["p"], p / 3 if in_boxes else p)
+                self.assertEqual(step.get("inside"), "boxes" if in_boxes else None)
                 if "fill" in op:
                     self.assertEqual(step["fill"][:3], [int(v) for v in op["fill"].split(",")])
                 if op["range"] is None:
                     self.assertEqual(step["levels"], [])
                     continue
                 self.assertEqual(len(step["levels"]), len(levels))
-                relative = "fraction" in op["unit"]
+                relative = "fraction" in op["unit"] and name != "bbox_cutout"
                 self.assertEqual(step.get("of"), ("height" if name == "translate_y" else "width") if relative else None)
                 for got_level, level in zip(step["levels"], levels):
                     values = fact_value(name, op, level)

@@ -571,6 +571,13 @@ static bool begin(job *self)
     motley_error error;
     if (!open_either(a->policy, &a->options.changes, &self->policy, &self->transform) || !make_names(self))
         return false;
+    if (self->policy && motley_policy_takes_boxes(self->policy)) {
+        complain(
+            "%s: it works in the boxes of an image, which this command does not read: want motley preview --boxes, or "
+            "motley.Follow in Python",
+            a->policy);
+        return false;
+    }
     self->max_steps = 1 + (self->policy ? motley_policy_max_steps(self->policy)
                                         : motley_transform_describe(self->transform)->max_steps);
     if (self->transform && (a->replay || a->context.backend == MOTLEY_BACKEND_CUDA)) {

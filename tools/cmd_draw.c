@@ -95,6 +95,7 @@ static bool draw_all(const arguments *self, const motley_policy *policy, const m
         const size_t count = self->samples - done < BLOCK ? (size_t)(self->samples - done) : BLOCK;
         motley_samples samples = self->options.samples;
         samples.first += done;
+        give_middle_boxes(&samples, count, self->width, self->height);
         good = draw_block(self, policy, transform, &samples, count, steps, max_steps);
         done += count;
     }

@@ -258,13 +258,28 @@ static picture copied(const picture *in)
     return out;
 }
 
-/* What a policy makes of a copy of the picture, as the sample `id`. */
-static picture augmented(job *self, const motley_policy *policy, const picture *in, uint64_t id)
+/* Image i as sample `id`; a policy that takes boxes gets those of the file, or the image's middle. */
+static motley_samples sample_of(const job *self, size_t i, uint64_t id)
+{
+    static size_t offsets[2];
+    motley_samples samples = self->arguments->options.samples;
+    samples.first = id;
+    if (!self->arguments->boxes) {
+        give_middle_boxes(&samples, 1, self->images[i].width, self->images[i].height);
+        return samples;
+    }
+    offsets[1] = self->boxes_count[i];
+    samples.boxes = self->boxes[i];
+    samples.box_offsets = offsets;
+    return samples;
+}
+
+/* What a policy makes of a copy of the picture, which is image i or its mask, as the sample `id`. */
+static picture augmented(job *self, const motley_policy *policy, const picture *in, size_t i, uint64_t id)
 {
     picture out = copied(in);
     const motley_batch batch = batch_of(&out);
-    motley_apply_params params = { .samples = self->arguments->options.samples };
-    params.samples.first = id;
+    const motley_apply_params params = { .samples = sample_of(self, i, id) };
     motley_error error;
     want(motley_apply(self->context, policy, &batch, &batch, &params, &error), self->arguments->policy, &error);
     return out;
@@ -289,11 +304,11 @@ static picture transformed(job *self, const motley_transform *transform, const p
     return out;
 }
 
-/* Draws the sample `id` for the picture. Returns the draw as JSON. */
-static struct json_object *draw(job *self, const picture *in, uint64_t id)
+/* Draws the sample `id` for image i. Returns the draw as JSON. */
+static struct json_object *draw(job *self, size_t i, uint64_t id)
 {
-    motley_samples samples = self->arguments->options.samples;
-    samples.first = id;
+    const picture *in = &self->images[i];
+    const motley_samples samples = sample_of(self, i, id);
     char *line;
     motley_error error;
     if (self->policy) {
@@ -404,13 +419,13 @@ static void put_original(job *self, size_t i)
 /* One cell: image i as sample `id`. */
 static void put_sample(job *self, size_t i, uint64_t id)
 {
-    struct json_object *drawn = draw(self, &self->images[i], id);
-    picture image = self->policy ? augmented(self, self->policy, &self->images[i], id)
+    struct json_object *drawn = draw(self, i, id);
+    picture image = self->policy ? augmented(self, self->policy, &self->images[i], i, id)
                                  : transformed(self, self->pictures, &self->images[i], id);
     fprintf(self->page, "<figure><div class=\"frame\">");
     put_picture(self, &image, MOTLEY_FILTER_BILINEAR, "");
     if (self->arguments->masks_count) {
-        picture mask = self->policy ? augmented(self, self->follower, &self->masks[i], id)
+        picture mask = self->policy ? augmented(self, self->follower, &self->masks[i], i, id)
                                     : transformed(self, self->pictures_follower, &self->masks[i], id);
         put_mask(self, &mask);
         picture_free(&mask);
@@ -462,7 +477,7 @@ static void put_slider(job *self, double top)
         fprintf(self->page, "<section class=\"row stop\" data-level=\"%s\"%s>", short_number(level, number),
                 stop == (STOPS - 1) / 2 ? "" : " hidden");
         for (size_t i = 0; i < shown; i++) {
-            picture image = augmented(self, policy, &self->images[i], i * self->arguments->variants);
+            picture image = augmented(self, policy, &self->images[i], i, i * self->arguments->variants);
             fprintf(self->page, "<figure><div class=\"frame\">");
             put_picture(self, &image, MOTLEY_FILTER_BILINEAR, "");
             fprintf(self->page, "</div></figure>");
@@ -612,10 +627,18 @@ static bool open_applied(job *self)
         status = motley_policy_follower(self->policy, NULL, &self->follower, &error);
     if (status != MOTLEY_OK)
         complain("%s: %s", a->policy, error.message);
-    const size_t most =
-        self->transform ? motley_transform_describe(self->transform)->max_steps : motley_policy_max_steps(self->policy);
-    self->steps = need(calloc(most + 1, sizeof *self->steps));
     return status == MOTLEY_OK;
+}
+
+/* Room for the steps of any of the images. */
+static void make_room(job *self)
+{
+    size_t boxes = 1;
+    for (size_t i = 0; i < self->arguments->count; i++)
+        boxes = self->boxes_count[i] > boxes ? self->boxes_count[i] : boxes;
+    const size_t most = self->transform ? motley_transform_describe(self->transform)->max_steps
+                                        : motley_policy_max_boxed_steps(self->policy, boxes);
+    self->steps = need(calloc(most + 1, sizeof *self->steps));
 }
 
 static bool run(job *self)
@@ -624,6 +647,7 @@ static bool run(job *self)
     motley_error error;
     if (!page_is_new(a) || !open_applied(self) || !read_images(self) || !read_boxes(self))
         return false;
+    make_room(self);
     const motley_context_params on_cpu = { .backend = MOTLEY_BACKEND_CPU };
     if (motley_context_create(&on_cpu, &self->context, &error) != MOTLEY_OK) {
         complain("%s", error.message);

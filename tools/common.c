@@ -394,3 +394,19 @@ bool open_either(const char *name, const motley_policy_changes *changes, motley_
     *policy = open_policy(name, changes);
     return *policy != NULL;
 }
+
+void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int32_t height)
+{
+    static double *boxes;
+    static size_t *offsets;
+    boxes = need(realloc(boxes, 4 * count * sizeof *boxes));
+    offsets = need(realloc(offsets, (count + 1) * sizeof *offsets));
+    for (size_t i = 0; i < count; i++) {
+        const double middle[4] = { width * 0.25, height * 0.25, width * 0.75, height * 0.75 };
+        memcpy(boxes + 4 * i, middle, sizeof middle);
+        offsets[i] = i;
+    }
+    offsets[count] = count;
+    samples->boxes = boxes;
+    samples->box_offsets = offsets;
+}

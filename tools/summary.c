@@ -154,6 +154,7 @@ static bool count_draws(const motley_policy *policy, const motley_transform *tra
         const size_t n = count - done < BLOCK ? (size_t)(count - done) : BLOCK;
         motley_samples next = *samples;
         next.first += done;
+        give_middle_boxes(&next, n, counting->width, counting->height);
         good = (policy ? motley_draw(policy, &next, n, widths, heights, 3, steps, counts, error)
                        : motley_transform_draw(transform, &next, n, widths, heights, 3, drawn, steps, counts, error)) ==
                MOTLEY_OK;

@@ -101,6 +101,10 @@ typedef motley_status device_work(void *user, const motley_batch *batch, motley_
 motley_status work_on_device(motley_context *context, int32_t channels, const motley_image *images, size_t count,
                              device_work *work, void *user, motley_error *error);
 
+/* Gives each of `count` images of one size a box, its middle, for draws of a policy that takes boxes where there are no
+ * images. The memory is the function's; the next call changes it. */
+void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int32_t height);
+
 /* The line that `motley draw` writes for a sample, to be freed. */
 char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int count, int channels);
 

@@ -23,7 +23,7 @@ static uintptr_t address(const void *memory)
 /* ids: 0, or an address. views: an address, or the view of all images, which is below 65536. */
 static motley_samples samples_of(uint64_t seed, uint32_t epoch, uint64_t first, uintptr_t ids, uintptr_t views)
 {
-    motley_samples samples = { seed, epoch, first, (const uint64_t *)ids, 0, NULL };
+    motley_samples samples = { .seed = seed, .epoch = epoch, .first = first, .ids = (const uint64_t *)ids };
     if (views < 65536)
         samples.view = (uint32_t)views;
     else

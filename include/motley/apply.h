@@ -18,7 +18,13 @@ extern "C" {
  *  A draw depends on (policy, seed, epoch, sample id, view) and nothing else: Philox4x32-10 with key = seed and
  *  counter = {view << 16 | block, epoch, id low, id high} (Salmon et al. 2011). Sizes matter only to values that are
  *  relative to the image's size. A sample that is read several times in an epoch gets a different draw each time if
- *  each read has a different view: repeated augmentation, the two images of a contrastive pair. */
+ *  each read has a different view: repeated augmentation, the two images of a contrastive pair.
+ *
+ *  Boxes    Steps inside boxes (`inside: boxes` in a policy's ops, bbox_cutout) work where the earlier steps of the image
+ *           have moved its boxes, as motley_follow_boxes does; a box that has left the image is out. A box is the pixels
+ *           that it touches. Each box draws for itself whether such a step is applied to it, and where a cutout lies; level
+ *           and sign are the step's, and boxes are worked on in a drawn order. The boxes themselves, and points, stay
+ *           where they are. Other policies do not read them; a transform refuses policies that do. */
 typedef struct motley_samples {
     uint64_t seed;
     uint32_t epoch;       /* 0 .. 2^30 - 1 */
@@ -26,6 +32,8 @@ typedef struct motley_samples {
     const uint64_t *ids;  /* ... or ids[i], when given; host memory, read before the call returns */
     uint32_t view;        /* 0 .. 65535, of every image ... */
     const uint32_t *views; /* ... or views[i], when given; host memory, read before the call returns */
+    const double *boxes;   /* [box_offsets[n]][4], of a policy that takes boxes: left, top, right, bottom in pixels ... */
+    const size_t *box_offsets; /* ... image i has boxes box_offsets[i] .. box_offsets[i + 1] - 1; NULL: none are given */
 } motley_samples;
 
 /** What a step's op is where chains of ops are mixed (AugMix): no op of the table, and its one value a weight, 0..1.
@@ -46,12 +54,15 @@ typedef struct motley_step {
     int32_t values_count;
     motley_interpolation interpolation; /* of a warp; NEAREST elsewhere */
     uint8_t fill[4];                    /* of a warp or an erasing op; 0 elsewhere */
+    int32_t inside[4];                  /* left, top, right, bottom of the part of the image that is worked on, half-open,
+                                           in pixels of it; all 0: the whole image */
 } motley_step;
 
 /** Draws without touching pixels.
  *
  *  Shapes   steps: [count][motley_policy_max_steps(policy)], step_counts: [count]. Steps that were drawn but not
- *           applied are left out. widths and heights: [count] pixels.
+ *           applied are left out. widths and heights: [count] pixels. Of a policy that takes boxes, steps:
+ *           [count][motley_policy_max_boxed_steps(policy, most boxes of an image)], one for each box that is worked on.
  *  Channels How many channels the images have; `fill` of each step gets as many values. */
 MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_samples *samples, size_t count,
                                      const int32_t *widths, const int32_t *heights, int32_t channels,
@@ -125,7 +136,8 @@ typedef struct motley_replay_params {
 
 /** Applies steps that were drawn before, as motley_draw and motley_apply give them: the same bytes again.
  *
- *  Shapes   steps: [src->count][max_steps] and step_counts: [src->count] in host memory, read before the call returns.
+ *  Shapes   steps: [src->count][max_steps] and step_counts: [src->count] in host memory, read before the call returns. An
+ *           image has at most 64 steps, besides those in a part of it (`inside`).
  *           Sizes and channels must be those that the steps were drawn for: values that were relative to a side are
  *           in pixels here, and a fill has as many bytes as the image has channels.
  *  Memory, Stream, Threads  As motley_apply.

@@ -53,7 +53,8 @@ MOTLEY_API motley_status motley_transform_follower(const motley_transform *trans
                                                    motley_error *error);
 
 /** The matrix, output to input, of all `count` steps that an image of this size had: output (x, y) is where
- *  (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) was. Steps that move no pixels count as the identity.
+ *  (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) was. Steps that move no pixels, or only those inside a box, count as the
+ *  identity.
  *  Errors   ARGUMENT: a step's op, values or the size are wrong; UNSUPPORTED: a step is a custom op. */
 MOTLEY_API motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32_t width, int32_t height,
                                              double matrix[6], motley_error *error);

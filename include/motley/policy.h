@@ -69,7 +69,7 @@ MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, char *
  *           repeat (the chances of 0, 1, ... repetitions), choice, augmix (only of a
  *           policy that mixes: width, alpha, form), top and bins (the scale of levels; null and 0: none),
  *           phases: [{from (epoch), branches: [{chance, steps: [{op, entry (its key under `ops`), p (the chance that it
- *           is applied), levels: [{level, value, minus}], of, round, fill}]}]}].
+ *           is applied, of a step inside boxes to each box), levels: [{level, value, minus}], of, round, fill, inside}]}]}].
  *  Values   In the op's unit; `minus` is the value of the other sign, where the sign is random. Of a step with `of`
  *           they are fractions of that side, before `round`. Levels that are drawn from a continuum are given by 512.
  *  Memory   *json is malloc'd: free() it.
@@ -90,6 +90,12 @@ MOTLEY_API const motley_op_info *motley_policy_op(const motley_policy *policy, i
 
 /** The most steps that one sample can draw: the second dimension of motley_draw's output. */
 MOTLEY_API size_t motley_policy_max_steps(const motley_policy *policy);
+
+/** Whether some of the policy's steps work inside an image's boxes or choose one of them: then motley_samples must have
+ *  the boxes of every image, and an image draws at most motley_policy_max_boxed_steps of the number of its boxes. This takes
+ *  the place of motley_policy_max_steps: arrays of steps want room for the image with most boxes. */
+MOTLEY_API int motley_policy_takes_boxes(const motley_policy *policy);
+MOTLEY_API size_t motley_policy_max_boxed_steps(const motley_policy *policy, size_t boxes);
 
 MOTLEY_API void motley_policy_destroy(motley_policy *policy);
 

@@ -49,12 +49,13 @@ class OpParams(Params):
 
 class Samples(ctypes.Structure):
     _fields_ = [("seed", c_uint64), ("epoch", c_uint32), ("first", c_uint64), ("ids", POINTER(c_uint64)),
-                ("view", c_uint32), ("views", POINTER(c_uint32))]
+                ("view", c_uint32), ("views", POINTER(c_uint32)), ("boxes", POINTER(c_double)),
+                ("box_offsets", POINTER(c_size_t))]
 
 
 class Step(ctypes.Structure):
     _fields_ = [("op", c_int32), ("level", c_int32), ("values", c_double * MAX_VALUES), ("values_count", c_int32),
-                ("interpolation", c_int), ("fill", c_uint8 * 4)]
+                ("interpolation", c_int), ("fill", c_uint8 * 4), ("inside", c_int32 * 4)]
 
 
 class Output(ctypes.Structure):

@@ -76,6 +76,15 @@ def cutout_tf(image, values, resample, fill):
     return to_pil(array)
 
 
+def bbox_cutout(image, values, resample, fill):
+    array = to_array(image).copy()
+    h, w, _ = array.shape
+    share, cx, cy, box_w, box_h = values if len(values) == 5 else (values[0], w // 2, h // 2, w, h)
+    cx, cy, pad_x, pad_y = int(cx), int(cy), int(share * (box_w / 2)), int(share * (box_h / 2))
+    array[max(0, cy - pad_y):max(0, cy + pad_y), max(0, cx - pad_x):max(0, cx + pad_x)] = fill
+    return to_pil(array)
+
+
 def enhance(kind, factor=lambda values: values[0]):
     return lambda image, values, resample, fill: kind(image).enhance(factor(values))
 
@@ -197,6 +206,8 @@ RECIPES = Recipes({
     "flip_ud": (flip(Image.Transpose.FLIP_TOP_BOTTOM), [()], None),
     "cutout": (cutout, singles([0, 1, 2, 3, 4.5, 16, 60, 1000]), random_square),
     "cutout_tf": (cutout_tf, singles([0, 1, 2, 2.9, 16, 40, 1000]), random_square),
+    "bbox_cutout": (bbox_cutout, singles([0, 0.1, 0.3, 0.5, 0.75, 1]) +
+                    [(0.5, 3.0, 2.0, 8.0, 5.0), (0.75, 0.0, 20.0, 31.0, 9.0), (1.0, 9.0, 9.0, 200.0, 1.0)], None),
     "gaussian_blur": (lambda image, values, resample, fill: image.filter(ImageFilter.GaussianBlur(values[0])),
                       singles(RADII), random_between(0, 20)),
     **{name: (fixed_filter(getattr(ImageFilter, name.upper())), [()], None)

@@ -5,7 +5,7 @@ from . import contexts, images
 from ._core import ffi, lib
 from .arrays import KINDS, address, name_of
 from .checks import epoch_given, view_given, whole
-from .draws import draws_of
+from .draws import boxes_given, draws_of
 from .errors import ArgumentError, check, made_by
 
 CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
@@ -74,6 +74,7 @@ class Call:
                 return True
             if status == lib.CALL_NEGATIVE_ID:
                 raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
+            boxes_given(policy, None)
             raised, contexts.local.raised = contexts.local.raised, None
             if raised is not None:
                 raise raised

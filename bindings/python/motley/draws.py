@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._core import ffi, lib
-from .errors import ArgumentError, PolicyError, checked, text_from, text_of
+from .errors import ArgumentError, PolicyError, UnsupportedError, checked, text_from, text_of
 
 
 class Steps(list):
@@ -51,9 +51,14 @@ class Drawn:
         return self.c.count
 
     @classmethod
-    def of(cls, policy, samples, sizes, channels):
-        """What these samples draw; no pixels are touched."""
-        self = cls(sizes, policy.max_steps)
+    def of(cls, policy, samples, sizes, channels, boxes=None):
+        """What these samples draw; no pixels are touched. boxes: their address and offsets, where it takes them."""
+        most_steps = policy.max_steps
+        if boxes_given(policy, boxes) and sizes:
+            samples.boxes, samples.box_offsets = boxes
+            most_boxes = max(boxes[1][i + 1] - boxes[1][i] for i in range(len(sizes)))
+            most_steps = lib.motley_policy_max_boxed_steps(policy._handle, most_boxes)
+        self = cls(sizes, most_steps)
         numbers = len(self), self.widths, self.heights, channels, self.steps, self.counts
         checked(lib.motley_draw, policy._handle, samples, *numbers)
         return self
@@ -99,6 +104,22 @@ class Drawn:
         return made
 
 
+def boxes_given(policy, boxes):
+    """Whether this policy takes boxes; refuses to go without."""
+    if policy.takes_boxes and boxes is None:
+        raise UnsupportedError(
+            f"policy '{policy.name}' works in the boxes of an image: want them, as in motley.Follow's samples"
+        )
+    return policy.takes_boxes
+
+
+def same_boxes(boxes, count):
+    """The same boxes, rows of left, top, right and bottom, for each of `count` images, as Drawn.of takes them."""
+    numbers = [float(number) for row in boxes for number in row]
+    offsets = [i * len(numbers) // 4 for i in range(count + 1)]
+    return ffi.new("double[]", numbers * count), ffi.new("size_t[]", offsets)
+
+
 def _steps_of(i, steps, size, policy):
     """The list of an image's steps, when they were drawn for that size and policy."""
     origin, drawn_for = getattr(steps, "policy", None), getattr(steps, "size", None)
@@ -114,9 +135,9 @@ def _steps_of(i, steps, size, policy):
     return steps
 
 
-def draws_of(policy, samples, sizes, channels, single=False):
+def draws_of(policy, samples, sizes, channels, single=False, boxes=None):
     """For each sample the list of its steps; for a single image its one list. sizes: [(width, height)]"""
-    drawn = Drawn.of(policy, samples, sizes, channels).plain(policy, channels)
+    drawn = Drawn.of(policy, samples, sizes, channels, boxes).plain(policy, channels)
     return drawn[0] if single else drawn
 
 

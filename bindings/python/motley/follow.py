@@ -120,12 +120,20 @@ class Boxes:
             if value and not self.drop:
                 raise ArgumentError(f"{name} is {value}, but drop is False: want drop=True, or no limit")
 
+    def _format_of(self, name, value):
+        own = getattr(value, "format", None)  # of a tv_tensors.BoundingBoxes
+        return FORMATS[self.format if own is None else one_of(f"{name}.format", own.value.lower(), tuple(FORMATS))]
+
+    def corners(self, sample, key, moves):
+        """The boxes of a sample before they are moved, for a policy that works inside them."""
+        name, value = f"sample[{key!r}]", sample[key]
+        return moves.corners(name, value, self._format_of(name, value))
+
     def follow(self, sample, key, moves):
         name, value = f"sample[{key!r}]", sample[key]
-        own = getattr(value, "format", None)  # of a tv_tensors.BoundingBoxes
-        form = self.format if own is None else one_of(f"{name}.format", own.value.lower(), tuple(FORMATS))
         limits = self.min_area, self.min_side, self.min_visibility
-        boxes, visibility, keep = moves.boxes(name, value, FORMATS[form], self.rule == "torchvision", limits)
+        form = self._format_of(name, value)
+        boxes, visibility, keep = moves.boxes(name, value, form, self.rule == "torchvision", limits)
         fields = {field: sample[field] for field in self.label_fields if field in sample and field != key}
         per_image = {field: moves.parts(f"sample[{field!r}]", v) for field, v in fields.items()}
         for field, parts in per_image.items():
@@ -203,6 +211,7 @@ class Follow:
     current stream; boxes and points are processed in host memory.
 
     The draws are the stage's for the same samples, so that an image gets the same bytes with and without followers.
+    A policy that works in boxes (`tf_auto_augment_detection_v0` to `v3`) takes those of the sample's one Boxes entry.
 
     Args:
         stage: A motley.Stage, or what makes one: a policy, a built-in's name, a path or a text. Its other arguments
@@ -268,10 +277,30 @@ class Follow:
             return _several(sample, self._view, sample_ids, epoch, seed, view, return_draws, draws=return_draws)
         following = self._following(sample)
         moves, of_image = _moves(self.stage, sample[self.image], sample_ids, epoch, seed, view)
+        if getattr(self.stage.policy_now, "takes_boxes", False):  # a transform has no policy
+            return self._in_boxes(sample, following, moves, return_draws)
         image = self.stage(sample[self.image], **of_image, views=1, return_draws=return_draws)
         image, draws = image if return_draws else (image, None)
         made = self._followed(sample, image, following, moves)
         return (made, draws) if return_draws else made
+
+    def _in_boxes(self, sample, following, moves, return_draws):
+        """The policy draws by the sample's boxes, and these draws are replayed."""
+        keys = [key for key, kind in following.items() if isinstance(kind, Boxes)]
+        policy, source = self.stage.policy_now, images_of(sample[self.image], self.stage.layout)
+        if len(keys) != 1:
+            raise ArgumentError(
+                f"policy '{policy.name}' works in the boxes of an image, and {len(keys)} entries of the sample are "
+                "followed as boxes: want one"
+            )
+        channels = source.channels if source.count else 3
+        drawn = moves.draw_in(following[keys[0]].corners(sample, keys[0], moves), channels)
+        image = self.stage.replay(sample[self.image], drawn)
+        made = self._followed(sample, image, following, Moves(self.stage, moves.sizes, moves.single, given=drawn))
+        if not return_draws:
+            return made
+        plain = drawn.plain(policy, channels)
+        return made, plain[0] if moves.single else plain
 
     def replay(self, sample: Sample, draws: Sequence[Any]) -> Sample:
         """The sample, moved by recorded draws: the same image and the same of everything that follows it.

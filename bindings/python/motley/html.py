@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How policies, stages and transforms show themselves in notebooks: the parts of `motley preview`'s page that need no images. Their
-content comes from the library: draws, values by motley_policy_describe, and the policy's text. The style is not the
-page's, which styles its body: output in a notebook must not restyle the rest of the notebook."""
+"""How policies, stages and transforms show themselves in notebooks: the parts of `motley preview`'s page that need no
+images. Their content comes from the library: draws, values by motley_policy_describe, and the policy's text. The style
+is not the page's, which styles its body: output in a notebook must not restyle the rest of the notebook."""
 
 import collections
 import json
 from html import escape
 
 from ._core import lib
-from .draws import Drawn, Samples
+from .draws import Drawn, Samples, same_boxes
 from .errors import text_from, text_of
 
 SAMPLES = 2000  # drawn for the frequencies
 SIZE = 224, 224  # of the images that they are drawn for
+MIDDLE = 56, 56, 168, 168  # the box of each, for policies that work in boxes
 BARS = 24  # of a distribution of values
 FEW = 5  # samples whose steps a stage lists
 
@@ -33,7 +34,8 @@ def of_policy(policy):
 
 
 def of_stage(stage):
-    lines = _samples(stage, [", ".join(map(_step, steps)) for steps in stage.draw(FEW, size=SIZE)])
+    drawn = stage.draw(FEW, size=SIZE, boxes=[MIDDLE] if stage.policy.takes_boxes else None)
+    lines = _samples(stage, [", ".join(map(_step, steps)) for steps in drawn])
     code = f"<p><code>{escape(repr(stage))}</code></p>"
     operations = _operations(stage.policy, stage.seed, stage.epoch)
     return _framed(_head(stage.policy) + code + operations + lines + _text(stage.policy))
@@ -124,7 +126,8 @@ def _rows(counts, values):
 
 
 def _counts(policy, seed, epoch):
-    drawn = Drawn.of(policy, Samples(seed, epoch).c, [SIZE] * SAMPLES, 3)
+    boxes = same_boxes([MIDDLE], SAMPLES) if policy.takes_boxes else None
+    drawn = Drawn.of(policy, Samples(seed, epoch).c, [SIZE] * SAMPLES, 3, boxes)
     steps = (drawn.steps[i * drawn.max_steps + s].op for i in range(SAMPLES) for s in range(drawn.counts[i]))
     names = collections.Counter(steps)
     return {text_of(lib.motley_policy_op(policy._handle, op).name): count for op, count in names.items()}

@@ -147,7 +147,7 @@ class Mix(Sampled):
     def _repr_html_(self) -> str:
         return f"<code>{escape(repr(self))}</code>"
 
-    def _draws(self, samples, count, size, channels):
+    def _draws(self, samples, count, size, channels, boxes):
         return plain(self._drawn(samples, count, size), count)
 
     def _drawn(self, samples, count, size):

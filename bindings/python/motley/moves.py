@@ -179,12 +179,20 @@ class Moves:
 
     # ---- numbers ----
 
+    def _samples(self):
+        ids, (views, view) = ffi.new("uint64_t[]", self.ids), views_of(self.view, len(self.ids))
+        return Samples(self.seed, self.epoch, 0, address(ids), view, (ids, views))
+
+    def draw_in(self, corners, channels):
+        """What the images draw by a policy that works in these boxes."""
+        samples = self._samples()
+        return Drawn.of(self.stage.policy_now, samples.c, self.sizes, channels, corners[:2])
+
     @property
     def drawn(self):
         """What the images draw, in host memory."""
         if self._drawn is None:
-            ids, (views, view) = ffi.new("uint64_t[]", self.ids), views_of(self.view, len(self.ids))
-            samples = Samples(self.seed, self.epoch, 0, address(ids), view, (ids, views))
+            samples = self._samples()
             if isinstance(self.stage, Transform):
                 self._drawn = drawn_of_transform(self.stage, self.sizes, samples.c)
             else:
@@ -201,6 +209,16 @@ class Moves:
                     f"{name} has the canvas_size {tuple(canvas)}, the image is {height} high and {width} wide"
                 )
         return parts
+
+    def corners(self, name, value, form):
+        """Boxes as the library takes them: an address of left, top, right and bottom of each, offsets, their holder."""
+        rows = Rows(name, self._placed(name, value), (4,))
+        table = rows.host
+        if form == lib.MOTLEY_CXCYWH:
+            table[:, :2] -= table[:, 2:] / 2
+        if form != lib.MOTLEY_XYXY:
+            table[:, 2:] += table[:, :2]
+        return rows.pointer(table), rows.offsets, rows
 
     def boxes(self, name, value, form, torchvision, limits):
         """For each image its boxes, how much of each is left, and which are kept: None for all of them."""

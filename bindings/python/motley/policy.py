@@ -66,9 +66,10 @@ class Policy:
 
     Policy(text) is Policy.parse(text). The format is doc/policy-format.md's."""
 
-    __slots__ = ("_handle", "max_steps", "custom_ops", "__weakref__")
+    __slots__ = ("_handle", "max_steps", "takes_boxes", "custom_ops", "__weakref__")
 
     max_steps: int
+    takes_boxes: bool
     custom_ops: Sequence[custom.CustomOp]
 
     def __init__(self, text: str) -> None:
@@ -78,6 +79,7 @@ class Policy:
     def _take(self, handle, custom_ops=()):
         self._handle = ffi.gc(handle, lib.motley_policy_destroy)
         self.max_steps = lib.motley_policy_max_steps(handle)
+        self.takes_boxes = bool(lib.motley_policy_takes_boxes(handle))  # it works inside them: motley.Follow has them
         self.custom_ops = custom_ops  # which the policy calls, and so have to live as long
 
     @classmethod

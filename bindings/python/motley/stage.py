@@ -10,7 +10,7 @@ from . import arrays, calls, contexts, html, images
 from ._core import ffi, lib
 from .arrays import KINDS
 from .checks import epoch_given, layout_given, normalize_given, output_layout_given, rank_given, seed_given, whole
-from .draws import Drawn, Samples, draws_of
+from .draws import Drawn, Samples, draws_of, same_boxes
 from .epochs import Repeats
 from .errors import ArgumentError, checked
 from .policy import Policy
@@ -224,6 +224,7 @@ class Stage:
         view: Ids = 0,
         epoch: int | None = None,
         seed: int | None = None,
+        boxes: Sequence[Sequence[float]] | None = None,
     ) -> list[Any]:
         """The draws of the next `count` samples (or of `sample_ids`) without any pixels, as a call with return_draws
         would return them; none of them is counted. Mixing takes the samples for one batch.
@@ -233,14 +234,16 @@ class Stage:
             size: (height, width) of the images, which matter to values that are relative to them.
             channels: Of the images; as many numbers has a fill.
             sample_ids: As in a call, like view, epoch and seed.
+            boxes: Of each image, for a policy that works in them: rows of left, top, right and bottom in pixels.
         """
         if sample_ids is not None:
             sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
             count = len(sample_ids)
-        return self._draws(self._samples(count, (sample_ids, view, epoch, seed)), count, size, channels)
+        boxes = None if boxes is None else same_boxes(boxes, count)
+        return self._draws(self._samples(count, (sample_ids, view, epoch, seed)), count, size, channels, boxes)
 
-    def _draws(self, samples, count, size, channels):
-        return draws_of(self.policy, samples.c, [size[::-1]] * count, channels)
+    def _draws(self, samples, count, size, channels, boxes):
+        return draws_of(self.policy, samples.c, [size[::-1]] * count, channels, boxes=boxes)
 
     @overload
     def replay(self, batch: T, draws: Sequence[Any], *, out: None = None, layout: Layout | None = None) -> T: ...

@@ -210,7 +210,7 @@ class Transform(Sampled):
         mixing = (labels, classes) if self.mixes else None
         return self._run(batch, out, layout or self.layout, (None, 0, None, None), given=draws, mixing=mixing)
 
-    def _draws(self, samples, count, size, channels):
+    def _draws(self, samples, count, size, channels, boxes):
         return self._drawn(samples, count, size, channels).plain(channels)
 
     def _drawn(self, samples, count, size, channels):

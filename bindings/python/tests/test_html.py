@@ -53,7 +53,12 @@ def test_every_policy_shows_itself(name):
         "it stands alone"
     )
     shown = {row[0]: float(row[1]) for row in page.rows if len(row) == 5}
-    drawn = [step["op"] for steps in motley.Stage(policy).draw(2000, sample_ids=range(2000)) for step in steps]
+    boxes = [[56, 56, 168, 168]] if policy.takes_boxes else None
+    drawn = [
+        step["op"]
+        for steps in motley.Stage(policy).draw(2000, sample_ids=range(2000), boxes=boxes)
+        for step in steps
+    ]
     assert shown == {op: pytest.approx(drawn.count(op) / 2000, abs=6e-4) for op in set(drawn)}
 
 

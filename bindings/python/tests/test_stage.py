@@ -90,7 +90,7 @@ def test_draws_of_every_op_are_those_of_the_command(command, tmp_path):
         assert {step["op"] for steps in drawn for step in steps} > {"cutout", "cutout_tf", "rotate", "solarize_add"}
 
 
-@pytest.mark.parametrize("name", motley.Policy.names())
+@pytest.mark.parametrize("name", [name for name in motley.Policy.names() if "detection" not in name])  # test_boxes.py
 def test_images_are_pillows(pixels, name):
     out, draws = motley.Stage(name, seed=5)(pixels, return_draws=True)
     assert len(draws) == len(pixels)

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draws of policies that take boxes, on the host. The sample's draw is that of any policy; each of its steps that works
+ * in boxes then becomes one step for each box that it is applied to.
+ *
+ * The words of box b are Philox's with words 2 and 3 of the step's second block as the key and {0, 0, b, 0} as the
+ * counter. Word 0: applied or not, 1 and 2: where a cutout lies, 3: the order in which boxes are worked on, the lowest
+ * first. */
+#include "augmentations/table.h"
+#include "base/error.h"
+#include "motley/follow.h"
+#include "policies/draw.h"
+#include "policies/policy.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A box where the steps before have moved it. */
+typedef struct box {
+    mot_rect pixels; /* those that it touches; empty: it has left the image */
+    mot_words words;
+    size_t number;
+} box;
+
+/* An image whose draw becomes steps. */
+typedef struct drawing {
+    const motley_policy *policy;
+    mot_drawn_sample of;
+    size_t image, count;
+    const double (*given)[4];         /* [count] */
+    double (*moved)[4];               /* [count] */
+    box *boxes;                       /* [count] */
+    motley_step moves[MOT_MAX_STEPS]; /* the steps so far that move the image, and so its boxes */
+    int32_t moves_count;
+} drawing;
+
+size_t mot_most_boxes(const motley_policy *policy, const motley_samples *samples, size_t count)
+{
+    size_t most = 0;
+    for (size_t i = 0; policy->takes_boxes && samples->box_offsets && i < count; i++) {
+        const size_t own = samples->box_offsets[i + 1] - samples->box_offsets[i];
+        most = own > most ? own : most;
+    }
+    return most;
+}
+
+motley_status mot_boxes_check(const motley_policy *policy, const motley_samples *samples, size_t count,
+                              motley_error *error)
+{
+    if (!policy->takes_boxes || count == 0)
+        return MOTLEY_OK;
+    const size_t *offsets = samples->box_offsets;
+    MOT_REQUIRE(offsets, error,
+                "policy '%s' works in the boxes of an image, but samples.box_offsets is NULL: want the boxes",
+                policy->name);
+    for (size_t i = 0; i < count; i++)
+        MOT_REQUIRE(offsets[i] <= offsets[i + 1], error,
+                    "samples.box_offsets falls from %zu to %zu after image %zu, want it to rise", offsets[i],
+                    offsets[i + 1], i);
+    MOT_REQUIRE(offsets[count] == offsets[0] || samples->boxes, error, "samples.boxes is NULL, want %zu boxes",
+                offsets[count] - offsets[0]);
+    return MOTLEY_OK;
+}
+
+/* Moves the given boxes by the steps so far. */
+static motley_status move_boxes(drawing *d, motley_error *error)
+{
+    const int32_t width = d->of.width, height = d->of.height;
+    const size_t offsets[2] = { 0, d->count };
+    const motley_drawn drawn = { .count = 1,
+                                 .steps = d->moves,
+                                 .step_counts = &d->moves_count,
+                                 .max_steps = MOT_MAX_STEPS,
+                                 .widths = &width,
+                                 .heights = &height };
+    motley_error own = { 0 };
+    memcpy(d->moved, d->given, d->count * sizeof *d->moved);
+    const motley_status status = motley_follow_boxes(&drawn, NULL, offsets, d->moved[0], NULL, NULL, &own);
+    if (status != MOTLEY_OK) /* it knows only this image, which it calls image 0 */
+        return mot_fail(error, status, "image %zu%s", d->image,
+                        strncmp(own.message, "image 0", 7) == 0 ? own.message + 7 : own.message);
+    for (size_t b = 0; b < d->count; b++) {
+        const double *at = d->moved[b];
+        const mot_rect touched = { (int)floor(at[0]), (int)floor(at[1]), (int)ceil(at[2]), (int)ceil(at[3]) };
+        d->boxes[b].pixels = at[0] < at[2] && at[1] < at[3] ? touched : (mot_rect){ 0, 0, 0, 0 };
+        d->boxes[b].number = b;
+    }
+    return MOTLEY_OK;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const box *x = a, *y = b;
+    return x->words.w[3] != y->words.w[3] ? (x->words.w[3] > y->words.w[3]) - (x->words.w[3] < y->words.w[3])
+                                          : (x->number > y->number) - (x->number < y->number);
+}
+
+/* A pixel of the box, by its words; relative to `left` and `top`. */
+static void place(const box *b, int draws, int left, int top, mot_step *step)
+{
+    const uint32_t width = (uint32_t)(b->pixels.x1 - b->pixels.x0), height = (uint32_t)(b->pixels.y1 - b->pixels.y0);
+    const double unit = 1.0 / 4294967296.0;
+    const int whole = draws != MOT_DRAWS_POINT;
+    step->arg.d[1] = b->pixels.x0 - left + (whole ? mot_choose(b->words.w[1], width) : b->words.w[1] * unit * width);
+    step->arg.d[2] = b->pixels.y0 - top + (whole ? mot_choose(b->words.w[2], height) : b->words.w[2] * unit * height);
+}
+
+/* Writes what becomes of a step that takes boxes; returns the number of steps. */
+static int32_t expand(drawing *d, const mot_step *step, int draws, mot_step *steps, mot_rect *inside)
+{
+    const mot_policy_step *from = &d->policy->step[step->table_step];
+    const uint64_t threshold = (uint64_t)rint(ldexp(from->probability, 32));
+    const mot_words shared = mot_words_of(&d->of, step->block + 1);
+    const uint64_t key = shared.w[2] | (uint64_t)shared.w[3] << 32;
+    size_t left = 0;
+    for (size_t b = 0; b < d->count; b++) {
+        if (d->boxes[b].pixels.x0 >= d->boxes[b].pixels.x1)
+            continue;
+        d->boxes[left] = d->boxes[b];
+        d->boxes[left].words = mot_random(key, 0, b, 0);
+        left++;
+    }
+    if (left == 0)
+        return 0;
+    if (draws == MOT_DRAWS_BOX) {
+        const box *chosen = &d->boxes[mot_choose(shared.w[0], (uint32_t)left)];
+        *steps = *step;
+        *inside = (mot_rect){ 0, 0, 0, 0 };
+        place(chosen, draws, 0, 0, steps);
+        steps->arg.d[3] = chosen->pixels.x1 - chosen->pixels.x0;
+        steps->arg.d[4] = chosen->pixels.y1 - chosen->pixels.y0;
+        return 1;
+    }
+    qsort(d->boxes, left, sizeof *d->boxes, by_order);
+    int32_t count = 0;
+    for (size_t b = 0; b < left; b++) {
+        if (d->boxes[b].words.w[0] >= threshold)
+            continue;
+        steps[count] = *step;
+        inside[count] = d->boxes[b].pixels;
+        if (draws != MOT_DRAWS_NOTHING)
+            place(&d->boxes[b], draws, d->boxes[b].pixels.x0, d->boxes[b].pixels.y0, &steps[count]);
+        count++;
+    }
+    return count;
+}
+
+static motley_status draw(drawing *d, mot_step *steps, mot_rect *inside, int32_t *count, motley_error *error)
+{
+    mot_step drawn[MOT_MAX_STEPS];
+    const int n = mot_draw_sample(&d->policy->tables, &d->of, drawn);
+    *count = 0;
+    if (d->count)
+        MOT_TRY(move_boxes(d, error)); /* wrong boxes are reported whatever is drawn */
+    for (int s = 0; s < n; s++) {
+        const mot_op_facts *facts = mot_policy_facts(drawn[s].op);
+        const int boxed = d->policy->space[d->policy->step[drawn[s].table_step].space].in_boxes;
+        if (boxed || facts->draws == MOT_DRAWS_BOX) {
+            if (d->count)
+                MOT_TRY(move_boxes(d, error));
+            *count += expand(d, &drawn[s], facts->draws, &steps[*count], &inside[*count]);
+            continue;
+        }
+        steps[*count] = drawn[s];
+        inside[(*count)++] = (mot_rect){ 0, 0, 0, 0 };
+        if (mot_op_table[drawn[s].op].info.shape == MOTLEY_SHAPE_WARP)
+            d->moves[d->moves_count++] = mot_step_told(&mot_op_table[drawn[s].op].info, &drawn[s]);
+    }
+    return MOTLEY_OK;
+}
+
+motley_status mot_draw_image(const motley_policy *policy, const motley_samples *samples, size_t i, int32_t width,
+                             int32_t height, int32_t channels, mot_step *steps, mot_rect *inside, int32_t *count,
+                             motley_error *error)
+{
+    drawing d = { .policy = policy, .of = mot_sample_of(samples, i, width, height, channels), .image = i };
+    if (policy->takes_boxes) {
+        d.count = samples->box_offsets[i + 1] - samples->box_offsets[i];
+        d.given = (const double(*)[4])(const void *)(samples->boxes + 4 * samples->box_offsets[i]);
+    }
+    char *memory = d.count ? malloc(d.count * (sizeof *d.moved + sizeof *d.boxes)) : NULL;
+    if (d.count && !memory)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "image %zu: no memory for %zu boxes", i, d.count);
+    d.moved = (double(*)[4])(void *)memory;
+    d.boxes = (box *)(void *)(d.moved + d.count);
+    const motley_status status = draw(&d, steps, inside, count, error);
+    free(memory);
+    return status;
+}
