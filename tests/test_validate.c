@@ -279,6 +279,45 @@ Test(validate, output_apart)
     end();
 }
 
+/* What is resized is refused where it meets its source, and only there. */
+Test(validate, resize_apart)
+{
+    begin();
+    motley_error error = { 0 };
+    enum { RECORD = 2 * EACH }; /* an image, and room for another */
+    static uint8_t records[COUNT * RECORD + 1];
+    motley_image each[COUNT];
+    motley_batch src = good(), dst = good(), array = good();
+    src.data = records, src.image_stride = dst.image_stride = RECORD;
+    src.pixel_stride = dst.pixel_stride = 3, src.row_stride = dst.row_stride = 3 * SIDE;
+    src.channel_stride = dst.channel_stride = 1;
+    array.images = each;
+    for (int i = 0; i < COUNT; i++)
+        each[i] = (motley_image){ records + i * RECORD, SIDE, SIDE, 3 * SIDE, 3, 1 };
+    const motley_batch *const sources[] = { &src, &array };
+    for (size_t s = 0; s < sizeof sources / sizeof sources[0]; s++) {
+        dst.data = records + EACH;
+        cr_expect_eq(motley_resize(context, sources[s], &dst, NULL, &error), MOTLEY_OK, "taking turns: %s",
+                     error.message);
+        dst.data = records + EACH - 1;
+        wants(motley_resize(context, sources[s], &dst, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
+              "dst image 0: it shares memory with src image 0");
+        dst.data = records + EACH + 1;
+        wants(motley_resize(context, sources[s], &dst, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
+              "dst image 0: it shares memory with src image 1");
+        motley_batch apart = good();
+        apart.data = records + EACH; /* behind the first source, which is all there is */
+        apart.count = 1;
+        motley_batch first = *sources[s];
+        first.count = 1;
+        cr_expect_eq(motley_resize(context, &first, &apart, NULL, &error), MOTLEY_OK, "behind: %s", error.message);
+        apart.data = records + EACH - 1;
+        wants(motley_resize(context, &first, &apart, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
+              "dst image 0: it shares memory with src image 0");
+    }
+    end();
+}
+
 Test(validate, contexts)
 {
     begin();
