@@ -5,6 +5,7 @@
 #include "kernels/cuda/tuning.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 motley_status mot_cuda_fail(motley_error *error, const char *what, cudaError_t code)
 {
@@ -54,6 +55,22 @@ static void destroy(void *state)
     free(s);
 }
 
+/* Finds a function of the driver, which the library is not linked to; NULL if there is none of this name. */
+static void find_in_driver(const char *name, mot_ask_pointer **function)
+{
+    void *found = NULL;
+    enum cudaDriverEntryPointQueryResult result;
+#if CUDART_VERSION >= 12050
+    const cudaError_t code = cudaGetDriverEntryPointByVersion(name, &found, 7000, cudaEnableDefault, &result);
+#else
+    const cudaError_t code = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
+#endif
+    cudaGetLastError();
+    if (code != cudaSuccess || result != cudaDriverEntryPointSuccess)
+        found = NULL;
+    memcpy(function, &found, sizeof *function);
+}
+
 static motley_status look_at_device(mot_cuda_state *s, motley_error *error)
 {
     int major, per_cta, per_sm;
@@ -67,6 +84,7 @@ static motley_status look_at_device(mot_cuda_state *s, motley_error *error)
     s->chip.shared_bytes = per_cta - MOT_STATIC_BYTES;
     s->chip.shared_per_sm = per_sm;
     s->chip.draw_bytes = s->chip.shared_bytes < MOT_DRAW_BYTES ? s->chip.shared_bytes : MOT_DRAW_BYTES;
+    find_in_driver("cuPointerGetAttributes", &s->ask_pointer);
     CUDA_TRY(mot_cuda_draw_prepare(s->chip.draw_bytes), "preparing the draw kernel");
     CUDA_TRY(cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), "making an event");
     return MOTLEY_OK;
@@ -105,6 +123,11 @@ static motley_status create(const motley_context_params *params, void **state, m
 
 /* ---- checks ---- */
 
+typedef struct allocation {
+    uintptr_t begin;
+    size_t bytes;
+} allocation;
+
 static motley_status check_pointer(const mot_cuda_state *s, const char *name, size_t i, const void *data,
                                    motley_error *error)
 {
@@ -117,13 +140,37 @@ static motley_status check_pointer(const mot_cuda_state *s, const char *name, si
     return MOTLEY_OK;
 }
 
+/* The bytes of the context's device memory around `data` that were allocated together; none if the driver does not know
+ * or if it is other memory. */
+static allocation allocation_of(const mot_cuda_state *s, const void *data)
+{
+    CUpointer_attribute asked[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE };
+    unsigned kind = 0;
+    int device = -1;
+    CUdeviceptr begin = 0;
+    size_t bytes = 0;
+    void *answers[] = { &kind, &device, &begin, &bytes };
+    if (!s->ask_pointer || s->ask_pointer(4, asked, answers, (CUdeviceptr)data) != CUDA_SUCCESS ||
+        kind != CU_MEMORYTYPE_DEVICE || device != s->device)
+        return (allocation){ 0, 0 };
+    return (allocation){ (uintptr_t)begin, bytes };
+}
+
 motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error)
 {
     const mot_cuda_state *const s = state;
     if (!batch->images)
         return check_pointer(s, name, 0, batch->data, error);
-    for (size_t i = 0; i < batch->count; i++)
-        MOT_TRY(check_pointer(s, name, i, batch->images[i].data, error));
+    allocation last = { 0, 0 }; /* images lie side by side in few allocations: asking for each takes 0.1 us */
+    for (size_t i = 0; i < batch->count; i++) {
+        const void *const data = batch->images[i].data;
+        if ((uintptr_t)data - last.begin < last.bytes)
+            continue;
+        last = allocation_of(s, data);
+        if (last.bytes == 0)
+            MOT_TRY(check_pointer(s, name, i, data, error));
+    }
     return MOTLEY_OK;
 }
 

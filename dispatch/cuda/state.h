@@ -7,6 +7,8 @@
 #include "dispatch/cuda/draw.h"
 #include "dispatch/cuda/work.h"
 
+#include <cuda.h>
+
 struct mot_tiles_plan;
 
 #define MOT_TABLES_KEPT 32
@@ -18,8 +20,11 @@ typedef struct mot_cuda_tables {
     void *memory;
 } mot_cuda_tables;
 
+typedef CUresult mot_ask_pointer(unsigned count, CUpointer_attribute *asked, void **answers, CUdeviceptr pointer);
+
 typedef struct mot_cuda_state {
     int device;
+    mot_ask_pointer *ask_pointer; /* cuPointerGetAttributes, or NULL */
     mot_chip chip;
     motley_context_params params;
     mot_cuda_plan plan;
