@@ -166,19 +166,18 @@ static __device__ void copy_steps(const mot_step *from, mot_step *to, int steps)
         ((uint64_t *)to)[k] = ((const uint64_t *)from)[k];
 }
 
-/* Draws the steps of sample `i` (-1: none) into `steps`, with all its threads or with one; call from whole warps.
- * Returns the number of steps. */
-static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &tables, int i, int slot, mot_step *steps)
+/* Draws the steps of sample `i` (-1: none), an image of this size, into `steps`, with all its threads or with one; call
+ * from whole warps. Returns the number of steps. */
+static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &tables, int i, int width, int height,
+                                 int slot, mot_step *steps)
 {
-    mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view };
+    mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, width, height, d.channels, d.view };
     if (d.counter)
         of.epoch = (uint32_t)d.counter[0], of.sample = d.counter[1] + i;
     if (i >= 0 && (d.few_ids || d.ids))
         of.sample = d.few_ids ? d.few_id[i] : d.ids[i];
     if (i >= 0 && (d.few_views || d.views))
         of.view = d.few_views ? d.few_view[i] : d.views[i];
-    if (i >= 0 && d.src.images)
-        of.width = d.src.images[i].width, of.height = d.src.images[i].height;
     if (!d.by_step) {
         const int count = i >= 0 && slot == 0 ? mot_draw_sample(&tables, &of, steps) : 0;
         return __shfl_sync(0xFFFFFFFFu, count, (int)(threadIdx.x & 31) - slot);
@@ -220,7 +219,7 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     mot_step *const steps = here + mine * d.max_steps;
     int count = d.max_steps;
     if (d.draws)
-        count = draw_steps(d, tables, any ? i : -1, slot, steps);
+        count = draw_steps(d, tables, any ? i : -1, d.src.width, d.src.height, slot, steps);
     if (first_slot)
         d.plan.step_count[i] = count;
     __syncwarp();
@@ -261,10 +260,19 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     }
 }
 
-/* For the tiles route: draws the samples and makes their programs, one warp per sample. */
+/* Descriptions of a batch's images as kernel arguments: a separate upload would take another launch. */
+template <int COUNT> struct few_images {
+    motley_image image[COUNT];
+};
+template <> struct few_images<0> {
+};
+
+/* For the tiles route: draws the samples and makes their programs, one warp per sample. FEW: images described by `few`;
+ * 0: job.src describes them. */
+template <int FEW>
 static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     plan_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near,
-                const __grid_constant__ mot_tiles_job job)
+                const __grid_constant__ mot_tiles_job job, const __grid_constant__ few_images<FEW> few)
 {
     extern __shared__ uint4 shared[];
     uint64_t *const memory = (uint64_t *)((char *)shared + near.programs);
@@ -272,8 +280,14 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     const int sample = job.first + i;
     workplace &place = ((workplace *)shared)[warp];
     const mot_tables tables = near_tables(d, near.tables, memory, [&] {
-        if (lane == 0 && i < job.images)
-            find_image(job, place.image, i);
+        if (lane != 0 || i >= job.images)
+            return;
+        const motley_image *images = job.src.images;
+        if constexpr (FEW > 0) {
+            ((motley_image *)images)[sample] = few.image[sample];
+            images = few.image;
+        }
+        find_image(job, images, place.image, i);
     });
     __syncthreads();
     let_next_kernel_begin();
@@ -285,7 +299,7 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     mot_step *const steps = near.steps ? (mot_step *)(memory + near.tables / 8) + warp * d.max_steps : drawn;
     int count = d.max_steps;
     if (d.draws)
-        count = draw_steps(d, tables, sample, lane, steps);
+        count = draw_steps(d, tables, sample, place.image.width, place.image.height, lane, steps);
     if (lane == 0)
         d.plan.step_count[sample] = count;
     __syncwarp();
@@ -300,8 +314,12 @@ static_assert(sizeof(mot_cuda_draw) + sizeof(near_memory) + sizeof(mot_tiles_job
 cudaError_t mot_cuda_draw_prepare(int near_bytes)
 {
     const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
-    const cudaError_t error = cudaFuncSetAttribute((const void *)draw_kernel, most, near_bytes);
-    return error != cudaSuccess ? error : cudaFuncSetAttribute((const void *)plan_kernel, most, near_bytes);
+    const void *const kernels[] = { (const void *)draw_kernel, (const void *)plan_kernel<0>,
+                                    (const void *)plan_kernel<MOT_FEW_IMAGES> };
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < 3 && error == cudaSuccess; i++)
+        error = cudaFuncSetAttribute(kernels[i], most, near_bytes);
+    return error;
 }
 
 cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream)
@@ -313,15 +331,26 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream)
     return cudaGetLastError();
 }
 
-cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job, cudaStream_t stream)
+template <int FEW>
+static cudaError_t launch_plan(const mot_cuda_draw &d, const mot_tiles_job &job, const motley_image *images,
+                               cudaStream_t stream)
 {
     const int samples = MOT_DRAW_THREADS / 32;
+    const near_memory near = near_memory_of(d, samples * (int)sizeof(workplace));
+    few_images<FEW> few;
+    if constexpr (FEW > 0)
+        memcpy(few.image, images, (size_t)d.count * sizeof *images);
+    plan_kernel<FEW><<<(unsigned)((job.images + samples - 1) / samples), MOT_DRAW_THREADS,
+                       (size_t)(near.programs + near.tables + near.steps), stream>>>(d, near, job, few);
+    return cudaGetLastError();
+}
+
+cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job, const motley_image *images,
+                                 cudaStream_t stream)
+{
     mot_cuda_draw d = *draw;
     d.threads_log2 = 5;
-    const near_memory near = near_memory_of(d, samples * (int)sizeof(workplace));
-    plan_kernel<<<(unsigned)((job->images + samples - 1) / samples), MOT_DRAW_THREADS,
-                  (size_t)(near.programs + near.tables + near.steps), stream>>>(d, near, *job);
-    return cudaGetLastError();
+    return images ? launch_plan<MOT_FEW_IMAGES>(d, *job, images, stream) : launch_plan<0>(d, *job, images, stream);
 }
 
 /* Bytes of kernel arguments: 32,764 with toolkits that support that many, else 4,096. */

@@ -28,7 +28,8 @@ typedef struct mot_cuda_plan {
 } mot_cuda_plan;
 
 #define MOT_FEW_IDS 256
-#define MOT_SLOTS_LOG2 4 /* log2 of the most steps drawn in parallel */
+#define MOT_FEW_IMAGES (CUDART_VERSION >= 12010 ? 256 : 0) /* kernel arguments of more than 4 KiB */
+#define MOT_SLOTS_LOG2 4                                   /* log2 of the most steps drawn in parallel */
 
 typedef struct mot_cuda_draw {
     int32_t count, channels, max_steps;
@@ -58,8 +59,10 @@ void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT]);
 cudaError_t mot_cuda_draw_prepare(int near_bytes);
 cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream);
 
-/* For the tiles route: draws the samples of the job's images and makes their programs. */
-cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job, cudaStream_t stream);
+/* For the tiles route: draws the samples of the job's images and makes their programs. `images`: the batch's
+ * descriptions in host memory, which are copied to job->src.images as well; NULL if they are there. */
+cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job, const motley_image *images,
+                                 cudaStream_t stream);
 
 /* Copies host bytes to device memory through kernel arguments: needs no pinned memory, and is correct under graph
  * capture. */

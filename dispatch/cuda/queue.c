@@ -109,7 +109,9 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, cudaStrea
         choose_order(&s->chip, &shape, &image);
     draw.first_wave = image.first_wave;
     const motley_batch *output = job->output ? &job->output->batch : work;
-    MOT_TRY(mot_cuda_send_batch(job->src, s->images, stream, &image.src, error));
+    image.src = mot_cuda_batch_of(job->src, s->images);
+    if (!mot_tiles_few_images(job))
+        MOT_TRY(mot_cuda_send_batch(job->src, s->images, stream, &image.src, error));
     image.work = image.src;
     if (work != job->src)
         MOT_TRY(mot_cuda_send_batch(work, s->images + s->capacity, stream, &image.work, error));

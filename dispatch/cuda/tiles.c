@@ -168,6 +168,11 @@ static cudaError_t launch_tiles(const mot_tiles_job *tiles, mot_cuda_format form
     return cudaLaunchKernelExC(&config, kernel_of(format), arguments);
 }
 
+int mot_tiles_few_images(const mot_job *job)
+{
+    return job->src->images && job->count <= MOT_FEW_IMAGES;
+}
+
 cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,
                             const mot_tiles_plan *plan, mot_cuda_format format, int overlap, void *memory,
                             cudaStream_t stream)
@@ -190,11 +195,12 @@ cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_t
     tiles->arrivals = (int32_t *)(void *)(base + plan->at_arrivals);
     tiles->output_values = (uint32_t *)(void *)(base + plan->at_values);
     tiles->scratch = base + plan->at_scratch;
+    const motley_image *const few = mot_tiles_few_images(job) ? job->src->images : NULL;
     for (size_t first = 0; first < job->count && code == cudaSuccess;) {
         const size_t n = plan->whole ? job->count : next_images(job, format, plan, first);
         tiles->first = (int32_t)first;
         tiles->images = (int32_t)n;
-        code = mot_cuda_plan_launch(draw, tiles, stream);
+        code = mot_cuda_plan_launch(draw, tiles, few, stream);
         if (code == cudaSuccess)
             code = launch_tiles(tiles, format, ctas, overlap, stream);
         if (code != cudaSuccess) /* no kernel consumes the lists */

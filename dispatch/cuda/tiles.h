@@ -24,6 +24,9 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
  * and of a larger type, else in the first byte of each component. */
 motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output, mot_cuda_format format);
 
+/* Whether src's images are few enough to be described by kernel arguments. */
+int mot_tiles_few_images(const mot_job *job);
+
 /* Queues the kernel that draws and makes programs, then the tile kernel. `tiles` has the batches and the output's type;
  * `memory` the plan's bytes. `overlap`: the chip can start a kernel while the previous one finishes. */
 cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,

@@ -8,16 +8,21 @@
 
 #define DEVICE static __device__ __forceinline__
 
-DEVICE mot_view view_of(const mot_cuda_batch &batch, int channels, int i)
+DEVICE mot_view view_of(const mot_cuda_batch &batch, const motley_image *images, int channels, int i)
 {
-    if (batch.images) {
-        const motley_image image = batch.images[i];
+    if (images) {
+        const motley_image image = images[i];
         return mot_view{ (uint8_t *)image.data, image.width,        image.height,        channels,
                          image.row_stride,      image.pixel_stride, image.channel_stride };
     }
     return mot_view{
         batch.data + i * batch.image, batch.width, batch.height, channels, batch.row, batch.pixel, batch.channel
     };
+}
+
+DEVICE mot_view view_of(const mot_cuda_batch &batch, int channels, int i)
+{
+    return view_of(batch, batch.images, channels, i);
 }
 
 DEVICE int channels_of(int format, const mot_view &v)

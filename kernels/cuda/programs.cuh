@@ -62,14 +62,15 @@ DEVICE void prepare_steps(workplace &w, const mot_step *steps, int n, const mot_
     mot_program_warp_path(&w.program, s, &warp, facts.width, facts.height, step.interpolation);
 }
 
-/* The image as its CTAs see it. For one lane. */
-DEVICE void find_image(const mot_tiles_job &job, mot_tile_image &image, int i)
+/* The image as its CTAs see it; `images` describe those of job.src. For one lane. */
+DEVICE void find_image(const mot_tiles_job &job, const motley_image *images, mot_tile_image &image, int i)
 {
     const int sample = job.first + i;
-    const mot_view src = view_of(job.src, job.channels, sample);
+    const mot_view src = view_of(job.src, images, job.channels, sample);
     image.src = src;
-    image.work = view_of(job.work, job.channels, sample);
-    image.result = view_of(job.output, job.channels, sample);
+    image.work = view_of(job.work, job.work.images == job.src.images ? images : job.work.images, job.channels, sample);
+    image.result =
+        view_of(job.output, job.output.images == job.src.images ? images : job.output.images, job.channels, sample);
     image.arrivals = job.arrivals + i;
     image.cut = mot_cut_tiles(src.width, src.height);
     image.width = src.width;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 typedef enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidConfiguration } cudaError_t;
+#define CUDART_VERSION 13000
 typedef void *cudaStream_t;
 typedef enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize } cudaFuncAttribute;
 typedef enum cudaLaunchAttributeID {

@@ -259,6 +259,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 }
 
 static const mot_cuda_draw *draw_now;
+static const motley_image *few_now;
 
 static void programs_kernel(mot_tiles_job job)
 {
@@ -267,7 +268,7 @@ static void programs_kernel(mot_tiles_job job)
     const mot_cuda_draw &d = *draw_now;
     workplace &place = places[threadIdx.x / 32];
     if (i < job.images && threadIdx.x % 32 == 0)
-        find_image(job, place.image, i);
+        find_image(job, few_now ? few_now : job.src.images, place.image, i);
     __syncwarp();
     if (i < job.images)
         make_programs(job, place, i, d.plan.steps + (int64_t)sample * d.max_steps, d.plan.step_count[sample]);
@@ -276,12 +277,14 @@ static void programs_kernel(mot_tiles_job job)
 }
 
 /* The steps are there. */
-extern "C" cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job, cudaStream_t)
+extern "C" cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job,
+                                            const motley_image *images, cudaStream_t)
 {
     mot_tiles_job copy = *job;
     void *arguments[] = { &copy };
     cudaLaunchConfig_t config = {};
     draw_now = draw;
+    few_now = images;
     config.blockDim = dim3(MOST_THREADS);
     config.gridDim = dim3((unsigned)(job->images + MOST_THREADS / 32 - 1) / (MOST_THREADS / 32));
     return cudaLaunchKernelExC(&config, (const void *)programs_kernel, arguments);
