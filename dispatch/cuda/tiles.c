@@ -80,6 +80,8 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     plan.spread = ctas / (int)at_once > 0 ? ctas / (int)at_once : 1;
     plan.pairs = tiles + many * plan.spread;
     most = many > 0 && plan.spread > most ? plan.spread : most;
+    const int64_t turns = plan.pairs / ctas; /* of a CTA, if light programs' pieces were tiles */
+    plan.piece_quads = turns < 1 ? MOT_PIECE_FEWEST : turns > 2 ? MOT_PIECE_MOST : MOT_PIECE_FEWEST * (int)turns;
     plan.pairs = plan.pairs < most * (int64_t)plan.images ? plan.pairs : most * (int64_t)plan.images;
     const int64_t wanted = all < MOT_TILES_SCRATCH ? all : MOT_TILES_SCRATCH;
     plan.scratch_bytes = wanted > largest ? wanted : largest;
@@ -185,6 +187,7 @@ cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_t
     tiles->max_counts = plan->max_counts;
     tiles->team = plan->team;
     tiles->spread = plan->spread;
+    tiles->piece_quads = plan->piece_quads;
     tiles->moves = plan->moves;
     tiles->programs = (mot_program *)(void *)(base + plan->at_programs);
     tiles->image = (mot_tile_image *)(void *)(base + plan->at_image);

@@ -17,16 +17,6 @@ DEVICE uint32_t load_word(const void *p)
     return v;
 }
 
-/* 0 if `condition` is false, without a branch. */
-DEVICE uint32_t load_word_if(const void *p, bool condition)
-{
-    uint32_t v;
-    asm("{\n.reg .pred q;\nsetp.ne.u32 q, %2, 0;\nmov.u32 %0, 0;\n@q ld.global.u32 %0, [%1];\n}"
-        : "=r"(v)
-        : "l"(p), "r"((uint32_t)condition));
-    return v;
-}
-
 DEVICE uint32_t load_byte(const void *p)
 {
     uint32_t v;
@@ -62,11 +52,6 @@ DEVICE uint32_t load_word(const void *p)
     return *(const uint32_t *)p;
 }
 
-DEVICE uint32_t load_word_if(const void *p, bool condition)
-{
-    return condition ? *(const uint32_t *)p : 0;
-}
-
 DEVICE uint32_t load_byte(const void *p)
 {
     return *(const uint8_t *)p;
@@ -93,6 +78,10 @@ DEVICE void store_byte(void *p, uint32_t v)
 }
 #endif
 
+/* Images of at most so many pixels are read byte by byte, so that words at the beginning of others can always be read.
+ */
+#define MOT_TINY_IMAGE 16
+
 /* Bytes of a pixel in a row of its format; 0 if every byte is read separately. */
 DEVICE constexpr int bytes_of(int format)
 {
@@ -105,7 +94,8 @@ DEVICE constexpr bool is_packed(int format)
     return format == MOT_FORMAT_RGB || format == MOT_FORMAT_RGBA;
 }
 
-/* An image to read, in registers. All formats but STRIDED are read at 32-bit offsets that are not negative. */
+/* An image to read, in registers. All formats but STRIDED are read at 32-bit offsets that are not negative, and have
+ * more than MOT_TINY_IMAGE pixels. */
 template <int FORMAT> struct image_reader {
     const uint8_t *data; /* RGB and RGBA: the word in which the first byte lies */
     uint32_t skip;       /* bytes from there to the first pixel */
@@ -177,18 +167,13 @@ DEVICE void read_pixels(const image_reader<FORMAT> &r, const uint32_t *at, uint3
         return;
     }
     bool unread = false;
-    const uint32_t last = r.whole - 4; /* offset of the last whole word; an image without one has a tail */
+    const uint32_t last = r.whole - 4; /* offset of the last whole word */
 #pragma unroll
     for (int i = 0; i < COUNT; i++) {
         const uint32_t first = at[i] & ~3u;
-        if (TAIL) {
-            const bool inside = at[i] + bytes_of(FORMAT) <= r.whole;
-            unread |= !inside;
-            px[i] = __funnelshift_r(load_word_if(r.data + first, inside),
-                                    load_word_if(r.data + min(first + 4, last), inside), at[i] * 8);
-        } else {
-            px[i] = __funnelshift_r(load_word(r.data + first), load_word(r.data + min(first + 4, last)), at[i] * 8);
-        }
+        px[i] = __funnelshift_r(load_word(r.data + (TAIL ? min(first, last) : first)),
+                                load_word(r.data + min(first + 4, last)), at[i] * 8);
+        unread |= TAIL && at[i] + bytes_of(FORMAT) > r.whole;
     }
     if (TAIL && unread)
 #pragma unroll
@@ -199,19 +184,19 @@ DEVICE void read_pixels(const image_reader<FORMAT> &r, const uint32_t *at, uint3
 
 /* The words in which the four pixels from (x, y) on lie: for RGB and RGBA consecutive ones, else one for each channel.
  * In the image's last row and past its right edge they are undefined. False: one of the words in memory also holds
- * bytes that are not the image's, and nothing was read. Not for STRIDED. */
+ * bytes that are not the image's, and others were read. Not for STRIDED. */
 template <int FORMAT> DEVICE bool read_four_words(const image_reader<FORMAT> &r, int x, int y, uint32_t w[4])
 {
     const uint32_t at = offset_in<FORMAT>(r, x, y);
     if (is_packed(FORMAT)) {
         const int size = bytes_of(FORMAT);
         const bool inside = at + 4 * size <= r.whole;
-        const uint8_t *const word = r.data + (inside ? at & ~3u : 0);
+        const uint32_t first = inside ? at & ~3u : 0;
         uint32_t v[5];
 #pragma unroll
         for (int i = 0; i < size; i++)
-            v[i] = load_word_if(word + 4 * i, inside);
-        v[size] = load_word_if(word + 4 * size, inside && (at & 3));
+            v[i] = load_word(r.data + (first + 4 * i));
+        v[size] = load_word(r.data + min(first + 4 * size, r.whole - 4));
 #pragma unroll
         for (int i = 0; i < size; i++)
             w[i] = __funnelshift_r(v[i], v[i + 1], at * 8);
@@ -220,9 +205,9 @@ template <int FORMAT> DEVICE bool read_four_words(const image_reader<FORMAT> &r,
     const bool inside = at + 7 <= r.whole; /* the last rows of a channel, too, if they are shorter than a word */
 #pragma unroll
     for (int c = 0; c < (FORMAT == MOT_FORMAT_PLANES ? 3 : 1); c++) {
-        const uint8_t *const p = r.data + c * r.channel + at;
+        const uint8_t *const p = r.data + c * r.channel + (inside ? at : 0);
         const uint32_t skip = (uint32_t)(uintptr_t)p & 3;
-        w[c] = __funnelshift_r(load_word_if(p - skip, inside), load_word_if(p - skip + 4, inside && skip), skip * 8);
+        w[c] = __funnelshift_r(load_word(p - skip), load_word(p - skip + (skip ? 4 : 0)), skip * 8);
     }
     return inside;
 }

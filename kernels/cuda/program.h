@@ -3,9 +3,9 @@
  * the device (kernels/cuda/programs.cuh) and in tests on the host. Plain C.
  *
  * The CTAs that share an image each own some of its tiles and run the same program. The instructions between two MEETs
- * are a phase: first those that run once (TABLE, CURRENT), then the others for each tile. If a CTA has one tile, the
- * tile stays in shared memory from phase to phase; if it has several (`held` == 0), a phase reads its tiles from one
- * place in memory and writes them to another. */
+ * are a phase: first those that run once (TABLE, CURRENT, CUT), then the others for each tile. If a CTA has one tile,
+ * the tile stays in shared memory from phase to phase; if it has several (`held` == 0), a phase reads its tiles from
+ * one place in memory and writes them to another. */
 #ifndef MOT_PROGRAM_H
 #define MOT_PROGRAM_H
 
@@ -27,7 +27,7 @@ typedef enum mot_place { MOT_PLACE_SRC, MOT_PLACE_WORK, MOT_PLACE_SCRATCH, MOT_P
 typedef enum mot_opcode {
     MOT_DO_END,
     /* loads the tile's pixels from memory; `halo`: with a row and a column of neighbours on each side */
-    MOT_DO_FETCH,       /* a: halo, b: the tiles are strips of columns from here to the next MEET */
+    MOT_DO_FETCH,       /* a: halo */
     MOT_DO_GATHER,      /* a: halo, b: the warp, c: the one after it or MOT_NONE, d: mark what is filled */
     MOT_DO_INTERPOLATE, /* a: halo, b: the warp */
     MOT_DO_POSITIONS,   /* a: halo, b: a warp whose positions are sums, d: mark what is filled */
@@ -44,12 +44,14 @@ typedef enum mot_opcode {
     MOT_DO_STORE,  /* a: the place */
     MOT_DO_DIRECT, /* a: the table or MOT_NONE: copies from memory to the result, without a tile */
     /* between phases */
-    MOT_DO_MEET,   /* waits for the image's other CTAs */
-    MOT_DO_CURRENT /* a: the place that is read from now on */
+    MOT_DO_MEET,    /* waits for the image's other CTAs */
+    MOT_DO_CURRENT, /* a: the place that is read from now on */
+    MOT_DO_CUT      /* a: the tiles are strips of columns from now on, or tiles again */
 } mot_opcode;
 
 typedef struct mot_program_op {
-    uint8_t code, a, b, c, d, unused;
+    uint8_t code, a, b, c, d;
+    uint8_t count; /* COUNT, TABLE: the number of the statistics in the program */
 } mot_program_op;
 
 typedef enum mot_item_kind { MOT_ITEM_TABLE, MOT_ITEM_COLOR, MOT_ITEM_ERASE } mot_item_kind;
@@ -73,6 +75,7 @@ typedef struct mot_program {
     uint8_t made_of[MOT_WINDOW]; /* for tables that do not depend on the image: the point ops in them, one bit a step */
     uint16_t first_count;        /* statistics of the image's programs before this one */
     uint8_t more;                /* another program follows */
+    uint8_t last_phase;          /* its first op; MOT_NONE if another program follows */
 } mot_program;
 
 /* What a program depends on besides its steps. */
@@ -97,6 +100,7 @@ typedef struct mot_program_state {
     int erases;
     int tile; /* NOTHING: there is none */
     int place;
+    int phase;                /* its first op */
     int table_op[MOT_WINDOW]; /* for tables made from statistics: their TABLE, else -1 */
 } mot_program_state;
 
@@ -108,6 +112,9 @@ MOT_FN int mot_emit(mot_program_state *s, int code, int a, int b, int c, int d)
 {
     mot_program_op *const op = &s->p->op[s->ops];
     op->code = (uint8_t)code, op->a = (uint8_t)a, op->b = (uint8_t)b, op->c = (uint8_t)c, op->d = (uint8_t)d;
+    op->count = (uint8_t)s->counts;
+    if (code == MOT_DO_MEET)
+        s->phase = s->ops + 1;
     return s->ops++;
 }
 
@@ -184,6 +191,8 @@ MOT_FN void mot_commit(mot_program_state *s)
     mot_emit(s, MOT_DO_STORE, place, 0, 0, 0);
     mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
     mot_emit(s, MOT_DO_CURRENT, place, 0, 0, 0);
+    if (s->tile == MOT_TILE_STRIP)
+        mot_emit(s, MOT_DO_CUT, 0, 0, 0, 0);
     mot_committed(s, place);
 }
 
@@ -346,7 +355,8 @@ MOT_FN void mot_program_blur(mot_program_state *s, int step, const mot_step *wha
         mot_settle(s);
         mot_emit(s, MOT_DO_LINES, 0, step, 0, 0);
         mot_commit(s);
-        mot_emit(s, MOT_DO_FETCH, 0, 1, 0, 0);
+        mot_emit(s, MOT_DO_CUT, 1, 0, 0, 0);
+        mot_emit(s, MOT_DO_FETCH, 0, 0, 0, 0);
         mot_emit(s, MOT_DO_LINES, 1, step, 0, 0);
         s->tile = MOT_TILE_STRIP;
         return;
@@ -383,6 +393,10 @@ MOT_FN void mot_program_finish(mot_program_state *s)
         mot_emit(s, MOT_DO_STORE, MOT_PLACE_SCRATCH, 0, 0, 0);
         mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
         mot_emit(s, MOT_DO_CURRENT, MOT_PLACE_SCRATCH, 0, 0, 0);
+        if (facts->direct) {
+            mot_emit(s, MOT_DO_DIRECT, MOT_NONE, 0, 0, 0);
+            return;
+        }
         mot_emit(s, MOT_DO_FETCH, 0, 0, 0, 0);
     }
     mot_emit(s, MOT_DO_STORE, MOT_PLACE_RESULT, 0, 0, 0);
@@ -421,12 +435,19 @@ MOT_FN void mot_program_step(mot_program_state *s, int step, const mot_step *wha
     }
 }
 
+/* Whether a program keeps nothing in a tile: it counts and copies what lies in memory. */
+MOT_FN int mot_is_light(int code)
+{
+    return code == MOT_DO_COUNT_MEMORY || code == MOT_DO_TABLE || code == MOT_DO_DIRECT || code == MOT_DO_MEET ||
+           code == MOT_DO_END;
+}
+
 /* Begins a program whose image lies in `place`. */
 MOT_FN void mot_program_begin(mot_program_state *s, mot_program *p, const mot_program_facts *facts, int place)
 {
     s->p = p;
     s->facts = facts;
-    s->ops = s->items = s->tables = s->counts = 0;
+    s->ops = s->phase = s->items = s->tables = s->counts = 0;
     s->base = s->applied = s->warps = s->first = s->second = s->erases = 0;
     s->tile = MOT_TILE_NOTHING;
     s->place = place;
@@ -443,6 +464,7 @@ MOT_FN void mot_program_end(mot_program_state *s, int more)
         mot_commit(s);
     mot_emit(s, MOT_DO_END, 0, 0, 0, 0);
     s->p->more = (uint8_t)more;
+    s->p->last_phase = (uint8_t)(more ? MOT_NONE : s->phase);
 }
 
 #endif

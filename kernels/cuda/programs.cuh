@@ -148,6 +148,14 @@ DEVICE int cost_of_program(const mot_program &program, int ops)
     return sum_of_warp(cost);
 }
 
+DEVICE bool is_light(const mot_program &program, int ops)
+{
+    bool light = true;
+    for (int k = threadIdx.x & 31; k < ops; k += 32)
+        light = light && mot_is_light(program.op[k].code);
+    return __ballot_sync(0xFFFFFFFFu, light) == 0xFFFFFFFFu;
+}
+
 /* The list for images whose tiles have this cost. */
 DEVICE int list_of(int cost)
 {
@@ -162,6 +170,7 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
     const int lane = threadIdx.x & 31;
     const mot_program_facts facts = facts_of(job, w.image);
     int at = 0, place = MOT_PLACE_SRC, counts = 0, cost = 0;
+    bool light = true;
     for (int window = 0; window == 0 || at < count; window++) {
         const int n = take_steps(w, steps, count, at);
         if (window == 0 && n == 0 && facts.in_place && !facts.output)
@@ -181,9 +190,18 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
         __syncwarp();
         copy_pieces(&job.programs[(int64_t)i * job.windows + window], &w.program);
         cost += cost_of_program(w.program, w.ops);
+        light = light && is_light(w.program, w.ops);
         place = w.place;
         counts += w.counts;
         __syncwarp();
+    }
+    if (light) {
+        if (lane == 0) {
+            w.image.cut = mot_cut_pieces(w.image.width, w.image.height, job.piece_quads);
+            w.image.members = mot_tile_members(&w.image.cut, job.team, job.spread);
+        }
+        __syncwarp();
+        cost *= 2; /* a piece is larger than a tile */
     }
     const int list = list_of(cost), members = w.image.members;
     unsigned pair = 0;

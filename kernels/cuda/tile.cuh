@@ -518,10 +518,9 @@ template <int FORMAT> OUTLINE void stencil_tile(int step)
                 }
             }
         }
-        __syncthreads();
+        __syncthreads(); /* the rows that are written now are read for these rows at the latest */
         if (any)
             *(uint4 *)(tile_words() + row * pitch + 4 * k) = make_uint4(out[0], out[1], out[2], out[3]);
-        __syncthreads();
     }
     if (threadIdx.x == 0)
         s.tile_x = s.x0, s.tile_y = s.y0, s.tile_columns = s.columns, s.tile_rows = s.rows;
@@ -801,7 +800,7 @@ DEVICE uint4 load_sixteen(const uint8_t *p)
     uint32_t v[5];
 #pragma unroll
     for (int i = 0; i < 5; i++)
-        v[i] = load_word_if(word + 4 * i, i < 4 || skip);
+        v[i] = load_word(word + (i < 4 ? 4 * i : skip ? 16 : 12));
     return make_uint4(__funnelshift_r(v[0], v[1], 8 * skip), __funnelshift_r(v[1], v[2], 8 * skip),
                       __funnelshift_r(v[2], v[3], 8 * skip), __funnelshift_r(v[3], v[4], 8 * skip));
 }
@@ -861,17 +860,17 @@ template <int FORMAT> OUTLINE void store_directly(int table)
                                                          : look_up_sixteen<FORMAT>(v, at, tables + (size == 1 ? z : 0));
         };
         for_odd_bytes(t, bytes, byte_at);
-        if (t.runs == 1 && aligned(source, 16) && aligned(t.data, 16)) {
-            const int pieces = bytes >> 4;
+        if (t.runs == 1 && aligned((const void *)(source - t.data), 16)) {
+            const int head = bytes_to_aligned(t.data, bytes), pieces = (bytes - head) >> 4;
 #pragma unroll 1
             for (int i = threadIdx.x; i < pieces; i += 3 * MOT_TILE_THREADS) {
                 uint4 v[3];
 #pragma unroll
                 for (int k = 0; k < 3; k++)
-                    v[k] = load_four_words(source + 16 * min(i + k * MOT_TILE_THREADS, pieces - 1));
+                    v[k] = load_four_words(source + (head + 16 * min(i + k * MOT_TILE_THREADS, pieces - 1)));
 #pragma unroll
                 for (int k = 0; k < 3; k++) {
-                    const int at = 16 * (i + k * MOT_TILE_THREADS);
+                    const int at = head + 16 * (i + k * MOT_TILE_THREADS);
                     if (i + k * MOT_TILE_THREADS < pieces)
                         store_four_words(t.data + at, through(v[k], at));
                 }

@@ -22,8 +22,11 @@ struct alignas(16) tile_state {
     /* the tile: the pixels of the image that this CTA makes, and those in shared memory */
     int x0, y0, columns, rows;
     int tile_x, tile_y, tile_columns, tile_rows;
-    uint32_t *totals; /* of the next COUNT */
-    unsigned next;    /* the next pair to work on */
+    int tile, tiles;                   /* its number, and how many the image has */
+    int several;                       /* a phase takes several turns, a tile each */
+    int phase;                         /* the first op of a turn */
+    unsigned list_end[MOT_TILE_LISTS]; /* pairs up to the end of each list */
+    unsigned next;                     /* the next pair to work on */
 };
 
 #if defined(__NVCC__)

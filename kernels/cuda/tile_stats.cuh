@@ -34,9 +34,8 @@ template <int FORMAT> DEVICE void count_pixels(counted &seen, const uint32_t px[
 }
 
 /* Adds to the image's totals. */
-DEVICE void add_counted(counted seen, int needs)
+DEVICE void add_counted(counted seen, int needs, uint32_t *totals)
 {
-    uint32_t *const totals = cta().totals;
     if (needs == MOT_NEEDS_MEAN) {
         const uint32_t luma = sum_of_warp(seen.luma); /* of a tile: far below 2^32 */
         if ((threadIdx.x & 31) == 0)
@@ -85,9 +84,8 @@ DEVICE void count_values(uint32_t *histogram, const uint32_t px[4], int n, uint3
                     count_byte(histogram, px[i], c, copies);
 }
 
-DEVICE void add_histogram(const uint32_t *histogram, int copies)
+DEVICE void add_histogram(const uint32_t *histogram, int copies, uint32_t *totals)
 {
-    uint32_t *const totals = cta().totals;
     __syncthreads();
     for (int i = threadIdx.x; i < 3 * 256; i += MOT_TILE_THREADS) {
         uint32_t sum = 0;
@@ -101,7 +99,7 @@ DEVICE void add_histogram(const uint32_t *histogram, int copies)
 }
 
 /* Counts the tile's own pixels in shared memory. */
-template <int FORMAT> OUTLINE void count_tile(int needs)
+template <int FORMAT> OUTLINE void count_tile(int needs, uint32_t *totals)
 {
     const tile_state &s = cta();
     const int left = s.x0 - s.tile_x, top = s.y0 - s.tile_y, pitch = s.image.pitch, columns = s.columns;
@@ -121,21 +119,21 @@ template <int FORMAT> OUTLINE void count_tile(int needs)
             count_pixels<FORMAT>(seen, px, here, needs, channels);
     }
     if (needs == MOT_NEEDS_HISTOGRAM)
-        add_histogram(histogram, 1);
+        add_histogram(histogram, 1, totals);
     else
-        add_counted(seen, needs);
+        add_counted(seen, needs, totals);
 }
 
 /* Counts the tile's own pixels in memory; the histogram's copies lie in the tile's place. READ: the format to read. */
-template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before)
+template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before, uint32_t *totals)
 {
     const tile_state &s = cta();
     const image_reader<READ> r = reader_of<READ>(s.current);
-    const int columns = s.columns, quads = (columns + 3) >> 2, channels = s.image.channels;
+    const int columns = s.columns, quads = (columns + 3) >> 2, n = quads * s.rows, channels = s.image.channels;
     const int x0 = s.x0, y0 = s.y0, copies = 8;
-    int n = quads * s.rows;
     static_assert(3 * 256 * 8 <= MOT_TILE_WORDS, "as many copies");
     const uint32_t by_quads = inverse_of(quads);
+    const bool even = has_even_rows<READ>(r);
     uint32_t *const histogram = tile_words();
     counted seen = { 0xFFFFFFFFu, 0, 0 };
     if (needs == MOT_NEEDS_HISTOGRAM)
@@ -149,63 +147,58 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before)
             count_pixels<FORMAT>(seen, px, here, needs, channels);
         }
     };
-    if (has_even_rows<READ>(r)) {
+    unsigned unread = ~0u; /* quads to be read byte by byte, one bit for each turn of a thread */
+    static_assert(MOT_PIECE_MOST <= 32 * MOT_TILE_THREADS, "as many turns as bits");
+    if constexpr (READ != MOT_FORMAT_STRIDED) {
+        unread = 0;
 #pragma unroll 1
         for (int q = threadIdx.x; q < n; q += MOT_TILE_QUADS * MOT_TILE_THREADS) {
             uint32_t w[MOT_TILE_QUADS][4];
+            int here[MOT_TILE_QUADS];
 #pragma unroll
             for (int k = 0; k < MOT_TILE_QUADS; k++) {
                 const int own = min(q + k * MOT_TILE_THREADS, n - 1), row = divided(own, by_quads);
-                read_even_words<READ>(r, x0 + 4 * (own - row * quads), y0 + row, w[k]);
+                const int column = 4 * (own - row * quads);
+                bool whole = true;
+                if (even)
+                    read_even_words<READ>(r, x0 + column, y0 + row, w[k]);
+                else
+                    whole = read_four_words<READ>(r, x0 + column, y0 + row, w[k]);
+                here[k] = q + k * MOT_TILE_THREADS < n ? min(columns - column, 4) : 0;
+                if (!whole && here[k]) {
+                    unread |= 1u << ((own - (int)threadIdx.x) / MOT_TILE_THREADS);
+                    here[k] = 0;
+                }
             }
 #pragma unroll
             for (int k = 0; k < MOT_TILE_QUADS; k++) {
                 uint32_t px[4];
                 unpack_words<READ>(w[k], px);
-                count(px, q + k * MOT_TILE_THREADS < n ? 4 : 0);
+                count(px, here[k]);
             }
         }
-        n = 0;
     }
-    unsigned unread = 0; /* as in fetch_tile */
-#pragma unroll 1
-    for (int q = threadIdx.x; q < n; q += MOT_TILE_QUADS * MOT_TILE_THREADS) {
-        uint32_t px[MOT_TILE_QUADS][4];
-        int here[MOT_TILE_QUADS];
-#pragma unroll
-        for (int k = 0; k < MOT_TILE_QUADS; k++) {
-            const int own = min(q + k * MOT_TILE_THREADS, n - 1), row = divided(own, by_quads);
-            const int column = 4 * (own - row * quads);
-            here[k] = q + k * MOT_TILE_THREADS < n ? min(columns - column, 4) : 0;
-            if (!read_four<READ>(r, x0 + column, y0 + row, min(columns - column, 4), px[k])) {
-                unread |= here[k] ? 1u << ((own - (int)threadIdx.x) / MOT_TILE_THREADS) : 0;
-                here[k] = 0;
-            }
-        }
-#pragma unroll
-        for (int k = 0; k < MOT_TILE_QUADS; k++)
-            count(px[k], here[k]);
-    }
-    for (; unread; unread &= unread - 1) {
-        const int q = threadIdx.x + (__ffs(unread) - 1) * MOT_TILE_THREADS;
+    for (int q = threadIdx.x; unread && q < n; q += MOT_TILE_THREADS, unread >>= READ != MOT_FORMAT_STRIDED) {
         const int row = divided(q, by_quads), k = q - row * quads, here = min(columns - 4 * k, 4);
         uint32_t px[4];
+        if (!(unread & 1))
+            continue;
         read_four_slowly<READ>(r, x0 + 4 * k, y0 + row, here, px);
         count(px, here);
     }
     __syncthreads();
     if (needs == MOT_NEEDS_HISTOGRAM)
-        add_histogram(histogram, copies);
+        add_histogram(histogram, copies, totals);
     else
-        add_counted(seen, needs);
+        add_counted(seen, needs, totals);
 }
 
-DEVICE uint32_t total_at(int i)
+DEVICE uint32_t load_total(const uint32_t *total)
 {
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    return __ldcg(cta().totals + i);
+    return __ldcg(total);
 #else
-    return cta().totals[i];
+    return *total;
 #endif
 }
 
@@ -246,11 +239,12 @@ DEVICE void finish_histogram(uint32_t *counts, uint32_t pixels, mot_stats *stats
         *stats = mot_stats{ pixels, low, high, last, 0, counts };
 }
 
-/* Makes table `made` after the whole image was counted: table `before`, if any, then step `step`, then table `after`,
+/* Runs TABLE after the whole image was counted: makes a table of another one, if any, then a step, then a third table,
  * if any. */
-template <int FORMAT> OUTLINE void make_table(int made, int step, int before, int after)
+template <int FORMAT> OUTLINE void make_table(const mot_program_op &what, const uint32_t *totals)
 {
     tile_state &s = cta();
+    const int made = what.a, step = what.b, before = what.c, after = what.d;
     const int op = s.program.id[step], needs = needs_of(op), colors = colors_of<FORMAT>(s.image.channels);
     const uint32_t pixels = (uint32_t)s.image.width * (uint32_t)s.image.height;
     uint32_t *const counts = spare_words();
@@ -258,16 +252,17 @@ template <int FORMAT> OUTLINE void make_table(int made, int step, int before, in
     if (needs != MOT_NEEDS_HISTOGRAM) {
         if (threadIdx.x < 3) {
             const int c = threadIdx.x;
-            const uint64_t luma = total_at(0) | (uint64_t)total_at(1) << 32;
+            const uint64_t luma = load_total(totals) | (uint64_t)load_total(totals + 1) << 32;
             const uint32_t mean = needs == MOT_NEEDS_MEAN ? mot_stats_mean(luma, pixels) : 0;
-            s.stats[c] =
-                mot_stats{ pixels, 255 - (total_at(c) & 0xFF), total_at(MOT_TOTAL_HIGH + c), 0, mean, nullptr };
+            s.stats[c] = mot_stats{
+                pixels, 255 - (load_total(totals + c) & 0xFF), load_total(totals + MOT_TOTAL_HIGH + c), 0, mean, nullptr
+            };
         }
     } else {
         uint32_t count[3];
 #pragma unroll
         for (int c = 0; c < 3; c++)
-            count[c] = total_at(256 * c + threadIdx.x);
+            count[c] = load_total(totals + 256 * c + threadIdx.x);
         if (in)
             zero_histogram(counts, 3 * 256);
 #pragma unroll

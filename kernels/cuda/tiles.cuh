@@ -6,17 +6,26 @@
 #include "kernels/cuda/tile.cuh"
 #include "kernels/cuda/tile_stats.cuh"
 
-/* Makes tile `t` of the image the current one. A barrier must follow. */
+/* Makes tile `t` of the image the current one; past the last tile there is nothing to do. For one thread; a barrier
+ * must follow. */
 DEVICE void choose_tile(int t)
 {
     tile_state &s = cta();
-    if (threadIdx.x != 0)
-        return;
-    const int down = t / s.image.cut.across, right = t - down * s.image.cut.across;
+    const int down = s.image.cut.across == 1 ? t : t / s.image.cut.across, right = t - down * s.image.cut.across;
+    s.tile = t;
     s.x0 = right * s.image.cut.width;
     s.y0 = down * s.image.cut.height;
     s.columns = min(s.image.cut.width, s.image.width - s.x0);
     s.rows = min(s.image.cut.height, s.image.height - s.y0);
+}
+
+/* Begins with the CTA's first tile of an image that was cut. Likewise. */
+DEVICE void begin_tiles()
+{
+    tile_state &s = cta();
+    s.tiles = s.image.cut.across * s.image.cut.down;
+    s.several = s.tiles > s.image.members;
+    choose_tile(s.member);
 }
 
 /* Sets what lies in shared memory from here on: the tile; with `halo` also a row above and below it, and a quad on each
@@ -33,14 +42,26 @@ DEVICE void place_tile(int halo)
     s.tile_rows = s.rows + 2 * halo;
 }
 
+DEVICE bool is_tiny(const mot_tile_image &image)
+{
+    return (int64_t)image.width * image.height <= MOT_TINY_IMAGE;
+}
+
 DEVICE void set_current(int place)
 {
     tile_state &s = cta();
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         s.current = place == MOT_PLACE_WORK ? s.image.work : place == MOT_PLACE_SCRATCH ? s.image.scratch : s.image.src;
-    if (threadIdx.x == 0)
-        s.current_strided = place == MOT_PLACE_WORK && s.image.work_strided;
+        s.current_strided = (place == MOT_PLACE_WORK && s.image.work_strided) || is_tiny(s.image);
+    }
     __syncthreads();
+}
+
+/* Where the image's CTAs add up the statistics of a COUNT. */
+DEVICE uint32_t *totals_of(const mot_tiles_job &job, const mot_program_op &op)
+{
+    const tile_state &s = cta();
+    return job.totals + ((int64_t)s.place * job.max_counts + s.program.first_count + op.count) * MOT_TOTAL_WORDS;
 }
 
 template <int READ, bool TAIL> DEVICE void gather_nearest(const mot_program_op &op)
@@ -124,13 +145,13 @@ template <int FORMAT> DEVICE void do_tile(const mot_tiles_job &job, const mot_pr
             blur_lines_by<FORMAT, false>(op.b);
         break;
     case MOT_DO_COUNT_TILE:
-        count_tile<FORMAT>(needs_of(s.program.id[op.b]));
+        count_tile<FORMAT>(needs_of(s.program.id[op.b]), totals_of(job, op));
         break;
     case MOT_DO_COUNT_MEMORY:
         if (FORMAT != MOT_FORMAT_STRIDED && s.current_strided)
-            count_memory<FORMAT, MOT_FORMAT_STRIDED>(needs_of(s.program.id[op.b]), op.c);
+            count_memory<FORMAT, MOT_FORMAT_STRIDED>(needs_of(s.program.id[op.b]), op.c, totals_of(job, op));
         else
-            count_memory<FORMAT, FORMAT>(needs_of(s.program.id[op.b]), op.c);
+            count_memory<FORMAT, FORMAT>(needs_of(s.program.id[op.b]), op.c, totals_of(job, op));
         break;
     case MOT_DO_STORE:
         if (op.a == MOT_PLACE_SCRATCH)
@@ -172,17 +193,23 @@ DEVICE void load_program(const mot_program *from, const mot_tile_image *image)
     else if (image && threadIdx.x < PROGRAM + IMAGE)
         ((uint4 *)&s.image)[threadIdx.x - PROGRAM] = ((const uint4 *)image)[threadIdx.x - PROGRAM];
     __syncthreads();
-    if (image && threadIdx.x == 0) {
-        s.current = s.image.src;
-        s.current_strided = 0;
-        s.arrived = 0;
+    if (threadIdx.x == 0) {
+        if (image) {
+            s.current = s.image.src;
+            s.current_strided = is_tiny(s.image);
+            s.arrived = 0;
+        }
+        s.phase = 0;
+        begin_tiles();
     }
     static_assert(MOT_TILE_THREADS == 256, "a value for each thread");
+#pragma unroll 1
     for (int t = 0; t < MOT_WINDOW; t++) {
         unsigned steps = s.program.made_of[t];
-        uint8_t v = (uint8_t)threadIdx.x;
         if (!steps)
             continue;
+        uint8_t v = (uint8_t)threadIdx.x;
+#pragma unroll 1
         for (; steps; steps &= steps - 1) {
             const int step = __ffs(steps) - 1;
             v = mot_point_value(s.program.id[step], v, &s.program.arg[step]);
@@ -193,71 +220,71 @@ DEVICE void load_program(const mot_program *from, const mot_tile_image *image)
     __syncthreads();
 }
 
-DEVICE bool is_of_strips(const mot_program_op &op)
-{
-    return op.code == MOT_DO_FETCH && op.b;
-}
-
-/* Cuts the image into strips of columns, or back into its tiles. */
+/* Cuts the image into strips of columns, or back into its tiles. A barrier must follow. */
 DEVICE void cut_image(bool strips)
 {
     mot_tile_image &image = cta().image;
-    if (threadIdx.x == 0) {
-        image.cut = strips ? mot_cut_strips(image.width, image.height, image.members)
-                           : mot_cut_tiles(image.width, image.height);
-        image.pitch = mot_tile_pitch(image.cut.width); /* tiles of an image that has strips span it */
-    }
-    __syncthreads();
+    if (threadIdx.x != 0)
+        return;
+    image.cut =
+        strips ? mot_cut_strips(image.width, image.height, image.members) : mot_cut_tiles(image.width, image.height);
+    image.pitch = mot_tile_pitch(image.cut.width); /* tiles of an image that has strips span it */
+    begin_tiles();
 }
 
-/* Runs the program in shared memory on this CTA's part of an image. */
+/* At the end of a phase: if the CTA has another tile, makes that the current one. For all threads. */
+DEVICE bool has_another_tile()
+{
+    tile_state &s = cta();
+    const int next = s.tile + s.image.members;
+    if (!s.several)
+        return false;
+    __syncthreads(); /* all have read s.tile */
+    if (threadIdx.x == 0)
+        choose_tile(next < s.tiles ? next : s.member);
+    __syncthreads();
+    return next < s.tiles;
+}
+
+/* Runs the program in shared memory on this CTA's part of an image. What is needed across ops lies in shared memory:
+ * each op is a function that takes all registers. */
 template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
 {
     tile_state &s = cta();
-    uint32_t *const totals = job.totals + ((int64_t)s.place * job.max_counts + s.program.first_count) * MOT_TOTAL_WORDS;
-    int at = 0, counts = 0;
-    bool strips = false;
-    for (bool first = true;; first = false) {
-        for (; s.program.op[at].code == MOT_DO_TABLE || s.program.op[at].code == MOT_DO_CURRENT; at++) {
-            const mot_program_op op = s.program.op[at];
-            if (op.code == MOT_DO_TABLE)
-                make_table<FORMAT>(op.a, op.b, op.c, op.d);
-            else
-                set_current(op.a);
+#pragma unroll 1
+    for (int at = 0;; at++) {
+        const mot_program_op &op = s.program.op[at];
+        if (at == s.program.last_phase && threadIdx.x == 0) /* from here on this CTA waits for no other one */
+            s.next = s.tile == s.member ? gridDim.x + atomicAdd(&job.counters->taken, 1u) : s.next;
+        switch (op.code) {
+        case MOT_DO_TABLE:
+            make_table<FORMAT>(op, totals_of(job, op));
+            break;
+        case MOT_DO_CURRENT:
+            set_current(op.a);
+            break;
+        case MOT_DO_CUT:
+            cut_image(op.a != 0);
+            break;
+        case MOT_DO_MEET:
+        case MOT_DO_END:
+            if (has_another_tile()) {
+                at = s.phase - 1;
+                continue;
+            }
+            if (op.code == MOT_DO_END)
+                return;
+            meet();
+            break;
+        default:
+            if (s.tile < s.tiles)
+                do_tile<FORMAT>(job, op);
+            __syncthreads();
+            continue;
         }
         if (threadIdx.x == 0)
-            s.totals = totals + counts * MOT_TOTAL_WORDS;
+            s.phase = at + 1;
         __syncthreads();
-        int end = at;
-        while (s.program.op[end].code != MOT_DO_MEET && s.program.op[end].code != MOT_DO_END) {
-            const int code = s.program.op[end++].code;
-            counts += code == MOT_DO_COUNT_TILE || code == MOT_DO_COUNT_MEMORY;
-        }
-        const bool last = s.program.op[end].code == MOT_DO_END;
-        unsigned next = 0;
-        if (last && !s.program.more && threadIdx.x == 0) /* from here on this CTA waits for no other one */
-            next = gridDim.x + atomicAdd(&job.counters->taken, 1u);
-        const bool other = strips != is_of_strips(s.program.op[at]);
-        if (other)
-            cut_image(strips = !strips);
-        const int tiles = s.image.cut.across * s.image.cut.down;
-        for (int t = s.member; t < tiles; t += s.image.members) {
-            if (first || other || tiles > s.image.members) {
-                choose_tile(t);
-                __syncthreads();
-            }
-            for (int i = at; i < end; i++) {
-                do_tile<FORMAT>(job, s.program.op[i]);
-                __syncthreads();
-            }
-        }
-        if (last) {
-            if (threadIdx.x == 0)
-                s.next = next;
-            return;
-        }
-        meet();
-        at = end + 1;
     }
 }
 
@@ -274,27 +301,34 @@ static __global__ void __launch_bounds__(MOT_TILE_THREADS, MOT_TILE_CTAS)
 {
     tile_state &s = cta();
     wait_for_earlier_kernel();
-    unsigned pairs = 0, end[MOT_TILE_LISTS]; /* of each list */
-    for (int l = 0; l < MOT_TILE_LISTS; l++)
-        end[l] = pairs += job.counters->pairs[l];
-    for (unsigned taken = blockIdx.x; taken < pairs; taken = s.next) {
+    if (threadIdx.x == 0) {
+        unsigned pairs = 0;
+        for (int l = 0; l < MOT_TILE_LISTS; l++)
+            s.list_end[l] = pairs += job.counters->pairs[l];
+        s.next = blockIdx.x;
+    }
+    for (;;) {
+        __syncthreads(); /* s.next is known, and all threads are done with the last image */
+        const unsigned taken = s.next, pairs = s.list_end[MOT_TILE_LISTS - 1];
+        if (taken >= pairs)
+            break;
         int64_t at = taken;
         for (int l = 1; l < MOT_TILE_LISTS; l++)
-            at = taken >= end[l - 1] ? l * job.pairs_most + taken - end[l - 1] : at;
+            at = taken >= s.list_end[l - 1] ? l * job.pairs_most + taken - s.list_end[l - 1] : at;
         const mot_tile_pair pair = job.pairs[at];
-        __syncthreads(); /* all threads know s.next, and are done with the last image */
         if (threadIdx.x == 0)
             s.place = pair.image, s.member = pair.member;
         const mot_program *program = job.programs + (int64_t)pair.image * job.windows;
         const mot_tile_image *image = &job.image[pair.image];
+#pragma unroll 1
         for (bool more = true; more; program++, image = nullptr) {
             load_program(program, image);
             more = s.program.more;
             run_program<FORMAT>(job);
             __syncthreads();
         }
-        if (s.next == pairs + gridDim.x - 1 && threadIdx.x == 0) /* the last CTA to ask: no one reads them again */
-            *job.counters = mot_tile_counters{};
+        if (threadIdx.x == 0 && s.next == s.list_end[MOT_TILE_LISTS - 1] + gridDim.x - 1)
+            *job.counters = mot_tile_counters{}; /* the last CTA to ask: no one reads them again */
     }
 }
 

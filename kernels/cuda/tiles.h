@@ -52,6 +52,23 @@ MOT_FN mot_tile_cut mot_cut_tiles(int width, int height)
     return cut;
 }
 
+/* Cuts an image into pieces for a light program, which needs no shared memory: bands of whole rows of at most `quads`
+ * groups of four pixels. There are never more of them than tiles. */
+MOT_FN mot_tile_cut mot_cut_pieces(int width, int height, int quads)
+{
+    const mot_tile_cut tiles = mot_cut_tiles(width, height);
+    const int rows = quads / ((width + 3) / 4);
+    if (rows < 1)
+        return tiles;
+    mot_tile_cut cut;
+    cut.across = 1;
+    cut.width = width;
+    cut.down = (height + rows - 1) / rows;
+    cut.height = (height + cut.down - 1) / cut.down;
+    cut.down = (height + cut.height - 1) / cut.height;
+    return cut.down < tiles.across * tiles.down ? cut : tiles;
+}
+
 /* Cuts an image into strips of whole columns instead, the same number for each of `members` CTAs; height 0: no CTA can
  * hold a column. A thread reads four columns at a time. */
 MOT_FN mot_tile_cut mot_cut_strips(int width, int height, int members)
@@ -110,6 +127,7 @@ typedef struct mot_tiles_job {
     int32_t work_strided;   /* see mot_tile_image */
     int32_t work_in_output; /* work is output's memory: packed pixels, or the first byte of each component */
     int32_t team, spread;   /* see mot_tile_members */
+    int32_t piece_quads;    /* see mot_cut_pieces */
     int32_t moves;          /* some image may need a second place */
     mot_program *programs;  /* [images][windows] */
     mot_tile_image *image;  /* [images] */

@@ -15,6 +15,8 @@
 #define MOT_TILE_HIGHEST 512      /* rows */
 #define MOT_TILE_LISTS 4          /* lists of images, from expensive to cheap */
 #define MOT_TILE_QUADS 4          /* that a thread loads at the same time */
+#define MOT_PIECE_FEWEST 1792     /* quads of a light program's piece: as a tile if CTAs would idle, ... */
+#define MOT_PIECE_MOST 4096       /* ... else more, so that fewer CTAs wait for programs and for each other */
 #define MOT_BLUR_RUN 32           /* pixels that a thread blurs, when the blur goes through device memory */
 
 /* The image kernel: routes `resident` and `cluster`. */
