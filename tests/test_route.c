@@ -87,6 +87,13 @@ int main(void)
     wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
     f = uniform(12, 1024, 1024);
     wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
+    f.format = MOT_FORMAT_PLANES;
+    wants(&h200, &f, MOT_ROUTE_TILES, "planes");
+    f = uniform(64, 512, 512);
+    f.format = MOT_FORMAT_PLANES;
+    wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
+    f.max_steps = 1;
+    wants(&h200, &f, MOT_ROUTE_TILES, "planes");
     f = uniform(4, 2048, 2048);
     wants(&h200, &f, MOT_ROUTE_TILES, "no cluster");
     f = uniform(8, 224, 224); /* too few for one CTA each */
