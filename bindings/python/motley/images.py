@@ -389,7 +389,7 @@ _get_pointer, _is_valid = _capsules()
 
 @functools.lru_cache(maxsize=None)
 def exchange_of(cls):
-    """The address of the DLPack exchange API of a class of torch tensors, or 0; torch has one from 2.10 on."""
+    """The address of the DLPack exchange API of a class of torch tensors, or 0: older versions have none."""
     name, capsule = b"dlpack_exchange_api", getattr(cls, "__dlpack_c_exchange_api__", None)
     if kind_of(cls) is not Torch or capsule is None or not _is_valid(capsule, name):
         return 0
