@@ -327,16 +327,17 @@ MODELS = {'resnet50': 'ResNet-50', 'efficientnet_b0': 'EfficientNet-b0'}
 
 def train(result):
     yield ('| model | what feeds it | images per second | of the fixed batch | GPU busy | worker time an image '
-           '| cores for the full rate |')
-    yield '|---|---|---:|---:|---:|---:|---:|'
+           '| cores for the full rate | images per second without the model |')
+    yield '|---|---|---:|---:|---:|---:|---:|---:|'
     for model in dict.fromkeys(row['model'] for row in result['rows']):
         rows = {row['case']: row for row in result['rows'] if row['model'] == model}
         for case in (case for case in FEEDS if case in rows):
             row = rows[case]
             busy = '' if row['gpu_busy'] is None else f'{row["gpu_busy"]:.0f} %'
+            alone = row.get('alone_img_s')
             workers = f'{row["worker_ms"]:.2f} ms | {row["cores_needed"]:.1f}' if row['worker_ms'] else '|'
             yield (f'| {MODELS.get(model, model)} | {FEEDS[case]} | {row["img_s"]:,.0f} | {100 * row["share"]:.1f} % '
-                   f'| {busy} | {workers} |')
+                   f'| {busy} | {workers} | {f"{alone:,.0f}" if alone else ""} |')
     yield ''
     yield (f'RandAugment(2, 9), {result["batch"]} images of {result["side"]}x{result["side"]} (JPEG files: '
            f'{result["jpeg"]}, cropped), AMP in {result["dtype"]}, channels_last, SGD; one {result["device"]}, '
