@@ -12,8 +12,10 @@ import json
 import math
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -66,6 +68,19 @@ class Zoo(unittest.TestCase):
         for name in known:
             self.assertTrue((FACTS / f"{name}.json").exists(), f"make_zoo.py names {name}, which has no facts file")
         self.assertFalse(set(ZOO.NOT_YET) & {*ZOO.GENERATED, *ZOO.BY_HAND}, "a policy that exists has a reason why not")
+
+    def test_facts_without_a_policy_or_a_reason_fail(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder, "policy_files")
+            shutil.copytree(ROOT / "policy_files", copy)
+            pathlib.Path(folder, "doc").mkdir()
+            shutil.copy(ROOT / "doc" / "zoo.md", pathlib.Path(folder, "doc"))
+            check = [sys.executable, copy / "make_zoo.py", "--check"]
+            self.assertEqual(subprocess.run(check).returncode, 0)
+            shutil.copy(copy / "facts" / "augmix.json", copy / "facts" / "unheard_of.json")
+            done = subprocess.run(check, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("unheard_of.json has no policy in make_zoo.py and no reason why it has none", done.stderr)
 
     def test_every_builtin_is_listed(self):
         listed = {row[0] for row in ZOO.GENERATED.values()} | {name for names in ZOO.BY_HAND.values() for name in names}
