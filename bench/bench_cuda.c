@@ -3,12 +3,13 @@
  * JSON object a line.
  *
  *     bench_cuda [--set NAME] [--runs N]        sets: targets, ops, batches, sizes, mixed, graph, fused, large,
- *                                           shapes, transforms, all
+ *                                           shapes, transforms, followers, all
  *     bench/cuda_results.py build               runs all and writes a dated file into bench/results/
  *
  * Each measurement has its own context. `buffers` copies of the batch, together several times the L2 cache, are
  * refreshed from the originals; then each is timed once between two events; this is repeated. Shown is the median.
- * A transform's `copies` are those of half the bytes that it reads of its crops and writes.
+ * Masks that follow are moved by a second call on the same stream, boxes and points by the host while the device works:
+ * the time is that of both. A transform's `copies` are those of half the bytes that it reads of its crops and writes.
  * `launches` are what a call queues, counted in a graph captured from one: kernels, copies and fills. `workspace` is
  * what the context holds afterwards, in bytes. */
 #include "bench/convert.h"
@@ -25,6 +26,8 @@
 #define DISTINCT 256 /* pictures that are made; a larger batch repeats them */
 #define CHANNELS 3
 #define SIDE 224 /* of a transform's output */
+#define BOXES 32 /* of an image, that follow it */
+#define POINTS 64
 
 static const float mean[3] = { 0.485f, 0.456f, 0.406f }, std[3] = { 0.229f, 0.224f, 0.225f }; /* ImageNet's */
 static int runs = 12;
@@ -186,21 +189,35 @@ static void refresh(const work *w, int i)
 /* ---- what is timed ---- */
 
 typedef enum how {
-    COPY,     /* the batch's bytes, device to device */
-    CALL,     /* motley_apply in place */
-    REPLAY,   /* a CUDA graph of that, which makes new draws from a counter in device memory */
-    FUSED,    /* motley_apply to normalised f16 CHW */
-    SEPARATE, /* motley_apply in place, then a plain kernel that converts (bench/convert.cu) */
-    CONVERT,  /* that kernel */
-    TRANSFORM /* motley_transform_apply to normalised f16 CHW */
+    COPY,      /* the batch's bytes, device to device */
+    CALL,      /* motley_apply in place */
+    REPLAY,    /* a CUDA graph of that, which makes new draws from a counter in device memory */
+    FUSED,     /* motley_apply to normalised f16 CHW */
+    SEPARATE,  /* motley_apply in place, then a plain kernel that converts (bench/convert.cu) */
+    CONVERT,   /* that kernel */
+    TRANSFORM, /* motley_transform_apply to normalised f16 CHW */
+    MASKS,     /* motley_apply, and a mask of each image follows */
+    NUMBERS    /* motley_apply, and BOXES boxes and POINTS points of each image follow */
 } how;
-static const char *const how_names[] = { "copy", "call", "replay", "fused", "separate", "convert", "transform" };
+static const char *const how_names[] = { "copy",    "call",      "replay", "fused",  "separate",
+                                         "convert", "transform", "masks",  "numbers" };
+
+/* What follows the images of a batch. */
+typedef struct followed {
+    motley_policy *policy;       /* the images' follower */
+    uint8_t *masks[MAX_BUFFERS]; /* [count] of one channel each */
+    motley_step *steps;          /* [count][max_steps] */
+    int32_t *counts, *widths, *heights;
+    size_t *offsets[2];            /* [count + 1] of the boxes and of the points */
+    double *numbers[2], *moved[2]; /* as given, and as moved */
+} followed;
 
 typedef struct subject {
     how how;
     const char *name;            /* of the policy or op */
     const motley_policy *policy; /* NULL: none is applied */
     const motley_transform *transform;
+    followed *followed; /* MASKS, NUMBERS */
     cudaGraphExec_t replay[MAX_BUFFERS];
     uint64_t *counters; /* device memory [MAX_BUFFERS][2]: {epoch, first} of each buffer's replay, or NULL */
 } subject;
@@ -221,6 +238,37 @@ static void apply(const work *w, const subject *s, int i, uint32_t epoch)
         memcpy(params.output.std, std, sizeof std);
     }
     need(motley_apply(context, s->policy, &b, s->how == FUSED ? NULL : &b, &params, &error) == MOTLEY_OK,
+         error.message);
+}
+
+static void follow_masks(const work *w, const subject *s, int i, uint32_t epoch)
+{
+    motley_error error;
+    motley_batch masks = { .count = w->batch.count, .channels = 1, .data = s->followed->masks[i] };
+    masks.width = w->batch.width;
+    masks.height = w->batch.height;
+    const motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
+    need(motley_apply(context, s->followed->policy, &masks, &masks, &params, &error) == MOTLEY_OK, error.message);
+}
+
+static void follow_numbers(const work *w, const subject *s, uint32_t epoch)
+{
+    motley_error error;
+    const followed *f = s->followed;
+    const size_t n = w->batch.count;
+    const motley_samples samples = { .seed = 1, .epoch = epoch };
+    const motley_drawn drawn = { .count = n,
+                                 .steps = f->steps,
+                                 .step_counts = f->counts,
+                                 .max_steps = motley_policy_max_steps(s->policy),
+                                 .widths = f->widths,
+                                 .heights = f->heights };
+    memcpy(f->moved[0], f->numbers[0], n * BOXES * 4 * sizeof(double));
+    memcpy(f->moved[1], f->numbers[1], n * POINTS * 2 * sizeof(double));
+    need(motley_draw(s->policy, &samples, n, f->widths, f->heights, CHANNELS, f->steps, f->counts, &error) == MOTLEY_OK,
+         error.message);
+    need(motley_follow_boxes(&drawn, NULL, f->offsets[0], f->moved[0], NULL, NULL, &error) == MOTLEY_OK, error.message);
+    need(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, f->offsets[1], f->moved[1], NULL, &error) == MOTLEY_OK,
          error.message);
 }
 
@@ -250,6 +298,10 @@ static void once(const work *w, const subject *s, int i, uint32_t epoch)
         need_cuda(cudaGraphLaunch(s->replay[i], stream));
     else if (s->how != CONVERT)
         apply(w, s, i, epoch);
+    if (s->how == MASKS)
+        follow_masks(w, s, i, epoch);
+    if (s->how == NUMBERS)
+        follow_numbers(w, s, epoch);
     if (s->how == SEPARATE || s->how == CONVERT)
         need_cuda(bench_convert(w->buffer[i], w->output[i], w->batch.count,
                                 (size_t)w->batch.width * (size_t)w->batch.height, mean, std, stream));
@@ -413,6 +465,10 @@ static void every_op(work *w)
                                   : "motley: 1\nname: one\nbranches: [%s]\n",
                  info->name, info->example);
         need(motley_policy_parse(text, strlen(text), NULL, &p, &error) == MOTLEY_OK, error.message);
+        if (motley_policy_takes_boxes(p)) { /* and these have none */
+            motley_policy_destroy(p);
+            continue;
+        }
         subject s = { .how = CALL, .name = info->name, .policy = p };
         measure(w, &s);
         motley_policy_destroy(p);
@@ -669,18 +725,96 @@ static void transforms(void)
     }
 }
 
+static void follow_begin(const work *w, const motley_policy *images, followed *f)
+{
+    motley_error error;
+    const size_t n = w->batch.count, pixels = w->bytes / CHANNELS;
+    uint64_t state = 2;
+    need(motley_policy_follower(images, NULL, &f->policy, &error) == MOTLEY_OK, error.message);
+    for (int i = 0; i < w->buffers; i++) {
+        need_cuda(cudaMalloc((void **)&f->masks[i], pixels));
+        need_cuda(cudaMemcpy(f->masks[i], w->original, pixels, cudaMemcpyDeviceToDevice));
+    }
+    f->steps = allocate(n * motley_policy_max_steps(images) * sizeof *f->steps);
+    f->counts = allocate(n * sizeof *f->counts);
+    f->widths = allocate(n * sizeof *f->widths);
+    f->heights = allocate(n * sizeof *f->heights);
+    for (int k = 0; k < 2; k++) {
+        const size_t each = k == 0 ? BOXES : POINTS, rows = n * each, width = k == 0 ? 4 : 2;
+        f->offsets[k] = allocate((n + 1) * sizeof *f->offsets[k]);
+        f->numbers[k] = allocate(rows * width * sizeof(double));
+        f->moved[k] = allocate(rows * width * sizeof(double));
+        for (size_t i = 0; i <= n; i++)
+            f->offsets[k][i] = i * each;
+        for (size_t r = 0; r < rows; r++) {
+            double *at = f->numbers[k] + r * width;
+            at[0] = (double)(input_random(&state) % (uint64_t)(w->batch.width / 2));
+            at[1] = (double)(input_random(&state) % (uint64_t)(w->batch.height / 2));
+            if (k == 0) {
+                at[2] = at[0] + 1 + (double)(input_random(&state) % (uint64_t)(w->batch.width / 2));
+                at[3] = at[1] + 1 + (double)(input_random(&state) % (uint64_t)(w->batch.height / 2));
+            }
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        f->widths[i] = w->batch.width;
+        f->heights[i] = w->batch.height;
+    }
+}
+
+static void follow_end(const work *w, followed *f)
+{
+    for (int i = 0; i < w->buffers; i++)
+        cudaFree(f->masks[i]);
+    for (int k = 0; k < 2; k++) {
+        free(f->offsets[k]);
+        free(f->numbers[k]);
+        free(f->moved[k]);
+    }
+    free(f->steps);
+    free(f->counts);
+    free(f->widths);
+    free(f->heights);
+    motley_policy_destroy(f->policy);
+}
+
+/* A policy alone, with a mask of each image, and with boxes and points. */
+static void followers(void)
+{
+    static const char *const policies[] = { "rand_augment", "trivial_augment_wide" };
+    static const how hows[] = { CALL, MASKS, NUMBERS };
+    work w;
+    work_make(&w, 256, 224, 224, MOTLEY_HWC);
+    copy(&w);
+    for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
+        motley_policy *const images = builtin(policies[p]);
+        followed f = { 0 };
+        follow_begin(&w, images, &f);
+        for (size_t h = 0; h < sizeof hows / sizeof hows[0]; h++) {
+            subject s = { .how = hows[h], .name = policies[p], .policy = images, .followed = &f };
+            measure(&w, &s);
+        }
+        follow_end(&w, &f);
+        motley_policy_destroy(images);
+    }
+    work_drop(&w);
+}
+
 static const struct {
     const char *name;
     void (*measure)(void);
-} sets[] = { { "targets", targets },      { "ops", ops },     { "batches", batches },
-             { "sizes", sizes },          { "mixed", mixed }, { "graph", graph },
-             { "fused", fused },          { "large", large }, { "shapes", shapes },
-             { "transforms", transforms } };
+} sets[] = { { "targets", targets },    { "ops", ops },
+             { "batches", batches },    { "sizes", sizes },
+             { "mixed", mixed },        { "graph", graph },
+             { "fused", fused },        { "large", large },
+             { "shapes", shapes },      { "transforms", transforms },
+             { "followers", followers } };
 
 int main(int argc, char **argv)
 {
     static const char usage[] =
-        "usage: bench_cuda [--set targets|ops|batches|sizes|mixed|graph|fused|large|shapes|transforms|all] [--runs N]";
+        "usage: bench_cuda [--set targets|ops|batches|sizes|mixed|graph|fused|large|shapes|transforms|followers|all] "
+        "[--runs N]";
     const char *wanted = "all";
     for (int i = 1; i < argc; i += 2) {
         need(i + 1 < argc, usage);

@@ -19,6 +19,15 @@ def git(*args):
     return subprocess.run(['git', '-C', ROOT, *args], capture_output=True, text=True, check=True).stdout.strip()
 
 
+def shares(rows):
+    """What following costs, as a share of the images alone: the rows of the set `followers`."""
+    alone = {row['name']: row['us'] for row in rows if row['set'] == 'followers' and row['how'] == 'call'}
+    for row in rows:
+        if row['set'] == 'followers' and row['how'] in ('masks', 'numbers'):
+            what = 'a mask of each image' if row['how'] == 'masks' else '32 boxes and 64 points of each image'
+            yield f"{row['name']}: {what} take {100 * (row['us'] / alone[row['name']] - 1):.0f} % more"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('build', type=pathlib.Path)
@@ -37,6 +46,8 @@ def main():
     lines = ',\n'.join('  ' + json.dumps(row) for row in rows)
     body = json.dumps({**result, 'rows': None}, indent=1).replace('null', f'[\n{lines}\n ]')
     out.write_text(body + '\n')
+    for line in shares(rows):
+        print(line)
 
 
 if __name__ == '__main__':
