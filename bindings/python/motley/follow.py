@@ -275,7 +275,7 @@ class Follow:
     def _view(self, sample, sample_ids, epoch, seed, view, return_draws):
         if isinstance(sample, (list, tuple)):
             return _several(sample, self._view, sample_ids, epoch, seed, view, return_draws, draws=return_draws)
-        following = self._following(sample)
+        following = self.following_in(sample)
         moves, of_image = _moves(self.stage, sample[self.image], sample_ids, epoch, seed, view)
         if getattr(self.stage.policy_now, "takes_boxes", False):  # a transform has no policy
             return self._in_boxes(sample, following, moves, return_draws)
@@ -314,7 +314,7 @@ class Follow:
         """
         if isinstance(sample, (list, tuple)):
             return _several(sample, self.replay, draws)
-        following, stage = self._following(sample), self.stage
+        following, stage = self.following_in(sample), self.stage
         source = images_of(sample[self.image], stage.layout)
         sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
         given = [draws] if source.single else draws
@@ -332,7 +332,8 @@ class Follow:
             kind.follow(made, key, moves)
         return made
 
-    def _following(self, sample):
+    def following_in(self, sample: Mapping[Any, Any]) -> Mapping[Any, Kind]:
+        """What follows the image of this sample: a Mask, Image, Boxes or Points by key."""
         if not isinstance(sample, Mapping):
             raise ArgumentError(f"the sample is a {type(sample).__name__}, want a dictionary or a list of them")
         for key in (self.image, *(self.following or ())):

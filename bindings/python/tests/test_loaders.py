@@ -575,6 +575,40 @@ def test_what_is_meant_is_taken():
     assert torch.equal(collate(list(zip(pictures(), range(COUNT))))[0], wanted(range(COUNT), seed=0))
 
 
+class Boxed(torch.utils.data.Dataset):
+    """Samples as dictionaries: an image, a mask that numbers its pixels, and 0 to 2 boxes with labels."""
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, i):
+        image = pictures()[i]
+        height, width = image.shape[1:]
+        boxes = torch.tensor([[1.0, 2, 9, 11], [3, 3, 12, 8]])[: i % 3]
+        mask = torch.arange(height * width, dtype=torch.int32).reshape(height, width)
+        return {"image": image, "mask": mask, "boxes": boxes, "labels": torch.arange(i % 3), "id": i}
+
+
+@pytest.mark.parametrize("workers, start", [(0, None), (1, "spawn")])
+def test_followers_are_collated(workers, start):
+    follow = motley.Follow(Stage("trivial_augment_wide", seed=7))
+    collate = MotleyCollate(follow, ids="id")
+    loader = DataLoader(Boxed(), 5, collate_fn=collate, num_workers=workers, multiprocessing_context=start, shuffle=True)
+    alone = motley.Follow(motley.Stage("trivial_augment_wide", seed=7))
+    for epoch in range(2):
+        for batch in loader:
+            assert torch.equal(batch["image"], wanted(batch["id"], epoch))
+            for k, i in enumerate(batch["id"].tolist()):
+                one = alone(Boxed()[i], sample_ids=i, epoch=epoch)
+                assert torch.equal(batch["mask"][k], one["mask"]) and torch.equal(batch["boxes"][k], one["boxes"])
+                assert torch.equal(batch["labels"][k], one["labels"])
+
+
+def test_followers_that_cannot_be_collated():
+    with pytest.raises(motley.ArgumentError, match="images is 'image', but the Follow has its own key, 'image'"):
+        MotleyCollate(motley.Follow("rand_augment"), images="image")
+
+
 # ---- Lightning ----
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import motley
 from motley import Policy
 from motley.adapters import check_labels, fresh_seed
 from motley.epochs import Passes, watch_loaders
+from motley.follow import Boxes, Points
 from motley.images import refuse_followers
 from motley.torch.batches import augmented, replaced
 from motley.torch.stage import Stage
@@ -26,34 +27,42 @@ class MotleyCollate(Passes):
 
     Args:
         stage: A motley.torch.Stage, whose result is the batch's images; or a motley.Policy, a name or a path. A
-            motley.torch.Transform or motley.Transform takes decoded images of any sizes.
+            motley.torch.Transform or motley.Transform takes decoded images of any sizes. With a motley.Follow the samples
+            are its dictionaries, and what follows the images is moved with them.
         images: Index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8
-            tensors [C, H, W].
+            tensors [C, H, W]. A Follow has its own key for them.
         ids: Index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
             seeds again in each epoch.
         labels: Index or key of the labels, which a transform that mixes images turns into targets; elsewhere None.
-        collate: Of everything else.
+        collate: Of everything else. None: torch's default_collate; with a Follow it is done key by key, and boxes, points,
+            their labels and whatever else cannot be stacked stay lists.
     """
 
     def __init__(
         self,
-        stage: Stage | motley.Transform | Policy | str | os.PathLike[str],
+        stage: Stage | motley.Transform | motley.Follow | Policy | str | os.PathLike[str],
         *,
-        images: int | str = 0,
+        images: int | str | None = None,
         ids: int | str | None = None,
         labels: int | str | None = None,
-        collate: Callable[[list[Any]], Any] = torch.utils.data.default_collate,
+        collate: Callable[[list[Any]], Any] | None = None,
     ) -> None:
         if isinstance(stage, (str, os.PathLike, Policy)):
             stage = Stage(stage)
         elif isinstance(stage, motley.Transform) and not isinstance(stage, Stage):
             stage = Transform(stage)
-        if not isinstance(stage, Stage):
+        self.follow = stage if isinstance(stage, motley.Follow) else None
+        if self.follow:
+            if images is not None:
+                raise motley.ArgumentError(f"images is {images!r}, but the Follow has its own key, {self.follow.image!r}")
+            stage, images = self.follow.stage, self.follow.image
+        elif not isinstance(stage, Stage):
             raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a motley.torch.Stage, "
                             "a motley.Policy, a name or a path")
         self.stage = self.epochs = stage
         check_labels(stage, labels)
-        self.images, self.ids, self.labels, self.collate = images, ids, labels, collate
+        self.images, self.ids, self.labels = 0 if images is None else images, ids, labels
+        self.collate = collate or (self._by_key if self.follow else torch.utils.data.default_collate)
         watch_loaders()
 
     def begin_pass(self) -> None:
@@ -61,6 +70,8 @@ class MotleyCollate(Passes):
             super().begin_pass()
 
     def __call__(self, samples: list[Any]) -> Any:
+        if self.follow:
+            return self._followed(samples)
         images = [sample[self.images] for sample in samples]
         if not isinstance(self.stage, Transform):
             images = self._stack(images)
@@ -72,8 +83,28 @@ class MotleyCollate(Passes):
         labels = None if self.labels is None else batch[self.labels]
         return augmented(batch, self.stage, (self.images, self.labels), images, ids, labels)
 
+    def _followed(self, samples):
+        if self.ids is not None:
+            ids = [int(sample[self.ids]) for sample in samples]
+        else:
+            ids = (fresh_seed() + torch.arange(len(samples))).tolist()
+        return self.collate(self.follow(samples, sample_ids=ids))
+
+    def _by_key(self, samples):
+        following = self.follow.following_in(samples[0])
+        apart = {key for key, kind in following.items() if isinstance(kind, (Boxes, Points))}
+        apart |= {field for kind in following.values() for field in getattr(kind, "label_fields", ())}
+        apart |= {getattr(kind, name, None) for kind in following.values() for name in ("visibility", "inside")}
+        batch = {}
+        for key in samples[0]:
+            values = [sample[key] for sample in samples]
+            shapes = {tuple(getattr(value, "shape", ())) for value in values}
+            batch[key] = values if key in apart or len(shapes) > 1 else torch.utils.data.default_collate(values)
+        return batch
+
     def __repr__(self):
-        return f"MotleyCollate({self.stage!r}, images={self.images!r}, ids={self.ids!r})"
+        of_what = f"{self.follow!r}" if self.follow else f"{self.stage!r}, images={self.images!r}"
+        return f"MotleyCollate({of_what}, ids={self.ids!r})"
 
     @staticmethod
     def _stack(images):
