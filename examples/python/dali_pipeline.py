@@ -11,7 +11,7 @@ PICTURES = [random.integers(0, 256, (24 + i, 32, 3), numpy.uint8) for i in range
 
 
 @pipeline_def(batch_size=8, num_threads=2, device_id=None)
-def pipeline() -> DataNode:
+def pipeline() -> tuple[DataNode, DataNode]:
     images, ids = fn.external_source(
         lambda sample: (PICTURES[sample.idx_in_epoch % 16], numpy.int64(sample.idx_in_epoch % 16)), num_outputs=2,
         batch=False)

@@ -41,6 +41,7 @@ def main() -> None:
     optimiser = torch.optim.SGD(model.parameters(), lr=0.01)
     sampler = DistributedSampler(dataset)
     lines = []
+    loss = torch.zeros(())  # of a run that has nothing left to do
     for epoch in range(args.start_epoch, args.epochs):
         sampler.set_epoch(epoch)
         order = list(sampler)

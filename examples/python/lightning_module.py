@@ -16,11 +16,11 @@ class Classifier(Augments, lightning.LightningModule):
         self.augments(motley.torch.Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7), ids=2)
         self.model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 10))
 
-    def training_step(self, batch: list[torch.Tensor], _: int) -> torch.Tensor:
+    def training_step(self, batch: list[torch.Tensor], batch_idx: int) -> torch.Tensor:
         images, labels, _ = batch
         return torch.nn.functional.cross_entropy(self.model(images), labels)
 
-    def validation_step(self, batch: list[torch.Tensor], _: int) -> None:
+    def validation_step(self, batch: list[torch.Tensor], batch_idx: int) -> None:
         images, labels, _ = batch
         self.log("loss", torch.nn.functional.cross_entropy(self.model(images), labels))
 
