@@ -397,7 +397,7 @@ static void expect_refused(const char *stages, int32_t width, int32_t height, in
                                .height = info->width ? info->height : height };
     motley_error error = { .message = "" };
     cr_expect_eq(motley_transform_apply(context, t, &src, &dst, params, &error), MOTLEY_ERR_ARGUMENT, "%s", message);
-    cr_expect(strstr(error.message, message), "told '%s', wanted '%s'", error.message, message);
+    cr_expect(strstr(error.message, message), "the message is '%s', want '%s' in it", error.message, message);
     for (int i = 0; i < 64 * 64 * 4; i++)
         cr_assert(out[i] == 7, "%s: dst is written", message);
     motley_context_destroy(context);

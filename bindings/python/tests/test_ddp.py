@@ -85,7 +85,7 @@ def digests(file):
     return [tuple(line.split()) for line in file.read_text().splitlines()]
 
 
-def test_one_rank_sees_every_sample_anew_in_each_epoch(runs):
+def test_one_rank_draws_every_sample_differently_in_each_epoch(runs):
     lines = runs[1, 0]
     assert sorted((int(epoch), int(i)) for epoch, i, _ in lines) == [(e, i) for e in range(2) for i in range(96)]
     seen = {(epoch, i): digest for epoch, i, digest in lines}

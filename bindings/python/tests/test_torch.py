@@ -305,7 +305,7 @@ def test_augmented_and_collate_in_workers(start):
             assert torch.equal(torch.cat([batch[0] for batch in loader]), want)
 
 
-def test_collate_without_ids_draws_anew_and_repeats():
+def test_collate_without_ids_takes_new_draws_and_repeats():
     collate = MotleyCollate(Stage("trivial_augment_wide"))
     loader = DataLoader(TensorDataset(pictures()[:1].repeat(64, 1, 1, 1)), batch_size=32, num_workers=2,
                         collate_fn=collate)
@@ -405,7 +405,7 @@ def test_epochs_after_a_pass_that_was_broken_off():
 
 
 @cuda
-def test_a_replayed_graph_draws_anew():
+def test_a_replayed_graph_makes_new_draws():
     stage = Stage("trivial_augment_wide", seed=7).cuda()
     images = pictures().cuda()
     side = torch.cuda.Stream()
