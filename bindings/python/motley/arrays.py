@@ -40,7 +40,7 @@ def dtype_name(dtype):
 
 
 class Kinds(dict):
-    """Class of arrays -> Torch, NumPy, CuPy, Pillow, or None for what is none of theirs; filled as classes are met."""
+    """Class of arrays -> Torch, NumPy, CuPy, Pillow, or None for any other class; filled as classes are met."""
 
     def __missing__(self, cls):
         roots = [(base.__module__.split(".")[0], base.__name__) for base in cls.__mro__]

@@ -92,7 +92,7 @@ def _find_key(rank):
 
 
 def rank_key():
-    """What sets a rank's draws apart where its processes already draw apart; 0 in rank 0."""
+    """A number that makes ranks draw differently whose processes already do; 0 in rank 0."""
     process_key(None)  # which looks the rank up
     return _keys["rank"]
 

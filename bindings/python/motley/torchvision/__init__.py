@@ -389,7 +389,7 @@ def hand_back():
 
 
 def _reduce_ex(self, protocol):
-    """Pickles as ever, but for a process that is being spawned: unpickling there takes over first."""
+    """Pickles as usual; for a process that is being spawned, unpickling there takes over first."""
     function, arguments, *rest = object.__reduce_ex__(self, protocol)
     if _processes.get_spawning_popen() is None:
         return (function, arguments, *rest)

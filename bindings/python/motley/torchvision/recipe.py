@@ -234,7 +234,7 @@ def _can_draw_by_id(transform, cls, kind):
     if any(
         getattr(type(transform), name, None) is not getattr(cls, name, None) for name in ("get_params", MAKE_PARAMS)
     ):
-        say(type(transform).__name__, "it draws for itself", "draws as ever, not by sample id")
+        say(type(transform).__name__, "it overrides how it draws", "draws as torchvision does, not by sample id")
         return False
     return True
 
