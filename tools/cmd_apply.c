@@ -160,8 +160,9 @@ static uint64_t sample_id(const job *self, const item *at)
 
 static drawn_image drawn_for(const job *self, const item *at)
 {
-    return (drawn_image){ sample_id(self, at),     input_path(self, at->source), self->policy,
-                          at->source->image.width, at->source->image.height,     at->source->image.channels };
+    return (drawn_image){ sample_id(self, at),       input_path(self, at->source), self->policy,
+                          self->transform,           at->source->image.width,      at->source->image.height,
+                          at->source->image.channels };
 }
 
 /* What is applied to a batch; `user` is the request. */
@@ -187,6 +188,7 @@ typedef struct batch_room {
     uint64_t *ids;
     motley_step *steps; /* [count][max_steps], or NULL: new draws */
     int32_t *counts;
+    motley_transform_drawn *places; /* of a transform's draws */
 } batch_room;
 
 /* Augments the items that have `channels`, in place. */
@@ -221,6 +223,7 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
 /* Transforms the items whose sources have `channels`. */
 static bool transform_to(job *self, int32_t channels, const batch_room *room, motley_image *from)
 {
+    const size_t most = motley_transform_describe(self->pictures)->max_steps;
     size_t count = 0;
     for (size_t i = 0; i < self->items_count; i++) {
         const item *at = &self->items[i];
@@ -230,12 +233,23 @@ static bool transform_to(job *self, int32_t channels, const batch_room *room, mo
         from[count] = (motley_image){ in->pixels, in->width, in->height, (int64_t)in->width * channels, channels, 1 };
         room->images[count] =
             (motley_image){ out->pixels, out->width, out->height, (int64_t)out->width * channels, channels, 1 };
-        room->ids[count++] = sample_id(self, at);
+        room->ids[count] = sample_id(self, at);
+        room->counts[count] = at->count;
+        if (room->steps) {
+            room->places[count] = at->place;
+            memcpy(room->steps + count * most, at->steps, most * sizeof *at->steps);
+        }
+        count++;
     }
     const motley_batch src = { .count = count, .channels = channels, .images = from };
     const motley_batch dst = { .count = count, .channels = channels, .images = room->images };
     motley_transform_params params = { .samples = self->arguments->options.samples };
     params.samples.ids = room->ids;
+    if (room->steps) {
+        params.given = room->places;
+        params.given_steps = room->steps;
+        params.given_step_counts = room->counts;
+    }
     motley_error error;
     if (count == 0 || motley_transform_apply(self->context, self->pictures, &src, &dst, &params, &error) == MOTLEY_OK)
         return true;
@@ -250,7 +264,8 @@ static void apply_to_all(job *self)
     const batch_room room = { .images = need(malloc(count * sizeof *room.images)),
                               .ids = need(malloc(count * sizeof *room.ids)),
                               .steps = self->replay ? need(malloc(count * self->max_steps * sizeof *room.steps)) : NULL,
-                              .counts = need(malloc(count * sizeof *room.counts)) };
+                              .counts = need(malloc(count * sizeof *room.counts)),
+                              .places = need(malloc(count * sizeof *room.places)) };
     motley_image *from = self->transform ? need(malloc(count * sizeof *from)) : NULL;
     bool good[5] = { 0 };
     for (int channels = 1; channels <= 4; channels++)
@@ -260,6 +275,7 @@ static void apply_to_all(job *self)
     free(room.ids);
     free(room.steps);
     free(room.counts);
+    free(room.places);
     for (size_t i = 0; i < self->items_count; i++)
         self->items[i].augmented = self->items[i].image.pixels && good[self->items[i].image.channels];
 }
@@ -351,7 +367,7 @@ static void copy_source(void *user, size_t i)
     if (!at->image.pixels || !self->replay)
         return;
     const drawn_image image = drawn_for(self, at);
-    at->drawn = draws_file_steps(self->replay, &image, at->steps, &at->count, at->why);
+    at->drawn = draws_file_steps(self->replay, &image, at->steps, &at->count, &at->place, at->why);
     if (!at->drawn)
         picture_free(&at->image);
 }
@@ -580,8 +596,8 @@ static bool begin(job *self)
     }
     self->max_steps = 1 + (self->policy ? motley_policy_max_steps(self->policy)
                                         : motley_transform_describe(self->transform)->max_steps);
-    if (self->transform && (a->replay || a->context.backend == MOTLEY_BACKEND_CUDA)) {
-        complain("%s: it is a transform, want %s", a->policy, a->replay ? "no --replay" : "--device cpu");
+    if (self->transform && a->context.backend == MOTLEY_BACKEND_CUDA) {
+        complain("%s: it is a transform, want --device cpu", a->policy);
         return false;
     }
     if (self->transform && motley_transform_pictures(self->transform, &self->pictures, &error) != MOTLEY_OK) {

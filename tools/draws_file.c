@@ -155,8 +155,20 @@ static bool same_name(const char *path, const char *read)
     return same;
 }
 
+/* Reads the draw of a line, as its policy or transform writes it. */
+static motley_status read_steps(const draw_line *line, const drawn_image *image, motley_step *steps, int32_t *count,
+                                motley_transform_drawn *place, motley_error *error)
+{
+    uint64_t sample;
+    if (image->policy)
+        return motley_draw_read(line->text, strlen(line->text), image->channels, &sample, steps,
+                                motley_policy_max_steps(image->policy), count, error);
+    return motley_transform_draw_read(line->text, strlen(line->text), image->channels, &sample, place, steps,
+                                      motley_transform_describe(image->transform)->max_steps, count, error);
+}
+
 bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_step *steps, int32_t *count,
-                      char why[PICTURE_WHY])
+                      motley_transform_drawn *place, char why[PICTURE_WHY])
 {
     const draw_line wanted = { .sample = image->sample };
     size_t low = 0, high = self->count;
@@ -172,9 +184,9 @@ bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_s
         return false;
     }
     const draw_line *line = &self->line[low];
-    const char *policy = motley_policy_name(image->policy);
+    const char *policy =
+        image->policy ? motley_policy_name(image->policy) : motley_transform_describe(image->transform)->name;
     motley_error error;
-    uint64_t sample;
     if (line->policy && strcmp(line->policy, policy))
         snprintf(why, PICTURE_WHY, "%s:%zu: drawn from policy '%s', want one from '%s'", self->path, line->number,
                  line->policy, policy);
@@ -184,8 +196,7 @@ bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_s
     else if (line->width && (line->width != image->width || line->height != image->height))
         snprintf(why, PICTURE_WHY, "%s:%zu: drawn for an image of %dx%d, this one is %dx%d", self->path, line->number,
                  line->width, line->height, image->width, image->height);
-    else if (motley_draw_read(line->text, strlen(line->text), image->channels, &sample, steps,
-                              motley_policy_max_steps(image->policy), count, &error) != MOTLEY_OK)
+    else if (read_steps(line, image, steps, count, place, &error) != MOTLEY_OK)
         snprintf(why, PICTURE_WHY, "%s:%zu:%d: %s", self->path, line->number, error.column, error.message);
     else
         return true;

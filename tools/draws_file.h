@@ -19,15 +19,17 @@ void draws_file_destroy(draws_file *self);
 typedef struct drawn_image {
     uint64_t sample;
     const char *path;
-    const motley_policy *policy;
+    const motley_policy *policy; /* or NULL: */
+    const motley_transform *transform;
     int32_t width, height, channels;
 } drawn_image;
 
-/* The steps of that sample, [motley_policy_max_steps(policy)]. False with `why` when the file has none, or when they
- * were drawn from another policy, for an image of another name, or for another size or number of channels. Lines that
- * do not say these (those of `motley draw`) fit every image. Threads may ask side by side. */
+/* The steps of that sample, at most as many as the policy or transform draws, and of a transform its `place`. False
+ * with `why` when the file has none, or when they were drawn from another policy, for an image of another name, or for
+ * another size or number of channels. Lines that do not say these (those of `motley draw`) fit every image. Threads may
+ * ask side by side. */
 bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_step *steps, int32_t *count,
-                      char why[PICTURE_WHY]);
+                      motley_transform_drawn *place, char why[PICTURE_WHY]);
 
 /* Adds to the JSON object of a draw what draws_file_steps compares; policy: the name. */
 struct json_object;
