@@ -3,7 +3,7 @@
  * JSON object a line.
  *
  *     bench_cuda [--set NAME] [--runs N]        sets: targets, ops, batches, sizes, mixed, graph, fused, large,
- *                                           shapes, transforms, followers, all
+ *                                           shapes, transforms, followers, breaks, all
  *     bench/cuda_results.py build               runs all and writes a dated file into bench/results/
  *
  * Each measurement has its own context. `buffers` copies of the batch, together several times the L2 cache, are
@@ -620,13 +620,16 @@ static void large(void)
         }
 }
 
-/* One op on every image. */
+/* One op on every image. A value of NAN: it takes none. */
 static void one_op(work *w, const char *name, double value)
 {
     char text[200];
     motley_policy *p;
     motley_error error;
-    snprintf(text, sizeof text, "motley: 1\nname: one\nbranches: [{op: %s, value: %g}]\n", name, value);
+    if (value == value)
+        snprintf(text, sizeof text, "motley: 1\nname: one\nbranches: [{op: %s, value: %g}]\n", name, value);
+    else
+        snprintf(text, sizeof text, "motley: 1\nname: one\nbranches: [%s]\n", name);
     need(motley_policy_parse(text, strlen(text), NULL, &p, &error) == MOTLEY_OK, error.message);
     subject s = { .how = CALL, .name = name, .policy = p };
     measure(w, &s);
@@ -686,6 +689,56 @@ static size_t moved(const work *w, const motley_transform *t)
     return bytes / 2 < w->bytes ? bytes / 2 : w->bytes;
 }
 
+/* A crop and a flip, then `stages`, then normalised f16; `copied`: beside a copy of as many bytes. */
+static void one_transform(work *w, const char *name, const char *stages, int copied)
+{
+    char text[600];
+    motley_transform *made;
+    motley_error error;
+    snprintf(text, sizeof text,
+             "motley: 1\nname: x\nstages:\n  - random_resized_crop: {size: %d}\n  - flip: {horizontal: 0.5}\n%s"
+             "  - output: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}\n",
+             SIDE, stages);
+    need(motley_transform_parse(text, strlen(text), NULL, &made, &error) == MOTLEY_OK, error.message);
+    w->copied = moved(w, made);
+    if (copied)
+        copy(w);
+    subject s = { .how = TRANSFORM, .name = name, .transform = made };
+    measure(w, &s);
+    motley_transform_destroy(made);
+}
+
+static void make_outputs(work *w)
+{
+    for (int i = 0; i < w->buffers; i++)
+        need_cuda(cudaMalloc((void **)&w->output[i], w->batch.count * SIDE * SIDE * CHANNELS * sizeof(uint16_t)));
+}
+
+/* What runs in parts: filters, hue, kernel blurs, chains that are mixed. */
+static void breaks(void)
+{
+    work w;
+    work_make(&w, 256, 224, 224, MOTLEY_HWC);
+    copy(&w);
+    policy(&w, "rand_augment");
+    policy(&w, "augmix");
+    policy(&w, "timm_augmix");
+    one_op(&w, "sharpen", NAN);
+    one_op(&w, "detail", NAN);
+    one_op(&w, "blur", NAN);
+    work_drop(&w);
+    work_make(&w, 256, 500, 375, MOTLEY_HWC);
+    make_outputs(&w);
+    one_transform(&w, "crop, flip, jitter",
+                  "  - jitter: {brightness: [0.6, 1.4], contrast: [0.6, 1.4], saturation: [0.6, 1.4]}\n", 1);
+    one_transform(
+        &w, "crop, flip, jitter with hue",
+        "  - jitter: {brightness: [0.6, 1.4], contrast: [0.6, 1.4], saturation: [0.6, 1.4], hue: [-0.1, 0.1]}\n", 0);
+    one_transform(&w, "crop, flip, kernel blur", "  - blur: {p: 0.5, kernel_size: 23, sigma: [0.1, 2]}\n", 0);
+    one_transform(&w, "crop, flip, augmix", "  - policy: {name: augmix}\n", 0);
+    work_drop(&w);
+}
+
 /* Whole transforms, from decoded photographs to normalised f16. */
 static void transforms(void)
 {
@@ -703,24 +756,9 @@ static void transforms(void)
             work_make(&w, 256, batches[b].width, batches[b].height, MOTLEY_HWC);
         else
             work_make_mixed(&w, 256, batches[b].low, batches[b].high);
-        for (int i = 0; i < w.buffers; i++)
-            need_cuda(cudaMalloc((void **)&w.output[i], w.batch.count * SIDE * SIDE * CHANNELS * sizeof(uint16_t)));
-        for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
-            char text[400];
-            motley_transform *made;
-            motley_error error;
-            snprintf(text, sizeof text,
-                     "motley: 1\nname: x\nstages:\n  - random_resized_crop: {size: %d}\n  - flip: {horizontal: 0.5}\n%s"
-                     "  - output: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}\n",
-                     SIDE, texts[t].stage);
-            need(motley_transform_parse(text, strlen(text), NULL, &made, &error) == MOTLEY_OK, error.message);
-            w.copied = moved(&w, made);
-            if (t == 0)
-                copy(&w);
-            subject s = { .how = TRANSFORM, .name = texts[t].name, .transform = made };
-            measure(&w, &s);
-            motley_transform_destroy(made);
-        }
+        make_outputs(&w);
+        for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++)
+            one_transform(&w, texts[t].name, texts[t].stage, t == 0);
         work_drop(&w);
     }
 }
@@ -803,17 +841,18 @@ static void followers(void)
 static const struct {
     const char *name;
     void (*measure)(void);
-} sets[] = { { "targets", targets },    { "ops", ops },
-             { "batches", batches },    { "sizes", sizes },
-             { "mixed", mixed },        { "graph", graph },
-             { "fused", fused },        { "large", large },
-             { "shapes", shapes },      { "transforms", transforms },
-             { "followers", followers } };
+} sets[] = { { "targets", targets },     { "ops", ops },
+             { "batches", batches },     { "sizes", sizes },
+             { "mixed", mixed },         { "graph", graph },
+             { "fused", fused },         { "large", large },
+             { "shapes", shapes },       { "transforms", transforms },
+             { "followers", followers }, { "breaks", breaks } };
 
 int main(int argc, char **argv)
 {
     static const char usage[] =
-        "usage: bench_cuda [--set targets|ops|batches|sizes|mixed|graph|fused|large|shapes|transforms|followers|all] "
+        "usage: bench_cuda [--set "
+        "targets|ops|batches|sizes|mixed|graph|fused|large|shapes|transforms|followers|breaks|all] "
         "[--runs N]";
     const char *wanted = "all";
     for (int i = 1; i < argc; i += 2) {

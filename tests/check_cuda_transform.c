@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_transform_apply on the GPU against the CPU's: every built-in transform and the texts below, batches of any
- * sizes, layouts and types, draws out, draws in, and graphs. Then motley_mix_apply and motley_mix_targets likewise. One
- * differing byte fails, canaries included.
+/* motley_transform_apply on the GPU against the CPU's: every built-in transform and the texts below, and what follows
+ * them, batches of any sizes, layouts and types, draws out, draws in, and graphs. Then motley_mix_apply and
+ * motley_mix_targets likewise. One differing byte fails, canaries included.
  *
  *     check_cuda_transform [--require] [--cases N] [--most SIDE] [--only NAME]
  *
@@ -61,6 +61,10 @@ static const char *const texts[] = {
     HEAD "  - resize: {size: [64, 48]}\n  - policy: {name: trivial_augment_wide}\n  - jitter: {hue: [-0.5, 0.5]}\n"
          "  - blur: {p: 0.5, kernel_size: 9, sigma: [1, 1]}\n  - policy: {name: rand_augment}\n  - output: {}\n"
          "  - erase: {p: 0.5, value: pixel}\n",
+    HEAD "  - resize: {size: 50}\n  - random_crop: {size: [64, 40], padding: 20}\n  - flip: {horizontal: 0.5, "
+         "vertical: 0.5}\n"
+         "  - policy: {name: rand_augment}\n  - output: {}\n  - erase: {p: 0.7, value: pixel, boxes: 2}\n",
+    HEAD "  - policy: {name: trivial_augment_wide}\n  - jitter: {hue: [-0.1, 0.1]}\n  - output: {}\n",
     HEAD "  - flip: {horizontal: 0.5}\n  - jitter: {hue: [-0.1, 0.1], saturation: [0.5, 1.5]}\n",
     HEAD "  - random_resized_crop: {size: 64}\n  - policy: {name: augmix}\n  - output: {}\n",
     HEAD "  - policy: {name: timm_augmix}\n  - jitter: {hue: [-0.2, 0.2]}\n  - grayscale: {p: 0.2}\n",
@@ -194,14 +198,30 @@ static void check_graph(const motley_transform *transform, const motley_batch *s
     need_cuda(cudaFree(counter));
 }
 
-static void check_batch(const motley_transform *transform, const char *name, uint64_t number, int32_t most)
+/* A dense batch image by image, packed or planar: a dst may be a list. */
+static void list_images(const motley_batch *batch, motley_image *images)
+{
+    const int64_t bytes = (int64_t)dtype_bytes[batch->dtype], plane = (int64_t)batch->width * batch->height;
+    const int64_t pixel = batch->layout == MOTLEY_CHW ? 1 : batch->channels;
+    for (size_t i = 0; i < batch->count; i++)
+        images[i] = (motley_image){ (uint8_t *)batch->data + (int64_t)i * plane * batch->channels * bytes,
+                                    batch->width,
+                                    batch->height,
+                                    batch->width * pixel * bytes,
+                                    pixel * bytes,
+                                    batch->layout == MOTLEY_CHW ? plane * bytes : bytes };
+}
+
+/* `of_channels`: 0 for images, else of what follows them. */
+static void check_batch(const motley_transform *transform, const char *name, uint64_t number, int32_t most,
+                        int of_channels)
 {
     uint64_t state = SEED + number * 977;
     const motley_transform_info *info = motley_transform_describe(transform);
     source *const src = calloc(1, sizeof *src);
     need(src != NULL, "no memory");
     static const input_layout layouts[] = { INPUT_PACKED, INPUT_PLANAR, INPUT_PADDED, INPUT_UNALIGNED };
-    const int channels = number % 9 == 8 ? 1 : 3, alike = number % 3 == 0 || !info->width;
+    const int channels = of_channels ? of_channels : number % 9 == 8 ? 1 : 3, alike = number % 3 == 0 || !info->width;
     const input_layout layout = layouts[number % 4];
     const int count = 1 + (int)(input_random(&state) % MOST_IMAGES);
     input_size size = { 0, 0 };
@@ -244,7 +264,14 @@ static void check_batch(const motley_transform *transform, const char *name, uin
     char what[200];
     snprintf(what, sizeof what, "%s, batch %" PRIu64 " of %s", name, number, input_layout_names[layout]);
     motley_error error = { 0 };
-    const motley_batch device_dst = moved(r.batch, r.host, r.device);
+    const motley_batch dense_dst = moved(r.batch, r.host, r.device);
+    motley_image listed[MOST_IMAGES];
+    motley_batch device_dst = dense_dst;
+    if (number % 5 == 3) {
+        list_images(&dense_dst, listed);
+        device_dst =
+            (motley_batch){ .count = (size_t)count, .channels = channels, .dtype = dense_dst.dtype, .images = listed };
+    }
     motley_transform_params plain = params;
     plain.drawn = NULL;
     plain.steps = NULL;
@@ -281,11 +308,12 @@ static void check_batch(const motley_transform *transform, const char *name, uin
     free(src);
 }
 
-static void check_transform(const motley_transform *transform, const char *name, uint64_t cases, int32_t most)
+static void check_transform(const motley_transform *transform, const char *name, uint64_t cases, int32_t most,
+                            int of_channels)
 {
     const int before = failures, refused_before = refused;
     for (uint64_t number = 0; number < cases; number++)
-        check_batch(transform, name, number, most);
+        check_batch(transform, name, number, most, of_channels);
     printf("%-40s %s%s\n", name, failures == before ? "ok" : "FAILED",
            refused - refused_before == (int)cases ? ", refused" : "");
 }
@@ -529,7 +557,15 @@ int main(int argc, char **argv)
                   ? motley_transform_builtin(called, &transform, &error)
                   : motley_transform_parse(texts[own], strlen(texts[own]), NULL, &transform, &error)) == MOTLEY_OK,
              error.message);
-        check_transform(transform, called, cases, most);
+        check_transform(transform, called, cases, most, 0);
+        motley_transform *follower;
+        const motley_follower_params how = { .channels = 2, .fill = { 200, 3 }, .erase = 1 };
+        if (motley_transform_follower(transform, &how, &follower, &error) == MOTLEY_OK) {
+            char following[80];
+            snprintf(following, sizeof following, "%s, followed", called);
+            check_transform(follower, following, cases, most, 2);
+            motley_transform_destroy(follower);
+        }
         motley_transform_destroy(transform);
     }
     if (!only || strcmp(only, "mix") == 0)

@@ -34,6 +34,9 @@ static const struct {
                 { "blur by a kernel", HEAD "  - blur: {kernel_size: 23, sigma: [0.1, 2]}\n  - blur: {p: 0.5, "
                                            "kernel_size: 5, sigma: [1, 3]}\n" },
                 { "own sizes", HEAD "  - policy: trivial_augment_wide\n  - grayscale: {p: 0.5}\n" },
+                { "own sizes, normalised", HEAD "  - policy: trivial_augment_wide\n  - jitter: {hue: [-0.3, 0.3]}\n"
+                                                "  - blur: {p: 0.5, kernel_size: 7, sigma: [0.5, 2]}\n"
+                                                "  - output: {mean: 0.5, std: 0.25}\n" },
                 MIX("torchvision", "mixup: 0.2, cutmix: 1"),
                 MIX("timm, elem", "mixup: 0.8, cutmix: 1, rules: timm, mode: elem, p: 0.8"),
                 MIX("timm, pair", "mixup: 0.8, cutmix: 1, rules: timm, mode: pair, minmax: [0.2, 0.8]"),
@@ -118,6 +121,7 @@ static motley_status hash_of(motley_context *context, const motley_transform *tr
                          .height = info->height };
     if (!info->width) {
         dst = src;
+        dst.dtype = info->dtype == MOTLEY_U8 ? MOTLEY_U8 : MOTLEY_F32;
         dst.images = p.dst;
     }
     motley_transform_drawn drawn[IMAGES];

@@ -21,30 +21,11 @@ static size_t take(size_t *at, size_t bytes)
     return begin;
 }
 
-/* ---- what is refused ---- */
-
-/* Refuses followers whose pixels would have to be filled by more than the warps. */
-static motley_status refuse_filling(const mot_transform_call *call, motley_error *error)
-{
-    static const uint8_t none[4];
-    const motley_transform *const t = call->transform;
-    const int windows = mot_transform_stage(t, MOT_STAGE_CENTER_CROP) || mot_transform_stage(t, MOT_STAGE_RANDOM_CROP);
-    if (t->follower && (call->erase || (windows && memcmp(t->fill, none, sizeof none) != 0)))
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "a follower of transform '%s' %s, which a cuda context cannot do yet: want %s", t->name,
-                        call->erase ? "is erased" : "is filled where its window leaves the image",
-                        call->erase ? "erase 0" : "a fill of 0");
-    return MOTLEY_OK;
-}
+/* ---- checks ---- */
 
 static motley_status check(void *state, const mot_transform_call *call, motley_error *error)
 {
     const motley_batch *const dst = call->dst;
-    MOT_TRY(refuse_filling(call, error));
-    if (call->info->max_steps > 0 && dst->dtype != MOTLEY_U8 &&
-        (dst->images || !(call->info->width || !call->src->images)))
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "dst: it gives each image by itself, and a policy follows: want one batch, or dtype MOTLEY_U8");
     MOT_TRY(mot_cuda_check(state, "src", call->src, error));
     MOT_TRY(mot_cuda_check(state, "dst", dst, error));
     if (call->params->counter) {
@@ -158,9 +139,9 @@ static motley_status send_stages(const mot_cuda_work *work, const motley_transfo
 
 /* Offsets in the context's memory. What lies before `sent` is assembled on the host and uploaded. */
 typedef struct places {
-    size_t values, offsets, src, dst, ids, views, given, given_steps, sent;
+    size_t values, offsets, src, dst, images, ids, views, given, given_steps, sent;
     size_t axes, drawn, steps, pixels, tables, parts, mix, bytes;
-    size_t host_bytes;
+    size_t host_bytes;   /* behind what is sent */
     int64_t table_bytes; /* of one image when there are no offsets, else of all */
     int row_groups, width, height;
 } places;
@@ -189,17 +170,26 @@ static int64_t most_table_bytes(const mot_transform_call *call, size_t i, places
     return mot_resize_table_bytes(dst.width, columns, dst.height, rows);
 }
 
+/* Bytes of a dense image of the results' size. */
+static size_t image_bytes(const mot_transform_call *call, size_t i)
+{
+    const mot_view v = mot_batch_view(call->dst, i);
+    return (size_t)v.width * (size_t)v.height * (size_t)v.channels;
+}
+
 static places lay_out(const mot_cuda_work *work, const mot_transform_call *call, const mot_cuda_parts *parts,
                       int needs_pixels)
 {
     const motley_transform_params *const params = call->params;
     const size_t n = call->src->count, steps = n * call->info->max_steps * sizeof(mot_step);
     const int mixed = call->src->images || call->dst->images || params->given;
+    const int several = needs_pixels && call->dst->images;
     places p = { 0 };
     p.values = take(&p.bytes, sizeof call->table);
     p.offsets = mixed ? take(&p.bytes, n * sizeof(int64_t)) : 0;
     p.src = call->src->images ? take(&p.bytes, n * sizeof(motley_image)) : 0;
     p.dst = call->dst->images ? take(&p.bytes, n * sizeof(motley_image)) : 0;
+    p.images = several ? take(&p.bytes, n * sizeof(motley_image)) : 0;
     p.ids = params->samples.ids && !params->given ? take(&p.bytes, n * sizeof(uint64_t)) : 0;
     p.views = params->samples.views && !params->given ? take(&p.bytes, n * sizeof(uint32_t)) : 0;
     p.given = params->given ? take(&p.bytes, n * sizeof(motley_transform_drawn)) : 0;
@@ -211,24 +201,27 @@ static places lay_out(const mot_cuda_work *work, const mot_transform_call *call,
     for (size_t i = 0; i < (mixed ? n : 1); i++)
         p.table_bytes += most_table_bytes(call, i, &p);
     p.tables = take(&p.bytes, (size_t)p.table_bytes * (mixed ? 1 : n));
-    p.host_bytes = p.sent;
     if (mot_cuda_has_parts(parts)) {
         const mot_job job = { .count = n, .channels = call->dst->channels, .src = call->dst };
         const mot_cuda_parts_bytes bytes = mot_cuda_parts_need(parts, &job, 1);
         p.parts = take(&p.bytes, bytes.device);
-        p.host_bytes = bytes.host > p.sent ? bytes.host : p.sent;
+        p.host_bytes = bytes.host;
     }
     if (call->info->mix) {
         size_t host_bytes;
         p.mix = take(&p.bytes, mot_cuda_mix_bytes(work, call->dst, &host_bytes));
         p.host_bytes = host_bytes > p.host_bytes ? host_bytes : p.host_bytes;
     }
-    p.pixels = needs_pixels ? take(&p.bytes, n * (size_t)p.width * (size_t)p.height * (size_t)call->src->channels) : 0;
+    p.pixels = p.bytes;
+    for (size_t i = 0; i < n && needs_pixels; i++)
+        take(&p.bytes, several ? image_bytes(call, i) : 0);
+    if (needs_pixels && !several)
+        take(&p.bytes, n * image_bytes(call, 0));
     return p;
 }
 
 /* Assembles the upload in the host's memory. */
-static void fill(const mot_transform_call *call, const places *p, uint8_t *host)
+static void fill(const mot_transform_call *call, const places *p, uint8_t *host, uint8_t *device)
 {
     const motley_transform_params *const params = call->params;
     const size_t n = call->src->count, most = call->info->max_steps;
@@ -242,6 +235,12 @@ static void fill(const mot_transform_call *call, const places *p, uint8_t *host)
         memcpy(host + p->src, call->src->images, n * sizeof(motley_image));
     if (p->dst)
         memcpy(host + p->dst, call->dst->images, n * sizeof(motley_image));
+    motley_image *const images = (motley_image *)(void *)(host + p->images);
+    for (size_t i = 0, at = p->pixels; p->images && i < n; i++) {
+        const mot_view v = mot_batch_view(call->dst, i);
+        images[i] = (motley_image){ device + at, v.width, v.height, (int64_t)v.width * v.channels, v.channels, 1 };
+        take(&at, image_bytes(call, i));
+    }
     if (p->ids)
         memcpy(host + p->ids, params->samples.ids, n * sizeof(uint64_t));
     if (p->views)
@@ -304,7 +303,7 @@ static motley_status run_steps(const mot_cuda_work *work, const mot_transform_ca
                           .stream = work->stream };
     if (mot_cuda_has_parts(parts))
         return mot_cuda_run_parts(work, &job, parts, pixels, call->params->given != NULL, device + p->parts,
-                                  work->kept->host, error);
+                                  (uint8_t *)work->kept->host + p->sent, error);
     return mot_cuda_run_steps(work, &job, error);
 }
 
@@ -330,6 +329,16 @@ static motley_status draw_chains(const mot_cuda_work *work, const mot_transform_
     return mot_cuda_try(
         mot_parts_draw_launch(&draw, job->table + (stage - call->transform->stage), stage->policy_steps, work->stream),
         "launching the draw kernel of chains", error);
+}
+
+static motley_status fill_windows(const mot_cuda_work *work, const mot_transform_call *call,
+                                  const mot_transform_draw_job *draw, motley_error *error)
+{
+    mot_fill_job job = {
+        .dst = draw->resize.dst, .count = draw->resize.count, .channels = draw->resize.channels, .drawn = draw->drawn
+    };
+    memcpy(job.fill, call->transform->fill, sizeof job.fill);
+    return mot_cuda_try(mot_fill_launch(&job, work->stream), "launching the filling kernel", error);
 }
 
 static motley_status erase_boxes(const mot_cuda_work *work, const mot_transform_call *call,
@@ -358,18 +367,21 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     MOT_TRY(send_stages(work, call->transform, &sent, error));
     const mot_cuda_parts parts = parts_of(call);
     const places p = lay_out(work, call, &parts, apart);
-    MOT_TRY(mot_cuda_reserve(work, p.bytes, p.host_bytes, error));
+    MOT_TRY(mot_cuda_reserve(work, p.bytes, p.sent + p.host_bytes, error));
     uint8_t *const host = work->kept->host, *const device = work->kept->memory;
-    fill(call, &p, host);
+    fill(call, &p, host, device);
     MOT_TRY(mot_cuda_try(mot_cuda_send(device, host, p.sent, work->stream), "sending the images", error));
 
-    const motley_batch pixels = {
+    motley_batch pixels = {
         .count = n, .channels = src->channels, .data = device + p.pixels, .width = p.width, .height = p.height
     };
+    if (p.images)
+        pixels.images = (const motley_image *)(void *)(host + p.images);
     const motley_batch *const resized = apart ? &pixels : dst;
     mot_transform_draw_job draw = {
         .resize = { .src = mot_cuda_batch_of(src, (const motley_image *)(void *)(device + p.src)),
-                    .dst = mot_cuda_batch_of(resized, (const motley_image *)(void *)(device + p.dst)),
+                    .dst = mot_cuda_batch_of(resized,
+                                             (const motley_image *)(void *)(device + (p.images ? p.images : p.dst))),
                     .count = (int32_t)n,
                     .channels = src->channels,
                     .format = (int32_t)mot_cuda_format_of(src),
@@ -401,6 +413,9 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     MOT_TRY(mot_cuda_try(mot_transform_draw_launch(&draw, work->stream), "launching the draw kernel", error));
     MOT_TRY(mot_cuda_try(mot_resize_launch(&draw.resize, work->chip->clusters > 1, work->stream),
                          "launching the resize kernel", error));
+    static const uint8_t none[4];
+    if (memcmp(call->transform->fill, none, sizeof none) != 0)
+        MOT_TRY(fill_windows(work, call, &draw, error));
     if (call->mixes && !params->given)
         MOT_TRY(draw_chains(work, call, &draw, error));
     if (steps)
@@ -409,7 +424,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
         MOT_TRY(erase_boxes(work, call, &draw, sent, (const motley_image *)(void *)(device + p.dst), error));
     if (!call->info->mix)
         return MOTLEY_OK;
-    return mot_cuda_mix_queue(work, dst, dst, params->mixed, NULL, device + p.mix, host, error);
+    return mot_cuda_mix_queue(work, dst, dst, params->mixed, NULL, device + p.mix, host + p.sent, error);
 }
 
 motley_status mot_cuda_transform(void *state, const mot_transform_call *call, motley_error *error)

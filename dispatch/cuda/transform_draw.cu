@@ -120,6 +120,8 @@ static __device__ void put(uint8_t *p, int dtype, uint32_t bits)
 {
     if (dtype == MOTLEY_F32)
         *(uint32_t *)p = bits;
+    else if (dtype == MOTLEY_U8)
+        *p = (uint8_t)bits;
     else
         *(uint16_t *)p = (uint16_t)bits;
 }
@@ -152,5 +154,34 @@ static __global__ void __launch_bounds__(MOT_ERASE_THREADS) erase_kernel(const _
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 {
     erase_kernel<<<(unsigned)job->count, MOT_ERASE_THREADS, 0, stream>>>(*job);
+    return cudaGetLastError();
+}
+
+/* ---- filling ---- */
+
+#define FILL_CTAS 8 /* of an image */
+
+/* Pixels that a window takes from outside of the resized image. */
+static __global__ void __launch_bounds__(MOT_ERASE_THREADS) fill_kernel(const __grid_constant__ mot_fill_job job)
+{
+    const motley_transform_drawn &d = job.drawn[blockIdx.x];
+    const mot_view dst = view_of(job.dst, job.channels, blockIdx.x);
+    if (d.left >= 0 && d.top >= 0 && d.left + dst.width <= d.width && d.top + dst.height <= d.height)
+        return;
+    for (int64_t i = blockIdx.y * MOT_ERASE_THREADS + threadIdx.x; i < (int64_t)dst.width * dst.height;
+         i += FILL_CTAS * MOT_ERASE_THREADS) {
+        const int y = (int)(i / dst.width), x = (int)(i - (int64_t)y * dst.width);
+        const int column = d.left + (d.flip_horizontal ? dst.width - 1 - x : x);
+        const int row = d.top + (d.flip_vertical ? dst.height - 1 - y : y);
+        if (column >= 0 && column < d.width && row >= 0 && row < d.height)
+            continue;
+        for (int c = 0; c < job.channels; c++)
+            address(dst, x, y)[c * dst.channel] = job.fill[c];
+    }
+}
+
+cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
+{
+    fill_kernel<<<dim3((unsigned)job->count, FILL_CTAS), MOT_ERASE_THREADS, 0, stream>>>(*job);
     return cudaGetLastError();
 }

@@ -38,6 +38,16 @@ typedef struct mot_erase_job {
 
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream);
 
+/* Fills what windows take from outside of resized images, which the resize leaves 0. */
+typedef struct mot_fill_job {
+    mot_cuda_batch dst; /* u8 */
+    int32_t count, channels;
+    uint8_t fill[4];
+    const motley_transform_drawn *drawn; /* [count] */
+} mot_fill_job;
+
+cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif
