@@ -177,7 +177,7 @@ class Mix(Sampled):
             source.describe(src[0])
             target.describe(dst[0])
             context = contexts.context_of(source.device, self.threads)
-            checked(lib.motley_mix_apply, context.handle, src, src if out is batch else dst, drawn)
+            checked(lib.motley_mix_apply_on, context.handle, src, src if out is batch else dst, drawn, stream_of(source))
         if given is None:
             self._note(samples, count)
             if which[0] is None:
@@ -237,8 +237,14 @@ def structs(given, count):
     return drawn
 
 
+def stream_of(source):
+    """The current stream of the images' device, as the library takes it."""
+    return ffi.NULL if source.device is None else ffi.cast("void *", source.stream_of()())
+
+
 def targets_of(drawn, labels, count, classes, smoothing, like):
-    """Mixed targets [count, classes], float32, of the library and device of the images `like`."""
+    """Mixed targets [count, classes], float32, of the library and device of the images `like`. Of torch's labels on that
+    device nothing is waited for: the targets of a label that is no class are NaN."""
     if labels is None:
         raise ArgumentError("labels are missing: the images are mixed, and their targets have to be")
     shape = tuple(labels.shape) if hasattr(labels, "shape") else (len(labels),)
@@ -246,8 +252,12 @@ def targets_of(drawn, labels, count, classes, smoothing, like):
         raise ArgumentError(
             f"labels have shape {shape}, want [{count}] or [{count}, classes], as there are {count} images"
         )
-    listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     soft = len(shape) == 2
+    on_device = like.kind is Torch and getattr(labels, "is_cuda", False) and labels.device == like.array.device
+    if on_device:
+        listed = [0] if soft or not labels.is_floating_point() else [0.0]  # their kind: the numbers are not here
+    else:
+        listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     if soft and classes is not None and shape[1] != classes:
         raise ArgumentError(f"labels have {shape[1]} classes, want {classes}")
     if not soft and classes is None:
@@ -258,11 +268,28 @@ def targets_of(drawn, labels, count, classes, smoothing, like):
         raise ArgumentError(f"labels are {type(listed[0]).__name__}s, want whole numbers, or soft targets [N, classes]")
     classes = shape[1] if soft else classes
     whole("classes", classes, 1, 1 << 24, "from 1 to 16777216")
+    if on_device:
+        return _targets_there(drawn, labels, count, classes, smoothing, like)
     numbers = ffi.new("float[]", [y for row in listed for y in row]) if soft else ffi.new("int64_t[]", listed)
     made = ffi.new("float[]", max(count * classes, 1))
     given = (ffi.NULL, numbers) if soft else (numbers, ffi.NULL)
     checked(lib.motley_mix_targets, drawn, count, classes, *given, smoothing, made)
     return array_of(made, count, classes, like)
+
+
+def _targets_there(drawn, labels, count, classes, smoothing, like):
+    """The same of torch's labels, on their device and the current stream."""
+    torch = sys.modules["torch"]
+    soft = labels.ndim == 2
+    labels = labels.detach().to(torch.float32 if soft else torch.int64).contiguous()
+    made = torch.empty((count, classes), dtype=torch.float32, device=labels.device)
+    if count:
+        given = ffi.cast("float *" if soft else "int64_t *", labels.data_ptr())
+        both = (ffi.NULL, given) if soft else (given, ffi.NULL)
+        targets = ffi.cast("float *", made.data_ptr())
+        context = contexts.context_of(like.device, None)
+        checked(lib.motley_mix_targets_on, context.handle, drawn, count, classes, *both, smoothing, targets, stream_of(like))  # fmt: skip
+    return made
 
 
 def array_of(numbers, rows, columns, like):

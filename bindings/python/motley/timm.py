@@ -88,7 +88,7 @@ def auto_augment_transform(
 def augment_and_mix_transform(
     config_str: str, hparams: Mapping[str, Any] | None = None, *, seed: int | None = None
 ) -> Transform:
-    """timm's: 'augmix' and its settings, such as 'augmix-m5-w4-d2'. On the CPU. seed: as above."""
+    """timm's: 'augmix' and its settings, such as 'augmix-m5-w4-d2'. seed: as above."""
     if config_str.split("-")[0] != "augmix":
         raise ArgumentError(f"config is {config_str!r}, want 'augmix' and its settings, such as 'augmix-m5-w4-d2'")
     return Transform(config_str, hparams, seed)
@@ -101,13 +101,15 @@ def create_transform(*args: Any, **kwargs: Any) -> Any:
     """timm.data.create_transform with the same arguments, as one transform of Motley if possible.
 
     The result is motley.torchvision.fuse() of what timm makes: `result.not_taken` lists what it cannot take, such as
-    AugMix and train_crop_mode="rkrc", which then run in timm. If nothing can be fused, the result is timm's.
+    train_crop_mode="rkrc", which then runs in timm. If nothing can be fused, the result is timm's.
     With use_prefetcher=True images come out as uint8 tensors."""
     from timm.data import transforms_factory
 
     from motley.torchvision import fuse
 
-    ours = {"rand_augment_transform": rand_augment_transform, "auto_augment_transform": auto_augment_transform}
+    ours = {
+        made.__name__: made for made in (rand_augment_transform, auto_augment_transform, augment_and_mix_transform)
+    }
     with _building:
         theirs = {name: getattr(transforms_factory, name) for name in ours}
         vars(transforms_factory).update(ours)

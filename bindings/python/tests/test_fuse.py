@@ -273,7 +273,9 @@ def test_create_transform_leaves_timm_what_is_timms():
     import motley.timm
 
     fused = motley.timm.create_transform(40, is_training=True, auto_augment="augmix-m3", gaussian_blur_prob=0.5)
-    assert [type(t).__name__ for t, _ in fused.not_taken][0] == "AugMixAugment"
+    assert fused.not_taken == [] and fused(next(photographs(1))).shape == (3, 40, 40)
+    fused = motley.timm.create_transform(40, is_training=True, train_crop_mode="rkrc")
+    assert [type(t).__name__ for t, _ in fused.not_taken][0] == "ResizeKeepRatio"
     assert fused(next(photographs(1))).shape == (3, 40, 40)
     several = motley.timm.create_transform(40, is_training=True, auto_augment="rand-m9", separate=True)
     assert len(several) == 3 and several[0].not_taken == [] and several[2].not_taken == []
@@ -283,14 +285,21 @@ def test_create_transform_leaves_timm_what_is_timms():
     assert image.shape == (3, 40, 40)
 
 
-def test_fuse_takes_no_augmix():
+def test_fuse_takes_augmix_where_a_transform_mixes():
     pytest.importorskip("timm")
     import motley.timm
 
     augmix = motley.timm.augment_and_mix_transform("augmix-m3-w2")
     fused = fuse([transforms.RandomResizedCrop(40), augmix, transforms.ToTensor()])
-    assert fused.not_taken[0] == (augmix, "it mixes chains of ops, which a transform does on the CPU alone")
-    assert fused(next(photographs(1))).shape == (3, 40, 40)
+    assert fused.not_taken == []
+    image = next(photographs(1))
+    made = []
+    for sample in (3, 3, 4):
+        with motley.samples(sample):
+            made.append(fused(image))
+    assert made[0].shape == (3, 40, 40) and torch.equal(made[0], made[1]) and not torch.equal(made[0], made[2])
+    late = fuse([transforms.RandomResizedCrop(40), transforms.RandomGrayscale(0.5), augmix, transforms.ToTensor()])
+    assert late.not_taken[0] == (augmix, "it mixes chains of ops, and a stage that draws ops stands before it")
     with pytest.raises(motley.ArgumentError, match="that is for augment_and_mix_transform"):
         motley.timm.auto_augment_transform("augmix-m3")
 

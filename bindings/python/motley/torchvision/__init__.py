@@ -27,10 +27,10 @@ Ids       In `with motley.samples(id, epoch=3):` a call draws for that sample of
           contrastive pair needs motley.torch.Augmented(views=2). A script's transforms draw what fuse() of them draws.
 AugMix    is mixed as torchvision does. Its chains have the pixels of Pillow, while torchvision runs its kernels for
           tensors there, so interpolated warps, color, contrast and sharpness differ by a rounding. take_over() leaves
-          torchvision's own AugMix alone for that reason. On the CPU; CUDA tensors run in torchvision.
+          torchvision's own AugMix alone for that reason.
 Else      What Motley does not implement bit for bit (float images, other modes, policies with Lanczos, nearest or
-          antialias=False on tensors, hue and GaussianBlur on the GPU, a subclass with other operations) runs in
-          torchvision, and so do transforms that are traced. The logger "motley.torchvision" says so, once for each reason.
+          antialias=False on tensors, a subclass with other operations) runs in torchvision, and so do transforms that
+          are traced. The logger "motley.torchvision" says so, once for each reason.
 Scripts   torch.jit.script compiles a policy to an operator, with the draws that the transform itself makes. A program
           that loads such a module has to import motley.torchvision. Other transforms are scripted as torchvision's."""
 import functools
@@ -203,8 +203,6 @@ def _stage_for(transform, image, v2):
         raise _NotOurs(f"a tensor of {image.dtype}")
     elif image.ndim < 3 or not 1 <= image.shape[-3] <= 4:
         raise _NotOurs(f"a tensor of shape {tuple(image.shape)}")
-    elif image.is_cuda and _class_of(transform).__name__ == "AugMix":
-        raise _NotOurs("AugMix is on the CPU alone, and the tensor on CUDA")
     elif torch.jit.is_tracing():
         raise _NotOurs("torch.jit.trace sees only what torch does")
     else:

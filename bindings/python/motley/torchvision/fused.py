@@ -260,8 +260,8 @@ def _policy(run, t):
 def _timm_policy(run, t):
     if not hasattr(t, "config"):  # a Transform of v2
         raise NotTaken("Motley has no such stage")
-    if t.stage.policy.augmix:
-        raise NotTaken("it mixes chains of ops, which a transform does on the CPU alone")
+    if t.stage.policy.augmix and {"policy", "jitter", "grayscale", "blur"} & {name for name, _ in run.stages}:
+        raise NotTaken("it mixes chains of ops, and a stage that draws ops stands before it")
     run.add("policy", t.stage.policy.show())
 
 

@@ -98,8 +98,7 @@ def _resize_run(t, image, p):
 
 
 def _takes_jitter(t, image):
-    if channels_of(image, (1, 3)) == 3 and t.hue is not None and isinstance(image, torch.Tensor) and image.is_cuda:
-        raise NotOurs("hue on the GPU")
+    channels_of(image, (1, 3))
 
 
 def _jitter_drawn(t, image):
@@ -129,8 +128,6 @@ def _takes_blur(t, image):
         raise NotOurs(f"sigma {t.sigma}")
     if min(size_of(image)) <= width // 2:
         raise NotOurs(f"a kernel of {width} on an image of {size_of(image)}")  # torchvision refuses it
-    if isinstance(image, torch.Tensor) and image.is_cuda:
-        raise NotOurs("blur on the GPU")
 
 
 def _blur_drawn(t, image):
