@@ -214,7 +214,7 @@ def test_calls_that_are_refused(batch):
         with pytest.raises(motley.ArgumentError, match=why):
             mix.apply_(clone, given)
     assert same(clone, images), "something was written"
-    with pytest.raises(motley.ArgumentError, match="want classes="):
+    with pytest.raises(motley.ArgumentError, match="want classes, how many"):
         motley.Mix(mixup=1)(images, labels)
     with pytest.raises(motley.ArgumentError, match="there are 1 images, want an even number, as mode is pair"):
         motley.Mix(mixup=1, rules="timm", mode="pair", classes=CLASSES)(images[:1], labels[:1])
