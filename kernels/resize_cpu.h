@@ -2,19 +2,22 @@
 /* Resize on the CPU: rows stream through two passes, with only a window of rows between them.
  *
  * A 22-bit weight is split into a low part of 11 bits and the rest, so that 16-bit multiply-adds of pairs do both; the
- * sums are put together modulo 2^32, which is exact because the whole sum fits. The horizontal pass does ROWS rows at a
- * time, each in its own 128 bits; the vertical pass goes along the row. Rows are loaded into scratch as packed pixels
- * (premultiplied where there is alpha), padded, so that no load leaves the caller's memory. A flip is a horizontal
- * table in reverse. Compiled once per instruction set, by set_cpu.c. */
+ * sums are put together modulo 2^32, which is exact because the whole sum fits. With VNNI the horizontal pass splits it
+ * into three bytes instead, and multiplies four taps at once. That pass does ROWS rows at a time, each in its own 128
+ * bits; the vertical pass goes along the row. The horizontal pass reads rows where they lie; what it cannot take (other
+ * strides, alpha, rows behind which memory may end) is loaded into scratch as packed pixels, padded. A flip is a
+ * horizontal table in reverse. Compiled once per instruction set, by set_cpu.c. */
 #ifndef MOT_RESIZE_CPU_H
 #define MOT_RESIZE_CPU_H
 
+#include "kernels/copy_cpu.h"
 #include "kernels/lanes_cpu.h"
 #include "kernels/resize.h"
 #include "kernels/warp.h"
 
 #define RESIZE_LOW_BITS 11
 #define RESIZE_PAD 64 /* bytes after a row in scratch that may be read and written */
+#define RESIZE_BEYOND 16 /* bytes after a row that the horizontal pass may read */
 #if defined(__AVX512BW__)
 #define RESIZE_ROWS 4
 #elif defined(__AVX2__)
@@ -22,24 +25,34 @@
 #else
 #define RESIZE_ROWS 1
 #endif
+#if defined(__AVX512VNNI__)
+#define RESIZE_PARTS 3 /* bytes that a weight is split into */
+#else
+#define RESIZE_PARTS 2 /* 16-bit numbers */
+#endif
 
 /* The weights of one axis, as its pass reads them. */
 typedef struct resize_table {
     int *first;       /* [out]: where the window begins */
     int *count;       /* [out]: horizontal: groups of taps; vertical: taps */
-    int16_t *weights; /* [out][room]: of each group or pair, the low parts and then the high ones */
+    int16_t *weights; /* [out][room]: of each group or pair, its parts, the lowest first */
     size_t room;      /* of one output component; 16-bit numbers */
 } resize_table;
 
-/* Taps that one group of the horizontal pass holds, and vectors of 8 weights that it takes. */
+/* Taps that one group of the horizontal pass holds, vectors of weights that it takes, and 16-bit numbers in them. */
 static inline int resize_group(int channels)
 {
-    return channels == 1 ? 8 : 4;
+    return channels == 1 ? 8 * (RESIZE_PARTS - 1) : channels == 2 ? 4 * (RESIZE_PARTS - 1) : 4;
 }
 
 static inline int resize_vectors(int channels)
 {
-    return channels <= 2 ? 1 : 2;
+    return channels <= 2 || RESIZE_PARTS == 3 ? 1 : 2;
+}
+
+static inline size_t resize_words(int channels)
+{
+    return 8 * RESIZE_PARTS * (size_t)resize_vectors(channels);
 }
 
 static inline size_t resize_round_up(size_t bytes)
@@ -65,8 +78,23 @@ static inline int16_t resize_high(int32_t weight)
     return (int16_t)(weight >> RESIZE_LOW_BITS);
 }
 
-/* The weights of one group, laid out as the horizontal pass multiplies them: pairs of taps, a dword each, in the place of
- * the channel that the dword sums. */
+#if RESIZE_PARTS == 3
+/* The weights of one group, laid out as the horizontal pass multiplies them: four taps, a dword each, in the place of the
+ * channel that the dword sums. */
+static inline void resize_lay_out(const int32_t *weight, int channels, int16_t *out)
+{
+    int8_t *const part = (int8_t *)out;
+    for (int dword = 0; dword < 4; dword++)
+        for (int t = 0; t < 4; t++) {
+            const int32_t w = weight[4 * (channels == 1 ? dword : channels == 2 ? dword / 2 : 0) + t];
+            const int8_t low = (int8_t)w, middle = (int8_t)((w - low) >> 8);
+            part[4 * dword + t] = low;
+            part[16 + 4 * dword + t] = middle;
+            part[32 + 4 * dword + t] = (int8_t)(((w - low) / 256 - middle) / 256);
+        }
+}
+#else
+/* The same: pairs of taps, a dword each. */
 static inline void resize_lay_out(const int32_t *weight, int channels, int16_t *out)
 {
     const int vectors = resize_vectors(channels);
@@ -79,6 +107,7 @@ static inline void resize_lay_out(const int32_t *weight, int channels, int16_t *
             }
         }
 }
+#endif
 
 /* `channels` 0: the vertical pass's table, of pairs of rows. `flip` puts the outputs in reverse. */
 static inline resize_table resize_table_of(const mot_resize_axis *axis, int channels, int flip, uint8_t **memory)
@@ -86,17 +115,17 @@ static inline resize_table resize_table_of(const mot_resize_axis *axis, int chan
     const size_t out = (size_t)axis->out, taps = (size_t)mot_resize_taps(axis);
     const size_t per_group = channels ? (size_t)resize_group(channels) : 2;
     const size_t groups = (taps + per_group - 1) / per_group;
-    const size_t words = channels ? 16 * (size_t)resize_vectors(channels) : 4;
+    const size_t words = channels ? resize_words(channels) : 4;
     resize_table table = { .room = groups * words };
     table.first = (int *)(void *)resize_take(memory, out * sizeof *table.first);
     table.count = (int *)(void *)resize_take(memory, out * sizeof *table.count);
     table.weights = (int16_t *)(void *)resize_take(memory, out * table.room * sizeof *table.weights);
     int32_t *weight = (int32_t *)(void *)*memory; /* of one component, padded to whole groups */
-    double *exact = (double *)(void *)(*memory + resize_round_up((taps + 8) * sizeof *weight));
+    double *exact = (double *)(void *)(*memory + resize_round_up((taps + 16) * sizeof *weight));
     for (size_t i = 0; i < out; i++) {
         const size_t place = flip ? out - 1 - i : i;
         const int count = mot_resize_weights(axis, (int)i, &table.first[place], weight, exact);
-        for (int t = count; t < count + 8; t++)
+        for (int t = count; t < count + 16; t++)
             weight[t] = 0;
         const int whole = (int)(((size_t)count + per_group - 1) / per_group);
         int16_t *to = table.weights + place * table.room;
@@ -119,10 +148,10 @@ static inline size_t resize_table_bytes(int in, int out, int channels)
     const double stretch = in > out ? (double)in / out : 1;
     size_t taps = (size_t)ceil(3 * stretch) * 2 + 1; /* of the widest filter */
     taps = taps < (size_t)in ? taps : (size_t)in;
-    const size_t groups = channels ? (taps + 7) / (size_t)resize_group(channels) : (taps + 1) / 2;
-    const size_t words = channels ? 16 * (size_t)resize_vectors(channels) : 4;
+    const size_t groups = channels ? (taps + 15) / (size_t)resize_group(channels) : (taps + 1) / 2;
+    const size_t words = channels ? resize_words(channels) : 4;
     return 2 * resize_round_up((size_t)out * sizeof(int)) +
-           resize_round_up((size_t)out * groups * words * sizeof(int16_t)) + 2 * resize_round_up((taps + 8) * 8);
+           resize_round_up((size_t)out * groups * words * sizeof(int16_t)) + 2 * resize_round_up((taps + 16) * 8);
 }
 
 /* ---- the horizontal pass ---- */
@@ -184,9 +213,17 @@ static inline resize_vector resize_add_pairs(resize_vector sum, resize_vector pa
 #endif
 }
 
-/* Which bytes of a group make its pairs of 16 bits, for each vector of weights; and how four pixels' dwords are squeezed
- * into bytes that follow one another. */
-static const int8_t resize_pairs[5][2][16] = {
+/* Which bytes of a group make the taps of its dwords, for each vector of weights, by bytes of a pixel in memory: bytes
+ * with VNNI, else pairs of 16 bits. RGB pixels may take four bytes. */
+#if RESIZE_PARTS == 3
+static const int8_t resize_taps[5][2][16] = {
+    [1] = { { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 } },
+    [2] = { { 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 } },
+    [3] = { { 0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, -1, -1, -1, -1 } },
+    [4] = { { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 } },
+};
+#else
+static const int8_t resize_taps[5][2][16] = {
     [1] = { { 0, -1, 1, -1, 2, -1, 3, -1, 4, -1, 5, -1, 6, -1, 7, -1 } },
     [2] = { { 0, -1, 2, -1, 1, -1, 3, -1, 4, -1, 6, -1, 5, -1, 7, -1 } },
     [3] = { { 0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1 },
@@ -194,15 +231,32 @@ static const int8_t resize_pairs[5][2][16] = {
     [4] = { { 0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1 },
             { 8, -1, 12, -1, 9, -1, 13, -1, 10, -1, 14, -1, 11, -1, 15, -1 } },
 };
+#endif
+
+/* How four pixels' dwords are squeezed into bytes that follow one another. */
 static const int8_t resize_squeeze[16] = { 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1 };
 
 /* One output pixel of each row: four sums a row, of its channels, or of pairs of taps that are still to be added. */
 static inline __attribute__((always_inline)) resize_vector
-resize_sums(const uint8_t *const rows[RESIZE_ROWS], const resize_table *table, int x, int channels,
+resize_sums(const uint8_t *const rows[RESIZE_ROWS], const resize_table *table, int x, int channels, int pixel,
             const resize_vector shuffle[2])
 {
     const int16_t *weights = table->weights + (size_t)x * table->room;
-    int64_t at = (int64_t)table->first[x] * channels;
+    int64_t at = (int64_t)table->first[x] * pixel;
+#if RESIZE_PARTS == 3
+    resize_vector low = RESIZE_ZERO, middle = RESIZE_ZERO, high = RESIZE_ZERO;
+    for (int g = table->count[x]; g > 0; g--, weights += 24) {
+        resize_vector taps = resize_load(rows, at);
+        if (pixel > 1)
+            taps = RESIZE(shuffle_epi8)(taps, shuffle[0]);
+        low = _mm512_dpbusd_epi32(low, taps, RESIZE_WEIGHTS(weights));
+        middle = _mm512_dpbusd_epi32(middle, taps, RESIZE_WEIGHTS(weights + 8));
+        high = _mm512_dpbusd_epi32(high, taps, RESIZE_WEIGHTS(weights + 16));
+        at += resize_group(channels) * pixel;
+    }
+    high = RESIZE(add_epi32)(middle, RESIZE(slli_epi32)(high, 8));
+    return RESIZE(add_epi32)(low, RESIZE(slli_epi32)(high, 8));
+#else
     resize_vector low = RESIZE_ZERO, high = RESIZE_ZERO;
     for (int g = table->count[x]; g > 0; g--) {
         const resize_vector pixels = resize_load(rows, at);
@@ -211,9 +265,10 @@ resize_sums(const uint8_t *const rows[RESIZE_ROWS], const resize_table *table, i
             low = resize_add_pairs(low, pairs, RESIZE_WEIGHTS(weights));
             high = resize_add_pairs(high, pairs, RESIZE_WEIGHTS(weights + 8));
         }
-        at += resize_group(channels) * channels;
+        at += resize_group(channels) * pixel;
     }
     return RESIZE(add_epi32)(low, RESIZE(slli_epi32)(high, RESIZE_LOW_BITS));
+#endif
 }
 
 static inline resize_vector resize_rounded(resize_vector sum)
@@ -224,15 +279,15 @@ static inline resize_vector resize_rounded(resize_vector sum)
 
 static inline __attribute__((always_inline)) void resize_along(const uint8_t *const in[RESIZE_ROWS],
                                                                uint8_t *const out[RESIZE_ROWS],
-                                                               const resize_table *table, int width, int channels)
+                                                               const resize_table *table, int width, int channels,
+                                                               int pixel)
 {
-    const resize_vector shuffle[2] = { resize_bytes(resize_pairs[channels][0]),
-                                       resize_bytes(resize_pairs[channels][1]) };
+    const resize_vector shuffle[2] = { resize_bytes(resize_taps[pixel][0]), resize_bytes(resize_taps[pixel][1]) };
     const resize_vector squeeze = resize_bytes(resize_squeeze);
     for (int x = 0; x < width; x += 4) {
         resize_vector sum[4];
         for (int k = 0; k < 4; k++) /* past the end the last one again: it lands in the padding */
-            sum[k] = resize_sums(in, table, x + k < width ? x + k : width - 1, channels, shuffle);
+            sum[k] = resize_sums(in, table, x + k < width ? x + k : width - 1, channels, pixel, shuffle);
         if (channels == 1) { /* the four dwords of each are one sum */
             const resize_vector ab = RESIZE(add_epi32)(RESIZE(unpacklo_epi32)(sum[0], sum[1]),
                                                        RESIZE(unpackhi_epi32)(sum[0], sum[1]));
@@ -261,19 +316,19 @@ static inline __attribute__((always_inline)) void resize_along(const uint8_t *co
 #else
 
 static inline void resize_along(const uint8_t *const in[RESIZE_ROWS], uint8_t *const out[RESIZE_ROWS],
-                                const resize_table *table, int width, int channels)
+                                const resize_table *table, int width, int channels, int pixel)
 {
     const int group = resize_group(channels), vectors = resize_vectors(channels);
     for (int x = 0; x < width; x++) {
         const int16_t *weights = table->weights + (size_t)x * table->room;
-        const uint8_t *from = in[0] + (int64_t)table->first[x] * channels;
+        const uint8_t *from = in[0] + (int64_t)table->first[x] * pixel;
         uint32_t sum[4] = { 0 };
-        for (int g = 0; g < table->count[x]; g++, weights += 16 * vectors, from += group * channels)
+        for (int g = 0; g < table->count[x]; g++, weights += 16 * vectors, from += group * pixel)
             for (int t = 0; t < group; t++) {
                 const int pair = t / 2, place = channels == 1 ? 2 * pair : channels == 2 ? 4 * pair : 16 * pair;
                 const int32_t low = weights[place + t % 2], high = weights[place + 8 + t % 2];
                 for (int c = 0; c < channels; c++)
-                    sum[c] += (uint32_t)((low + high * (1 << RESIZE_LOW_BITS)) * from[t * channels + c]);
+                    sum[c] += (uint32_t)((low + high * (1 << RESIZE_LOW_BITS)) * from[t * pixel + c]);
             }
         for (int c = 0; c < channels; c++)
             out[0][x * channels + c] = mot_resize_byte((int32_t)sum[c]);
@@ -282,21 +337,25 @@ static inline void resize_along(const uint8_t *const in[RESIZE_ROWS], uint8_t *c
 
 #endif
 
+/* pixel: bytes from one pixel of `in` to the next; out is packed. */
 static void resize_along_rows(const uint8_t *const in[RESIZE_ROWS], uint8_t *const out[RESIZE_ROWS],
-                              const resize_table *table, int width, int channels)
+                              const resize_table *table, int width, int channels, int pixel)
 {
     switch (channels) { /* constants, for the compiler */
     case 1:
-        resize_along(in, out, table, width, 1);
+        resize_along(in, out, table, width, 1, 1);
         break;
     case 2:
-        resize_along(in, out, table, width, 2);
+        resize_along(in, out, table, width, 2, 2);
         break;
     case 3:
-        resize_along(in, out, table, width, 3);
+        if (pixel == 3)
+            resize_along(in, out, table, width, 3, 3);
+        else
+            resize_along(in, out, table, width, 3, 4);
         break;
     default:
-        resize_along(in, out, table, width, 4);
+        resize_along(in, out, table, width, 4, 4);
     }
 }
 
@@ -360,6 +419,8 @@ static void resize_bring(const mot_view *src, int y, uint8_t *row, int opaque)
     const int channels = src->channels;
     if (mot_cpu_has_layout(src, MOT_LAYOUT_PACKED)) {
         memcpy(row, in, (size_t)src->width * (size_t)channels);
+    } else if (has_rgb(src)) {
+        copy_rgb(in, 4, row, 3, (size_t)src->width);
     } else if (src->pixel == 1) {
         uint8_t plane[4][LANES_BLOCK];
         for (int x = 0; x < src->width; x += LANES_BLOCK) {
@@ -390,6 +451,8 @@ static void resize_put(uint8_t *row, const mot_view *dst, int y, int opaque)
                 row[x * channels + c] = mot_unpremultiply(row[x * channels + c], row[x * channels + channels - 1]);
     if (mot_cpu_has_layout(dst, MOT_LAYOUT_PACKED)) {
         memcpy(out, row, (size_t)dst->width * (size_t)channels);
+    } else if (has_rgb(dst)) {
+        copy_rgb(row, 3, out, 4, (size_t)dst->width);
     } else if (dst->pixel == 1) {
         uint8_t plane[4][LANES_BLOCK];
         for (int x = 0; x < dst->width; x += LANES_BLOCK) {
@@ -432,6 +495,14 @@ static void resize_window(const resize_ring *ring, const resize_table *table, in
         rows[t] = resize_ring_row(ring, table->first[y] + t);
 }
 
+/* Whether the horizontal pass can read row y, and a little beyond its end, where it lies. */
+static int resize_in_place(const mot_view *src, int y, int opaque)
+{
+    const int64_t rows_behind = src->row > 0 ? src->height - 1 - y : y;
+    const int64_t row = src->row > 0 ? src->row : -src->row;
+    return opaque && (mot_cpu_has_layout(src, MOT_LAYOUT_PACKED) || has_rgb(src)) && rows_behind * row >= RESIZE_BEYOND;
+}
+
 /* Makes rows of the ring up to `until` (excluded): loads them and, with a table, resizes them, ROWS at a time. */
 static void resize_fill(resize_ring *ring, const mot_view *src, int until, const resize_table *columns, int out_width,
                         int opaque, uint8_t *raw, size_t raw_bytes)
@@ -445,14 +516,15 @@ static void resize_fill(resize_ring *ring, const mot_view *src, int until, const
         const uint8_t *in[RESIZE_ROWS];
         uint8_t *out[RESIZE_ROWS];
         const int most = src->height - ring->next, n = most < RESIZE_ROWS ? most : RESIZE_ROWS;
+        const int in_place = resize_in_place(src, ring->next, opaque) && resize_in_place(src, ring->next + n - 1, opaque);
         for (int r = 0; r < RESIZE_ROWS; r++) { /* beyond the image the last row again */
             const int row = r < n ? r : n - 1;
-            in[r] = raw + (size_t)row * raw_bytes;
+            in[r] = in_place ? src->data + (ring->next + row) * src->row : raw + (size_t)row * raw_bytes;
             out[r] = resize_ring_row(ring, ring->next + row);
-            if (r < n)
+            if (r < n && !in_place)
                 resize_bring(src, ring->next + r, raw + (size_t)r * raw_bytes, opaque);
         }
-        resize_along_rows(in, out, columns, out_width, src->channels);
+        resize_along_rows(in, out, columns, out_width, src->channels, in_place ? (int)src->pixel : src->channels);
         ring->next += n;
     }
 }
@@ -602,7 +674,7 @@ static void resize_by_rows(const mot_view *src, const mot_view *dst, const mot_r
             }
             for (int r = 0; r < RESIZE_ROWS; r++)
                 out[r] = made + (size_t)(r < n ? r : n - 1) * out_bytes;
-            resize_along_rows(in, out, &columns, dst->width, channels);
+            resize_along_rows(in, out, &columns, dst->width, channels, channels);
         }
         for (int r = 0; r < n; r++) {
             if (mirror)

@@ -7,6 +7,8 @@
 #include "tests/inputs.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define SEED 20250801u
 
@@ -113,6 +115,43 @@ static int check_case(uint64_t number, const mot_cpu_rows *const *sets, size_t s
     return failures;
 }
 
+/* Images in memory that begins and ends with them: whatever is read outside ends the program. Rows that lie far apart,
+ * and upwards, end elsewhere. */
+static int check_edges(const mot_cpu_rows *set)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), room = 4 * page;
+    uint8_t *const memory = mmap(NULL, room + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory + page, room, PROT_READ | PROT_WRITE) != 0) {
+        fprintf(stderr, "check_resize: no memory\n");
+        exit(2);
+    }
+    int failures = 0;
+    for (int n = 0; n < 2 * 2 * 5 * 40; n++) {
+        const int end = n % 2, upwards = n / 2 % 2, kind = n / 4 % 5, width = 1 + n / 20;
+        const int channels = kind < 4 ? kind + 1 : 3, pixel = kind < 4 ? channels : 4, height = 3 + n % 7;
+        const int64_t row = width * pixel;
+        const size_t bytes = (size_t)(row * (height - 1) + (width - 1) * pixel + channels);
+        uint8_t *const image = memory + page + (end ? room - bytes : 0);
+        for (size_t i = 0; i < bytes; i++)
+            image[i] = (uint8_t)(i * 37);
+        const mot_view src = {
+            upwards ? image + row * (height - 1) : image, width, height, channels, upwards ? -row : row, pixel, 1
+        };
+        uint8_t made[2][16 * 8 * 4];
+        const mot_resize how = { .filter = n % 3 == 0 ? MOTLEY_FILTER_LANCZOS : MOTLEY_FILTER_BILINEAR,
+                                 .box = { 0, 0, (float)width, (float)height } };
+        for (int k = 0; k < 2; k++) {
+            const mot_view dst = { made[k], 16, 2 + n % 7, channels, 16 * channels, channels, 1 };
+            run(k ? set : &mot_rows_reference, &src, &dst, &how);
+        }
+        failures += memcmp(made[0], made[1], (size_t)(16 * (2 + n % 7) * channels)) != 0;
+    }
+    munmap(memory, room + 2 * page);
+    if (failures)
+        printf("resize, set %s: %d images at the ends of memory differ\n", set->name, failures);
+    return failures;
+}
+
 int main(int argc, char **argv)
 {
     const unsigned long long count = argc > 1 ? strtoull(argv[1], NULL, 10) : 6000;
@@ -122,6 +161,8 @@ int main(int argc, char **argv)
     int failures = 0;
     for (unsigned long long i = first; i < first + count && failures < 20; i++)
         failures += check_case(i, sets, sets_count);
+    for (size_t set = 0; set < sets_count; set++)
+        failures += check_edges(sets[set]);
     printf("%llu cases on %zu sets of kernels, %d failures\n", count, sets_count, failures);
     return failures > 0;
 }
