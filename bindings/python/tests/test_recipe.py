@@ -246,7 +246,7 @@ def test_by_id_a_blur_has_the_fused_sigma(version, monkeypatch):
     for i, (image, made) in enumerate(blurred):
         (step,) = fused.stage.draw(sample_ids=[i], epoch=2, seed=0, size=(73, 97))[0]["steps"]
         sigma, size = step["value"]
-        functional = namespace(version).functional
+        functional = namespace(version)[0].functional
         assert size == 9 and made.tobytes() == functional.gaussian_blur(image, [9, 9], [sigma, sigma]).tobytes()
         sigmas.add(sigma)
     assert len(sigmas) == 12
