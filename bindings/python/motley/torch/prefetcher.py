@@ -20,10 +20,11 @@ from motley.torch.decode import decoded, is_encoded, without
 class Prefetcher:
     """A loader whose next batch is copied, augmented and normalised on a separate stream while the model trains.
 
-    Encoded images, a list of bytes or of one-dimensional uint8 tensors as motley.torch.read_file gives them, are decoded
-    first, one batch ahead in a thread: on a CUDA device by torchvision's decoder, which is nvJPEG, and on the CPU if it
-    does not support a file. As they have different sizes, the stage then has to be a transform. (nvJPEG's pixels differ
-    from Pillow's by up to 19 levels, because it interpolates chroma in another way. Everything after decoding is exact.)
+    Encoded images, a list of bytes or of one-dimensional uint8 tensors as motley.torch.read_file gives them, are
+    decoded first, one batch ahead in a thread: on a CUDA device by torchvision's decoder, which is nvJPEG, and on the
+    CPU if it does not support a file. As they have different sizes, the stage then has to be a transform. (nvJPEG's
+    pixels differ from Pillow's by up to 19 levels, because it interpolates chroma in another way. Everything after
+    decoding is exact.)
 
     A batch that is handed over is ready for the current stream, and its memory is not reused before that stream has
     finished with it. Each pass over the loader is the next epoch, unless set_epoch() says which. len() is the loader's.
