@@ -329,19 +329,24 @@ motley_policy *open_policy_file(const char *path)
     return opened(true, path, path);
 }
 
-motley_policy *open_policy(const char *name, const motley_policy_changes *changes)
+/* The policy with changes in its place; NULL after having complained, or where there is none. */
+static motley_policy *with_changes(const char *name, motley_policy *policy, const motley_policy_changes *changes)
 {
-    static const char *const shown[] = { [MOTLEY_POLICY_BUILTIN] = "", [MOTLEY_POLICY_TEXT] = "<policy>" };
-    const motley_policy_source source = motley_policy_source_of(name);
-    motley_error error;
-    motley_policy *policy = opened(false, name, source == MOTLEY_POLICY_FILE ? name : shown[source]);
     if (!policy || !changes || !any_change(changes))
         return policy;
+    motley_error error;
     motley_policy *changed = NULL;
     if (motley_policy_change(policy, changes, &changed, &error) != MOTLEY_OK)
         complain("%s: %s", name, error.message);
     motley_policy_destroy(policy);
     return changed;
+}
+
+motley_policy *open_policy(const char *name, const motley_policy_changes *changes)
+{
+    static const char *const shown[] = { [MOTLEY_POLICY_BUILTIN] = "", [MOTLEY_POLICY_TEXT] = "<policy>" };
+    const motley_policy_source source = motley_policy_source_of(name);
+    return with_changes(name, opened(false, name, source == MOTLEY_POLICY_FILE ? name : shown[source]), changes);
 }
 
 motley_transform *open_transform_file(const char *path)
@@ -374,6 +379,17 @@ motley_transform *open_transform(const char *name)
     return transform;
 }
 
+/* The policy that a transform without stages is: its file may be a pipe, which is read once. */
+static motley_policy *policy_of(const motley_transform *transform)
+{
+    char *text = NULL;
+    motley_policy *policy = NULL;
+    if (motley_transform_print(transform, &text, NULL) == MOTLEY_OK)
+        motley_policy_parse(text, strlen(text), NULL, &policy, NULL);
+    free(text);
+    return need(policy);
+}
+
 bool open_either(const char *name, const motley_policy_changes *changes, motley_policy **policy,
                  motley_transform **transform)
 {
@@ -389,9 +405,9 @@ bool open_either(const char *name, const motley_policy_changes *changes, motley_
         *transform = NULL;
         return false;
     }
+    *policy = *transform ? with_changes(name, policy_of(*transform), changes) : open_policy(name, changes);
     motley_transform_destroy(*transform);
     *transform = NULL;
-    *policy = open_policy(name, changes);
     return *policy != NULL;
 }
 
