@@ -370,6 +370,31 @@ Test(transform, draws_are_spread_as_they_should_be)
     motley_transform_destroy(t);
 }
 
+Test(transform, erased_boxes_are_spread_as_they_should_be)
+{
+    motley_transform *t =
+        parsed(HEAD "  - resize: {size: [1000, 1000]}\n  - output: {}\n  - erase: {area: [0.02, 0.2]}\n");
+    uint32_t area[20] = { 0 }, ratio[16] = { 0 }, place[16] = { 0 };
+    const int32_t side = 8;
+    for (int i = 0; i < SAMPLES; i++) {
+        motley_transform_drawn drawn;
+        motley_step none;
+        int32_t count;
+        cr_assert_eq(motley_transform_draw(t, &(motley_samples){ .seed = 5, .first = (uint64_t)i }, 1, &side, &side, 3,
+                                           &drawn, &none, &count, NULL),
+                     MOTLEY_OK);
+        cr_assert_eq(drawn.boxes_count, 1);
+        const motley_erased_box *b = &drawn.boxes[0];
+        area[(int)fmin(19, fmax(0, (b->width * (double)b->height / 1e6 - 0.02) / 0.18 * 20))]++;
+        ratio[(int)fmin(15, fmax(0, log((double)b->height / b->width / 0.3) / log(3.3 / 0.3) * 16))]++;
+        place[4 * (b->left * 4 / (1000 - b->width + 1)) + b->top * 4 / (1000 - b->height + 1)]++;
+    }
+    EXPECT_UNIFORM(area, 20);
+    EXPECT_UNIFORM(ratio, 16);
+    EXPECT_UNIFORM(place, 16);
+    motley_transform_destroy(t);
+}
+
 /* --- bad input --- */
 
 /* Applies the transform of these stages to one image of `width` x `height`; what is wrong is said, and dst is
