@@ -31,6 +31,20 @@ motley_status mot_fail(motley_error *error, motley_status status, const char *fo
     return status;
 }
 
+motley_status mot_fail_in(motley_error *error, motley_status status, const char *where_format, ...)
+{
+    if (status == MOTLEY_OK || !error)
+        return status;
+    const motley_error inner = *error;
+    va_list arguments;
+    va_start(arguments, where_format);
+    const int used = vsnprintf(error->message, sizeof error->message, where_format, arguments);
+    va_end(arguments);
+    if (used >= 0 && (size_t)used < sizeof error->message)
+        snprintf(error->message + used, sizeof error->message - (size_t)used, "%s", inner.message);
+    return status;
+}
+
 motley_status mot_fail_at(motley_error *error, motley_status status, int line, int column, const char *format, ...)
 {
     va_list arguments;

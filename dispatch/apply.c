@@ -3,6 +3,7 @@
 #include "augmentations/table.h"
 #include "base/number.h"
 #include "base/params.h"
+#include "base/values.h"
 #include "dispatch/backend.h"
 
 #include <math.h>
@@ -89,22 +90,16 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
     MOT_READ_PARAMS(motley_op_params, params, error);
     const motley_op_info *info = motley_op_get(op);
     MOT_REQUIRE(info, error, "op is %d, want 0 to %d", op, MOT_OP_COUNT - 1);
-    MOT_REQUIRE(info->values_min != info->values_max || values_per_image == info->values_min, error,
-                "%s takes %d value%s%s%s%s, %d were given", info->name, info->values_min, info->values_min == 1 ? "" : "s",
-                *info->unit ? " (" : "", info->unit, *info->unit ? ")" : "", values_per_image);
-    MOT_REQUIRE(values_per_image >= info->values_min && values_per_image <= info->values_max, error,
-                "%s takes %d to %d values (%s), %d were given", info->name, info->values_min, info->values_max,
-                info->unit, values_per_image);
+    MOT_TRY(mot_check_values_count(info, values_per_image, error));
     MOT_REQUIRE(values || values_per_image == 0, error, "%s: values is NULL", info->name);
-    MOT_REQUIRE((unsigned)params->interpolation <= MOTLEY_BICUBIC, error,
-                "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);
+    MOT_TRY(mot_check_interpolation(params->interpolation, error));
     MOT_REQUIRE(context->backend->id == MOTLEY_BACKEND_CUDA || !params->stream, error,
                 "stream is set, but the %s backend has none", context->backend->name);
     for (size_t i = 0; values && i < src->count; i++) {
         const double *value = values + i * (size_t)values_per_image;
-        MOT_TRY(mot_validate_values(op, value, values_per_image, i, error));
-        MOT_REQUIRE(!info->whole || value[0] == floor(value[0]), error, "%s, image %zu: value is %s, want a whole number (%s)",
-                    info->name, i, MOT_NUMBER(value[0]), info->unit);
+        MOT_TRY(mot_fail_in(error, mot_validate_values(op, value, values_per_image, error), "image %zu: ", i));
+        MOT_REQUIRE(!info->whole || value[0] == floor(value[0]), error, "image %zu: %s: value is %s, want a whole number (%s)",
+                    i, info->name, MOT_NUMBER(value[0]), info->unit);
     }
     if (src->count == 0)
         return MOTLEY_OK;

@@ -169,6 +169,8 @@ motley_status mot_validate_batches(const motley_batch *src, const motley_batch *
 motley_status mot_validate_batch(const char *name, const motley_batch *batch, motley_error *error);
 motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* for a batch without data */
 motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, motley_error *error); /* any two images */
-motley_status mot_validate_values(int op, const double *values, int count, size_t image, motley_error *error);
+/* What an op, or a step that mixes, is given: its values; these, their number and the interpolation. */
+motley_status mot_validate_values(int op, const double *values, int count, motley_error *error);
+motley_status mot_validate_step(const motley_step *step, motley_error *error);
 
 #endif

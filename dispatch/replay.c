@@ -16,19 +16,11 @@ static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_s
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "image %zu, step %d is custom op %d, which cannot be replayed",
                         i, s, step->op);
     MOT_REQUIRE(info, error, "image %zu, step %d has op %d, want 0 to %d", i, s, step->op, MOT_OP_COUNT - 1);
-    MOT_REQUIRE(step->values_count >= info->values_min && step->values_count <= info->values_max, error,
-                "image %zu, step %d: %s takes %d to %d values (%s), %d are given", i, s, info->name, info->values_min,
-                info->values_max, info->unit, step->values_count);
-    MOT_REQUIRE((unsigned)step->interpolation <= MOTLEY_BICUBIC, error,
-                "image %zu, step %d: interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", i, s,
-                (int)step->interpolation);
+    MOT_TRY(mot_fail_in(error, mot_validate_step(step, error), "image %zu, step %d: ", i, s));
     if (info->shape == MOTLEY_SHAPE_MIX) {
-        MOT_REQUIRE(step->values[0] >= 0 && step->values[0] <= 1, error,
-                    "image %zu, step %d: %s has the weight %g, want 0 to 1", i, s, info->name, step->values[0]);
         mot_augmix_step(step->op, (float)step->values[0], out);
         return MOTLEY_OK;
     }
-    MOT_TRY(mot_validate_values(step->op, step->values, step->values_count, i, error));
     mot_op_prepare(step->op, step->values, step->values_count, &out->arg);
     out->op = step->op;
     out->level = step->level;

@@ -117,20 +117,9 @@ static motley_status check_given_step(const motley_step *step, size_t i, int s, 
     MOT_REQUIRE(info, error,
                 "image %zu, step %d: op is %d, want one of the table, MOTLEY_STEP_HUE or MOTLEY_STEP_KERNEL_BLUR", i, s,
                 step->op);
-    MOT_REQUIRE(step->values_count >= info->values_min && step->values_count <= info->values_max, error,
-                "image %zu, step %d: %s takes %d to %d values, %d were given", i, s, info->name, info->values_min,
-                info->values_max, step->values_count);
-    MOT_REQUIRE((unsigned)step->interpolation <= MOTLEY_BICUBIC, error,
-                "image %zu, step %d: interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", i, s,
-                (int)step->interpolation);
     MOT_REQUIRE(!(step->inside[0] | step->inside[1] | step->inside[2] | step->inside[3]), error,
                 "image %zu, step %d works inside a part of the image, which a transform does not do", i, s);
-    if (info->shape == MOTLEY_SHAPE_MIX) {
-        MOT_REQUIRE(step->values[0] >= 0 && step->values[0] <= 1, error,
-                    "image %zu, step %d: %s has the weight %g, want 0 to 1", i, s, info->name, step->values[0]);
-        return MOTLEY_OK;
-    }
-    return mot_validate_values(step->op, step->values, step->values_count, i, error);
+    return mot_fail_in(error, mot_validate_step(step, error), "image %zu, step %d: ", i, s);
 }
 
 /* The largest kernel that an image may be blurred by; 0: none. */

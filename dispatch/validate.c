@@ -2,6 +2,7 @@
 /* Checks a caller's arguments once and in full. Backends and kernels then rely on them. */
 #include "augmentations/table.h"
 #include "base/number.h"
+#include "base/values.h"
 #include "dispatch/backend.h"
 #include "kernels/output.h"
 
@@ -443,18 +444,23 @@ motley_status mot_validate_batches(const motley_batch *src, const motley_batch *
     return mot_validate_places(src, dst, *output, error);
 }
 
-motley_status mot_validate_values(int op, const double *values, int count, size_t image, motley_error *error)
+motley_status mot_validate_values(int op, const double *values, int count, motley_error *error)
 {
-    const motley_op_info *info = &mot_op_table[op].info;
+    const motley_op_info *info = mot_step_info(op);
     for (int i = 0; i < count; i++)
-        MOT_REQUIRE(isfinite(values[i]), error, "%s, image %zu: value %d is %g, want a finite number", info->name,
-                    image, i, values[i]);
+        MOT_REQUIRE(isfinite(values[i]), error, "%s: value %d is %g, want a finite number", info->name, i, values[i]);
     if (count > 0)
         MOT_REQUIRE(values[0] >= info->minimum && values[0] <= info->maximum, error,
-                    "%s, image %zu: value is %s, want %s to %s (%s)", info->name, image, MOT_NUMBER(values[0]),
-                    MOT_NUMBER(info->minimum), MOT_NUMBER(info->maximum), info->unit);
+                    "%s: value is %s, want %s to %s (%s)", info->name, MOT_NUMBER(values[0]), MOT_NUMBER(info->minimum),
+                    MOT_NUMBER(info->maximum), info->unit);
     for (int i = 1; i < count; i++)
-        MOT_REQUIRE(fabs(values[i]) <= 1e9, error, "%s, image %zu: value %d is %g, want -1e9 to 1e9", info->name,
-                    image, i, values[i]);
+        MOT_REQUIRE(fabs(values[i]) <= 1e9, error, "%s: value %d is %g, want -1e9 to 1e9", info->name, i, values[i]);
     return MOTLEY_OK;
+}
+
+motley_status mot_validate_step(const motley_step *step, motley_error *error)
+{
+    MOT_TRY(mot_check_values_count(mot_step_info(step->op), step->values_count, error));
+    MOT_TRY(mot_check_interpolation(step->interpolation, error));
+    return mot_validate_values(step->op, step->values, step->values_count, error);
 }

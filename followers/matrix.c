@@ -3,7 +3,7 @@
 #include "followers/matrix.h"
 
 #include "augmentations/table.h"
-#include "base/error.h"
+#include "base/values.h"
 #include "kernels/erase.h"
 #include "kernels/warp.h"
 
@@ -42,9 +42,7 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
                         mot_step_info(step->op)->name);
     MOT_REQUIRE(step->op >= 0, error, "%s has op %d, want 0 to %d", where, step->op, MOT_OP_COUNT - 1);
     const motley_op_info *info = &mot_op_table[step->op].info;
-    MOT_REQUIRE(step->values_count >= info->values_min && step->values_count <= info->values_max, error,
-                "%s: %s takes %d to %d values, %d are given", where, info->name, info->values_min, info->values_max,
-                step->values_count);
+    MOT_TRY(mot_fail_in(error, mot_check_values_count(info, step->values_count, error), "%s: ", where));
     for (int i = 0; i < step->values_count; i++)
         MOT_REQUIRE(isfinite(step->values[i]) || info->shape == MOTLEY_SHAPE_ERASE, error,
                     "%s: %s has the value %g, want a finite number", where, info->name, step->values[i]);

@@ -2,21 +2,17 @@
 /* motley_follower_steps: recorded draws of images become those of what follows them. */
 #include "base/error.h"
 #include "base/params.h"
+#include "base/values.h"
 #include "followers/matrix.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const motley_filter filters[3] = { [MOTLEY_NEAREST] = MOTLEY_FILTER_NEAREST,
-                                          [MOTLEY_BILINEAR] = MOTLEY_FILTER_BILINEAR,
-                                          [MOTLEY_BICUBIC] = MOTLEY_FILTER_BICUBIC };
-
 motley_status motley_follower_steps(const motley_drawn *drawn, const motley_follower_params *params, motley_step *steps,
                                     int32_t *step_counts, motley_transform_drawn *places, motley_error *error)
 {
     MOT_READ_PARAMS(motley_follower_params, params, error);
-    MOT_REQUIRE((unsigned)params->interpolation <= MOTLEY_BICUBIC, error,
-                "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);
+    MOT_TRY(mot_check_interpolation(params->interpolation, error));
     MOT_TRY(mot_drawn_check(drawn, NULL, step_counts, "step_counts", error));
     MOT_REQUIRE(drawn->count == 0 || steps || drawn->max_steps == 0, error,
                 "steps is NULL, want room for those of %zu images", drawn->count);
@@ -42,7 +38,7 @@ motley_status motley_follower_steps(const motley_drawn *drawn, const motley_foll
         if (!places)
             continue;
         places[i] = drawn->places[i];
-        places[i].filter = filters[params->interpolation];
+        places[i].filter = mot_resize_filter(params->interpolation);
         if (!params->erase)
             places[i].boxes_count = 0;
     }

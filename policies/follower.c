@@ -4,6 +4,7 @@
 #include "augmentations/table.h"
 #include "base/error.h"
 #include "base/params.h"
+#include "base/values.h"
 #include "motley/follow.h"
 #include "policies/policy.h"
 
@@ -63,8 +64,7 @@ motley_status motley_policy_follower(const motley_policy *policy, const motley_f
     *follower = NULL;
     MOT_READ_PARAMS(motley_follower_params, params, error);
     MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
-    MOT_REQUIRE((unsigned)params->interpolation <= MOTLEY_BICUBIC, error,
-                "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);
+    MOT_TRY(mot_check_interpolation(params->interpolation, error));
     MOT_REQUIRE(params->channels >= 0 && params->channels <= 4, error, "channels is %d, want 1 to 4", params->channels);
     if (policy->customs)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,

@@ -3,14 +3,11 @@
  * move pixels. Each stage's draws have their own blocks of words, so removing a stage does not change the others. */
 #include "base/error.h"
 #include "base/params.h"
+#include "base/values.h"
 #include "motley/follow.h"
 #include "policies/transform.h"
 
 #include <string.h>
-
-static const motley_filter filters[3] = { [MOTLEY_NEAREST] = MOTLEY_FILTER_NEAREST,
-                                          [MOTLEY_BILINEAR] = MOTLEY_FILTER_BILINEAR,
-                                          [MOTLEY_BICUBIC] = MOTLEY_FILTER_BICUBIC };
 
 /* Whether the follower keeps a stage. */
 static bool follows(const mot_stage *stage, const motley_follower_params *params)
@@ -22,7 +19,7 @@ static motley_status change(mot_stage *stage, const motley_follower_params *para
 {
     if (stage->filters > 0) {
         stage->filters = 1;
-        stage->filter[0] = filters[params->interpolation];
+        stage->filter[0] = mot_resize_filter(params->interpolation);
     }
     if (stage->kind == MOT_STAGE_ERASE)
         stage->erase_values = MOT_ERASE_CONST;
@@ -42,8 +39,7 @@ motley_status motley_transform_follower(const motley_transform *transform, const
     *follower = NULL;
     MOT_READ_PARAMS(motley_follower_params, params, error);
     MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
-    MOT_REQUIRE((unsigned)params->interpolation <= MOTLEY_BICUBIC, error,
-                "interpolation is %d, want nearest (0), bilinear (1) or bicubic (2)", (int)params->interpolation);
+    MOT_TRY(mot_check_interpolation(params->interpolation, error));
     MOT_REQUIRE(params->channels >= 0 && params->channels <= 4, error, "channels is %d, want 1 to 4", params->channels);
     if (mot_transform_stage(transform, MOT_STAGE_MIX))
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' mixes images: nothing can follow it",

@@ -252,12 +252,12 @@ Test(augmix, wrong_steps_are_refused)
 {
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
     motley_step steps[4] = { { .op = MOTLEY_STEP_MIX_ADD, .values = { 1.5 }, .values_count = 1 } };
-    replay_fails(context, steps, 1, "mix_add has the weight 1.5, want 0 to 1");
+    replay_fails(context, steps, 1, "mix_add: value is 1.5, want 0 to 1 (weight)");
     steps[0].values[0] = NAN;
-    replay_fails(context, steps, 1, "want 0 to 1");
+    replay_fails(context, steps, 1, "mix_add: value 0 is nan, want a finite number");
     steps[0].values[0] = 0.5;
     steps[0].values_count = 0;
-    replay_fails(context, steps, 1, "mix_add takes 1 to 1 values");
+    replay_fails(context, steps, 1, "mix_add takes 1 value (weight), 0 were given");
     steps[0].values_count = 1;
     steps[1].op = motley_op_find("invert");
     replay_fails(context, steps, 2, "steps after the last that mixes");
@@ -374,7 +374,7 @@ Test(augmix, transforms_refuse_what_they_cannot_mix)
     steps[0] = (motley_step){ .op = motley_op_find("invert") };
     steps[1].values[0] = 1.5;
     cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect(strstr(error.message, "step 1: mix_add has the weight 1.5, want 0 to 1"), "%s", error.message);
+    cr_expect(strstr(error.message, "step 1: mix_add: value is 1.5, want 0 to 1 (weight)"), "%s", error.message);
     motley_transform_destroy(transform);
     transform = transform_of("policy: rand_augment");
     steps[1].values[0] = 0.5;

@@ -147,12 +147,12 @@ Test(validate, values)
     double values[COUNT * 2] = { 3, 9, 3 };
     const int posterize = motley_op_find("posterize"), rotate = motley_op_find("rotate");
     wants(motley_op_apply(context, posterize, values, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
-          "posterize, image 1: value is 9, want 0 to 8 (bits kept)");
+          "image 1: posterize: value is 9, want 0 to 8 (bits kept)");
     values[1] = NAN;
     wants(motley_op_apply(context, posterize, values, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "finite");
     values[1] = 3.5;
     wants(motley_op_apply(context, posterize, values, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
-          "posterize, image 1: value is 3.5, want a whole number (bits kept)");
+          "image 1: posterize: value is 3.5, want a whole number (bits kept)");
     wants(motley_op_apply(context, posterize, values, 2, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
           "posterize takes 1 value (bits kept), 2 were given");
     wants(motley_op_apply(context, posterize, NULL, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of the numbers that steps have, which several folders make. */
+#ifndef MOT_VALUES_H
+#define MOT_VALUES_H
+
+#include "base/error.h"
+#include "motley/op.h"
+#include "motley/resize.h"
+
+/* Requires nearest, bilinear or bicubic. */
+motley_status mot_check_interpolation(motley_interpolation interpolation, motley_error *error);
+
+/* Requires as many values as the op takes. */
+motley_status mot_check_values_count(const motley_op_info *op, int count, motley_error *error);
+
+/* The filter that resizes as `interpolation`, which was checked, warps. */
+motley_filter mot_resize_filter(motley_interpolation interpolation);
+
+#endif
