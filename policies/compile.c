@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles a policy's model into the tables that draws read. Every level's argument is prepared here, in double. */
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/number.h"
 #include "policies/draw.h"
 #include "policies/policy.h"
@@ -18,7 +19,7 @@ typedef struct compiler {
     void *user;
     int problems;
     char first[240];
-    bool default_fits, scale_told;
+    bool default_fits, scale_reported;
     mot_table_phase *phase;
     mot_table_branch *branch;
     mot_table_step *step;
@@ -112,9 +113,9 @@ static bool check_level(compiler *c, int index)
         return false;
     }
     if (policy->top <= 0) {
-        if (!c->scale_told)
+        if (!c->scale_reported)
             problem(c, index, "op '%s' has a level, but the scale is missing: want 'bins' or 'top'", space->name);
-        c->scale_told = true;
+        c->scale_reported = true;
         return false;
     }
     if (same_level(&step->level, &policy->level))
@@ -321,18 +322,6 @@ static void fill_common(motley_policy *policy)
     memcpy(t->interpolation, policy->interpolation, policy->interpolations);
 }
 
-/* FNV-1a over 8-byte words. Contexts use it to find the tables that they have already sent to their device. */
-static uint64_t hash(uint64_t h, const void *data, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
-        uint64_t word = 0;
-        memcpy(&word, (const char *)data + at, bytes - at < sizeof word ? bytes - at : sizeof word);
-        h = (h ^ word) * 1099511628211u;
-        h ^= h >> 29;
-    }
-    return h;
-}
-
 motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *report, void *user, motley_error *error)
 {
     compiler c = { .policy = policy, .report = report, .user = user };
@@ -405,7 +394,8 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     if (policy->takes_boxes && (policy->augmix.width || policy->runs_customs))
         problem(&c, MOT_IN_POLICY, "steps that work in boxes cannot stand beside %s",
                 policy->augmix.width ? "'augmix'" : "custom ops");
-    policy->fingerprint = hash(hash(14695981039346656037u, &policy->tables, sizeof policy->tables), memory, bytes);
+    policy->fingerprint =
+        mot_hash(mot_hash(MOT_HASH_BEGIN, &policy->tables, sizeof policy->tables), memory, bytes);
     policy->tables.phase = c.phase;
     policy->tables.branch = c.branch;
     policy->tables.step = c.step;

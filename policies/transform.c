@@ -4,6 +4,7 @@
 
 #include "augmentations/jitter.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "policies/builtin.h"
 #include "policies/transform_draw.h"
 #include "policies/yaml.h"
@@ -92,18 +93,10 @@ motley_status motley_transform_builtin(const char *name, motley_transform **tran
                 : mot_fail(error, MOTLEY_ERR_ARGUMENT, "no transform '%.80s' is built in", name);
 }
 
-/* FNV-1a. */
-static uint64_t hash(uint64_t h, const void *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        h = (h ^ ((const uint8_t *)bytes)[i]) * 1099511628211u;
-    return h;
-}
-
 /* The key by which the device caches a transform's tables. */
 static uint64_t fingerprint_of(const motley_transform *transform)
 {
-    uint64_t h = hash(14695981039346656037u, &transform->stages, sizeof transform->stages);
+    uint64_t h = mot_hash(MOT_HASH_BEGIN, &transform->stages, sizeof transform->stages);
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *const stage = &transform->stage[i];
         const double *const numbers[] = { stage->area, stage->ratio, stage->radius, &stage->p, &stage->vertical };
@@ -111,14 +104,14 @@ static uint64_t fingerprint_of(const motley_transform *transform)
         const int32_t whole[] = { (int32_t)stage->kind,  stage->width,        stage->height,     stage->filters,
                                   (int32_t)stage->order, stage->padding,      stage->boxes[0],   stage->boxes[1],
                                   stage->erase_values,   stage->policy_steps, stage->kernel_size };
-        h = hash(h, whole, sizeof whole);
+        h = mot_hash(h, whole, sizeof whole);
         for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
-            h = hash(h, numbers[k], counts[k] * sizeof(double));
-        h = hash(h, stage->filter, sizeof stage->filter);
-        h = hash(h, stage->given, sizeof stage->given);
-        h = hash(h, stage->range, sizeof stage->range);
-        h = stage->policy ? hash(h, &stage->policy->fingerprint, sizeof stage->policy->fingerprint) : h;
-        h = stage->policy ? hash(h, &stage->policy->tables.first_block, sizeof(uint32_t)) : h;
+            h = mot_hash(h, numbers[k], counts[k] * sizeof(double));
+        h = mot_hash(h, stage->filter, sizeof stage->filter);
+        h = mot_hash(h, stage->given, sizeof stage->given);
+        h = mot_hash(h, stage->range, sizeof stage->range);
+        h = stage->policy ? mot_hash(h, &stage->policy->fingerprint, sizeof stage->policy->fingerprint) : h;
+        h = stage->policy ? mot_hash(h, &stage->policy->tables.first_block, sizeof(uint32_t)) : h;
     }
     return h;
 }
