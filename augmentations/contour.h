@@ -11,14 +11,6 @@
     .paper = "Müller, Hutter 2021 (TrivialAugment), arXiv:2103.10158", MOT_FILTER_INFO
 #define MOT_CONTOUR_FACTS .cost = 900
 
-MOT_FILTER_PREPARE(contour)
-
-/* `sum` is that of nine components. */
-MOT_FN uint8_t mot_contour(uint8_t centre, uint32_t sum, const mot_arg *arg)
-{
-    (void)arg;
-    return mot_clamp(9 * centre - (int)sum + 255);
-}
-MOT_FILTER_PAIR(contour)
+MOT_NINE_OP(contour, mot_clamp(9 * centre - (int)sum + 255))
 
 #endif

@@ -12,14 +12,6 @@
     MOT_FILTER_INFO
 #define MOT_EDGE_ENHANCE_FACTS .cost = 900
 
-MOT_FILTER_PREPARE(edge_enhance)
-
-/* `sum` is that of nine components. */
-MOT_FN uint8_t mot_edge_enhance(uint8_t centre, uint32_t sum, const mot_arg *arg)
-{
-    (void)arg;
-    return mot_clamp((11 * centre - (int)sum + 1) / 2);
-}
-MOT_FILTER_PAIR(edge_enhance)
+MOT_NINE_OP(edge_enhance, mot_clamp((11 * centre - (int)sum + 1) / 2))
 
 #endif

@@ -11,14 +11,6 @@
     .matches = "Pillow ImageFilter.EDGE_ENHANCE_MORE", .paper = "none", MOT_FILTER_INFO
 #define MOT_EDGE_ENHANCE_MORE_FACTS .cost = 900
 
-MOT_FILTER_PREPARE(edge_enhance_more)
-
-/* `sum` is that of nine components. */
-MOT_FN uint8_t mot_edge_enhance_more(uint8_t centre, uint32_t sum, const mot_arg *arg)
-{
-    (void)arg;
-    return mot_clamp(10 * centre - (int)sum);
-}
-MOT_FILTER_PAIR(edge_enhance_more)
+MOT_NINE_OP(edge_enhance_more, mot_clamp(10 * centre - (int)sum))
 
 #endif

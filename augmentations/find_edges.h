@@ -11,14 +11,6 @@
     .paper = "none", MOT_FILTER_INFO
 #define MOT_FIND_EDGES_FACTS .cost = 900
 
-MOT_FILTER_PREPARE(find_edges)
-
-/* `sum` is that of nine components. */
-MOT_FN uint8_t mot_find_edges(uint8_t centre, uint32_t sum, const mot_arg *arg)
-{
-    (void)arg;
-    return mot_clamp(9 * centre - (int)sum);
-}
-MOT_FILTER_PAIR(find_edges)
+MOT_NINE_OP(find_edges, mot_clamp(9 * centre - (int)sum))
 
 #endif

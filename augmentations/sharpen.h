@@ -11,14 +11,6 @@
     .paper = "Müller, Hutter 2021 (TrivialAugment), arXiv:2103.10158", MOT_FILTER_INFO
 #define MOT_SHARPEN_FACTS .cost = 900
 
-MOT_FILTER_PREPARE(sharpen)
-
-/* `sum` is that of nine components. */
-MOT_FN uint8_t mot_sharpen(uint8_t centre, uint32_t sum, const mot_arg *arg)
-{
-    (void)arg;
-    return mot_clamp((34 * centre - 2 * (int)sum + 8) / 16);
-}
-MOT_FILTER_PAIR(sharpen)
+MOT_NINE_OP(sharpen, mot_clamp((34 * centre - 2 * (int)sum + 8) / 16))
 
 #endif

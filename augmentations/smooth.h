@@ -11,14 +11,6 @@
     .paper = "Müller, Hutter 2021 (TrivialAugment), arXiv:2103.10158", MOT_FILTER_INFO
 #define MOT_SMOOTH_FACTS .cost = 900
 
-MOT_FILTER_PREPARE(smooth)
-
-/* `sum` is that of nine components. */
-MOT_FN uint8_t mot_smooth(uint8_t centre, uint32_t sum, const mot_arg *arg)
-{
-    (void)arg;
-    return (uint8_t)((sum + 4u * centre + 6u) / 13u);
-}
-MOT_FILTER_PAIR(smooth)
+MOT_NINE_OP(smooth, (uint8_t)((sum + 4u * centre + 6u) / 13u))
 
 #endif

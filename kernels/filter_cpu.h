@@ -20,8 +20,9 @@ static inline float filter_along(const uint8_t *in, size_t i, size_t step, const
 static inline void filter_row(const uint8_t *in, int64_t in_row, uint8_t *out, size_t edge, size_t n, size_t step,
                               const float *weight, float offset, int reach)
 {
-    const uint8_t *const under2 = in + (reach == 2 ? 2 * in_row : 0), *const above2 =
-                                                                          in - (reach == 2 ? 2 * in_row : 0);
+    const int64_t two_rows = reach == 2 ? 2 * in_row : 0;
+    const uint8_t *const under2 = in + two_rows;
+    const uint8_t *const above2 = in - two_rows;
     const int taps = 2 * reach + 1;
     MOT_LANES
     for (size_t i = edge; i < n - edge; i++) {

@@ -283,6 +283,7 @@ static const mot_cpu_row rows[] = {
     ROW(STENCIL, 0, stencil), ROW(BLUR, 1, blur),   ROW(ERASE, 1, erase),
     ROW(FILTER, 0, filter),
 };
+
 static void kernel_blur(const mot_view *src, const mot_view *dst, const float *half, int size, void *scratch)
 {
     const int reach = size / 2;
