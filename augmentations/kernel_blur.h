@@ -16,6 +16,16 @@
 #define MOT_KERNEL_SIGMA_MIN 1e-3
 #define MOT_KERNEL_SIGMA_MAX 1e3
 
+static inline int mot_is_kernel_sigma(double sigma)
+{
+    return sigma >= MOT_KERNEL_SIGMA_MIN && sigma <= MOT_KERNEL_SIGMA_MAX;
+}
+
+static inline int mot_is_kernel_size(double size)
+{
+    return size >= 3 && size <= MOTLEY_MAX_KERNEL && fmod(size, 2) == 1;
+}
+
 /* exp(x) of x <= 0 to 0.6 units in the last place, and 0 where binary32 has no such small number. Written out because
  * the host's and the device's libraries differ in the last bit. */
 MOT_FN double mot_exp(double x)

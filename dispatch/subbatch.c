@@ -46,7 +46,7 @@ static motley_status report(const mot_last *last, motley_subbatches **subbatches
         for (int32_t s = 0; s < last->step_counts[i]; s++) {
             const mot_step *step = &last->steps[i * last->max_steps + (size_t)s];
             if (!(step->arg.flags & MOT_ARG_IDENTITY))
-                steps[i * last->max_steps + (size_t)counts[i]++] = mot_step_told(mot_step_info(step->op), step);
+                steps[i * last->max_steps + (size_t)counts[i]++] = mot_public_step(mot_step_info(step->op), step);
         }
     }
     *out = (motley_subbatches){ .count = last->batches_count,

@@ -49,7 +49,8 @@ static motley_status check_output(const mot_transform_call *call, motley_error *
                     "dst image %zu: size is %" PRId32 "x%" PRId32 ", want %" PRId32 "x%" PRId32 ", %s", i, to.width,
                     to.height, width, height, call->info->width ? "the transform's" : "src's");
         MOT_REQUIRE((uintptr_t)to.data % mot_dtype_bytes(dst->dtype) == 0, error,
-                    "dst image %zu: data is not aligned to its samples' %zu bytes", i, mot_dtype_bytes(dst->dtype));
+                    "dst image %zu: data is not aligned to the %zu bytes of a component", i,
+                    mot_dtype_bytes(dst->dtype));
         if (!dst->images && (call->info->width || !call->src->images))
             break;
     }
@@ -105,10 +106,10 @@ static motley_status check_given_step(const motley_step *step, size_t i, int s, 
     }
     if (step->op == MOTLEY_STEP_KERNEL_BLUR) {
         const double sigma = step->values[0], size = step->values[1];
-        MOT_REQUIRE(step->values_count == 2 && sigma >= MOT_KERNEL_SIGMA_MIN && sigma <= MOT_KERNEL_SIGMA_MAX, error,
+        MOT_REQUIRE(step->values_count == 2 && mot_is_kernel_sigma(sigma), error,
                     "image %zu, step %d: sigma is %g, want %g to %g pixels", i, s, sigma, MOT_KERNEL_SIGMA_MIN,
                     MOT_KERNEL_SIGMA_MAX);
-        MOT_REQUIRE(size >= 3 && size <= MOTLEY_MAX_KERNEL && fmod(size, 2) == 1, error,
+        MOT_REQUIRE(mot_is_kernel_size(size), error,
                     "image %zu, step %d: the kernel's size is %g, want an odd number of 3 to %d", i, s, size,
                     MOTLEY_MAX_KERNEL);
         return MOTLEY_OK;
@@ -307,7 +308,7 @@ int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_tr
     if (p->steps) {
         p->step_counts[i] = count;
         for (int s = 0; s < count; s++)
-            p->steps[i * most + (size_t)s] = mot_transform_step_told(&steps[s]);
+            p->steps[i * most + (size_t)s] = mot_transform_public_step(&steps[s]);
     }
     return count;
 }
@@ -430,16 +431,17 @@ static void transform_image(void *opaque, size_t i, const mot_cpu_rows *rows, vo
     void *scratch = spare_memory + call->image_room;
     image_plan plan;
     plan.count = mot_transform_draw_image(call, i, &plan.drawn, plan.steps);
-    const int direct = call->dst->dtype == MOTLEY_U8 && plan.count == 0;
+    const bool bytes = call->dst->dtype == MOTLEY_U8, direct = bytes && plan.count == 0;
     const mot_view image = direct ? dst : dense(dst.width, dst.height, dst.channels, work);
     place_image(call, rows, &plan.drawn, src, image, between, scratch);
-    const mot_view spare = dense(dst.width, dst.height, dst.channels, spare_memory);
-    if (!direct)
+    if (!direct) {
+        const mot_view spare = dense(dst.width, dst.height, dst.channels, spare_memory);
         run_steps(rows, &plan, &image, &spare, scratch);
-    if (call->dst->dtype == MOTLEY_U8 && !direct)
-        rows->copy(&image, &dst);
-    else if (!direct)
-        mot_cpu_write_output(&image, &dst, call->dst->dtype, (const uint32_t(*)[256])call->table);
+        if (bytes)
+            rows->copy(&image, &dst);
+        else
+            mot_cpu_write_output(&image, &dst, call->dst->dtype, (const uint32_t(*)[256])call->table);
+    }
     if (call->erase)
         erase(call, &plan.drawn, &dst);
 }

@@ -428,7 +428,7 @@ motley_status mot_validate_places(const motley_batch *src, const motley_batch *d
         return MOTLEY_OK;
     const motley_batch *out = &output->batch;
     MOT_REQUIRE((uintptr_t)out->data % mot_dtype_bytes(out->dtype) == 0, error,
-                "output: data is not aligned to its samples' %zu bytes", mot_dtype_bytes(out->dtype));
+                "output: data is not aligned to the %zu bytes of a component", mot_dtype_bytes(out->dtype));
     MOT_TRY(check_apart("src", src, out, error));
     return elsewhere ? check_apart("dst", dst, out, error) : MOTLEY_OK;
 }

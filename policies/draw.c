@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-motley_step mot_step_told(const motley_op_info *info, const mot_step *step)
+motley_step mot_public_step(const motley_op_info *info, const mot_step *step)
 {
     motley_step out = { .op = step->op, .level = step->level };
     out.interpolation = (motley_interpolation)step->interpolation;
@@ -27,7 +27,7 @@ motley_step mot_step_told(const motley_op_info *info, const mot_step *step)
 
 motley_step mot_step_inside(const motley_op_info *info, const mot_step *step, mot_rect inside)
 {
-    motley_step out = mot_step_told(info, step);
+    motley_step out = mot_public_step(info, step);
     const int32_t sides[4] = { inside.x0, inside.y0, inside.x1, inside.y1 };
     memcpy(out.inside, sides, sizeof sides);
     return out;
@@ -99,7 +99,7 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
         const int n = mot_draw_sample(&policy->tables, &of, drawn);
         step_counts[i] = n;
         for (int s = 0; s < n; s++)
-            steps[i * room + (size_t)s] = mot_step_told(motley_policy_op(policy, drawn[s].op), &drawn[s]);
+            steps[i * room + (size_t)s] = mot_public_step(motley_policy_op(policy, drawn[s].op), &drawn[s]);
     }
     return MOTLEY_OK;
 }

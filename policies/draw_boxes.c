@@ -165,7 +165,7 @@ static motley_status draw(drawing *d, mot_step *steps, mot_rect *inside, int32_t
         steps[*count] = drawn[s];
         inside[(*count)++] = (mot_rect){ 0, 0, 0, 0 };
         if (mot_op_table[drawn[s].op].info.shape == MOTLEY_SHAPE_WARP)
-            d->moves[d->moves_count++] = mot_step_told(&mot_op_table[drawn[s].op].info, &drawn[s]);
+            d->moves[d->moves_count++] = mot_public_step(&mot_op_table[drawn[s].op].info, &drawn[s]);
     }
     return MOTLEY_OK;
 }

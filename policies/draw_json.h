@@ -19,7 +19,7 @@ void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step 
 typedef struct mot_draw_reader {
     mot_yaml_tree tree;
     int32_t channels; /* of the image */
-    bool staged;      /* whether these two are steps */
+    bool staged;      /* a transform's: "hue" and "kernel_blur" are steps, too */
 } mot_draw_reader;
 
 /* The value of a map's key, or NULL. */

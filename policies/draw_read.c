@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_draw_read: reads back what motley_draw_json wrote. */
+#include "augmentations/kernel_blur.h"
 #include "augmentations/table.h"
 #include "base/error.h"
 #include "base/number.h"
@@ -120,6 +121,12 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
         step->values_count = 2;
         if (!value || numbers(r, value, "value", step->values, 2) != 2)
             PROBLEM(r, value ? value : map, "kernel_blur wants two values, sigma in pixels and the kernel's size");
+        else if (!mot_is_kernel_sigma(step->values[0]))
+            PROBLEM(r, value, "kernel_blur's sigma is %g, want %g to %g pixels", step->values[0], MOT_KERNEL_SIGMA_MIN,
+                    MOT_KERNEL_SIGMA_MAX);
+        else if (!mot_is_kernel_size(step->values[1]))
+            PROBLEM(r, value, "kernel_blur's size is %g, want an odd number of 3 to %d", step->values[1],
+                    MOTLEY_MAX_KERNEL);
         return;
     }
     const int mix = mot_mix_find(name);
@@ -195,7 +202,7 @@ void mot_draw_read_steps(reader *r, uint64_t *sample, motley_step *steps, size_t
 motley_status mot_draw_read_end(mot_draw_reader *r, motley_status status, motley_error *error)
 {
     if (status == MOTLEY_OK)
-        status = mot_yaml_tell(&r->tree, NULL, error);
+        status = mot_yaml_report(&r->tree, NULL, error);
     else
         mot_fail(error, status, "no memory for reading a draw");
     mot_yaml_clear(&r->tree);

@@ -678,7 +678,7 @@ motley_status motley_policy_parse(const char *text, size_t length, const motley_
     if (status == MOTLEY_OK && tree.problems == 0)
         status = mot_policy_read(&tree, &tree.node[0], true, params->custom_ops, params->custom_ops_count, &read);
     if (status == MOTLEY_OK)
-        status = mot_yaml_tell(&tree, params, error);
+        status = mot_yaml_report(&tree, params, error);
     else
         mot_fail(error, status, "no memory to read a policy of %zu bytes", length);
     if (status == MOTLEY_OK)

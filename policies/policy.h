@@ -130,11 +130,14 @@ double mot_level_quantile(const motley_policy *policy, const motley_level *level
 mot_level_entry mot_space_relative(const motley_policy *policy, const mot_space *space, double level);
 
 /* The words that policy texts use for the enumerations, in their order. */
-extern const char *const mot_arithmetic_names[2],
-    *const mot_choice_names[3], *const mot_augmix_form_names[3], *const mot_sign_names[3], *const mot_side_names[3],
-                                                              *const mot_rounding_names[3],
-                                                                  *const mot_interpolation_names[3],
-                                                                      *const mot_profile_names[5];
+extern const char *const mot_arithmetic_names[2];
+extern const char *const mot_choice_names[3];
+extern const char *const mot_augmix_form_names[3];
+extern const char *const mot_sign_names[3];
+extern const char *const mot_side_names[3];
+extern const char *const mot_rounding_names[3];
+extern const char *const mot_interpolation_names[3];
+extern const char *const mot_profile_names[5];
 
 /* Checks the epoch and the views of a batch of `count`. */
 motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error);
@@ -153,8 +156,7 @@ motley_status mot_draw_image(const motley_policy *policy, const motley_samples *
                              motley_error *error);
 
 /* A step in the units of its op, as motley_draw returns it. */
-
-motley_step mot_step_told(const motley_op_info *info, const mot_step *step);
+motley_step mot_public_step(const motley_op_info *info, const mot_step *step);
 
 /* The same of a step that works in a part of the image. */
 motley_step mot_step_inside(const motley_op_info *info, const mot_step *step, mot_rect inside);

@@ -27,10 +27,10 @@ int mot_transform_draw(const motley_transform *transform, const mot_drawn_sample
     return n;
 }
 
-motley_step mot_transform_step_told(const mot_step *step)
+motley_step mot_transform_public_step(const mot_step *step)
 {
     if (step->op >= 0)
-        return mot_step_told(motley_op_get(step->op), step);
+        return mot_public_step(motley_op_get(step->op), step);
     motley_step out = { .op = step->op, .values_count = step->op == MOTLEY_STEP_KERNEL_BLUR ? 2 : 1 };
     out.values[0] = step->value;
     out.values[1] = step->arg.size;
@@ -71,7 +71,7 @@ motley_status motley_transform_draw(const motley_transform *transform, const mot
         const mot_drawn_sample of = mot_sample_of(samples, i, widths[i], heights[i], channels);
         step_counts[i] = mot_transform_draw(transform, &of, &drawn[i], own);
         for (int s = 0; s < step_counts[i]; s++)
-            steps[i * transform->info.max_steps + (size_t)s] = mot_transform_step_told(&own[s]);
+            steps[i * transform->info.max_steps + (size_t)s] = mot_transform_public_step(&own[s]);
     }
     return MOTLEY_OK;
 }

@@ -629,7 +629,7 @@ motley_status motley_transform_parse(const char *text, size_t length, const motl
             status = MOTLEY_ERR_MEMORY;
     }
     if (status == MOTLEY_OK)
-        status = mot_yaml_tell(&r.tree, params, error);
+        status = mot_yaml_report(&r.tree, params, error);
     else
         mot_fail(error, status, "no memory to read a transform of %zu bytes", length);
     if (status == MOTLEY_OK) {

@@ -45,7 +45,7 @@ static int by_offset(const void *a, const void *b)
     return p->offset != q->offset ? (p->offset < q->offset ? -1 : 1) : strcmp(p->message, q->message);
 }
 
-motley_status mot_yaml_tell(mot_yaml_tree *tree, const motley_parse_params *params, motley_error *error)
+motley_status mot_yaml_report(mot_yaml_tree *tree, const motley_parse_params *params, motley_error *error)
 {
     if (tree->problems == 0)
         return MOTLEY_OK;
@@ -53,12 +53,12 @@ motley_status mot_yaml_tell(mot_yaml_tree *tree, const motley_parse_params *para
     for (uint32_t i = 0; i < tree->problems; i++) {
         int line, column;
         place(tree, tree->problem[i].offset, &line, &column);
-        motley_error told;
-        mot_fail_at(&told, MOTLEY_ERR_POLICY, line, column, "%s", tree->problem[i].message);
+        motley_error problem;
+        mot_fail_at(&problem, MOTLEY_ERR_POLICY, line, column, "%s", tree->problem[i].message);
         if (i == 0 && error)
-            *error = told;
+            *error = problem;
         if (params && params->report)
-            params->report(params->user, &told);
+            params->report(params->user, &problem);
     }
     return MOTLEY_ERR_POLICY;
 }

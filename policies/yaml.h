@@ -53,7 +53,7 @@ void mot_yaml_problem(mot_yaml_tree *tree, size_t offset, const char *format, ..
     __attribute__((format(printf, 3, 4)));
 
 /* Reports all problems in the order of their places; `error` gets the first. Returns POLICY, or OK without problems. */
-motley_status mot_yaml_tell(mot_yaml_tree *tree, const motley_parse_params *params, motley_error *error);
+motley_status mot_yaml_report(mot_yaml_tree *tree, const motley_parse_params *params, motley_error *error);
 
 static inline const char *mot_yaml_text(const mot_yaml_tree *tree, const mot_yaml *node)
 {

@@ -673,7 +673,7 @@ Test(draw, cutout_reports_its_centre)
 
 /* --- arguments --- */
 
-Test(draw, wrong_arguments_are_told)
+Test(draw, wrong_arguments_are_refused)
 {
     motley_policy *policy = builtin("rand_augment");
     const int32_t side = 32, none = 0;

@@ -188,14 +188,14 @@ Test(transform, pictures_draw_the_same)
     motley_transform_destroy(pictures);
 }
 
-typedef struct told {
+typedef struct reported {
     motley_error problem[16];
     int count;
-} told;
+} reported;
 
 static void keep(void *user, const motley_error *problem)
 {
-    told *t = user;
+    reported *t = user;
     if (t->count < 16)
         t->problem[t->count++] = *problem;
 }
@@ -211,7 +211,7 @@ Test(transform, bad_transforms_give_what_they_say)
             continue;
         files++;
         snprintf(path, sizeof path, BAD_TRANSFORMS "/%s", entry->d_name);
-        told got = { .count = 0 };
+        reported got = { .count = 0 };
         motley_transform *transform;
         motley_error error = { 0 };
         const motley_parse_params params = { .report = keep, .user = &got };
@@ -225,10 +225,10 @@ Test(transform, bad_transforms_give_what_they_say)
             const motley_error *p = &got.problem[wanted++];
             snprintf(found, sizeof found, "# %s %d:%d %s", motley_status_name(p->status), p->line, p->column,
                      p->message);
-            cr_expect_str_eq(found, line, "%s:\n  told   %s\n  wanted %s", path, found, line);
+            cr_expect_str_eq(found, line, "%s:\n  got    %s\n  wanted %s", path, found, line);
         }
         fclose(file);
-        cr_expect(wanted == got.count && wanted >= 1, "%s: %d problems told, %d wanted", path, got.count, wanted);
+        cr_expect(wanted == got.count && wanted >= 1, "%s: %d problems, %d wanted", path, got.count, wanted);
     }
     closedir(folder);
     cr_expect_geq(files, 30);
@@ -548,6 +548,8 @@ Test(transform, draws_that_are_no_draws_are_refused)
         { "true", "yes", "\"horizontal\" is missing or neither true nor false" },
         { "0.5}", "0.6}", "hue wants one value, -0.5 to 0.5" },
         { "\"hue\"", "\"huge\"", "unknown operation 'huge'" },
+        { "\"hue\", \"value\": 0.5", "\"kernel_blur\", \"value\": [0, 3]", "sigma is 0, want 0.001 to 1000 pixels" },
+        { "\"hue\", \"value\": 0.5", "\"kernel_blur\", \"value\": [2, 4]", "size is 4, want an odd number of 3" },
         { "\"steps\"", "\"erase\": [7], \"steps\"", "a box of \"erase\" is no object" },
         { "\"steps\"", "\"erase\": [], \"noise\": -4, \"steps\"", "\"noise\" is '-4'" },
     };
