@@ -93,10 +93,8 @@ static const struct argp argp = {
     .doc =
         "Measures the speed of policies, rand_augment and trivial_augment_wide when none is named, or of operations.\v"
         "Nothing is timed that differs from the reference in one byte. Beside each stands the time of a copy of the "
-        "same "
-        "bytes, on one thread or by the GPU. There, several batches are queued one after the other, each with buffers "
-        "of "
-        "its own, and timed from the first call to the end of the last.",
+        "same bytes, on one thread or by the GPU. There, several batches are queued one after the other, each with "
+        "separate buffers, and timed from the first call to the end of the last.",
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &device_argp, 0, NULL, 0 }, { 0 } },
 };
 

@@ -9,11 +9,10 @@
 
 static const char style[] =
     ":root{color-scheme:light dark;--back:#fff;--text:#1c1c1e;--soft:#6b6b70;--line:#d8d8dc;--fill:#3d6fd9}\n"
-    "@media(prefers-color-scheme:dark){:root{--back:#17181a;--text:#ececef;--soft:#9a9aa2;--line:#3a3b40;--fill:#"
-    "7ba2f5}}\n"
-    "body{background:var(--back);color:var(--text);font:15px/1.45 system-ui,sans-serif;max-width:1500px;margin:2em "
-    "auto;"
-    "padding:0 1.5em}\n"
+    "@media(prefers-color-scheme:dark){:root{--back:#17181a;--text:#ececef;--soft:#9a9aa2;--line:#3a3b40;"
+    "--fill:#7ba2f5}}\n"
+    "body{background:var(--back);color:var(--text);font:15px/1.45 system-ui,sans-serif;max-width:1500px;"
+    "margin:2em auto;padding:0 1.5em}\n"
     "h1{margin-bottom:.1em}h2{margin-top:1.8em}.paper{color:var(--soft);margin-top:0}\n"
     ".row{display:flex;flex-wrap:wrap;gap:10px;margin-bottom:14px}.row[hidden]{display:none}\n"
     "figure{margin:0}.frame{position:relative;display:inline-block;line-height:0}\n"

@@ -70,10 +70,9 @@ typedef struct counting_options {
     bool json; /* print JSON in place of a table */
 } counting_options;
 extern const struct argp counting_argp;
-#define COUNTING_DEFAULTS \
-    { \
-        .samples = 100000, .width = 224, .height = 224 \
-    }
+/* clang-format off */
+#define COUNTING_DEFAULTS { .samples = 100000, .width = 224, .height = 224 }
+/* clang-format on */
 
 /* The policy called `name`: a built-in, or else a file; with the changes. NULL after having complained. */
 motley_policy *open_policy(const char *name, const motley_policy_changes *changes);
@@ -109,8 +108,8 @@ void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int
 char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int count, int channels);
 
 struct json_object;
-struct json_object *
-text_json(const char *text); /* bytes that are not UTF-8 as "\udcXX", which Python's os.fsencode undoes */
+/* Bytes that are not UTF-8 become "\udcXX", which Python's os.fsencode undoes. */
+struct json_object *text_json(const char *text);
 struct json_object *number_json(double value);             /* null when not finite */
 bool print_json(FILE *stream, struct json_object *object); /* one line; frees the object */
 
