@@ -124,8 +124,9 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) pixels_kernel(const 
 #define MOT_AROUND_WIDTH 128                       /* of a tile, pixels: four for each thread of a warp, ... */
 #define MOT_AROUND_HEIGHT (MOT_BREAK_THREADS / 32) /* ... and a row for each warp */
 #define MOT_AROUND_PITCH (MOT_AROUND_WIDTH + MOTLEY_MAX_KERNEL + 1)
-#define MOT_AROUND_TAPS (MOTLEY_MAX_KERNEL + 1) /* of a row of weights: whole vectors of four, the last weights are 0 \
-                                                 */
+#define MOT_AROUND_TAPS \
+    (MOTLEY_MAX_KERNEL + 1) /* of a row of weights: whole vectors of four, the last weights are 0 \
+                             */
 
 #define MOT_COUNT_FILTER(shape, ID, stem) +(MOTLEY_SHAPE_##shape == MOTLEY_SHAPE_FILTER)
 enum { MOT_FILTER_OPS = 0 MOT_OPS(MOT_COUNT_FILTER) };

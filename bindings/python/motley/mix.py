@@ -177,7 +177,8 @@ class Mix(Sampled):
             source.describe(src[0])
             target.describe(dst[0])
             context = contexts.context_of(source.device, self.threads)
-            checked(lib.motley_mix_apply_on, context.handle, src, src if out is batch else dst, drawn, stream_of(source))
+            written = src if out is batch else dst
+            checked(lib.motley_mix_apply_on, context.handle, src, written, drawn, stream_of(source))
         if given is None:
             self._note(samples, count)
             if which[0] is None:
@@ -243,8 +244,8 @@ def stream_of(source):
 
 
 def targets_of(drawn, labels, count, classes, smoothing, like):
-    """Mixed targets [count, classes], float32, of the library and device of the images `like`. Of torch's labels on that
-    device nothing is waited for: the targets of a label that is no class are NaN."""
+    """Mixed targets [count, classes], float32, of the library and device of the images `like`. Where torch's labels are
+    on that device, too, nothing waits for them: the targets of a label that is no class are NaN."""
     if labels is None:
         raise ArgumentError("labels are missing: the images are mixed, and their targets have to be")
     shape = tuple(labels.shape) if hasattr(labels, "shape") else (len(labels),)
