@@ -289,7 +289,8 @@ def _targets_there(drawn, labels, count, classes, smoothing, like):
         both = (ffi.NULL, given) if soft else (given, ffi.NULL)
         targets = ffi.cast("float *", made.data_ptr())
         context = contexts.context_of(like.device, None)
-        checked(lib.motley_mix_targets_on, context.handle, drawn, count, classes, *both, smoothing, targets, stream_of(like))  # fmt: skip
+        where = targets, stream_of(like)
+        checked(lib.motley_mix_targets_on, context.handle, drawn, count, classes, *both, smoothing, *where)
     return made
 
 
