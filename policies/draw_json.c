@@ -30,6 +30,8 @@ void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step 
     const bool erases = op->shape == MOTLEY_SHAPE_ERASE, warps = op->shape == MOTLEY_SHAPE_WARP;
     const bool custom = op->shape == MOTLEY_SHAPE_CUSTOM;
     mot_say(w, "{ \"op\": \"%s\"", op->name);
+    if (step->op >= 0) /* mixing has no level */
+        mot_say(w, ", \"level\": %d", step->level);
     if (custom ? op->values_max > 0 : step->values_count == 1 || (erases && step->values_count > 1))
         say_real(w, ", \"value\": ", step->values[0]);
     else if (!custom && step->values_count > 1)
@@ -47,7 +49,7 @@ void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step 
     const int32_t *at = step->inside;
     if (at[0] | at[1] | at[2] | at[3])
         mot_say(w, ", \"inside\": [ %d, %d, %d, %d ]", at[0], at[1], at[2], at[3]);
-    mot_say(w, " }");
+    mot_say(w, ", \"applied\": true }");
 }
 
 motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int32_t count,

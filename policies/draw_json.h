@@ -28,7 +28,10 @@ const mot_yaml *mot_draw_get(const mot_draw_reader *r, const mot_yaml *map, cons
 /* A number; false after a problem. */
 bool mot_draw_number(mot_draw_reader *r, const mot_yaml *node, const char *what, double *out);
 
-/* "sample" and "steps" of the tree's root. */
+/* Whether the map's `key` is true; it has to be there. */
+void mot_draw_truth(mot_draw_reader *r, const mot_yaml *map, const char *key, uint8_t *out);
+
+/* "sample" and "steps" of the tree's root. Steps with "applied": false are read and left out. */
 void mot_draw_read_steps(mot_draw_reader *r, uint64_t *sample, motley_step *steps, size_t max_steps, int32_t *count);
 
 /* Reports the problems that were found, or the `status` that ended the reading before; frees the tree. */

@@ -41,6 +41,15 @@ bool mot_draw_number(reader *r, const mot_yaml *node, const char *what, double *
     return false;
 }
 
+void mot_draw_truth(reader *r, const mot_yaml *map, const char *key, uint8_t *out)
+{
+    const mot_yaml *node = mot_draw_get(r, map, key);
+    const char *text = node && node->kind == MOT_YAML_SCALAR ? mot_yaml_text(&r->tree, node) : "";
+    if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        PROBLEM(r, node ? node : map, "\"%s\" is missing or neither true nor false", key);
+    *out = strcmp(text, "true") == 0;
+}
+
 /* Reads a number or a list of numbers into `values`; returns how many, or -1 after a problem. */
 static int32_t numbers(reader *r, const mot_yaml *node, const char *what, double *values, int32_t most)
 {
@@ -93,6 +102,17 @@ static void read_inside(reader *r, const mot_yaml *node, motley_step *step)
         step->inside[i] = (int32_t)side[i];
 }
 
+static void read_level(reader *r, const mot_yaml *node, motley_step *step)
+{
+    double level;
+    if (!mot_draw_number(r, node, "level", &level))
+        return;
+    if (level >= 0 && level <= INT32_MAX && level == floor(level))
+        step->level = (int32_t)level;
+    else
+        PROBLEM(r, node, "\"level\" is %g, want a whole number from 0", level);
+}
+
 static void read_step(reader *r, const mot_yaml *map, motley_step *step)
 {
     *step = (motley_step){ 0 };
@@ -103,7 +123,7 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
     const mot_yaml *op = mot_draw_get(r, map, "op"), *value = mot_draw_get(r, map, "value"),
                    *center = mot_draw_get(r, map, "center"), *box = mot_draw_get(r, map, "box");
     const mot_yaml *interpolation = mot_draw_get(r, map, "interpolation"), *fill = mot_draw_get(r, map, "fill"),
-                   *inside = mot_draw_get(r, map, "inside");
+                   *inside = mot_draw_get(r, map, "inside"), *level = mot_draw_get(r, map, "level");
     if (!op || op->kind != MOT_YAML_SCALAR) {
         PROBLEM(r, op ? op : map, "a step has no \"op\", want the name of an operation");
         return;
@@ -140,6 +160,8 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
                 near);
         return;
     }
+    if (level) /* absent from the draws of older versions */
+        read_level(r, level, step);
     const motley_op_info *info = mot_step_info(step->op);
     int32_t count = value ? numbers(r, value, "value", step->values, MOTLEY_MAX_VALUES) : 0;
     if (center && count == 1) {
@@ -195,8 +217,13 @@ void mot_draw_read_steps(reader *r, uint64_t *sample, motley_step *steps, size_t
         PROBLEM(r, list, "\"steps\" has %u steps, want at most %zu", list->children, max_steps);
         return;
     }
-    for (const mot_yaml *item = mot_yaml_child(&r->tree, list); item; item = mot_yaml_next(&r->tree, item))
-        read_step(r, item, &steps[(*count)++]);
+    for (const mot_yaml *item = mot_yaml_child(&r->tree, list); item; item = mot_yaml_next(&r->tree, item)) {
+        uint8_t applied = 1; /* as in the draws of older versions, which do not say */
+        read_step(r, item, &steps[*count]);
+        if (item->kind == MOT_YAML_MAP && mot_draw_get(r, item, "applied"))
+            mot_draw_truth(r, item, "applied", &applied);
+        *count += applied;
+    }
 }
 
 motley_status mot_draw_read_end(mot_draw_reader *r, motley_status status, motley_error *error)

@@ -48,11 +48,11 @@ motley_status motley_transform_draw_json(uint64_t sample, const motley_transform
         mot_say(&w, "%s", i ? ", " : "");
         if (steps[i].op == MOTLEY_STEP_HUE) {
             mot_say_number(&w, "{ \"op\": \"" MOT_HUE_STEP "\", \"value\": ", steps[i].values[0]);
-            mot_say(&w, " }");
+            mot_say(&w, ", \"applied\": true }");
         } else if (steps[i].op == MOTLEY_STEP_KERNEL_BLUR) {
             mot_say_number(&w, "{ \"op\": \"" MOT_KERNEL_BLUR_STEP "\", \"value\": [", steps[i].values[0]);
             mot_say_number(&w, ", ", steps[i].values[1]);
-            mot_say(&w, "] }");
+            mot_say(&w, "], \"applied\": true }");
         } else {
             mot_draw_say_step(&w, mot_step_info(steps[i].op), &steps[i], channels);
         }
@@ -99,15 +99,6 @@ static void whole(mot_draw_reader *r, const mot_yaml *map, const char *key, int3
         PROBLEM(r, node, "\"%s\" is %g, want a whole number", key, value);
     else
         *out = (int32_t)value;
-}
-
-static void truth_of(mot_draw_reader *r, const mot_yaml *map, const char *key, uint8_t *out)
-{
-    const mot_yaml *node = map ? mot_draw_get(r, map, key) : NULL;
-    const char *text = node && node->kind == MOT_YAML_SCALAR ? mot_yaml_text(&r->tree, node) : "";
-    if (map && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-        PROBLEM(r, node ? node : map, "\"%s\" is missing or neither true nor false", key);
-    *out = strcmp(text, "true") == 0;
 }
 
 static void read_filter(mot_draw_reader *r, const mot_yaml *map, motley_filter *out)
@@ -178,8 +169,10 @@ motley_status motley_transform_draw_read(const char *json, size_t length, int32_
             read_filter(&r, resize, &drawn->filter);
             whole(&r, window, "left", &drawn->left);
             whole(&r, window, "top", &drawn->top);
-            truth_of(&r, flip, "horizontal", &drawn->flip_horizontal);
-            truth_of(&r, flip, "vertical", &drawn->flip_vertical);
+            if (flip) {
+                mot_draw_truth(&r, flip, "horizontal", &drawn->flip_horizontal);
+                mot_draw_truth(&r, flip, "vertical", &drawn->flip_vertical);
+            }
             read_boxes(&r, drawn);
         }
     }

@@ -345,12 +345,13 @@ class Draw(Case):
                 self.assertEqual("value" in step, op["values_max"] > 0)
                 self.assertEqual("interpolation" in step, op["shape"] == "warp")
                 self.assertEqual("fill" in step, op["shape"] in ("warp", "erase"))
-        self.assertIn({"op": "rotate", "value": -9.0, "interpolation": "nearest", "fill": [0, 0, 0]},
+        self.assertIn({"op": "rotate", "level": 0, "value": -9.0, "interpolation": "nearest",
+                       "fill": [0, 0, 0], "applied": True},
                       [step for row in rows for step in row["steps"]])
 
     def test_values_read_back_as_the_same_doubles(self):
         text = self.good("draw", "trivial_augment_wide", "--samples", "500")
-        numbers = re.findall(r'"op": "(\w+)", "value": ([^,} ]+)', text)
+        numbers = re.findall(r'"op": "(\w+)", "level": \d+, "value": ([^,} ]+)', text)
         self.assertGreater(len(set(numbers)), 100)
         for op, number in numbers:
             value = float(number)

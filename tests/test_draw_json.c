@@ -21,6 +21,7 @@ Test(policy, draws_as_json)
     motley_step steps[] = {
         { .op = motley_op_find("invert") },
         { .op = motley_op_find("rotate"),
+          .level = 7,
           .values = { -9 },
           .values_count = 1,
           .interpolation = 1,
@@ -30,12 +31,15 @@ Test(policy, draws_as_json)
         { .op = motley_op_count() + 1, .values = { 0, 0.5, 0.25 }, .values_count = 3 },
     };
     char *found = json_of(policy, steps, 5, 3);
-    cr_expect_str_eq(found, "{ \"sample\": 18446744073709551615, \"steps\": [ { \"op\": \"invert\" }, "
-                            "{ \"op\": \"rotate\", \"value\": -9.0, \"interpolation\": \"bilinear\", "
-                            "\"fill\": [ 1, 2, 3 ] }, { \"op\": \"cutout\", \"value\": 16.0, "
-                            "\"center\": [ 0.1, 1e+300 ], \"fill\": [ 7, 0, 0 ] }, "
-                            "{ \"op\": \"one\", \"value\": 2.5, \"random\": [ 0.5, 0.25 ] }, "
-                            "{ \"op\": \"two\", \"random\": [ 0.5, 0.25 ] } ] }");
+    cr_expect_str_eq(found, "{ \"sample\": 18446744073709551615, \"steps\": [ "
+                            "{ \"op\": \"invert\", \"level\": 0, \"applied\": true }, "
+                            "{ \"op\": \"rotate\", \"level\": 7, \"value\": -9.0, \"interpolation\": \"bilinear\", "
+                            "\"fill\": [ 1, 2, 3 ], \"applied\": true }, "
+                            "{ \"op\": \"cutout\", \"level\": 0, \"value\": 16.0, "
+                            "\"center\": [ 0.1, 1e+300 ], \"fill\": [ 7, 0, 0 ], \"applied\": true }, "
+                            "{ \"op\": \"one\", \"level\": 0, \"value\": 2.5, \"random\": [ 0.5, 0.25 ], "
+                            "\"applied\": true }, { \"op\": \"two\", \"level\": 0, "
+                            "\"random\": [ 0.5, 0.25 ], \"applied\": true } ] }");
     free(found);
     found = json_of(policy, NULL, 0, 1);
     cr_expect_str_eq(found, "{ \"sample\": 18446744073709551615, \"steps\": [ ] }");

@@ -584,7 +584,7 @@ Test(follow, wrong_boxes_and_points_are_refused)
 Test(follow, draws_come_back_from_json)
 {
     const int32_t width = 200, height = 150;
-    size_t compared = 0;
+    size_t compared = 0, levels = 0;
     for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
         motley_policy *policy = builtin(p);
         for (uint64_t id = 0; id < 300; id++)
@@ -608,6 +608,8 @@ Test(follow, draws_come_back_from_json)
                 for (int32_t s = 0; s < count; s++) {
                     const int needs = motley_policy_op(policy, steps[s].op)->values_max > 0;
                     cr_assert_eq(read[s].op, steps[s].op);
+                    cr_assert_eq(read[s].level, steps[s].level);
+                    levels += steps[s].level > 0;
                     cr_assert_eq(read[s].values_count, steps[s].values_count);
                     cr_assert_arr_eq(read[s].values, steps[s].values, needs * sizeof steps[s].values);
                     cr_assert_eq(read[s].interpolation, steps[s].interpolation);
@@ -619,6 +621,23 @@ Test(follow, draws_come_back_from_json)
         motley_policy_destroy(policy);
     }
     cr_expect_gt(compared, 30000);
+    cr_expect_gt(levels, 3000);
+}
+
+Test(follow, steps_that_are_not_applied_are_left_out)
+{
+    static const char text[] = "{\"sample\": 3, \"steps\": [{\"op\": \"invert\", \"applied\": false},"
+                               "{\"op\": \"rotate\", \"value\": 9, \"level\": 4, \"applied\": true},"
+                               "{\"op\": \"equalize\", \"applied\": false}, {\"op\": \"solarize\", \"value\": 9}]}";
+    motley_step steps[4];
+    int32_t count;
+    uint64_t sample;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_draw_read(text, strlen(text), 3, &sample, steps, 4, &count, &error), MOTLEY_OK, "%s",
+                 error.message);
+    cr_assert_eq(count, 2);
+    cr_expect(steps[0].op == motley_op_find("rotate") && steps[0].level == 4);
+    cr_expect(steps[1].op == motley_op_find("solarize") && steps[1].level == 0);
 }
 
 static void json_fails(const char *text, const char *words)
@@ -649,6 +668,10 @@ Test(follow, wrong_json_is_refused)
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1]}]}", "the image 3 channels");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1, 2, 256]}]}", "has 256");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\"}, {\"op\": \"invert\"}, {\"op\": \"invert\"}]}", "at most 2");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"applied\": 1}]}", "neither true nor false");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"level\": -1}]}", "\"level\" is -1, want a whole");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"level\": 0.5}]}", "\"level\" is 0.5, want a whole");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"level\": \"x\"}]}", "\"level\" is 'x', want a number");
     json_fails("{\"sample\": 1, \"steps\": [", "");
 }
 

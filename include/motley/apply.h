@@ -68,8 +68,8 @@ MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_s
                                      const int32_t *widths, const int32_t *heights, int32_t channels,
                                      motley_step *steps, int32_t *step_counts, motley_error *error);
 
-/** What one sample drew as a JSON object on one line: { "sample": 0, "steps": [ { "op": "rotate", "value": -9.0,
- *  "interpolation": "nearest", "fill": [ 0, 0, 0 ] } ] }. See doc/motley.1.scd, "draw".
+/** What one sample drew as a JSON object on one line: { "sample": 0, "steps": [ { "op": "rotate", "level": 0,
+ *  "value": -9.0, "interpolation": "nearest", "fill": [ 0, 0, 0 ], "applied": true } ] }. See doc/motley.1.scd, "DRAWS".
  *
  *  Shapes   steps: [count] of motley_draw, motley_apply_params or motley_subbatches. channels: of the image, and so
  *           how many numbers a fill has.
@@ -78,7 +78,7 @@ MOTLEY_API motley_status motley_draw_json(const motley_policy *policy, uint64_t 
                                           int32_t count, int32_t channels, char **text, motley_error *error);
 
 /** Reads what motley_draw_json wrote: one JSON object. Keys that it does not know, such as a file's name, are left
- *  alone.
+ *  alone. A step with "applied": false is left out; one without "level" gets 0.
  *
  *  Shapes   json: `length` bytes. steps: [max_steps], for motley_replay and motley/follow.h. channels: of the image, as
  *           many numbers as a fill has to have. Custom ops are unknown here.

@@ -41,6 +41,7 @@ def draws(motley):
             write("draws", f"{policy}_{i}", b"\2" + line)
     write("draws", "cutout", b"\2" + json.dumps({"sample": 2**64 - 1, "image": "é.png", "steps": [
         {"op": "cutout", "value": 3, "center": [1.5, 2], "fill": [1, 2, 3]},
+        {"op": "rotate", "level": 3, "value": 9, "applied": False},
         {"op": "affine", "value": [1, 0, 0, 0, 1, 0], "interpolation": "bicubic", "fill": [0, 0, 0]}]}).encode())
 
 
