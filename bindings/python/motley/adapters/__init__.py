@@ -46,4 +46,6 @@ def check_labels(stage, labels):
         raise motley.ArgumentError(f"'{name}' mixes images, want labels=, the index or key of their labels in a batch")
     if labels is not None and isinstance(stage, motley.Stage) and not mixes:
         name = (stage.policy or stage).name
-        raise motley.ArgumentError(f"labels is {labels!r}, but '{name}' has no stage 'mix', which makes targets of them")
+        raise motley.ArgumentError(
+            f"labels is {labels!r}, but '{name}' has no stage 'mix', which makes targets of them"
+        )
