@@ -193,6 +193,110 @@ Test(follow, masks_have_the_bytes_of_nearest, .timeout = 60)
     motley_context_destroy(context);
 }
 
+#define CHAINS 30   /* images of each policy */
+#define OUTSIDE (-1) /* as an element: four bytes of 255 */
+#define UNSURE (-2)
+
+/* The pixel that (x, y) of a step's result was before, by the step's matrix. Nearest rounds the matrix to 16.16: closer to
+ * another pixel than that, it may be either. */
+static int32_t pixel_before(const double m[6], int x, int y)
+{
+    const double u = m[0] * (x + 0.5) + m[1] * (y + 0.5) + m[2], v = m[3] * (x + 0.5) + m[4] * (y + 0.5) + m[5];
+    const double off = (W + H + 2) * 0.5 / 65536;
+    if (floor(u - off) != floor(u + off) || floor(v - off) != floor(v + off))
+        return UNSURE;
+    return u >= 0 && v >= 0 && u < W && v < H ? (int32_t)v * W + (int32_t)u : OUTSIDE;
+}
+
+/* A follower's policy of `policy`, or NULL where masks cannot follow as in these tests. */
+static motley_policy *masks_policy(const motley_policy *policy, const motley_follower_params *how)
+{
+    motley_policy *follower;
+    motley_error error;
+    if (motley_policy_takes_boxes(policy) || motley_policy_augmix(policy).width > 0)
+        return NULL;
+    cr_assert_eq(motley_policy_follower(policy, how, &follower, &error), MOTLEY_OK, "%s", error.message);
+    return follower;
+}
+
+static const motley_follower_params numbers_params = { .channels = 4, .fill = { 255, 255, 255, 255 } };
+static const motley_samples chain_samples = { .seed = 8, .epoch = 70, .first = 4 };
+
+/* Moves CHAINS masks, each of whose pixels is its own number, as `policy` does. */
+static bool move_numbers(motley_context *context, const motley_policy *policy, int32_t *moved)
+{
+    static int32_t in[CHAINS * PIXELS];
+    motley_policy *follower = masks_policy(policy, &numbers_params);
+    if (!follower)
+        return false;
+    for (int k = 0; k < CHAINS * PIXELS; k++)
+        in[k] = k % PIXELS;
+    const motley_batch src = batch_of((uint8_t *)in, CHAINS, 4, W, H), dst = batch_of((uint8_t *)moved, CHAINS, 4, W, H);
+    motley_error error;
+    cr_assert_eq(motley_apply(context, follower, &src, &dst, &(motley_apply_params){ .samples = chain_samples }, &error),
+                 MOTLEY_OK, "%s", error.message);
+    motley_policy_destroy(follower);
+    return true;
+}
+
+/* The i-th built-in policy, repeated, so that its chains have several warps. */
+static motley_policy *long_chains(size_t i)
+{
+    motley_policy *policy = builtin(i), *longer;
+    motley_error error;
+    cr_assert_eq(motley_policy_change(policy, &(motley_policy_changes){ .repeat = 5 }, &longer, &error), MOTLEY_OK, "%s: %s",
+                 motley_policy_name(policy), error.message);
+    motley_policy_destroy(policy);
+    return longer;
+}
+
+/* Every pixel has its own number, so that a mask says where each of its pixels came from: where the recorded matrices say,
+ * one step after the other. */
+Test(follow, numbers_go_through_chains_as_their_matrices_say, .timeout = 120)
+{
+    static int32_t moved[CHAINS * PIXELS];
+    const motley_backend backends[2] = { MOTLEY_BACKEND_CPU, MOTLEY_BACKEND_REFERENCE };
+    size_t compared = 0, unsure = 0, chains = 0;
+    for (size_t p = 0; p < 2 * motley_policy_builtin_count(); p++) {
+        motley_context *context = context_of(backends[p % 2]);
+        motley_policy *policy = long_chains(p / 2);
+        const uint64_t images = move_numbers(context, policy, moved) ? CHAINS : 0;
+        for (uint64_t i = 0; i < images; i++) {
+            int32_t want[PIXELS], before[PIXELS], count, warped = 0;
+            const int32_t width = W, height = H;
+            motley_step steps[64];
+            motley_samples sample = chain_samples;
+            sample.first += i;
+            cr_assert_eq(motley_draw(policy, &sample, 1, &width, &height, 3, steps, &count, NULL), MOTLEY_OK);
+            for (int k = 0; k < PIXELS; k++)
+                want[k] = k;
+            for (int32_t s = 0; s < count; s++) {
+                double m[6];
+                cr_assert_eq(motley_steps_matrix(&steps[s], 1, W, H, m, NULL), MOTLEY_OK);
+                memcpy(before, want, sizeof before);
+                for (int k = 0; k < PIXELS; k++) {
+                    const int32_t from = pixel_before(m, k % W, k / W);
+                    want[k] = from < 0 ? from : before[from];
+                }
+                warped += memcmp(before, want, sizeof before) != 0;
+            }
+            chains += warped > 1;
+            for (int k = 0; k < PIXELS; k++)
+                if (want[k] == UNSURE)
+                    unsure++;
+                else {
+                    compared++;
+                    cr_assert_eq(moved[i * PIXELS + (size_t)k], want[k], "%s, image %d, pixel (%d, %d): it was %d, want %d",
+                                 motley_policy_name(policy), (int)i, k % W, k / W, moved[i * PIXELS + (size_t)k], want[k]);
+                }
+        }
+        motley_policy_destroy(policy);
+        motley_context_destroy(context);
+    }
+    cr_expect_gt(chains, 700, "%zu images had two warps or more", chains);
+    cr_expect_lt(unsure * 100, compared, "%zu pixels of %zu lie between two", unsure, compared);
+}
+
 Test(follow, a_follower_prints_and_loads_like_any_policy)
 {
     for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
