@@ -297,6 +297,61 @@ Test(follow, numbers_go_through_chains_as_their_matrices_say, .timeout = 120)
     cr_expect_lt(unsure * 100, compared, "%zu pixels of %zu lie between two", unsure, compared);
 }
 
+/* Eight bytes that belong to pixel number k alone. */
+static uint64_t wide_number(int32_t k)
+{
+    return (uint64_t)(k + 2) * 0x9E3779B97F4A7C15u;
+}
+
+/* One half of masks of eight bytes. */
+static motley_batch half_of(uint64_t *elements, size_t half, size_t count, int32_t width, int32_t height)
+{
+    motley_batch batch = batch_of((uint8_t *)elements + 4 * half, count, 4, width, height);
+    batch.channel_stride = 1;
+    batch.pixel_stride = 8;
+    batch.row_stride = 8 * (int64_t)width;
+    batch.image_stride = batch.row_stride * height;
+    return batch;
+}
+
+static motley_follower_params half_params(size_t half)
+{
+    const uint64_t fill = wide_number(OUTSIDE);
+    motley_follower_params how = { .channels = 4 };
+    memcpy(how.fill, (const uint8_t *)&fill + 4 * half, 4);
+    return how;
+}
+
+Test(follow, elements_of_eight_bytes_move_by_halves, .timeout = 60)
+{
+    static int32_t moved[CHAINS * PIXELS];
+    static uint64_t in[CHAINS * PIXELS], got[CHAINS * PIXELS];
+    const motley_backend backends[2] = { MOTLEY_BACKEND_CPU, MOTLEY_BACKEND_REFERENCE };
+    for (int k = 0; k < CHAINS * PIXELS; k++)
+        in[k] = wide_number(k % PIXELS);
+    for (size_t p = 0; p < 2 * motley_policy_builtin_count(); p++) {
+        motley_context *context = context_of(backends[p % 2]);
+        motley_policy *policy = builtin(p / 2);
+        if (move_numbers(context, policy, moved)) {
+            for (size_t half = 0; half < 2; half++) {
+                const motley_follower_params how = half_params(half);
+                motley_policy *follower = masks_policy(policy, &how);
+                const motley_batch src = half_of(in, half, CHAINS, W, H), dst = half_of(got, half, CHAINS, W, H);
+                motley_error error;
+                cr_assert_eq(motley_apply(context, follower, &src, &dst,
+                                          &(motley_apply_params){ .samples = chain_samples }, &error),
+                             MOTLEY_OK, "%s", error.message);
+                motley_policy_destroy(follower);
+            }
+            for (int k = 0; k < CHAINS * PIXELS; k++)
+                cr_assert_eq(got[k], wide_number(moved[k]), "%s, image %d, pixel (%d, %d)", motley_policy_name(policy),
+                             k / PIXELS, k % PIXELS % W, k % PIXELS / W);
+        }
+        motley_policy_destroy(policy);
+        motley_context_destroy(context);
+    }
+}
+
 Test(follow, a_follower_prints_and_loads_like_any_policy)
 {
     for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
@@ -929,6 +984,49 @@ Test(follow, masks_follow_transforms, .timeout = 120)
     cr_expect_gt(filled, 1000, "padding is filled");
     cr_expect_gt(moved, 20, "policies move masks");
     free(sources);
+    motley_context_destroy(context);
+}
+
+/* Each half of an element of eight bytes goes through a transform like a mask of four. */
+Test(follow, elements_of_eight_bytes_follow_transforms, .timeout = 60)
+{
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    static int32_t in[PLACED * SOURCE];
+    static uint64_t wide[PLACED * SOURCE];
+    for (int k = 0; k < PLACED * SOURCE; k++) {
+        in[k] = k % SOURCE;
+        wide[k] = wide_number(in[k]);
+    }
+    for (size_t t = 0; t < motley_transform_builtin_count(); t++) {
+        placed p;
+        if (!place_all(&p, t, &numbers_params))
+            continue;
+        const int32_t width = p.info->width ? p.info->width : SOURCE_W, height = p.info->width ? p.info->height : SOURCE_H;
+        int32_t *moved = malloc(PLACED * p.result * sizeof *moved);
+        uint64_t *got = malloc(PLACED * p.result * sizeof *got);
+        const motley_transform_params params = { .samples = placed_samples };
+        const motley_batch src = batch_of((uint8_t *)in, PLACED, 4, SOURCE_W, SOURCE_H);
+        const motley_batch dst = batch_of((uint8_t *)moved, PLACED, 4, width, height);
+        motley_error error;
+        cr_assert_eq(motley_transform_apply(context, p.follower, &src, &dst, &params, &error), MOTLEY_OK, "%s",
+                     error.message);
+        for (size_t half = 0; half < 2; half++) {
+            const motley_follower_params how = half_params(half);
+            motley_transform *follower;
+            cr_assert_eq(motley_transform_follower(p.transform, &how, &follower, &error), MOTLEY_OK, "%s", error.message);
+            const motley_batch from = half_of(wide, half, PLACED, SOURCE_W, SOURCE_H);
+            const motley_batch to = half_of(got, half, PLACED, width, height);
+            cr_assert_eq(motley_transform_apply(context, follower, &from, &to, &params, &error), MOTLEY_OK, "%s",
+                         error.message);
+            motley_transform_destroy(follower);
+        }
+        for (size_t k = 0; k < PLACED * p.result; k++)
+            cr_assert_eq(got[k], wide_number(moved[k]), "%s, image %zu, pixel %zu", p.info->name, k / p.result,
+                         k % p.result);
+        free(got);
+        free(moved);
+        unplace(&p);
+    }
     motley_context_destroy(context);
 }
 

@@ -29,7 +29,9 @@ typedef struct motley_follower_params {
  *           pixels change nothing. So motley_apply with the same samples moves the followers' pixels as the images'
  *           were, on every backend and stream, and nothing is copied between host and device.
  *  Types    u8 images of 1 to 4 channels. With NEAREST an element may also be wider: pass u16 as 2 channels and i32 or
- *           f32 as 4, whose bytes then move together: `fill` is then the element's bytes, lowest first.
+ *           f32 as 4, whose bytes then move together: `fill` is then the element's bytes, lowest first. i64 and f64 are
+ *           two images of 4 channels with a pixel_stride of 8, the second of which begins 4 bytes later: each is moved
+ *           by itself, with its half of the element's bytes as `fill`.
  *  Params   NULL: nearest, filled with 0, not erased.
  *  Errors   ARGUMENT; UNSUPPORTED: the policy has custom ops, whose geometry is unknown, or mixes chains of ops, each
  *           of which may move pixels differently. MEMORY. */
