@@ -293,6 +293,37 @@ def test_boxes_are_dropped_with_their_fields():
     assert sample["boxes"] is boxes and boxes[0] == [0, 0, 20, 20] and len(sample["labels"]) == 4
 
 
+@pytest.mark.parametrize(
+    "limits", [{}, {"min_area": 20}, {"min_side": 4}, {"min_visibility": 0.6}], ids=["area", "min_area", "side", "seen"]
+)
+def test_boxes_of_clips_are_dropped_frame_by_frame(limits):
+    random = np.random.default_rng(4)
+    branches = [{"op": "translate_x", "value": shift} for shift in (-30, -9, 14, 25)]
+    policy = motley.Policy(json.dumps({"motley": 1, "name": "shifts", "branches": branches}))
+    clips, frames, ids = 6, 5, motley.group_ids(range(6), 5)
+    corner = [random.integers(0, (44, 34), (random.integers(0, 6), 2)) for _ in ids]
+    boxes = [np.hstack([place, place + random.integers(1, 10, place.shape)]).astype(np.float32) for place in corner]
+    boxes = [box.clip(max=[53, 41, 53, 41]) for box in boxes]
+    names = [[f"{i}.{k}" for k in range(len(box))] for i, box in enumerate(boxes)]
+    areas = [np.arange(len(box)) for box in boxes]
+    sample = {"image": photographs(clips * frames), "boxes": boxes, "labels": names, "area": areas}
+    kind = Boxes(label_fields=("labels", "area"), **limits)
+    made, draws = Follow(policy, {"boxes": kind})(sample, sample_ids=ids, return_draws=True)
+    dropped = 0
+    for i, box in enumerate(boxes):
+        assert draws[i] == draws[i - i % frames]  # a clip's frames move alike
+        moved = (box + [draws[i][0]["value"], 0] * 2).clip([0, 0, 0, 0], [53, 41, 53, 41])
+        (width, height), (old_width, old_height) = (moved[:, 2:] - moved[:, :2]).T, (box[:, 2:] - box[:, :2]).T
+        keep = (width > 0) & (width * height >= limits.get("min_area", 0))
+        keep &= np.minimum(width, height) >= limits.get("min_side", 0)
+        keep &= width * height >= limits.get("min_visibility", 0) * old_width * old_height
+        assert np.allclose(made["boxes"][i], moved[keep])
+        assert made["labels"][i] == [name for name, good in zip(names[i], keep) if good]
+        assert made["area"][i].tolist() == np.flatnonzero(keep).tolist()
+        dropped += (~keep).sum()
+    assert 10 < dropped < sum(map(len, boxes)) - 10
+
+
 # ---- points ----
 
 
