@@ -8,7 +8,6 @@
 #include "kernels/warp.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,34 +25,33 @@ static bool set_matrix(mot_geometry *out, const double a[6])
     return det != 0 && isfinite(det);
 }
 
-motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t height, const char *where,
-                              mot_geometry *out, motley_error *error)
+motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t height, mot_geometry *out,
+                              motley_error *error)
 {
     *out = (mot_geometry){ .kind = MOT_STAYS, .width = width, .height = height };
     if (step->op == MOTLEY_STEP_HUE || step->op == MOTLEY_STEP_KERNEL_BLUR)
         return MOTLEY_OK;
     if (step->op >= MOT_OP_COUNT)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "%s is custom op %d, and where it moves pixels is not known: nothing can follow it", where,
-                        step->op);
+                        "it is custom op %d, and where that moves pixels is not known: nothing can follow it", step->op);
     if (mot_step_info(step->op) && mot_step_info(step->op)->shape == MOTLEY_SHAPE_MIX)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "%s is %s, and each chain that is mixed may move pixels elsewhere: nothing can follow it", where,
+                        "it is %s, and each chain that is mixed may move pixels elsewhere: nothing can follow it",
                         mot_step_info(step->op)->name);
-    MOT_REQUIRE(step->op >= 0, error, "%s has op %d, want 0 to %d", where, step->op, MOT_OP_COUNT - 1);
+    MOT_REQUIRE(step->op >= 0, error, "op is %d, want 0 to %d", step->op, MOT_OP_COUNT - 1);
     const motley_op_info *info = &mot_op_table[step->op].info;
-    MOT_TRY(mot_fail_in(error, mot_check_values_count(info, step->values_count, error), "%s: ", where));
+    MOT_TRY(mot_check_values_count(info, step->values_count, error));
     for (int i = 0; i < step->values_count; i++)
         MOT_REQUIRE(isfinite(step->values[i]) || info->shape == MOTLEY_SHAPE_ERASE, error,
-                    "%s: %s has the value %g, want a finite number", where, info->name, step->values[i]);
+                    "%s has the value %g, want a finite number", info->name, step->values[i]);
     if (info->shape != MOTLEY_SHAPE_WARP && info->shape != MOTLEY_SHAPE_ERASE)
         return MOTLEY_OK;
     const int32_t *at = step->inside;
     const mot_rect part = { at[0], at[1], at[2], at[3] };
     const int inside = at[0] | at[1] | at[2] | at[3];
     MOT_REQUIRE(!inside || (at[0] >= 0 && at[1] >= 0 && at[0] < at[2] && at[1] < at[3] && at[2] <= width && at[3] <= height),
-                error, "%s works inside (%d, %d, %d, %d), want a part of the image of %d x %d", where, at[0], at[1], at[2],
-                at[3], width, height);
+                error, "%s works inside (%d, %d, %d, %d), want a part of the image of %d x %d", info->name, at[0], at[1],
+                at[2], at[3], width, height);
     const int32_t part_width = inside ? part.x1 - part.x0 : width, part_height = inside ? part.y1 - part.y0 : height;
     mot_arg arg = { 0 };
     mot_op_prepare(step->op, step->values, step->values_count, &arg);
@@ -65,8 +63,7 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
     }
     mot_warp warp;
     mot_warp_matrix(step->op, part_width, part_height, &arg, &warp);
-    MOT_REQUIRE(set_matrix(out, warp.m), error, "%s: the matrix of %s has no inverse, so nothing can follow it", where,
-                info->name);
+    MOT_REQUIRE(set_matrix(out, warp.m), error, "the matrix of %s has no inverse, so nothing can follow it", info->name);
     if (inside) {
         out->kind = MOT_MOVES_INSIDE;
         out->rect = part;
@@ -74,10 +71,10 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
     return MOTLEY_OK;
 }
 
-static motley_status check_size(int32_t width, int32_t height, const char *where, motley_error *error)
+static motley_status check_size(int32_t width, int32_t height, motley_error *error)
 {
     MOT_REQUIRE(width >= 1 && height >= 1 && width <= MAX_SIDE && height <= MAX_SIDE, error,
-                "%s: the size is %d x %d, want 1 to %d each way", where, width, height, MAX_SIDE);
+                "the size is %d x %d, want 1 to %d each way", width, height, MAX_SIDE);
     return MOTLEY_OK;
 }
 
@@ -92,9 +89,7 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
                                     : "drawn->heights",
                 drawn->count);
     for (size_t i = 0; i < drawn->count; i++) {
-        char where[48];
-        snprintf(where, sizeof where, "image %zu", i);
-        MOT_TRY(check_size(drawn->widths[i], drawn->heights[i], where, error));
+        MOT_TRY(mot_fail_in(error, check_size(drawn->widths[i], drawn->heights[i], error), "image %zu: ", i));
         MOT_REQUIRE(drawn->step_counts[i] >= 0 && (size_t)drawn->step_counts[i] <= drawn->max_steps, error,
                     "image %zu has %d steps, want 0 to %zu", i, drawn->step_counts[i], drawn->max_steps);
         MOT_REQUIRE(drawn->step_counts[i] == 0 || drawn->steps, error, "drawn->steps is NULL, but image %zu has %d steps",
@@ -145,9 +140,8 @@ motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geo
         *count = 2;
     }
     for (int32_t s = 0; s < drawn->step_counts[i]; s++) {
-        char where[64];
-        snprintf(where, sizeof where, "image %zu, step %d", i, s);
-        MOT_TRY(mot_geometry_of(&drawn->steps[i * drawn->max_steps + (size_t)s], width, height, where, &out[*count], error));
+        const motley_step *const step = &drawn->steps[i * drawn->max_steps + (size_t)s];
+        MOT_TRY(mot_fail_in(error, mot_geometry_of(step, width, height, &out[*count], error), "image %zu, step %d: ", i, s));
         *count += out[*count].kind != MOT_STAYS;
     }
     for (int32_t b = 0; drawn->places && b < drawn->places[i].boxes_count; b++) {
@@ -193,14 +187,12 @@ motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32
     MOT_REQUIRE(matrix, error, "matrix is NULL, want a place for the result");
     MOT_REQUIRE(count >= 0, error, "count is %d, want 0 or more", count);
     MOT_REQUIRE(count == 0 || steps, error, "steps is NULL, want %d of them", count);
-    MOT_TRY(check_size(width, height, "the image", error));
+    MOT_TRY(mot_fail_in(error, check_size(width, height, error), "the image: "));
     double m[6];
     memcpy(m, identity, sizeof m);
     for (int32_t s = 0; s < count; s++) {
-        char where[32];
         mot_geometry g;
-        snprintf(where, sizeof where, "step %d", s);
-        MOT_TRY(mot_geometry_of(&steps[s], width, height, where, &g, error));
+        MOT_TRY(mot_fail_in(error, mot_geometry_of(&steps[s], width, height, &g, error), "step %d: ", s));
         if (g.kind == MOT_MOVES)
             compose(m, g.a);
     }

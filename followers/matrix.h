@@ -23,9 +23,9 @@ typedef struct mot_geometry {
 /* The most geometries that an image has: its steps, a crop, the resize with window and flips, and erased boxes. */
 #define MOT_GEOMETRIES(drawn) ((drawn)->max_steps + 2 + MOTLEY_MAX_ERASED_BOXES)
 
-/* The geometry of a step for an image of this size; `where` names it in errors. */
-motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t height, const char *where,
-                              mot_geometry *out, motley_error *error);
+/* The geometry of a step for an image of this size. */
+motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t height, mot_geometry *out,
+                              motley_error *error);
 
 /* Checks the arrays of `drawn`, and the offsets into `what` (points, boxes); NULL: there is one of `what` per image. */
 motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, const void *values, const char *what,

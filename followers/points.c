@@ -19,11 +19,10 @@ static uint8_t follow(const mot_geometry *steps, int32_t count, int32_t width, i
         const mot_geometry *g = &steps[s];
         width = g->width;
         height = g->height;
-        const int in_rect = *x >= g->rect.x0 && *x < g->rect.x1 && *y >= g->rect.y0 && *y < g->rect.y1;
         if (g->kind == MOT_MOVES) {
             mot_move(g->inverse, *x, *y, x, y);
             det *= g->a[0] * g->a[4] - g->a[1] * g->a[3] < 0 ? -1 : 1;
-        } else if (g->kind == MOT_ERASES && in_rect) {
+        } else if (g->kind == MOT_ERASES && *x >= g->rect.x0 && *x < g->rect.x1 && *y >= g->rect.y0 && *y < g->rect.y1) {
             flags &= (uint8_t)~MOTLEY_POINT_UNERASED;
         }
     }

@@ -5,7 +5,6 @@
 #include "base/values.h"
 #include "followers/matrix.h"
 
-#include <stdio.h>
 #include <string.h>
 
 motley_status motley_follower_steps(const motley_drawn *drawn, const motley_follower_params *params, motley_step *steps,
@@ -24,10 +23,9 @@ motley_status motley_follower_steps(const motley_drawn *drawn, const motley_foll
         motley_step *to = steps + i * drawn->max_steps;
         int32_t kept = 0;
         for (int32_t s = 0; s < drawn->step_counts[i]; s++) {
-            char where[64];
             mot_geometry geometry;
-            snprintf(where, sizeof where, "image %zu, step %d", i, s);
-            MOT_TRY(mot_geometry_of(&from[s], drawn->widths[i], drawn->heights[i], where, &geometry, error));
+            MOT_TRY(mot_fail_in(error, mot_geometry_of(&from[s], drawn->widths[i], drawn->heights[i], &geometry, error),
+                                "image %zu, step %d: ", i, s));
             if (geometry.kind == MOT_STAYS || (geometry.kind == MOT_ERASES && !params->erase))
                 continue;
             to[kept] = from[s];
