@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of README.md, doc/performance.md, doc/notes/cuda-attempts.md and doc/python.md from the newest
 bench/results/*-cpu.json, *-albumentations.json, *-resize.json, *-cpu-transforms.json, *-dropins.json, *-followers.json,
-*-cuda.json, *-attempts.json, *-peers.json, *-gpu-transforms.json, *-train-files.json and *-train.json, and doc/train.svg
-from the last.
+*-cuda.json, *-cuda-followers.json, *-attempts.json, *-peers.json, *-gpu-transforms.json, *-train-files.json and
+*-train.json, and doc/train.svg from the last.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
@@ -79,6 +79,21 @@ def followers(result):
         rows += ['', f'{run["count"]} images of {run["side"]}x{run["side"]} a call, tensors; {run["device"]}, torch {run["torch"]}; '
                  f'commit {run["commit"]}{" with changes" if run["changed"] else ""}, {run["date"]}. Measured by `bench/followers.py`.']
     return rows[1:]
+
+
+def cuda_followers(result):
+    """What following costs on the GPU: the time of both, and how much more that is than the images' alone."""
+    us = {(row['name'], row['how']): row['us'] for row in result['rows']}
+    share = lambda name, how: f'{us[name, how]:.0f} us, +{us[name, how] / us[name, "call"] - 1:.0%}'
+    yield '| policy | images alone | with a mask an image | with 32 boxes and 64 points an image |'
+    yield '|---|---:|---:|---:|'
+    for name, how in us:
+        if how == 'call':
+            yield f'| `{name}` | {us[name, how]:.0f} us | {share(name, "masks")} | {share(name, "numbers")} |'
+    first = result['rows'][0]
+    yield ''
+    yield (f'A call on {first["count"]} images of {first["size"]}, {first["layout"]}; {result["device"]}; commit {result["commit"]}, '
+           f'{result["date"]}.')
 
 
 def ops(result):
@@ -381,7 +396,7 @@ TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
           'bench-albumentations': ('albumentations', albumentations), 'bench-resize': ('resize', resize),
           'bench-transforms': ('cpu-transforms', transforms), 'bench-dropins': ('dropins', dropins),
           'bench-dropins-all': ('dropins', dropins_all), 'bench-calls': ('dropins', dropin_calls),
-          'bench-followers': ('followers', followers),
+          'bench-followers': ('followers', followers), 'bench-cuda-followers': ('cuda-followers', cuda_followers),
           'bench-cuda': ('cuda', cuda),
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
           'bench-cuda-mixed': ('cuda', cuda_mixed), 'bench-cuda-graph': ('cuda', cuda_graph),
@@ -408,7 +423,7 @@ def fill(text, results):
 
 
 def newest(kind):
-    files = sorted((ROOT / 'bench/results').glob(f'*-{kind}.json'))
+    files = sorted((ROOT / 'bench/results').glob(f'????-??-??-{kind}.json'))
     return json.loads(files[-1].read_text()) if files else None
 
 
