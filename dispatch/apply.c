@@ -46,9 +46,10 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
                           .stream = params->stream,
                           .drawn = params->steps,
                           .drawn_counts = params->step_counts,
-                          .mixes = policy->augmix.width > 0 };
-    return policy->runs_customs || policy->takes_boxes ? mot_rounds_run(context, &job, error)
-                                                       : mot_job_run(context, &job, error);
+                          .mixes = policy->augmix.width > 0,
+                          .clip_frames = params->clip_frames };
+    return policy->runs_customs || policy->takes_boxes || job.clip_frames > 1 ? mot_rounds_run(context, &job, error)
+                                                                              : mot_job_run(context, &job, error);
 }
 
 motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,

@@ -9,6 +9,8 @@
 #include "motley.h"
 #include "policies/policy.h"
 
+#define MOT_MAX_SIDE 1048576 /* pixels of an image's width or height */
+
 /* One validated request: every pointer, size and stride has been checked. */
 typedef struct mot_job {
     size_t count;
@@ -29,6 +31,7 @@ typedef struct mot_job {
     motley_step *drawn;              /* [count][max_steps], or NULL */
     int32_t *drawn_counts;           /* [count], or NULL */
     int mixes;                       /* != 0: some steps are MOTLEY_STEP_MIX_* */
+    size_t clip_frames;              /* > 1: statistics are those of so many images in a row; only mot_rounds_run knows it */
 } mot_job;
 
 /* What the last run drew and how it was sorted, on the host; mot_last_clear frees the arrays. */

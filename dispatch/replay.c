@@ -147,10 +147,12 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
                     .output = output,
                     .steps = prepared,
                     .max_steps = most,
-                    .stream = params->stream };
+                    .stream = params->stream,
+                    .clip_frames = params->clip_frames };
     motley_status status = prepare_all(steps, step_counts, max_steps, &job, prepared, inside, error);
     if (status == MOTLEY_OK)
-        status = job.inside ? mot_rounds_run(context, &job, error) : mot_job_run(context, &job, error);
+        status = job.inside || job.clip_frames > 1 ? mot_rounds_run(context, &job, error)
+                                                   : mot_job_run(context, &job, error);
     free(prepared);
     return status;
 }

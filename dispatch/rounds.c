@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches whose images stop between their steps: at a custom op, which is the caller's function, and at a step that
- * works in a part of the image. The host draws, with the same bits as the device would, or the steps are given. In each
- * round the backend runs every image's steps up to its next stop; then come the stops, each for the sub-batch of images
- * that wait for it: images for a custom op, their parts for a step of the backend. */
+/* Batches whose images stop between their steps: at a custom op, which is the caller's function, at a step that works
+ * in a part of the image, and at one that needs the statistics of a whole clip. The host draws, with the same bits as
+ * the device would, or the steps are given. In each round the backend runs every image's steps up to its next stop;
+ * then come the stops, each for the sub-batch of images that wait for it: images for a custom op, their parts or whole
+ * clips for a step of the backend. */
 #include "augmentations/ops.h"
+#include "augmentations/table.h"
 #include "dispatch/backend.h"
 #include "policies/draw.h"
 
@@ -62,7 +64,10 @@ static motley_status draw(rounds *call, motley_error *error)
         call->done[i] = 0;
         if (!job->policy) {
             memcpy(steps, &job->steps[i * job->max_steps], call->room * sizeof *steps);
-            memcpy(inside, &job->inside[i * job->max_steps], call->room * sizeof *inside);
+            if (job->inside)
+                memcpy(inside, &job->inside[i * job->max_steps], call->room * sizeof *inside);
+            else
+                memset(inside, 0, call->room * sizeof *inside);
             size_t count = call->room;
             while (count > 0 && (steps[count - 1].arg.flags & MOT_ARG_IDENTITY))
                 count--;
@@ -81,11 +86,70 @@ static motley_status draw(rounds *call, motley_error *error)
     return MOTLEY_OK;
 }
 
+/* Whether a step needs the statistics of a clip. */
+static int pools(const rounds *call, const mot_step *step)
+{
+    return call->job->clip_frames > 1 && step->op < MOT_OP_COUNT &&
+           mot_op_table[step->op].info.shape == MOTLEY_SHAPE_STATS;
+}
+
 /* Whether image i stops at step s. */
 static int stops(const rounds *call, size_t i, int32_t s)
 {
     const size_t at = i * call->room + (size_t)s;
-    return call->drawn[at].op >= MOT_OP_COUNT || call->inside[at].x0 < call->inside[at].x1;
+    return call->drawn[at].op >= MOT_OP_COUNT || call->inside[at].x0 < call->inside[at].x1 ||
+           pools(call, &call->drawn[at]);
+}
+
+/* The frames of a clip as one image, whose statistics are the clip's: each is a row of it, or they lie one below the
+ * other. Ops that use statistics do not care where a pixel is. */
+static motley_status clip_image(const rounds *call, size_t first, motley_image *clip, motley_error *error)
+{
+    const size_t frames = call->job->clip_frames;
+    const mot_view v = mot_batch_view(call->work, first), second = mot_batch_view(call->work, first + 1);
+    const int64_t apart = (int64_t)((intptr_t)second.data - (intptr_t)v.data);
+    for (size_t k = 1; k < frames; k++) {
+        const mot_view w = mot_batch_view(call->work, first + k);
+        MOT_REQUIRE(w.width == v.width && w.height == v.height, error,
+                    "image %zu is %dx%d, but image %zu of its clip %dx%d, want one size", first + k, w.width, w.height,
+                    first, v.width, v.height);
+        MOT_REQUIRE(w.row == v.row && w.pixel == v.pixel && w.channel == v.channel &&
+                        (intptr_t)w.data - (intptr_t)v.data == (int64_t)k * apart,
+                    error, "image %zu does not lie in memory like the others of its clip, want one dense batch",
+                    first + k);
+    }
+    const int64_t pixels = (int64_t)v.width * v.height;
+    MOT_REQUIRE((int64_t)frames <= INT32_MAX / pixels, error,
+                "a clip has %zu frames of %dx%d, want at most 2^31-1 pixels", frames, v.width, v.height);
+    *clip = (motley_image){ v.data, (int32_t)pixels, (int32_t)frames, apart, v.pixel, v.channel };
+    if (v.row == v.pixel * v.width && pixels <= MOT_MAX_SIDE && frames <= MOT_MAX_SIDE)
+        return MOTLEY_OK;
+    *clip = (motley_image){ v.data, v.width, (int32_t)(v.height * (int64_t)frames), v.row, v.pixel, v.channel };
+    MOT_REQUIRE(
+        apart == v.row * v.height && clip->height <= MOT_MAX_SIDE, error,
+        "a clip has %zu frames of %dx%d, want rows without gaps and at most %d pixels a frame, or frames one below "
+        "the other and at most %d rows",
+        frames, v.width, v.height, MOT_MAX_SIDE, MOT_MAX_SIDE);
+    return MOTLEY_OK;
+}
+
+/* Refuses clips whose statistics cannot be taken together. */
+static motley_status check_clips(const rounds *call, motley_error *error)
+{
+    const mot_job *job = call->job;
+    for (size_t i = 0; i < job->count; i++) {
+        const size_t first = i - i % job->clip_frames;
+        motley_image clip;
+        if (i == first)
+            MOT_TRY(clip_image(call, first, &clip, error));
+        const mot_step *own = &call->drawn[i * call->room], *others = &call->drawn[first * call->room];
+        int same = call->drawn_counts[i] == call->drawn_counts[first];
+        for (int32_t s = 0; same && s < call->drawn_counts[i]; s++)
+            same = own[s].op == others[s].op && (!pools(call, &own[s]) || own[s].value == others[s].value);
+        MOT_REQUIRE(same, error,
+                    "image %zu has other steps than image %zu of its clip, want equal sample ids and views", i, first);
+    }
+    return MOTLEY_OK;
 }
 
 /* The number of steps of image i from the first that is not done to its next stop. */
@@ -174,6 +238,22 @@ static motley_status call_custom(rounds *call, uint32_t custom, motley_error *er
     return MOTLEY_OK;
 }
 
+/* Runs call->part, a step for each of the first n of call->images, in place. */
+static motley_status run_images(rounds *call, size_t n, motley_error *error)
+{
+    if (n == 0)
+        return MOTLEY_OK;
+    const motley_batch images = { .count = n, .channels = call->job->channels, .images = call->images };
+    const mot_job job = { .count = n,
+                          .channels = call->job->channels,
+                          .src = &images,
+                          .dst = &images,
+                          .steps = call->part,
+                          .max_steps = 1,
+                          .stream = call->job->stream };
+    return mot_job_run(call->context, &job, error);
+}
+
 /* Runs the steps that work in a part of their image, in place: the parts are a batch of images. */
 static motley_status run_inside(rounds *call, motley_error *error)
 {
@@ -181,7 +261,7 @@ static motley_status run_inside(rounds *call, motley_error *error)
     size_t n = 0;
     for (size_t i = 0; i < job->count; i++) {
         const mot_step *step = stop_of(call, i);
-        if (!step || step->op >= MOT_OP_COUNT)
+        if (!step || step->op >= MOT_OP_COUNT || pools(call, step))
             continue;
         const mot_view v = mot_batch_view(call->work, i);
         const mot_rect at = call->inside[i * call->room + (size_t)call->done[i]];
@@ -191,17 +271,24 @@ static motley_status run_inside(rounds *call, motley_error *error)
         call->part[n++] = *step;
         call->done[i]++;
     }
-    if (n == 0)
-        return MOTLEY_OK;
-    const motley_batch images = { .count = n, .channels = job->channels, .images = call->images };
-    const mot_job parts = { .count = n,
-                            .channels = job->channels,
-                            .src = &images,
-                            .dst = &images,
-                            .steps = call->part,
-                            .max_steps = 1,
-                            .stream = job->stream };
-    return mot_job_run(call->context, &parts, error);
+    return run_images(call, n, error);
+}
+
+/* Runs the steps that need the statistics of a clip, in place: the clips are a batch of images. */
+static motley_status run_clips(rounds *call, motley_error *error)
+{
+    const mot_job *job = call->job;
+    size_t n = 0;
+    for (size_t i = 0; job->clip_frames > 1 && i < job->count; i += job->clip_frames) {
+        const mot_step *step = stop_of(call, i);
+        if (!step || !pools(call, step))
+            continue;
+        MOT_TRY(clip_image(call, i, &call->images[n], error));
+        call->part[n++] = *step;
+        for (size_t k = 0; k < job->clip_frames; k++)
+            call->done[i + k]++;
+    }
+    return run_images(call, n, error);
 }
 
 static int all_done(const rounds *call)
@@ -222,6 +309,7 @@ static motley_status run_all(rounds *call, motley_error *error)
         for (uint32_t custom = 0; job->policy && custom < job->policy->customs; custom++)
             MOT_TRY(call_custom(call, custom, error));
         MOT_TRY(run_inside(call, error));
+        MOT_TRY(run_clips(call, error));
     }
     return run_part(call, from, job->dst, job->output, error);
 }
@@ -229,8 +317,19 @@ static motley_status run_all(rounds *call, motley_error *error)
 motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley_error *error)
 {
     rounds call = { .context = context, .job = job, .work = job->dst, .room = job->max_steps };
+    const size_t frames = job->clip_frames > 1 ? job->clip_frames : 1;
+    MOT_REQUIRE(job->count % frames == 0, error, "clip_frames is %zu, but there are %zu images, want whole clips",
+                frames, job->count);
     if (job->count == 0)
         return MOTLEY_OK;
+    const char *const alone = context->backend->id == MOTLEY_BACKEND_CUDA ? "on CUDA"
+                              : job->mixes                                ? "where chains of ops are mixed"
+                              : job->inside || (job->policy && job->policy->takes_boxes)
+                                  ? "where ops work in parts of images"
+                                  : NULL;
+    if (frames > 1 && alone)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "clip_frames is %zu, but clips have no common statistics %s",
+                        frames, alone);
     if (job->counter)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "counter is set, but policy '%s' %s, and so is drawn on the host", job->policy->name,
@@ -248,6 +347,8 @@ motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley
         MOT_TRY(context->backend->validate(context->state, job, error));
     MOT_TRY(reserve(&call, error));
     MOT_TRY(draw(&call, error));
+    if (frames > 1)
+        MOT_TRY(check_clips(&call, error));
     context->rounds_busy = 1;
     const motley_status status = run_all(&call, error);
     context->rounds_busy = 0;

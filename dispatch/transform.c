@@ -15,8 +15,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define MAX_SIDE 1048576
-
 /* The stages of one image. */
 typedef struct image_plan {
     motley_transform_drawn drawn;
@@ -79,10 +77,10 @@ static motley_status check_sides(const mot_transform_call *call, motley_error *e
     for (size_t i = 0; i < call->src->count; i++) {
         int32_t width, height;
         mot_transform_sides(call, i, &width, &height);
-        MOT_REQUIRE(width >= 1 && height >= 1 && width <= MAX_SIDE && height <= MAX_SIDE &&
+        MOT_REQUIRE(width >= 1 && height >= 1 && width <= MOT_MAX_SIDE && height <= MOT_MAX_SIDE &&
                         (int64_t)width * height <= INT32_MAX,
                     error, "image %zu: it would be resized to %" PRId32 "x%" PRId32 ", want 1 to %d each way", i, width,
-                    height, MAX_SIDE);
+                    height, MOT_MAX_SIDE);
         MOT_REQUIRE(!random || call->params->given ||
                         (width + 2 * (int64_t)random->padding >= random->width &&
                          height + 2 * (int64_t)random->padding >= random->height),
@@ -167,9 +165,10 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
                 i, d->crop.width, d->crop.height, d->crop.left, d->crop.top, src.width, src.height);
     MOT_REQUIRE((unsigned)d->filter <= MOTLEY_FILTER_HAMMING, error,
                 "image %zu: the given filter is %d, want one of motley_filter", i, (int)d->filter);
-    MOT_REQUIRE(d->left >= -MAX_SIDE && d->left <= MAX_SIDE && d->top >= -MAX_SIDE && d->top <= MAX_SIDE, error,
-                "image %zu: the given window begins at (%" PRId32 ", %" PRId32 "), want at most %d away", i, d->left,
-                d->top, MAX_SIDE);
+    MOT_REQUIRE(d->left >= -MOT_MAX_SIDE && d->left <= MOT_MAX_SIDE && d->top >= -MOT_MAX_SIDE &&
+                    d->top <= MOT_MAX_SIDE,
+                error, "image %zu: the given window begins at (%" PRId32 ", %" PRId32 "), want at most %d away", i,
+                d->left, d->top, MOT_MAX_SIDE);
     MOT_REQUIRE(d->boxes_count >= 0 && d->boxes_count <= MOTLEY_MAX_ERASED_BOXES &&
                     (d->boxes_count == 0 || call->erase),
                 error, "image %zu: %" PRId32 " boxes are given, want at most %d", i, d->boxes_count,

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SIDE 1048576
 #define MAX_PIXELS INT32_MAX /* counters of pixels are 32 bits wide */
 
 /* A batch of one size with its default dense strides filled in. */
@@ -77,10 +76,10 @@ static int separate(axis *axes, int n, int64_t element)
 
 static motley_status check_size(const char *name, size_t i, int32_t width, int32_t height, motley_error *error)
 {
-    MOT_REQUIRE(width >= 1 && width <= MAX_SIDE, error, "%s image %zu: width is %" PRId32 ", want 1 to %d", name, i,
-                width, MAX_SIDE);
-    MOT_REQUIRE(height >= 1 && height <= MAX_SIDE, error, "%s image %zu: height is %" PRId32 ", want 1 to %d", name,
-                i, height, MAX_SIDE);
+    MOT_REQUIRE(width >= 1 && width <= MOT_MAX_SIDE, error, "%s image %zu: width is %" PRId32 ", want 1 to %d", name, i,
+                width, MOT_MAX_SIDE);
+    MOT_REQUIRE(height >= 1 && height <= MOT_MAX_SIDE, error, "%s image %zu: height is %" PRId32 ", want 1 to %d", name,
+                i, height, MOT_MAX_SIDE);
     MOT_REQUIRE((int64_t)width * height <= MAX_PIXELS, error,
                 "%s image %zu: it has %" PRId64 " pixels, want at most %d", name, i, (int64_t)width * height,
                 MAX_PIXELS);

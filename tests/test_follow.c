@@ -1230,3 +1230,59 @@ Test(follow, wrong_followers_are_refused)
     cr_expect(strstr(error.message, "mixes"), "%s", error.message);
     motley_transform_destroy(transform);
 }
+
+/* ---- clips ---- */
+
+#define CLIP_FRAMES 4
+#define CLIP_IMAGES (30 * CLIP_FRAMES)
+#define CLIP_FRAME (SMALL_W * SMALL_H * 3)
+
+/* Draws, and applies as clips, from dense frames to frames with the given strides. */
+static motley_status apply_clips(motley_backend backend, const motley_policy *policy, const uint64_t *ids, size_t count,
+                                 const uint8_t *in, const motley_batch *dst, motley_error *error)
+{
+    motley_context *context = context_of(backend);
+    const motley_batch src = batch_of((uint8_t *)(uintptr_t)in, count, 3, SMALL_W, SMALL_H);
+    const motley_apply_params params = { .samples = { .seed = 4, .ids = ids }, .clip_frames = CLIP_FRAMES };
+    const motley_status status = motley_apply(context, policy, &src, dst, &params, error);
+    motley_context_destroy(context);
+    return status;
+}
+
+/* Rows with gaps: then frames lie below each other, in place of each being a row. */
+Test(follow, clips_are_the_same_on_every_backend_and_in_every_layout)
+{
+    static uint8_t in[CLIP_IMAGES * CLIP_FRAME], want[sizeof in], got[2 * sizeof in];
+    uint64_t ids[CLIP_IMAGES];
+    motley_policy *policy = parsed("motley: 1\nname: x\nrepeat: 2\nbranches: [equalize, auto_contrast, {op: contrast, value: "
+                                   "1.5}, {op: rotate, value: 20}]\n");
+    motley_error error;
+    for (int i = 0; i < CLIP_IMAGES; i++) {
+        ids[i] = (uint64_t)(i / CLIP_FRAMES);
+        input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ SMALL_W, SMALL_H }, 3, in + (size_t)i * CLIP_FRAME);
+    }
+    const motley_batch dense = batch_of(want, CLIP_IMAGES, 3, SMALL_W, SMALL_H);
+    cr_assert_eq(apply_clips(MOTLEY_BACKEND_REFERENCE, policy, ids, CLIP_IMAGES, in, &dense, &error), MOTLEY_OK, "%s",
+                 error.message);
+    for (int gap = 0; gap < 12; gap += 3) {
+        motley_batch dst = batch_of(got, CLIP_IMAGES, 3, SMALL_W, SMALL_H);
+        dst.channel_stride = 1;
+        dst.pixel_stride = 3;
+        dst.row_stride = 3 * SMALL_W + gap;
+        dst.image_stride = dst.row_stride * SMALL_H;
+        cr_assert_eq(apply_clips(MOTLEY_BACKEND_CPU, policy, ids, CLIP_IMAGES, in, &dst, &error), MOTLEY_OK, "%s",
+                     error.message);
+        for (int row = 0; row < CLIP_IMAGES * SMALL_H; row++)
+            cr_assert_arr_eq(got + row * dst.row_stride, want + row * 3 * SMALL_W, 3 * SMALL_W, "gap %d, row %d", gap, row);
+        dst.image_stride++;
+        cr_expect_eq(apply_clips(MOTLEY_BACKEND_CPU, policy, ids, CLIP_IMAGES, in, &dst, &error),
+                     gap ? MOTLEY_ERR_ARGUMENT : MOTLEY_OK);
+        cr_expect(!gap || strstr(error.message, "want rows without gaps"), "%s", error.message);
+    }
+    memset(got, 7, sizeof got);
+    const motley_batch dst = batch_of(got, CLIP_IMAGES - 1, 3, SMALL_W, SMALL_H);
+    cr_expect_eq(apply_clips(MOTLEY_BACKEND_CPU, policy, ids, CLIP_IMAGES - 1, in, &dst, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "want whole clips"), "%s", error.message);
+    cr_expect(got[0] == 7 && got[1] == 7);
+    motley_policy_destroy(policy);
+}

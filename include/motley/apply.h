@@ -105,6 +105,7 @@ typedef struct motley_apply_params {
     motley_output output;      /* when output.batch.data is set, the result goes there and `dst` may be NULL */
     motley_step *steps;        /* CPU: what was drawn, [count][max_steps]; NULL when not wanted */
     int32_t *step_counts;      /* CPU: [count]; NULL when not wanted */
+    size_t clip_frames;        /* CPU: each so many images in a row are a clip, see below; 0 or 1: none */
 } motley_apply_params;
 
 /** Applies `policy` to a batch. Every image gets its own draw.
@@ -118,6 +119,10 @@ typedef struct motley_apply_params {
  *  Custom   A policy with custom ops is drawn on the host, so `counter` cannot be used; their functions run on this
  *           thread.
  *  Random   See motley_samples: not on batch size, order, backend or threads.
+ *  Clips    With clip_frames, ops of MOTLEY_SHAPE_STATS (equalize, auto_contrast, contrast) use the statistics of all
+ *           frames of a clip together, so that its brightness does not flicker. A clip's frames have one size, equal
+ *           sample ids and views, and lie in memory at equal distances: in one dense batch they do. In CHW a frame has
+ *           at most 1048576 pixels. Refused: CUDA, policies that work in boxes or mix chains.
  *  Errors   ARGUMENT, UNSUPPORTED, MEMORY: dst is untouched. CUDA: dst is unspecified.
  *  Paper    motley_policy_paper(policy). */
 MOTLEY_API motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
@@ -132,6 +137,7 @@ typedef struct motley_replay_params {
     const motley_policy *policy; /* refuse steps that it cannot draw; NULL: take any */
     const int32_t *widths, *heights; /* [count] pixels: refuse images of other sizes than the steps were drawn for; NULL:
                                         not checked. Both or neither */
+    size_t clip_frames; /* CPU: as in motley_apply_params; the steps of a clip's frames are then equal */
 } motley_replay_params;
 
 /** Applies steps that were drawn before, as motley_draw and motley_apply give them: the same bytes again.

@@ -66,6 +66,7 @@ class Settings(TransformSettings, total=False):
     normalize: Union[tuple[Numbers, Numbers], None]
     mean: Union[Numbers, None]
     std: Union[Numbers, None]
+    clip_frames: int
 
 
 class CallSettings(TypedDict, total=False):

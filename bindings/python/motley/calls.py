@@ -34,6 +34,7 @@ class Call:
         self.c = c = ffi.new("kept_call *")
         c.count = self.count = source.count
         c.in_place, c.fused = target is source, stage.fused
+        c.params.clip_frames = stage.clip_frames
         self.single = source.single
         self.keep = source, target
         self.like = self.finish = None

@@ -34,7 +34,9 @@ ADVICE = (
     "several times in an epoch, give each reading its view"
 )
 NO_AUGMENTATION = Policy("motley: 1\nname: none\nbranches: [identity]\n")
-SHOWN = ("seed", "epoch", "rank", "layout", "mean", "std", "dtype", "output_layout", "threads", "views")  # by repr()
+SHOWN = (  # by repr()
+    "seed", "epoch", "rank", "layout", "mean", "std", "dtype", "output_layout", "threads", "views", "clip_frames",
+)  # fmt: skip
 
 
 class Stage:
@@ -73,6 +75,9 @@ class Stage:
         threads: Of CPU work. None: every processor; in a process that multiprocessing started, such as a DataLoader's
             worker, one.
         views: How many views a call makes of each image; a call can be given another number.
+        clip_frames: How many images in a row are the frames of a clip, with equal sample_ids: operations that use an
+            image's statistics (equalize, auto_contrast, contrast) then use those of the whole clip, so that its
+            brightness does not flicker. 0: each image its own. Not on CUDA.
         counter: An array of two int64, the epoch and the number of the next sample, to count in. In memory of the CUDA
             device that the images are on it is read when the work runs, so that a CUDA graph makes new draws each time
             it is replayed.
@@ -80,6 +85,7 @@ class Stage:
 
     policy: Policy
     training = True  # an nn.Module's: images are augmented
+    clip_frames = 0  # of stages that are made otherwise
 
     def __init__(
         self,
@@ -97,6 +103,7 @@ class Stage:
         memory_format: object = None,
         threads: int | None = None,
         views: int = 1,
+        clip_frames: int = 0,
         counter: Array | None = None,
     ) -> None:
         self.policy = Policy.of(policy)
@@ -105,6 +112,7 @@ class Stage:
         if epoch != 0:
             self.epoch = epoch
         self.views = whole("views", views, 1, 65536, "from 1")
+        self.clip_frames = whole("clip_frames", clip_frames, 0, 65536, "from 0 to 65536")
         self._begun, self._repeats, self._lineage = False, Repeats(ADVICE), Lineage()
         self.layout, self.threads = layout_given(layout), threads
         self.output_layout = output_layout_given(output_layout, memory_format)
@@ -116,7 +124,7 @@ class Stage:
         # Whether the result is another array than the augmented bytes: normalised, cast or in another layout.
         self.fused = self._dtype_out != "uint8" or self.output_layout is not None
         # Part of a kept call's key. A str, because Python keeps a str's hash.
-        self._flavour = repr((self.threads, self.mean, self.std, self._dtype, self.output_layout))
+        self._flavour = repr((self.threads, self.mean, self.std, self._dtype, self.output_layout, self.clip_frames))
 
     @property
     def dtype(self) -> Any:
@@ -268,6 +276,7 @@ class Stage:
         target = self._target(source, batch, out, layout or self.layout)
         sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
         params = ffi.new("motley_replay_params *")
+        params.clip_frames = self.clip_frames
         drawn = draws
         if not isinstance(draws, Drawn):
             drawn = Drawn.read([draws] if source.single else draws, sizes, channels, self.policy)
