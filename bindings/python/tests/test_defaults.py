@@ -107,7 +107,7 @@ def test_an_epoch_that_stands_still_is_noticed_once(kind):
     assert repeats(lambda: read(orders[3])) == 0  # said once
 
 
-def test_repeats_that_are_meant_are_not_told():
+def test_new_epochs_seeds_and_views_are_no_repeats():
     stage, x = motley.RandAugment(), pictures(4)
     assert repeats(lambda: [stage(x, sample_ids=range(4), epoch=e) for e in range(9)]) == 0
     assert repeats(lambda: [stage(x, sample_ids=range(4), seed=s) for s in (1, 1)]) == 0
@@ -203,7 +203,7 @@ def test_several_views_at_once():
     ({"epoch": 1.5}, "epoch is 1.5, want a whole number from 0 to 2\\^30 - 1"),
     ({"epoch": 2**31}, "epoch is 2147483648, want"),
     ({"seed": "7"}, "seed is '7', want a whole number from 0 to 2\\^64 - 1")])
-def test_wrong_samples_are_told(arguments, message):
+def test_calls_with_wrong_samples_raise(arguments, message):
     with pytest.raises(motley.ArgumentError, match=message):
         motley.RandAugment()(pictures(), **{"sample_ids": range(64), **arguments})
 
@@ -238,7 +238,7 @@ def test_weak_references_are_not_followed():
     ({"normalize": (123.7, 58.4)}, "normalize's mean is 123.7, want numbers on the 0..1 scale"),
     ({"normalize": (0.5, 58.4)}, "normalize's std is 58.4, want numbers above 0 on the 0..1 scale"),
     ({"normalize": (0.5, (0.2, 0.0, 0.2))}, "normalize's std is .*, want numbers above 0")])
-def test_wrong_stages_are_told(arguments, message):
+def test_stages_with_wrong_settings_raise(arguments, message):
     with pytest.raises(motley.ArgumentError, match=message):
         motley.RandAugment(**arguments)
 
@@ -289,7 +289,7 @@ def test_what_follows_an_image_is_not_augmented_as_one(kind):
     (lambda x: motley.RandAugment(magnitude=31), "magnitude is 31, want a whole number from 0 to 30"),
     (lambda x: motley.RandAugment(magnitude=9.5), "magnitude is 9.5, want a whole number"),
     (lambda x: motley.RandAugment(interpolation=1), "interpolation is 1, want one of nearest, bilinear, bicubic")])
-def test_wrong_values_are_told(call, message):
+def test_wrong_values_raise(call, message):
     with pytest.raises(motley.ArgumentError, match=message):
         call(pictures(4))
 

@@ -21,6 +21,7 @@ from torchvision.datasets import ImageFolder  # noqa: E402
 from torchvision.io import ImageReadMode, decode_image  # noqa: E402
 
 from motley.torch import Indexed, Prefetcher, Transform, list_images, read_file  # noqa: E402
+from motley.torch.decode import decoded, without  # noqa: E402
 
 TEXT = """motley: 1
 name: small
@@ -166,6 +167,41 @@ def test_what_is_wrong_with_a_file_is_said(file, why):
     with pytest.warns(UserWarning, match="bad: left out"):
         ((images, names),) = Prefetcher([batch], Transform(TEXT), "cpu", names=1, broken="skip")
     assert len(images) == 1 and names == ["good"]
+
+
+def test_broken_files_take_the_lists_of_their_samples_along():
+    good = torch.from_numpy(np.frombuffer(png(np.zeros((8, 8, 3), np.uint8)), np.uint8).copy())
+    files = [good, torch.zeros(9, dtype=torch.uint8), good]
+    boxes, notes = [torch.full((i, 4), i) for i in range(3)], [{"k": i} for i in range(3)]
+    batch = (files, boxes, notes, np.arange(3), (torch.arange(3), list("abc")))
+    with pytest.warns(UserWarning, match="image 1: left out"):
+        ((_, boxes, notes, numbers, (ids, names)),) = Prefetcher([batch], Transform(TEXT), "cpu", broken="skip")
+    assert [len(rows) for rows in boxes] == [0, 2] and notes == [{"k": 0}, {"k": 2}] and numbers.tolist() == [0, 2]
+    assert ids.tolist() == [0, 2] and names == ["a", "c"]
+    columns = [torch.arange(2), torch.arange(2)]  # as many as samples
+    assert [column.tolist() for column in without((0, columns), 2, [1])[1]] == [[1], [1]]
+
+
+def test_decoding_leaves_the_filters_of_other_threads(monkeypatch):
+    """A filter is set while another thread decodes, and is gone when that is over."""
+    decoding, over = threading.Event(), threading.Event()
+
+    def slow_decode(*args, **settings):
+        decoding.set()
+        over.wait(5)
+        return decode_image(*args, **settings)
+
+    monkeypatch.setattr(torchvision.io, "decode_image", slow_decode)
+    file = png(np.zeros((8, 8, 3), np.uint8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        thread = threading.Thread(target=decoded, args=([file], torch.device("cpu"), ["black"]))
+        thread.start()
+        decoding.wait(5)
+    before = list(warnings.filters)
+    over.set()
+    thread.join()
+    assert warnings.filters == before
 
 
 def test_decoding_warns_of_nothing(folder):

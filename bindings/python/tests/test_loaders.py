@@ -8,6 +8,7 @@ import multiprocessing
 import pickle
 import warnings
 
+import PIL.Image
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -97,11 +98,11 @@ def test_a_stage_called_by_hand_says_that_an_epoch_stands_still():
         for images, _, ids in loader:
             stage(images, ids)
     stage.train()
-    with pytest.warns(RepeatedSamples, match=r"call set_epoch\(\) before each pass") as told:
+    with pytest.warns(RepeatedSamples, match=r"call set_epoch\(\) before each pass") as warned:
         for _ in range(3):
             for images, _, ids in loader:
                 stage(images, ids)
-    assert len(told) == 1
+    assert len(warned) == 1
 
 
 def test_hugging_face_epochs_advance():
@@ -459,7 +460,7 @@ def test_iterable_data_sets(workers):
     assert len(set(ids)) == 64 and min(ids) >= 0
 
 
-def test_twins_of_one_loader_are_told():
+def test_one_loader_with_two_equal_data_sets_warns():
     loader = DataLoader(ConcatDataset([augmented(), augmented()]), 5)
     with pytest.warns(UserWarning, match="two data sets of this loader are augmented by one policy with one seed"):
         iter(loader)
@@ -560,7 +561,7 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
     (lambda s: Stage("rand_augment", mean=123.7, std=58.4, dtype=torch.float32), "mean is 123.7, want numbers on the 0..1"),
     (lambda s: Stage("rand_augment", mean=.5, std=0, dtype=torch.float32), "std is 0, want numbers above 0"),
     (lambda s: MotleyCollate(motley.RandAugment()), "want a motley.torch.Stage, a motley.Policy, a name or a path")])
-def test_mistakes_are_told(call, message):
+def test_wrong_arguments_raise_and_say_what_was_wanted(call, message):
     with pytest.raises((motley.ArgumentError, TypeError), match=message):
         call(Stage("rand_augment"))
 
@@ -602,6 +603,24 @@ def test_followers_are_collated(workers, start):
                 one = alone(Boxed()[i], sample_ids=i, epoch=epoch)
                 assert torch.equal(batch["mask"][k], one["mask"]) and torch.equal(batch["boxes"][k], one["boxes"])
                 assert torch.equal(batch["labels"][k], one["labels"])
+
+
+def test_followers_of_several_views_are_collated():
+    samples = [Boxed()[i] for i in range(3)]
+    first, second = MotleyCollate(motley.Follow(Stage("trivial_augment_wide", seed=7, views=2)), ids="id")(samples)
+    alone = motley.Follow(motley.Stage("trivial_augment_wide", seed=7))
+    for view, batch in enumerate((first, second)):
+        for i in range(3):
+            one = alone(samples[i], sample_ids=i, view=view)
+            assert torch.equal(batch["image"][i], one["image"]) and torch.equal(batch["boxes"][i], one["boxes"])
+
+
+def test_what_cannot_be_stacked_stays_a_list():
+    rest = [{"picture": PIL.Image.new("L", (3, 3)), "note": None, "tags": [1] * i, "number": i} for i in (1, 2)]
+    batch = MotleyCollate(motley.Follow("rand_augment"))([{**Boxed()[i], **more} for i, more in enumerate(rest)])
+    assert [batch[key] for key in ("picture", "note", "tags")] == [[one[key] for one in rest] for key in
+                                                                  ("picture", "note", "tags")]
+    assert batch["number"].tolist() == [1, 2] and batch["image"].ndim == 4
 
 
 def test_followers_that_cannot_be_collated():

@@ -54,10 +54,10 @@ def test_pixels_are_timms(config, hparams):
             if "fill" in step:
                 assert step["fill"] == fill
                 seen.add(step["interpolation"])
-        told = [{"value": None, "interpolation": "nearest", "fill": fill, **step} for step in steps]
+        complete = [{"value": None, "interpolation": "nearest", "fill": fill, **step} for step in steps]
         if any(step["op"] == "posterize" and step["value"] == 0 for step in steps):
             continue  # black, where Pillow allows it at all: from version 13 on it wants a bit at least
-        want = theirs.run(image, told)
+        want = theirs.run(image, complete)
         assert numpy.array_equal(numpy.asarray(out), numpy.asarray(want)), (seed, steps)
         changed += not numpy.array_equal(numpy.asarray(out), numpy.asarray(image))
     assert seen <= filters and changed > 15

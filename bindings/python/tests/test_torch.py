@@ -240,17 +240,17 @@ def test_prefetcher_epochs():
 
 def test_prefetcher_orders_its_streams(monkeypatch):
     """Without a GPU: stand-ins for streams record which stream waits for which."""
-    told = []
+    log = []
 
     class Stream:
         def __init__(self, name):
             self.name, self.events = name, 0
 
         def wait_stream(self, other):
-            told.append(f"{self.name} waits for {other.name}")
+            log.append(f"{self.name} waits for {other.name}")
 
         def wait_event(self, event):
-            told.append(f"{self.name} waits for {event}")
+            log.append(f"{self.name} waits for {event}")
 
         def record_event(self):
             self.events += 1
@@ -261,12 +261,12 @@ def test_prefetcher_orders_its_streams(monkeypatch):
     prefetcher = Prefetcher(Loader(count=3), Stage("rand_augment"), "cpu")
     prefetcher.stream = Stream("side")
     for _ in prefetcher:
-        told.append(f"step, {prefetcher.stream.events} prepared")
-    assert told == ["side waits for main", "main waits for batch 1", "step, 2 prepared", "main waits for batch 2",
+        log.append(f"step, {prefetcher.stream.events} prepared")
+    assert log == ["side waits for main", "main waits for batch 1", "step, 2 prepared", "main waits for batch 2",
                     "step, 3 prepared", "main waits for batch 3", "step, 3 prepared"]
-    told.clear()
+    log.clear()
     next(iter(prefetcher))
-    assert told[:2] == ["main waits for side", "side waits for main"]  # the epoch is set between the two
+    assert log[:2] == ["main waits for side", "side waits for main"]  # the epoch is set between the two
 
 
 def test_prefetcher_passes_errors_on():

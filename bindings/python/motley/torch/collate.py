@@ -35,7 +35,7 @@ class MotleyCollate(Passes):
             seeds again in each epoch.
         labels: Index or key of the labels, which a transform that mixes images turns into targets; elsewhere None.
         collate: Of everything else. None: torch's default_collate; with a Follow it is done key by key, and boxes, points,
-            their labels and whatever else cannot be stacked stay lists.
+            their labels and whatever else cannot be stacked stay lists. Several views are a tuple of batches.
     """
 
     def __init__(
@@ -88,7 +88,8 @@ class MotleyCollate(Passes):
             ids = [int(sample[self.ids]) for sample in samples]
         else:
             ids = (fresh_seed() + torch.arange(len(samples))).tolist()
-        return self.collate(self.follow(samples, sample_ids=ids))
+        made = self.follow(samples, sample_ids=ids)
+        return self.collate(made) if self.stage.views == 1 else tuple(map(self.collate, made))
 
     def _by_key(self, samples):
         following = self.follow.following_in(samples[0])
@@ -98,8 +99,7 @@ class MotleyCollate(Passes):
         batch = {}
         for key in samples[0]:
             values = [sample[key] for sample in samples]
-            shapes = {tuple(getattr(value, "shape", ())) for value in values}
-            batch[key] = values if key in apart or len(shapes) > 1 else torch.utils.data.default_collate(values)
+            batch[key] = values if key in apart else _stacked(values)
         return batch
 
     def __repr__(self):
@@ -119,3 +119,16 @@ class MotleyCollate(Passes):
                              "them before, or augment them one by one with motley.torch.Augmented")
         batch = torch.from_numpy(numpy.stack(arrays))
         return (batch[..., None] if batch.dim() == 3 else batch).permute(0, 3, 1, 2)
+
+
+def _stacked(values):
+    """What default_collate makes of them, or the list where it cannot: of PIL images, None, or different lengths."""
+    shapes = {getattr(value, "shape", None) for value in values}
+    if len(shapes) > 1:
+        return values
+    try:
+        return torch.utils.data.default_collate(values)
+    except (TypeError, RuntimeError):
+        if shapes != {None}:
+            raise
+        return values

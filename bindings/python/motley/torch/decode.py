@@ -14,6 +14,9 @@ import torch
 import motley
 from motley.torch.batches import map_items
 
+DEPRECATED = ".*decoding.* capabilities of TorchVision are deprecated"
+IGNORED = "ignore", re.compile(DEPRECATED, re.I), DeprecationWarning, None, 0  # as in warnings.filters
+
 
 def read_file(path: str | os.PathLike[str]) -> torch.Tensor:
     """The bytes of a file, not decoded: a loader for torchvision's ImageFolder where the Prefetcher decodes the images.
@@ -66,6 +69,7 @@ def decoded(
         motley.FileError: A file is broken, and broken is "raise".
     """
     tensors = [_tensor(file) for file in files]
+    _be_quiet()
     if device.type == "cuda":
         try:
             return _on_device(tensors, device), list(range(len(tensors)))
@@ -93,17 +97,18 @@ def _tensor(file):
     return torch.frombuffer(bytearray(file), dtype=torch.uint8)
 
 
-def _quietly(decode, *args, **settings):
-    """decode(...), without torchvision's warning that TorchCodec will replace it: users cannot do anything about it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*decoding.* capabilities of TorchVision are deprecated", DeprecationWarning)
-        return decode(*args, **settings)
+def _be_quiet():
+    """Ignores torchvision's warning that TorchCodec will replace its decoders: users cannot do anything about it.
+
+    It avoids warnings.catch_warnings, which is not thread-safe: on leaving, it overwrites what other threads set."""
+    if warnings.filters[:1] != [IGNORED]:
+        warnings.filterwarnings("ignore", DEPRECATED, DeprecationWarning)
 
 
 def _on_device(tensors, device):
     from torchvision.io import ImageReadMode, decode_jpeg
 
-    return list(_quietly(decode_jpeg, tensors, mode=ImageReadMode.RGB, device=device))
+    return list(decode_jpeg(tensors, mode=ImageReadMode.RGB, device=device))
 
 
 def _alone(tensor, device):
@@ -114,7 +119,7 @@ def _alone(tensor, device):
             return _on_device([tensor], device)[0]
         except RuntimeError:
             pass
-    image = _quietly(decode_image, tensor, mode=ImageReadMode.RGB)
+    image = decode_image(tensor, mode=ImageReadMode.RGB)
     if image.dtype != torch.uint8:
         raise ValueError(f"its values are {image.dtype}, want 8 bits a channel")
     if image.dim() != 3:
@@ -123,11 +128,22 @@ def _alone(tensor, device):
 
 
 def without(batch: Any, count: int, kept: Sequence[int]) -> Any:
-    """A batch of `count` samples reduced to those that are kept: in tuples and mappings, each tensor and list of that
-    length."""
-    if isinstance(batch, torch.Tensor):
-        return batch[list(kept)] if batch.dim() and len(batch) == count else batch
-    if isinstance(batch, (tuple, list)) and not hasattr(batch, "_fields") and len(batch) == count:
-        if not any(isinstance(value, (torch.Tensor, list, tuple, dict)) for value in batch):
-            return type(batch)(batch[i] for i in kept)
-    return map_items(lambda item: without(item, count, kept), batch)
+    """A batch of `count` samples reduced to those that are kept: each array, and each list with an entry per sample."""
+    return map_items(lambda item: _column(item, count, kept), batch)
+
+
+def _column(item, count, kept):
+    if not _has_rows(item, count):
+        return map_items(lambda part: _column(part, count, kept), item)
+    if not isinstance(item, (tuple, list)):
+        return item[list(kept)]
+    if all(_has_rows(part, count) for part in item):  # as many columns as samples, such as [ids, labels] of two
+        return map_items(lambda part: _column(part, count, kept), item)
+    return type(item)(item[i] for i in kept)
+
+
+def _has_rows(item, count):
+    """Whether this is an array, a list or a tuple with an entry for each of `count` samples."""
+    if isinstance(item, (tuple, list)):
+        return not hasattr(item, "_fields") and len(item) == count
+    return len(getattr(item, "shape", ())) > 0 and len(item) == count
