@@ -277,6 +277,12 @@ class Preview(Case):
         wrong = self.file("boxes.jsonl", "[]\n")
         self.assertIn("the mask is 3 x 3 with 1 channels", self.bad("preview", "rand_augment", image, "-o", out, "--mask", small))
         self.assertIn("boxes.jsonl:1: want", self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
+        for row, words in (({"image": None, "boxes": []}, "want {"),
+                           ({"image": image, "boxes": [[1, 2, 3]]}, "box 0 is no list of 4 numbers"),
+                           ({"image": image, "boxes": [[1, 2, 3, 4], [1, 2, "3", 4]]}, "box 1 is no list of 4 numbers")):
+            wrong = self.file("boxes.jsonl", json.dumps(row) + "\n")
+            self.assertIn("boxes.jsonl:1: " + words,
+                          self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
         self.assertIn("1 masks are given for 2 images",
                       self.bad("preview", "rand_augment", image, image, "-o", out, "--mask", small, status=2))
         self.bad("preview", "rand_augment", image, status=2)

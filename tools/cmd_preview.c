@@ -145,12 +145,27 @@ static bool read_images(job *self)
     return true;
 }
 
+/* Reads four numbers; false where `list` is anything else. */
+static bool read_box(struct json_object *list, double box[4])
+{
+    if (!json_object_is_type(list, json_type_array) || json_object_array_length(list) != 4)
+        return false;
+    for (size_t k = 0; k < 4; k++) {
+        struct json_object *number = json_object_array_get_idx(list, k);
+        if (!json_object_is_type(number, json_type_int) && !json_object_is_type(number, json_type_double))
+            return false;
+        box[k] = json_object_get_double(number);
+    }
+    return true;
+}
+
 /* The boxes of one line, for the image that it names. False after a complaint. */
 static bool read_boxes_line(job *self, const char *line, int number)
 {
     struct json_object *object = json_tokener_parse(line), *image = NULL, *boxes = NULL;
     bool good = json_object_is_type(object, json_type_object) && json_object_object_get_ex(object, "image", &image) &&
-                json_object_object_get_ex(object, "boxes", &boxes) && json_object_is_type(boxes, json_type_array);
+                json_object_is_type(image, json_type_string) && json_object_object_get_ex(object, "boxes", &boxes) &&
+                json_object_is_type(boxes, json_type_array);
     if (!good)
         complain("%s:%d: want {\"image\": PATH, \"boxes\": [[left, top, right, bottom], ...]}", self->arguments->boxes,
                  number);
@@ -162,12 +177,9 @@ static bool read_boxes_line(job *self, const char *line, int number)
         self->boxes[i] = need(calloc(n + 1, 4 * sizeof **self->boxes));
         self->boxes_count[i] = n;
         for (size_t b = 0; good && b < n; b++) {
-            struct json_object *box = json_object_array_get_idx(boxes, b);
-            good = json_object_is_type(box, json_type_array) && json_object_array_length(box) == 4;
+            good = read_box(json_object_array_get_idx(boxes, b), &self->boxes[i][4 * b]);
             if (!good)
                 complain("%s:%d: box %zu is no list of 4 numbers", self->arguments->boxes, number, b);
-            for (size_t k = 0; good && k < 4; k++)
-                self->boxes[i][4 * b + k] = json_object_get_double(json_object_array_get_idx(box, k));
         }
     }
     json_object_put(object);
