@@ -169,12 +169,16 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
         if (two >= 0 && two != 2)
             PROBLEM(r, center, "\"center\" has %d numbers, want 2", two);
         count += two;
+    } else if (center && count >= 0) {
+        PROBLEM(r, center, "\"center\" stands beside %d values, want one", count);
     }
     if (box && count == 3) {
         const int32_t two = numbers(r, box, "box", step->values + 3, 2);
         if (two >= 0 && two != 2)
             PROBLEM(r, box, "\"box\" has %d numbers, want 2: its width and height", two);
         count += two;
+    } else if (box && count >= 0) {
+        PROBLEM(r, box, "\"box\" stands without \"center\", want both");
     }
     if (count >= 0 && (count < info->values_min || count > info->values_max))
         PROBLEM(r, value ? value : map, "%s has %d values, want %d to %d (%s)", info->name, count, info->values_min,

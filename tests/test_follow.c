@@ -823,6 +823,8 @@ Test(follow, wrong_json_is_refused)
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": \"x\"}]}", "want a number");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": [1, 2]}]}", "has 2 values");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"cutout\", \"value\": 1, \"center\": [1]}]}", "want 2");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"cutout\", \"value\": [1, 2], \"center\": [3, 4]}]}", "beside 2 values");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"bbox_cutout\", \"value\": 1, \"box\": [3, 4]}]}", "without \"center\"");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"interpolation\": \"box\"}]}", "no filter");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1]}]}", "the image 3 channels");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1, 2, 256]}]}", "has 256");
