@@ -177,7 +177,8 @@ motley_status mot_draw_image(const motley_policy *policy, const motley_samples *
     drawing d = { .policy = policy, .of = mot_sample_of(samples, i, width, height, channels), .image = i };
     if (policy->takes_boxes) {
         d.count = samples->box_offsets[i + 1] - samples->box_offsets[i];
-        d.given = (const double(*)[4])(const void *)(samples->boxes + 4 * samples->box_offsets[i]);
+        if (d.count) /* else there may be no boxes at all */
+            d.given = (const double(*)[4])(const void *)(samples->boxes + 4 * samples->box_offsets[i]);
     }
     char *memory = d.count ? malloc(d.count * (sizeof *d.moved + sizeof *d.boxes)) : NULL;
     if (d.count && !memory)

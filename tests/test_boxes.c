@@ -129,6 +129,8 @@ Test(boxes, images_without_boxes_keep_the_other_steps)
     run a = begin(MOTLEY_BACKEND_CPU, plain), b = begin(MOTLEY_BACKEND_CPU, boxed);
     const motley_batch from_a = batch_of(a.in), from_b = batch_of(b.in);
     b.samples.box_offsets = b.offsets;
+    for (int i = 0; i <= N; i++) /* behind those of another batch */
+        b.offsets[i] = 3;
     motley_error error;
     cr_assert_eq(motley_apply(a.context, a.policy, &from_a, &from_a, NULL, NULL), MOTLEY_OK);
     cr_assert_eq(
