@@ -47,8 +47,7 @@ MOTLEY_API motley_status motley_policy_follower(const motley_policy *policy, con
  *  Erase    != 0: the boxes of the transform's erase stage are filled with `fill`.
  *  Types    As of motley_policy_follower; wide elements want NEAREST.
  *  Errors   ARGUMENT; UNSUPPORTED: one of its policies has custom ops or mixes chains of ops, or the transform mixes
- *           images; MEMORY. On a CUDA context motley_transform_apply refuses followers that fill windows with anything
- *           but 0, or erase boxes: no kernel does that yet.
+ *           images; MEMORY.
  *  A follower has no text: motley_transform_print refuses it. */
 MOTLEY_API motley_status motley_transform_follower(const motley_transform *transform,
                                                    const motley_follower_params *params, motley_transform **follower,

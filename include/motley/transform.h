@@ -165,9 +165,7 @@ MOTLEY_API motley_status motley_transform_draw_read(const char *json, size_t len
  *           is host memory, but for the counter, and is read before the call returns.
  *  Stream   CUDA: queued on params->stream; the call waits for nothing, and allocates only where a batch needs more
  *           room than those before it, or a transform is new to the context. It can be captured into a graph after
- *           that. Not there yet, and refused: jitter with a hue, blur by a kernel, mix, policies that mix chains
- *           (AugMix) or have an op of the shape FILTER, and a dst that is no U8 and gives each image by itself when a
- *           policy follows. CPU: the work is done on return, threads share the images.
+ *           that. CPU: the work is done on return, threads share the images.
  *  Threads  One thread per context at a time. A transform is immutable: share it freely.
  *  Random   Image i depends on its sample id only: not on batch size, order, backend or threads.
  *  Errors   ARGUMENT, MEMORY, UNSUPPORTED: dst is untouched. CUDA: dst is unspecified. */
