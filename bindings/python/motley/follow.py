@@ -278,13 +278,13 @@ class Follow:
         following = self.following_in(sample)
         moves, of_image = _moves(self.stage, sample[self.image], sample_ids, epoch, seed, view)
         if getattr(self.stage.policy_now, "takes_boxes", False):  # a transform has no policy
-            return self._in_boxes(sample, following, moves, return_draws)
+            return self._in_boxes(sample, following, moves, of_image, return_draws)
         image = self.stage(sample[self.image], **of_image, views=1, return_draws=return_draws)
         image, draws = image if return_draws else (image, None)
         made = self._followed(sample, image, following, moves)
         return (made, draws) if return_draws else made
 
-    def _in_boxes(self, sample, following, moves, return_draws):
+    def _in_boxes(self, sample, following, moves, of_image, return_draws):
         """The policy draws by the sample's boxes, and these draws are replayed."""
         keys = [key for key, kind in following.items() if isinstance(kind, Boxes)]
         policy, source = self.stage.policy_now, images_of(sample[self.image], self.stage.layout)
@@ -294,7 +294,11 @@ class Follow:
                 "followed as boxes: want one"
             )
         channels = source.channels if source.count else 3
-        drawn = moves.draw_in(following[keys[0]].corners(sample, keys[0], moves), channels)
+        which = [of_image[name] for name in ("sample_ids", "view", "epoch", "seed")]
+        samples = self.stage._samples(source.count, which)
+        boxes, offsets, held = following[keys[0]].corners(sample, keys[0], moves)
+        drawn = Drawn.of(policy, samples.c, moves.sizes, channels, (boxes, offsets))
+        self.stage._note(samples, source.count)
         image = self.stage.replay(sample[self.image], drawn)
         made = self._followed(sample, image, following, Moves(self.stage, moves.sizes, moves.single, given=drawn))
         if not return_draws:
@@ -376,6 +380,8 @@ def _moves(stage, image, sample_ids, epoch, seed, view):
     else:  # the stage gets the seed as it was given: without one it warns of samples that come again
         sample_ids, view = split_views(sample_ids, view)
         ids = sample_ids.tolist() if hasattr(sample_ids, "tolist") else sample_ids
+        if not (hasattr(ids, "__index__") or hasattr(ids, "__iter__")):
+            raise ArgumentError(f"sample_ids is {ids!r}, want a whole number for each image")
         ids = [ids] if hasattr(ids, "__index__") else list(ids)
         if len(ids) != source.count:
             raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {source.count} images")

@@ -179,20 +179,12 @@ class Moves:
 
     # ---- numbers ----
 
-    def _samples(self):
-        ids, (views, view) = ffi.new("uint64_t[]", self.ids), views_of(self.view, len(self.ids))
-        return Samples(self.seed, self.epoch, 0, address(ids), view, (ids, views))
-
-    def draw_in(self, corners, channels):
-        """What the images draw by a policy that works in these boxes."""
-        samples = self._samples()
-        return Drawn.of(self.stage.policy_now, samples.c, self.sizes, channels, corners[:2])
-
     @property
     def drawn(self):
         """What the images draw, in host memory."""
         if self._drawn is None:
-            samples = self._samples()
+            ids, (views, view) = ffi.new("uint64_t[]", self.ids), views_of(self.view, len(self.ids))
+            samples = Samples(self.seed, self.epoch, 0, address(ids), view, (ids, views))
             if isinstance(self.stage, Transform):
                 self._drawn = drawn_of_transform(self.stage, self.sizes, samples.c)
             else:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from ._core import lib
 from .stage import NO_AUGMENTATION, Stage
 
 
@@ -16,8 +15,3 @@ class Sampled(Stage):
 
     def _what(self):
         return tuple(str(getattr(self, name)) for name in self._made_of)
-
-    def _note(self, samples, count):
-        """Warns when the samples of an epoch come again."""
-        if samples.seen and lib.repeats_note(samples.seen, samples.c, count):
-            self._repeats.warn(stacklevel=5)

@@ -443,6 +443,11 @@ class Stage:
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
         return samples
 
+    def _note(self, samples, count):
+        """Warns when the samples of an epoch come again."""
+        if samples.seen and lib.repeats_note(samples.seen, samples.c, count):
+            self._repeats.warn(stacklevel=5)
+
     def _numbers(self, count, samples, device=None):
         """What Call.run takes of the samples, in its order, and what holds ids and views until it is done.
 

@@ -180,3 +180,17 @@ def test_what_is_refused():
             "motley: 1\nname: x\ntop: 1\nlevel: 1\nops: {translate_x: {range: [0, 1], of: width, inside: boxes}}\n"
             "branches: [translate_x]\n"
         )
+
+
+@pytest.mark.parametrize("policy", ["rand_augment", DETECTION[0]])
+@pytest.mark.parametrize("ids", [-1, 1.5, 2**64])
+def test_wrong_sample_ids_raise(policy, ids):
+    with pytest.raises(motley.ArgumentError, match="sample_ids"):
+        motley.Follow(policy)({"image": picture(), "boxes": BOXES}, sample_ids=ids)
+
+
+def test_samples_that_come_again_in_an_epoch_are_noticed():
+    follow, samples = motley.Follow(DETECTION[0]), [{"image": picture(), "boxes": BOXES}] * 16
+    follow(samples, sample_ids=range(16))
+    with pytest.warns(motley.epochs.RepeatedSamples, match="came again in one epoch"):
+        follow(samples, sample_ids=range(16))
