@@ -65,12 +65,25 @@ typedef struct bench {
     size_t bytes; /* of the batch */
     uint8_t *input, *output, *wanted;
     double *values; /* [batch][values_count] */
+    double *boxes;  /* [batch][4], for policies that work in boxes: the middle of each image */
+    size_t *box_offsets;
     motley_context *context, *reference;
     /* On a device: the originals, and pairs of buffers that are used one after the other. */
     bool on_device;
     int buffers;
     void *original, *from[MAX_BUFFERS], *to[MAX_BUFFERS];
 } bench;
+
+static void place_boxes(bench *b)
+{
+    const bench_params *p = b->params;
+    for (size_t i = 0; i <= p->batch; i++)
+        b->box_offsets[i] = i;
+    for (size_t i = 0; i < p->batch; i++) {
+        const double middle[4] = { p->width * 0.25, p->height * 0.25, p->width * 0.75, p->height * 0.75 };
+        memcpy(b->boxes + 4 * i, middle, sizeof middle);
+    }
+}
 
 static motley_status apply(const bench *b, motley_context *context, int op, int values_count, uint8_t *from,
                            uint8_t *to, motley_error *error)
@@ -84,9 +97,10 @@ static motley_status apply(const bench *b, motley_context *context, int op, int 
                          .height = p->height };
     motley_batch dst = src;
     dst.data = to;
-    if (p->policy)
-        return motley_apply(context, p->policy, &src, &dst, &(motley_apply_params){ .samples = { .seed = p->seed } },
-                            error);
+    if (p->policy) {
+        const motley_samples samples = { .seed = p->seed, .boxes = b->boxes, .box_offsets = b->box_offsets };
+        return motley_apply(context, p->policy, &src, &dst, &(motley_apply_params){ .samples = samples }, error);
+    }
     return motley_op_apply(context, op, b->values, values_count, &src, &dst,
                            &(motley_op_params){ .interpolation = p->interpolation }, error);
 }
@@ -308,8 +322,10 @@ motley_status bench_run(const bench_params *params, FILE *out, motley_error *err
     b.output = malloc(b.bytes);
     b.wanted = malloc(b.bytes);
     b.values = malloc(p.batch * MOTLEY_MAX_VALUES * sizeof *b.values);
+    b.boxes = malloc(p.batch * 4 * sizeof *b.boxes);
+    b.box_offsets = malloc((p.batch + 1) * sizeof *b.box_offsets);
     motley_status status = MOTLEY_OK;
-    if (!b.input || !b.output || !b.wanted || !b.values)
+    if (!b.input || !b.output || !b.wanted || !b.values || !b.boxes || !b.box_offsets)
         status = fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu images of %zu bytes", p.batch, b.bytes / p.batch);
     if (status == MOTLEY_OK)
         status = motley_context_create(&p.context, &b.context, error);
@@ -322,12 +338,15 @@ motley_status bench_run(const bench_params *params, FILE *out, motley_error *err
         status = make_buffers(&b, error);
     if (status == MOTLEY_OK) {
         paint(b.input, &p);
+        place_boxes(&b);
         status = run_all(&b, out, error);
     }
     if (b.on_device)
         destroy_buffers(&b);
     motley_context_destroy(b.reference);
     motley_context_destroy(b.context);
+    free(b.box_offsets);
+    free(b.boxes);
     free(b.values);
     free(b.wanted);
     free(b.output);

@@ -702,6 +702,8 @@ class Bench(Case):
         for row in rows:
             self.assertEqual((row["width"], row["height"], row["channels"], row["batch"]), (20, 10, 3, 4))
             self.assertGreater(row["us_per_image"], 0)
+        row = json.loads(self.good("bench", "tf_auto_augment_detection_v2", *self.few))
+        self.assertEqual(row["name"], "tf_auto_augment_detection_v2")
         text = self.good("bench", "--op", "all", "--layout", "chw", *self.few)
         rows = [json.loads(line) for line in text.splitlines()]
         self.assertEqual([row["name"] for row in rows], [op["name"] for op in json.loads(self.good("ops", "--json"))])
