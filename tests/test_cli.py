@@ -283,6 +283,8 @@ class Preview(Case):
             wrong = self.file("boxes.jsonl", json.dumps(row) + "\n")
             self.assertIn("boxes.jsonl:1: " + words,
                           self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
+        wrong = self.file("boxes.jsonl", json.dumps({"image": "other.png", "boxes": []}) + "\n")
+        self.assertIn(f"no line is for {image}", self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
         self.assertIn("1 masks are given for 2 images",
                       self.bad("preview", "rand_augment", image, image, "-o", out, "--mask", small, status=2))
         self.bad("preview", "rand_augment", image, status=2)

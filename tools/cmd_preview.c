@@ -202,7 +202,13 @@ static bool read_boxes(job *self)
         good = read_boxes_line(self, line, number);
     free(line);
     fclose(file);
-    return good;
+    for (size_t i = 0; good && i < self->arguments->count; i++)
+        if (self->boxes[i])
+            return true;
+    if (good)
+        complain("%s: no line is for %s%s, want paths as on the command line", self->arguments->boxes,
+                 self->arguments->images[0], self->arguments->count > 1 ? " or another of the images" : "");
+    return false;
 }
 
 /* ---- pictures ---- */
