@@ -35,12 +35,14 @@ typedef struct motley_subbatches {
  *  device and allocates.
  *
  *  Routes   On CUDA a batch goes one of three ways, from what is known before anything is drawn. "resident", the
- * fastest: one CTA holds an image in shared memory. For batches of one size, dense and at 16-byte addresses, of 1 or 3
- *           channels and a width that is a multiple of 4, for policies of at most 4 steps without blur and, but for
- * tiny images, without interpolation. "cluster": the same for larger images and small batches, in a cluster of CTAs; a
- * multiple of 16 wide. "tiles": every other batch. On the CPU it is "cpu". Last     The last call that ran to its end;
- * CUDA: or the last replay of a graph that captured it. Errors   ARGUMENT: there was no such call; UNSUPPORTED: the CPU
- * keeps no steps of batches over 4096 images. */
+ *           fastest: one CTA holds an image in shared memory. For batches of one size, dense and at 16-byte addresses,
+ *           of 1 or 3 channels and a width that is a multiple of 4, for policies of at most 4 steps without blur and,
+ *           but for tiny images, without interpolation. "cluster": the same for larger images and small batches, in a
+ *           cluster of CTAs; a multiple of 16 wide. "tiles": every other batch. On the CPU it is "cpu".
+ *  Last     The last call that ran to its end; CUDA: or the last replay of a graph that captured it. A policy with
+ *           custom ops, or one that works in boxes, runs in rounds: only its last run is reported, which may be that of
+ *           some images and of some steps. motley_draw gives all steps.
+ *  Errors   ARGUMENT: there was no such call; UNSUPPORTED: the CPU keeps no steps of batches over 4096 images. */
 MOTLEY_API motley_status motley_context_subbatches(motley_context *context, motley_subbatches **subbatches,
                                                    motley_error *error);
 

@@ -43,8 +43,10 @@ MOTLEY_API motley_status motley_transform_print(const motley_transform *transfor
 /** The transform as JSON, with every setting, the standard ones too.
  *
  *  Keys     name, title, profile, paper, table, version (null where the text gave none), stages: [{stage (its kind),
- * and the settings of doc/policy-format.md}]; of a policy {stage, policy: what motley_policy_describe writes}. Memory
- * *json is malloc'd: free() it. Errors   As motley_transform_print. */
+ *           and the settings of doc/policy-format.md}]; of a policy {stage, policy: what motley_policy_describe
+ *           writes}.
+ *  Memory   *json is malloc'd: free() it.
+ *  Errors   As motley_transform_print. */
 MOTLEY_API motley_status motley_transform_print_json(const motley_transform *transform, char **json,
                                                      motley_error *error);
 
