@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVIDIA DALI: Motley as an operator of its pipeline, on images of different sizes. Runs without a GPU too."""
+from typing import Any
+
 import numpy
 from nvidia.dali import fn, pipeline_def
-from nvidia.dali.data_node import DataNode
 
 from motley.adapters.dali import augment, why_not_native
 
@@ -11,7 +12,7 @@ PICTURES = [random.integers(0, 256, (24 + i, 32, 3), numpy.uint8) for i in range
 
 
 @pipeline_def(batch_size=8, num_threads=2, device_id=None)
-def pipeline() -> tuple[DataNode, DataNode]:
+def pipeline() -> Any:
     images, ids = fn.external_source(
         lambda sample: (PICTURES[sample.idx_in_epoch % 16], numpy.int64(sample.idx_in_epoch % 16)), num_outputs=2,
         batch=False)

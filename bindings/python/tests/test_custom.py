@@ -111,7 +111,7 @@ def test_an_op_without_a_value(pixels):
     out, draws = stage(pixels, return_draws=True)
     np.testing.assert_array_equal(out, 255 - pixels)
     assert calls == [(list(range(12)), [0.0] * 12)]
-    assert all(steps[0].keys() == {"op", "random"} for steps in draws)
+    assert all(steps[0].keys() == {"op", "random", "level", "applied"} for steps in draws)
 
 
 def test_what_is_raised_comes_through(pixels):

@@ -15,6 +15,7 @@ from test_follow import by_torchvision, warped_by_pillow  # noqa: E402
 
 import motley  # noqa: E402
 import motley.torchvision as ours  # noqa: E402
+from motley.samples import torch_seed  # noqa: E402
 from motley.torchvision.transforms import v2 as our_v2  # noqa: E402
 
 needs_keypoints = pytest.mark.skipif(not hasattr(tv_tensors, "KeyPoints"), reason="before torchvision 0.23")
@@ -213,7 +214,7 @@ def test_a_seed_and_torchs_generator(space):
             out, mask = transform(*sample)
             stage = ours._stage_of(transform, True, image(), 3)
             torch.manual_seed(i)
-            seed, number = (5, i) if getattr(transform, "seed", None) else (ours._fresh_seed(), 0)
+            seed, number = (5, i) if getattr(transform, "seed", None) else (torch_seed(), 0)
             wanted = motley.Follow(motley.Stage(stage.policy, seed=seed))(
                 {"image": image(), "masks": numbers()}, sample_ids=number
             )
