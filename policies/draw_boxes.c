@@ -164,7 +164,7 @@ static motley_status draw(drawing *d, mot_step *steps, mot_rect *inside, int32_t
         }
         steps[*count] = drawn[s];
         inside[(*count)++] = (mot_rect){ 0, 0, 0, 0 };
-        if (mot_op_table[drawn[s].op].info.shape == MOTLEY_SHAPE_WARP)
+        if (drawn[s].op < MOT_OP_COUNT && mot_op_table[drawn[s].op].info.shape == MOTLEY_SHAPE_WARP) /* else custom */
             d->moves[d->moves_count++] = mot_public_step(&mot_op_table[drawn[s].op].info, &drawn[s]);
     }
     return MOTLEY_OK;
