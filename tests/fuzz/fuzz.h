@@ -38,4 +38,14 @@ static inline uint32_t fuzz_number(fuzz_input *in, uint32_t below)
     return word % below;
 }
 
+/* Gives each of n square images two boxes, the whole image and its middle. boxes: [2 * n][4], offsets: [n + 1]. */
+static inline void fuzz_boxes(const int32_t *sides, size_t n, double (*boxes)[4], size_t *offsets)
+{
+    for (size_t i = 0; i < 2 * n; i++)
+        for (int k = 0; k < 4; k++)
+            boxes[i][k] = sides[i / 2] * (i % 2 ? (k < 2 ? 0.25 : 0.75) : k / 2);
+    for (size_t i = 0; i <= n; i++)
+        offsets[i] = 2 * i;
+}
+
 #endif

@@ -41,13 +41,16 @@ static void check(const motley_policy *policy)
     int32_t counts[SAMPLES];
     char *text;
     motley_policy *back;
-    const size_t most = motley_policy_max_steps(policy);
+    double boxes[2 * SAMPLES][4];
+    size_t offsets[SAMPLES + 1];
+    const motley_samples samples = { .seed = 3, .boxes = boxes[0], .box_offsets = offsets };
+    fuzz_boxes(sides, SAMPLES, boxes, offsets);
+    const size_t most = motley_policy_max_boxed_steps(policy, 2);
     motley_step *steps = malloc((most ? most : 1) * SAMPLES * sizeof *steps);
     MUST(steps && motley_policy_print(policy, &text, NULL) == MOTLEY_OK);
     MUST(motley_policy_parse(text, strlen(text), NULL, &back, NULL) == MOTLEY_OK);
     MUST(motley_policy_equal(policy, back));
-    MUST(motley_draw(policy, &(motley_samples){ .seed = 3 }, SAMPLES, sides, sides, 3, steps, counts, NULL) ==
-         MOTLEY_OK);
+    MUST(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, steps, counts, NULL) == MOTLEY_OK);
     for (int i = 0; i < SAMPLES; i++)
         MUST(counts[i] >= 0 && (size_t)counts[i] <= most);
     free(text);

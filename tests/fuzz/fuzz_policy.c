@@ -39,10 +39,13 @@ static void draw(const motley_policy *policy)
     enum { SAMPLES = 8 };
     const int32_t sides[SAMPLES] = { 1, 2, 3, 32, 224, 333, 4096, 1048576 };
     int32_t counts[SAMPLES];
-    const size_t most = motley_policy_max_steps(policy);
+    double boxes[2 * SAMPLES][4];
+    size_t offsets[SAMPLES + 1];
+    const size_t most = motley_policy_max_boxed_steps(policy, 2);
     motley_step *steps = malloc((most ? most : 1) * SAMPLES * sizeof *steps);
+    fuzz_boxes(sides, SAMPLES, boxes, offsets);
     for (uint32_t epoch = 0; epoch < 300; epoch += 100) {
-        const motley_samples samples = { .seed = 1, .epoch = epoch };
+        const motley_samples samples = { .seed = 1, .epoch = epoch, .boxes = boxes[0], .box_offsets = offsets };
         MUST(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, steps, counts, NULL) == MOTLEY_OK);
         for (int i = 0; i < SAMPLES; i++)
             MUST(counts[i] >= 0 && (size_t)counts[i] <= most);

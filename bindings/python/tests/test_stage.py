@@ -639,7 +639,7 @@ def test_threads_share_a_stage(pixels, wanted):
 
 def test_other_threads_run_meanwhile():
     """The interpreter's lock is not held while pixels are worked on."""
-    big = np.random.default_rng(0).integers(0, 256, (48, 512, 512, 3), np.uint8)
+    big = np.random.default_rng(0).integers(0, 256, (160, 512, 512, 3), np.uint8)
     stage = motley.Stage("motley: 1\nname: slow\nbranches:\n  - {op: gaussian_blur, value: 3}\n", threads=1)
     ticks, done = [0], threading.Event()
 
