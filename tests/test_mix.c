@@ -183,7 +183,7 @@ Test(mix, calls_that_are_refused_write_nothing)
     enum { COUNT = 3, EACH = 3 * 4 * 5 };
     motley_context *context;
     motley_error error = { 0 };
-    float values[COUNT * EACH], targets[COUNT * 10];
+    float values[COUNT * EACH], targets[2 * COUNT * 10];
     cr_assert_eq(
         motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = 1 }, &context, NULL),
         MOTLEY_OK);
@@ -226,6 +226,12 @@ Test(mix, calls_that_are_refused_write_nothing)
     cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, NULL, NULL, 0, targets, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "neither labels nor soft targets are given"), "%s", error.message);
     cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, labels, NULL, 1.5, targets, &error), MOTLEY_ERR_ARGUMENT);
+    float *const odd = (float *)(void *)((char *)targets + 2);
+    cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, NULL, values, 0, odd, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "targets does not lie at a multiple of 4 bytes"), "%s", error.message);
+    cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, NULL, targets, 0, targets + 5, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "targets shares memory with soft, want the same array or another"), "%s",
+              error.message);
     motley_mix *mix = created((motley_mix_params){ .mixup = 1, .mode = MOTLEY_MIX_PAIR, .rules = MOTLEY_MIX_TIMM });
     cr_expect_eq(motley_mix_draw(mix, &(motley_samples){ 0 }, 3, 5, 4, drawn, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "there are 3 images, want an even number"), "%s", error.message);

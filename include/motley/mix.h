@@ -90,7 +90,7 @@ MOTLEY_API motley_status motley_mix_apply_on(motley_context *context, const motl
 /** Targets by the same shares: y share + y_partner (1 - share), in binary32, each operation rounded.
  *
  *  Shapes   labels: [count] classes 0..classes - 1, or NULL; soft: [count][classes] targets, or NULL: one of the two.
- *           targets: [count][classes], host memory; it may be `soft`.
+ *           targets: [count][classes], host memory; it may be `soft`, but not overlap it.
  *  Values   smoothing s, 0..1, as in timm: a label's class gets 1 - s + s / classes, others s / classes; of soft
  * targets each becomes y (1 - s) + s / 2. */
 MOTLEY_API motley_status motley_mix_targets(const motley_mixed *drawn, size_t count, int32_t classes,
