@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs jobs with breaks: a kernel takes the steps apart, then parts and breaks alternate. Chains are run one after the
- * other from the source, each into pixels of its own, and one kernel mixes them. */
+ * other from the source, each into its own pixels, and one kernel mixes them. */
 #include "dispatch/cuda/parts.h"
 #include "dispatch/cuda/parts_draw.h"
 #include "dispatch/cuda/state.h"

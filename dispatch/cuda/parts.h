@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs whose steps the image and the tile kernels do not all run: they are taken apart at their breaks
- * (kernels/cuda/breaks.h), and the parts between these run as jobs of their own. A job without breaks never comes here.
+ * (kernels/cuda/breaks.h), and the parts between these run as separate jobs. A job without breaks never comes here.
  */
 #ifndef MOT_CUDA_PARTS_H
 #define MOT_CUDA_PARTS_H

@@ -47,7 +47,7 @@ def test_statistics_are_those_of_all_frames(name, layout):
         wanted = by_pillow(images[i : i + FRAMES], draws[i])
         assert np.array_equal(made[i : i + FRAMES], wanted), draws[i]
         pooled += not np.array_equal(apart[i : i + FRAMES], wanted)
-    assert pooled > 3  # and without clip_frames each frame has statistics of its own
+    assert pooled > 3  # and without clip_frames each frame has its own statistics
 
 
 def test_floats_and_equal_frames():
