@@ -2,6 +2,13 @@
 /* See values.h. */
 #include "base/values.h"
 
+motley_status mot_check_size(int32_t width, int32_t height, motley_error *error)
+{
+    MOT_REQUIRE(width >= 1 && height >= 1 && width <= MOT_MAX_SIDE && height <= MOT_MAX_SIDE, error,
+                "the size is %d x %d, want 1 to %d each way", width, height, MOT_MAX_SIDE);
+    return MOTLEY_OK;
+}
+
 motley_status mot_check_interpolation(motley_interpolation interpolation, motley_error *error)
 {
     MOT_REQUIRE((unsigned)interpolation <= MOTLEY_BICUBIC, error,
@@ -21,7 +28,7 @@ motley_status mot_check_values_count(const motley_op_info *op, int count, motley
     return MOTLEY_OK;
 }
 
-motley_filter mot_resize_filter(motley_interpolation interpolation)
+motley_filter mot_interpolation_filter(motley_interpolation interpolation)
 {
     static const motley_filter filters[] = { [MOTLEY_NEAREST] = MOTLEY_FILTER_NEAREST,
                                              [MOTLEY_BILINEAR] = MOTLEY_FILTER_BILINEAR,

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of the numbers that steps have, which several folders make. */
+/* Checks of sizes and of the numbers that steps have, which several folders make. */
 #ifndef MOT_VALUES_H
 #define MOT_VALUES_H
 
 #include "base/error.h"
 #include "motley/op.h"
 #include "motley/resize.h"
+
+#define MOT_MAX_SIDE 1048576 /* pixels of an image's width or height */
+
+/* Requires 1 to MOT_MAX_SIDE pixels each way. */
+motley_status mot_check_size(int32_t width, int32_t height, motley_error *error);
 
 /* Requires nearest, bilinear or bicubic. */
 motley_status mot_check_interpolation(motley_interpolation interpolation, motley_error *error);
@@ -14,6 +19,6 @@ motley_status mot_check_interpolation(motley_interpolation interpolation, motley
 motley_status mot_check_values_count(const motley_op_info *op, int count, motley_error *error);
 
 /* The filter that resizes as `interpolation`, which was checked, warps. */
-motley_filter mot_resize_filter(motley_interpolation interpolation);
+motley_filter mot_interpolation_filter(motley_interpolation interpolation);
 
 #endif

@@ -9,8 +9,6 @@
 #include "motley.h"
 #include "policies/policy.h"
 
-#define MOT_MAX_SIDE 1048576 /* pixels of an image's width or height */
-
 /* One validated request: every pointer, size and stride has been checked. */
 typedef struct mot_job {
     size_t count;

@@ -5,7 +5,7 @@
  * then come the stops, each for the sub-batch of images that wait for it: images for a custom op, their parts or whole
  * clips for a step of the backend. */
 #include "augmentations/ops.h"
-#include "augmentations/table.h"
+#include "base/values.h"
 #include "dispatch/backend.h"
 #include "policies/draw.h"
 
@@ -89,8 +89,8 @@ static motley_status draw(rounds *call, motley_error *error)
 /* Whether a step needs the statistics of a clip. */
 static int pools(const rounds *call, const mot_step *step)
 {
-    return call->job->clip_frames > 1 && step->op < MOT_OP_COUNT &&
-           mot_op_table[step->op].info.shape == MOTLEY_SHAPE_STATS;
+    const motley_op_info *info = call->job->clip_frames > 1 ? motley_op_get(step->op) : NULL;
+    return info && info->shape == MOTLEY_SHAPE_STATS;
 }
 
 /* Whether image i stops at step s. */

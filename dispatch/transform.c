@@ -5,6 +5,7 @@
 #include "augmentations/kernel_blur.h"
 #include "augmentations/table.h"
 #include "base/params.h"
+#include "base/values.h"
 #include "dispatch/transform_call.h"
 #include "kernels/cpu.h"
 #include "kernels/output.h"

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SIDE 1048576
-
 /* Sets the matrices of a move; false: it has no inverse. */
 static bool set_matrix(mot_geometry *out, const double a[6])
 {
@@ -71,13 +69,6 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
     return MOTLEY_OK;
 }
 
-static motley_status check_size(int32_t width, int32_t height, motley_error *error)
-{
-    MOT_REQUIRE(width >= 1 && height >= 1 && width <= MAX_SIDE && height <= MAX_SIDE, error,
-                "the size is %d x %d, want 1 to %d each way", width, height, MAX_SIDE);
-    return MOTLEY_OK;
-}
-
 motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, const void *values, const char *what,
                               motley_error *error)
 {
@@ -89,7 +80,7 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
                                     : "drawn->heights",
                 drawn->count);
     for (size_t i = 0; i < drawn->count; i++) {
-        MOT_TRY(mot_fail_in(error, check_size(drawn->widths[i], drawn->heights[i], error), "image %zu: ", i));
+        MOT_TRY(mot_fail_in(error, mot_check_size(drawn->widths[i], drawn->heights[i], error), "image %zu: ", i));
         MOT_REQUIRE(drawn->step_counts[i] >= 0 && (size_t)drawn->step_counts[i] <= drawn->max_steps, error,
                     "image %zu has %d steps, want 0 to %zu", i, drawn->step_counts[i], drawn->max_steps);
         MOT_REQUIRE(drawn->step_counts[i] == 0 || drawn->steps, error, "drawn->steps is NULL, but image %zu has %d steps",
@@ -112,8 +103,8 @@ static motley_status place(const motley_drawn *drawn, size_t i, mot_geometry *ou
                     (int64_t)d->crop.left + d->crop.width <= *width && (int64_t)d->crop.top + d->crop.height <= *height,
                 error, "image %zu: the crop of %dx%d at (%d, %d) leaves the image of %dx%d, so it was not drawn for it", i,
                 d->crop.width, d->crop.height, d->crop.left, d->crop.top, *width, *height);
-    MOT_REQUIRE(d->width >= 1 && d->height >= 1 && d->width <= MAX_SIDE && d->height <= MAX_SIDE, error,
-                "image %zu: it is resized to %dx%d, want 1 to %d each way", i, d->width, d->height, MAX_SIDE);
+    MOT_REQUIRE(d->width >= 1 && d->height >= 1 && d->width <= MOT_MAX_SIDE && d->height <= MOT_MAX_SIDE, error,
+                "image %zu: it is resized to %dx%d, want 1 to %d each way", i, d->width, d->height, MOT_MAX_SIDE);
     MOT_REQUIRE((unsigned)d->boxes_count <= MOTLEY_MAX_ERASED_BOXES, error, "image %zu: boxes_count is %d, want 0 to %d", i,
                 d->boxes_count, MOTLEY_MAX_ERASED_BOXES);
     const int32_t w = drawn->width ? drawn->width : d->width, h = drawn->height ? drawn->height : d->height;
@@ -187,7 +178,7 @@ motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32
     MOT_REQUIRE(matrix, error, "matrix is NULL, want a place for the result");
     MOT_REQUIRE(count >= 0, error, "count is %d, want 0 or more", count);
     MOT_REQUIRE(count == 0 || steps, error, "steps is NULL, want %d of them", count);
-    MOT_TRY(mot_fail_in(error, check_size(width, height, error), "the image: "));
+    MOT_TRY(mot_fail_in(error, mot_check_size(width, height, error), "the image: "));
     double m[6];
     memcpy(m, identity, sizeof m);
     for (int32_t s = 0; s < count; s++) {

@@ -36,7 +36,7 @@ motley_status motley_follower_steps(const motley_drawn *drawn, const motley_foll
         if (!places)
             continue;
         places[i] = drawn->places[i];
-        places[i].filter = mot_resize_filter(params->interpolation);
+        places[i].filter = mot_interpolation_filter(params->interpolation);
         if (!params->erase)
             places[i].boxes_count = 0;
     }

@@ -3,6 +3,7 @@
 #include "policies/draw.h"
 
 #include "base/error.h"
+#include "base/values.h"
 #include "motley/apply.h"
 #include "policies/policy.h"
 
@@ -86,8 +87,7 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
                            : "step_counts",
                 count);
     for (size_t i = 0; i < count; i++)
-        MOT_REQUIRE(widths[i] >= 1 && heights[i] >= 1 && widths[i] <= 1048576 && heights[i] <= 1048576, error,
-                    "sample %zu: the size is %d x %d, want 1 to 1048576 each way", i, widths[i], heights[i]);
+        MOT_TRY(mot_fail_in(error, mot_check_size(widths[i], heights[i], error), "sample %zu: ", i));
 
     MOT_TRY(mot_boxes_check(policy, samples, count, error));
     const size_t room = motley_policy_max_boxed_steps(policy, mot_most_boxes(policy, samples, count));

@@ -5,7 +5,6 @@
  * The words of box b are Philox's with words 2 and 3 of the step's second block as the key and {0, 0, b, 0} as the
  * counter. Word 0: applied or not, 1 and 2: where a cutout lies, 3: the order in which boxes are worked on, the lowest
  * first. */
-#include "augmentations/table.h"
 #include "base/error.h"
 #include "motley/follow.h"
 #include "policies/draw.h"
@@ -164,8 +163,9 @@ static motley_status draw(drawing *d, mot_step *steps, mot_rect *inside, int32_t
         }
         steps[*count] = drawn[s];
         inside[(*count)++] = (mot_rect){ 0, 0, 0, 0 };
-        if (drawn[s].op < MOT_OP_COUNT && mot_op_table[drawn[s].op].info.shape == MOTLEY_SHAPE_WARP) /* else custom */
-            d->moves[d->moves_count++] = mot_public_step(&mot_op_table[drawn[s].op].info, &drawn[s]);
+        const motley_op_info *info = motley_op_get(drawn[s].op); /* NULL: custom */
+        if (info && info->shape == MOTLEY_SHAPE_WARP)
+            d->moves[d->moves_count++] = mot_public_step(info, &drawn[s]);
     }
     return MOTLEY_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/params.h"
+#include "base/values.h"
 #include "policies/policy.h"
 
 #include <stdlib.h>
@@ -119,8 +120,7 @@ motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *sampl
     MOT_REQUIRE(samples, error, "samples is NULL, want a seed and sample ids");
     MOT_TRY(mot_samples_check(samples, count, error));
     MOT_REQUIRE(drawn || count == 0, error, "drawn is NULL, want an array of %zu", count);
-    MOT_REQUIRE(width >= 1 && height >= 1 && width <= 1048576 && height <= 1048576, error,
-                "the size is %d x %d, want 1 to 1048576 each way", width, height);
+    MOT_TRY(mot_check_size(width, height, error));
     const motley_mix_params *p = &mix->params;
     MOT_REQUIRE(p->mode != MOTLEY_MIX_PAIR || count % 2 == 0, error,
                 "there are %zu images, want an even number, as mode is pair", count);

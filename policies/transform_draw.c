@@ -3,6 +3,7 @@
 #include "policies/transform_draw.h"
 
 #include "base/error.h"
+#include "base/values.h"
 
 #include <string.h>
 
@@ -55,8 +56,7 @@ motley_status motley_transform_draw(const motley_transform *transform, const mot
                            : "step_counts",
                 count);
     for (size_t i = 0; i < count; i++)
-        MOT_REQUIRE(widths[i] >= 1 && heights[i] >= 1 && widths[i] <= 1048576 && heights[i] <= 1048576, error,
-                    "sample %zu: the size is %d x %d, want 1 to 1048576 each way", i, widths[i], heights[i]);
+        MOT_TRY(mot_fail_in(error, mot_check_size(widths[i], heights[i], error), "sample %zu: ", i));
     for (uint32_t i = 0; i < transform->stages; i++)
         MOT_REQUIRE(!transform->stage[i].policy || !transform->stage[i].policy->customs, error,
                     "transform '%s' is a policy with custom ops, want it drawn by motley_draw", transform->name);

@@ -19,7 +19,7 @@ static motley_status change(mot_stage *stage, const motley_follower_params *para
 {
     if (stage->filters > 0) {
         stage->filters = 1;
-        stage->filter[0] = mot_resize_filter(params->interpolation);
+        stage->filter[0] = mot_interpolation_filter(params->interpolation);
     }
     if (stage->kind == MOT_STAGE_ERASE)
         stage->erase_values = MOT_ERASE_CONST;
