@@ -334,10 +334,9 @@ motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "counter is set, but policy '%s' %s, and so is drawn on the host", job->policy->name,
                         job->policy->takes_boxes ? "works in boxes" : "has custom ops");
-    MOT_REQUIRE(
-        !context->rounds_busy, error,
-        "a custom op's function applies %s '%s', which has custom ops or works in boxes, on the context that called it",
-        job->policy ? "policy" : "draws", job->policy ? job->policy->name : "of a policy");
+    MOT_REQUIRE(!context->rounds_busy, error,
+                "a custom op's function applies %s%s%s, with custom ops, boxes or clips, on the context that called it",
+                job->policy ? "policy '" : "given draws", job->policy ? job->policy->name : "", job->policy ? "'" : "");
     motley_batch slots;
     if (!job->dst) {
         slots = mot_output_slots(&job->output->batch);
