@@ -6,11 +6,13 @@
 #define MOT_AFFINE_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_AFFINE_INFO \
     .name = "affine", .summary = "Maps by a 2x3 matrix from output to input.", \
     .unit = "a0; a1; a2; a3; a4; a5", .matches = "Pillow Image.transform(AFFINE)", \
     .paper = "none", \
     .values_min = 6, .values_max = 6, .minimum = -1e9, .maximum = 1e9, .neutral = NAN, .example = 1
+/* clang-format on */
 #define MOT_AFFINE_FACTS .cost = 1900
 
 #ifndef __CUDACC__

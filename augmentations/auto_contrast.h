@@ -6,11 +6,13 @@
 #define MOT_AUTO_CONTRAST_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_AUTO_CONTRAST_INFO \
     .name = "auto_contrast", .summary = "Stretches each channel to the full range.", \
     .unit = "", .matches = "Pillow ImageOps.autocontrast", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
+/* clang-format on */
 #define MOT_AUTO_CONTRAST_FACTS .cost = 1300
 
 #ifndef __CUDACC__

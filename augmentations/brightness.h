@@ -4,11 +4,13 @@
 #define MOT_BRIGHTNESS_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_BRIGHTNESS_INFO \
     .name = "brightness", .summary = "Blends from black towards and past the image.", \
     .unit = "blend factor", .matches = "Pillow ImageEnhance.Brightness", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.6
+/* clang-format on */
 #define MOT_BRIGHTNESS_FACTS .cost = 700
 
 MOT_FN void mot_brightness_prepare(const double *values, int count, mot_arg *arg)

@@ -4,11 +4,13 @@
 #define MOT_COLOR_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_COLOR_INFO \
     .name = "color", .summary = "Blends from grey towards and past the image.", \
     .unit = "blend factor", .matches = "Pillow ImageEnhance.Color", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.8
+/* clang-format on */
 #define MOT_COLOR_FACTS .cost = 700, .form = MOT_FORM_BLEND
 
 MOT_FN void mot_color_prepare(const double *values, int count, mot_arg *arg)

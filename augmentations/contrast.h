@@ -4,11 +4,13 @@
 #define MOT_CONTRAST_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_CONTRAST_INFO \
     .name = "contrast", .summary = "Blends from the mean grey towards and past the image.", \
     .unit = "blend factor", .matches = "Pillow ImageEnhance.Contrast", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.7
+/* clang-format on */
 #define MOT_CONTRAST_FACTS .cost = 1300
 
 MOT_FN void mot_contrast_prepare(const double *values, int count, mot_arg *arg)

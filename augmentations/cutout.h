@@ -9,11 +9,13 @@
 #include "augmentations/op.h"
 #include <math.h>
 
+/* clang-format off */
 #define MOT_CUTOUT_INFO \
     .name = "cutout", .summary = "Fills a square, corners included.", \
     .unit = "side, pixels; centre x; centre y", .matches = "CutoutAbs of Fast AutoAugment (ImageDraw.rectangle)", \
     .paper = "DeVries, Taylor 2017, arXiv:1708.04552", \
     .values_min = 1, .values_max = 3, .minimum = 0, .maximum = 1048576, .neutral = NAN, .example = 60
+/* clang-format on */
 #define MOT_CUTOUT_FACTS .cost = 800, .pixels = 1, .draws = MOT_DRAWS_POINT
 
 #ifndef __CUDACC__

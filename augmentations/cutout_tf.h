@@ -8,11 +8,13 @@
 #include "augmentations/op.h"
 #include <math.h>
 
+/* clang-format off */
 #define MOT_CUTOUT_TF_INFO \
     .name = "cutout_tf", .summary = "Fills a square of twice the value, half-open.", \
     .unit = "half the side, pixels; centre x; centre y", .matches = "cutout of tensorflow/tpu's recipe", \
     .paper = "DeVries, Taylor 2017, arXiv:1708.04552", \
     .values_min = 1, .values_max = 3, .minimum = 0, .maximum = 1048576, .neutral = NAN, .example = 40
+/* clang-format on */
 #define MOT_CUTOUT_TF_FACTS .cost = 800, .pixels = 1, .draws = MOT_DRAWS_PIXEL
 
 #ifndef __CUDACC__

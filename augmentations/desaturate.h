@@ -6,11 +6,13 @@
 #define MOT_DESATURATE_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_DESATURATE_INFO \
     .name = "desaturate", .summary = "Takes colour away: 1 is grey.", \
     .unit = "share of colour removed", .matches = "timm desaturate", \
     .paper = "Touvron et al. 2022 (3-Augment), arXiv:2204.07118", \
     .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 1, .neutral = 0, .example = 0.8
+/* clang-format on */
 #define MOT_DESATURATE_FACTS .cost = 700, .form = MOT_FORM_BLEND
 
 #ifndef __CUDACC__

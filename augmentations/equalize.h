@@ -6,11 +6,13 @@
 #define MOT_EQUALIZE_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_EQUALIZE_INFO \
     .name = "equalize", .summary = "Flattens each channel's histogram.", \
     .unit = "", .matches = "Pillow ImageOps.equalize", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
+/* clang-format on */
 #define MOT_EQUALIZE_FACTS .cost = 2800
 
 #ifndef __CUDACC__

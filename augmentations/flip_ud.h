@@ -4,11 +4,13 @@
 #define MOT_FLIP_UD_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_FLIP_UD_INFO \
     .name = "flip_ud", .summary = "Mirrors top and bottom.", \
     .unit = "", .matches = "Pillow ImageOps.flip", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
+/* clang-format on */
 #define MOT_FLIP_UD_FACTS .cost = 700
 
 #ifndef __CUDACC__

@@ -8,11 +8,13 @@
 #include "augmentations/op.h"
 #include <math.h>
 
+/* clang-format off */
 #define MOT_GAUSSIAN_BLUR_INFO \
     .name = "gaussian_blur", .summary = "Blurs with a standard deviation in pixels.", \
     .unit = "radius, pixels", .matches = "Pillow ImageFilter.GaussianBlur", \
     .paper = "Touvron et al. 2022 (3-Augment), arXiv:2204.07118", \
     .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 1000, .neutral = 0, .example = 3
+/* clang-format on */
 #define MOT_GAUSSIAN_BLUR_FACTS .cost = 3500, .form = MOT_FORM_BOXES
 
 MOT_FN void mot_gaussian_blur_prepare(const double *values, int count, mot_arg *arg)

@@ -4,11 +4,13 @@
 #define MOT_GRAYSCALE_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_GRAYSCALE_INFO \
     .name = "grayscale", .summary = "Replaces each pixel by its luma.", \
     .unit = "", .matches = "Pillow ImageOps.grayscale, as many channels", \
     .paper = "Touvron et al. 2022 (3-Augment), arXiv:2204.07118", \
     .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
+/* clang-format on */
 #define MOT_GRAYSCALE_FACTS .cost = 600, .form = MOT_FORM_LUMA
 
 MOT_FN void mot_grayscale_prepare(const double *values, int count, mot_arg *arg)

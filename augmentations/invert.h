@@ -4,11 +4,13 @@
 #define MOT_INVERT_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_INVERT_INFO \
     .name = "invert", .summary = "Makes the negative.", \
     .unit = "", .matches = "Pillow ImageOps.invert", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 0, .values_max = 0, .minimum = 0, .maximum = 0, .neutral = NAN, .example = 0
+/* clang-format on */
 #define MOT_INVERT_FACTS .cost = 600, .form = MOT_FORM_DIRECT
 
 #ifndef __CUDACC__

@@ -6,8 +6,8 @@
 #include <float.h>
 #include <stdint.h>
 
-#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || __FINITE_MATH_ONLY__ + 0 || \
-    (defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0)
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
+    __FINITE_MATH_ONLY__ + 0 || (defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0)
 #error "Motley's results are exact: compile without -ffast-math and its parts, and with SSE rather than the x87"
 #endif
 #if defined(__CHAR_UNSIGNED__) && !defined(__cplusplus)
@@ -45,14 +45,14 @@ typedef struct mot_arg {
 #define MOT_ARG_SQUARE 4u   /* WHOLE, but only where width == height */
 
 /* Which two numbers a policy draws for an op and puts into arg.d[1] and d[2]: a point of the image, the corner of one
- * of its pixels, or (custom ops) two numbers in 0..1. BOX: the corner of a pixel of one of the image's boxes, whose sides
- * go into d[3] and d[4]. */
+ * of its pixels, or (custom ops) two numbers in 0..1. BOX: the corner of a pixel of one of the image's boxes, whose
+ * sides go into d[3] and d[4]. */
 typedef enum mot_draws {
     MOT_DRAWS_NOTHING,
     MOT_DRAWS_POINT,
     MOT_DRAWS_PIXEL,
     MOT_DRAWS_UNIT,
-    MOT_DRAWS_BOX
+    MOT_DRAWS_BOX,
 } mot_draws;
 
 /* What a STATS op needs of an image: MOT_<ID>_NEEDS in its header. A histogram answers all but the mean. */
@@ -62,11 +62,11 @@ typedef enum mot_draws {
 
 /* What a STATS op sees of one channel of an image: always n, the rest as it declares. */
 typedef struct mot_stats {
-    uint32_t n;             /* pixels of the image */
-    uint32_t lo, hi;        /* lowest and highest value that occurs */
-    uint32_t last;          /* how often `hi` occurs */
-    uint32_t mean;          /* of the luma over all pixels, rounded half up */
-    const uint32_t *below;  /* [256]: how many components are lower than v */
+    uint32_t n;            /* pixels of the image */
+    uint32_t lo, hi;       /* lowest and highest value that occurs */
+    uint32_t last;         /* how often `hi` occurs */
+    uint32_t mean;         /* of the luma over all pixels, rounded half up */
+    const uint32_t *below; /* [256]: how many components are lower than v */
 } mot_stats;
 
 /* A warp for one image size: output (x, y) reads the input at (m0 x + m1 y + m2, m3 x + m4 y + m5). */

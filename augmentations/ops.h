@@ -42,6 +42,7 @@
 #include "augmentations/translate_y_rel.h"
 #include "motley/op.h"
 
+/* clang-format off */
 /*    shape    id                 stem */
 #define MOT_OPS(X)                                   \
     X(POINT,   IDENTITY,          identity)          \
@@ -81,6 +82,7 @@
     X(FILTER,  BLUR,              blur)              \
     X(FILTER,  SMOOTH_MORE,       smooth_more)       \
     X(ERASE,   BBOX_CUTOUT,       bbox_cutout)
+/* clang-format on */
 
 #define MOT_OP_ID(shape, ID, stem) MOT_OP_##ID,
 typedef enum mot_op { MOT_OPS(MOT_OP_ID) MOT_OP_COUNT } mot_op;

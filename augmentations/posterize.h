@@ -7,12 +7,14 @@
 #define MOT_POSTERIZE_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_POSTERIZE_INFO \
     .name = "posterize", .summary = "Keeps only the highest bits of each component.", \
-    .unit = "bits kept", .matches = \
-    "Pillow ImageOps.posterize (0 bits give black, as before Pillow 13, which refuses them)", \
+    .unit = "bits kept", \
+    .matches = "Pillow ImageOps.posterize (0 bits give black, as before Pillow 13, which refuses them)", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 8, .neutral = 8, .example = 3, .whole = 1
+/* clang-format on */
 #define MOT_POSTERIZE_FACTS .cost = 600, .form = MOT_FORM_DIRECT
 
 #ifndef __CUDACC__

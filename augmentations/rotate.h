@@ -9,11 +9,13 @@
 #include "augmentations/round15.h"
 #include <math.h>
 
+/* clang-format off */
 #define MOT_ROTATE_INFO \
     .name = "rotate", .summary = "Turns the picture about its centre.", \
     .unit = "degrees, counter-clockwise", .matches = "Pillow Image.rotate", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -1000000, .maximum = 1000000, .neutral = 0, .example = 30
+/* clang-format on */
 #define MOT_ROTATE_FACTS .cost = 2000
 
 #ifndef __CUDACC__

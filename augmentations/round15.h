@@ -13,7 +13,7 @@ static inline double mot_round15(double v)
 {
     int exponent;
     const uint64_t mantissa = (uint64_t)ldexp(frexp(fabs(v), &exponent), 53); /* |v| = mantissa * 2^(exponent - 53) */
-    const int shift = 53 - exponent;                                         /* 52 or more */
+    const int shift = 53 - exponent;                                          /* 52 or more */
     if (mantissa == 0 || shift > 120)
         return copysign(0.0, v);
     const mot_u128 scaled = (mot_u128)mantissa * 1000000000000000u;

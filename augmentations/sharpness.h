@@ -7,11 +7,13 @@
 #define MOT_SHARPNESS_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_SHARPNESS_INFO \
     .name = "sharpness", .summary = "Blends from a smoothed image towards and past the image.", \
     .unit = "blend factor", .matches = "Pillow ImageEnhance.Sharpness", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -10000, .maximum = 10000, .neutral = 1, .example = 1.9
+/* clang-format on */
 #define MOT_SHARPNESS_FACTS .cost = 1200, .form = MOT_FORM_SHARPEN
 
 #ifndef __CUDACC__
@@ -29,7 +31,7 @@ MOT_FN uint8_t mot_sharpness(uint8_t centre, uint32_t sum, const mot_arg *arg)
 {
     const uint32_t weighted = sum + 4u * centre + 6u;
 #ifdef __CUDA_ARCH__
-    /* 2^23 + the quotient: 1290556 / 2^24 is 1/13 and 0.92 / 2^24, the product is exact, and rounding down cuts it off. */
+    /* 2^23 + the quotient: 1290556 / 2^24 is 1/13 and 0.92 / 2^24, the product is exact, rounding down truncates. */
     const float smooth = __fmaf_rd(__uint_as_float(0x4B000000u | weighted), 1290556.0f / 16777216.0f, 7743330.0f);
     const float product = arg->factor * (__uint_as_float(0x4B000000u | centre) - smooth);
     return mot_byte((smooth - 8388608.0f) + product);

@@ -7,11 +7,13 @@
 #define MOT_SHEAR_X_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_SHEAR_X_INFO \
     .name = "shear_x", .summary = "Shears along x about the top left corner.", \
     .unit = "shear factor: pixels along per pixel across", .matches = "torchvision affine with centre (0, 0); timm shear_x", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -100, .maximum = 100, .neutral = 0, .example = 0.3
+/* clang-format on */
 #define MOT_SHEAR_X_FACTS .cost = 700, .tangent = MOT_TANGENT_X
 
 #ifndef __CUDACC__

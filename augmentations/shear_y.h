@@ -4,11 +4,13 @@
 #define MOT_SHEAR_Y_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_SHEAR_Y_INFO \
     .name = "shear_y", .summary = "Shears along y about the top left corner.", \
     .unit = "shear factor: pixels along per pixel across", .matches = "torchvision affine with centre (0, 0); timm shear_y", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -100, .maximum = 100, .neutral = 0, .example = 0.3
+/* clang-format on */
 #define MOT_SHEAR_Y_FACTS .cost = 900, .tangent = MOT_TANGENT_Y
 
 #ifndef __CUDACC__

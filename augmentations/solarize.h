@@ -7,11 +7,13 @@
 #include "augmentations/op.h"
 #include <math.h>
 
+/* clang-format off */
 #define MOT_SOLARIZE_INFO \
     .name = "solarize", .summary = "Inverts every component at or above a threshold.", \
     .unit = "threshold, component value", .matches = "Pillow ImageOps.solarize", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = 0, .maximum = 256, .neutral = 256, .example = 128
+/* clang-format on */
 #define MOT_SOLARIZE_FACTS .cost = 600, .form = MOT_FORM_DIRECT
 
 #ifndef __CUDACC__

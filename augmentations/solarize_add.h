@@ -7,11 +7,13 @@
 #include "augmentations/op.h"
 #include <math.h>
 
+/* clang-format off */
 #define MOT_SOLARIZE_ADD_INFO \
     .name = "solarize_add", .summary = "Adds to every component below a threshold.", \
     .unit = "amount added; threshold (128)", .matches = "timm solarize_add", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 2, .minimum = 0, .maximum = 255, .neutral = 0, .example = 60
+/* clang-format on */
 #define MOT_SOLARIZE_ADD_FACTS .cost = 600, .form = MOT_FORM_DIRECT
 
 #ifndef __CUDACC__

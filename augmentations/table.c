@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#define ROW(shape_, ID, stem) [MOT_OP_##ID] = { { MOT_##ID##_INFO, .shape = MOTLEY_SHAPE_##shape_ }, { MOT_##ID##_FACTS }, mot_##stem##_prepare },
+#define ROW(shape_, ID, stem) \
+    [MOT_OP_##ID] = { { MOT_##ID##_INFO, .shape = MOTLEY_SHAPE_##shape_ }, { MOT_##ID##_FACTS }, mot_##stem##_prepare },
 const mot_op_row mot_op_table[MOT_OP_COUNT] = { MOT_OPS(ROW) };
 #undef ROW
 

@@ -14,17 +14,18 @@ typedef enum mot_tangent { MOT_TANGENT_NONE, MOT_TANGENT_X, MOT_TANGENT_Y } mot_
 /* Arithmetic for which kernels have dedicated loops. Ops of other forms give equally correct results, slower. */
 typedef enum mot_form {
     MOT_FORM_ANY,
-    MOT_FORM_DIRECT, /* POINT: a loop over bytes is vector code that is faster than a table of 256 entries */
-    MOT_FORM_BLEND,  /* COLOR: mot_blend from the luma to each component by arg.factor */
-    MOT_FORM_LUMA,   /* COLOR: the luma */
+    MOT_FORM_DIRECT,  /* POINT: a loop over bytes is vector code that is faster than a table of 256 entries */
+    MOT_FORM_BLEND,   /* COLOR: mot_blend from the luma to each component by arg.factor */
+    MOT_FORM_LUMA,    /* COLOR: the luma */
     MOT_FORM_SHARPEN, /* STENCIL: mot_sharpness */
-    MOT_FORM_BOXES    /* BLUR: arg.u[1] times the inner components and u[2] times the outer two, 8.24, rounded half up */
+    MOT_FORM_BOXES, /* BLUR: arg.u[1] times the inner components and u[2] times the outer two, 8.24, rounded half up */
 } mot_form;
 
 /* What the library must know about an op: MOT_<ID>_FACTS in its header. Only the cost is required. */
 typedef struct mot_op_facts {
-    int cost;      /* picoseconds a pixel of 224x224 RGB from src to dst, a warp's with nearest, on one core of a Xeon of
-                    * 2.5 GHz with AVX-512, 2026-11: heavy images go first. It changes no result */
+    /* Picoseconds a pixel of 224x224 RGB from src to dst, a warp's with nearest, on one core of a Xeon of 2.5 GHz with
+     * AVX-512, 2026-11: heavy images go first. It changes no result. */
+    int cost;
     mot_form form; /* if kernels have a loop for its arithmetic */
     int pixels;    /* values[0] is a length in pixels, stored in arg.d[0]: a policy may give it as a share of a side */
     mot_draws draws;     /* besides its value */

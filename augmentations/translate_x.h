@@ -6,11 +6,13 @@
 #define MOT_TRANSLATE_X_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_TRANSLATE_X_INFO \
     .name = "translate_x", .summary = "Shifts right by pixels.", \
     .unit = "pixels, positive moves right", .matches = "torchvision affine; timm translate_x_abs of the opposite sign", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -1048576, .maximum = 1048576, .neutral = 0, .example = 40
+/* clang-format on */
 #define MOT_TRANSLATE_X_FACTS .cost = 700, .pixels = 1
 
 #ifndef __CUDACC__

@@ -6,11 +6,13 @@
 #define MOT_TRANSLATE_X_REL_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_TRANSLATE_X_REL_INFO \
     .name = "translate_x_rel", .summary = "Shifts right by a fraction of the width.", \
     .unit = "fraction of the width, positive moves right", .matches = "timm translate_x_rel of the opposite sign", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -16, .maximum = 16, .neutral = 0, .example = 0.3
+/* clang-format on */
 #define MOT_TRANSLATE_X_REL_FACTS .cost = 700
 
 #ifndef __CUDACC__

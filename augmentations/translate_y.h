@@ -6,11 +6,13 @@
 #define MOT_TRANSLATE_Y_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_TRANSLATE_Y_INFO \
     .name = "translate_y", .summary = "Shifts down by pixels.", \
     .unit = "pixels, positive moves down", .matches = "torchvision affine; timm translate_y_abs of the opposite sign", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -1048576, .maximum = 1048576, .neutral = 0, .example = 40
+/* clang-format on */
 #define MOT_TRANSLATE_Y_FACTS .cost = 700, .pixels = 1
 
 #ifndef __CUDACC__

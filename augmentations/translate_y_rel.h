@@ -6,11 +6,13 @@
 #define MOT_TRANSLATE_Y_REL_H
 #include "augmentations/op.h"
 
+/* clang-format off */
 #define MOT_TRANSLATE_Y_REL_INFO \
     .name = "translate_y_rel", .summary = "Shifts down by a fraction of the height.", \
     .unit = "fraction of the height, positive moves down", .matches = "timm translate_y_rel of the opposite sign", \
     .paper = "Cubuk et al. 2018, arXiv:1805.09501", \
     .values_min = 1, .values_max = 1, .minimum = -16, .maximum = 16, .neutral = 0, .example = 0.3
+/* clang-format on */
 #define MOT_TRANSLATE_Y_REL_FACTS .cost = 700
 
 #ifndef __CUDACC__

@@ -99,8 +99,9 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
     for (size_t i = 0; values && i < src->count; i++) {
         const double *value = values + i * (size_t)values_per_image;
         MOT_TRY(mot_fail_in(error, mot_validate_values(op, value, values_per_image, error), "image %zu: ", i));
-        MOT_REQUIRE(!info->whole || value[0] == floor(value[0]), error, "image %zu: %s: value is %s, want a whole number (%s)",
-                    i, info->name, MOT_NUMBER(value[0]), info->unit);
+        MOT_REQUIRE(!info->whole || value[0] == floor(value[0]), error,
+                    "image %zu: %s: value is %s, want a whole number (%s)", i, info->name, MOT_NUMBER(value[0]),
+                    info->unit);
     }
     if (src->count == 0)
         return MOTLEY_OK;

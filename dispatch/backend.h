@@ -14,30 +14,29 @@ typedef struct mot_job {
     size_t count;
     int32_t channels;
     const motley_batch *src;
-    const motley_batch *dst;         /* NULL when only `output` is wanted */
-    const motley_output *output;     /* NULL: no fused output step */
-    int convention;                  /* of `output`; its mean and std come from mot_output_numbers */
-    const motley_policy *policy;     /* what to draw, without custom ops, or NULL: */
-    const mot_step *steps;           /* [count][max_steps], given; those beyond an image's count change nothing */
-    const mot_step *drawn_steps;     /* CUDA: the same in device memory; `policy`, if there is one, drew them */
-    const mot_rect *inside;          /* [count][max_steps]: the part that each of `steps` works in, empty: the whole image; or
-                                        NULL */
-    size_t max_steps;                /* of `policy`, or given */
+    const motley_batch *dst;     /* NULL when only `output` is wanted */
+    const motley_output *output; /* NULL: no fused output step */
+    int convention;              /* of `output`; its mean and std come from mot_output_numbers */
+    const motley_policy *policy; /* what to draw, without custom ops, or NULL: */
+    const mot_step *steps;       /* [count][max_steps], given; those beyond an image's count change nothing */
+    const mot_step *drawn_steps; /* CUDA: the same in device memory; `policy`, if there is one, drew them */
+    const mot_rect *inside;      /* [count][max_steps]: the part that each of `steps` works in; empty: all; or NULL */
+    size_t max_steps;            /* of `policy`, or given */
     motley_samples samples;
-    const uint64_t *counter;         /* CUDA: device memory, or NULL */
+    const uint64_t *counter; /* CUDA: device memory, or NULL */
     void *stream;
-    motley_step *drawn;              /* [count][max_steps], or NULL */
-    int32_t *drawn_counts;           /* [count], or NULL */
-    int mixes;                       /* != 0: some steps are MOTLEY_STEP_MIX_* */
-    size_t clip_frames;              /* > 1: statistics are those of so many images in a row; only mot_rounds_run knows it */
+    motley_step *drawn;    /* [count][max_steps], or NULL */
+    int32_t *drawn_counts; /* [count], or NULL */
+    int mixes;             /* != 0: some steps are MOTLEY_STEP_MIX_* */
+    size_t clip_frames;    /* > 1: statistics are those of so many images in a row; only mot_rounds_run knows it */
 } mot_job;
 
 /* What the last run drew and how it was sorted, on the host; mot_last_clear frees the arrays. */
 typedef struct mot_last {
     size_t count, max_steps;
-    mot_step *steps;      /* [count][max_steps], as drawn; on the CPU without those that change nothing */
-    int32_t *step_counts; /* [count] */
-    uint32_t *order;      /* [count] */
+    mot_step *steps;          /* [count][max_steps], as drawn; on the CPU without those that change nothing */
+    int32_t *step_counts;     /* [count] */
+    uint32_t *order;          /* [count] */
     motley_subbatch *batches; /* [batches_count], as in motley_subbatches; room for `count` */
     size_t batches_count;
     const char *route, *reason; /* as in motley_subbatches */
@@ -108,8 +107,8 @@ extern const mot_backend mot_backend_cuda; /* in builds without CUDA, its create
 void mot_cpu_run_steps(const struct mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *image,
                        const mot_view *spare, void *scratch);
 
-/* Runs the chains of an image, each on `src`, and mixes them into `end`, which may be src; the last step mixes. `memory`
- * is mot_cpu_mixed_bytes, aligned to MOT_CPU_ALIGN. */
+/* Runs the chains of an image, each on `src`, and mixes them into `end`, which may be src; the last step mixes.
+ * `memory` is mot_cpu_mixed_bytes, aligned to MOT_CPU_ALIGN. */
 void mot_cpu_run_mixed(const struct mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *src,
                        const mot_view *end, uint8_t *memory);
 size_t mot_cpu_mixed_bytes(int32_t width, int32_t height, int32_t channels);
@@ -169,7 +168,8 @@ motley_status mot_validate_batches(const motley_batch *src, const motley_batch *
                                    const motley_output **output, motley_error *error);
 motley_status mot_validate_batch(const char *name, const motley_batch *batch, motley_error *error);
 motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* for a batch without data */
-motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, motley_error *error); /* any two images */
+/* Of any two images. */
+motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, motley_error *error);
 /* What an op, or a step that mixes, is given: its values; these, their number and the interpolation. */
 motley_status mot_validate_values(int op, const double *values, int count, motley_error *error);
 motley_status mot_validate_step(const motley_step *step, motley_error *error);

@@ -135,9 +135,8 @@ static void note_costs(task *t, size_t i)
     const mot_step *steps = &t->state->steps[work->first_step];
     float cost = 100; /* an image without steps is copied */
     for (uint32_t s = 0; s < work->steps; s++)
-        cost += steps[s].op < 0
-                    ? MOT_AUGMIX_COST
-                    : (float)mot_cpu_cost(mot_cpu_find(t->state->rows, &steps[s], &dst, &dst), &steps[s]);
+        cost += steps[s].op < 0 ? MOT_AUGMIX_COST
+                                : (float)mot_cpu_cost(mot_cpu_find(t->state->rows, &steps[s], &dst, &dst), &steps[s]);
     work->cost = cost * 1e-3f * (float)src.width * (float)src.height;
 }
 
@@ -609,10 +608,11 @@ static motley_status create(const motley_context_params *params, void **opaque, 
     state->rows = rows;
     state->workers_count = threads;
     state->workers = calloc(threads, sizeof *state->workers);
-    const motley_status status =
-        !state->workers ? mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu threads", threads)
-        : threads > 1   ? mot_threads_create(threads, &state->threads, error)
-                        : MOTLEY_OK;
+    motley_status status = MOTLEY_OK;
+    if (!state->workers)
+        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu threads", threads);
+    else if (threads > 1)
+        status = mot_threads_create(threads, &state->threads, error);
     if (status != MOTLEY_OK) {
         destroy(state);
         return status;
@@ -651,5 +651,5 @@ const mot_backend mot_backend_reference = { .id = MOTLEY_BACKEND_REFERENCE,
                                             .run = run,
                                             .look_back = look_back,
                                             .workspace = workspace,
-                                      .each = each,
-                                      .rows = rows_of };
+                                            .each = each,
+                                            .rows = rows_of };

@@ -61,8 +61,8 @@ static motley_status check_box(const double box[4], const mot_view *src, size_t 
     /* checked after rounding to binary32, as in Pillow */
     const float left = (float)box[0], top = (float)box[1], right = (float)box[2], bottom = (float)box[3];
     MOT_REQUIRE(left >= 0 && top >= 0 && right <= (float)src->width && bottom <= (float)src->height, error,
-                "box %zu: (%g, %g, %g, %g) leaves the image of %" PRId32 "x%" PRId32, i, box[0], box[1], box[2],
-                box[3], src->width, src->height);
+                "box %zu: (%g, %g, %g, %g) leaves the image of %" PRId32 "x%" PRId32, i, box[0], box[1], box[2], box[3],
+                src->width, src->height);
     MOT_REQUIRE(right > left && bottom > top, error, "box %zu: (%g, %g, %g, %g) is empty", i, box[0], box[1], box[2],
                 box[3]);
     return MOTLEY_OK;

@@ -34,12 +34,12 @@ mot_view mot_batch_view(const motley_batch *batch, size_t i)
 {
     if (batch->images) {
         const motley_image *image = &batch->images[i];
-        return (mot_view){ image->data,          image->width,      image->height,        batch->channels,
-                           image->row_stride,    image->pixel_stride, image->channel_stride };
+        return (mot_view){ image->data,       image->width,        image->height,        batch->channels,
+                           image->row_stride, image->pixel_stride, image->channel_stride };
     }
     const motley_batch b = with_strides(batch);
-    return (mot_view){ (uint8_t *)b.data + (int64_t)i * b.image_stride, b.width, b.height, b.channels, b.row_stride,
-                       b.pixel_stride, b.channel_stride };
+    uint8_t *data = (uint8_t *)b.data + (int64_t)i * b.image_stride;
+    return (mot_view){ data, b.width, b.height, b.channels, b.row_stride, b.pixel_stride, b.channel_stride };
 }
 
 motley_batch mot_output_slots(const motley_batch *output)
@@ -139,15 +139,14 @@ motley_status mot_validate_batch(const char *name, const motley_batch *batch, mo
     const motley_batch b = with_strides(batch);
     MOT_TRY(check_strides(name, 0, b.width, b.height, b.channels, b.row_stride, b.pixel_stride, b.channel_stride,
                           element, error));
-    MOT_REQUIRE(!too_far(b.image_stride), error, "%s: image stride is %" PRId64 ", want under 2^40",
-                name, b.image_stride);
+    MOT_REQUIRE(!too_far(b.image_stride), error, "%s: image stride is %" PRId64 ", want under 2^40", name,
+                b.image_stride);
     axis axes[] = { { (int64_t)b.count, b.image_stride },
                     { b.height, b.row_stride },
                     { b.width, b.pixel_stride },
                     { b.channels, b.channel_stride } };
     MOT_REQUIRE(separate(axes, 4, element), error,
-                "%s: an image stride of %" PRId64 " bytes makes its %zu images overlap", name, b.image_stride,
-                b.count);
+                "%s: an image stride of %" PRId64 " bytes makes its %zu images overlap", name, b.image_stride, b.count);
     return MOTLEY_OK;
 }
 
@@ -199,8 +198,7 @@ static int batches_overlap_partly(const motley_batch *src, const motley_batch *d
 motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *dst, motley_error *error)
 {
     MOT_TRY(mot_validate_batch("src", src, error));
-    MOT_REQUIRE(src->count == 0 || src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8",
-                (int)src->dtype);
+    MOT_REQUIRE(src->count == 0 || src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
     if (!dst || dst == src)
         return MOTLEY_OK;
     MOT_TRY(mot_validate_batch("dst", dst, error));
@@ -259,7 +257,7 @@ static motley_status check_dst_apart(const motley_batch *src, const motley_batch
     }
     if (alike)
         MOT_REQUIRE(!batches_overlap_partly(src, dst), error,
-                    "dst: it lies %" PRId64 " bytes from src, so that images of one overlap others of src, want the same "
+                    "dst: it lies %" PRId64 " bytes from src, so that its images overlap others of src, want the same "
                     "pixels or others",
                     (int64_t)((intptr_t)dst->data - (intptr_t)src->data));
     return MOTLEY_OK;
@@ -400,8 +398,8 @@ motley_status mot_validate_output(const motley_batch *src, const motley_output *
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i);
         MOT_REQUIRE(from.width == out->width && from.height == out->height, error,
-                    "src image %zu: size is %" PRId32 "x%" PRId32 ", want output's %" PRId32 "x%" PRId32, i,
-                    from.width, from.height, out->width, out->height);
+                    "src image %zu: size is %" PRId32 "x%" PRId32 ", want output's %" PRId32 "x%" PRId32, i, from.width,
+                    from.height, out->width, out->height);
         if (!src->images)
             break;
     }

@@ -145,16 +145,16 @@ static motley_status check_params(const motley_box_params *p, motley_error *erro
 }
 
 /* Moves one box of image i; errors call it box `number`. */
-static motley_status follow_box(polygon *p, const mot_geometry *steps, int32_t count, const motley_drawn *drawn, size_t i,
-                                size_t number, const motley_box_params *params, double *in, double *visibility,
-                                uint8_t *keep, motley_error *error)
+static motley_status follow_box(polygon *p, const mot_geometry *steps, int32_t count, const motley_drawn *drawn,
+                                size_t i, size_t number, const motley_box_params *params, double *in,
+                                double *visibility, uint8_t *keep, motley_error *error)
 {
     double box[4];
     read_box(params->format, in, box);
     for (int k = 0; k < 4; k++)
         MOT_REQUIRE(isfinite(box[k]), error, "image %zu, box %zu has %g, want finite numbers", i, number, in[k]);
     MOT_REQUIRE(box[0] <= box[2] && box[1] <= box[3], error,
-                "image %zu, box %zu is (%g, %g, %g, %g) as left, top, right, bottom: want left <= right and top <= bottom",
+                "image %zu, box %zu is (%g, %g, %g, %g) as left, top, right, bottom: want left <= right, top <= bottom",
                 i, number, box[0], box[1], box[2], box[3]);
     MOT_REQUIRE(box[0] <= drawn->widths[i] && box[1] <= drawn->heights[i] && box[2] >= 0 && box[3] >= 0, error,
                 "image %zu, box %zu is (%g, %g, %g, %g) as left, top, right, bottom, outside its image of %d x %d", i,

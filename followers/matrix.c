@@ -31,7 +31,8 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
         return MOTLEY_OK;
     if (step->op >= MOT_OP_COUNT)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "it is custom op %d, and where that moves pixels is not known: nothing can follow it", step->op);
+                        "it is custom op %d, and where that moves pixels is not known: nothing can follow it",
+                        step->op);
     if (mot_step_info(step->op) && mot_step_info(step->op)->shape == MOTLEY_SHAPE_MIX)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "it is %s, and each chain that is mixed may move pixels elsewhere: nothing can follow it",
@@ -47,9 +48,10 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
     const int32_t *at = step->inside;
     const mot_rect part = { at[0], at[1], at[2], at[3] };
     const int inside = at[0] | at[1] | at[2] | at[3];
-    MOT_REQUIRE(!inside || (at[0] >= 0 && at[1] >= 0 && at[0] < at[2] && at[1] < at[3] && at[2] <= width && at[3] <= height),
-                error, "%s works inside (%d, %d, %d, %d), want a part of the image of %d x %d", info->name, at[0], at[1],
-                at[2], at[3], width, height);
+    MOT_REQUIRE(!inside ||
+                    (at[0] >= 0 && at[1] >= 0 && at[0] < at[2] && at[1] < at[3] && at[2] <= width && at[3] <= height),
+                error, "%s works inside (%d, %d, %d, %d), want a part of the image of %d x %d", info->name, at[0],
+                at[1], at[2], at[3], width, height);
     const int32_t part_width = inside ? part.x1 - part.x0 : width, part_height = inside ? part.y1 - part.y0 : height;
     mot_arg arg = { 0 };
     mot_op_prepare(step->op, step->values, step->values_count, &arg);
@@ -61,7 +63,8 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
     }
     mot_warp warp;
     mot_warp_matrix(step->op, part_width, part_height, &arg, &warp);
-    MOT_REQUIRE(set_matrix(out, warp.m), error, "the matrix of %s has no inverse, so nothing can follow it", info->name);
+    MOT_REQUIRE(set_matrix(out, warp.m), error, "the matrix of %s has no inverse, so nothing can follow it",
+                info->name);
     if (inside) {
         out->kind = MOT_MOVES_INSIDE;
         out->rect = part;
@@ -83,35 +86,38 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
         MOT_TRY(mot_fail_in(error, mot_check_size(drawn->widths[i], drawn->heights[i], error), "image %zu: ", i));
         MOT_REQUIRE(drawn->step_counts[i] >= 0 && (size_t)drawn->step_counts[i] <= drawn->max_steps, error,
                     "image %zu has %d steps, want 0 to %zu", i, drawn->step_counts[i], drawn->max_steps);
-        MOT_REQUIRE(drawn->step_counts[i] == 0 || drawn->steps, error, "drawn->steps is NULL, but image %zu has %d steps",
-                    i, drawn->step_counts[i]);
-        MOT_REQUIRE(!offsets || offsets[i] <= offsets[i + 1], error, "offsets falls from %zu to %zu after image %zu, want it to rise",
-                    offsets[i], offsets[i + 1], i);
+        MOT_REQUIRE(drawn->step_counts[i] == 0 || drawn->steps, error,
+                    "drawn->steps is NULL, but image %zu has %d steps", i, drawn->step_counts[i]);
+        MOT_REQUIRE(!offsets || offsets[i] <= offsets[i + 1], error,
+                    "offsets falls from %zu to %zu after image %zu, want it to rise", offsets[i], offsets[i + 1], i);
     }
     const size_t wanted = !drawn->count ? 0 : offsets ? offsets[drawn->count] - offsets[0] : drawn->count;
     MOT_REQUIRE(values || wanted == 0, error, "%s is NULL, want %zu of them", what, wanted);
     return MOTLEY_OK;
 }
 
-/* Writes the crop of image i, and its resize, window and flips as one move; *width and *height become those of the image
- * after them. */
+/* Writes the crop of image i, and its resize, window and flips as one move; *width and *height become those of the
+ * image after them. */
 static motley_status place(const motley_drawn *drawn, size_t i, mot_geometry *out, int32_t *width, int32_t *height,
                            motley_error *error)
 {
     const motley_transform_drawn *d = &drawn->places[i];
     MOT_REQUIRE(d->crop.width >= 1 && d->crop.height >= 1 && d->crop.left >= 0 && d->crop.top >= 0 &&
                     (int64_t)d->crop.left + d->crop.width <= *width && (int64_t)d->crop.top + d->crop.height <= *height,
-                error, "image %zu: the crop of %dx%d at (%d, %d) leaves the image of %dx%d, so it was not drawn for it", i,
-                d->crop.width, d->crop.height, d->crop.left, d->crop.top, *width, *height);
+                error, "image %zu: the crop of %dx%d at (%d, %d) leaves the image of %dx%d, so it was not drawn for it",
+                i, d->crop.width, d->crop.height, d->crop.left, d->crop.top, *width, *height);
     MOT_REQUIRE(d->width >= 1 && d->height >= 1 && d->width <= MOT_MAX_SIDE && d->height <= MOT_MAX_SIDE, error,
                 "image %zu: it is resized to %dx%d, want 1 to %d each way", i, d->width, d->height, MOT_MAX_SIDE);
-    MOT_REQUIRE((unsigned)d->boxes_count <= MOTLEY_MAX_ERASED_BOXES, error, "image %zu: boxes_count is %d, want 0 to %d", i,
-                d->boxes_count, MOTLEY_MAX_ERASED_BOXES);
+    MOT_REQUIRE((unsigned)d->boxes_count <= MOTLEY_MAX_ERASED_BOXES, error,
+                "image %zu: boxes_count is %d, want 0 to %d", i, d->boxes_count, MOTLEY_MAX_ERASED_BOXES);
     const int32_t w = drawn->width ? drawn->width : d->width, h = drawn->height ? drawn->height : d->height;
-    const double x = (double)d->crop.width / d->width, y = (double)d->crop.height / d->height; /* source pixels per pixel */
+    /* Source pixels per pixel. */
+    const double x = (double)d->crop.width / d->width, y = (double)d->crop.height / d->height;
     const double crop[6] = { 1, 0, d->crop.left, 0, 1, d->crop.top };
+    /* clang-format off */
     const double fit[6] = { d->flip_horizontal ? -x : x, 0, (d->left + (d->flip_horizontal ? w : 0)) * x,
                             0, d->flip_vertical ? -y : y, (d->top + (d->flip_vertical ? h : 0)) * y };
+    /* clang-format on */
     out[0] = (mot_geometry){ .width = d->crop.width, .height = d->crop.height };
     out[1] = (mot_geometry){ .width = w, .height = h };
     set_matrix(&out[0], crop);
@@ -132,13 +138,17 @@ motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geo
     }
     for (int32_t s = 0; s < drawn->step_counts[i]; s++) {
         const motley_step *const step = &drawn->steps[i * drawn->max_steps + (size_t)s];
-        MOT_TRY(mot_fail_in(error, mot_geometry_of(step, width, height, &out[*count], error), "image %zu, step %d: ", i, s));
+        MOT_TRY(mot_fail_in(error, mot_geometry_of(step, width, height, &out[*count], error), "image %zu, step %d: ", i,
+                            s));
         *count += out[*count].kind != MOT_STAYS;
     }
     for (int32_t b = 0; drawn->places && b < drawn->places[i].boxes_count; b++) {
         const motley_erased_box *box = &drawn->places[i].boxes[b];
-        out[(*count)++] = (mot_geometry){ .kind = MOT_ERASES, .width = width, .height = height,
-                                          .rect = { box->left, box->top, box->left + box->width, box->top + box->height } };
+        out[(*count)++] =
+            (mot_geometry){ .kind = MOT_ERASES,
+                            .width = width,
+                            .height = height,
+                            .rect = { box->left, box->top, box->left + box->width, box->top + box->height } };
     }
     return MOTLEY_OK;
 }

@@ -22,7 +22,8 @@ static uint8_t follow(const mot_geometry *steps, int32_t count, int32_t width, i
         if (g->kind == MOT_MOVES) {
             mot_move(g->inverse, *x, *y, x, y);
             det *= g->a[0] * g->a[4] - g->a[1] * g->a[3] < 0 ? -1 : 1;
-        } else if (g->kind == MOT_ERASES && *x >= g->rect.x0 && *x < g->rect.x1 && *y >= g->rect.y0 && *y < g->rect.y1) {
+        } else if (g->kind == MOT_ERASES && *x >= g->rect.x0 && *x < g->rect.x1 && *y >= g->rect.y0 &&
+                   *y < g->rect.y1) {
             flags &= (uint8_t)~MOTLEY_POINT_UNERASED;
         }
     }
@@ -47,8 +48,8 @@ motley_status motley_follow_points(const motley_drawn *drawn, motley_convention 
         for (size_t p = offsets[i]; p < offsets[i + 1] && status == MOTLEY_OK; p++) {
             double x = points[2 * p] + centre, y = points[2 * p + 1] + centre;
             if (!isfinite(x) || !isfinite(y)) {
-                status = mot_fail(error, MOTLEY_ERR_ARGUMENT, "image %zu, point %zu is (%g, %g), want finite numbers", i,
-                                  p - offsets[i], points[2 * p], points[2 * p + 1]);
+                status = mot_fail(error, MOTLEY_ERR_ARGUMENT, "image %zu, point %zu is (%g, %g), want finite numbers",
+                                  i, p - offsets[i], points[2 * p], points[2 * p + 1]);
                 break;
             }
             const uint8_t flag = follow(steps, count, drawn->widths[i], drawn->heights[i], &x, &y);

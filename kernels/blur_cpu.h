@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BLUR by weighted boxes on the CPU, all in integers, so exact.
  *
- * Boxes that reach few places are summed from the bytes around each place: in blocks of rows, and down strips of columns,
- * which are copied with their ends repeated. For wider boxes strips of sixteen lines go through the three passes in 32
- * bits, where the weighted sum moves by one place at a time; rows are turned on their side for that. */
+ * Boxes that reach few places are summed from the bytes around each place: in blocks of rows, and down strips of
+ * columns, which are copied with their ends repeated. For wider boxes strips of sixteen lines go through the three
+ * passes in 32 bits, where the weighted sum moves by one place at a time; rows are turned on their side for that. */
 #ifndef MOT_BLUR_CPU_H
 #define MOT_BLUR_CPU_H
 
@@ -37,10 +37,10 @@ __attribute__((always_inline)) static inline const blur_lanes *blur_place(const 
     return (const blur_lanes *)(p->in + (clamped ? blur_clamp(i, p->n) : i) * p->stride);
 }
 
-/* Writes places i0 to i1 - 1. `sum` is place i0's: inner * (the 2 radius + 1 nearest) + edge * (the two beyond them) + a
- * half. It moves on by what enters and what leaves both. */
+/* Writes places i0 to i1 - 1. `sum` is place i0's: inner * (the 2 radius + 1 nearest) + edge * (the two beyond them) +
+ * a half. It moves on by what enters and what leaves both. */
 __attribute__((always_inline)) static inline void blur_places(const blur_pass *p, int64_t i0, int64_t i1, int clamped,
-                                                             blur_lanes *sum)
+                                                              blur_lanes *sum)
 {
     const uint32_t difference = p->inner - p->edge, edge = p->edge;
     const int64_t r = p->radius;
@@ -155,7 +155,7 @@ static void blur_rows(const uint8_t *in, int64_t in_row, uint8_t *out, int64_t o
 
 /* Down `lines` columns of bytes, sixteen or fewer: a constant where it is inlined. */
 __attribute__((always_inline)) static inline void blur_down(uint8_t *data, int64_t row, size_t lines, int height,
-                                                           const mot_arg *arg, uint32_t *a, uint32_t *b)
+                                                            const mot_arg *arg, uint32_t *a, uint32_t *b)
 {
     uint8_t bytes[BLUR_LINES] = { 0 };
     for (int64_t y = 0; y < height; y++) {
@@ -220,7 +220,7 @@ static inline vector blur_words(vector inner, vector edges, blur_weights w)
 
 /* A pass over all bytes of a block, those of the pads included, which then mean nothing. */
 __attribute__((always_inline)) static inline void blur_bytes(const uint8_t *in, uint8_t *out, size_t n, size_t step,
-                                                            int radius, blur_weights w)
+                                                             int radius, blur_weights w)
 {
     for (size_t i = 0; i < n; i += VECTOR_BYTES) {
         const uint8_t *before = in + i, *after = in + i;
@@ -297,7 +297,7 @@ static void blur_near_rows(const mot_view *src, const mot_view *dst, int64_t byt
 
 /* Down `bytes` columns, BLUR_STRIP or fewer: a constant where it is inlined. */
 __attribute__((always_inline)) static inline void blur_near_strip(uint8_t *data, int64_t row, size_t bytes, int height,
-                                                                 const mot_arg *arg, uint8_t *a, uint8_t *b)
+                                                                  const mot_arg *arg, uint8_t *a, uint8_t *b)
 {
     const blur_block block = { 1, (size_t)height * BLUR_STRIP, (mot_blur_radius(arg) + 1) * BLUR_STRIP, BLUR_STRIP };
     for (int y = 0; y < height; y++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* COLOR on the CPU: planes of a block of pixels, their luma, and the op on each plane. Ops that blend with the luma, and
- * the one that is the luma, have loops for RGB. */
+/* COLOR on the CPU: planes of a block of pixels, their luma, and the op on each plane. Ops that blend with the luma,
+ * and the one that is the luma, have loops for RGB. */
 #ifndef MOT_COLOR_CPU_H
 #define MOT_COLOR_CPU_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reference: every shape on any strides, written for reading. The fast kernels and CUDA must write its bits. */
 #include "augmentations/kernel_blur.h"
+#include "kernels/augmix_cpu.h"
 #include "kernels/blur.h"
 #include "kernels/color.h"
 #include "kernels/cpu.h"
 #include "kernels/erase.h"
 #include "kernels/filter.h"
-#include "kernels/augmix_cpu.h"
 #include "kernels/point.h"
 #include "kernels/stats.h"
 #include "kernels/stencil.h"
@@ -274,14 +274,13 @@ static void warp(const mot_view *src, const mot_view *dst, const mot_step *step,
 
 #define ROW(SHAPE, in_place_, function) \
     { \
-        .shape = MOTLEY_SHAPE_##SHAPE, .interpolation = -1, .in_place = in_place_, .cost = 50000, \
-        .run = function, .name = "reference " #function \
+        .shape = MOTLEY_SHAPE_##SHAPE, .interpolation = -1, .in_place = in_place_, .cost = 50000, .run = function, \
+        .name = "reference " #function \
     }
 
 static const mot_cpu_row rows[] = {
     ROW(POINT, 1, point),     ROW(STATS, 1, stats), ROW(COLOR, 1, color), ROW(WARP, 0, warp),
-    ROW(STENCIL, 0, stencil), ROW(BLUR, 1, blur),   ROW(ERASE, 1, erase),
-    ROW(FILTER, 0, filter),
+    ROW(STENCIL, 0, stencil), ROW(BLUR, 1, blur),   ROW(ERASE, 1, erase), ROW(FILTER, 0, filter),
 };
 
 static void kernel_blur(const mot_view *src, const mot_view *dst, const float *half, int size, void *scratch)
@@ -301,5 +300,7 @@ static void kernel_blur(const mot_view *src, const mot_view *dst, const float *h
             }
 }
 
+/* clang-format off */
 const mot_cpu_rows mot_rows_reference = { "reference", mot_cpu_copy, rows, sizeof rows / sizeof rows[0],
-                                           mot_resize_reference, mot_resize_reference_scratch, mix_bytes, kernel_blur };
+                                          mot_resize_reference, mot_resize_reference_scratch, mix_bytes, kernel_blur };
+/* clang-format on */

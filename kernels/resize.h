@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize as Pillow's Image.resize: what every backend shares, that is the weights of an axis and the order of the passes.
+/* Resize as Pillow's Image.resize: what every backend shares, the weights of an axis and the order of the passes.
  *
  * A pass is out = clamp((2^21 + sum of weight * in) >> 22): 22-bit whole weights, so nothing per pixel is floating
  * point. The weights are made in binary64, each operation rounded on its own, in the order that Pillow does them. Sine
@@ -22,13 +22,14 @@ typedef struct mot_resize {
     float box[4]; /* left, top, right, bottom of the source that are resized, pixels; Pillow keeps them in binary32 */
 } mot_resize;
 
-/* Sine or cosine of x in 0..3 pi: the argument less k quarter turns, then Taylor's polynomial to the last bit but one. */
+/* Sine or cosine of x in 0..3 pi: the argument less k quarter turns, then Taylor's polynomial, right but for a bit. */
 MOT_FN double mot_resize_sine(double x, int cosine)
 {
     const double k = rint(x * 0.63661977236758134308);
     /* pi/2 in three parts; the first two have 33 bits, so that their product with k is exact */
     const double r = ((x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2e037073p-69;
     const double z = r * r;
+    /* clang-format off */
     const double sine =
         r + r * z *
                 (-1.0 / 6 +
@@ -43,6 +44,7 @@ MOT_FN double mot_resize_sine(double x, int cosine)
                                          z * (-1.0 / 3628800 +
                                               z * (1.0 / 479001600.0 + z * (-1.0 / 87178291200.0 +
                                                                             z * (1.0 / 20922789888000.0))))))));
+    /* clang-format on */
     const int turn = ((int)k + cosine) & 3;
     const double value = turn & 1 ? even : sine;
     return turn & 2 ? -value : value;
@@ -73,9 +75,9 @@ MOT_FN double mot_resize_filter(motley_filter filter, double x)
         return x > -0.5 && x <= 0.5 ? 1 : 0;
     case MOTLEY_FILTER_HAMMING: { /* the constants are binary32 in Pillow */
         const double y = a * 3.14159265358979323846;
-        return a == 0 ? 1
-               : a < 1 ? mot_resize_sine(y, 0) / y * ((double)0.54f + (double)0.46f * mot_resize_sine(y, 1))
-                       : 0;
+        if (a == 0)
+            return 1;
+        return a < 1 ? mot_resize_sine(y, 0) / y * ((double)0.54f + (double)0.46f * mot_resize_sine(y, 1)) : 0;
     }
     case MOTLEY_FILTER_BICUBIC:
         return a < 1 ? (1.5 * a - 2.5) * a * a + 1 : a < 2 ? (((a - 5) * a + 8) * a - 4) * -0.5 : 0;
@@ -164,11 +166,11 @@ MOT_FN uint8_t mot_resize_byte(int32_t sum)
 
 /* What has to be done: which axes are resampled, and which goes first. */
 typedef struct mot_resize_plan {
-    int crop;             /* nothing is resampled: out (x, y) is in (x + left, y + top) */
-    int left, top;        /* of a crop */
-    int columns, rows;    /* != 0: the horizontal, the vertical pass is needed */
-    int rows_first;       /* the vertical pass comes first */
-    int opaque;           /* no alpha, or a filter that does not mix pixels */
+    int crop;          /* nothing is resampled: out (x, y) is in (x + left, y + top) */
+    int left, top;     /* of a crop */
+    int columns, rows; /* != 0: the horizontal, the vertical pass is needed */
+    int rows_first;    /* the vertical pass comes first */
+    int opaque;        /* no alpha, or a filter that does not mix pixels */
 } mot_resize_plan;
 
 MOT_FN mot_resize_plan mot_resize_plan_of(const mot_resize *how, int width, int height, int out_width, int out_height,
@@ -188,8 +190,8 @@ MOT_FN mot_resize_plan mot_resize_plan_of(const mot_resize *how, int width, int 
     plan.columns = width != out_width || box[0] != 0 || box[2] != (float)out_width;
     plan.rows = height != out_height || box[1] != 0 || box[3] != (float)out_height;
     const int shrinks = height - out_height;
-    plan.rows_first = how->order == MOTLEY_ORDER_PILLOW_13 && shrinks > 0 &&
-                      (int64_t)shrinks > 2 * ((int64_t)width - out_width);
+    plan.rows_first =
+        how->order == MOTLEY_ORDER_PILLOW_13 && shrinks > 0 && (int64_t)shrinks > 2 * ((int64_t)width - out_width);
     return plan;
 }
 

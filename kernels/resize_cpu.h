@@ -16,7 +16,7 @@
 #include "kernels/warp.h"
 
 #define RESIZE_LOW_BITS 11
-#define RESIZE_PAD 64 /* bytes after a row in scratch that may be read and written */
+#define RESIZE_PAD 64    /* bytes after a row in scratch that may be read and written */
 #define RESIZE_BEYOND 16 /* bytes after a row that the horizontal pass may read */
 #if defined(__AVX512BW__)
 #define RESIZE_ROWS 4
@@ -79,8 +79,8 @@ static inline int16_t resize_high(int32_t weight)
 }
 
 #if RESIZE_PARTS == 3
-/* The weights of one group, laid out as the horizontal pass multiplies them: four taps, a dword each, in the place of the
- * channel that the dword sums. */
+/* The weights of one group, laid out as the horizontal pass multiplies them: four taps, a dword each, in the place of
+ * the channel that the dword sums. */
 static inline void resize_lay_out(const int32_t *weight, int channels, int16_t *out)
 {
     int8_t *const part = (int8_t *)out;
@@ -237,9 +237,9 @@ static const int8_t resize_taps[5][2][16] = {
 static const int8_t resize_squeeze[16] = { 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1 };
 
 /* One output pixel of each row: four sums a row, of its channels, or of pairs of taps that are still to be added. */
-static inline __attribute__((always_inline)) resize_vector
-resize_sums(const uint8_t *const rows[RESIZE_ROWS], const resize_table *table, int x, int channels, int pixel,
-            const resize_vector shuffle[2])
+static inline __attribute__((always_inline)) resize_vector resize_sums(const uint8_t *const rows[RESIZE_ROWS],
+                                                                       const resize_table *table, int x, int channels,
+                                                                       int pixel, const resize_vector shuffle[2])
 {
     const int16_t *weights = table->weights + (size_t)x * table->room;
     int64_t at = (int64_t)table->first[x] * pixel;
@@ -289,17 +289,15 @@ static inline __attribute__((always_inline)) void resize_along(const uint8_t *co
         for (int k = 0; k < 4; k++) /* past the end the last one again: it lands in the padding */
             sum[k] = resize_sums(in, table, x + k < width ? x + k : width - 1, channels, pixel, shuffle);
         if (channels == 1) { /* the four dwords of each are one sum */
-            const resize_vector ab = RESIZE(add_epi32)(RESIZE(unpacklo_epi32)(sum[0], sum[1]),
-                                                       RESIZE(unpackhi_epi32)(sum[0], sum[1]));
-            const resize_vector cd = RESIZE(add_epi32)(RESIZE(unpacklo_epi32)(sum[2], sum[3]),
-                                                       RESIZE(unpackhi_epi32)(sum[2], sum[3]));
+            const resize_vector ab =
+                RESIZE(add_epi32)(RESIZE(unpacklo_epi32)(sum[0], sum[1]), RESIZE(unpackhi_epi32)(sum[0], sum[1]));
+            const resize_vector cd =
+                RESIZE(add_epi32)(RESIZE(unpacklo_epi32)(sum[2], sum[3]), RESIZE(unpackhi_epi32)(sum[2], sum[3]));
             sum[0] = RESIZE(add_epi32)(RESIZE(unpacklo_epi64)(ab, cd), RESIZE(unpackhi_epi64)(ab, cd));
             sum[1] = sum[2] = sum[3] = sum[0];
         } else if (channels == 2) {
-            sum[0] = RESIZE(add_epi32)(RESIZE(unpacklo_epi64)(sum[0], sum[1]),
-                                       RESIZE(unpackhi_epi64)(sum[0], sum[1]));
-            sum[1] = RESIZE(add_epi32)(RESIZE(unpacklo_epi64)(sum[2], sum[3]),
-                                       RESIZE(unpackhi_epi64)(sum[2], sum[3]));
+            sum[0] = RESIZE(add_epi32)(RESIZE(unpacklo_epi64)(sum[0], sum[1]), RESIZE(unpackhi_epi64)(sum[0], sum[1]));
+            sum[1] = RESIZE(add_epi32)(RESIZE(unpacklo_epi64)(sum[2], sum[3]), RESIZE(unpackhi_epi64)(sum[2], sum[3]));
             sum[2] = sum[3] = sum[1];
         }
         const resize_vector words[2] = {
@@ -388,8 +386,8 @@ static void resize_down(const uint8_t *const *rows, int taps, const int16_t *wei
         resize_vector whole[4];
         for (int k = 0; k < 4; k++)
             whole[k] = resize_rounded(RESIZE(add_epi32)(low[k], RESIZE(slli_epi32)(high[k], RESIZE_LOW_BITS)));
-        const resize_vector bytes = RESIZE(packus_epi16)(RESIZE(packs_epi32)(whole[0], whole[1]),
-                                                         RESIZE(packs_epi32)(whole[2], whole[3]));
+        const resize_vector bytes =
+            RESIZE(packus_epi16)(RESIZE(packs_epi32)(whole[0], whole[1]), RESIZE(packs_epi32)(whole[2], whole[3]));
         memcpy(out + i, &bytes, sizeof bytes);
     }
 #else
@@ -516,7 +514,8 @@ static void resize_fill(resize_ring *ring, const mot_view *src, int until, const
         const uint8_t *in[RESIZE_ROWS];
         uint8_t *out[RESIZE_ROWS];
         const int most = src->height - ring->next, n = most < RESIZE_ROWS ? most : RESIZE_ROWS;
-        const int in_place = resize_in_place(src, ring->next, opaque) && resize_in_place(src, ring->next + n - 1, opaque);
+        const int in_place =
+            resize_in_place(src, ring->next, opaque) && resize_in_place(src, ring->next + n - 1, opaque);
         for (int r = 0; r < RESIZE_ROWS; r++) { /* beyond the image the last row again */
             const int row = r < n ? r : n - 1;
             in[r] = in_place ? src->data + (ring->next + row) * src->row : raw + (size_t)row * raw_bytes;
@@ -614,8 +613,7 @@ static void resize_crop(const mot_view *src, const mot_view *dst, const mot_resi
 static void resize_by_rows(const mot_view *src, const mot_view *dst, const mot_resize *how, void *scratch)
 {
     const int channels = src->channels;
-    const mot_resize_plan plan =
-        mot_resize_plan_of(how, src->width, src->height, dst->width, dst->height, channels);
+    const mot_resize_plan plan = mot_resize_plan_of(how, src->width, src->height, dst->width, dst->height, channels);
     uint8_t *memory = scratch;
     if (plan.crop) {
         resize_crop(src, dst, how, &plan, memory);
@@ -630,8 +628,7 @@ static void resize_by_rows(const mot_view *src, const mot_view *dst, const mot_r
     uint8_t *made = resize_take(&memory, RESIZE_ROWS * out_bytes);
     resize_table columns = { 0 }, rows = { 0 };
     if (plan.columns) {
-        const mot_resize_axis axis =
-            mot_resize_axis_of(how->filter, src->width, how->box[0], how->box[2], dst->width);
+        const mot_resize_axis axis = mot_resize_axis_of(how->filter, src->width, how->box[0], how->box[2], dst->width);
         columns = resize_table_of(&axis, channels, how->flip, &memory);
     }
     const int columns_last = plan.columns && plan.rows && plan.rows_first;

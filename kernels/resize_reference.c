@@ -106,8 +106,7 @@ void mot_resize_reference(const mot_view *src, const mot_view *to, const mot_res
         dst.data += (dst.width - 1) * dst.pixel;
         dst.pixel = -dst.pixel;
     }
-    const mot_resize_plan plan =
-        mot_resize_plan_of(how, src->width, src->height, dst.width, dst.height, src->channels);
+    const mot_resize_plan plan = mot_resize_plan_of(how, src->width, src->height, dst.width, dst.height, src->channels);
     if (plan.crop) {
         copy(src, &dst, plan.left, plan.top);
         if (!plan.opaque) {

@@ -58,8 +58,8 @@ static int fits(const mot_cpu_row *row, const mot_step *step, const mot_view *sr
     const int interpolation = step->arg.flags & MOT_ARG_WHOLE ? MOTLEY_NEAREST : step->interpolation;
     return row->shape == op->info.shape && (row->form == MOT_FORM_ANY || row->form == op->facts.form) &&
            (row->channels == 0 || row->channels == src->channels) &&
-           (row->interpolation < 0 || row->interpolation == interpolation) &&
-           mot_cpu_has_layout(src, row->layout) && mot_cpu_has_layout(dst, row->layout);
+           (row->interpolation < 0 || row->interpolation == interpolation) && mot_cpu_has_layout(src, row->layout) &&
+           mot_cpu_has_layout(dst, row->layout);
 }
 
 const mot_cpu_row *mot_cpu_find(const mot_cpu_rows *set, const mot_step *step, const mot_view *src, const mot_view *dst)
@@ -108,9 +108,9 @@ size_t mot_cpu_kernel_blur_scratch(int32_t width, int32_t channels, int size)
     return (size_t)size * mot_cpu_kernel_blur_row(width, channels) * sizeof(float);
 }
 
-/* The most that any of them takes: blur two strips of sixteen lines in 32 bits, or of 64 columns of bytes with three more
- * rows at either end, and blocks of 16 rows with as much beside them; sharpness three rows of 16 bit sums in whole vectors;
- * a warp a row of fill and runs of two columns or more, 12 bytes each. */
+/* The most that any of them takes: blur two strips of sixteen lines in 32 bits, or of 64 columns of bytes with three
+ * more rows at either end, and blocks of 16 rows with as much beside them; sharpness three rows of 16 bit sums in whole
+ * vectors; a warp a row of fill and runs of two columns or more, 12 bytes each. */
 size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels)
 {
     const size_t row = (size_t)width * (size_t)channels;

@@ -2,13 +2,13 @@
 /* The CPU's fast kernels as one table. Compiled once for each instruction set: MOT_SET is its name. */
 #include "kernels/warp_cpu.h"
 
+#include "kernels/augmix_cpu.h"
 #include "kernels/between_cpu.h"
 #include "kernels/blur_cpu.h"
 #include "kernels/color_cpu.h"
 #include "kernels/copy_cpu.h"
 #include "kernels/erase_cpu.h"
 #include "kernels/filter_cpu.h"
-#include "kernels/augmix_cpu.h"
 #include "kernels/kernel_blur_cpu.h"
 #include "kernels/point_cpu.h"
 #include "kernels/resize_cpu.h"
@@ -51,5 +51,8 @@ static const mot_cpu_row rows[] = {
     ROW(WARP, warp_between, .interpolation = MOTLEY_BILINEAR, .cost = 10000),
     ROW(WARP, warp_between, .interpolation = MOTLEY_BICUBIC, .cost = 26000),
 };
+
+/* clang-format off */
 const mot_cpu_rows NAMED(mot_rows_, MOT_SET) = { TEXT(MOT_SET), copy_pixels, rows, sizeof rows / sizeof rows[0],
-                                               resize_by_rows, resize_by_rows_scratch, mix_bytes, kernel_blur };
+                                                 resize_by_rows, resize_by_rows_scratch, mix_bytes, kernel_blur };
+/* clang-format on */

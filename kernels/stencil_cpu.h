@@ -103,7 +103,8 @@ static inline vector_words sharpen_along(const uint8_t *in, size_t step)
                       vector_widen(vector_load(in + step)));
 }
 
-/* Where vector v of the bytes from `step` to n - step begins: the last one ends with them, over bytes of the one before. */
+/* Where vector v of the bytes from `step` to n - step begins. The last one ends with them: it overlaps its neighbour.
+ */
 static inline size_t sharpen_at(size_t v, size_t n, size_t step)
 {
     const size_t i = step + v * VECTOR_BYTES, last = n - step - VECTOR_BYTES;
@@ -117,7 +118,7 @@ static inline void sharpen_row(const uint8_t *in, size_t n, size_t step, size_t 
 }
 
 static void sharpen_plane(const uint8_t *in, int64_t in_row, uint8_t *out, int64_t out_row, size_t n, int height,
-                            size_t step, float factor, void *scratch)
+                          size_t step, float factor, void *scratch)
 {
     const size_t vectors = (n - 2 * step + VECTOR_BYTES - 1) / VECTOR_BYTES;
     vector_words *above = scratch, *here = above + vectors, *under = here + vectors;
@@ -159,7 +160,7 @@ static void stencil_sharpen(const mot_view *src, const mot_view *dst, const mot_
     }
     for (int c = 0; c < planes; c++)
         sharpen_plane(src->data + c * src->channel, src->row, dst->data + c * dst->channel, dst->row,
-                        (size_t)src->width * (size_t)step, src->height, (size_t)step, steps[0].arg.factor, scratch);
+                      (size_t)src->width * (size_t)step, src->height, (size_t)step, steps[0].arg.factor, scratch);
 }
 
 #endif

@@ -85,10 +85,10 @@ static inline vector vector_blend_words(vector from, vector to, float factor)
     const vector_floats above = VECTOR(set1_ps)(8388608.0f), f = VECTOR(set1_ps)(factor);
     vector whole[2];
     for (int half = 0; half < 2; half++) {
-        const vector_floats a = VECTOR_AS_FLOATS(half ? VECTOR(unpackhi_epi16)(from, exponent)
-                                                      : VECTOR(unpacklo_epi16)(from, exponent));
-        const vector_floats b = VECTOR_AS_FLOATS(half ? VECTOR(unpackhi_epi16)(to, exponent)
-                                                      : VECTOR(unpacklo_epi16)(to, exponent));
+        const vector_floats a =
+            VECTOR_AS_FLOATS(half ? VECTOR(unpackhi_epi16)(from, exponent) : VECTOR(unpacklo_epi16)(from, exponent));
+        const vector_floats b =
+            VECTOR_AS_FLOATS(half ? VECTOR(unpackhi_epi16)(to, exponent) : VECTOR(unpacklo_epi16)(to, exponent));
         const vector_floats product = VECTOR(mul_ps)(f, VECTOR(sub_ps)(b, a));
         whole[half] = VECTOR(cvttps_epi32)(VECTOR(add_ps)(VECTOR(sub_ps)(a, above), product));
     }
@@ -99,14 +99,15 @@ static inline vector vector_blend_words(vector from, vector to, float factor)
 static inline vector vector_blend(vector from, vector to, float factor)
 {
     const vector_words a = vector_widen(from), b = vector_widen(to);
-    return vector_narrow((vector_words){ vector_blend_words(a.low, b.low, factor),
-                                         vector_blend_words(a.high, b.high, factor) });
+    return vector_narrow(
+        (vector_words){ vector_blend_words(a.low, b.low, factor), vector_blend_words(a.high, b.high, factor) });
 }
 
-/* mot_luma of words that hold bytes. The weight of green does not fit a signed word, so that it counts twice by half. */
+/* mot_luma of words that hold bytes. The weight of green does not fit a signed word, so half of it counts twice. */
 static inline vector vector_luma_words(vector r, vector g, vector b)
 {
-    const vector red_green = VECTOR(set1_epi32)(19235 << 16 | 19595), green_blue = VECTOR(set1_epi32)(7471 << 16 | 19235);
+    const vector red_green = VECTOR(set1_epi32)(19235 << 16 | 19595);
+    const vector green_blue = VECTOR(set1_epi32)(7471 << 16 | 19235);
     const vector half = VECTOR(set1_epi32)(32768);
     vector luma[2];
     for (int i = 0; i < 2; i++) {

@@ -43,8 +43,8 @@ int motley_policy_range_get(const motley_policy *policy, size_t i, motley_policy
         const mot_space *space = &policy->space[k];
         if (!space->has_levels || i-- > 0)
             continue;
-        *range = (motley_policy_range){ space->name, space->low,     space->span,
-                                        space->base, space->minimum, space->maximum };
+        *range =
+            (motley_policy_range){ space->name, space->low, space->span, space->base, space->minimum, space->maximum };
         return 1;
     }
     return 0;
@@ -54,8 +54,8 @@ int motley_policy_range_get(const motley_policy *policy, size_t i, motley_policy
 
 static motley_status check_level(const char *what, const motley_level *level, motley_error *error)
 {
-    MOT_REQUIRE((unsigned)level->kind <= MOTLEY_LEVEL_VALUE, error, "%s: the kind of its level is %d, want 0 to %d", what,
-                (int)level->kind, MOTLEY_LEVEL_VALUE);
+    MOT_REQUIRE((unsigned)level->kind <= MOTLEY_LEVEL_VALUE, error, "%s: the kind of its level is %d, want 0 to %d",
+                what, (int)level->kind, MOTLEY_LEVEL_VALUE);
     if (level->kind == MOTLEY_LEVEL_VALUE)
         MOT_REQUIRE(fabs(level->a) <= 1e9, error, "%s: the value is %g, want -1e9..1e9", what, level->a);
     else if (level->kind != MOTLEY_LEVEL_NONE && level->kind != MOTLEY_LEVEL_UNIFORM)
@@ -64,8 +64,8 @@ static motley_status check_level(const char *what, const motley_level *level, mo
         MOT_REQUIRE(isfinite(level->b) && level->a < level->b, error,
                     "%s: the level goes from %g to %g, want a lower one first", what, level->a, level->b);
     if (level->kind == MOTLEY_LEVEL_NORMAL)
-        MOT_REQUIRE(level->b > 0 && level->b <= 1e6, error, "%s: the level's deviation is %g, want above 0, at most 1e6",
-                    what, level->b);
+        MOT_REQUIRE(level->b > 0 && level->b <= 1e6, error,
+                    "%s: the level's deviation is %g, want above 0, at most 1e6", what, level->b);
     return MOTLEY_OK;
 }
 
@@ -129,9 +129,10 @@ static motley_status find_phase(motley_policy *policy, uint32_t first_epoch, mot
                 "branch %u: its first epoch is %u, want %s", policy->branches, first_epoch,
                 last ? "the branches of a phase together, in the order of epochs" : "0");
     MOT_REQUIRE(first_epoch < 1u << 30 && policy->phases < MOT_MAX_PHASES, error,
-                "branch %u: phase %u begins at epoch %u, want at most %d phases and epochs under 2^30", policy->branches,
-                policy->phases, first_epoch, MOT_MAX_PHASES);
-    policy->phase[policy->phases++] = (mot_policy_phase){ .first_epoch = first_epoch, .first_branch = policy->branches };
+                "branch %u: phase %u begins at epoch %u, want at most %d phases and epochs under 2^30",
+                policy->branches, policy->phases, first_epoch, MOT_MAX_PHASES);
+    policy->phase[policy->phases++] =
+        (mot_policy_phase){ .first_epoch = first_epoch, .first_branch = policy->branches };
     return MOTLEY_OK;
 }
 
@@ -155,8 +156,8 @@ static motley_status replace_branches(motley_policy *policy, const motley_policy
     MOT_REQUIRE(branch, error, "branches is NULL, want %zu of them", count);
     MOT_REQUIRE(count <= MOT_MAX_BRANCHES, error, "%zu branches, want at most %d", count, MOT_MAX_BRANCHES);
     for (size_t i = 0; i < count; steps += branch[i++].steps_count)
-        MOT_REQUIRE(branch[i].steps && branch[i].steps_count >= 1 && branch[i].steps_count <= MOT_MAX_BRANCH_STEPS, error,
-                    "branch %zu has %zu steps, want 1 to %d", i, branch[i].steps ? branch[i].steps_count : 0,
+        MOT_REQUIRE(branch[i].steps && branch[i].steps_count >= 1 && branch[i].steps_count <= MOT_MAX_BRANCH_STEPS,
+                    error, "branch %zu has %zu steps, want 1 to %d", i, branch[i].steps ? branch[i].steps_count : 0,
                     MOT_MAX_BRANCH_STEPS);
     MOT_REQUIRE(steps <= MOT_MAX_ALL_STEPS, error, "%zu steps, want at most %d", steps, MOT_MAX_ALL_STEPS);
     free(policy->step), free(policy->branch), free(policy->phase);
@@ -199,8 +200,9 @@ static motley_status change_range(motley_policy *policy, const motley_policy_ran
                 "op '%s': the minimum is %g, want -1e9..1e9, or -HUGE_VAL for none", space->name, range->minimum);
     MOT_REQUIRE(range->maximum == HUGE_VAL || fabs(range->maximum) <= 1e9, error,
                 "op '%s': the maximum is %g, want -1e9..1e9, or HUGE_VAL for none", space->name, range->maximum);
-    MOT_REQUIRE(range->minimum <= range->maximum, error, "op '%s': the minimum is %g and the maximum %g, want the lower first",
-                space->name, range->minimum, range->maximum);
+    MOT_REQUIRE(range->minimum <= range->maximum, error,
+                "op '%s': the minimum is %g and the maximum %g, want the lower first", space->name, range->minimum,
+                range->maximum);
     MOT_REQUIRE(space->side == MOT_SIDE_NONE || (range->base == 0 && !cut), error,
                 "op '%s' is relative to a side, want neither base, minimum nor maximum", space->name);
     space->low = range->low;
@@ -302,9 +304,10 @@ static motley_status change(motley_policy *policy, const motley_policy_changes *
                     "the width of augmix is %d, want 1 to %d, or 0 for none", changes->augmix.width, MOT_MAX_CHAINS);
         MOT_REQUIRE(changes->augmix.width == 0 ||
                         (changes->augmix.alpha >= MOT_MIN_ALPHA && changes->augmix.alpha <= MOT_MAX_ALPHA),
-                    error, "the alpha of augmix is %g, want %g..%d", changes->augmix.alpha, MOT_MIN_ALPHA, MOT_MAX_ALPHA);
-        MOT_REQUIRE((unsigned)changes->augmix.form <= MOTLEY_AUGMIX_ONE_SUM, error, "the form of augmix is %d, want 0 to %d",
-                    (int)changes->augmix.form, MOTLEY_AUGMIX_ONE_SUM);
+                    error, "the alpha of augmix is %g, want %g..%d", changes->augmix.alpha, MOT_MIN_ALPHA,
+                    MOT_MAX_ALPHA);
+        MOT_REQUIRE((unsigned)changes->augmix.form <= MOTLEY_AUGMIX_ONE_SUM, error,
+                    "the form of augmix is %d, want 0 to %d", (int)changes->augmix.form, MOTLEY_AUGMIX_ONE_SUM);
         policy->augmix = changes->augmix.width ? changes->augmix : (motley_augmix){ .width = 0 };
     }
     MOT_REQUIRE(changes->interpolations >= 0 && changes->interpolations < 8, error,

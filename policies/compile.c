@@ -82,7 +82,8 @@ static bool level_fits(compiler *c, int where, const motley_level *level)
     else if (level->kind == MOTLEY_LEVEL_FIXED && (level->a < 0 || level->a > policy->top)) /* a normal one is cut */
         problem(c, where, "level is %s, want 0..%s", MOT_NUMBER(level->a), MOT_NUMBER(policy->top));
     else if (policy->arithmetic == MOT_ARITHMETIC_TORCH &&
-             (policy->top_bins == 0 || continuous || (level->kind == MOTLEY_LEVEL_FIXED && level->a != floor(level->a))))
+             (policy->top_bins == 0 || continuous ||
+              (level->kind == MOTLEY_LEVEL_FIXED && level->a != floor(level->a))))
         problem(c, where, "arithmetic 'torch' knows whole bins only: want 'bins' and a whole level");
     return c->problems == before;
 }
@@ -296,8 +297,8 @@ static void check_augmix(compiler *c)
     if (policy->choice == MOT_UNTIL_APPLIED)
         problem(c, MOT_IN_POLICY, "choice 'until_applied' cannot stand beside 'augmix'");
     if (most > MOT_MAX_MIXED_REPEAT)
-        problem(c, MOT_IN_POLICY, "'repeat' is up to %u, want at most %d beside 'augmix': the depth of its chains", most,
-                MOT_MAX_MIXED_REPEAT);
+        problem(c, MOT_IN_POLICY, "'repeat' is up to %u, want at most %d beside 'augmix': the depth of its chains",
+                most, MOT_MAX_MIXED_REPEAT);
     if (policy->customs)
         problem(c, MOT_IN_POLICY, "custom op '%s' is named beside 'augmix', want operations of the table",
                 policy->custom[0].op.name);
@@ -394,8 +395,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     if (policy->takes_boxes && (policy->augmix.width || policy->runs_customs))
         problem(&c, MOT_IN_POLICY, "steps that work in boxes cannot stand beside %s",
                 policy->augmix.width ? "'augmix'" : "custom ops");
-    policy->fingerprint =
-        mot_hash(mot_hash(MOT_HASH_BEGIN, &policy->tables, sizeof policy->tables), memory, bytes);
+    policy->fingerprint = mot_hash(mot_hash(MOT_HASH_BEGIN, &policy->tables, sizeof policy->tables), memory, bytes);
     policy->tables.phase = c.phase;
     policy->tables.branch = c.branch;
     policy->tables.step = c.step;

@@ -35,8 +35,7 @@ static bool leave_out(motley_policy *policy, const motley_follower_params *param
             if (!name)
                 return false;
             free(space->name);
-            *space = (mot_space){ .name = name, .op = MOT_OP_NOTHING, .minimum = -HUGE_VAL,
-                                  .maximum = HUGE_VAL };
+            *space = (mot_space){ .name = name, .op = MOT_OP_NOTHING, .minimum = -HUGE_VAL, .maximum = HUGE_VAL };
             nothing = kept;
         }
         space->fills = 0;
@@ -72,7 +71,7 @@ motley_status motley_policy_follower(const motley_policy *policy, const motley_f
                         policy->name);
     if (policy->augmix.width)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "policy '%s' mixes %d chains, which may move pixels each to another place: nothing can follow it",
+                        "policy '%s' mixes %d chains, which may move pixels differently: nothing can follow it",
                         policy->name, policy->augmix.width);
     motley_policy *made = mot_policy_copy(policy);
     if (!made || !leave_out(made, params)) {
@@ -85,9 +84,7 @@ motley_status motley_policy_follower(const motley_policy *policy, const motley_f
     const int32_t channels = params->channels ? params->channels : 1;
     made->fills = 4;
     for (int c = 0; c < 4; c++)
-        made->fill[c] = channels >= 3            ? params->fill[c]
-                        : channels == 2 && c == 3 ? params->fill[1]
-                                                  : params->fill[0];
+        made->fill[c] = params->fill[channels >= 3 ? c : channels == 2 && c == 3];
     const motley_status status = mot_policy_compile(made, NULL, NULL, error);
     if (status == MOTLEY_OK)
         *follower = made;

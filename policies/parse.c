@@ -236,8 +236,7 @@ static bool add_space(reader *r, const mot_yaml *node, const char *name, int op,
     motley_policy *policy = r->policy;
     const motley_op_info *info = op >= 0 ? motley_policy_op(policy, op) : NULL;
     if (info && info->values_min > 1) {
-        PROBLEM(r, node, "operation '%s' takes %d values, want one that takes at most one", name,
-                info->values_min);
+        PROBLEM(r, node, "operation '%s' takes %d values, want one that takes at most one", name, info->values_min);
         op = -1;
     }
     *index = policy->spaces;
@@ -315,7 +314,8 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
     if (via && facts->tangent == MOT_TANGENT_NONE)
         PROBLEM(r, via, "'via' is given for '%s', want %s", info->name, names_of(has_tangent, wanted, sizeof wanted));
     if (get(r, map, "fill") && info->shape != MOTLEY_SHAPE_WARP && info->shape != MOTLEY_SHAPE_ERASE)
-        PROBLEM(r, get(r, map, "fill"), "'fill' is given for '%s', which fills nothing: want a warp or cutout", info->name);
+        PROBLEM(r, get(r, map, "fill"), "'fill' is given for '%s', which fills nothing: want a warp or cutout",
+                info->name);
     if (inside && of)
         PROBLEM(r, of, "'of' cannot stand beside 'inside': want pixels");
     if (inside && (info->shape == MOTLEY_SHAPE_CUSTOM || facts->draws == MOT_DRAWS_BOX))
@@ -328,9 +328,8 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
 
 static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
 {
-    static const char *const keys[] = {
-        "op", "range", "low", "span", "base", "sign", "of", "round", "min", "max", "via", "fill", "inside"
-    };
+    static const char *const keys[] = { "op",    "range", "low", "span", "base", "sign",  "of",
+                                        "round", "min",   "max", "via",  "fill", "inside" };
     static const char *const via_names[] = { "degrees" }, *const inside_names[] = { "boxes" };
     char what[MOT_MAX_NAME + 8];
     uint32_t index;
@@ -573,10 +572,10 @@ static bool read_phases(reader *r, const mot_yaml *list)
 
 static bool read_policy(reader *r, const mot_yaml *map)
 {
-    static const char *const keys[] = { "motley",  "name",       "title",         "profile", "paper",    "table",
-                                        "version", "arithmetic", "interpolation", "fill",    "repeat",   "choice",
-                                        "bins",    "top",        "level",         "ops",     "branches", "phases",
-                                        "augmix" };
+    static const char *const keys[] = { "motley", "name",     "title",      "profile",       "paper",
+                                        "table",  "version",  "arithmetic", "interpolation", "fill",
+                                        "repeat", "choice",   "bins",       "top",           "level",
+                                        "ops",    "branches", "phases",     "augmix" };
     const mot_yaml *stages = r->whole && map->kind == MOT_YAML_MAP ? get(r, map, "stages") : NULL;
     if (stages) {
         PROBLEM(r, stages, "'stages' describe a whole transform, want a policy: a transform is loaded as such");

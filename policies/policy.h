@@ -17,8 +17,8 @@
 #define MOT_MAX_ALL_STEPS 5120 /* over all branches */
 #define MOT_MIN_ALPHA 0.05     /* of a Dirichlet or Beta distribution */
 #define MOT_MAX_ALPHA 50
-#define MOT_MAX_NAME 40        /* characters of a name */
-#define MOT_MAX_WORDS 500      /* bytes of a title or citation */
+#define MOT_MAX_NAME 40   /* characters of a name */
+#define MOT_MAX_WORDS 500 /* bytes of a title or citation */
 
 /* A magnitude space: how a level becomes the value of an op. With position = level / top,
  *   m = low + span * position, times the side when relative, then rounded;
@@ -66,10 +66,10 @@ struct motley_policy {
     char *title, *profile;
     char *paper, *table, *version; /* citation; version: what software the numbers follow */
     mot_arithmetic arithmetic;
-    int top_bins;    /* number of bins; 0 when `top` was given instead */
-    double top;      /* the level at the end of the range: bins - 1, or as given; 0: neither was */
+    int top_bins;       /* number of bins; 0 when `top` was given instead */
+    double top;         /* the level at the end of the range: bins - 1, or as given; 0: neither was */
     motley_level level; /* of steps that give none; kind NONE when there is none */
-    uint32_t repeat; /* fixed, when repeat_weights is 0 */
+    uint32_t repeat;    /* fixed, when repeat_weights is 0 */
     uint32_t repeat_weights;
     double repeat_weight[MOT_MAX_REPEAT + 1];
     mot_choice choice;
@@ -82,8 +82,8 @@ struct motley_policy {
     uint32_t customs;
     mot_custom *custom; /* [customs]: those that the text names; their ids come after the table's */
     bool runs_customs;  /* whether a sample can draw one */
-    uint32_t filters;   /* the most steps of shape FILTER that a sample can draw; of a policy that mixes, in one chain */
-    bool takes_boxes;   /* whether some of its steps need the boxes of an image */
+    uint32_t filters; /* the most steps of shape FILTER that a sample can draw; of a policy that mixes, in one chain */
+    bool takes_boxes; /* whether some of its steps need the boxes of an image */
     uint32_t spaces, steps, branches, phases;
     mot_space *space;          /* [spaces] */
     mot_policy_step *step;     /* [steps] */
@@ -91,10 +91,10 @@ struct motley_policy {
     mot_policy_phase *phase;   /* [phases], first_epoch ascending from 0 */
 
     uint32_t first_block; /* of its random words, by its place in a transform */
-    mot_tables tables; /* compiled; points into `compiled` */
+    mot_tables tables;    /* compiled; points into `compiled` */
     void *compiled;
     uint64_t fingerprint;  /* of the compiled content: equal tables have it equal */
-    size_t compiled_bytes; /* phase, branch, step, level, gamma and beta arrays, in that order, as tables.* point to them */
+    size_t compiled_bytes; /* arrays of phases, branches, steps, levels, gamma, beta: in this order, as in tables */
 };
 
 /* The text of a policy's file, which the caller frees; one that is too long is cut after MOT_MAX_TEXT_BYTES + 1. */
@@ -118,8 +118,8 @@ double mot_normal_quantile(double p);
 /* The share of a Beta(a, a) distribution below x <= 1/2. */
 double mot_beta_below(double a, double x);
 
-/* The k-th of MOT_QUANTILES values that stand for a Gamma(alpha, 1) and a Beta(alpha, alpha) distribution: its quantile in
- * the middle of a cell, to a relative 2^-20. alpha: MOT_MIN_ALPHA .. MOT_MAX_ALPHA. */
+/* The k-th of MOT_QUANTILES values that stand for a Gamma(alpha, 1) and a Beta(alpha, alpha) distribution: its quantile
+ * in the middle of a cell, to a relative 2^-20. alpha: MOT_MIN_ALPHA .. MOT_MAX_ALPHA. */
 double mot_gamma_quantile(double alpha, int k);
 double mot_beta_quantile(double alpha, int k);
 
@@ -142,7 +142,7 @@ extern const char *const mot_profile_names[5];
 /* Checks the epoch and the views of a batch of `count`. */
 motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error);
 
-/* Of a policy that takes boxes: checks that there are some for every image. Their numbers are checked when they are drawn. */
+/* For a policy that takes boxes: checks that every image has some. Their numbers are checked when they are drawn. */
 motley_status mot_boxes_check(const motley_policy *policy, const motley_samples *samples, size_t count,
                               motley_error *error);
 

@@ -6,10 +6,10 @@
 #include "augmentations/op.h"
 
 /* Limits of a policy; a text over one of them is refused. */
-#define MOT_MAX_REPEAT 16           /* most repetitions */
-#define MOT_MAX_WALK 64             /* branches that MOT_UNTIL_APPLIED walks through */
-#define MOT_MAX_BRANCH_STEPS 16     /* steps of one branch */
-#define MOT_MAX_BRANCHES 4096       /* over all phases */
+#define MOT_MAX_REPEAT 16       /* most repetitions */
+#define MOT_MAX_WALK 64         /* branches that MOT_UNTIL_APPLIED walks through */
+#define MOT_MAX_BRANCH_STEPS 16 /* steps of one branch */
+#define MOT_MAX_BRANCHES 4096   /* over all phases */
 #define MOT_MAX_PHASES 1024
 #define MOT_MAX_LEVELS 1024         /* of one step */
 #define MOT_MAX_LEVEL_ENTRIES 65536 /* over all steps */
@@ -29,9 +29,9 @@ typedef struct mot_level_entry {
     mot_arg arg[2];
     double value[2];
     /* When the step is relative to a side, the value is computed from these and the side instead (mot_relative). */
-    double low, span;   /* at the bottom of the range, and from there to the top, as fractions of the side */
-    double position;    /* where the level lies between them, 0..1; torch: the bin */
-    double last_bin;    /* torch: bins - 1 */
+    double low, span; /* at the bottom of the range, and from there to the top, as fractions of the side */
+    double position;  /* where the level lies between them, 0..1; torch: the bin */
+    double last_bin;  /* torch: bins - 1 */
 } mot_level_entry;
 
 typedef struct mot_table_step {
@@ -39,15 +39,15 @@ typedef struct mot_table_step {
     uint32_t first_level; /* in `levels` */
     uint32_t levels;      /* 1 or more */
     int32_t op;
-    uint8_t sign;         /* mot_sign */
-    uint8_t side;         /* mot_side */
-    uint8_t rounding;     /* mot_rounding of a relative value */
-    uint8_t arithmetic;   /* mot_arithmetic of a relative value */
-    uint8_t draws;        /* mot_draws: beside the level */
-    uint8_t warps;        /* the op interpolates */
-    uint8_t fills;        /* the op fills */
-    uint8_t fill_grey;    /* `fill` as one channel */
-    uint8_t fill[4];      /* RGBA; mot_fill converts it to the image's channels */
+    uint8_t sign;       /* mot_sign */
+    uint8_t side;       /* mot_side */
+    uint8_t rounding;   /* mot_rounding of a relative value */
+    uint8_t arithmetic; /* mot_arithmetic of a relative value */
+    uint8_t draws;      /* mot_draws: beside the level */
+    uint8_t warps;      /* the op interpolates */
+    uint8_t fills;      /* the op fills */
+    uint8_t fill_grey;  /* `fill` as one channel */
+    uint8_t fill[4];    /* RGBA; mot_fill converts it to the image's channels */
 } mot_table_step;
 
 typedef struct mot_table_branch {
@@ -63,18 +63,18 @@ typedef struct mot_table_phase {
 } mot_table_phase;
 
 typedef struct mot_tables {
-    uint32_t phases;  /* 1 or more; the first begins at epoch 0 */
-    uint32_t repeat;  /* fixed number of repetitions, when repeat_weights is 0 */
-    uint32_t repeat_weights;                    /* else a number below this is drawn by weight */
-    uint32_t repeat_below[MOT_MAX_REPEAT + 2];  /* running sums of the weights; the last is the total */
-    uint32_t choice;         /* mot_choice */
-    uint32_t interpolations; /* 1..3 to choose from */
+    uint32_t phases;                           /* 1 or more; the first begins at epoch 0 */
+    uint32_t repeat;                           /* fixed number of repetitions, when repeat_weights is 0 */
+    uint32_t repeat_weights;                   /* else a number below this is drawn by weight */
+    uint32_t repeat_below[MOT_MAX_REPEAT + 2]; /* running sums of the weights; the last is the total */
+    uint32_t choice;                           /* mot_choice */
+    uint32_t interpolations;                   /* 1..3 to choose from */
     uint8_t interpolation[4];
-    uint32_t max_steps; /* that one sample can draw */
+    uint32_t max_steps;    /* that one sample can draw */
     uint32_t branch_steps; /* of the longest branch */
     uint32_t first_block;  /* where its words begin */
     uint32_t chains;       /* how many are mixed; 0: none, the sample's steps are one chain */
-    uint32_t augmix_form;     /* motley_augmix_form */
+    uint32_t augmix_form;  /* motley_augmix_form */
     const mot_table_phase *phase;
     const mot_table_branch *branch;
     const mot_table_step *step;

@@ -29,8 +29,8 @@ typedef struct input_size {
 } input_size;
 
 /* Sizes at which loops begin, end or have nothing to do; the last ones are for few values only. */
-static const input_size input_sizes[] = { { 1, 1 },   { 1, 5 },   { 2, 3 },   { 3, 3 },     { 31, 2 },    { 32, 5 },
-                                          { 33, 31 }, { 257, 3 }, { 65, 66 }, { 64, 48 },  { 224, 224 }, { 1025, 769 } };
+static const input_size input_sizes[] = { { 1, 1 },   { 1, 5 },   { 2, 3 },   { 3, 3 },   { 31, 2 },    { 32, 5 },
+                                          { 33, 31 }, { 257, 3 }, { 65, 66 }, { 64, 48 }, { 224, 224 }, { 1025, 769 } };
 #define INPUT_SIZES (sizeof input_sizes / sizeof input_sizes[0])
 #define INPUT_SMALL_SIZES (INPUT_SIZES - 2)
 

@@ -60,7 +60,8 @@ Test(follow, recorded_draws_give_the_same_bytes, .timeout = 120)
     double *boxes = malloc((size_t)REPLAYED * 8 * sizeof *boxes);
     size_t *offsets = malloc(((size_t)REPLAYED + 1) * sizeof *offsets);
     for (int i = 0; i < REPLAYED; i++)
-        input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ SMALL_W, SMALL_H }, 3, in + (size_t)i * SMALL);
+        input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ SMALL_W, SMALL_H }, 3,
+                   in + (size_t)i * SMALL);
     for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
         motley_policy *policy = builtin(p);
         const size_t most = motley_policy_max_boxed_steps(policy, 2);
@@ -91,7 +92,8 @@ Test(follow, recorded_draws_give_the_same_bytes, .timeout = 120)
     motley_context_destroy(context);
 }
 
-static void replay_fails(motley_context *context, motley_step step, int32_t count, motley_status status, const char *words)
+static void replay_fails(motley_context *context, motley_step step, int32_t count, motley_status status,
+                         const char *words)
 {
     uint8_t pixels[12], before[12];
     memset(pixels, 7, sizeof pixels);
@@ -109,7 +111,8 @@ Test(follow, wrong_draws_are_refused)
     const int rotate = motley_op_find("rotate"), invert = motley_op_find("invert");
     replay_fails(context, (motley_step){ .op = -1 }, 1, MOTLEY_ERR_ARGUMENT, "op -1");
     replay_fails(context, (motley_step){ .op = motley_op_count() }, 1, MOTLEY_ERR_UNSUPPORTED, "custom op");
-    replay_fails(context, (motley_step){ .op = invert, .values_count = 1 }, 1, MOTLEY_ERR_ARGUMENT, "image 0, step 0: invert takes 0 values, 1 were given");
+    replay_fails(context, (motley_step){ .op = invert, .values_count = 1 }, 1, MOTLEY_ERR_ARGUMENT,
+                 "image 0, step 0: invert takes 0 values, 1 were given");
     replay_fails(context, (motley_step){ .op = rotate, .values_count = 1, .values = { NAN } }, 1, MOTLEY_ERR_ARGUMENT,
                  "finite");
     replay_fails(context, (motley_step){ .op = rotate, .values_count = 1, .interpolation = (motley_interpolation)3 }, 1,
@@ -160,8 +163,8 @@ Test(follow, masks_have_the_bytes_of_nearest, .timeout = 60)
         const motley_follower_params how = { .channels = 2, .fill = { fill[0], fill[1] } };
         cr_assert_eq(motley_draw(policy, &samples, MASKS, widths, heights, 3, steps, counts, &error), MOTLEY_OK);
         const bool mixes = motley_policy_augmix(policy).width > 0;
-        cr_assert_eq(motley_policy_follower(policy, &how, &follower, &error), mixes ? MOTLEY_ERR_UNSUPPORTED : MOTLEY_OK,
-                     "%s", error.message);
+        cr_assert_eq(motley_policy_follower(policy, &how, &follower, &error),
+                     mixes ? MOTLEY_ERR_UNSUPPORTED : MOTLEY_OK, "%s", error.message);
         if (mixes) {
             free(steps);
             motley_policy_destroy(policy);
@@ -193,12 +196,12 @@ Test(follow, masks_have_the_bytes_of_nearest, .timeout = 60)
     motley_context_destroy(context);
 }
 
-#define CHAINS 30   /* images of each policy */
+#define CHAINS 30    /* images of each policy */
 #define OUTSIDE (-1) /* as an element: four bytes of 255 */
 #define UNSURE (-2)
 
-/* The pixel that (x, y) of a step's result was before, by the step's matrix. Nearest rounds the matrix to 16.16: closer to
- * another pixel than that, it may be either. */
+/* The pixel that (x, y) of a step's result was before, by the step's matrix. Nearest rounds the matrix to 16.16: closer
+ * to another pixel than that, it may be either. */
 static int32_t pixel_before(const double m[6], int x, int y)
 {
     const double u = m[0] * (x + 0.5) + m[1] * (y + 0.5) + m[2], v = m[3] * (x + 0.5) + m[4] * (y + 0.5) + m[5];
@@ -231,10 +234,12 @@ static bool move_numbers(motley_context *context, const motley_policy *policy, i
         return false;
     for (int k = 0; k < CHAINS * PIXELS; k++)
         in[k] = k % PIXELS;
-    const motley_batch src = batch_of((uint8_t *)in, CHAINS, 4, W, H), dst = batch_of((uint8_t *)moved, CHAINS, 4, W, H);
+    const motley_batch src = batch_of((uint8_t *)in, CHAINS, 4, W, H),
+                       dst = batch_of((uint8_t *)moved, CHAINS, 4, W, H);
     motley_error error;
-    cr_assert_eq(motley_apply(context, follower, &src, &dst, &(motley_apply_params){ .samples = chain_samples }, &error),
-                 MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(
+        motley_apply(context, follower, &src, &dst, &(motley_apply_params){ .samples = chain_samples }, &error),
+        MOTLEY_OK, "%s", error.message);
     motley_policy_destroy(follower);
     return true;
 }
@@ -244,14 +249,14 @@ static motley_policy *long_chains(size_t i)
 {
     motley_policy *policy = builtin(i), *longer;
     motley_error error;
-    cr_assert_eq(motley_policy_change(policy, &(motley_policy_changes){ .repeat = 5 }, &longer, &error), MOTLEY_OK, "%s: %s",
-                 motley_policy_name(policy), error.message);
+    cr_assert_eq(motley_policy_change(policy, &(motley_policy_changes){ .repeat = 5 }, &longer, &error), MOTLEY_OK,
+                 "%s: %s", motley_policy_name(policy), error.message);
     motley_policy_destroy(policy);
     return longer;
 }
 
-/* Every pixel has its own number, so that a mask says where each of its pixels came from: where the recorded matrices say,
- * one step after the other. */
+/* Every pixel has its own number, so that a mask says where each of its pixels came from: where the recorded matrices
+ * say, one step after the other. */
 Test(follow, numbers_go_through_chains_as_their_matrices_say, .timeout = 120)
 {
     static int32_t moved[CHAINS * PIXELS];
@@ -286,8 +291,9 @@ Test(follow, numbers_go_through_chains_as_their_matrices_say, .timeout = 120)
                     unsure++;
                 else {
                     compared++;
-                    cr_assert_eq(moved[i * PIXELS + (size_t)k], want[k], "%s, image %d, pixel (%d, %d): it was %d, want %d",
-                                 motley_policy_name(policy), (int)i, k % W, k / W, moved[i * PIXELS + (size_t)k], want[k]);
+                    cr_assert_eq(moved[i * PIXELS + (size_t)k], want[k],
+                                 "%s, image %d, pixel (%d, %d): it was %d, want %d", motley_policy_name(policy), (int)i,
+                                 k % W, k / W, moved[i * PIXELS + (size_t)k], want[k]);
                 }
         }
         motley_policy_destroy(policy);
@@ -362,7 +368,8 @@ Test(follow, a_follower_prints_and_loads_like_any_policy)
             motley_policy_destroy(policy);
             continue;
         }
-        cr_assert_eq(motley_policy_follower(policy, &(motley_follower_params){ .erase = p & 1 }, &follower, &error), MOTLEY_OK);
+        cr_assert_eq(motley_policy_follower(policy, &(motley_follower_params){ .erase = p & 1 }, &follower, &error),
+                     MOTLEY_OK);
         cr_assert_eq(motley_policy_print(follower, &text, &error), MOTLEY_OK);
         cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &loaded, &error), MOTLEY_OK, "%s:%d: %s", text,
                      error.line, error.message);
@@ -445,10 +452,15 @@ static void centre_of_mass(const uint8_t *pixels, double *cx, double *cy)
     *cy /= sum;
 }
 
-static motley_drawn one_image(const motley_step *steps, const int32_t *count, const int32_t *width, const int32_t *height)
+static motley_drawn one_image(const motley_step *steps, const int32_t *count, const int32_t *width,
+                              const int32_t *height)
 {
-    return (motley_drawn){ .count = 1, .steps = steps, .step_counts = count, .max_steps = (size_t)(*count ? *count : 1),
-                           .widths = width, .heights = height };
+    return (motley_drawn){ .count = 1,
+                           .steps = steps,
+                           .step_counts = count,
+                           .max_steps = (size_t)(*count ? *count : 1),
+                           .widths = width,
+                           .heights = height };
 }
 
 static const struct {
@@ -457,18 +469,28 @@ static const struct {
     int count;
     double pixel; /* what to add to the value to move a blob by about a pixel */
 } warps[] = {
-    { "rotate", { 20 }, 1, 2 },           { "rotate", { -33.3 }, 1, 2 },     { "rotate", { 180 }, 1, 0 },
-    { "rotate", { 90 }, 1, 0 },           { "shear_x", { 0.2 }, 1, 0.03 },   { "shear_x", { -0.15 }, 1, 0.03 },
-    { "shear_y", { 0.2 }, 1, 0.03 },      { "shear_y", { -0.1 }, 1, 0.03 },  { "translate_x", { 7 }, 1, 1 },
-    { "translate_x", { -6.5 }, 1, 1 },    { "translate_y", { 5.25 }, 1, 1 }, { "translate_x_rel", { 0.1 }, 1, 1.0 / BLOB_W },
-    { "translate_y_rel", { -0.1 }, 1, 1.0 / BLOB_H }, { "flip_lr", { 0 }, 0, 0 }, { "flip_ud", { 0 }, 0, 0 },
+    { "rotate", { 20 }, 1, 2 },
+    { "rotate", { -33.3 }, 1, 2 },
+    { "rotate", { 180 }, 1, 0 },
+    { "rotate", { 90 }, 1, 0 },
+    { "shear_x", { 0.2 }, 1, 0.03 },
+    { "shear_x", { -0.15 }, 1, 0.03 },
+    { "shear_y", { 0.2 }, 1, 0.03 },
+    { "shear_y", { -0.1 }, 1, 0.03 },
+    { "translate_x", { 7 }, 1, 1 },
+    { "translate_x", { -6.5 }, 1, 1 },
+    { "translate_y", { 5.25 }, 1, 1 },
+    { "translate_x_rel", { 0.1 }, 1, 1.0 / BLOB_W },
+    { "translate_y_rel", { -0.1 }, 1, 1.0 / BLOB_H },
+    { "flip_lr", { 0 }, 0, 0 },
+    { "flip_ud", { 0 }, 0, 0 },
     { "affine", { 0.8, 0.1, 4, -0.2, 1.1, 3 }, 6, 1 },
 };
 
 #define PLACES 32
 
-/* Warps a blob at `place` by `step`, and follows its centre under both conventions. *error gets how far the centre of mass
- * of the warped blob is from the point, x and y. */
+/* Warps a blob at `place` by `step`, and follows its centre under both conventions. *error gets how far the centre of
+ * mass of the warped blob is from the point, x and y. */
 static void blob_error(motley_context *context, const motley_step *step, int place, double error[2])
 {
     const int32_t width = BLOB_W, height = BLOB_H, one = 1;
@@ -487,7 +509,8 @@ static void blob_error(motley_context *context, const motley_step *step, int pla
     cr_expect_float_eq(index[0] + 0.5, point[0], 1e-9);
     cr_expect_float_eq(index[1] + 0.5, point[1], 1e-9);
     const char *name = motley_op_get(step->op)->name;
-    cr_expect_eq(flags, MOTLEY_POINT_INSIDE | MOTLEY_POINT_UNERASED | (strstr(name, "flip") ? MOTLEY_POINT_MIRRORED : 0));
+    cr_expect_eq(flags,
+                 MOTLEY_POINT_INSIDE | MOTLEY_POINT_UNERASED | (strstr(name, "flip") ? MOTLEY_POINT_MIRRORED : 0));
     error[0] = x - point[0];
     error[1] = y - point[1];
 }
@@ -496,8 +519,8 @@ static void blob_error(motley_context *context, const motley_step *step, int pla
  * cubic (a = -1) do not reproduce straight lines, which is up to 0.096, and cutting to bytes adds 0.01. */
 static const double own[3] = { [MOTLEY_NEAREST] = 0.51, [MOTLEY_BILINEAR] = 0.1, [MOTLEY_BICUBIC] = 0.12 };
 
-/* Blobs end where the point does, within 0.1 px along each axis and 0.05 px on average. What the filter itself adds averages out over warps whose
- * values differ by parts of a pixel; a convention that is half a pixel off would not. */
+/* Blobs end where the point does, within 0.1 px along each axis and 0.05 px on average. What the filter itself adds
+ * averages out over warps whose values differ by parts of a pixel; a convention that is half a pixel off would not. */
 Test(follow, points_go_where_blobs_go)
 {
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
@@ -505,7 +528,8 @@ Test(follow, points_go_where_blobs_go)
         for (int filter = MOTLEY_NEAREST; filter <= MOTLEY_BICUBIC; filter++) {
             double mean[2] = { 0 };
             for (int place = 0; place < PLACES; place++) {
-                motley_step step = { .op = motley_op_find(warps[w].name), .values_count = warps[w].count,
+                motley_step step = { .op = motley_op_find(warps[w].name),
+                                     .values_count = warps[w].count,
                                      .interpolation = (motley_interpolation)filter };
                 memcpy(step.values, warps[w].values, sizeof step.values);
                 step.values[warps[w].count == 6 ? 2 : 0] += warps[w].pixel * (place - PLACES / 2) / PLACES;
@@ -592,8 +616,8 @@ static bool covered(const uint8_t *pixels, int32_t width, int32_t height, double
     return box[0] <= box[2];
 }
 
-/* Filled rectangles under one warp: their pixels end within half a pixel of the box. A corner that is sharper than a pixel
- * may cover no pixel's centre, so the box may reach further than the pixels. */
+/* Filled rectangles under one warp: their pixels end within half a pixel of the box. A corner that is sharper than a
+ * pixel may cover no pixel's centre, so the box may reach further than the pixels. */
 Test(follow, boxes_hold_the_pixels_of_filled_rectangles)
 {
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
@@ -605,7 +629,8 @@ Test(follow, boxes_hold_the_pixels_of_filled_rectangles)
     for (size_t w = 0; w < sizeof warps / sizeof *warps; w++)
         for (int k = 0; k < 100; k++) {
             uint8_t pixels[BLOB_W * BLOB_H] = { 0 };
-            const int x0 = (int)(input_random(&random) % (BLOB_W - 8)), y0 = (int)(input_random(&random) % (BLOB_H - 8));
+            const int x0 = (int)(input_random(&random) % (BLOB_W - 8)),
+                      y0 = (int)(input_random(&random) % (BLOB_H - 8));
             const int x1 = x0 + 6 + (int)(input_random(&random) % 40), y1 = y0 + 6 + (int)(input_random(&random) % 40);
             double box[4] = { x0, y0, x1 < BLOB_W ? x1 : BLOB_W, y1 < BLOB_H ? y1 : BLOB_H }, real[4], visible;
             for (int y = y0; y < box[3]; y++)
@@ -640,7 +665,8 @@ static void follow_one(const motley_step *steps, int32_t count, const motley_box
     const motley_drawn drawn = one_image(steps, &count, &width, &height);
     const size_t offsets[2] = { 0, 1 };
     motley_error error;
-    cr_assert_eq(motley_follow_boxes(&drawn, params, offsets, box, visible, keep, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_follow_boxes(&drawn, params, offsets, box, visible, keep, &error), MOTLEY_OK, "%s",
+                 error.message);
 }
 
 Test(follow, what_left_the_image_does_not_come_back)
@@ -706,7 +732,8 @@ static void boxes_fail(const double *box, const size_t *offsets, const motley_bo
     double copy[4];
     memcpy(copy, box, sizeof copy);
     motley_error error;
-    cr_expect_eq(motley_follow_boxes(&drawn, params, offsets, copy, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT, "%s", words);
+    cr_expect_eq(motley_follow_boxes(&drawn, params, offsets, copy, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT, "%s",
+                 words);
     cr_expect(strstr(error.message, words), "'%s' does not say '%s'", error.message, words);
 }
 
@@ -757,7 +784,8 @@ Test(follow, draws_come_back_from_json)
                 double boxes[8];
                 size_t offsets[2];
                 input_boxes(&samples, boxes, offsets, 1, width, height);
-                cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, channels, steps, &count, NULL), MOTLEY_OK);
+                cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, channels, steps, &count, NULL),
+                             MOTLEY_OK);
                 cr_assert_eq(motley_draw_json(policy, samples.first, steps, count, channels, &text, NULL), MOTLEY_OK);
                 cr_assert_eq(motley_draw_read(text, strlen(text), channels, &sample, read, 64, &read_count, &error),
                              MOTLEY_OK, "%s: %s", text, error.message);
@@ -805,7 +833,8 @@ static void json_fails(const char *text, const char *words)
     int32_t count;
     uint64_t sample;
     motley_error error;
-    cr_expect_eq(motley_draw_read(text, strlen(text), 3, &sample, steps, 2, &count, &error), MOTLEY_ERR_POLICY, "%s", text);
+    cr_expect_eq(motley_draw_read(text, strlen(text), 3, &sample, steps, 2, &count, &error), MOTLEY_ERR_POLICY, "%s",
+                 text);
     cr_expect(strstr(error.message, words), "%s: '%s' does not say '%s'", text, error.message, words);
 }
 
@@ -823,16 +852,22 @@ Test(follow, wrong_json_is_refused)
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": \"x\"}]}", "want a number");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": [1, 2]}]}", "has 2 values");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"cutout\", \"value\": 1, \"center\": [1]}]}", "want 2");
-    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"cutout\", \"value\": [1, 2], \"center\": [3, 4]}]}", "beside 2 values");
-    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"bbox_cutout\", \"value\": 1, \"box\": [3, 4]}]}", "without \"center\"");
-    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"interpolation\": \"box\"}]}", "no filter");
-    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1]}]}", "the image 3 channels");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"cutout\", \"value\": [1, 2], \"center\": [3, 4]}]}",
+               "beside 2 values");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"bbox_cutout\", \"value\": 1, \"box\": [3, 4]}]}",
+               "without \"center\"");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"interpolation\": \"box\"}]}",
+               "no filter");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1]}]}",
+               "the image 3 channels");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1, 2, 256]}]}", "has 256");
-    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\"}, {\"op\": \"invert\"}, {\"op\": \"invert\"}]}", "at most 2");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\"}, {\"op\": \"invert\"}, {\"op\": \"invert\"}]}",
+               "at most 2");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"applied\": 1}]}", "neither true nor false");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"level\": -1}]}", "\"level\" is -1, want a whole");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"level\": 0.5}]}", "\"level\" is 0.5, want a whole");
-    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"level\": \"x\"}]}", "\"level\" is 'x', want a number");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"level\": \"x\"}]}",
+               "\"level\" is 'x', want a number");
     json_fails("{\"sample\": 1, \"steps\": [", "");
 }
 
@@ -854,8 +889,14 @@ typedef struct placed {
 
 static motley_drawn drawn_of(const placed *p)
 {
-    return (motley_drawn){ .count = PLACED, .steps = p->steps, .step_counts = p->counts, .max_steps = p->info->max_steps,
-                           .widths = p->widths, .heights = p->heights, .places = p->places, .width = p->info->width,
+    return (motley_drawn){ .count = PLACED,
+                           .steps = p->steps,
+                           .step_counts = p->counts,
+                           .max_steps = p->info->max_steps,
+                           .widths = p->widths,
+                           .heights = p->heights,
+                           .places = p->places,
+                           .width = p->info->width,
                            .height = p->info->height };
 }
 
@@ -881,8 +922,8 @@ static bool place_all(placed *p, size_t i, const motley_follower_params *how)
         p->widths[k] = SOURCE_W;
         p->heights[k] = SOURCE_H;
     }
-    cr_assert_eq(motley_transform_draw(p->transform, &placed_samples, PLACED, p->widths, p->heights, 3, p->places, p->steps,
-                                       p->counts, &error),
+    cr_assert_eq(motley_transform_draw(p->transform, &placed_samples, PLACED, p->widths, p->heights, 3, p->places,
+                                       p->steps, p->counts, &error),
                  MOTLEY_OK, "%s", error.message);
     return true;
 }
@@ -906,11 +947,13 @@ static uint8_t *numbered_sources(void)
 }
 
 /* Crop, nearest resize, window and flips of one image, pixel by pixel. */
-static void place_naively(motley_context *context, const motley_transform_drawn *d, const uint8_t *source, int32_t width,
-                          int32_t height, const uint8_t fill[2], uint8_t *out)
+static void place_naively(motley_context *context, const motley_transform_drawn *d, const uint8_t *source,
+                          int32_t width, int32_t height, const uint8_t fill[2], uint8_t *out)
 {
     uint8_t *resized = malloc((size_t)d->width * (size_t)d->height * 2);
-    const motley_batch src = { .count = 1, .channels = 2, .data = (void *)(uintptr_t)source, .width = SOURCE_W, .height = SOURCE_H };
+    const motley_batch src = {
+        .count = 1, .channels = 2, .data = (void *)(uintptr_t)source, .width = SOURCE_W, .height = SOURCE_H
+    };
     const motley_batch dst = batch_of(resized, 1, 2, d->width, d->height);
     motley_error error;
     cr_assert_eq(motley_resize(context, &src, &dst,
@@ -936,10 +979,13 @@ Test(follow, masks_follow_transforms, .timeout = 120)
         placed p;
         if (!place_all(&p, t, &how))
             continue;
-        const int32_t width = p.info->width ? p.info->width : SOURCE_W, height = p.info->width ? p.info->height : SOURCE_H;
-        uint8_t *got = malloc(PLACED * p.result * 2), *again = malloc(PLACED * p.result * 2), *want = malloc(p.result * 2);
+        const int32_t width = p.info->width ? p.info->width : SOURCE_W,
+                      height = p.info->width ? p.info->height : SOURCE_H;
+        uint8_t *got = malloc(PLACED * p.result * 2), *again = malloc(PLACED * p.result * 2),
+                *want = malloc(p.result * 2);
         const motley_batch src = batch_of(sources, PLACED, 2, SOURCE_W, SOURCE_H);
-        const motley_batch dst = batch_of(got, PLACED, 2, width, height), replayed = batch_of(again, PLACED, 2, width, height);
+        const motley_batch dst = batch_of(got, PLACED, 2, width, height),
+                           replayed = batch_of(again, PLACED, 2, width, height);
         motley_error error;
         cr_assert_eq(motley_transform_apply(context, p.follower, &src, &dst,
                                             &(motley_transform_params){ .samples = placed_samples }, &error),
@@ -963,15 +1009,18 @@ Test(follow, masks_follow_transforms, .timeout = 120)
         /* the same from the images' recorded draws */
         const motley_drawn drawn = drawn_of(&p);
         const size_t most = motley_transform_describe(p.follower)->max_steps;
-        motley_step *steps = calloc(PLACED * p.info->max_steps + 1, sizeof *steps), *given = calloc(PLACED * most + 1, sizeof *given);
+        motley_step *steps = calloc(PLACED * p.info->max_steps + 1, sizeof *steps),
+                    *given = calloc(PLACED * most + 1, sizeof *given);
         int32_t counts[PLACED];
         motley_transform_drawn places[PLACED];
-        cr_assert_eq(motley_follower_steps(&drawn, &how, steps, counts, places, &error), MOTLEY_OK, "%s", error.message);
+        cr_assert_eq(motley_follower_steps(&drawn, &how, steps, counts, places, &error), MOTLEY_OK, "%s",
+                     error.message);
         for (size_t i = 0; i < PLACED; i++)
             memcpy(&given[i * most], &steps[i * p.info->max_steps], (size_t)counts[i] * sizeof *given);
         cr_assert_eq(motley_transform_apply(context, p.follower, &src, &replayed,
-                                            &(motley_transform_params){ .given = places, .given_steps = given,
-                                                                        .given_step_counts = counts }, &error),
+                                            &(motley_transform_params){
+                                                .given = places, .given_steps = given, .given_step_counts = counts },
+                                            &error),
                      MOTLEY_OK, "%s", error.message);
         cr_assert_arr_eq(again, got, PLACED * p.result * 2, "%s", p.info->name);
         char *text;
@@ -1003,7 +1052,8 @@ Test(follow, elements_of_eight_bytes_follow_transforms, .timeout = 60)
         placed p;
         if (!place_all(&p, t, &numbers_params))
             continue;
-        const int32_t width = p.info->width ? p.info->width : SOURCE_W, height = p.info->width ? p.info->height : SOURCE_H;
+        const int32_t width = p.info->width ? p.info->width : SOURCE_W,
+                      height = p.info->width ? p.info->height : SOURCE_H;
         int32_t *moved = malloc(PLACED * p.result * sizeof *moved);
         uint64_t *got = malloc(PLACED * p.result * sizeof *got);
         const motley_transform_params params = { .samples = placed_samples };
@@ -1015,7 +1065,8 @@ Test(follow, elements_of_eight_bytes_follow_transforms, .timeout = 60)
         for (size_t half = 0; half < 2; half++) {
             const motley_follower_params how = half_params(half);
             motley_transform *follower;
-            cr_assert_eq(motley_transform_follower(p.transform, &how, &follower, &error), MOTLEY_OK, "%s", error.message);
+            cr_assert_eq(motley_transform_follower(p.transform, &how, &follower, &error), MOTLEY_OK, "%s",
+                         error.message);
             const motley_batch from = half_of(wide, half, PLACED, SOURCE_W, SOURCE_H);
             const motley_batch to = half_of(got, half, PLACED, width, height);
             cr_assert_eq(motley_transform_apply(context, follower, &from, &to, &params, &error), MOTLEY_OK, "%s",
@@ -1032,7 +1083,8 @@ Test(follow, elements_of_eight_bytes_follow_transforms, .timeout = 60)
     motley_context_destroy(context);
 }
 
-/* The matrix of a transform says where each pixel came from: a nearest resize takes the source pixel that it points into. */
+/* The matrix of a transform says where each pixel came from: a nearest resize takes the source pixel that it points
+ * into. */
 Test(follow, matrices_of_transforms_are_where_pixels_come_from, .timeout = 60)
 {
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
@@ -1045,11 +1097,14 @@ Test(follow, matrices_of_transforms_are_where_pixels_come_from, .timeout = 60)
         motley_error error;
         if (!place_all(&p, t, &how))
             continue;
-        const int32_t width = p.info->width ? p.info->width : SOURCE_W, height = p.info->width ? p.info->height : SOURCE_H;
+        const int32_t width = p.info->width ? p.info->width : SOURCE_W,
+                      height = p.info->width ? p.info->height : SOURCE_H;
         uint8_t *out = malloc(PLACED * p.result * 2);
-        const motley_batch src = batch_of(sources, PLACED, 2, SOURCE_W, SOURCE_H), dst = batch_of(out, PLACED, 2, width, height);
+        const motley_batch src = batch_of(sources, PLACED, 2, SOURCE_W, SOURCE_H),
+                           dst = batch_of(out, PLACED, 2, width, height);
         cr_assert_eq(motley_transform_apply(context, p.follower, &src, &dst,
-                                            &(motley_transform_params){ .samples = placed_samples }, NULL), MOTLEY_OK);
+                                            &(motley_transform_params){ .samples = placed_samples }, NULL),
+                     MOTLEY_OK);
         const motley_drawn drawn = drawn_of(&p);
         cr_assert_eq(motley_follow_matrices(&drawn, matrices[0], &error), MOTLEY_OK, "%s", error.message);
         size_t offsets[PLACED + 1];
@@ -1061,8 +1116,8 @@ Test(follow, matrices_of_transforms_are_where_pixels_come_from, .timeout = 60)
             points[i][0] = 30.25, points[i][1] = 20.5;
             boxes[i][0] = boxes[i][1] = 0, boxes[i][2] = SOURCE_W, boxes[i][3] = SOURCE_H;
         }
-        cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, points[0], flags, &error), MOTLEY_OK, "%s",
-                     error.message);
+        cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, points[0], flags, &error), MOTLEY_OK,
+                     "%s", error.message);
         cr_assert_eq(motley_follow_boxes(&drawn, NULL, offsets, boxes[0], visibility, NULL, &error), MOTLEY_OK, "%s",
                      error.message);
         for (size_t i = 0; i < PLACED; i++) {
@@ -1129,13 +1184,14 @@ Test(follow, erased_boxes_reach_masks_and_points)
     motley_transform_drawn place;
     int32_t count;
     const motley_samples samples = { 0 };
-    cr_assert_eq(motley_transform_draw(transform, &samples, 1, &width, &height, 3, &place, NULL, &count, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_transform_draw(transform, &samples, 1, &width, &height, 3, &place, NULL, &count, NULL),
+                 MOTLEY_OK);
     cr_assert_eq(place.boxes_count, 1);
     const motley_erased_box box = place.boxes[0];
     for (int erase = 0; erase < 2; erase++) {
         motley_transform *follower;
-        cr_assert_eq(motley_transform_follower(transform, &(motley_follower_params){ .fill = { 255 }, .erase = erase }, &follower,
-                                               NULL),
+        cr_assert_eq(motley_transform_follower(transform, &(motley_follower_params){ .fill = { 255 }, .erase = erase },
+                                               &follower, NULL),
                      MOTLEY_OK);
         cr_assert_eq(motley_transform_apply(context, follower, &batch, &dst, NULL, NULL), MOTLEY_OK);
         for (int y = 0; y < SOURCE_H; y++)
@@ -1145,7 +1201,9 @@ Test(follow, erased_boxes_reach_masks_and_points)
             }
         motley_transform_destroy(follower);
     }
-    const motley_drawn drawn = { .count = 1, .step_counts = &count, .widths = &width, .heights = &height, .places = &place };
+    const motley_drawn drawn = {
+        .count = 1, .step_counts = &count, .widths = &width, .heights = &height, .places = &place
+    };
     double points[2][2] = { { box.left + 0.5, box.top + 0.5 }, { box.left + box.width + 0.5, box.top + 0.5 } };
     const size_t offsets[2] = { 0, 2 };
     uint8_t flags[2];
@@ -1164,7 +1222,8 @@ Test(follow, draws_of_another_image_are_refused)
     motley_drawn drawn = { .count = 1, .step_counts = &none, .widths = &width, .heights = &height, .places = &place };
     double m[6];
     cr_expect_eq(motley_follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect_str_eq(error.message, "image 0: the crop of 20x10 at (5, 0) leaves the image of 20x10, so it was not drawn for it");
+    cr_expect_str_eq(error.message,
+                     "image 0: the crop of 20x10 at (5, 0) leaves the image of 20x10, so it was not drawn for it");
     place.crop.left = 0;
     place.width = 0;
     cr_expect_eq(motley_follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
@@ -1196,14 +1255,16 @@ Test(follow, draws_of_another_image_are_refused)
         cr_expect_arr_eq(pixels, before, sizeof pixels);
     }
     cr_expect_eq(motley_replay(context, &batch, &batch, steps, &one, 2,
-                               &(motley_replay_params){ .widths = &width, .heights = &height }, &error), MOTLEY_OK);
+                               &(motley_replay_params){ .widths = &width, .heights = &height }, &error),
+                 MOTLEY_OK);
     motley_policy_destroy(policy);
     motley_context_destroy(context);
 }
 
 Test(follow, wrong_followers_are_refused)
 {
-    motley_transform *transform = parsed_transform("motley: 1\nname: x\nstages:\n  - resize: {size: [8, 8]}\n"), *follower;
+    motley_transform *transform = parsed_transform("motley: 1\nname: x\nstages:\n  - resize: {size: [8, 8]}\n"),
+                     *follower;
     const struct {
         motley_follower_params params;
         const char *words;
@@ -1256,12 +1317,14 @@ Test(follow, clips_are_the_same_on_every_backend_and_in_every_layout)
 {
     static uint8_t in[CLIP_IMAGES * CLIP_FRAME], want[sizeof in], got[2 * sizeof in];
     uint64_t ids[CLIP_IMAGES];
-    motley_policy *policy = parsed("motley: 1\nname: x\nrepeat: 2\nbranches: [equalize, auto_contrast, {op: contrast, value: "
-                                   "1.5}, {op: rotate, value: 20}]\n");
+    motley_policy *policy =
+        parsed("motley: 1\nname: x\nrepeat: 2\nbranches: [equalize, auto_contrast, {op: contrast, value: "
+               "1.5}, {op: rotate, value: 20}]\n");
     motley_error error;
     for (int i = 0; i < CLIP_IMAGES; i++) {
         ids[i] = (uint64_t)(i / CLIP_FRAMES);
-        input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ SMALL_W, SMALL_H }, 3, in + (size_t)i * CLIP_FRAME);
+        input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ SMALL_W, SMALL_H }, 3,
+                   in + (size_t)i * CLIP_FRAME);
     }
     const motley_batch dense = batch_of(want, CLIP_IMAGES, 3, SMALL_W, SMALL_H);
     cr_assert_eq(apply_clips(MOTLEY_BACKEND_REFERENCE, policy, ids, CLIP_IMAGES, in, &dense, &error), MOTLEY_OK, "%s",
@@ -1275,7 +1338,8 @@ Test(follow, clips_are_the_same_on_every_backend_and_in_every_layout)
         cr_assert_eq(apply_clips(MOTLEY_BACKEND_CPU, policy, ids, CLIP_IMAGES, in, &dst, &error), MOTLEY_OK, "%s",
                      error.message);
         for (int row = 0; row < CLIP_IMAGES * SMALL_H; row++)
-            cr_assert_arr_eq(got + row * dst.row_stride, want + row * 3 * SMALL_W, 3 * SMALL_W, "gap %d, row %d", gap, row);
+            cr_assert_arr_eq(got + row * dst.row_stride, want + row * 3 * SMALL_W, 3 * SMALL_W, "gap %d, row %d", gap,
+                             row);
         dst.image_stride++;
         cr_expect_eq(apply_clips(MOTLEY_BACKEND_CPU, policy, ids, CLIP_IMAGES, in, &dst, &error),
                      gap ? MOTLEY_ERR_ARGUMENT : MOTLEY_OK);

@@ -31,7 +31,8 @@ static motley_samples samples_of(uint64_t seed, uint32_t epoch, uint64_t first, 
     return samples;
 }
 
-/* ids_signed: they are int64_t, and have to be 0 or more. counter: 0, or the address of motley_apply_params.counter. seen: NULL, or where the samples are noted. */
+/* ids_signed: they are int64_t, and have to be 0 or more. counter: 0, or the address of motley_apply_params.counter.
+ * seen: NULL, or where the samples are noted. */
 static int run_call(kept_call *kept, const motley_policy *policy, uintptr_t src, uintptr_t dst, uintptr_t stream,
                     uint64_t seed, uint32_t epoch, uint64_t first, uintptr_t ids, int ids_signed, uintptr_t views,
                     uintptr_t counter, repeats *seen)
@@ -45,13 +46,16 @@ static int run_call(kept_call *kept, const motley_policy *policy, uintptr_t src,
     const motley_status status =
         motley_call_apply(kept->call, policy, (void *)src, kept->in_place || kept->fused ? NULL : (void *)dst,
                           kept->fused ? (void *)dst : NULL, &kept->params, &kept->error);
-    return status == MOTLEY_OK && seen && repeats_note(seen, &kept->params.samples, kept->count) ? CALL_REPEATS : (int)status;
+    if (status == MOTLEY_OK && seen && repeats_note(seen, &kept->params.samples, kept->count))
+        return CALL_REPEATS;
+    return (int)status;
 }
 
-static int run_op(kept_call *kept, int op, const double *values, int each, uintptr_t src, uintptr_t dst, uintptr_t stream,
-                  int interpolation, const uint8_t *fill)
+static int run_op(kept_call *kept, int op, const double *values, int each, uintptr_t src, uintptr_t dst,
+                  uintptr_t stream, int interpolation, const uint8_t *fill)
 {
-    const motley_op_params params = { .interpolation = (motley_interpolation)interpolation, .fill = fill,
+    const motley_op_params params = { .interpolation = (motley_interpolation)interpolation,
+                                      .fill = fill,
                                       .stream = (void *)stream };
     return motley_call_op_apply(kept->call, op, values, each, (void *)src, kept->in_place ? NULL : (void *)dst, &params,
                                 &kept->error);

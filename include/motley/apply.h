@@ -20,20 +20,23 @@ extern "C" {
  *  relative to the image's size. A sample that is read several times in an epoch gets a different draw each time if
  *  each read has a different view: repeated augmentation, the two images of a contrastive pair.
  *
- *  Boxes    Steps inside boxes (`inside: boxes` in a policy's ops, bbox_cutout) work where the earlier steps of the image
- *           have moved its boxes, as motley_follow_boxes does; a box that has left the image is out. A box is the pixels
- *           that it touches. Each box draws for itself whether such a step is applied to it, and where a cutout lies; level
- *           and sign are the step's, and boxes are worked on in a drawn order. The boxes themselves, and points, stay
- *           where they are. Other policies do not read them; a transform refuses policies that do. */
+ *  Boxes    Steps inside boxes (`inside: boxes` in a policy's ops, bbox_cutout) work where the image's earlier steps
+ *           have moved its boxes, as motley_follow_boxes does; a box that has left the image is out. A box is the
+ *           pixels that it touches. Each box draws for itself whether such a step is applied to it, and where a cutout
+ *           lies; level and sign are the step's, and boxes are worked on in a drawn order. The boxes themselves, and
+ *           points, stay where they are. Other policies do not read them; a transform refuses policies that do. */
 typedef struct motley_samples {
     uint64_t seed;
-    uint32_t epoch;       /* 0 .. 2^30 - 1 */
-    uint64_t first;       /* image i is sample first + i ... */
-    const uint64_t *ids;  /* ... or ids[i], when given; host memory, read before the call returns */
-    uint32_t view;        /* 0 .. 65535, of every image ... */
+    uint32_t epoch;        /* 0 .. 2^30 - 1 */
+    uint64_t first;        /* image i is sample first + i ... */
+    const uint64_t *ids;   /* ... or ids[i], when given; host memory, read before the call returns */
+    uint32_t view;         /* 0 .. 65535, of every image ... */
     const uint32_t *views; /* ... or views[i], when given; host memory, read before the call returns */
-    const double *boxes;   /* [box_offsets[n]][4], of a policy that takes boxes: left, top, right, bottom in pixels ... */
-    const size_t *box_offsets; /* ... image i has boxes box_offsets[i] .. box_offsets[i + 1] - 1; NULL: none are given */
+
+    /* For a policy that takes boxes: [box_offsets[n]][4], left, top, right, bottom in pixels. Image i has the boxes
+     * box_offsets[i] .. box_offsets[i + 1] - 1. NULL: none are given. */
+    const double *boxes;
+    const size_t *box_offsets;
 } motley_samples;
 
 /** What a step's op is where chains of ops are mixed (AugMix): no op of the table, and its one value a weight, 0..1.
@@ -42,20 +45,19 @@ typedef struct motley_samples {
  *           is kept in binary32, product and sum rounded each; it is cut to bytes by truncation. Blending is Pillow's
  *           Image.blend. */
 #define MOTLEY_STEP_MIX_ADD (-3)   /* the chain ends: weight * chain is added to the sum, which begins at 0 */
-#define MOTLEY_STEP_MIX_BLEND (-4) /* the chain ends: the result is blended with it, result + weight * (chain - result) */
+#define MOTLEY_STEP_MIX_BLEND (-4) /* the chain ends: the result becomes result + weight * (chain - result) */
 #define MOTLEY_STEP_MIX_SUM (-5)   /* the result is blended with the sum, which begins again */
 
 /** One op that one sample drew. */
 typedef struct motley_step {
-    int32_t op;                         /* id in the op table, or of a custom op, or MOTLEY_STEP_MIX_*: motley_policy_op
-                                           has its row */
-    int32_t level;                      /* 0-based bin of the policy's level table; 0 for an op without levels */
-    double values[MOTLEY_MAX_VALUES];   /* in the op's unit; see values_count */
+    int32_t op;                       /* id in the op table, of a custom op (motley_policy_op), or MOTLEY_STEP_MIX_* */
+    int32_t level;                    /* 0-based bin of the policy's level table; 0 for an op without levels */
+    double values[MOTLEY_MAX_VALUES]; /* in the op's unit; see values_count */
     int32_t values_count;
     motley_interpolation interpolation; /* of a warp; NEAREST elsewhere */
     uint8_t fill[4];                    /* of a warp or an erasing op; 0 elsewhere */
-    int32_t inside[4];                  /* left, top, right, bottom of the part of the image that is worked on, half-open,
-                                           in pixels of it; all 0: the whole image */
+    int32_t inside[4]; /* left, top, right, bottom of the part of the image that is worked on, half-open,
+                          in pixels of it; all 0: the whole image */
 } motley_step;
 
 /** Draws without touching pixels.
@@ -69,7 +71,7 @@ MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_s
                                      motley_step *steps, int32_t *step_counts, motley_error *error);
 
 /** What one sample drew as a JSON object on one line: { "sample": 0, "steps": [ { "op": "rotate", "level": 0,
- *  "value": -9.0, "interpolation": "nearest", "fill": [ 0, 0, 0 ], "applied": true } ] }. See doc/motley.1.scd, "DRAWS".
+ *  "value": -9.0, "interpolation": "nearest", "fill": [ 0, 0, 0 ], "applied": true } ] }. See doc/motley.1.scd, DRAWS.
  *
  *  Shapes   steps: [count] of motley_draw, motley_apply_params or motley_subbatches. channels: of the image, and so
  *           how many numbers a fill has.
@@ -92,20 +94,20 @@ MOTLEY_API motley_status motley_draw_read(const char *json, size_t length, int32
  *  bits on every backend. A U8 output takes the bytes as they are. It must not overlap src or dst, except that a
  *  U8 output may alias exactly the same pixels. */
 typedef struct motley_output {
-    motley_batch batch;     /* dtype U8, F32, F16 or BF16; one size; strides as wanted. data NULL: not used */
-    float mean[4], std[4];  /* per channel, on the 0..1 scale; std 0 means 1 */
+    motley_batch batch;    /* dtype U8, F32, F16 or BF16; one size; strides as wanted. data NULL: not used */
+    float mean[4], std[4]; /* per channel, on the 0..1 scale; std 0 means 1 */
 } motley_output;
 
 typedef struct motley_apply_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_samples samples;
-    void *stream;              /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
-    const uint64_t *counter;   /* CUDA: device memory {epoch, first}, read when the work runs in place of
-                                  samples.epoch and .first, so that each replay of a graph draws again; or NULL */
-    motley_output output;      /* when output.batch.data is set, the result goes there and `dst` may be NULL */
-    motley_step *steps;        /* CPU: what was drawn, [count][max_steps]; NULL when not wanted */
-    int32_t *step_counts;      /* CPU: [count]; NULL when not wanted */
-    size_t clip_frames;        /* CPU: each so many images in a row are a clip, see below; 0 or 1: none */
+    void *stream;            /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
+    const uint64_t *counter; /* CUDA: device memory {epoch, first}, read when the work runs in place of
+                                samples.epoch and .first, so that each replay of a graph draws again; or NULL */
+    motley_output output;    /* when output.batch.data is set, the result goes there and `dst` may be NULL */
+    motley_step *steps;      /* CPU: what was drawn, [count][max_steps]; NULL when not wanted */
+    int32_t *step_counts;    /* CPU: [count]; NULL when not wanted */
+    size_t clip_frames;      /* CPU: each so many images in a row are a clip, see below; 0 or 1: none */
 } motley_apply_params;
 
 /** Applies `policy` to a batch. Every image gets its own draw.
@@ -126,29 +128,28 @@ typedef struct motley_apply_params {
  *  Errors   ARGUMENT, UNSUPPORTED, MEMORY: dst is untouched. CUDA: dst is unspecified.
  *  Paper    motley_policy_paper(policy). */
 MOTLEY_API motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
-                                      const motley_batch *dst, const motley_apply_params *params,
-                                      motley_error *error);
+                                      const motley_batch *dst, const motley_apply_params *params, motley_error *error);
 
 /** Settings of motley_replay. */
 typedef struct motley_replay_params {
-    size_t struct_size; /* 0 or sizeof; see motley.h */
-    void *stream;         /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
-    motley_output output; /* as in motley_apply_params */
-    const motley_policy *policy; /* refuse steps that it cannot draw; NULL: take any */
-    const int32_t *widths, *heights; /* [count] pixels: refuse images of other sizes than the steps were drawn for; NULL:
-                                        not checked. Both or neither */
-    size_t clip_frames; /* CPU: as in motley_apply_params; the steps of a clip's frames are then equal */
+    size_t struct_size;              /* 0 or sizeof; see motley.h */
+    void *stream;                    /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
+    motley_output output;            /* as in motley_apply_params */
+    const motley_policy *policy;     /* refuse steps that it cannot draw; NULL: take any */
+    const int32_t *widths, *heights; /* [count] pixels, as drawn: refuse images of other sizes; both or neither */
+    size_t clip_frames;              /* CPU: as in motley_apply_params; the steps of a clip's frames are then equal */
 } motley_replay_params;
 
 /** Applies steps that were drawn before, as motley_draw and motley_apply give them: the same bytes again.
  *
- *  Shapes   steps: [src->count][max_steps] and step_counts: [src->count] in host memory, read before the call returns. An
- *           image has at most 64 steps, besides those in a part of it (`inside`).
+ *  Shapes   steps: [src->count][max_steps] and step_counts: [src->count] in host memory, read before the call
+ *           returns. An image has at most 64 steps, besides those in a part of it (`inside`).
  *           Sizes and channels must be those that the steps were drawn for: values that were relative to a side are
  *           in pixels here, and a fill has as many bytes as the image has channels.
  *  Memory, Stream, Threads  As motley_apply.
- *  Errors   ARGUMENT: a step's op, values or interpolation are wrong, or it was drawn from another policy or for another
- *           size than params say; UNSUPPORTED: a step is a custom op; MEMORY: dst is untouched. CUDA: dst is unspecified. */
+ *  Errors   ARGUMENT: a step's op, values or interpolation are wrong, or it was drawn from another policy or for
+ *           another size than params say; UNSUPPORTED: a step is a custom op; MEMORY: dst is untouched. CUDA: dst is
+ *           unspecified. */
 MOTLEY_API motley_status motley_replay(motley_context *context, const motley_batch *src, const motley_batch *dst,
                                        const motley_step *steps, const int32_t *step_counts, size_t max_steps,
                                        const motley_replay_params *params, motley_error *error);

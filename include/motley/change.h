@@ -36,9 +36,9 @@ typedef struct motley_policy_step {
 
 /** One of the branches that a sample chooses from. */
 typedef struct motley_policy_branch {
-    uint32_t first_epoch; /* of the phase that it belongs to; 0 in a policy without phases */
-    double weight;        /* 0..1e12 */
-    size_t steps_count;   /* 1..16 */
+    uint32_t first_epoch;            /* of the phase that it belongs to; 0 in a policy without phases */
+    double weight;                   /* 0..1e12 */
+    size_t steps_count;              /* 1..16 */
     const motley_policy_step *steps; /* [steps_count] in changes; NULL where a branch is read */
 } motley_policy_branch;
 
@@ -77,13 +77,13 @@ MOTLEY_API int motley_policy_range_get(const motley_policy *policy, size_t i, mo
 /** What to change in a policy. All zero changes nothing; a flag enables the field next to it. */
 typedef struct motley_policy_changes {
     size_t struct_size; /* 0 or sizeof; see motley.h */
-    int repeat;          /* > 0: ops (branches) per sample; RandAugment's N */
-    int set_level;       /* != 0: every step that has levels takes `level`, where it is a normal level as its mean */
-    double level;        /* RandAugment's M, 0 .. top level */
-    int bins;            /* > 1: number of levels, 0 .. bins-1 */
-    int interpolations;  /* bit set: 1 << MOTLEY_NEAREST | ...; 0 changes nothing */
-    int set_fill;        /* != 0: fill counts */
-    uint8_t fill[4];     /* one byte per channel */
+    int repeat;         /* > 0: ops (branches) per sample; RandAugment's N */
+    int set_level;      /* != 0: every step that has levels takes `level`, where it is a normal level as its mean */
+    double level;       /* RandAugment's M, 0 .. top level */
+    int bins;           /* > 1: number of levels, 0 .. bins-1 */
+    int interpolations; /* bit set: 1 << MOTLEY_NEAREST | ...; 0 changes nothing */
+    int set_fill;       /* != 0: fill counts */
+    uint8_t fill[4];    /* one byte per channel */
     const char *name, *title; /* NULL: as they are */
     double top;               /* > 0: the top level, of real levels, in place of bins */
     int set_p;                /* != 0: every step takes the probability `p` */

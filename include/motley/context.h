@@ -13,7 +13,7 @@ extern "C" {
 typedef struct motley_context motley_context;
 
 typedef enum motley_backend {
-    MOTLEY_BACKEND_AUTO = 0,  /* CUDA where a usable device is, else the CPU */
+    MOTLEY_BACKEND_AUTO = 0, /* CUDA where a usable device is, else the CPU */
     MOTLEY_BACKEND_CPU = 1,
     MOTLEY_BACKEND_CUDA = 2,
     MOTLEY_BACKEND_REFERENCE = 3 /* the CPU's readable scalar code: for checking, never for speed */

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 typedef struct motley_follower_params {
-    size_t struct_size; /* 0 or sizeof; see motley.h */
+    size_t struct_size;                 /* 0 or sizeof; see motley.h */
     motley_interpolation interpolation; /* of the follower's warps; NEAREST (0) for masks, label maps and depth */
     int32_t channels;                   /* of the followers, 1 to 4: how many bytes of `fill` count; 0 is 1 */
     uint8_t fill[4];                    /* what warps fill with, one byte per channel */
@@ -38,24 +38,25 @@ typedef struct motley_follower_params {
 MOTLEY_API motley_status motley_policy_follower(const motley_policy *policy, const motley_follower_params *params,
                                                 motley_policy **follower, motley_error *error);
 
-/** The same of a transform: what accompanies its images is cropped, resized, windowed and flipped like them, by `params`'
- *  filter, and goes through their warps.
+/** The same for a transform: what accompanies its images is cropped, resized, windowed and flipped as they are, by the
+ *  filter of `params`, and goes through their warps.
  *
  *  motley_transform_apply with the same samples, or with given draws of motley_follower_steps, makes the followers from
- *           src of the images' sizes. They come out as bytes: jitter, grayscale, blur and the normalised output are left out.
+ *           src of the images' sizes. They come out as bytes: jitter, grayscale, blur and the normalised output are
+ *           left out.
  *  Fill     Windows that reach past the image (padding, a centre crop of a smaller image) are filled with `fill`, too.
  *  Erase    != 0: the boxes of the transform's erase stage are filled with `fill`.
  *  Types    As of motley_policy_follower; wide elements want NEAREST.
- *  Errors   ARGUMENT; UNSUPPORTED: one of its policies has custom ops or mixes chains of ops, or the transform mixes
- *           images; MEMORY.
+ *  Errors   ARGUMENT; UNSUPPORTED: one of its policies has custom ops or mixes chains of ops, or the transform
+ *           mixes images; MEMORY.
  *  A follower has no text: motley_transform_print refuses it. */
 MOTLEY_API motley_status motley_transform_follower(const motley_transform *transform,
                                                    const motley_follower_params *params, motley_transform **follower,
                                                    motley_error *error);
 
 /** The matrix, output to input, of all `count` steps that an image of this size had: output (x, y) is where
- *  (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) was. Steps that move no pixels, or only those inside a box, count as the
- *  identity.
+ *  (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) was. Steps that move no pixels, or only those inside a box, count
+ *  as the identity.
  *  Errors   ARGUMENT: a step's op, values or the size are wrong; UNSUPPORTED: a step is a custom op. */
 MOTLEY_API motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32_t width, int32_t height,
                                              double matrix[6], motley_error *error);
@@ -63,20 +64,20 @@ MOTLEY_API motley_status motley_steps_matrix(const motley_step *steps, int32_t c
 /** The draws of a batch, as motley_draw and motley_transform_draw give them, and motley_apply and
  *  motley_transform_apply write them. */
 typedef struct motley_drawn {
-    size_t count;                /* images */
-    const motley_step *steps;    /* [count][max_steps] */
-    const int32_t *step_counts;  /* [count] */
+    size_t count;               /* images */
+    const motley_step *steps;   /* [count][max_steps] */
+    const int32_t *step_counts; /* [count] */
     size_t max_steps;
-    const int32_t *widths, *heights; /* [count], pixels, of the images before the first step */
+    const int32_t *widths, *heights;      /* [count], pixels, of the images before the first step */
     const motley_transform_drawn *places; /* [count], of a transform; NULL: of a policy */
     int32_t width, height; /* pixels, of a transform: as motley_transform_describe says; 0: each image keeps its size */
 } motley_drawn;
 
-/** What of recorded draws is done to the followers of their images: the steps that move pixels, by the interpolation and
- *  with the fill of `params`. For motley_replay, or as the given draws of a motley_transform_follower.
+/** The part of recorded draws that applies to the followers of their images: the steps that move pixels, by the
+ *  interpolation and with the fill of `params`. For motley_replay, or the given draws of a motley_transform_follower.
  *
- *  Shapes   steps: [drawn->count][max_steps], step_counts: [drawn->count]; places: [drawn->count] of a transform, NULL of a
- *           policy. Each may be that of `drawn`, which is then changed in place.
+ *  Shapes   steps: [drawn->count][max_steps], step_counts: [drawn->count]; places: [drawn->count] of a transform, NULL
+ *           of a policy. Each may be that of `drawn`, which is then changed in place.
  *  Memory   The host's.  Threads  Any; nothing is shared.
  *  Errors   As motley_follow_points; the results are then unspecified. */
 MOTLEY_API motley_status motley_follower_steps(const motley_drawn *drawn, const motley_follower_params *params,
@@ -96,9 +97,9 @@ typedef enum motley_convention {
     MOTLEY_INDEX = 1       /* pixel i is the point i, the image -0.5..width-0.5 */
 } motley_convention;
 
-#define MOTLEY_POINT_INSIDE 1    /* the point lay in the image before the first step and after every one */
-#define MOTLEY_POINT_UNERASED 2  /* no op erased its position */
-#define MOTLEY_POINT_MIRRORED 4  /* its image is mirrored: left and right keypoints swap */
+#define MOTLEY_POINT_INSIDE 1   /* the point lay in the image before the first step and after every one */
+#define MOTLEY_POINT_UNERASED 2 /* no op erased its position */
+#define MOTLEY_POINT_MIRRORED 4 /* its image is mirrored: left and right keypoints swap */
 
 /** Moves keypoints as their images were moved. Nothing is clamped.
  *

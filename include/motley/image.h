@@ -15,7 +15,7 @@ typedef enum motley_dtype {
     MOTLEY_U8 = 0,   /* 0..255; the only type an op reads or writes */
     MOTLEY_F32 = 1,  /* output of the fused last step (motley_output) only */
     MOTLEY_F16 = 2,  /* likewise, IEEE binary16 */
-    MOTLEY_BF16 = 3  /* likewise */
+    MOTLEY_BF16 = 3, /* likewise */
 } motley_dtype;
 
 /** The order of a dense batch whose strides are all zero. */
@@ -61,9 +61,9 @@ typedef struct motley_batch {
     motley_dtype dtype;
     motley_layout layout; /* read only when all strides are zero */
     void *data;
-    int32_t width, height; /* pixels, 1..1048576 */
+    int32_t width, height;                                          /* pixels, 1..1048576 */
     int64_t image_stride, row_stride, pixel_stride, channel_stride; /* bytes */
-    const motley_image *images; /* [count], or NULL for one size */
+    const motley_image *images;                                     /* [count], or NULL for one size */
 } motley_batch;
 
 #ifdef __cplusplus

@@ -39,11 +39,11 @@ typedef struct motley_op_info {
     const char *matches; /* the reference it equals bit for bit, or "own definition" */
     const char *paper;   /* the first published policy that uses it */
     motley_shape shape;
-    int values_min, values_max;      /* how many values it takes: 0, 1, or more for affine and cutout */
-    double minimum, maximum;         /* range of values[0], inclusive */
-    double neutral;                  /* the values[0] that changes nothing; NAN if there is none */
-    double example;                  /* a typical values[0], for demonstrations */
-    int whole;                       /* != 0: values[0] is a whole number. What a policy's levels give is cut to one */
+    int values_min, values_max; /* how many values it takes: 0, 1, or more for affine and cutout */
+    double minimum, maximum;    /* range of values[0], inclusive */
+    double neutral;             /* the values[0] that changes nothing; NAN if there is none */
+    double example;             /* a typical values[0], for demonstrations */
+    int whole;                  /* != 0: values[0] is a whole number. What a policy's levels give is cut to one */
 } motley_op_info;
 
 /** How many ops there are; ids are 0 .. count-1 and never change meaning. */
@@ -57,7 +57,7 @@ MOTLEY_API int motley_op_find(const char *name);
 
 /** Settings of motley_op_apply. */
 typedef struct motley_op_params {
-    size_t struct_size; /* 0 or sizeof; see motley.h */
+    size_t struct_size;                 /* 0 or sizeof; see motley.h */
     motley_interpolation interpolation; /* warps only */
     const uint8_t *fill;                /* [channels], for warps and erasing ops; NULL is all zero */
     void *stream;                       /* CUDA: a cudaStream_t; CPU: NULL */

@@ -17,9 +17,9 @@ typedef struct motley_policy motley_policy;
 typedef void motley_report(void *user, const motley_error *problem);
 
 typedef struct motley_parse_params {
-    size_t struct_size; /* 0 or sizeof; see motley.h */
-    motley_report *report; /* NULL: only the first problem is reported, in the call's error */
-    void *user;            /* passed to `report` */
+    size_t struct_size;                 /* 0 or sizeof; see motley.h */
+    motley_report *report;              /* NULL: only the first problem is reported, in the call's error */
+    void *user;                         /* passed to `report` */
     const motley_custom_op *custom_ops; /* [custom_ops_count]: ops that the text may name besides those of the table.
                                            The policy keeps copies of the ones that it names */
     size_t custom_ops_count;            /* at most 32 */
@@ -33,8 +33,8 @@ MOTLEY_API motley_status motley_policy_parse(const char *text, size_t length, co
                                              motley_policy **policy, motley_error *error);
 
 /** The same, from the file at `path`. Errors: also IO. */
-MOTLEY_API motley_status motley_policy_load(const char *path, const motley_parse_params *params,
-                                            motley_policy **policy, motley_error *error);
+MOTLEY_API motley_status motley_policy_load(const char *path, const motley_parse_params *params, motley_policy **policy,
+                                            motley_error *error);
 
 /** A policy that is built into the library, by name. Errors: ARGUMENT with the nearest name, MEMORY. */
 MOTLEY_API motley_status motley_policy_builtin(const char *name, motley_policy **policy, motley_error *error);
@@ -69,7 +69,8 @@ MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, char *
  *           repeat (the chances of 0, 1, ... repetitions), choice, augmix (only of a
  *           policy that mixes: width, alpha, form), top and bins (the scale of levels; null and 0: none),
  *           phases: [{from (epoch), branches: [{chance, steps: [{op, entry (its key under `ops`), p (the chance that it
- *           is applied, of a step inside boxes to each box), levels: [{level, value, minus}], of, round, fill, inside}]}]}].
+ *           is applied, of a step inside boxes to each box), levels: [{level, value, minus}], of, round, fill,
+ *           inside}]}]}].
  *  Values   In the op's unit; `minus` is the value of the other sign, where the sign is random. Of a step with `of`
  *           they are fractions of that side, before `round`. Levels that are drawn from a continuum are given by 512.
  *  Memory   *json is malloc'd: free() it.
@@ -92,8 +93,8 @@ MOTLEY_API const motley_op_info *motley_policy_op(const motley_policy *policy, i
 MOTLEY_API size_t motley_policy_max_steps(const motley_policy *policy);
 
 /** Whether some of the policy's steps work inside an image's boxes or choose one of them: then motley_samples must have
- *  the boxes of every image, and an image draws at most motley_policy_max_boxed_steps of the number of its boxes. This takes
- *  the place of motley_policy_max_steps: arrays of steps want room for the image with most boxes. */
+ *  the boxes of every image, and an image draws at most motley_policy_max_boxed_steps of the number of its boxes. This
+ *  takes the place of motley_policy_max_steps: arrays of steps want room for the image with most boxes. */
 MOTLEY_API int motley_policy_takes_boxes(const motley_policy *policy);
 MOTLEY_API size_t motley_policy_max_boxed_steps(const motley_policy *policy, size_t boxes);
 

@@ -37,12 +37,12 @@ typedef struct motley_resize_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_filter filter;
     motley_resize_order order;
-    const motley_crop *crops;  /* [count], host: image i is cropped to crops[i] first; NULL: none is. Filters do not reach
-                                  past a crop's edge, as in torchvision and timm */
-    const double (*boxes)[4];  /* [count], host: left, top, right, bottom of the region to resize, in pixels of the
-                                  cropped image, fractions allowed: Pillow's `box`; filters reach past it. NULL: all */
-    const uint8_t *flips;      /* [count], host: != 0 mirrors the result left to right; NULL: none is */
-    void *stream;              /* cudaStream_t; NULL: the default stream. NULL on a CPU context */
+    const motley_crop *crops; /* [count], host: image i is cropped to crops[i] first; NULL: none is. Filters do not
+                                 reach past a crop's edge, as in torchvision and timm */
+    const double (*boxes)[4]; /* [count], host: left, top, right, bottom of the region to resize, in pixels of the
+                                 cropped image, fractions allowed: Pillow's `box`; filters reach past it. NULL: all */
+    const uint8_t *flips;     /* [count], host: != 0 mirrors the result left to right; NULL: none is */
+    void *stream;             /* cudaStream_t; NULL: the default stream. NULL on a CPU context */
 } motley_resize_params;
 
 /** Crops, resizes and mirrors every image of a batch: image.crop(...).resize(size, filter, box), then ImageOps.mirror.
