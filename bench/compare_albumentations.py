@@ -3,11 +3,12 @@
 """Times Motley's operations beside albumentations' (OpenCV): one 224x224 RGB array a call, one thread, in turns.
 
     python3 -m venv VENV && VENV/bin/pip install albumentations==2.0.8 opencv-python-headless cffi
-    PYTHONPATH=BUILD/bindings/python VENV/bin/python bench/compare_albumentations.py BUILD [--rounds N] [--out FILE.json]
+    PYTHONPATH=BUILD/bindings/python VENV/bin/python bench/compare_albumentations.py BUILD [--rounds N] [--out JSON]
 
-Three times of each: albumentations' transform and the function of motley.ops, both as Python calls them on an array, and
-the C library's call on one image, which is what remains without Python. The two libraries compute alike, not the same:
-only Motley's bytes are Pillow's. Writes one JSON file; bench/tables.py makes the table of doc/performance.md of it."""
+Three times of each: albumentations' transform and the function of motley.ops, both as Python calls them on an array,
+and the C library's call on one image, which is what remains without Python. The two libraries compute alike, not the
+same: only Motley's bytes are Pillow's. Writes one JSON file, of which bench/tables.py makes the
+table of doc/performance.md."""
 import argparse
 import json
 import pathlib

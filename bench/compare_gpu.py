@@ -77,7 +77,8 @@ def motley_cases():
 def torchvision_cases():
     from torchvision.transforms import v2
 
-    for policy, transform in (('RandAugment(2, 9)', v2.RandAugment(2, 9)), ('TrivialAugmentWide', v2.TrivialAugmentWide())):
+    for policy, transform in (('RandAugment(2, 9)', v2.RandAugment(2, 9)),
+                              ('TrivialAugmentWide', v2.TrivialAugmentWide())):
         yield 'torchvision v2', policy, 'whole batch', transform
         yield 'torchvision v2', policy, 'each image', lambda x, t=transform: [t(image) for image in x[:PER_SAMPLE]]
 
@@ -178,7 +179,8 @@ def run(rows, here):
             hwc = x.permute(0, 2, 3, 1).contiguous()
             for operator in dali_operators():
                 for policy in ('RandAugment(2, 9)', 'TrivialAugmentWide'):
-                    add(f'DALI {operator}', policy, 'each image', lambda: fastest(functools.partial(dali_pipe, policy, hwc, operator)))
+                    add(f'DALI {operator}', policy, 'each image',
+                        lambda: fastest(functools.partial(dali_pipe, policy, hwc, operator)))
 
 
 def write(kind, rows, needed, args, **more):

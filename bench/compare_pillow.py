@@ -183,7 +183,8 @@ def measure_warps(build, side, batch):
 def describe(build):
     commands = json.loads((build / 'compile_commands.json').read_text())
     compiler = next(word for word in commands[0]['command'].split() if 'ccache' not in word)
-    return {**conditions(CPU_PATHS), 'cores': multiprocessing.cpu_count(), 'compiler': first_line(compiler, '--version'),
+    return {**conditions(CPU_PATHS), 'cores': multiprocessing.cpu_count(),
+            'compiler': first_line(compiler, '--version'),
             'torchvision': torchvision.__version__, 'pillow': PIL.__version__, 'torch': torch.__version__}
 
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the line that changes in a script: torchvision's and timm's transforms on PIL images, Motley's drop-ins for them
-on the same images, and Motley's policies on the same images as a batch of arrays. One thread, called image by image.
+"""Times the line that changes in a script: torchvision's and timm's transforms on PIL images, Motley's drop-ins for
+them on the same images, and Motley's policies on the same images as a batch of arrays. One thread, called image by
+image.
 
     PYTHONPATH=BUILD_DIR/bindings/python bench/dropins.py [--rounds N] [--out FILE.json]
 
 Run it by the Python whose torchvision, timm and Pillow are to be measured: FILE keeps the runs of other versions beside
-this one. Times are of the process's CPU, and the subjects alternate, so that a busy machine slows all of them alike; each
-ratio is the median of the rounds' ratios. A call on an image of one pixel shows what a call costs beside the pixels.
-bench/tables.py turns FILE into the tables of the documents. About two minutes with 9 rounds."""
+this one. Times are of the process's CPU, and the subjects alternate, so that a busy machine slows all of them alike;
+each ratio is the median of the rounds' ratios. A call on an image of one pixel shows what a call costs beside the
+pixels. bench/tables.py turns FILE into the tables of the documents. About two minutes with 9 rounds."""
 import argparse
 import itertools
 import json
@@ -122,7 +123,8 @@ def measure_calls(rounds):
     nothing = motley.Stage('motley: 1\nname: nothing\nbranches: [identity]\n', threads=1)
     dropin = motley.torchvision.RandAugment()
     array = numpy.zeros((1, 1, 3), numpy.uint8)
-    images = {'NumPy array': array, 'PIL image': Image.fromarray(array).copy(), 'torch tensor': torch.zeros(3, 1, 1).byte()}
+    images = {'NumPy array': array, 'PIL image': Image.fromarray(array).copy(),
+              'torch tensor': torch.zeros(3, 1, 1).byte()}
     rows = []
     for kind, image in images.items():
         calls = {'stage': nothing, 'op': lambda image: motley.ops.invert(image, threads=1)}

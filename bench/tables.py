@@ -42,8 +42,8 @@ def dropin_rows(run):
 
 
 def dropin_run(run):
-    return (f'{run["cpu"]}, commit {run["commit"]}{" with changes" if run["changed"] else ""}, {run["date"]}. Measured by '
-            '`bench/dropins.py`.')
+    changed = ' with changes' if run['changed'] else ''
+    return f'{run["cpu"]}, commit {run["commit"]}{changed}, {run["date"]}. Measured by `bench/dropins.py`.'
 
 
 def dropins(result):
@@ -75,16 +75,21 @@ def followers(result):
         kinds = [kind for kind in next(iter(run['us_per_image'].values())) if kind != 'image']
         rows += ['', f'| policy | image alone, us | {" | ".join(kinds)} |', '|---|---:|' + '---:|' * len(kinds)]
         for name, us in run['us_per_image'].items():
-            rows.append(f'| {name} | {us["image"]:.0f} | ' + ' | '.join(f'+{us[kind] / us["image"] - 1:.0%}' for kind in kinds) + ' |')
-        rows += ['', f'{run["count"]} images of {run["side"]}x{run["side"]} a call, tensors; {run["device"]}, torch {run["torch"]}; '
-                 f'commit {run["commit"]}{" with changes" if run["changed"] else ""}, {run["date"]}. Measured by `bench/followers.py`.']
+            more = [f'+{us[kind] / us["image"] - 1:.0%}' for kind in kinds]
+            rows.append(f'| {name} | {us["image"]:.0f} | {" | ".join(more)} |')
+        changed = ' with changes' if run['changed'] else ''
+        rows += ['', f'{run["count"]} images of {run["side"]}x{run["side"]} a call, tensors; {run["device"]}, torch '
+                     f'{run["torch"]}; commit {run["commit"]}{changed}, {run["date"]}. Measured by '
+                     '`bench/followers.py`.']
     return rows[1:]
 
 
 def cuda_followers(result):
     """What following costs on the GPU: the time of both, and how much more that is than the images' alone."""
     us = {(row['name'], row['how']): row['us'] for row in result['rows']}
-    share = lambda name, how: f'{us[name, how]:.0f} us, +{us[name, how] / us[name, "call"] - 1:.0%}'
+
+    def share(name, how):
+        return f'{us[name, how]:.0f} us, +{us[name, how] / us[name, "call"] - 1:.0%}'
     yield '| policy | images alone | with a mask an image | with 32 boxes and 64 points an image |'
     yield '|---|---:|---:|---:|'
     for name, how in us:
@@ -92,8 +97,8 @@ def cuda_followers(result):
             yield f'| `{name}` | {us[name, how]:.0f} us | {share(name, "masks")} | {share(name, "numbers")} |'
     first = result['rows'][0]
     yield ''
-    yield (f'A call on {first["count"]} images of {first["size"]}, {first["layout"]}; {result["device"]}; commit {result["commit"]}, '
-           f'{result["date"]}.')
+    yield (f'A call on {first["count"]} images of {first["size"]}, {first["layout"]}; {result["device"]}; commit '
+           f'{result["commit"]}, {result["date"]}.')
 
 
 def ops(result):
@@ -113,12 +118,12 @@ def albumentations(result):
     yield '|---|---:|---:|---:|---:|'
     for row in result['rows']:
         value = '' if row['value'] is None else f' ({row["value"]})'
-        yield (f'| {row["op"]}{value}, {row["transform"]} | {row["albumentations_us"]:.1f} us | {row["motley_us"]:.1f} us '
-               f'| **{row["times_faster"]:.2f}** | {row["c_us"]:.1f} us |')
+        yield (f'| {row["op"]}{value}, {row["transform"]} | {row["albumentations_us"]:.1f} us | '
+               f'{row["motley_us"]:.1f} us | **{row["times_faster"]:.2f}** | {row["c_us"]:.1f} us |')
     yield ''
-    yield (f'One 224x224 RGB array a call, one thread, processor time, the least of {result["rounds"]} turns: {result["cpu"]}, '
-           f'albumentations {result["albumentations"]}, OpenCV {result["opencv"]}, commit {result["commit"]}, '
-           f'{result["date"]}. Measured by `bench/compare_albumentations.py`.')
+    yield (f'One 224x224 RGB array a call, one thread, processor time, the least of {result["rounds"]} turns: '
+           f'{result["cpu"]}, albumentations {result["albumentations"]}, OpenCV {result["opencv"]}, commit '
+           f'{result["commit"]}, {result["date"]}. Measured by `bench/compare_albumentations.py`.')
 
 
 def resize(result):
@@ -130,8 +135,8 @@ def resize(result):
                f'| {f"{tensor:.0f} us" if tensor else ""} | {ours:.0f} us | **{row["pillow_us"] / ours:.1f}** '
                f'| {f"**{tensor / ours:.1f}**" if tensor else ""} |')
     yield ''
-    yield (f'One RGB image a call, one thread, processor time, the least of {result["rounds"]} turns: {result["cpu"]}, Pillow '
-           f'{result["pillow"]}, torchvision {result["torchvision"]}, commit {result["commit"]}'
+    yield (f'One RGB image a call, one thread, processor time, the least of {result["rounds"]} turns: '
+           f'{result["cpu"]}, Pillow {result["pillow"]}, torchvision {result["torchvision"]}, commit {result["commit"]}'
            f'{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by `bench/compare_resize.py`.')
 
 
@@ -143,10 +148,11 @@ def transforms(result):
         yield (f'| {row["transform"]} | {row["library"]} | {theirs:.2f} ms | {pillow:.2f} ms | {arrays:.2f} ms '
                f'| **{theirs / pillow:.1f}** | **{theirs / arrays:.1f}** |')
     yield ''
-    yield (f'An image of {result["size"]} to normalised float32 of 224x224, in batches of {result["images"]}, one thread, '
-           f'processor time, the least of {result["rounds"]} turns: {result["cpu"]}, Pillow {result["pillow"]}, torchvision '
-           f'{result["torchvision"]}, timm {result["timm"]}, commit {result["commit"]}'
-           f'{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by `bench/compare_transforms.py`.')
+    yield (f'An image of {result["size"]} to normalised float32 of 224x224, in batches of {result["images"]}, one '
+           f'thread, processor time, the least of {result["rounds"]} turns: {result["cpu"]}, Pillow '
+           f'{result["pillow"]}, torchvision {result["torchvision"]}, timm {result["timm"]}, commit {result["commit"]}'
+           f'{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by '
+           f'`bench/compare_transforms.py`.')
 
 
 def cuda_rows(result, *sets):
@@ -174,8 +180,8 @@ def cuda(result):
             yield (f'| {images(row)} | {row["layout"]} | `{row["name"]}` | {row["us"]:.1f} us '
                    f'| **{row["copies"]:.2f}** | {row["img_s"]:,.0f} | {row["host_us"]:.1f} us |')
     yield ''
-    yield (f'RGB in place on one {result["device"]}; medians, buffers rotating through several times the L2 cache; commit '
-           f'{result["commit"]}{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by '
+    yield (f'RGB in place on one {result["device"]}; medians, buffers rotating through several times the L2 cache; '
+           f'commit {result["commit"]}{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by '
            '`bench/cuda_results.py`.')
 
 
@@ -267,16 +273,18 @@ def peers(result):
             if row['name'].startswith('Motley') and 'img_s' in row}
     for row in result['rows']:
         if row['policy']:
-            size = f'| {row["count"]} x {row["side"]}x{row["side"]} | {row["policy"]} | {row["name"]} | {row["draws"]} |'
+            side = row['side']
+            start = f'| {row["count"]} x {side}x{side} | {row["policy"]} | {row["name"]} | {row["draws"]} |'
             if 'error' in row:
-                yield f'{size} error: {row["error"]} | |'
+                yield f'{start} error: {row["error"]} | |'
             else:
-                faster = ours.get((row['count'], row['side'], row['policy']), 0) / row['img_s']
-                yield f'{size} {row["img_s"]:,} | {"" if row["name"].startswith("Motley") else f"{faster:,.0f} times"} |'
+                faster = ours.get((row['count'], side, row['policy']), 0) / row['img_s']
+                times = '' if row['name'].startswith('Motley') else f'{faster:,.0f} times'
+                yield f'{start} {row["img_s"]:,} | {times} |'
     yield ''
     versions = ', '.join(f'{name} {version}' for name, version in result['versions'].items())
-    yield (f'u8 RGB tensors on one {result["device"]}, NCHW (DALI: NHWC), wall clock over queued calls; a library that is called for '
-           f'each image was called for {result["per_sample"]}. {versions}, {result["date"]}. '
+    yield (f'u8 RGB tensors on one {result["device"]}, NCHW (DALI: NHWC), wall clock over queued calls; a library '
+           f'that is called for each image was called for {result["per_sample"]}. {versions}, {result["date"]}. '
            'Measured by `bench/compare_gpu.py`.')
 
 
@@ -300,7 +308,8 @@ def peers_short(result):
 
 def gpu_transforms(result):
     """Whole transforms beside those of other libraries. Copies are of the run's own copy, by the same clock."""
-    yield '| images | transform | library | draws for | time | copies | images per second | host time of a call | Motley is |'
+    yield ('| images | transform | library | draws for | time | copies | images per second | host time of a call '
+           '| Motley is |')
     yield '|---|---|---|---|---:|---:|---:|---:|---:|'
     rows = [row for row in result['rows'] if row['policy']]
     ours = {(row['size'], row['policy']): row['img_s'] for row in rows if row['name'] == 'Motley, a list of tensors'}
@@ -318,9 +327,9 @@ def gpu_transforms(result):
                f'| {"" if row["name"].startswith("Motley") else f"{faster:,.1f} times"} |')
     yield ''
     versions = ', '.join(f'{name} {version}' for name, version in result['versions'].items())
-    yield (f'Decoded u8 HWC images on one {result["device"]} to normalised f16 (Kornia: f32) of 224x224; a library that is called image '
-           f'by image was called for {result["per_sample"]}. {versions}, commit {result["commit"]}, {result["date"]}. Measured by '
-           '`bench/compare_gpu_transforms.py`.')
+    yield (f'Decoded u8 HWC images on one {result["device"]} to normalised f16 (Kornia: f32) of 224x224; a library '
+           f'that is called image by image was called for {result["per_sample"]}. {versions}, commit '
+           f'{result["commit"]}, {result["date"]}. Measured by `bench/compare_gpu_transforms.py`.')
 
 
 # What stands before the model, by the names of bench/train.py's cases.

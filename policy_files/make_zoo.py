@@ -77,8 +77,8 @@ BY_HAND = {
 NOT_YET = {
     "trivialaugment_aa": "sample_pairing needs a second image",
     "trivialaugment_full": "crop_bilinear resizes, which no op of a policy does",
-    "trivialaugment_xlong": "crop_bilinear resizes, which no op of a policy does; max_filter, min_filter, median_filter and "
-                            "gaussian_filter, whose parameters the facts do not give",
+    "trivialaugment_xlong": "crop_bilinear resizes, which no op of a policy does; max_filter, min_filter, "
+                            "median_filter and gaussian_filter, whose parameters the facts do not give",
 }
 
 # Published policies that are not here because of the terms of their source: title, paper, source, reason.
@@ -98,13 +98,13 @@ LEFT_OUT = [
 ]
 
 DETECTION = (
-    "The detection policies take the boxes of each image (`motley_samples.boxes`, `motley.Follow`). As in the source, a step "
-    "inside boxes is applied to each box by itself with a third of the published chance, in a drawn order; its level and sign "
-    "are one for all boxes, and the boxes stay as they are. Where Motley decides: a box is the pixels that it touches (the "
-    "source takes one more column and row); earlier steps of the image move boxes by the polygon rule of "
-    "`motley_follow_boxes`, without the source's whole pixels; a box that has left the image is out; masks that follow are "
-    "warped inside boxes like their image, while points stay. `bbox_cutout` chooses one of the boxes that are left, and its "
-    "rectangle is clipped to the image, not to the box."
+    "The detection policies take the boxes of each image (`motley_samples.boxes`, `motley.Follow`). As in the source, "
+    "a step inside boxes is applied to each box by itself with a third of the published chance, in a drawn order; its "
+    "level and sign are one for all boxes, and the boxes stay as they are. Where Motley decides: a box is the pixels "
+    "that it touches (the source takes one more column and row); earlier steps of the image move boxes by the polygon "
+    "rule of `motley_follow_boxes`, without the source's whole pixels; a box that has left the image is out; masks "
+    "that follow are warped inside boxes like their image, while points stay. `bbox_cutout` chooses one of the boxes "
+    "that are left, and its rectangle is clipped to the image, not to the box."
 )
 
 OP_NAMES = {"posterize_0_4": "posterize"}  # a second range of an op; every other name is the op's own
@@ -126,7 +126,7 @@ def pair(a, b):
 
 
 def citation(paper):
-    """'A. Author, B. Author; Title; 2019 (VENUE); arXiv 1905.00397' as 'A. Author, B. Author 2019, arXiv:1905.00397'."""
+    """'A. Author; Title; 2019 (VENUE); arXiv 1905.00397' as 'A. Author 2019, arXiv:1905.00397'."""
     authors, _, rest = paper.partition("; ")
     year = re.search(r"\b(20\d\d)\b", rest)
     arxiv = re.search(r"arXiv (\d{4}\.\d{5})", rest)
@@ -213,9 +213,11 @@ def policy_text(name):
         weights = ", ".join(number(p) for p in application["count_probabilities"])
         head = [f"repeat: {{weights: [{weights}]}}", "choice: until_applied", f"top: {top}"]
     elif facts["kind"] == "augmix":
-        assert application["depth"].startswith("-1: uniform in 1..3") and application["level"].endswith("severity]"), name
+        assert application["depth"].startswith("-1: uniform in 1..3"), name
+        assert application["level"].endswith("severity]"), name
         head = [f"augmix: {{width: {application['width']}, alpha: {number(application['alpha'])}}}",
-                "repeat: {weights: [0, 1, 1, 1]}", f"top: {top}", f"level: {{uniform: [0.1, {application['severity']}]}}"]
+                "repeat: {weights: [0, 1, 1, 1]}", f"top: {top}",
+                f"level: {{uniform: [0.1, {application['severity']}]}}"]
     elif facts["kind"] == "trivial_augment":
         head += [f"bins: {top + 1}", "level: uniform"]
     elif facts["kind"] == "rand_augment":
@@ -270,7 +272,8 @@ def policy_text(name):
     lines += ["motley: 1", f"name: {policy}", f"title: {json.dumps(facts['title'])}", f"profile: {profile}",
               f"paper: {json.dumps(citation(facts['paper']), ensure_ascii=False)}",
               f"table: {json.dumps(source['path'])}", f"version: {json.dumps(source['repo'])}",
-              f"interpolation: {'bilinear' if facts['kind'] == 'augmix' else 'nearest'}", f"fill: {fill}", *head, "ops:", *entries, *rows]
+              f"interpolation: {'bilinear' if facts['kind'] == 'augmix' else 'nearest'}", f"fill: {fill}", *head,
+              "ops:", *entries, *rows]
     return "\n".join(lines) + "\n"
 
 
@@ -285,9 +288,10 @@ def wrap(text, width=116):
 
 def zoo_text():
     lines = ["# Published policies", "",
-             "Every published policy that Motley knows of. `motley show NAME` prints one; `policy_files/make_zoo.py` writes this "
-             "page and the generated files from `policy_files/facts/`.", "",
-             "| policy | title | paper | data set | branches | ops | profile | licence of the source |", "|---|---|---|---|---|---|---|---|"]
+             "Every published policy that Motley knows of. `motley show NAME` prints one; `policy_files/make_zoo.py` "
+             "writes this page and the generated files from `policy_files/facts/`.", "",
+             "| policy | title | paper | data set | branches | ops | profile | licence of the source |",
+             "|---|---|---|---|---|---|---|---|"]
     for path in sorted((HERE / "facts").glob("*.json")):
         facts = facts_of(path.stem)
         names = ([GENERATED[path.stem][0]] if path.stem in GENERATED else []) + BY_HAND.get(path.stem, [])
@@ -296,8 +300,8 @@ def zoo_text():
             policy = (HERE / f"{name}.yaml").read_text(encoding="utf-8") if name not in written else written[name]
             profile = re.search(r"^profile: (\w+)", policy, re.M)
             lines.append(f"| `{name}` | {facts['title']} | {citation(facts['paper'])} | {facts['dataset']} | "
-                         f"{facts['counts']['subpolicies']} | {len(facts['ops'])} | {profile.group(1) if profile else ''} | "
-                         f"{'; '.join(licences)} |")
+                         f"{facts['counts']['subpolicies']} | {len(facts['ops'])} | "
+                         f"{profile.group(1) if profile else ''} | {'; '.join(licences)} |")
     lines += ["", "## Settings of RandAugment", "",
               "Numbers of ops N and magnitudes M that released configurations use, in the words of their sources: "
               "`motley show POLICY --repeat N --level M` where the policy is one of the table above.", "",
@@ -307,7 +311,8 @@ def zoo_text():
         if name in GENERATED or name in BY_HAND:
             name = f"`{GENERATED[name][0] if name in GENERATED else BY_HAND[name][0]}`"
         magnitude = " of ".join(str(row[key]) for key in ("magnitude", "of") if key in row)
-        lines.append(f"| {name} | {row['dataset']} | {row['model']} | {row.get('num_ops', '')} | {magnitude} | {row['source']} |")
+        lines.append(f"| {name} | {row['dataset']} | {row['model']} | {row.get('num_ops', '')} | {magnitude} | "
+                     f"{row['source']} |")
     lines += ["", "## Detection", "", *wrap(DETECTION)]
     lines += ["", "## Not here yet", "", "| policy | why |", "|---|---|"]
     lines += [f"| {facts_of(name)['title']} | {reason} |" for name, reason in NOT_YET.items()]

@@ -1,9 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks how code looks: clang-format (.clang-format) on C and CUDA, ruff (ruff.toml) on Python. scripts/unformatted.txt
-# lists the files that are not clean yet; it may only get shorter.
-#   scripts/check_format.sh          fails on a file that is not clean and not listed
-#   scripts/check_format.sh --list   prints the files that are not clean
+# Checks how code looks: clang-format (.clang-format) on C and CUDA, ruff (ruff.toml) on Python.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 format=$(command -v clang-format-14 || command -v clang-format)
@@ -17,23 +14,14 @@ if ! [[ -x $ruff ]]; then
     build-tools/bin/python3 -m pip install -q ruff==0.17.6
 fi
 
-unclean() {
+unclean=$(
     git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' |
         xargs -n 1 -P 2 sh -c '"$0" --dry-run -Werror "$1" 2>/dev/null || echo "$1"' "$format"
-    { git ls-files '*.py' | xargs "$ruff" check -q --output-format concise || true; } | sed -n 's/:[0-9]*:[0-9]*: .*//p'
-}
-
-if [[ ${1:-} == --list ]]; then
-    unclean | LC_ALL=C sort -u
-    exit
-fi
-now=$(unclean | LC_ALL=C sort -u)
-new=$(LC_ALL=C comm -13 scripts/unformatted.txt - <<<"$now")
-clean=$(LC_ALL=C comm -23 scripts/unformatted.txt - <<<"$now")
-[[ -z $clean ]] || printf 'clean now, take it off scripts/unformatted.txt: %s\n' $clean
-if [[ -n $new ]]; then
-    printf 'not clean: %s\n' $new
+    git ls-files '*.py' | xargs "$ruff" check -q --output-format concise || true
+)
+if [[ -n $unclean ]]; then
+    printf 'not clean: %s\n' "$unclean"
     echo "clang-format -i FILE and ruff check --fix FILE mend most of it."
     exit 1
 fi
-echo "$(git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' '*.py' | wc -l) files, of which $(wc -l <scripts/unformatted.txt) are not clean yet"
+echo "$(git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' '*.py' | wc -l) files are clean"

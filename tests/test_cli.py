@@ -115,8 +115,10 @@ class Listings(Case):
             kinds = [line[4:].split(":")[0] for line in text.splitlines() if line.startswith("  - ")]
             self.assertEqual([stage["stage"] for stage in shown["stages"]], kinds)
         path = self.file("t.yaml", "motley: 1\nname: t\nstages:\n  - random_resized_crop: {size: 40, filter: bicubic}\n"
-                         "  - flip: {horizontal: 0.5}\n  - policy: {name: rand_augment, level: 9}\n  - jitter: {hue: 0.1}\n"
-                         "  - blur: {kernel_size: 5, sigma: [1, 2]}\n  - output: {mean: 0.5, std: 0.25}\n  - erase: {}\n"
+                         "  - flip: {horizontal: 0.5}\n  - policy: {name: rand_augment, level: 9}\n"
+                         "  - jitter: {hue: 0.1}\n"
+                         "  - blur: {kernel_size: 5, sigma: [1, 2]}\n  - output: {mean: 0.5, std: 0.25}\n"
+                         "  - erase: {}\n"
                          "  - mix: {mixup: 1, classes: 4}\n")
         shown = json.loads(self.good("show", "--json", path))
         policy = shown["stages"].pop(2)
@@ -129,9 +131,11 @@ class Listings(Case):
                 {"stage": "flip", "horizontal": 0.5, "vertical": 0},
                 {"stage": "jitter", "p": 1, "hue": [-0.1, 0.1]},
                 {"stage": "blur", "p": 1, "kernel_size": 5, "sigma": [1, 2]},
-                {"stage": "output", "mean": 0.5, "std": 0.25, "convention": "torchvision_v1", "type": "f32", "layout": "chw"},
+                {"stage": "output", "mean": 0.5, "std": 0.25, "convention": "torchvision_v1", "type": "f32",
+                 "layout": "chw"},
                 {"stage": "erase", "p": 1, "area": [0.02, 0.33], "ratio": [0.3, 3.3], "value": 0, "boxes": [1, 1]},
-                {"stage": "mix", "mixup": 1, "cutmix": 0, "p": 1, "switch": 0.5, "rules": "torchvision", "mode": "batch",
+                {"stage": "mix", "mixup": 1, "cutmix": 0, "p": 1, "switch": 0.5, "rules": "torchvision",
+                 "mode": "batch",
                  "lambda": "corrected", "partner": "fixed", "classes": 4, "smoothing": 0}]})
 
     def test_stats_of_transforms_agree_with_the_draws(self):
@@ -171,14 +175,16 @@ class Listings(Case):
 
     def test_stats_agree_with_the_draws(self):
         samples = ["--samples", "2000", "--seed", "5", "--epoch", "2"]
-        stats = {row["op"]: row for row in json.loads(self.good("stats", "--json", "timm_rand_augment", *samples))["ops"]}
+        rows = json.loads(self.good("stats", "--json", "timm_rand_augment", *samples))["ops"]
+        stats = {row["op"]: row for row in rows}
         counts, values = {}, {}
         for line in self.good("draw", "timm_rand_augment", *samples).splitlines():
             for step in json.loads(line)["steps"]:
                 counts[step["op"]] = counts.get(step["op"], 0) + 1
                 values.setdefault(step["op"], set()).add(step.get("value"))
         self.assertEqual({op: round(row["per_image"] * 2000) for op, row in stats.items()}, counts)
-        self.assertEqual(values["rotate"], {v for row in stats["rotate"]["values"] for v in (row["value"], row["minus"])})
+        self.assertEqual(values["rotate"],
+                         {v for row in stats["rotate"]["values"] for v in (row["value"], row["minus"])})
         table = self.good("stats", "timm_rand_augment", *samples)
         self.assertRegex(table, r"\nrotate +0\.\d{4}  -30 or 30\n")
 
@@ -227,7 +233,8 @@ class Preview(Case):
             self.assertEqual([step["op"] for step in row["steps"]].count("mix_add"), 3)
             self.assertEqual(row["steps"][-1]["op"], "mix_sum")
             self.assertIn(f'<span class="step">mix_sum {row["steps"][-1]["value"]:.4g}</span>', page)
-        stats = {row["op"]: row["per_image"] for row in json.loads(self.good("stats", "--json", policy, "-N", "500"))["ops"]}
+        rows = json.loads(self.good("stats", "--json", policy, "-N", "500"))["ops"]
+        stats = {row["op"]: row["per_image"] for row in rows}
         self.assertEqual(len(stats), 13)
         self.assertAlmostEqual(sum(stats.values()), 6, delta=0.2)  # three chains of two ops on average
         boxes = self.file("boxes.jsonl", json.dumps({"image": image, "boxes": [[4, 5, 14, 25]]}) + "\n")
@@ -260,7 +267,8 @@ class Preview(Case):
             for step in draw["steps"]:
                 self.assertIn(f'<span class="step">{step["op"]}', page)
             (box,) = draw["erase"]
-            self.assertIn('<rect class="erased" x="{left}" y="{top}" width="{width}" height="{height}"/>'.format(**box), page)
+            self.assertIn('<rect class="erased" x="{left}" y="{top}" width="{width}" height="{height}"/>'.format(**box),
+                          page)
         self.assertNotIn('id="level"', page.split("<script>")[0])
         mirror = self.file("m.yaml", "motley: 1\nname: m\nstages:\n  - center_crop: {size: [20, 30]}\n"
                            "  - flip: {horizontal: 1}\n  - output: {}\n")
@@ -275,16 +283,19 @@ class Preview(Case):
         image, out = self.image(), self.path("page.html")
         small = self.file("small.png", png(3, 3, 1, bytes(9)))
         wrong = self.file("boxes.jsonl", "[]\n")
-        self.assertIn("the mask is 3 x 3 with 1 channels", self.bad("preview", "rand_augment", image, "-o", out, "--mask", small))
+        self.assertIn("the mask is 3 x 3 with 1 channels",
+                      self.bad("preview", "rand_augment", image, "-o", out, "--mask", small))
         self.assertIn("boxes.jsonl:1: want", self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
         for row, words in (({"image": None, "boxes": []}, "want {"),
                            ({"image": image, "boxes": [[1, 2, 3]]}, "box 0 is no list of 4 numbers"),
-                           ({"image": image, "boxes": [[1, 2, 3, 4], [1, 2, "3", 4]]}, "box 1 is no list of 4 numbers")):
+                           ({"image": image, "boxes": [[1, 2, 3, 4], [1, 2, "3", 4]]},
+                            "box 1 is no list of 4 numbers")):
             wrong = self.file("boxes.jsonl", json.dumps(row) + "\n")
             self.assertIn("boxes.jsonl:1: " + words,
                           self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
         wrong = self.file("boxes.jsonl", json.dumps({"image": "other.png", "boxes": []}) + "\n")
-        self.assertIn(f"no line is for {image}", self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
+        self.assertIn(f"no line is for {image}",
+                      self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
         self.assertIn("1 masks are given for 2 images",
                       self.bad("preview", "rand_augment", image, image, "-o", out, "--mask", small, status=2))
         self.bad("preview", "rand_augment", image, status=2)
@@ -395,9 +406,11 @@ class Draw(Case):
             self.assertLessEqual(len(row["steps"]), 1)
         self.assertEqual({row["flip"]["horizontal"] for row in rows}, {True, False})
         self.assertTrue(0 < sum("erase" in row for row in rows) < 20)
-        self.assertEqual(self.draws("torchvision_train_convnext", "--first", "7", "--size", "300x200", "--seed", "3"), rows[7:8])
+        self.assertEqual(self.draws("torchvision_train_convnext", "--first", "7", "--size", "300x200", "--seed", "3"),
+                         rows[7:8])
         for options in (["--level", "3"], ["--repeat", "2"], ["--fill", "1,2,3"]):
-            self.assertIn("it is a transform, whose policies are changed in its file", self.bad("draw", "simclr", *options))
+            self.assertIn("it is a transform, whose policies are changed in its file",
+                          self.bad("draw", "simclr", *options))
 
     def test_size_and_channels(self):
         def found(*args):
@@ -444,11 +457,12 @@ class Apply(Case):
     @unittest.skipUnless(PIL, "needs Pillow")
     def test_transforms_crop_and_resize(self):
         images = [self.image("a.png"), self.image("b.png", 50, 20), self.image("c.png", 20, 70, 1)]
-        text = """{"motley": 1, "name": "mine", "stages": [{"random_resized_crop": {"size": [24, 32], "filter": "bicubic",
-            "order": "pillow-12"}}, {"flip": {"horizontal": 0.5}}, %s {"output": {}}, {"erase": {"p": 0.5}}]}"""
+        text = """{"motley": 1, "name": "mine", "stages": [
+            {"random_resized_crop": {"size": [24, 32], "filter": "bicubic", "order": "pillow-12"}},
+            {"flip": {"horizontal": 0.5}}, %s {"output": {}}, {"erase": {"p": 0.5}}]}"""
         policy = self.file("mine.json", text % '{"policy": "trivial_augment_wide"}, {"jitter": {"hue": 0.5}},')
-        self.good("apply", policy, *images, "-k", "3", "-s", "6", "-o", self.path("out"), "--draws", self.path("d.jsonl"),
-                  "--sheet", self.path("sheet.png"))
+        self.good("apply", policy, *images, "-k", "3", "-s", "6", "-o", self.path("out"), "--draws",
+                  self.path("d.jsonl"), "--sheet", self.path("sheet.png"))
         rows = [json.loads(line) for line in (self.dir / "d.jsonl").read_text().splitlines()]
         self.assertEqual([row["sample"] for row in rows], list(range(9)))
         for row in rows:
@@ -466,7 +480,8 @@ class Apply(Case):
                 image = image.transpose(PIL.Image.FLIP_LEFT_RIGHT) if row["flip"]["horizontal"] else image
                 if int(PIL.__version__.split(".")[0]) < 12:  # whose order of passes the file names
                     self.assertEqual(image.tobytes(), made.tobytes())
-        self.assertIn("want --device cpu", self.bad("apply", policy, images[0], "-o", self.path("not"), "--device", "cuda"))
+        self.assertIn("want --device cpu",
+                      self.bad("apply", policy, images[0], "-o", self.path("not"), "--device", "cuda"))
         self.assertFalse((self.dir / "not").exists())
 
     def test_replay_gives_the_same_files(self):
@@ -898,7 +913,8 @@ class Pipes(Case):
         text = self.good("show", "rand_augment")
         for pause in 0, 0.3:
             read, write = os.pipe()
-            run = subprocess.Popen([MOTLEY, "show", f"/dev/fd/{read}"], pass_fds=[read], stdout=subprocess.PIPE, text=True)
+            run = subprocess.Popen([MOTLEY, "show", f"/dev/fd/{read}"], pass_fds=[read], stdout=subprocess.PIPE,
+                                   text=True)
             os.close(read)
             time.sleep(pause)
             with os.fdopen(write, "w") as file:
@@ -908,9 +924,11 @@ class Pipes(Case):
 
 class Numbers(Case):
     def test_a_message_shows_what_it_refuses(self):
-        self.assertIn("level is 30.000000000000004, want 0..30", self.bad("show", "rand_augment", "-m", "30.000000000000004"))
+        self.assertIn("level is 30.000000000000004, want 0..30",
+                      self.bad("show", "rand_augment", "-m", "30.000000000000004"))
         self.assertIn("rotate takes 1 value (", self.bad("op", "rotate", "1,2", self.image(), self.path("o.png")))
-        self.assertIn("invert takes 0 values, 1 were given", self.bad("op", "invert", "1", self.image(), self.path("o.png")))
+        self.assertIn("invert takes 0 values, 1 were given",
+                      self.bad("op", "invert", "1", self.image(), self.path("o.png")))
 
     def test_the_last_sample(self):
         row = json.loads(self.good("draw", "rand_augment", "--first", 2**64 - 1))
@@ -938,7 +956,8 @@ class Limits(Case):
         path = self.image()
         for limit in few_processes, little_memory:
             with self.subTest(limit.__name__):
-                done = self.run_motley("op", "invert", path, self.path("o.png"), "-t", "200", status=1, preexec_fn=limit)
+                done = self.run_motley("op", "invert", path, self.path("o.png"), "-t", "200", status=1,
+                                       preexec_fn=limit)
                 self.assertRegex(done.stderr, "cannot start 200 threads: .*; want fewer, or a higher limit")
                 self.run_motley("op", "invert", path, self.path("o.png"), "-t", "1", preexec_fn=limit)
 

@@ -4,8 +4,8 @@
 
     test_zoo.py MOTLEY          MOTLEY is the built command
 
-The values are computed here from the facts by their own words (`range`, `rounding`, `level_range`), not by the script that
-wrote the policies."""
+The values are computed here from the facts by their own words (`range`, `rounding`, `level_range`), not by the script
+that wrote the policies."""
 
 import importlib.util
 import json
@@ -37,7 +37,8 @@ def facts_of(name):
 
 
 def described(name):
-    return json.loads(subprocess.run([MOTLEY, "show", "--json", name], check=True, capture_output=True, text=True).stdout)
+    return json.loads(subprocess.run([MOTLEY, "show", "--json", name], check=True, capture_output=True,
+                                     text=True).stdout)
 
 
 def fact_value(name, op, level):
@@ -107,13 +108,15 @@ class Zoo(unittest.TestCase):
             self.assertEqual(policy["repeat"], application["count_probabilities"])
             self.assertEqual([p["from"] for p in policy["phases"]], [p["first_epoch"] for p in facts["schedule"]])
             for phase in facts["schedule"]:
-                wanted.append([(1 / 30, [(s["op"], s["p"], [s["level"]])]) for s in facts["subpolicies"][phase["subpolicy"]]])
+                steps = facts["subpolicies"][phase["subpolicy"]]
+                wanted.append([(1 / 30, [(s["op"], s["p"], [s["level"]])]) for s in steps])
         elif facts["kind"] == "auto_augment":
             self.assertEqual(policy["repeat"], [0, 1])
             rows = facts["subpolicies"]
             wanted.append([(1 / len(rows), [(s["op"], s["p"], [s.get("level")]) for s in row]) for row in rows])
         elif facts["kind"] == "augmix":
-            self.assertEqual(policy["augmix"], {"width": application["width"], "alpha": application["alpha"], "form": "sum"})
+            self.assertEqual(policy["augmix"],
+                             {"width": application["width"], "alpha": application["alpha"], "form": "sum"})
             self.assertEqual(policy["repeat"], [0, 1 / 3, 1 / 3, 1 / 3])
             wanted.append(self.one_op_branches(facts))
         else:
@@ -135,7 +138,8 @@ class Zoo(unittest.TestCase):
                 rows.append((1 / count, [(step["op"], p, [None])]))
             elif facts["kind"] == "augmix":  # uniform in [0.1, severity]
                 severity = application["severity"]
-                rows.append((1 / count, [(step["op"], p, [0.1 + (severity - 0.1) * (k + 0.5) / 512 for k in range(512)])]))
+                levels = [0.1 + (severity - 0.1) * (k + 0.5) / 512 for k in range(512)]
+                rows.append((1 / count, [(step["op"], p, levels)]))
             elif "uniform in 1..9" in magnitude:
                 rows += [(1 / count / 9, [(step["op"], p, [level])]) for level in range(1, 10)]
             elif "continuous" in magnitude:

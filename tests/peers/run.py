@@ -6,7 +6,7 @@ library does not pass on Motley and REASONS does not say why.
 
     PYTHONPATH=BUILD_DIR/bindings/python tests/peers/run.py [--torchvision PATH] [--timm PATH] [--report]
 
-    --torchvision PATH    a checkout of torchvision, or its source archive (.tar.gz); torchvision publishes none on PyPI.
+    --torchvision PATH    a checkout of torchvision, or its source archive (.tar.gz), which PyPI does not have.
                           Without, `apt-get source` is asked for Debian's, where deb-src is among its sources
     --timm PATH           the same of timm; without, pip downloads the source distribution of the installed version
     --report              run nothing; write README.md's table from results/
@@ -29,8 +29,8 @@ V1 = 'autoaugment or randaugment or trivialaugmentwide'
 V2 = 'TestAutoAugmentTransforms or classification_preset or detection_preset'
 SUITES = [  # name, library, file, -k, whether there is an import to change
     ('v1 on PIL images', 'torchvision', 'test/test_transforms.py', V1, True),
-    ('v1 on tensors, scripted', 'torchvision', 'test/test_transforms_tensor.py', V1 + ' or auto_augment or rand_augment or '
-     'trivial_augment', True),
+    ('v1 on tensors, scripted', 'torchvision', 'test/test_transforms_tensor.py',
+     V1 + ' or auto_augment or rand_augment or trivial_augment', True),
     ('v2', 'torchvision', 'test/test_transforms_v2.py', V2, True),
     ('timm data', 'timm', 'tests/test_data.py', '', False),
 ]
@@ -49,7 +49,8 @@ def unpacked(path, into):
     if path.is_dir():
         return path
     with tarfile.open(path) as archive:
-        archive.extractall(into, [m for m in archive.getmembers() if m.isfile() and m.name[0] != '/' and '..' not in m.name])
+        archive.extractall(into,
+                           [m for m in archive.getmembers() if m.isfile() and m.name[0] != '/' and '..' not in m.name])
     return next(child for child in into.iterdir() if child.is_dir())
 
 
@@ -92,11 +93,12 @@ def run(root, file, selection, how, library, scratch):
     (place / 'pytest.ini').write_text('[pytest]\n')
     xml_path = place / 'result.xml'
     xml_path.unlink(missing_ok=True)
-    command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', f'--junitxml={xml_path}', '--tb=no', file]
+    command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', f'--junitxml={xml_path}', '--tb=no',
+               file]
     command += ['-k', selection] if selection else []
     command += ['-p', 'takes_over'] if how == 'take_over' else []
-    done = subprocess.run(['env', f'PYTHONPATH={place}:{":".join(p for p in sys.path[1:] if "bindings" in p)}', *command],
-                          cwd=place, capture_output=True, text=True)
+    path = ':'.join([str(place), *(p for p in sys.path[1:] if 'bindings' in p)])
+    done = subprocess.run(['env', f'PYTHONPATH={path}', *command], cwd=place, capture_output=True, text=True)
     if not xml_path.exists():
         raise SystemExit(f'run.py: pytest did not run {file}:\n{done.stdout}{done.stderr}')
     found = {}
@@ -137,8 +139,8 @@ def report():
     for path in sorted((HERE / 'results').glob('*.json'), reverse=True):
         result = json.loads(path.read_text())
         for row in result['rows']:
-            lines.append(f'| {result["library"]} {result["version"]} | {row["tests"]} ({result["tests"]}) | {row["ran"]} | '
-                         + ' | '.join(str(row.get(how, '')) for how in HOWS) + ' |')
+            lines.append(f'| {result["library"]} {result["version"]} | {row["tests"]} ({result["tests"]}) | '
+                         f'{row["ran"]} | ' + ' | '.join(str(row.get(how, '')) for how in HOWS) + ' |')
             reasons += [f'- {row["tests"]}, {how}, `{test}`: {reason(test) or "not explained"}'
                         for how, worse in row['worse'].items() for test in worse]
     lines += ['', *(reasons or ['No test that passes on the library fails on Motley.'])]

@@ -172,8 +172,8 @@ class Recipes(dict):
     """By op."""
 
     def __missing__(self, name):
-        raise LookupError(f"op '{name}' is new: it wants an entry in RECIPES of tests/pillow/recipes.py, which says how Pillow "
-                          "does it, and then its golden vectors, by tests/golden/make.py")
+        raise LookupError(f"op '{name}' is new: it wants an entry in RECIPES of tests/pillow/recipes.py, which says "
+                          "how Pillow does it, and then its golden vectors, by tests/golden/make.py")
 
 
 RECIPES = Recipes({
@@ -211,7 +211,8 @@ RECIPES = Recipes({
     "gaussian_blur": (lambda image, values, resample, fill: image.filter(ImageFilter.GaussianBlur(values[0])),
                       singles(RADII), random_between(0, 20)),
     **{name: (fixed_filter(getattr(ImageFilter, name.upper())), [()], None)
-       for name in ("smooth", "sharpen", "edge_enhance", "edge_enhance_more", "find_edges", "contour", "detail", "emboss",
+       for name in ("smooth", "sharpen", "edge_enhance", "edge_enhance_more", "find_edges", "contour", "detail",
+                    "emboss",
                     "blur", "smooth_more")},
     "affine": (warp(lambda v, w, h: v), [tuple(float(x) for x in m) for m in MATRICES], random_affine),
 })

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""motley_resize against Pillow's crop, resize and mirror: all bytes equal, on every CPU backend, in the order of passes of
-the Pillow that is installed. With --thorough it compares over 10^9 bytes."""
+"""motley_resize against Pillow's crop, resize and mirror: all bytes equal, on every CPU backend, in the order of passes
+of the Pillow that is installed. With --thorough it compares over 10^9 bytes."""
 import sys
 
 import harness
@@ -69,7 +69,7 @@ class Resize(Test):
             if r.random() < 0.2:
                 w, h = min(width, size[0]), min(height, size[1])
             crops.append((int(r.integers(0, width - w + 1)), int(r.integers(0, height - h + 1)), w, h))
-        for (left, top, w, h), size in zip(crops, sizes):
+        for left, top, w, h in crops:
             if r.random() < 0.3:
                 boxes.append((left, top, left + w, top + h))
             else:
@@ -106,8 +106,7 @@ class Resize(Test):
         column = np.array([[121, 131], [193, 243], [8, 36], [210, 242], [63, 79], [222, 108]], np.uint8)[..., None]
         row = np.array([10, 20, 200, 90, 50], np.uint8)[None, :, None]
         ramp = np.arange(128, dtype=np.uint8)[None, :, None]
-        wide = np.zeros((1, 3, 1), np.uint8)
-        for backend, context in harness.contexts.items():
+        for context in harness.contexts.values():
             def one(array, size, name, order=ORDER, **where):
                 source, target = Placed(array, LAYOUTS["packed"]), Placed(np.zeros((*size[::-1], 1), np.uint8),
                                                                           LAYOUTS["packed"])

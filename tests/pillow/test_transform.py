@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole transforms against torchvision and timm: every value of the tensor equal, on every CPU backend. From a torch seed by
-draws in, and from our own draws by replaying them. With --thorough it is over 10,000 images of each library."""
+"""Whole transforms against torchvision and timm: every value of the tensor equal, on every CPU backend. From a torch
+seed by draws in, and from our own draws by replaying them. With --thorough it is over 10,000 images of each."""
 import random
 import sys
 
@@ -148,7 +148,9 @@ class Transforms(Test):
         name = list(space)[int(torch.randint(len(space), (1,)))]
         magnitudes, signed = space[name]
         if magnitude is None:
-            value = float(magnitudes[torch.randint(len(magnitudes), (1,), dtype=torch.long)]) if magnitudes.ndim else 0.0
+            value = 0.0
+            if magnitudes.ndim:
+                value = float(magnitudes[torch.randint(len(magnitudes), (1,), dtype=torch.long)])
         else:
             value = float(magnitudes[magnitude]) if magnitudes.ndim else 0.0
         if signed and torch.randint(2, (1,)):
@@ -157,7 +159,7 @@ class Transforms(Test):
         return op_step(ours, replayer.value(name, value) if magnitudes.ndim else None)
 
     def test_torchvision_from_a_seed(self):
-        """crop, flip, TrivialAugmentWide or RandAugment, jitter, normalise, erase: the f32 tensor of torch.manual_seed"""
+        """crop, flip, TrivialAugmentWide or RandAugment, jitter, normalise, erase: the tensor of torch.manual_seed"""
         rounds = 400 if harness.options.thorough else 6
         for turn in range(rounds):
             r = np.random.default_rng([harness.options.seed, turn])
@@ -171,7 +173,8 @@ class Transforms(Test):
                 more += "  - jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1}\n"
             if not more:
                 more = "  - grayscale: {p: 0}\n"
-            transform = self.make(TRAIN.format(size=size, filter=["bilinear", "bicubic"][turn % 2], order=ORDER, more=more,
+            transform = self.make(TRAIN.format(size=size, filter=["bilinear", "bicubic"][turn % 2], order=ORDER,
+                                               more=more,
                                                erase=0.25))
             recipe = transforms.Compose([
                 transforms.RandomResizedCrop(size, interpolation=interpolation), transforms.RandomHorizontalFlip(),
@@ -192,13 +195,13 @@ class Transforms(Test):
                     continue  # it takes long
                 out, _, _ = transform.apply(context, [Placed(a, LAYOUTS["packed"]) for a in arrays], given=given)
                 for i, want in enumerate(wanted):
-                    self.same_floats(out[i], want, f"torch.manual_seed({turn * 1000 + i}), round {turn}, {backend}, steps "
-                                                   f"{[(s.op, s.values[0]) for s in given[1][i]]}")
+                    self.same_floats(out[i], want, f"torch.manual_seed({turn * 1000 + i}), round {turn}, {backend}, "
+                                                   f"steps {[(s.op, s.values[0]) for s in given[1][i]]}")
 
     # ---- timm, from Python's and torch's seeds ----
 
     def test_timm_from_a_seed(self):
-        """timm's crop with a drawn filter, flips, jitter, normalise and erasing, from random.seed and torch.manual_seed"""
+        """timm's crop with a drawn filter, flips, jitter, normalise, erasing, from random.seed and torch.manual_seed"""
         try:
             from timm.data.random_erasing import RandomErasing
             from timm.data.transforms import RandomResizedCropAndInterpolation
@@ -290,7 +293,8 @@ class Transforms(Test):
         text = """motley: 1
 name: own
 stages:
-  - random_resized_crop: {size: [120, 90], scale: [0.05, 0.9], filter: [bilinear, bicubic, lanczos, hamming, box], order: %s}
+  - random_resized_crop:
+      {size: [120, 90], scale: [0.05, 0.9], filter: [bilinear, bicubic, lanczos, hamming, box], order: %s}
   - flip: {horizontal: 0.5, vertical: 0.3}
   - policy: {name: rand_augment, repeat: 1, level: 20, interpolation: bilinear}
   - jitter: {p: 0.8, brightness: 0.8, contrast: 0.8, saturation: 0.8, hue: 0.2}
@@ -302,8 +306,12 @@ stages:
   - output: {mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.4], convention: torchvision_v2}
 """ % ORDER
         transform = self.make(text)
-        finish = lambda p: ((torch.from_numpy(np.array(p)).permute(2, 0, 1).float() * np.float32(1 / 255))  # noqa: E731
-                            - torch.tensor([0.5, 0.4, 0.3])[:, None, None]) / torch.tensor([0.2, 0.3, 0.4])[:, None, None]
+        mean, std = torch.tensor([0.5, 0.4, 0.3])[:, None, None], torch.tensor([0.2, 0.3, 0.4])[:, None, None]
+
+        def finish(picture):
+            values = torch.from_numpy(np.array(picture)).permute(2, 0, 1).float() * np.float32(1 / 255)
+            return (values - mean) / std
+
         for turn in range(40 if harness.options.thorough else 3):
             r = np.random.default_rng([harness.options.seed, 2, turn])
             arrays = [self.photograph(r) for _ in range(30)]
@@ -348,7 +356,8 @@ stages:
         arrays = [images.make(r, images.noise, 32, 32, 3) for _ in range(200)]
         places = set()
         for context in harness.contexts.values():
-            out, drawn, _ = transform.apply(context, [Placed(a, LAYOUTS["packed"]) for a in arrays], "u8", "hwc", seed=5)
+            out, drawn, _ = transform.apply(context, [Placed(a, LAYOUTS["packed"]) for a in arrays], "u8", "hwc",
+                                            seed=5)
             for i, (a, d) in enumerate(zip(arrays, drawn)):
                 wide = np.pad(a, ((4, 4), (4, 4), (0, 0)))
                 want = wide[d.top + 4:d.top + 36, d.left + 4:d.left + 36]
@@ -428,7 +437,8 @@ stages:
                 "torchvision_v2": (v.float() * np.float32(1 / 255) - mean) / std,
                 "timm": (v.float() - torch.tensor([x * 255 for x in MEAN])[:, None, None])
                 / torch.tensor([x * 255 for x in STD])[:, None, None]}
-        self.assertTrue(torch.equal(ways["torchvision_v1"], functional.normalize(functional.to_tensor(ramp), MEAN, STD)))
+        self.assertTrue(torch.equal(ways["torchvision_v1"],
+                                    functional.normalize(functional.to_tensor(ramp), MEAN, STD)))
         for name, want in ways.items():
             transform = self.make(f"motley: 1\nname: out\nstages:\n  - output: {{mean: {MEAN}, std: {STD}, "
                                   f"convention: {name}}}\n")
@@ -486,7 +496,8 @@ stages:
         self.assertTrue(np.isfinite(out).all())
         blur = self.make("motley: 1\nname: blur\nstages:\n  - blur: {kernel_size: 23, sigma: [0.1, 2]}\n")
         small = np.zeros((20, 11, 3), np.uint8)
-        with self.assertRaisesRegex(Failed, "image 0: 11x20 is too small for a blur by a kernel of 23, want at least 12"):
+        with self.assertRaisesRegex(Failed, "image 0: 11x20 is too small for a blur by a kernel of 23, want at least "
+                                            "12"):
             blur.apply(context, [Placed(small, LAYOUTS["packed"])], "u8")
         for values, message in [((1, 4), "the kernel's size is 4, want an odd number of 3 to 23"),
                                 ((1, 25), "the kernel's size is 25"), ((0, 5), "sigma is 0, want 0.001 to 1000 pixels"),

@@ -6,8 +6,8 @@ import pathlib
 import sys
 
 COMMAND = pathlib.Path(__file__).with_name("command")
-LACKING = """motley: this installation has no motley command: libjpeg, libpng, libexif or json-c was missing when it was built.
-On Debian and Ubuntu: apt-get install libjson-c-dev libjpeg-dev libpng-dev libexif-dev; then install the package again."""
+LACKING = """motley: this installation has no motley command: libjpeg, libpng, libexif or json-c was missing when it was
+built. On Debian and Ubuntu: apt-get install libjson-c-dev libjpeg-dev libpng-dev libexif-dev; then install again."""
 
 
 def main():

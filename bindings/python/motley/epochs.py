@@ -101,8 +101,8 @@ def tell_twins(found):
     drawn = [one.draws_as() for one in found if hasattr(one, "draws_as")]
     if len(set(drawn)) < len(drawn):
         warnings.warn(
-            "two data sets of this loader are augmented by one policy with one seed, so that samples of equal index draw "
-            "alike: give each its own seed, or augment what concatenates them",
+            "two data sets of this loader are augmented by one policy with one seed, so that samples of equal index "
+            "draw alike: give each its own seed, or augment what concatenates them",
             stacklevel=3,
         )
 
@@ -161,7 +161,8 @@ class Repeats:
         if not seen:  # another thread has warned
             return
         warnings.warn(
-            f"sample {seen.repeated} came again in one epoch, as others did, and was augmented the same way: {self.advice}",
+            f"sample {seen.repeated} came again in one epoch, as others did, and was augmented the same way: "
+            f"{self.advice}",
             RepeatedSamples,
             stacklevel=stacklevel,
         )

@@ -78,11 +78,12 @@ def refuse_followers(cls):
         kind = getattr(tv_tensors, name, None)
         if kind is not None and issubclass(cls, kind):
             raise ArgumentError(
-                f"the images are tv_tensors.{name}, which is no picture: want the image that it belongs to. Both go into "
-                "one sample, for motley.Follow or the transforms of motley.torchvision"
+                f"the images are tv_tensors.{name}, which is no picture: want the image that it belongs to. Both go "
+                "into one sample, for motley.Follow or the transforms of motley.torchvision"
             )
     if any(base.__module__.startswith("numpy.ma") and base.__name__ == "MaskedArray" for base in cls.__mro__):
-        raise ArgumentError("the images are a numpy.ma.MaskedArray, whose mask would be lost: want its .data or .filled()")
+        raise ArgumentError("the images are a numpy.ma.MaskedArray, whose mask would be lost: "
+                            "want its .data or .filled()")
 
 
 class Batch:
@@ -128,7 +129,8 @@ class Batch:
         n, c, h, w = self.axes
         shape, strides, unit = self.shape, self.strides, self.unit
         if not shape[h] or not shape[w]:
-            raise ArgumentError(f"the images have shape {tuple(shape)}, {shape[h]} high and {shape[w]} wide: want pixels")
+            raise ArgumentError(f"the images have shape {tuple(shape)}, {shape[h]} high and {shape[w]} wide: "
+                                "want pixels")
         batch.data = cast(VOID, self.pointer)
         batch.images = NULL
         batch.count, batch.channels, batch.dtype = self.count, self.channels, self.dtype

@@ -98,7 +98,7 @@ def test_union_of_ranks_is_one_process(runs, ranks):
 
 
 def test_resumed_in_the_middle_of_an_epoch(runs):
-    """Two ranks that had done two batches of eight each before epoch 1 broke off: what is left comes out as it would."""
+    """Two ranks that had done two batches of eight each before epoch 1 broke off: the rest comes out as it would."""
     left = runs[2, 1]
     assert len(left) == 96 - 2 * 2 * 8 and set(left) < set(runs[1, 0])
 
@@ -197,7 +197,8 @@ def test_repeated_augmentation_in_a_process_group(kind, tmp_path):
     for epoch, i, view in two:
         by_index.setdefault((epoch, i), []).append(view)
     assert max(map(len, by_index.values())) == 3 and {view for _, _, view in two} == {0, 1, 2}
-    different = sum(len({two[e, i, view] for view in views}) == 3 for (e, i), views in by_index.items() if len(views) == 3)
+    different = sum(len({two[e, i, view] for view in views}) == 3
+                    for (e, i), views in by_index.items() if len(views) == 3)
     assert different > 0.6 * sum(len(views) == 3 for views in by_index.values())
     both = two.keys() & one.keys()
     assert len(both) > 900 and all(two[key] == one[key] for key in both)

@@ -208,7 +208,8 @@ def test_calls_with_wrong_samples_raise(arguments, message):
         motley.RandAugment()(pictures(), **{"sample_ids": range(64), **arguments})
 
 
-@pytest.mark.parametrize("stage", [motley.Stage("rand_augment"), motley.Transform("torchvision_train"), motley.Mix(mixup=1)])
+@pytest.mark.parametrize("stage",
+                         [motley.Stage("rand_augment"), motley.Transform("torchvision_train"), motley.Mix(mixup=1)])
 @pytest.mark.parametrize("ids", [np.arange(-1, 3), np.array([-5])])
 def test_draws_refuse_negative_ids(stage, ids):
     with pytest.raises(motley.ArgumentError, match="sample_ids has a negative number"):
@@ -254,7 +255,8 @@ def test_images_that_are_none():
     hint = r"want uint8: pass uint8, for example \(x \* 255\).round\(\).to\(torch.uint8\)"
     with pytest.raises(motley.ArgumentError, match=hint):
         stage(x / 255)
-    with pytest.raises(motley.ArgumentError, match=r"the images have shape \(4, 0, 9, 3\), 0 high and 9 wide: want pixels"):
+    with pytest.raises(motley.ArgumentError, match=r"the images have shape \(4, 0, 9, 3\), 0 high and 9 wide: "
+                                                   r"want pixels"):
         stage(x[:, :0])
     with pytest.raises(motley.ArgumentError, match="MaskedArray, whose mask would be lost"):
         stage(np.ma.masked_array(x, x > 9))
@@ -349,7 +351,8 @@ def test_sizes_in_a_group():
     draws = stage(images, sample_ids=motley.group_ids(range(30), 2), return_draws=True)[1]
     assert [[s["op"] for s in d] for d in draws[::2]] == [[s["op"] for s in d] for d in draws[1::2]]
     assert draws[::2] == draws[1::2], "nothing of TrivialAugmentWide is relative"
-    draws = motley.Stage("rand_augment", seed=4)(images, sample_ids=motley.group_ids(range(30), 2), return_draws=True)[1]
+    draws = motley.Stage("rand_augment", seed=4)(images, sample_ids=motley.group_ids(range(30), 2),
+                                                 return_draws=True)[1]
     pairs = [(a, b) for one, other in zip(draws[::2], draws[1::2]) for a, b in zip(one, other)]
     moved = [(a, b) for a, b in pairs if a["op"].startswith("translate")]
     assert all(a["op"] == b["op"] for a, b in pairs) and moved
@@ -363,7 +366,8 @@ def test_group_ids():
     if torch is not None:
         ids = motley.group_ids(torch.tensor([3, 5]), torch.tensor([1, 2]))
         assert ids.tolist() == [3, 5, 5] and ids.dtype == torch.int64
-    for counts, message in [([1], "counts has 1 numbers, there are 2 ids"), (-1, "counts is -1, want a whole number from 0"),
+    for counts, message in [([1], "counts has 1 numbers, there are 2 ids"),
+                            (-1, "counts is -1, want a whole number from 0"),
                             (1.5, "counts")]:
         with pytest.raises((motley.ArgumentError, TypeError), match=message if message != "counts" else None):
             motley.group_ids([7, 9], counts)

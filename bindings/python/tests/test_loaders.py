@@ -30,8 +30,8 @@ def data():
 
 
 def wanted(ids, epoch=0, view=0, seed=7):
-    return motley.Stage("trivial_augment_wide", seed=seed)(pictures()[torch.as_tensor(ids)], sample_ids=ids, epoch=epoch,
-                                                           view=view)
+    stage = motley.Stage("trivial_augment_wide", seed=seed)
+    return stage(pictures()[torch.as_tensor(ids)], sample_ids=ids, epoch=epoch, view=view)
 
 
 def augmented(dataset=None, **options):
@@ -119,7 +119,8 @@ def test_hugging_face_epochs_advance():
         return (torch.stack([torch.from_numpy(numpy.array(s["image"])).permute(2, 0, 1) for s in samples]),
                 torch.tensor([s["id"] for s in samples]))
     for persistent, first in ((False, 0), (True, 3)):
-        loader = DataLoader(dataset, 5, shuffle=True, num_workers=2, persistent_workers=persistent, collate_fn=as_tensors)
+        loader = DataLoader(dataset, 5, shuffle=True, num_workers=2, persistent_workers=persistent,
+                            collate_fn=as_tensors)
         augment.set_epoch(first)
         for epoch in range(first, first + 3):
             for images, ids in loader:
@@ -270,7 +271,8 @@ def test_views_of_other_samplers():
         def __len__(self):
             return 6
     assert [(int(i), i.view) for i in Views(Twice())] == [(3, 0), (1, 0), (3, 1), (2, 0), (1, 1), (3, 2)]
-    with pytest.raises(motley.ArgumentError, match="does not repeat each index 2 times in a row: places 0 and 1 are 3 and 1"):
+    with pytest.raises(motley.ArgumentError, match="does not repeat each index 2 times in a row: "
+                                                   "places 0 and 1 are 3 and 1"):
         list(Views(Twice(), repeats=2))
 
 
@@ -347,10 +349,10 @@ def as_rank(rank, ranks, port, queue):
     from motley import torchvision
     from motley.adapters.columns import Augment
     loader = DataLoader(TensorDataset(same), 64, num_workers=1, multiprocessing_context="spawn", collate_fn=collate)
+    columns = Augment("trivial_augment_wide")({"image": same.permute(0, 2, 3, 1).numpy()})["image"]
     made = {"stage": stage(same), "core": core(same), "collate": collate([(x,) for x in same])[0],
             "prefetcher": next(iter(Prefetcher([(same,)], Stage("trivial_augment_wide"), "cpu")))[0],
-            "columns": torch.from_numpy(Augment("trivial_augment_wide")({"image": same.permute(0, 2, 3, 1).numpy()})["image"]
-                                        ).permute(0, 3, 1, 2),
+            "columns": torch.from_numpy(columns).permute(0, 3, 1, 2),
             "spawned": next(iter(loader))[0],
             "drop-in": torch.stack([torchvision.TrivialAugmentWide()(x) for x in same]),
             "ids": stage(same, torch.arange(64))}
@@ -363,7 +365,8 @@ def test_ranks_draw_apart(unused_port):
     ranks = 3
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
-    processes = [context.Process(target=as_rank, args=(rank, ranks, unused_port, queue), name="rank") for rank in range(ranks)]
+    processes = [context.Process(target=as_rank, args=(rank, ranks, unused_port, queue), name="rank")
+                 for rank in range(ranks)]
     for process in processes:
         process.start()
     made = dict(queue.get(timeout=120) for _ in processes)
@@ -423,7 +426,7 @@ def test_samples_keep_their_type(kind):
     for wrapped in (dataset, Indexed(Samples(make))):
         assert wrapped.classes == ["cat", "dog"] and wrapped.root == "somewhere" and len(wrapped) == COUNT
         with pytest.raises(AttributeError, match="targets"):
-            wrapped.targets
+            _ = wrapped.targets
     again = copy.deepcopy(dataset)
     assert torch.equal(again[3] if kind == "bare" else again[3][key], wanted([3])[0])
 
@@ -557,8 +560,10 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
     (lambda s: Stage("rand_augment", seed="7"), "seed is '7', want"),
     (lambda s: Stage("rand_augment", seed=2**70), "seed is 1180591620717411303424, want"),
     (lambda s: Stage("rand_augment", rank="0"), "rank is '0', want"),
-    (lambda s: Stage("rand_augment", memory_format="channels_last"), "memory_format is 'channels_last', want one of torch"),
-    (lambda s: Stage("rand_augment", mean=123.7, std=58.4, dtype=torch.float32), "mean is 123.7, want numbers on the 0..1"),
+    (lambda s: Stage("rand_augment", memory_format="channels_last"),
+     "memory_format is 'channels_last', want one of torch"),
+    (lambda s: Stage("rand_augment", mean=123.7, std=58.4, dtype=torch.float32),
+     "mean is 123.7, want numbers on the 0..1"),
     (lambda s: Stage("rand_augment", mean=.5, std=0, dtype=torch.float32), "std is 0, want numbers above 0"),
     (lambda s: MotleyCollate(motley.RandAugment()), "want a motley.torch.Stage, a motley.Policy, a name or a path")])
 def test_wrong_arguments_raise_and_say_what_was_wanted(call, message):
@@ -594,7 +599,8 @@ class Boxed(torch.utils.data.Dataset):
 def test_followers_are_collated(workers, start):
     follow = motley.Follow(Stage("trivial_augment_wide", seed=7))
     collate = MotleyCollate(follow, ids="id")
-    loader = DataLoader(Boxed(), 5, collate_fn=collate, num_workers=workers, multiprocessing_context=start, shuffle=True)
+    loader = DataLoader(Boxed(), 5, collate_fn=collate, num_workers=workers, multiprocessing_context=start,
+                        shuffle=True)
     alone = motley.Follow(motley.Stage("trivial_augment_wide", seed=7))
     for epoch in range(2):
         for batch in loader:
@@ -637,7 +643,8 @@ def lightning():
 
 def fit(lightning, module, loader, validation=None, **options):
     lightning.Trainer(**{**dict(max_epochs=2, accelerator="cpu", devices=1, logger=False, enable_checkpointing=False,
-                                enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0), **options}
+                                enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0),
+                         **options}
                       ).fit(module, loader, validation)
     return module
 
@@ -679,7 +686,8 @@ def test_lightning_takes_validation_without_ids(lightning):
     model = fit(lightning, model_of(lightning, ids=2), DataLoader(Indexed(data()), 6), DataLoader(data(), 6))
     for k, (epoch, images) in enumerate(model.seen):
         assert torch.equal(images, wanted(range(6 * (k % 4), 6 * (k % 4) + 6), epoch))
-    with pytest.raises(motley.ArgumentError, match="a batch has no sample ids at 2: it has 2 items; motley.torch.Indexed"):
+    with pytest.raises(motley.ArgumentError, match="a batch has no sample ids at 2: it has 2 items; "
+                                                   "motley.torch.Indexed"):
         fit(lightning, model_of(lightning, ids=2), DataLoader(data(), 6))
 
 
@@ -734,7 +742,8 @@ def test_ranks_of_lightning_draw_apart(lightning, tmp_path):
     script = tmp_path / "train.py"
     script.write_text(TWO_RANKS)
     clean = {k: v for k, v in os.environ.items() if "RANK" not in k and k not in ("WORLD_SIZE", "MASTER_PORT")}
-    done = subprocess.run([sys.executable, str(script), str(tmp_path)], env=clean, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, str(script), str(tmp_path)], env=clean, capture_output=True, text=True,
+                          timeout=300)
     assert done.returncode == 0, done.stderr
     first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
     assert len(first) == len(second) == 64  # 32 of each epoch

@@ -751,7 +751,7 @@ def test_a_call_costs_little(pixels):
 
 
 def test_arrays_are_held_until_the_device_is_done(monkeypatch):
-    """The book-keeping, with a device that only says that it is done; the rest is test_jax's and test_dlpack_on_cuda's."""
+    """The book-keeping, with a device that only says that it is done; test_jax and test_dlpack_on_cuda do the rest."""
     done = [False, False, False]
 
     class Marks:

@@ -397,8 +397,7 @@ def test_epochs_after_a_pass_that_was_broken_off():
     prefetcher = Prefetcher(loader, stage)
     for epoch in (3, 4):
         prefetcher.set_epoch(epoch)
-        for images, in prefetcher:  # the second batch is on its way when we leave
-            break
+        images, = next(iter(prefetcher))  # the second batch is on its way when we leave
         core = motley.Stage("rand_augment", seed=7, epoch=epoch)
         assert torch.equal(images.cpu(), core(loader[0][0]))
     torch.cuda.synchronize()
@@ -478,9 +477,11 @@ def test_torchs_stage_is_motleys():
     stage, core = Stage("rand_augment", seed=7), motley.Stage("rand_augment", seed=7)
     assert isinstance(stage, motley.Stage) and isinstance(stage, torch.nn.Module)
     images, ids = pictures(), torch.arange(12)
-    calls = [lambda s: s(images, ids, 3), lambda s: s(images, ids, epoch=4, seed=9), lambda s: s(images, ids, views=3)[2],
+    calls = [lambda s: s(images, ids, 3), lambda s: s(images, ids, epoch=4, seed=9),
+             lambda s: s(images, ids, views=3)[2],
              lambda s: s(list(images), ids)[5], lambda s: s(images.numpy(), ids, layout="nchw"),
-             lambda s: s.apply_(images.clone(), ids), lambda s: s(images[2], 5), lambda s: s(images, return_draws=True)[0],
+             lambda s: s.apply_(images.clone(), ids), lambda s: s(images[2], 5),
+             lambda s: s(images, return_draws=True)[0],
              lambda s: s.replay(images, core.draw(12, size=(20, 24)))]
     for call in calls:
         for one, other in zip(call(stage), call(core)):
@@ -504,7 +505,8 @@ def test_the_core_stage_counts_in_a_counter(device):
     """An array of the caller's has the epoch and the next sample, here and on the device."""
     images = pictures().to(device)
     counter = torch.tensor([2, 5], device=device)
-    stage, core = motley.Stage("trivial_augment_wide", seed=7, counter=counter), motley.Stage("trivial_augment_wide", seed=7)
+    stage = motley.Stage("trivial_augment_wide", seed=7, counter=counter)
+    core = motley.Stage("trivial_augment_wide", seed=7)
     for epoch in (2, 3):
         core.set_epoch(epoch)
         if epoch == 2:
@@ -540,7 +542,8 @@ def augmented_view(images, ids, view):
 def test_the_operator_has_views_and_layouts():
     torch._dynamo.reset()
     images, ids = pictures(), torch.stack([torch.arange(12), torch.arange(12) % 3], 1)
-    for settings, batch in (({"views": 2}, images), ({"layout": "nhwc"}, images.permute(0, 2, 3, 1)), ({"seed": -3}, images[4])):
+    for settings, batch in (({"views": 2}, images), ({"layout": "nhwc"}, images.permute(0, 2, 3, 1)),
+                            ({"seed": -3}, images[4])):
         stage = Stage("rand_augment", **settings)
         compiled = torch.compile(lambda x, i, s=stage: s(x, i), fullgraph=True, backend="aot_eager")
         for one, other in zip(compiled(batch, ids[:1] if batch.dim() == 3 else ids),

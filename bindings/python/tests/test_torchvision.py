@@ -183,7 +183,8 @@ def test_augmix(version):
         assert stage.policy.augmix == {"width": mine.mixture_width, "alpha": mine.alpha, "form": "one_sum"}
         lengths = set()
         for steps in stage.draw(seed=1, sample_ids=range(200), size=(29, 37), channels=3):
-            ends = [i for i, step in enumerate(steps) if step["op"] == "mix_add"]  # the first is the image's, before all chains
+            # The first is the image's, before all chains.
+            ends = [i for i, step in enumerate(steps) if step["op"] == "mix_add"]
             lengths.update(after - before - 1 for before, after in zip(ends, ends[1:]))
         assert lengths == ({mine.chain_depth} if mine.chain_depth > 0 else {1, 2, 3})
 
@@ -320,7 +321,7 @@ def test_mistakes():
 @pytest.mark.parametrize("how", ["import", "take_over"])
 @pytest.mark.parametrize("name,arguments", [ASKED[1], ASKED[4], ASKED[-1]], ids=name_of)
 def test_scripted(version, how, name, arguments, tmp_path):
-    """A scripted transform, alone, inside of other modules or loaded from a file, draws and gives what it does itself."""
+    """A scripted transform, alone, inside other modules or loaded from a file, draws and gives what the class does."""
     theirs, module = namespace(version)
     image = torch.randint(256, (2, 3, 20, 24), dtype=torch.uint8)
     if how == "take_over":
@@ -366,8 +367,8 @@ def test_scripted_calls_differ(version):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_floats_are_torchvisions_without_a_warning(version, caplog):
-    """Whoever turns warnings into errors, as torchvision's own tests do, is not stopped by a call that torchvision runs;
-    and an error of torchvision's is shown alone."""
+    """Whoever turns warnings into errors, as torchvision's own tests do, is not stopped by a call that torchvision
+    runs; and an error of torchvision's is shown alone."""
     ours._say.cache_clear()
     mine = namespace(version)[1].RandAugment()
     if version == "v2":

@@ -35,7 +35,8 @@ def complaints(tmp_path, files, *options):
     found = [re.match(r"(.*?):(\d+): error: (.*)", line) for line in run.stdout.splitlines()]
     names = {path.name for path in files}
     of_others = re.compile(r'Skipping analyzing "(?!motley)')  # an installed package without types
-    return {(m[1], int(m[2])): m[3] for m in found if m and pathlib.Path(m[1]).name in names and not of_others.match(m[3])}
+    return {(m[1], int(m[2])): m[3]
+            for m in found if m and pathlib.Path(m[1]).name in names and not of_others.match(m[3])}
 
 
 def test_right_calls(tmp_path):
@@ -76,7 +77,8 @@ def pyright(tmp_path_factory):
         pytest.skip("pyright cannot run here: it needs Node.js, and fetches it where there is none")
 
     def complaints_of(path, python):
-        off = {name: False for name in ("reportMissingImports", "reportPossiblyUnboundVariable")}  # of a loop's last batch
+        # Possibly unbound is the last batch of a loop.
+        off = {name: False for name in ("reportMissingImports", "reportPossiblyUnboundVariable")}
         config = {"include": [os.path.relpath(path, folder)], "extraPaths": [str(SITE)], **off}
         (folder / "pyrightconfig.json").write_text(json.dumps(config))
         found = json.loads(run("--outputjson", "--pythonpath", python).stdout)["generalDiagnostics"]

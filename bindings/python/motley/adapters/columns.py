@@ -30,7 +30,8 @@ class Augment(Passes):
         labels: The column of labels, which a transform that mixes images turns into targets; elsewhere None.
         epoch: The epoch of the draws by id, in the first pass. Each pass of a torch DataLoader over the data set is the
             next epoch, unless set_epoch() says which; its workers follow. Ray creates the objects in other processes,
-            which do not see passes: give each epoch's map_batches its own `epoch`. None, with ids, is 0 and warns there.
+            which do not see passes: give each epoch's map_batches its own `epoch`. There None, with ids, is 0 and
+            warns.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Augment(Passes):
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         images = batch[self.image]
-        if getattr(images, "dtype", None) == object:  # an array of arrays, as images of different sizes come
+        if getattr(images, "dtype", None) == "O":  # an array of arrays, as images of different sizes come
             images = list(images)
         which: dict[str, Any] = {"seed": fresh_seed(), "sample_ids": range(len(images))}
         if self.ids is not None:

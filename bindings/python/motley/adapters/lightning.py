@@ -51,7 +51,8 @@ class Augments:
         stage, images = self.motley_stage, self._motley_images
         stage.to(batch[images].device).train(self.trainer.training)
         if self.trainer.training and self._motley_epoch != self.trainer.current_epoch:
-            if self._motley_epoch is not None or stage.epoch != self.trainer.current_epoch:  # else as a checkpoint has it
+            # In the first pass a stage that a checkpoint has restored to this epoch keeps its place in it.
+            if self._motley_epoch is not None or stage.epoch != self.trainer.current_epoch:
                 stage.set_epoch(self.trainer.current_epoch)
             self._motley_epoch = self.trainer.current_epoch
         return replaced(batch, images, stage(batch[images], self._motley_ids))

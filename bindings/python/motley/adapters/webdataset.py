@@ -49,7 +49,8 @@ class Augment(Passes):
 
     def set_epoch(self, epoch: int) -> None:
         if not isinstance(self.epoch, Epoch):
-            raise motley.ArgumentError(f"set_epoch({epoch}): epoch was given as {self.epoch}, want it given as a number")
+            raise motley.ArgumentError(f"set_epoch({epoch}): epoch was given as {self.epoch}, "
+                                       "want it given as a number")
         super().set_epoch(epoch)
 
     def begin_pass(self) -> None:

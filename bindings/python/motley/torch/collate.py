@@ -27,15 +27,15 @@ class MotleyCollate(Passes):
 
     Args:
         stage: A motley.torch.Stage, whose result is the batch's images; or a motley.Policy, a name or a path. A
-            motley.torch.Transform or motley.Transform takes decoded images of any sizes. With a motley.Follow the samples
-            are its dictionaries, and what follows the images is moved with them.
+            motley.torch.Transform or motley.Transform takes decoded images of any sizes. With a motley.Follow the
+            samples are its dictionaries, and what follows the images is moved with them.
         images: Index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8
             tensors [C, H, W]. A Follow has its own key for them.
         ids: Index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
             seeds again in each epoch.
         labels: Index or key of the labels, which a transform that mixes images turns into targets; elsewhere None.
-        collate: Of everything else. None: torch's default_collate; with a Follow it is done key by key, and boxes, points,
-            their labels and whatever else cannot be stacked stay lists. Several views are a tuple of batches.
+        collate: Of everything else. None: torch's default_collate; with a Follow it is done key by key, and boxes,
+            points, their labels and whatever else cannot be stacked stay lists. Several views are a tuple of batches.
     """
 
     def __init__(
@@ -54,11 +54,12 @@ class MotleyCollate(Passes):
         self.follow = stage if isinstance(stage, motley.Follow) else None
         if self.follow:
             if images is not None:
-                raise motley.ArgumentError(f"images is {images!r}, but the Follow has its own key, {self.follow.image!r}")
+                raise motley.ArgumentError(f"images is {images!r}, but the Follow has its own key, "
+                                           f"{self.follow.image!r}")
             stage, images = self.follow.stage, self.follow.image
         elif not isinstance(stage, Stage):
-            raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a motley.torch.Stage, "
-                            "a motley.Policy, a name or a path")
+            raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a "
+                            "motley.torch.Stage, a motley.Policy, a name or a path")
         self.stage = self.epochs = stage
         check_labels(stage, labels)
         self.images, self.ids, self.labels = 0 if images is None else images, ids, labels

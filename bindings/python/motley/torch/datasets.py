@@ -25,8 +25,8 @@ from motley.torch.batches import replaced
 if TYPE_CHECKING:
     from motley._types import PolicyLike
 
-ADVICE = ("call set_epoch() of the motley.torch.Augmented before each pass; around a sampler that repeats its indices put "
-          "motley.torch.Views, and for several views of one reading there is Augmented(views=)")
+ADVICE = ("call set_epoch() of the motley.torch.Augmented before each pass; around a sampler that repeats its indices "
+          "put motley.torch.Views, and for several views of one reading there is Augmented(views=)")
 
 
 # ---- indices ----
@@ -86,8 +86,8 @@ class Views(Sampler[Any]):
         for i in self.sampler:
             group = int(place // self.repeats)
             if last is not None and last[0] == group and last[1] != i:
-                raise motley.ArgumentError(f"the sampler does not repeat each index {self.repeats} times in a row: places "
-                                           f"{place - ranks} and {place} are {last[1]} and {i}")
+                raise motley.ArgumentError(f"the sampler does not repeat each index {self.repeats} times in a row: "
+                                           f"places {place - ranks} and {place} are {last[1]} and {i}")
             last = group, i
             yield Index(i, place - math.ceil(group * self.repeats))
             place += ranks
@@ -194,8 +194,8 @@ def _rebuilt(cls, *items):
 
 
 class Reproducible(_Around, Passes):
-    """A data set whose own transforms draw by sample id, sample i for id i: those of motley.torchvision and motley.timm,
-    also after take_over().
+    """A data set whose own transforms draw by sample id, sample i for id i: those of motley.torchvision and
+    motley.timm, also after take_over().
 
         dataset = motley.torch.Reproducible(ImageFolder(path, transform))      # the script stays as it is
 
@@ -233,8 +233,8 @@ class _ReproducibleStream(Reproducible, IterableDataset[Any]):
 class Augmented(_Around, Passes):
     """A data set whose images are augmented one by one as they are read, sample i with the draws of id i.
 
-    Each pass of a DataLoader is the next epoch, unless set_epoch() says which. Wrap a sampler that repeats its indices in
-    motley.torch.Views; dataset[i, view] selects a view directly. The samples of an IterableDataset are numbered as
+    Each pass of a DataLoader is the next epoch, unless set_epoch() says which. Wrap a sampler that repeats its indices
+    in motley.torch.Views; dataset[i, view] selects a view directly. The samples of an IterableDataset are numbered as
     each worker reads them.
 
     Args:
@@ -293,4 +293,6 @@ class _AugmentedStream(Augmented, _Stream):
     pass
 
 
-Indexed._of_stream, Reproducible._of_stream, Augmented._of_stream = _IndexedStream, _ReproducibleStream, _AugmentedStream
+Indexed._of_stream = _IndexedStream
+Reproducible._of_stream = _ReproducibleStream
+Augmented._of_stream = _AugmentedStream

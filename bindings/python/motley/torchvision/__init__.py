@@ -7,7 +7,7 @@
     import motley.torchvision                          # or, in a script that nobody wants to edit,
     motley.torchvision.take_over()                     # these two lines at its top
 
-    transform = motley.torchvision.fuse(transforms.Compose([...]))     # or crop, flips, jitter and the rest at once, too
+    transform = motley.torchvision.fuse(transforms.Compose([...]))    # or crop, flips, jitter and the rest at once, too
 
 Images    PIL images (L, LA, RGB, RGBA) and uint8 tensors [..., C, H, W] on the CPU or CUDA; v2 also takes what stands
           beside an image in a sample. A tensor gets the bytes that the PIL image with its pixels gets.
@@ -15,11 +15,11 @@ Samples   of v2 may be nested. tv_tensors of masks, boxes and keypoints move wit
           refuse them), and several images or videos of one size share a draw. Masks are filled with 0, or with what
           `fill` says for tv_tensors.Mask; boxes are as tight as motley.follow.Boxes makes them, and none is dropped
           (v2.SanitizeBoundingBoxes does that); keypoints are continuous; integer boxes and keypoints become float32.
-Draws     As in torchvision, all images of a tensor share one draw: a clip [T, C, H, W] does not flicker. Each call takes
-          a new seed from torch's generator, so torch.manual_seed() makes a run repeatable and a DataLoader's workers
-          differ; ranks with equal seeds differ, too. A policy's draws differ from torchvision's for the same generator.
-          All other transforms draw what torchvision draws: after torch.manual_seed() a PIL image becomes torchvision's,
-          byte for byte.
+Draws     As in torchvision, all images of a tensor share one draw: a clip [T, C, H, W] does not flicker. Each call
+          takes a new seed from torch's generator, so torch.manual_seed() makes a run repeatable and a DataLoader's
+          workers differ; ranks with equal seeds differ, too. A policy's draws differ from torchvision's for the same
+          generator. All other transforms draw what torchvision draws: after torch.manual_seed() a PIL image becomes
+          torchvision's, byte for byte.
 Ids       In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set, whatever came before:
           see motley.samples. `seed`, which these classes take beside torchvision's arguments, makes two runs differ
           there; without motley.samples, the transform then counts its calls. With an id for each image along its first
@@ -197,8 +197,8 @@ def _stage_for(transform, image, v2):
     elif not isinstance(image, torch.Tensor):
         raise _NotOurs(f"an image of type {type(image).__name__}")
     elif isinstance(image, following.FOLLOWERS):
-        raise TypeError(f"Inputs of type {type(image).__name__} are not supported by {type(transform).__name__}(): want "
-                        "an image or a video")
+        raise TypeError(f"Inputs of type {type(image).__name__} are not supported by {type(transform).__name__}(): "
+                        "want an image or a video")
     elif image.dtype != torch.uint8:
         raise _NotOurs(f"a tensor of {image.dtype}")
     elif image.ndim < 3 or not 1 <= image.shape[-3] <= 4:
@@ -368,7 +368,8 @@ def take_over():
     for cls, ours in {**{cls: {"forward": forward, "__prepare_scriptable__": _prepare_scriptable}
                          for cls, forward in _OURS.items() if cls.__name__ != "AugMix"}, **recipe.OURS}.items():
         _replaced[cls] = {name: vars(cls).get(name) for name in (*ours, "_torchvision_forward", "__reduce_ex__")}
-        for name, method in {**ours, "_torchvision_forward": _named(_forward_of(cls)), "__reduce_ex__": _reduce_ex}.items():
+        for name, method in {**ours, "_torchvision_forward": _named(_forward_of(cls)),
+                             "__reduce_ex__": _reduce_ex}.items():
             setattr(cls, name, method)
 
 
@@ -422,8 +423,8 @@ class Seeded:
     @property
     def seed(self):
         """Makes two runs differ where motley.samples() says which samples are drawn for. Without motley.samples() the
-        transform then counts its calls, separately in each worker and rank. None: each call takes a new seed from torch's
-        generator."""
+        transform then counts its calls, separately in each worker and rank. None: each call takes a new seed from
+        torch's generator."""
         return self._seed
 
     @seed.setter
