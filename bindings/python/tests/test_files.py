@@ -2,9 +2,12 @@
 """From files to the network's input: motley.torch.Prefetcher over encoded images."""
 
 import io
+import os
 import pathlib
 import queue
 import re
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -127,6 +130,12 @@ def test_the_page_trains(folder, tmp_path, monkeypatch):
     assert result["transform"].epoch == 1
 
 
+def jpeg(array):
+    buffer = io.BytesIO()
+    PIL.Image.fromarray(array).save(buffer, "JPEG", quality=95)
+    return bytearray(buffer.getvalue())
+
+
 def png(array):
     buffer = io.BytesIO()
     PIL.Image.fromarray(array).save(buffer, "PNG")
@@ -244,6 +253,29 @@ def test_encoded_and_decoded_batches_keep_their_order(folder):
         (2, 3),
         (1, 4),
     ]
+
+
+@pytest.mark.parametrize("before, after", [(None, "32"), ("1", "1")])
+def test_cuda_gets_queues_for_all_streams(before, after):
+    names = {k: v for k, v in os.environ.items() if k != "CUDA_DEVICE_MAX_CONNECTIONS"}
+    if before is not None:
+        names["CUDA_DEVICE_MAX_CONNECTIONS"] = before
+    code = "import os, motley.torch; print(os.environ['CUDA_DEVICE_MAX_CONNECTIONS'])"
+    said = subprocess.run([sys.executable, "-c", code], env=names, check=True, capture_output=True, text=True).stdout
+    assert said.split() == [after]
+
+
+@cuda
+def test_a_slow_stage_reads_images_that_the_decoder_does_not_overwrite():
+    files = [torch.frombuffer(jpeg(np.full((64, 64, 3), 8 * i, np.uint8)), dtype=torch.uint8) for i in range(32)]
+
+    def mean(images):
+        torch.cuda._sleep(50_000_000)  # tens of milliseconds
+        return torch.stack([image.float().mean() for image in images])
+
+    loader = [([file] * 8, i) for i, file in enumerate(files)]
+    for means, i in Prefetcher(loader, mean, "cuda"):
+        assert (means - 8 * i).abs().max() < 3, i
 
 
 @cuda

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,6 +18,11 @@ from motley.epochs import passes_in
 from motley.torch.batches import augmented, map_tensors, replaced
 from motley.torch.decode import decoded, is_encoded, without
 
+# The driver has 8 queues for the streams of a process, if this variable does not say how many, and reads it when CUDA
+# begins. Streams that share a queue wait for each other: the decoder for the model's step.
+if not torch.cuda.is_initialized():
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
+
 
 class Prefetcher:
     """A loader whose next batch is copied, augmented and normalised on a separate stream while the model trains.
@@ -28,6 +35,9 @@ class Prefetcher:
 
     A batch that is handed over is ready for the current stream, and its memory is not reused before that stream has
     finished with it. Each pass over the loader is the next epoch, unless set_epoch() says which. len() is the loader's.
+
+    So that decoding runs beside the model, importing motley.torch sets the environment variable
+    CUDA_DEVICE_MAX_CONNECTIONS to 32, the most, if it is not set and CUDA has not begun.
 
     state_dict() is for checkpoints: a run that loads it continues after the batches that were handed over, in their
     epoch and, without ids, with the next sample.
@@ -116,13 +126,27 @@ class Prefetcher:
         counts = self.ids is None and isinstance(self.stage, motley.Stage)
         self._ahead = _copied(self.stage.counter) if counts else None
         ahead = None
-        for batch, decoded_by in self._decoding():
-            prepared = self._prepare_aside(batch, decoded_by)
+        # Decoded images that the stage may still read, and the event that follows it: the decoder writes at once to memory
+        # that it is given. (record_stream on each image costs 5 % of a ResNet-50's rate: an event for each of them.)
+        lent: deque[tuple[list[torch.Tensor], list[torch.cuda.Event]]] = deque()
+        try:
+            for batch, decoded_by in self._decoding():
+                while lent and lent[0][1][0].query():
+                    lent.popleft()
+                if decoded_by is not None:
+                    lent.append((batch[self.images], []))
+                prepared = self._prepare_aside(batch, decoded_by)
+                if decoded_by is not None:
+                    lent[-1][1].append(prepared[-1])
+                if ahead:
+                    yield self._hand_over(*ahead)
+                ahead = prepared
             if ahead:
                 yield self._hand_over(*ahead)
-            ahead = prepared
-        if ahead:
-            yield self._hand_over(*ahead)
+        finally:
+            for images, _ in lent:
+                for image in images:
+                    image.record_stream(self.stream)
         self._finished = True
 
     def _decoding(self):
@@ -184,9 +208,6 @@ class Prefetcher:
             self.stream.wait_stream(current)
         if decoded_by is not None:
             self.stream.wait_event(decoded_by)
-            # The decoder writes to memory that it is given at once: it must not be given what the stage still reads.
-            for image in batch[self.images]:
-                image.record_stream(self.stream)
         with torch.cuda.stream(self.stream):
             return *self._prepare_ahead(batch), self.stream.record_event()
 
