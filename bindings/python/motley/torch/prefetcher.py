@@ -126,8 +126,8 @@ class Prefetcher:
         counts = self.ids is None and isinstance(self.stage, motley.Stage)
         self._ahead = _copied(self.stage.counter) if counts else None
         ahead = None
-        # Decoded images that the stage may still read, and the event that follows it: the decoder writes at once to memory
-        # that it is given. (record_stream on each image costs 5 % of a ResNet-50's rate: an event for each of them.)
+        # Decoded images that the stage may still read, and the event that follows it: the decoder writes at once to
+        # memory that it gets. (record_stream on each image costs 5 % of a ResNet-50's rate: an event for each of them.)
         lent: deque[tuple[list[torch.Tensor], list[torch.cuda.Event]]] = deque()
         try:
             for batch, decoded_by in self._decoding():
