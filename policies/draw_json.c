@@ -29,16 +29,18 @@ void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step 
 {
     const bool erases = op->shape == MOTLEY_SHAPE_ERASE, warps = op->shape == MOTLEY_SHAPE_WARP;
     const bool custom = op->shape == MOTLEY_SHAPE_CUSTOM;
+    /* A value, a centre, the sides of a box; of a centre or a box with one number, all values are a list. */
+    const bool placed = erases && (step->values_count == 3 || step->values_count == 5);
     mot_say(w, "{ \"op\": \"%s\"", op->name);
     if (step->op >= 0) /* mixing has no level */
         mot_say(w, ", \"level\": %d", step->level);
-    if (custom ? op->values_max > 0 : step->values_count == 1 || (erases && step->values_count > 1))
+    if (custom ? op->values_max > 0 : step->values_count == 1 || placed)
         say_real(w, ", \"value\": ", step->values[0]);
     else if (!custom && step->values_count > 1)
         say_reals(w, "value", step->values, step->values_count);
-    if (erases && step->values_count >= 3)
+    if (placed)
         say_reals(w, "center", step->values + 1, 2);
-    if (erases && step->values_count == 5)
+    if (placed && step->values_count == 5)
         say_reals(w, "box", step->values + 3, 2);
     if (custom)
         say_reals(w, "random", step->values + 1, 2);

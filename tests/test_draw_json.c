@@ -51,3 +51,58 @@ Test(policy, draws_as_json)
     cr_expect(strstr(error.message, "channels is 5"), "%s", error.message);
     motley_policy_destroy(policy);
 }
+
+/* Writes a step and reads it back, alone and as one of a transform's. */
+static void expect_same(const motley_policy *policy, const motley_step *step, const char *name, int channels)
+{
+    const motley_transform_drawn drawn = { .crop = { 0, 0, 9, 9 }, .width = 9, .height = 9 };
+    for (int staged = 0; staged < 2; staged++) {
+        motley_step back;
+        motley_transform_drawn back_drawn;
+        motley_error error = { 0 };
+        int32_t count;
+        uint64_t sample;
+        char *text;
+        if (staged)
+            cr_assert_eq(motley_transform_draw_json(1, &drawn, step, 1, channels, &text, &error), MOTLEY_OK, "%s",
+                         error.message);
+        else
+            text = json_of(policy, step, 1, channels);
+        const motley_status status =
+            staged ? motley_transform_draw_read(text, strlen(text), channels, &sample, &back_drawn, &back, 1, &count,
+                                                &error)
+                   : motley_draw_read(text, strlen(text), channels, &sample, &back, 1, &count, &error);
+        cr_assert_eq(status, MOTLEY_OK, "%s: %s", text, error.message);
+        cr_assert(count == 1 && back.op == step->op && back.level == step->level, "%s: %s", name, text);
+        cr_assert_eq(back.values_count, step->values_count, "%s: %s", name, text);
+        cr_assert_arr_eq(back.values, step->values, sizeof step->values, "%s: %s", name, text);
+        cr_assert_eq(back.interpolation, step->interpolation, "%s: %s", name, text);
+        cr_assert_arr_eq(back.fill, step->fill, sizeof step->fill, "%s: %s", name, text);
+        cr_assert_arr_eq(back.inside, step->inside, sizeof step->inside, "%s: %s", name, text);
+        free(text);
+    }
+}
+
+Test(policy, every_op_comes_back_from_json_with_any_number_of_values)
+{
+    motley_policy *policy = builtin("rand_augment");
+    int steps = 0;
+    for (int op = 0; op < motley_op_count(); op++) {
+        const motley_op_info *info = motley_op_get(op);
+        const bool warps = info->shape == MOTLEY_SHAPE_WARP, fills = warps || info->shape == MOTLEY_SHAPE_ERASE;
+        for (int n = info->values_min; n <= info->values_max; n++)
+            for (int channels = 1; channels <= 4; channels++, steps++) {
+                motley_step step = { .op = op, .level = 3, .values_count = n, .inside = { 1, 2, 3, 4 } };
+                for (int i = 0; i < n; i++)
+                    step.values[i] = info->example + 0.1 * i;
+                for (int c = 0; fills && c < channels; c++)
+                    step.fill[c] = (uint8_t)(200 + c);
+                step.interpolation = warps ? MOTLEY_BICUBIC : MOTLEY_NEAREST;
+                expect_same(policy, &step, info->name, channels);
+            }
+    }
+    cr_expect_gt(steps, 4 * motley_op_count());
+    for (int op = MOTLEY_STEP_MIX_SUM; op <= MOTLEY_STEP_MIX_ADD; op++)
+        expect_same(policy, &(motley_step){ .op = op, .values = { 0.1 }, .values_count = 1 }, "mix", 3);
+    motley_policy_destroy(policy);
+}

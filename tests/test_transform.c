@@ -493,25 +493,21 @@ static void expect_same_draw(const motley_transform_drawn *a, const motley_trans
     cr_assert_eq(memcmp(a->boxes, b->boxes, sizeof a->boxes), 0);
     cr_assert(a->boxes_count == 0 || a->noise == b->noise);
     for (int32_t s = 0; s < count; s++) {
-        cr_assert(steps[s].op == again[s].op && steps[s].values_count == again[s].values_count &&
-                  steps[s].interpolation == again[s].interpolation);
+        cr_assert(steps[s].op == again[s].op && steps[s].level == again[s].level &&
+                  steps[s].values_count == again[s].values_count && steps[s].interpolation == again[s].interpolation);
         for (int32_t v = 0; v < steps[s].values_count; v++)
             cr_assert_eq(steps[s].values[v], again[s].values[v]);
         cr_assert_eq(memcmp(steps[s].fill, again[s].fill, 3), 0);
     }
 }
 
-Test(transform, draws_are_written_and_read_back)
+/* Returns how many of the draws erase. */
+static int expect_draws_back(const motley_transform *t, uint64_t samples)
 {
-    motley_transform *t = parsed(
-        HEAD "  - random_resized_crop: {size: 100, filter: [bilinear, bicubic, lanczos]}\n"
-             "  - flip: {horizontal: 0.5, vertical: 0.25}\n  - policy: {name: rand_augment, interpolation: bilinear}\n"
-             "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n"
-             "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4], value: pixel}\n");
     const size_t most = motley_transform_describe(t)->max_steps;
-    motley_step *steps = calloc(2 * most, sizeof *steps), *again = steps + most;
+    motley_step *steps = calloc(2 * most + 1, sizeof *steps), *again = steps + most;
     int erased = 0;
-    for (uint64_t id = 0; id < JSON_SAMPLES; id++) {
+    for (uint64_t id = 0; id < samples; id++) {
         motley_transform_drawn drawn, back;
         int32_t width = 300, height = 200, count, counted;
         uint64_t sample;
@@ -529,9 +525,25 @@ Test(transform, draws_are_written_and_read_back)
         erased += drawn.boxes_count > 0;
         free(text);
     }
-    cr_expect_gt(erased, JSON_SAMPLES / 4);
     free(steps);
+    return erased;
+}
+
+Test(transform, draws_are_written_and_read_back)
+{
+    motley_transform *t = parsed(
+        HEAD "  - random_resized_crop: {size: 100, filter: [bilinear, bicubic, lanczos]}\n"
+             "  - flip: {horizontal: 0.5, vertical: 0.25}\n  - policy: {name: rand_augment, interpolation: bilinear}\n"
+             "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n"
+             "  - blur: {kernel_size: 23, sigma: [0.125, 2]}\n"
+             "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4], value: pixel}\n");
+    cr_expect_gt(expect_draws_back(t, JSON_SAMPLES), JSON_SAMPLES / 4);
     motley_transform_destroy(t);
+    for (size_t i = 0; i < motley_transform_builtin_count(); i++) {
+        cr_assert_eq(motley_transform_builtin(motley_transform_builtin_name(i), &t, NULL), MOTLEY_OK);
+        expect_draws_back(t, JSON_SAMPLES / 10);
+        motley_transform_destroy(t);
+    }
 }
 
 Test(transform, draws_that_are_no_draws_are_refused)
