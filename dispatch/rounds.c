@@ -7,6 +7,7 @@
 #include "augmentations/ops.h"
 #include "base/values.h"
 #include "dispatch/backend.h"
+#include "dispatch/clips.h"
 #include "policies/draw.h"
 
 #include <stdlib.h>
@@ -87,10 +88,9 @@ static motley_status draw(rounds *call, motley_error *error)
 }
 
 /* Whether a step needs the statistics of a clip. */
-static int pools(const rounds *call, const mot_step *step)
+static bool pools(const rounds *call, const mot_step *step)
 {
-    const motley_op_info *info = call->job->clip_frames > 1 ? motley_op_get(step->op) : NULL;
-    return info && info->shape == MOTLEY_SHAPE_STATS;
+    return call->job->clip_frames > 1 && mot_step_pools(step);
 }
 
 /* Whether image i stops at step s. */
@@ -142,12 +142,8 @@ static motley_status check_clips(const rounds *call, motley_error *error)
         motley_image clip;
         if (i == first)
             MOT_TRY(clip_image(call, first, &clip, error));
-        const mot_step *own = &call->drawn[i * call->room], *others = &call->drawn[first * call->room];
-        int same = call->drawn_counts[i] == call->drawn_counts[first];
-        for (int32_t s = 0; same && s < call->drawn_counts[i]; s++)
-            same = own[s].op == others[s].op && (!pools(call, &own[s]) || own[s].value == others[s].value);
-        MOT_REQUIRE(same, error,
-                    "image %zu has other steps than image %zu of its clip, want equal sample ids and views", i, first);
+        MOT_TRY(mot_clips_check_steps(i, &call->drawn[i * call->room], call->drawn_counts[i], first,
+                                      &call->drawn[first * call->room], call->drawn_counts[first], error));
     }
     return MOTLEY_OK;
 }
@@ -317,9 +313,6 @@ static motley_status run_all(rounds *call, motley_error *error)
 motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley_error *error)
 {
     rounds call = { .context = context, .job = job, .work = job->dst, .room = job->max_steps };
-    const size_t frames = job->clip_frames > 1 ? job->clip_frames : 1;
-    MOT_REQUIRE(job->count % frames == 0, error, "clip_frames is %zu, but there are %zu images, want whole clips",
-                frames, job->count);
     if (job->count == 0)
         return MOTLEY_OK;
     const char *const alone = context->backend->id == MOTLEY_BACKEND_CUDA ? "on CUDA"
@@ -327,9 +320,7 @@ motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley
                               : job->inside || (job->policy && job->policy->takes_boxes)
                                   ? "where ops work in parts of images"
                                   : NULL;
-    if (frames > 1 && alone)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "clip_frames is %zu, but clips have no common statistics %s",
-                        frames, alone);
+    MOT_TRY(mot_clips_check(job->clip_frames, job->count, alone, error));
     if (job->counter)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "counter is set, but policy '%s' %s, and so is drawn on the host", job->policy->name,
@@ -346,7 +337,7 @@ motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley
         MOT_TRY(context->backend->validate(context->state, job, error));
     MOT_TRY(reserve(&call, error));
     MOT_TRY(draw(&call, error));
-    if (frames > 1)
+    if (job->clip_frames > 1)
         MOT_TRY(check_clips(&call, error));
     context->rounds_busy = 1;
     const motley_status status = run_all(&call, error);

@@ -6,6 +6,7 @@
 #include "augmentations/table.h"
 #include "base/params.h"
 #include "base/values.h"
+#include "dispatch/clips.h"
 #include "dispatch/transform_call.h"
 #include "kernels/cpu.h"
 #include "kernels/output.h"
@@ -243,6 +244,11 @@ static motley_status check(const motley_context *context, mot_transform_call *ca
     MOT_REQUIRE(!p->given == !p->given_steps && !p->given == !p->given_step_counts, error,
                 "only some of given, given_steps and given_step_counts are set, want all three or none");
     MOT_TRY(check_policies(call, error));
+    MOT_TRY(mot_clips_check(p->clip_frames, src->count,
+                            context->backend->transform ? "on CUDA"
+                            : call->mixes               ? "where chains of ops are mixed"
+                                                        : NULL,
+                            error));
     if (src->count == 0)
         return MOTLEY_OK;
     MOT_REQUIRE(src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
@@ -261,7 +267,7 @@ static motley_status check(const motley_context *context, mot_transform_call *ca
     return MOTLEY_OK;
 }
 
-/* ---- one image ---- */
+/* ---- what an image draws ---- */
 
 static void take_given(const motley_step *from, mot_step *to)
 {
@@ -313,6 +319,35 @@ int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_tr
     return count;
 }
 
+/* Whether the frames of each clip draw alike and come out in one size. */
+static motley_status check_clips(const mot_transform_call *call, motley_error *error)
+{
+    const size_t frames = call->params->clip_frames;
+    image_plan first, other;
+    for (size_t i = 0; frames > 1 && i < call->src->count; i++) {
+        image_plan *plan = i % frames ? &other : &first;
+        plan->count = mot_transform_draw_image(call, i, &plan->drawn, plan->steps);
+        const size_t begin = i - i % frames;
+        const mot_view a = mot_batch_view(call->dst, begin), b = mot_batch_view(call->dst, i);
+        MOT_REQUIRE(a.width == b.width && a.height == b.height, error,
+                    "image %zu comes out as %" PRId32 "x%" PRId32 ", but image %zu of its clip as %" PRId32 "x%" PRId32
+                    ", want one size",
+                    i, b.width, b.height, begin, a.width, a.height);
+        MOT_REQUIRE(frames <= (size_t)(INT32_MAX / a.width / a.height), error,
+                    "a clip has %zu frames of %" PRId32 "x%" PRId32 ", want at most 2^31-1 pixels", frames, a.width,
+                    a.height);
+        MOT_TRY(mot_clips_check_steps(i, plan->steps, plan->count, begin, first.steps, first.count, error));
+    }
+    return MOTLEY_OK;
+}
+
+/* ---- one image ---- */
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN;
+}
+
 static mot_view dense(int32_t width, int32_t height, int32_t channels, uint8_t *memory)
 {
     return (mot_view){ memory, width, height, channels, (int64_t)width * channels, channels, 1 };
@@ -361,30 +396,30 @@ static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows
 
 /* Runs the steps in place. Steps that change nothing are left out; those that are no ops run between runs of ops. All
  * steps up to the last that mixes are its chains: the policy that drew them is the first stage with steps. */
-static void run_steps(const mot_cpu_rows *rows, image_plan *plan, const mot_view *image, const mot_view *spare,
-                      void *scratch)
+static void run_steps(const mot_cpu_rows *rows, mot_step *steps, int count, const mot_view *image,
+                      const mot_view *spare, void *scratch)
 {
-    int run = 0, mixed = plan->count;
-    while (mixed > 0 && !mot_step_mixes(plan->steps[mixed - 1].op))
+    int run = 0, mixed = count;
+    while (mixed > 0 && !mot_step_mixes(steps[mixed - 1].op))
         mixed--;
-    for (int s = 0; s <= plan->count; s++) {
+    for (int s = 0; s <= count; s++) {
         if (s > 0 && s == mixed) {
-            mot_cpu_run_mixed(rows, plan->steps, run, image, image, scratch);
+            mot_cpu_run_mixed(rows, steps, run, image, image, scratch);
             run = 0;
         }
-        const int op = s < plan->count ? plan->steps[s].op : MOTLEY_STEP_HUE;
+        const int op = s < count ? steps[s].op : MOTLEY_STEP_HUE;
         if (op >= 0 || s < mixed) {
-            if (!(plan->steps[s].arg.flags & MOT_ARG_IDENTITY))
-                plan->steps[run++] = plan->steps[s];
+            if (!(steps[s].arg.flags & MOT_ARG_IDENTITY))
+                steps[run++] = steps[s];
             continue;
         }
         for (int begin = 0; begin < run; begin += MOT_MAX_STEPS)
-            mot_cpu_run_steps(rows, &plan->steps[begin], run - begin < MOT_MAX_STEPS ? run - begin : MOT_MAX_STEPS,
-                              image, spare, scratch);
+            mot_cpu_run_steps(rows, &steps[begin], run - begin < MOT_MAX_STEPS ? run - begin : MOT_MAX_STEPS, image,
+                              spare, scratch);
         run = 0;
-        if (s == plan->count)
+        if (s == count)
             break;
-        const mot_step *const step = &plan->steps[s];
+        const mot_step *const step = &steps[s];
         if (step->op == MOTLEY_STEP_HUE) {
             mot_cpu_hue(image, mot_hue_value(step->value));
         } else { /* MOTLEY_STEP_KERNEL_BLUR */
@@ -423,6 +458,16 @@ static void erase(const mot_transform_call *call, const motley_transform_drawn *
     }
 }
 
+/* Writes a finished image to its place in dst. */
+static void write_image(const mot_transform_call *call, const mot_cpu_rows *rows, const mot_view *image, size_t i)
+{
+    const mot_view dst = mot_batch_view(call->dst, i);
+    if (call->dst->dtype == MOTLEY_U8)
+        rows->copy(image, &dst);
+    else
+        mot_cpu_write_output(image, &dst, call->dst->dtype, (const uint32_t(*)[256])call->table);
+}
+
 static void transform_image(void *opaque, size_t i, const mot_cpu_rows *rows, void *memory)
 {
     const mot_transform_call *call = opaque;
@@ -431,19 +476,55 @@ static void transform_image(void *opaque, size_t i, const mot_cpu_rows *rows, vo
     void *scratch = spare_memory + call->image_room;
     image_plan plan;
     plan.count = mot_transform_draw_image(call, i, &plan.drawn, plan.steps);
-    const bool bytes = call->dst->dtype == MOTLEY_U8, direct = bytes && plan.count == 0;
+    const bool direct = call->dst->dtype == MOTLEY_U8 && plan.count == 0;
     const mot_view image = direct ? dst : dense(dst.width, dst.height, dst.channels, work);
     place_image(call, rows, &plan.drawn, src, image, between, scratch);
     if (!direct) {
         const mot_view spare = dense(dst.width, dst.height, dst.channels, spare_memory);
-        run_steps(rows, &plan, &image, &spare, scratch);
-        if (bytes)
-            rows->copy(&image, &dst);
-        else
-            mot_cpu_write_output(&image, &dst, call->dst->dtype, (const uint32_t(*)[256])call->table);
+        run_steps(rows, plan.steps, plan.count, &image, &spare, scratch);
+        write_image(call, rows, &image, i);
     }
     if (call->erase)
         erase(call, &plan.drawn, &dst);
+}
+
+/* The same of all frames of a clip, which are dense in the worker's memory, one after the other: a step that needs
+ * their statistics sees them as one tall image. */
+static void transform_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, void *memory)
+{
+    const mot_transform_call *call = opaque;
+    const size_t frames = call->params->clip_frames, first = clip * frames;
+    const mot_view one = mot_batch_view(call->dst, first);
+    const size_t frame_bytes = (size_t)one.width * (size_t)one.height * (size_t)one.channels;
+    uint8_t *between = memory, *spare_memory = between + call->image_room, *work = spare_memory + call->image_room;
+    image_plan *plans = (image_plan *)(void *)(work + rounded(frames * frame_bytes));
+    void *scratch = (uint8_t *)plans + rounded(frames * sizeof *plans);
+    const mot_view spare = dense(one.width, one.height, one.channels, spare_memory);
+    const mot_view all = dense(one.width, one.height * (int32_t)frames, one.channels, work);
+    for (size_t k = 0; k < frames; k++) {
+        plans[k].count = mot_transform_draw_image(call, first + k, &plans[k].drawn, plans[k].steps);
+        const mot_view image = dense(one.width, one.height, one.channels, work + k * frame_bytes);
+        place_image(call, rows, &plans[k].drawn, mot_batch_view(call->src, first + k), image, between, scratch);
+    }
+    for (int begin = 0, count = plans[0].count; begin < count;) {
+        int end = begin;
+        while (end < count && !mot_step_pools(&plans[0].steps[end]))
+            end++;
+        for (size_t k = 0; k < frames && end > begin; k++) {
+            const mot_view image = dense(one.width, one.height, one.channels, work + k * frame_bytes);
+            run_steps(rows, &plans[k].steps[begin], end - begin, &image, &spare, scratch);
+        }
+        if (end < count) /* in place, as every kernel of such steps works */
+            run_steps(rows, &plans[0].steps[end++], 1, &all, NULL, scratch);
+        begin = end;
+    }
+    for (size_t k = 0; k < frames; k++) {
+        const mot_view image = dense(one.width, one.height, one.channels, work + k * frame_bytes);
+        const mot_view dst = mot_batch_view(call->dst, first + k);
+        write_image(call, rows, &image, first + k);
+        if (call->erase)
+            erase(call, &plans[k].drawn, &dst);
+    }
 }
 
 /* ---- the call ---- */
@@ -472,24 +553,31 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The memory that a worker needs for any of the images: three images, and scratch for the kernels. */
+/* The memory that a worker needs for any of the images: three images, or two and all frames of a clip with their plans,
+ * and scratch for the kernels. */
 static size_t scratch_bytes(mot_transform_call *call, const mot_cpu_rows *rows)
 {
-    size_t pixels = 0, bytes = 0;
+    const size_t frames = call->params->clip_frames > 1 ? call->params->clip_frames : 1;
+    size_t pixels = 0, frame = 0, bytes = 0;
     for (size_t i = 0; i < call->src->count; i++) {
         const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
         int32_t width, height;
         mot_transform_sides(call, i, &width, &height);
-        pixels = larger(pixels, larger((size_t)width * (size_t)height, (size_t)dst.width * (size_t)dst.height));
+        frame = larger(frame, (size_t)dst.width * (size_t)dst.height);
+        pixels = larger(larger(pixels, frame), (size_t)width * (size_t)height);
         bytes = larger(bytes, rows->resize_scratch(src.width, src.height, width, height, src.channels));
-        bytes = larger(bytes, mot_cpu_scratch_bytes(dst.width, dst.height, dst.channels));
+        bytes = larger(bytes, mot_cpu_scratch_bytes(dst.width, dst.height * (int32_t)frames, dst.channels));
         bytes = larger(bytes, mot_cpu_kernel_blur_scratch(dst.width, dst.channels, largest_kernel(call, i)));
         if (call->mixes)
             bytes = larger(bytes, mot_cpu_mixed_bytes(dst.width, dst.height, dst.channels));
     }
-    const size_t image = pixels * (size_t)call->src->channels;
-    call->image_room = (image + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN;
-    return 3 * call->image_room + bytes;
+    const size_t channels = (size_t)call->src->channels;
+    call->image_room = rounded(pixels * channels);
+    if (frames > 1)
+        bytes += rounded(frames * frame * channels) + rounded(frames * sizeof(image_plan));
+    else
+        bytes += call->image_room;
+    return 2 * call->image_room + bytes;
 }
 
 /* Draws how the images are mixed, before any image is touched. */
@@ -527,7 +615,10 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
         MOT_TRY(draw_mix(&call, error));
     if (context->backend->transform)
         return context->backend->transform(context->state, &call, error);
+    MOT_TRY(check_clips(&call, error));
     const size_t bytes = scratch_bytes(&call, context->backend->rows(context->state));
-    MOT_TRY(context->backend->each(context->state, src->count, bytes, transform_image, &call, error));
+    const size_t frames = params->clip_frames > 1 ? params->clip_frames : 1;
+    MOT_TRY(context->backend->each(context->state, src->count / frames, bytes,
+                                   frames > 1 ? transform_clip : transform_image, &call, error));
     return call.info->mix ? motley_mix_apply(context, dst, dst, call.params->mixed, error) : MOTLEY_OK;
 }

@@ -646,6 +646,57 @@ Test(transform, threads_and_splits_change_nothing)
     motley_transform_destroy(t);
 }
 
+/* bindings/python/tests/test_clips.py compares the pixels with Pillow's. */
+Test(transform, clips_share_statistics_as_in_policies)
+{
+    enum { FRAMES = 3, EACH = 37 * 29 * 3, COUNT = 24 * FRAMES };
+    static uint8_t in[COUNT * EACH], want[sizeof in], got[sizeof in];
+    static const char branches[] = "{repeat: 3, branches: [equalize, auto_contrast, {op: contrast, value: 1.5}, "
+                                   "{op: rotate, value: 20}, {op: sharpness, value: 1.5}]}";
+    char text[300];
+    snprintf(text, sizeof text, HEAD "  - policy: %s\n", branches);
+    motley_transform *t = parsed(text);
+    snprintf(text, sizeof text, "{motley: 1, name: x, %s", branches + 1);
+    motley_policy *policy;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%s", error.message);
+    uint64_t ids[COUNT];
+    for (size_t i = 0; i < sizeof in; i++) /* each frame of another brightness */
+        in[i] = (uint8_t)(i * 2654435761u >> 16 & 127u) + (uint8_t)(i / EACH * 31 % 128);
+    for (size_t i = 0; i < COUNT; i++)
+        ids[i] = i / FRAMES;
+    motley_batch src = { .count = COUNT, .channels = 3, .data = in, .width = 37, .height = 29 }, dst = src;
+    for (int b = 0; b < 2; b++)
+        for (int threads = 1; threads <= 4; threads += 3) {
+            motley_context *context;
+            const motley_context_params made = { .backend = b ? MOTLEY_BACKEND_REFERENCE : MOTLEY_BACKEND_CPU,
+                                                 .threads = threads };
+            cr_assert_eq(motley_context_create(&made, &context, &error), MOTLEY_OK, "%s", error.message);
+            dst.data = want;
+            const motley_apply_params apply = { .samples = { .ids = ids }, .clip_frames = FRAMES };
+            cr_assert_eq(motley_apply(context, policy, &src, &dst, &apply, &error), MOTLEY_OK, "%s", error.message);
+            dst.data = memset(got, 0, sizeof got);
+            motley_transform_params params = { .samples = { .ids = ids }, .clip_frames = FRAMES };
+            cr_assert_eq(motley_transform_apply(context, t, &src, &dst, &params, &error), MOTLEY_OK, "%s",
+                         error.message);
+            cr_expect_eq(memcmp(want, got, sizeof got), 0, "backend %d, %d threads", b, threads);
+            params.clip_frames = 0;
+            cr_assert_eq(motley_transform_apply(context, t, &src, &dst, &params, &error), MOTLEY_OK);
+            cr_expect_neq(memcmp(want, got, sizeof got), 0, "each frame has its own statistics");
+            params.clip_frames = 5;
+            memset(got, 7, sizeof got);
+            cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &params, &error), MOTLEY_ERR_ARGUMENT);
+            cr_expect(strstr(error.message, "there are 72 images, want whole clips"), "%s", error.message);
+            params.clip_frames = 2 * FRAMES;
+            cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &params, &error), MOTLEY_ERR_ARGUMENT);
+            cr_expect(strstr(error.message, "has other steps than image 0 of its clip"), "%s", error.message);
+            cr_expect(got[0] == 7 && got[sizeof got - 1] == 7, "nothing is written");
+            motley_context_destroy(context);
+        }
+    motley_policy_destroy(policy);
+    motley_transform_destroy(t);
+}
+
 Test(transform, the_second_policy_has_words_of_its_own)
 {
     motley_transform *t = parsed(HEAD "  - policy: trivial_augment_wide\n  - policy: trivial_augment_wide\n");

@@ -124,6 +124,7 @@ typedef struct motley_transform_params {
     const float (*given_kernels)[MOTLEY_KERNEL_WEIGHTS]; /* [count][max_steps]; with `given`: the weights of each
                                                             MOTLEY_STEP_KERNEL_BLUR, from the middle outward. NULL: of
                                                             torchvision's v1, with exp rounded to binary32 */
+    size_t clip_frames; /* CPU: each so many images in a row are a clip, see below; 0 or 1: none */
 } motley_transform_params;
 
 /** Draws without touching pixels.
@@ -170,6 +171,9 @@ MOTLEY_API motley_status motley_transform_draw_read(const char *json, size_t len
  *           that. CPU: the work is done on return, threads share the images.
  *  Threads  One thread per context at a time. A transform is immutable: share it freely.
  *  Random   Image i depends on its sample id only: not on batch size, order, backend or threads.
+ *  Clips    With clip_frames, ops of MOTLEY_SHAPE_STATS use the statistics of all frames of a clip together, as in
+ *           motley_apply. A clip's frames have equal sample ids and views, come out in one size, and lie anywhere; one
+ *           thread works on a clip. Refused: CUDA, policies that mix chains.
  *  Errors   ARGUMENT, MEMORY, UNSUPPORTED: dst is untouched. CUDA: dst is unspecified. */
 MOTLEY_API motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,
                                                 const motley_batch *src, const motley_batch *dst,

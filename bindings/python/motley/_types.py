@@ -57,6 +57,7 @@ class TransformSettings(TypedDict, total=False):
     memory_format: Union[object, None]
     threads: Union[int, None]
     views: int
+    clip_frames: int
     counter: Union[Array, None]
 
 
@@ -66,7 +67,6 @@ class Settings(TransformSettings, total=False):
     normalize: Union[tuple[Numbers, Numbers], None]
     mean: Union[Numbers, None]
     std: Union[Numbers, None]
-    clip_frames: int
 
 
 class CallSettings(TypedDict, total=False):

@@ -45,7 +45,7 @@ class Transform(Sampled):
     Args:
         transform: A built-in's name, a path, a text, or another motley.Transform. A policy is one, too.
         settings: As Stage's, but for normalize, mean and std, which the file has: seed, epoch, rank, layout, threads,
-            views and counter; dtype, output_layout and memory_format in place of the file's.
+            views, clip_frames and counter; dtype, output_layout and memory_format in place of the file's.
 
     Raises:
         PolicyError: The text is wrong; every mistake with its line and column.
@@ -224,6 +224,7 @@ class Transform(Sampled):
         count = source.count
         src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
         params = ffi.new("motley_transform_params *")
+        params.clip_frames = self.clip_frames
         if count:
             source.require_bytes()
             source.describe(src[0])

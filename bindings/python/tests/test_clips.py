@@ -61,6 +61,73 @@ def test_floats_and_equal_frames():
     assert np.array_equal(stage(frames(), ids), wanted)
 
 
+STAGES = """motley: 1
+name: clips
+stages:
+  - random_resized_crop: {size: [31, 43]}
+  - flip: {horizontal: 0.5}
+  - policy: {name: rand_augment, repeat: 3}
+  - jitter: {p: 0.8, brightness: 0.4, contrast: 0.4, hue: 0.1}
+"""
+
+
+def by_parts(stage, images, draws):
+    """Each clip by Pillow; where its pixels come from, and hue, by the transform itself."""
+    clip = stage.replay(images, [{**draw, "steps": []} for draw in draws])
+    steps = draws[0]["steps"]
+    for k, step in enumerate(steps):
+        if step["op"] == "hue":
+            only = [{**draw, "steps": [step], **WHOLE} for draw in draws]
+            clip = stage.replay(clip, only)
+        else:
+            clip = by_pillow(clip, steps[k : k + 1])
+    return clip
+
+
+WHOLE = {
+    "crop": {"left": 0, "top": 0, "width": WIDTH, "height": HEIGHT},
+    "resize": {"width": WIDTH, "height": HEIGHT, "filter": "bilinear"},
+    "flip": {"horizontal": False, "vertical": False},
+}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_transforms_share_statistics(threads):
+    stage, alone = (motley.Transform(STAGES, seed=3, threads=threads, clip_frames=n) for n in (FRAMES, 0))
+    apart = motley.Transform(STAGES, seed=3)
+    images, ids = np.repeat(frames(), 2, axis=1), motley.group_ids(range(CLIPS), FRAMES)
+    made, draws = stage(images, ids, return_draws=True)
+    assert np.array_equal(stage.replay(images, draws), made)
+    assert stage.draw(sample_ids=ids, size=images.shape[1:3]) == draws
+    single, pooled = alone(images, ids), 0
+    for i in range(0, len(images), FRAMES):
+        wanted = by_parts(apart, images[i : i + FRAMES], draws[i : i + FRAMES])
+        assert np.array_equal(made[i : i + FRAMES], wanted), draws[i]
+        pooled += not np.array_equal(single[i : i + FRAMES], wanted)
+    assert pooled > 3
+    floats = motley.Transform(STAGES + "  - output: {mean: 0.5, std: 0.25, type: f32}\n  - erase: {}\n", seed=3,
+                              clip_frames=FRAMES)  # fmt: skip
+    got, draws = floats(list(images), ids, return_draws=True)
+    wanted = (made.astype(np.float32) / np.float32(255) - np.float32(0.5)) / np.float32(0.25)
+    for i, draw in enumerate(draws):
+        for box in draw.get("erase", ()):
+            wanted[i, box["top"] : box["top"] + box["height"], box["left"] : box["left"] + box["width"]] = 0
+    assert any("erase" in draw for draw in draws) and np.array_equal(got.transpose(0, 2, 3, 1), wanted)
+
+
+@pytest.mark.parametrize("text, call, message", [
+    (STAGES, lambda stage: stage(frames()[:7]), "clip_frames is 5, but there are 7 images, want whole clips"),
+    (STAGES, lambda stage: stage(frames(), range(60)), "has other steps than image 0 of its clip"),
+    ("motley: 1\nname: x\nstages: [policy: rand_augment]\n",
+     lambda stage: stage([x[: 31 - i % 2] for i, x in enumerate(frames())], [0] * 60),
+     "image 1 comes out as 43x30, but image 0 of its clip as 43x31, want one size"),
+    ("motley: 1\nname: x\nstages: [policy: augmix]\n", lambda stage: stage(frames()), "where chains of ops are mixed"),
+])  # fmt: skip
+def test_transforms_refuse_what_is_no_clip(text, call, message):
+    with pytest.raises(motley.Error, match=message):
+        call(motley.Transform(text, clip_frames=5))
+
+
 @pytest.mark.parametrize("policy, call, message", [
     ("rand_augment", lambda stage: stage(frames()[:7]), "clip_frames is 5, but there are 7 images, want whole clips"),
     ("rand_augment", lambda stage: stage(frames(), range(60)), "has other steps than image 0 of its clip"),

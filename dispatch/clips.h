@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clips: images in a row whose statistics are taken together. */
+#ifndef MOT_CLIPS_H
+#define MOT_CLIPS_H
+
+#include "augmentations/step.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+
+/* Whether a step needs the statistics of all frames of its clip. */
+bool mot_step_pools(const mot_step *step);
+
+/* Requires that `count` images are whole clips of `frames`; 0 and 1: there are none. `alone`, if not NULL, says where
+ * clips cannot have common statistics. */
+motley_status mot_clips_check(size_t frames, size_t count, const char *alone, motley_error *error);
+
+/* Requires that image i draws the ops of image `first`, and the same values where they share statistics. */
+motley_status mot_clips_check_steps(size_t i, const mot_step *steps, int count, size_t first,
+                                    const mot_step *first_steps, int first_count, motley_error *error);
+
+#endif
