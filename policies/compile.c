@@ -24,6 +24,8 @@ typedef struct compiler {
     mot_table_branch *branch;
     mot_table_step *step;
     mot_level_entry *level;
+    motley_level normal;            /* the normal level whose quantiles are kept: */
+    double quantile[MOT_QUANTILES]; /* they cost more than the rest of a compilation, and steps mostly share a level */
 } compiler;
 
 __attribute__((format(printf, 3, 4))) static void problem(compiler *c, int step, const char *format, ...)
@@ -52,15 +54,26 @@ static uint32_t levels_of(const motley_policy *policy, const motley_level *level
     }
 }
 
+static bool same_level(const motley_level *a, const motley_level *b)
+{
+    return a->kind == b->kind && a->a == b->a && a->b == b->b;
+}
+
 /* The level at bin `k` of a step. Not for steps that give a value instead. */
-static double level_at(const motley_policy *policy, const motley_level *level, uint32_t k)
+static double level_at(compiler *c, const motley_level *level, uint32_t k)
 {
     switch (level->kind) {
     case MOTLEY_LEVEL_UNIFORM:
         return k;
     case MOTLEY_LEVEL_RANGE:
+        return mot_level_quantile(c->policy, level, (int)k);
     case MOTLEY_LEVEL_NORMAL:
-        return mot_level_quantile(policy, level, (int)k);
+        if (!same_level(level, &c->normal)) {
+            for (int i = 0; i < MOT_QUANTILES; i++)
+                c->quantile[i] = mot_level_quantile(c->policy, level, i);
+            c->normal = *level;
+        }
+        return c->quantile[k];
     default:
         return level->a;
     }
@@ -86,11 +99,6 @@ static bool level_fits(compiler *c, int where, const motley_level *level)
               (level->kind == MOTLEY_LEVEL_FIXED && level->a != floor(level->a))))
         problem(c, where, "arithmetic 'torch' knows whole bins only: want 'bins' and a whole level");
     return c->problems == before;
-}
-
-static bool same_level(const motley_level *a, const motley_level *b)
-{
-    return a->kind == b->kind && a->a == b->a && a->b == b->b;
 }
 
 /* Whether the step's space can take its level at all. A problem that many steps share is reported once. */
@@ -152,14 +160,14 @@ static void fill_levels(compiler *c, int index, mot_level_entry *entry)
     const bool valued = step->level.kind == MOTLEY_LEVEL_VALUE, relative = !valued && space->side != MOT_SIDE_NONE;
     for (uint32_t k = 0; k < c->step[index].levels; k++, entry++) {
         if (relative) {
-            *entry = mot_space_relative(policy, space, level_at(policy, &step->level, k));
+            *entry = mot_space_relative(policy, space, level_at(c, &step->level, k));
             if (!fraction_fits(c, index, space, entry))
                 return;
         }
         for (int minus = 0; minus < 2; minus++) {
             if (info->values_max > 0 && !relative)
                 entry->value[minus] =
-                    valued ? step->level.a : mot_space_value(policy, space, level_at(policy, &step->level, k), minus);
+                    valued ? step->level.a : mot_space_value(policy, space, level_at(c, &step->level, k), minus);
             const double value = entry->value[minus];
             const bool drawn = minus == 0 || (space->sign == MOT_SIGN_RANDOM && !valued);
             if (drawn && info->values_max > 0 && !(value >= info->minimum && value <= info->maximum)) {
