@@ -96,11 +96,11 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
     return MOTLEY_OK;
 }
 
-/* Writes the crop of image i, and its resize, window and flips as one move; *width and *height become those of the
- * image after them. */
-static motley_status place(const motley_drawn *drawn, size_t i, mot_geometry *out, int32_t *width, int32_t *height,
-                           motley_error *error)
+motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geometry out[2], int32_t *width,
+                                    int32_t *height, motley_error *error)
 {
+    *width = drawn->widths[i];
+    *height = drawn->heights[i];
     const motley_transform_drawn *d = &drawn->places[i];
     MOT_REQUIRE(d->crop.width >= 1 && d->crop.height >= 1 && d->crop.left >= 0 && d->crop.top >= 0 &&
                     (int64_t)d->crop.left + d->crop.width <= *width && (int64_t)d->crop.top + d->crop.height <= *height,
@@ -133,7 +133,7 @@ motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geo
     int32_t width = drawn->widths[i], height = drawn->heights[i];
     *count = 0;
     if (drawn->places) {
-        MOT_TRY(place(drawn, i, out, &width, &height, error));
+        MOT_TRY(mot_geometry_of_place(drawn, i, out, &width, &height, error));
         *count = 2;
     }
     for (int32_t s = 0; s < drawn->step_counts[i]; s++) {

@@ -21,10 +21,13 @@ motley_status motley_follower_steps(const motley_drawn *drawn, const motley_foll
     for (size_t i = 0; i < drawn->count; i++) {
         const motley_step *from = drawn->steps + i * drawn->max_steps;
         motley_step *to = steps + i * drawn->max_steps;
-        int32_t kept = 0;
+        int32_t kept = 0, width = drawn->widths[i], height = drawn->heights[i];
+        mot_geometry placed[2];
+        if (places)
+            MOT_TRY(mot_geometry_of_place(drawn, i, placed, &width, &height, error));
         for (int32_t s = 0; s < drawn->step_counts[i]; s++) {
             mot_geometry geometry;
-            MOT_TRY(mot_fail_in(error, mot_geometry_of(&from[s], drawn->widths[i], drawn->heights[i], &geometry, error),
+            MOT_TRY(mot_fail_in(error, mot_geometry_of(&from[s], width, height, &geometry, error),
                                 "image %zu, step %d: ", i, s));
             if (geometry.kind == MOT_STAYS || (geometry.kind == MOT_ERASES && !params->erase))
                 continue;

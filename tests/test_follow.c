@@ -765,6 +765,26 @@ Test(follow, wrong_boxes_and_points_are_refused)
     cr_expect_eq(motley_steps_matrix(drawn.steps, 1, 0, 10, m, &error), MOTLEY_ERR_ARGUMENT);
 }
 
+/* A transform's steps work on what its crop and resize made of the image. */
+Test(follow, follower_steps_of_a_transform_have_the_size_after_the_crop)
+{
+    const int32_t width = 10, height = 10, one = 1;
+    motley_step step = { .op = motley_op_find("flip_lr"), .inside = { 2, 3, 30, 40 } }, kept;
+    motley_transform_drawn place = { .crop = { 1, 1, 8, 8 }, .width = 32, .height = 40 }, kept_place;
+    motley_drawn drawn = one_image(&step, &one, &width, &height);
+    int32_t count;
+    motley_error error = { 0 };
+    drawn.places = &place;
+    cr_expect_eq(motley_follower_steps(&drawn, NULL, &kept, &count, &kept_place, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect(count == 1 && kept.op == step.op);
+    place.width = 29;
+    cr_expect_eq(motley_follower_steps(&drawn, NULL, &kept, &count, &kept_place, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "want a part of the image of 29 x 40"), "%s", error.message);
+    place.crop.width = 10;
+    cr_expect_eq(motley_follower_steps(&drawn, NULL, &kept, &count, &kept_place, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "the crop of 10x8 at (1, 1) leaves the image of 10x10"), "%s", error.message);
+}
+
 /* ---- draws as JSON ---- */
 
 Test(follow, draws_come_back_from_json)
