@@ -498,6 +498,101 @@ class Apply(Case):
             self.assertEqual([row["size"] for row in rows[::5]], [[40, 30], [50, 20], [33, 41]])
             self.assertEqual({row["policy"] for row in rows}, {policy})
 
+    def boxes(self, **rows):
+        """A file of boxes: image=[boxes] or image=([boxes], [labels])."""
+        lines = []
+        for name, row in rows.items():
+            row = row if isinstance(row, tuple) else (row,)
+            lines.append(json.dumps(dict(zip(("boxes", "labels"), row), image=self.path(f"{name}.png"))))
+        return self.file("boxes.jsonl", "".join(f"{line}\n\n" for line in lines))
+
+    def rows(self, name):
+        return [json.loads(line) for line in (self.dir / name).read_text().splitlines()]
+
+    def test_boxes_follow(self):
+        policy = self.file("m.yaml", "motley: 1\nname: m\nbranches: [{op: translate_x, value: 20}]\nfill: 9\n")
+        images = [self.image("a.png"), self.image("b.png", 60, 20, 1)]
+        boxes = self.boxes(a=([[4, 5, 14.5, 25], [30, 0, 40, 30], [15, 1, 25, 9]], ["cat", {"id": 2}, 7]), b=[],
+                           unused=[[1, 2, 3, 4]])
+        self.good("apply", policy, *images, "-k", 2, "-o", self.path("out"), "--boxes", boxes, "--boxes-out",
+                  self.path("out.jsonl"))
+        first, again, empty, _ = self.rows("out.jsonl")
+        self.assertEqual(first, {"image": self.path("out/a-0.png"), "size": [40, 30], "labels": ["cat", 7],
+                                 "boxes": [[24, 5, 34.5, 25], [35, 1, 40, 9]], "visibility": [1, 0.5]})
+        self.assertEqual(again, {**first, "image": self.path("out/a-1.png")})
+        self.assertEqual(empty, {"image": self.path("out/b-0.png"), "size": [60, 20], "boxes": [], "visibility": []})
+        # what came out goes in again, and replayed draws move boxes alike
+        self.good("apply", policy, *(row["image"] for row in (first, empty)), "-o", self.path("more"), "--boxes",
+                  self.path("out.jsonl"), "--boxes-out", self.path("more.jsonl"), "--draws", self.path("draws.jsonl"))
+        self.assertEqual(self.rows("more.jsonl")[0]["boxes"], [])
+        self.good("apply", policy, *(row["image"] for row in (first, empty)), "-o", self.path("more"), "--boxes",
+                  self.path("out.jsonl"), "--boxes-out", self.path("same.jsonl"), "--replay", self.path("draws.jsonl"))
+        self.assertEqual(self.rows("same.jsonl"), self.rows("more.jsonl"))
+        transform = self.file("t.yaml", "motley: 1\nname: t\nstages:\n  - center_crop: {size: [20, 30]}\n"
+                              "  - flip: {horizontal: 1}\n  - output: {}\n  - erase: {p: 1}\n")
+        self.good("apply", transform, images[0], "-o", self.path("t"), "--boxes", boxes,
+                  "--boxes-out", self.path("t.jsonl"))
+        (row,) = self.rows("t.jsonl")
+        self.assertEqual((row["size"], row["labels"]), ([30, 20], ["cat", {"id": 2}, 7]))
+        self.assertEqual(row["boxes"], [[20.5, 0, 30, 20], [0, 0, 5, 20], [10, 0, 20, 4]])
+
+    def test_policies_that_work_in_boxes(self):
+        policy = self.file("in.yaml", "motley: 1\nname: in\nops:\n  inside: {op: invert, inside: boxes}\n"
+                           "branches: [inside]\n")
+        boxes = self.boxes(a=[[4, 5, 14, 25]], b=[[0, 0, 1, 1], [9, 9, 20, 20]])
+        images = [self.image("a.png"), self.image("b.png", 60, 20, 3)]
+        self.good("apply", policy, *images, "-o", self.path("out"), "--boxes", boxes, "--draws", self.path("d.jsonl"))
+        width, height, channels, pixels = self.read("out/a-0.png")
+        before = self.read("a.png")[3]
+        for i in range(width * height):
+            inside = 4 <= i % width < 14 and 5 <= i // width < 25
+            self.assertEqual(pixels[3 * i] ^ before[3 * i], 255 * inside)
+        self.assertEqual([step["inside"] for step in self.rows("d.jsonl")[0]["steps"]], [[4, 5, 14, 25]])
+        images = images[:1] + [self.image("b.png", 60, 40, 1)]
+        for name in "tf_auto_augment_detection_v1", "tf_auto_augment_detection_v2":
+            out = ["--boxes", boxes, "-k", 12, "--boxes-out", self.path("b.jsonl")]
+            self.good("apply", name, *images, "-o", self.path("x"), "--draws", self.path("x.jsonl"), *out)
+            rows, followed = self.rows("x.jsonl"), self.rows("b.jsonl")
+            self.assertEqual(len(followed), 24)
+            self.assertTrue(any(step.keys() & {"inside", "box"} for row in rows for step in row["steps"]), name)
+            self.good("apply", name, *images, "-o", self.path("y"), "--replay", self.path("x.jsonl"), *out)
+            for row in rows:
+                again = pathlib.Path(row["out"].replace("/x/", "/y/"))
+                self.assertEqual(pathlib.Path(row["out"]).read_bytes(), again.read_bytes(), row)
+            self.assertEqual([row["boxes"] for row in self.rows("b.jsonl")], [row["boxes"] for row in followed])
+
+    def test_wrong_boxes_are_refused(self):
+        image, out = self.image(), ["-o", self.path("out"), "--boxes-out", self.path("o.jsonl")]
+        self.assertIn("works in the boxes of an image, want --boxes",
+                      self.bad("apply", "tf_auto_augment_detection_v1", image, "-o", self.path("out")))
+        boxes = self.boxes(a=[[1, 2, 3, 4]])
+        self.assertIn("--boxes has no use",
+                      self.bad("apply", "rand_augment", image, "-o", self.path("out"), "--boxes", boxes))
+        self.assertIn("mixes 3 chains", self.bad("apply", "augmix", image, "--boxes", boxes, *out))
+        self.assertIn("want --boxes and --out", self.bad("apply", "rand_augment", image, *out, status=2))
+        self.assertIn("want --boxes and --out", self.bad("apply", "rand_augment", image, "--boxes", boxes, *out[2:],
+                                                         "--sheet", self.path("s.png"), status=2))
+        self.assertIn("it is --boxes",
+                      self.bad("apply", "rand_augment", image, "--boxes", boxes, *out[:3], boxes))
+        for row, why in (
+            ([[1, 2, 3]], ":1: box 0 is no list of 4 numbers"),
+            (([[1, 2, 3, 4]], [1, 2]), ':1: "labels" is no list of 1, one for each box'),
+            (([[1, 2, 3, 4]], "x"), ':1: "labels" is no list of 1'),
+            ([[1, 2, 3, 4], [5, 0, 4, 1]], ":1: box 1 is [5, 0, 4, 1], want left, top, right and bottom in the"),
+            ([[41, 2, 43, 4]], ":1: box 0 is [41, 2, 43, 4], want"),
+            ([[float("nan"), 2, 43, 4]], ":1: box 0 is [nan, 2, 43, 4], want"),
+        ):
+            self.assertIn(why, self.bad("apply", "rand_augment", image, "--boxes", self.boxes(a=row), *out))
+            self.assertFalse((self.dir / "o.jsonl").exists())
+        twice = self.file("twice.jsonl", 2 * (json.dumps({"image": image, "boxes": []}) + "\n"))
+        self.assertIn(f"twice.jsonl:2: the boxes of {image} were given before, on line 1",
+                      self.bad("apply", "rand_augment", image, "--boxes", twice, *out))
+        other = self.image("b.png")  # without a line; the other image is done
+        self.assertIn(f"b.png: {boxes} has no line for it",
+                      self.bad("apply", "rand_augment", image, other, "--boxes", self.boxes(a=[[1, 2, 3, 4]]), *out))
+        self.assertEqual([row["image"] for row in self.rows("o.jsonl")], [self.path("out/a-0.png")])
+        self.assertEqual(self.leftovers(), [])
+
     def test_replay_of_printed_draws(self):
         image = self.image(width=64, height=48)
         self.file("d.jsonl", self.good("draw", "rand_augment", "-N", "3", "-s", "4", "--size", "64x48"))

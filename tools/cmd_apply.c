@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley apply: augments image files with a policy, or with draws of before; writes PNG files, the draws, and a contact
- * sheet. */
+/* motley apply: augments image files with a policy, or with draws of before; writes PNG files, the draws, where boxes
+ * are now, and a contact sheet. */
+#include "tools/boxes_file.h"
 #include "tools/clash.h"
 #include "tools/draws_file.h"
 #include "tools/out_file.h"
@@ -24,13 +25,13 @@
 typedef struct arguments {
     policy_options options;
     motley_context_params context;
-    const char *policy, *out, *sheet, *draws, *replay;
+    const char *policy, *out, *sheet, *draws, *replay, *boxes, *boxes_out;
     char **images; /* [count] paths */
     size_t count, variants;
     int cell_px;
 } arguments;
 
-enum { KEY_SHEET = 256, KEY_DRAWS, KEY_CELL, KEY_REPLAY };
+enum { KEY_SHEET = 256, KEY_DRAWS, KEY_CELL, KEY_REPLAY, KEY_BOXES, KEY_BOXES_OUT };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -55,6 +56,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_REPLAY:
         self->replay = arg;
         return 0;
+    case KEY_BOXES:
+        self->boxes = arg;
+        return 0;
+    case KEY_BOXES_OUT:
+        self->boxes_out = arg;
+        return 0;
     case KEY_CELL:
         self->cell_px = (int)read_integer(state, "--cell", arg, 16, 4096);
         return 0;
@@ -70,6 +77,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "want at least one IMAGE");
         if (!self->out && !self->sheet && !self->draws)
             argp_error(state, "want --out, --sheet or --draws: where should the result go?");
+        if (self->boxes_out && !(self->boxes && self->out))
+            argp_error(state, "want --boxes and --out with --boxes-out: which boxes should follow which images?");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -91,6 +100,14 @@ static const struct argp argp = {
               0 },
             { "replay", KEY_REPLAY, "FILE.jsonl", 0,
               "Apply the draws of this file, which --draws or 'motley draw' wrote, in place of new ones", 0 },
+            { "boxes", KEY_BOXES, "FILE.jsonl", 0,
+              "Boxes of the images, for policies that work in them and for --boxes-out, a JSON object a line: "
+              "{\"image\": PATH, \"boxes\": [[left, top, right, bottom], ...], \"labels\": [...]}; labels may be left out",
+              0 },
+            { "boxes-out", KEY_BOXES_OUT, "FILE.jsonl", 0,
+              "Where the boxes are in each image of --out, in the same form, with \"size\" and \"visibility\" added; "
+              "boxes that have left the image are dropped with their labels",
+              0 },
             { 0 } },
     .args_doc = "POLICY IMAGE...",
     .doc =
@@ -106,6 +123,7 @@ static const struct argp argp = {
 /* An image file of the block that is being worked on. */
 typedef struct source {
     picture image;
+    const image_boxes *boxes; /* NULL without --boxes */
     size_t input;
     char why[PICTURE_WHY]; /* empty: it can be used */
 } source;
@@ -133,8 +151,9 @@ typedef struct job {
     size_t threads;
     char **names; /* [count] of the outputs, without variant and suffix */
     sheet *sheet;
-    out_file draws;
+    out_file draws, boxes_out;
     draws_file *replay; /* NULL: new draws */
+    boxes_file *boxes;  /* NULL without --boxes */
     size_t max_steps;   /* of a sample, 1 or more */
     source *sources;    /* the block; as many as fit into BATCH_BYTES */
     item *items;
@@ -160,9 +179,14 @@ static uint64_t sample_id(const job *self, const item *at)
 
 static drawn_image drawn_for(const job *self, const item *at)
 {
-    return (drawn_image){ sample_id(self, at),       input_path(self, at->source), self->policy,
-                          self->transform,           at->source->image.width,      at->source->image.height,
-                          at->source->image.channels };
+    return (drawn_image){ sample_id(self, at),
+                          input_path(self, at->source),
+                          self->policy,
+                          self->transform,
+                          at->source->image.width,
+                          at->source->image.height,
+                          at->source->image.channels,
+                          self->max_steps - 1 };
 }
 
 /* What is applied to a batch; `user` is the request. */
@@ -191,10 +215,22 @@ typedef struct batch_room {
     motley_transform_drawn *places; /* of a transform's draws */
 } batch_room;
 
+/* Appends the boxes of an item's image to those of the `count` before it. */
+static void add_boxes(const item *at, size_t count, double **boxes, size_t **offsets)
+{
+    const size_t first = count ? (*offsets)[count] : 0, more = at->source->boxes->count;
+    *offsets = need(realloc(*offsets, (count + 2) * sizeof **offsets));
+    *boxes = need(realloc(*boxes, 4 * (first + more + 1) * sizeof **boxes));
+    memcpy(*boxes + 4 * first, at->source->boxes->boxes, 4 * more * sizeof **boxes);
+    (*offsets)[count] = first;
+    (*offsets)[count + 1] = first + more;
+}
+
 /* Augments the items that have `channels`, in place. */
 static bool apply_to(job *self, int32_t channels, const batch_room *room)
 {
-    size_t count = 0;
+    size_t count = 0, *offsets = NULL;
+    double *boxes = NULL;
     for (size_t i = 0; i < self->items_count; i++) {
         const item *at = &self->items[i];
         const picture *p = &at->image;
@@ -206,14 +242,21 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
         room->counts[count] = at->count;
         if (room->steps)
             memcpy(room->steps + count * self->max_steps, at->steps, self->max_steps * sizeof *at->steps);
+        if (self->boxes)
+            add_boxes(at, count, &boxes, &offsets);
         count++;
     }
     request r = { self->context, self->policy, { .samples = self->arguments->options.samples },
                   room->steps,   room->counts, self->max_steps };
     r.params.samples.ids = room->ids;
+    r.params.samples.boxes = boxes;
+    r.params.samples.box_offsets = offsets;
     motley_error error;
-    if (count == 0 ||
-        work_on_device(self->context, channels, room->images, count, apply_policy, &r, &error) == MOTLEY_OK)
+    const bool good = count == 0 || work_on_device(self->context, channels, room->images, count, apply_policy, &r,
+                                                   &error) == MOTLEY_OK;
+    free(boxes);
+    free(offsets);
+    if (good)
         return true;
     complain("%s: %s", self->arguments->policy, error.message);
     self->failed = true;
@@ -308,6 +351,34 @@ static bool write_draw(job *self, const item *at)
     return print_json(self->draws.stream, object);
 }
 
+/* Writes where the boxes of an item's image are now. */
+static void write_boxes(job *self, const item *at)
+{
+    const image_boxes *boxes = at->source->boxes;
+    const motley_transform_info *info = motley_transform_describe(self->pictures); /* NULL of a policy */
+    const size_t n = boxes->count, offsets[2] = { 0, n };
+    double *moved = need(calloc(n + 1, 4 * sizeof *moved)), *visibility = need(calloc(n + 1, sizeof *visibility));
+    uint8_t *keep = need(calloc(n + 1, 1));
+    memcpy(moved, boxes->boxes, 4 * n * sizeof *moved);
+    const motley_drawn drawn = { .count = 1,
+                                 .steps = at->steps,
+                                 .step_counts = &at->count,
+                                 .max_steps = self->max_steps,
+                                 .widths = &at->source->image.width,
+                                 .heights = &at->source->image.height,
+                                 .places = info ? &at->place : NULL,
+                                 .width = info ? info->width : 0,
+                                 .height = info ? info->height : 0 };
+    motley_error error;
+    if (motley_follow_boxes(&drawn, NULL, offsets, moved, visibility, keep, &error) == MOTLEY_OK)
+        boxes_file_write(self->boxes_out.stream, at->path, &at->image, boxes, moved, visibility, keep);
+    else
+        complain_about(self, input_path(self, at->source), error.message);
+    free(moved);
+    free(visibility);
+    free(keep);
+}
+
 static bool put_on_sheet(const job *self, const item *at)
 {
     sheet_line lines[1 + at->count];
@@ -345,10 +416,17 @@ static void read_source(void *user, size_t i)
 {
     const job *self = user;
     source *from = &self->sources[i];
-    if (picture_read(input_path(self, from), &from->image, from->why) && self->sheet && !put_original(self, from)) {
+    if (!picture_read(input_path(self, from), &from->image, from->why))
+        return;
+    if (self->boxes && !(from->boxes = boxes_file_find(self->boxes, input_path(self, from))))
+        snprintf(from->why, sizeof from->why, "%s has no line for it, want its path as on the command line",
+                 self->arguments->boxes);
+    else if (self->boxes && !boxes_file_suits(self->boxes, from->boxes, &from->image, from->why))
+        from->boxes = NULL;
+    else if (self->sheet && !put_original(self, from))
         snprintf(from->why, sizeof from->why, "no memory for its place on the sheet");
+    if (*from->why)
         picture_free(&from->image);
-    }
 }
 
 static void copy_source(void *user, size_t i)
@@ -377,6 +455,11 @@ static bool draw_item(const job *self, item *at)
 {
     motley_samples samples = self->arguments->options.samples;
     samples.first = sample_id(self, at);
+    const size_t offsets[2] = { 0, at->source->boxes ? at->source->boxes->count : 0 };
+    if (at->source->boxes) {
+        samples.boxes = at->source->boxes->boxes;
+        samples.box_offsets = offsets;
+    }
     motley_error error;
     const picture *in = &at->source->image;
     at->drawn = (self->transform ? motley_transform_draw(self->transform, &samples, 1, &in->width, &in->height,
@@ -408,6 +491,8 @@ static void tell(job *self, const item *at)
     else if (at->augmented) {
         if (self->arguments->draws)
             write_draw(self, at); /* an error shows when the file is committed */
+        if (self->arguments->boxes_out)
+            write_boxes(self, at);
         self->delivered = true;
     }
     progress_step();
@@ -565,8 +650,12 @@ static bool spares_inputs(const job *self)
         clash_list_read(files, a->images[i], "an image to be read");
     if (a->replay)
         clash_list_read(files, a->replay, "--replay");
+    if (a->boxes)
+        clash_list_read(files, a->boxes, "--boxes");
     if (a->draws)
         clash_list_write(files, a->draws, "--draws");
+    if (a->boxes_out)
+        clash_list_write(files, a->boxes_out, "--boxes-out");
     if (a->sheet)
         clash_list_write(files, a->sheet, "--sheet");
     for (size_t i = 0; a->out && i < a->count; i++)
@@ -580,6 +669,43 @@ static bool spares_inputs(const job *self)
     return good;
 }
 
+/* Reads the boxes, if there are any, and checks that the policy or transform can do with them what is asked for. */
+static bool begin_boxes(job *self)
+{
+    const arguments *a = self->arguments;
+    const bool takes = self->policy && motley_policy_takes_boxes(self->policy);
+    if (takes && !a->boxes) {
+        complain("%s: it works in the boxes of an image, want --boxes", a->policy);
+        return false;
+    }
+    if (a->boxes && !takes && !a->boxes_out) {
+        complain("%s: it does not work in the boxes of an image, and there is no --boxes-out: --boxes has no use",
+                 a->policy);
+        return false;
+    }
+    motley_policy *follower = NULL;
+    motley_transform *transform_follower = NULL;
+    motley_error error;
+    const motley_status status = !a->boxes_out ? MOTLEY_OK
+                                 : self->transform
+                                     ? motley_transform_follower(self->pictures, NULL, &transform_follower, &error)
+                                     : motley_policy_follower(self->policy, NULL, &follower, &error);
+    motley_policy_destroy(follower);
+    motley_transform_destroy(transform_follower);
+    if (status != MOTLEY_OK)
+        complain("%s: %s", a->policy, error.message);
+    if (status != MOTLEY_OK || (a->boxes && !(self->boxes = boxes_file_read(a->boxes))))
+        return false;
+    size_t most = 0;
+    for (size_t i = 0; self->boxes && i < a->count; i++) {
+        const image_boxes *boxes = boxes_file_find(self->boxes, a->images[i]);
+        most = boxes && boxes->count > most ? boxes->count : most;
+    }
+    self->max_steps = 1 + (self->policy ? motley_policy_max_boxed_steps(self->policy, most)
+                                        : motley_transform_describe(self->transform)->max_steps);
+    return true;
+}
+
 /* Whatever can go wrong before the first image goes wrong here. */
 static bool begin(job *self)
 {
@@ -587,15 +713,6 @@ static bool begin(job *self)
     motley_error error;
     if (!open_either(a->policy, &a->options.changes, &self->policy, &self->transform) || !make_names(self))
         return false;
-    if (self->policy && motley_policy_takes_boxes(self->policy)) {
-        complain(
-            "%s: it works in the boxes of an image, which this command does not read: want motley preview --boxes, or "
-            "motley.Follow in Python",
-            a->policy);
-        return false;
-    }
-    self->max_steps = 1 + (self->policy ? motley_policy_max_steps(self->policy)
-                                        : motley_transform_describe(self->transform)->max_steps);
     if (self->transform && a->context.backend == MOTLEY_BACKEND_CUDA) {
         complain("%s: it is a transform, want --device cpu", a->policy);
         return false;
@@ -604,7 +721,7 @@ static bool begin(job *self)
         complain("%s: %s", a->policy, error.message);
         return false;
     }
-    if (a->replay && !(self->replay = draws_file_read(a->replay)))
+    if (!begin_boxes(self) || (a->replay && !(self->replay = draws_file_read(a->replay))))
         return false;
     if (motley_context_create(&a->context, &self->context, &error) != MOTLEY_OK) {
         complain("%s", error.message);
@@ -627,6 +744,12 @@ static bool begin(job *self)
         complain("%s: %s", a->draws, strerror(errno));
         return false;
     }
+    if (a->boxes_out && !out_file_open(&self->boxes_out, a->boxes_out)) {
+        complain("%s: %s", a->boxes_out, strerror(errno));
+        if (a->draws)
+            out_file_discard(&self->draws);
+        return false;
+    }
     return true;
 }
 
@@ -637,10 +760,14 @@ static void finish(job *self)
     if (!self->delivered) { /* an empty sheet would only hide that */
         if (a->draws)
             out_file_discard(&self->draws);
+        if (a->boxes_out)
+            out_file_discard(&self->boxes_out);
         return;
     }
     if (a->draws && !out_file_commit(&self->draws))
         complain_about(self, a->draws, strerror(errno));
+    if (a->boxes_out && !out_file_commit(&self->boxes_out))
+        complain_about(self, a->boxes_out, strerror(errno));
     if (self->sheet && !sheet_write(self->sheet, a->sheet, why))
         complain_about(self, a->sheet, why);
 }
@@ -665,6 +792,7 @@ int cmd_apply(int argc, char **argv)
     free(self.names);
     sheet_destroy(self.sheet);
     draws_file_destroy(self.replay);
+    boxes_file_destroy(self.boxes);
     motley_context_destroy(self.context);
     motley_policy_destroy(self.policy);
     motley_transform_destroy(self.transform);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley preview: one HTML page that shows what a policy or a transform does to images. */
+#include "tools/boxes_file.h"
 #include "tools/clash.h"
 #include "tools/out_file.h"
 #include "tools/page.h"
@@ -111,8 +112,8 @@ typedef struct job {
     int32_t count;
     motley_transform_drawn places;
     picture images[MOST_IMAGES], masks[MOST_IMAGES];
-    double *boxes[MOST_IMAGES]; /* [boxes_count][4] */
-    size_t boxes_count[MOST_IMAGES];
+    boxes_file *boxes_file;
+    const image_boxes *boxes[MOST_IMAGES]; /* NULL: none */
     FILE *page;
 } job;
 
@@ -145,70 +146,27 @@ static bool read_images(job *self)
     return true;
 }
 
-/* Reads four numbers; false where `list` is anything else. */
-static bool read_box(struct json_object *list, double box[4])
-{
-    if (!json_object_is_type(list, json_type_array) || json_object_array_length(list) != 4)
-        return false;
-    for (size_t k = 0; k < 4; k++) {
-        struct json_object *number = json_object_array_get_idx(list, k);
-        if (!json_object_is_type(number, json_type_int) && !json_object_is_type(number, json_type_double))
-            return false;
-        box[k] = json_object_get_double(number);
-    }
-    return true;
-}
-
-/* The boxes of one line, for the image that it names. False after a complaint. */
-static bool read_boxes_line(job *self, const char *line, int number)
-{
-    struct json_object *object = json_tokener_parse(line), *image = NULL, *boxes = NULL;
-    bool good = json_object_is_type(object, json_type_object) && json_object_object_get_ex(object, "image", &image) &&
-                json_object_is_type(image, json_type_string) && json_object_object_get_ex(object, "boxes", &boxes) &&
-                json_object_is_type(boxes, json_type_array);
-    if (!good)
-        complain("%s:%d: want {\"image\": PATH, \"boxes\": [[left, top, right, bottom], ...]}", self->arguments->boxes,
-                 number);
-    for (size_t i = 0; good && i < self->arguments->count; i++) {
-        if (strcmp(json_object_get_string(image), self->arguments->images[i]) != 0)
-            continue;
-        const size_t n = json_object_array_length(boxes);
-        free(self->boxes[i]);
-        self->boxes[i] = need(calloc(n + 1, 4 * sizeof **self->boxes));
-        self->boxes_count[i] = n;
-        for (size_t b = 0; good && b < n; b++) {
-            good = read_box(json_object_array_get_idx(boxes, b), &self->boxes[i][4 * b]);
-            if (!good)
-                complain("%s:%d: box %zu is no list of 4 numbers", self->arguments->boxes, number, b);
-        }
-    }
-    json_object_put(object);
-    return good;
-}
-
 static bool read_boxes(job *self)
 {
-    if (!self->arguments->boxes)
+    const arguments *a = self->arguments;
+    char why[PICTURE_WHY];
+    bool any = false;
+    if (!a->boxes)
         return true;
-    FILE *file = fopen(self->arguments->boxes, "r");
-    if (!file) {
-        complain("%s: %s", self->arguments->boxes, strerror(errno));
+    if (!(self->boxes_file = boxes_file_read(a->boxes)))
         return false;
+    for (size_t i = 0; i < a->count; i++) {
+        self->boxes[i] = boxes_file_find(self->boxes_file, a->images[i]);
+        any = any || self->boxes[i];
+        if (self->boxes[i] && !boxes_file_suits(self->boxes_file, self->boxes[i], &self->images[i], why)) {
+            complain("%s", why);
+            return false;
+        }
     }
-    char *line = NULL;
-    size_t room = 0;
-    bool good = true;
-    for (int number = 1; good && getline(&line, &room, file) >= 0; number++)
-        good = read_boxes_line(self, line, number);
-    free(line);
-    fclose(file);
-    for (size_t i = 0; good && i < self->arguments->count; i++)
-        if (self->boxes[i])
-            return true;
-    if (good)
-        complain("%s: no line is for %s%s, want paths as on the command line", self->arguments->boxes,
-                 self->arguments->images[0], self->arguments->count > 1 ? " or another of the images" : "");
-    return false;
+    if (!any)
+        complain("%s: no line is for %s%s, want paths as on the command line", a->boxes, a->images[0],
+                 a->count > 1 ? " or another of the images" : "");
+    return any;
 }
 
 /* ---- pictures ---- */
@@ -276,6 +234,11 @@ static picture copied(const picture *in)
     return out;
 }
 
+static size_t boxes_count(const job *self, size_t i)
+{
+    return self->boxes[i] ? self->boxes[i]->count : 0;
+}
+
 /* Image i as sample `id`; a policy that takes boxes gets those of the file, or the image's middle. */
 static motley_samples sample_of(const job *self, size_t i, uint64_t id)
 {
@@ -286,8 +249,8 @@ static motley_samples sample_of(const job *self, size_t i, uint64_t id)
         give_middle_boxes(&samples, 1, self->images[i].width, self->images[i].height);
         return samples;
     }
-    offsets[1] = self->boxes_count[i];
-    samples.boxes = self->boxes[i];
+    offsets[1] = boxes_count(self, i);
+    samples.boxes = self->boxes[i] ? self->boxes[i]->boxes : NULL;
     samples.box_offsets = offsets;
     return samples;
 }
@@ -356,11 +319,11 @@ static void begin_overlay(job *self, const picture *shown)
 static void put_boxes(job *self, size_t i, const picture *shown, bool original)
 {
     const picture *image = &self->images[i];
-    const size_t n = self->boxes_count[i], offsets[2] = { 0, n };
+    const size_t n = boxes_count(self, i), offsets[2] = { 0, n };
     const int32_t steps = original ? 0 : self->count;
     double *boxes = need(calloc(n + 1, 4 * sizeof *boxes));
     uint8_t *keep = need(calloc(n + 1, 1));
-    memcpy(boxes, self->boxes[i], n * 4 * sizeof *boxes);
+    memcpy(boxes, self->boxes[i]->boxes, n * 4 * sizeof *boxes);
     const motley_drawn drawn = { .count = 1,
                                  .steps = self->steps,
                                  .step_counts = &steps,
@@ -429,7 +392,7 @@ static void put_original(job *self, size_t i)
     put_picture(self, &self->images[i], MOTLEY_FILTER_BILINEAR, "");
     if (self->arguments->masks_count)
         put_mask(self, &self->masks[i]);
-    if (self->boxes_count[i])
+    if (boxes_count(self, i))
         put_boxes(self, i, &self->images[i], true);
     fprintf(self->page, "</div><figcaption>unchanged</figcaption></figure>\n");
 }
@@ -450,7 +413,7 @@ static void put_sample(job *self, size_t i, uint64_t id)
     }
     if (self->places.boxes_count)
         put_erased(self, &image);
-    if (self->boxes_count[i])
+    if (boxes_count(self, i))
         put_boxes(self, i, &image, false);
     fprintf(self->page, "</div><figcaption>");
     put_caption(self, drawn);
@@ -653,7 +616,7 @@ static void make_room(job *self)
 {
     size_t boxes = 1;
     for (size_t i = 0; i < self->arguments->count; i++)
-        boxes = self->boxes_count[i] > boxes ? self->boxes_count[i] : boxes;
+        boxes = boxes_count(self, i) > boxes ? boxes_count(self, i) : boxes;
     const size_t most = self->transform ? motley_transform_describe(self->transform)->max_steps
                                         : motley_policy_max_boxed_steps(self->policy, boxes);
     self->steps = need(calloc(most + 1, sizeof *self->steps));
@@ -698,8 +661,8 @@ int cmd_preview(int argc, char **argv)
     for (size_t i = 0; i < MOST_IMAGES; i++) {
         picture_free(&self.images[i]);
         picture_free(&self.masks[i]);
-        free(self.boxes[i]);
     }
+    boxes_file_destroy(self.boxes_file);
     free(self.steps);
     motley_policy_destroy(self.follower);
     motley_policy_destroy(self.policy);

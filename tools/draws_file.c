@@ -161,10 +161,10 @@ static motley_status read_steps(const draw_line *line, const drawn_image *image,
 {
     uint64_t sample;
     if (image->policy)
-        return motley_draw_read(line->text, strlen(line->text), image->channels, &sample, steps,
-                                motley_policy_max_steps(image->policy), count, error);
+        return motley_draw_read(line->text, strlen(line->text), image->channels, &sample, steps, image->max_steps, count,
+                                error);
     return motley_transform_draw_read(line->text, strlen(line->text), image->channels, &sample, place, steps,
-                                      motley_transform_describe(image->transform)->max_steps, count, error);
+                                      image->max_steps, count, error);
 }
 
 bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_step *steps, int32_t *count,

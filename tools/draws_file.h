@@ -22,9 +22,10 @@ typedef struct drawn_image {
     const motley_policy *policy; /* or NULL: */
     const motley_transform *transform;
     int32_t width, height, channels;
+    size_t max_steps; /* the most that it draws */
 } drawn_image;
 
-/* The steps of that sample, at most as many as the policy or transform draws, and of a transform its `place`. False
+/* The steps of that sample, [max_steps], and of a transform its `place`. False
  * with `why` when the file has none, or when they were drawn from another policy, for an image of another name, or for
  * another size or number of channels. Lines that do not say these (those of `motley draw`) fit every image. Threads may
  * ask side by side. */
