@@ -102,7 +102,8 @@ static const struct argp argp = {
               "Apply the draws of this file, which --draws or 'motley draw' wrote, in place of new ones", 0 },
             { "boxes", KEY_BOXES, "FILE.jsonl", 0,
               "Boxes of the images, for policies that work in them and for --boxes-out, a JSON object a line: "
-              "{\"image\": PATH, \"boxes\": [[left, top, right, bottom], ...], \"labels\": [...]}; labels may be left out",
+              "{\"image\": PATH, \"boxes\": [[left, top, right, bottom], ...], \"labels\": [...]}; "
+              "labels may be left out",
               0 },
             { "boxes-out", KEY_BOXES_OUT, "FILE.jsonl", 0,
               "Where the boxes are in each image of --out, in the same form, with \"size\" and \"visibility\" added; "

@@ -161,8 +161,8 @@ static motley_status read_steps(const draw_line *line, const drawn_image *image,
 {
     uint64_t sample;
     if (image->policy)
-        return motley_draw_read(line->text, strlen(line->text), image->channels, &sample, steps, image->max_steps, count,
-                                error);
+        return motley_draw_read(line->text, strlen(line->text), image->channels, &sample, steps, image->max_steps,
+                                count, error);
     return motley_transform_draw_read(line->text, strlen(line->text), image->channels, &sample, place, steps,
                                       image->max_steps, count, error);
 }
