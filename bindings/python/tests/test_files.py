@@ -111,6 +111,27 @@ def test_broken_files_are_left_out(folder):
         Prefetcher([], Transform(TEXT), "cpu", broken="ignore")
 
 
+def test_labels_are_left_out_by_the_caller(folder):
+    """Labels may lie on the GPU, ready for the caller's stream: the thread that decodes must not touch them."""
+    threads = []
+
+    class Labels:
+        shape = (4,)
+
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, kept):
+            threads.append(threading.get_ident())
+            return ["abcd"[i] for i in kept]
+
+    batch = {**broken_batch(folder), "labels": Labels()}
+    prefetcher = Prefetcher([batch, broken_batch(folder)], Transform(TEXT), "cpu", images="files", broken="skip")
+    with pytest.warns(UserWarning):
+        first = next(iter(prefetcher))
+    assert first["labels"] == ["a", "d"] and set(threads) == {threading.get_ident()}
+
+
 def test_the_page_trains(folder, tmp_path, monkeypatch):
     """doc/python.md's page on files, with a small model and a small data set in the place of ImageNet."""
     page = (pathlib.Path(__file__).resolve().parents[3] / "doc/python.md").read_text(encoding="utf-8")

@@ -159,18 +159,30 @@ class Prefetcher:
             for batch in self.loader:
                 decoding = thread.submit(self._decode_aside, batch) if is_encoded(batch[self.images]) else None
                 if ahead:
-                    yield ahead.result()
-                ahead = decoding
+                    yield self._with_decoded(*ahead)
+                ahead = decoding and (batch, decoding)
                 if not decoding:
                     yield batch, None
             if ahead:
-                yield ahead.result()
+                yield self._with_decoded(*ahead)
 
     def _decode_aside(self, batch):
         if not self.stream:
-            return self._decode(batch), None
+            return *self._decode(batch), None
         with torch.cuda.stream(self._decoder):  # where the images' memory comes from
-            return self._decode(batch), self._decoder.record_event()
+            return *self._decode(batch), self._decoder.record_event()
+
+    def _with_decoded(self, batch, decoding):
+        """The batch with its decoded images, and the event that they are decoded by.
+
+        What is left out with broken files is left out here and not in the thread: labels that lie on the GPU are ready
+        for the caller's stream, which the decoder's does not wait for."""
+        images, kept, decoded_by = decoding.result()
+        count = len(batch[self.images])
+        batch = replaced(batch, self.images, 0)
+        if len(kept) < count:
+            batch = without(batch, count, kept)
+        return replaced(batch, self.images, images), decoded_by
 
     def _prepare(self, batch):
         ids, labels = (None if at is None else batch[at] for at in (self.ids, self.labels))  # wanted on the CPU
@@ -187,12 +199,9 @@ class Prefetcher:
         else:
             names = [f"image {i}" + ("" if ids is None else f", sample {ids[i]}") for i in range(len(files))]
         images, kept = decoded(files, self.device, names, self.broken)
-        batch = replaced(batch, self.images, 0)
-        if len(kept) < len(files):
-            if not kept:
-                raise motley.FileError(f"{names[0]} and all others of its batch cannot be decoded")
-            batch = without(batch, len(files), kept)
-        return replaced(batch, self.images, images)
+        if not kept:
+            raise motley.FileError(f"{names[0]} and all others of its batch cannot be decoded")
+        return images, kept
 
     def _prepare_aside(self, batch, decoded_by):
         current = torch.cuda.current_stream(self.device)
