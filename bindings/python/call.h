@@ -31,6 +31,15 @@ static motley_samples samples_of(uint64_t seed, uint32_t epoch, uint64_t first, 
     return samples;
 }
 
+/* Whether one of `count` ids, which are int64_t, is below 0. */
+static int has_negative(uintptr_t ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (((const int64_t *)ids)[i] < 0)
+            return 1;
+    return 0;
+}
+
 /* ids_signed: they are int64_t, and have to be 0 or more. counter: 0, or the address of motley_apply_params.counter.
  * seen: NULL, or where the samples are noted. */
 static int run_call(kept_call *kept, const motley_policy *policy, uintptr_t src, uintptr_t dst, uintptr_t stream,
@@ -40,9 +49,8 @@ static int run_call(kept_call *kept, const motley_policy *policy, uintptr_t src,
     kept->params.samples = samples_of(seed, epoch, first, ids, views);
     kept->params.stream = (void *)stream;
     kept->params.counter = (const uint64_t *)counter;
-    for (size_t i = 0; ids_signed && i < kept->count; i++)
-        if (((const int64_t *)ids)[i] < 0)
-            return CALL_NEGATIVE_ID;
+    if (ids_signed && has_negative(ids, kept->count))
+        return CALL_NEGATIVE_ID;
     const motley_status status =
         motley_call_apply(kept->call, policy, (void *)src, kept->in_place || kept->fused ? NULL : (void *)dst,
                           kept->fused ? (void *)dst : NULL, &kept->params, &kept->error);

@@ -71,6 +71,7 @@ def axes_of(shape, layout, default):
 # ---- batches ----
 
 
+@functools.lru_cache(maxsize=None)  # of the classes that pass
 def refuse_followers(cls):
     """Masks, boxes and keypoints are no pictures: augmented as one, a mask holds classes that do not exist."""
     tv_tensors = sys.modules.get("torchvision.tv_tensors")
@@ -523,11 +524,22 @@ class Many:
     def output(self, dtype=None, layout=None):
         if dtype is not None:
             raise UnsupportedError("a list of images cannot be normalised or cast: the output is one array of one size")
-        return self._made([part.output() for part in self.parts])
+        if self.images is None:
+            return self._made([part.output() for part in self.parts])
+        made = Many(list(map(self.kind.like(None), self.given)), self.layout)  # described in C, too
+        made.cls = self.cls
+        return made
 
     def result(self, source):
-        made = [part.result(from_) for part, from_ in zip(self.parts, source.parts)]
+        if self._parts is None:
+            finish = source.finish_for()
+            made = self.given if finish is None else list(map(finish, self.given, source.given))
+        else:
+            made = [part.result(from_) for part, from_ in zip(self.parts, source.parts)]
         return tuple(made) if self.cls is tuple else made
+
+    def finish_for(self):
+        return self.first.finish_for()
 
 
 # ---- which is which ----

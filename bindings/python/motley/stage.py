@@ -439,7 +439,7 @@ class Stage:
         (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which)
         whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
         samples = Samples(seed, epoch_given(epoch), first, ids, views, keep, seen)
-        if signed and any(samples.c.ids[i] >> 63 for i in range(count)):
+        if signed and lib.has_negative(ids, count):
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
         return samples
 

@@ -597,6 +597,20 @@ def test_lists_are_described_as_their_tensors_are_one_by_one(monkeypatch, layout
     assert [list(map(list, one_by_one[4])), *one_by_one[1:4]] == [list(map(list, at_once[4])), *at_once[1:4]]
 
 
+@pytest.mark.skipif(not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"), reason="this torch exports no C functions")
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_lists_of_results_are_described_at_once(kind):
+    batch = kind([ODD[:, :, :3].permute(2, 0, 1), ODD[:7, :9, 1:].permute(2, 0, 1)])
+    source = kinds.images_of(batch, None)
+    target = source.output()
+    made = target.result(source)
+    assert source._parts is None and target._parts is None and type(made) is kind
+    assert [x.stride() for x in made] == [torch.empty_like(x).stride() for x in batch]
+    stage = motley.Stage("rand_augment", seed=2)
+    for one, alone in zip(stage(batch, [4, 5]), [stage(x, i) for i, x in enumerate(batch, 4)]):
+        assert torch.equal(one, alone)
+
+
 @pytest.mark.parametrize(
     "odd, wanted",
     [
