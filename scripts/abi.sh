@@ -13,12 +13,13 @@ fi
 soversion=$(sed -n "s/.*soversion: '\([0-9.]*\)'.*/\1/p" meson.build)
 # With what a debugger knows, and without what is not part of the interface.
 [ -f build-abi/build.ninja ] || meson setup build-abi -Dbuildtype=plain -Dc_args='-g -O0' -Dcuda=disabled \
-    -Dtools=disabled -Dtests=disabled -Dexamples=disabled -Dbench=disabled -Ddocs=disabled >/dev/null
+    -Dcpu_sets= -Dtools=disabled -Dtests=disabled -Dexamples=disabled -Dbench=disabled -Ddocs=disabled >/dev/null
 ninja -C build-abi --quiet
 library=build-abi/libmotley.so.$soversion
 recorded=packaging/abi/libmotley.so.$soversion.abi
-write_interface() { # TO; private types are those that no public header defines
-    abidw --headers-dir include --drop-private-types --no-comp-dir-path --no-show-locs --out-file "$1" "$library"
+write_interface() { # TO
+    abidw --exported-interfaces-only --suppressions packaging/abi/public.suppr --no-comp-dir-path --no-show-locs \
+        --out-file "$1" "$library"
 }
 
 case "${1:-}" in
