@@ -26,9 +26,9 @@ motley_status mot_clips_check_steps(size_t i, const mot_step *steps, int count, 
 {
     bool same = count == first_count;
     for (int s = 0; same && s < count; s++)
-        same = steps[s].op == first_steps[s].op &&
-               (!mot_step_pools(&steps[s]) || steps[s].value == first_steps[s].value);
-    MOT_REQUIRE(same, error,
-                "image %zu has other steps than image %zu of its clip, want equal sample ids and views", i, first);
+        same =
+            steps[s].op == first_steps[s].op && (!mot_step_pools(&steps[s]) || steps[s].value == first_steps[s].value);
+    MOT_REQUIRE(same, error, "image %zu has other steps than image %zu of its clip, want equal sample ids and views", i,
+                first);
     return MOTLEY_OK;
 }

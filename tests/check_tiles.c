@@ -4,7 +4,7 @@
  *
  *     check_tiles [--op NAME] [--every N] [--turns N] [--first TURN]
  *
- * --every N tries one combination of op, channels, layouts and interpolation in N. */
+ * --every N tries one combination of op, channels, layouts and interpolation in N, and part of the blurs. */
 #include "augmentations/table.h"
 #include "dispatch/cuda/route.h"
 #include "dispatch/cuda/tiles.h"
@@ -299,7 +299,8 @@ static void check_blurs(void)
         double value;
     } others[] = { { "invert", 0 }, { "equalize", 0 }, { "rotate", 20 }, { "sharpness", 1.5 }, { "cutout", 20 } };
     const int blur = motley_op_find("gaussian_blur");
-    for (size_t o = 0; o < sizeof others / sizeof others[0]; o++)
+    const size_t next = every > 1 ? 2 : 1;
+    for (size_t o = 0; o < sizeof others / sizeof others[0]; o += next)
         for (int first = 0; first < 2; first++) {
             images *const src = calloc(1, sizeof *src);
             mot_step steps[2 * MOST_IMAGES];

@@ -147,7 +147,8 @@ class NewOp(unittest.TestCase):
                               rf"\1 \\\n    X({shape}, {new.upper()}, {new})\n", text, count=1)
             path.write_text(text)
             off = [f"-D{name}=disabled" for name in ("cuda", "tools", "examples", "docs", "python", "bench")]
-            for command in (["meson", "setup", tree / "build", tree, "-Dtests=enabled", "-Dcpu_sets=", *off],
+            setup = ["meson", "setup", tree / "build", tree, "-Dtests=enabled", "-Dcpu_sets=", "-Doptimization=1", *off]
+            for command in (setup,
                             ["ninja", "-C", tree / "build", "tests/check"],
                             *([tree / "build" / "tests" / "check", "--op", f"probe_{shape.lower()}"]
                               for shape in first)):
