@@ -563,7 +563,7 @@ static void resize_nearest(const mot_view *src, const mot_view *dst, const mot_r
     mot_resize_nearest(src->height, how->box[1], how->box[3], dst->height, row);
     uint8_t *in = resize_take(&memory, resize_row_bytes(src->width, src->channels));
     uint8_t *out = memory;
-    int brought = -1, some_outside = 0;
+    int loaded = -1, some_outside = 0;
     for (int x = 0; x < dst->width; x++)
         some_outside |= column[x] < 0;
     /* A row of packed pixels is read where it lies, but the last one in memory, behind which no byte may be read. */
@@ -573,13 +573,13 @@ static void resize_nearest(const mot_view *src, const mot_view *dst, const mot_r
         const int channels = src->channels;
         if (row[y] < 0) {
             memset(out, 0, (size_t)dst->width * (size_t)channels);
-            brought = -1;
-        } else if (row[y] != brought) {
+            loaded = -1;
+        } else if (row[y] != loaded) {
             const int in_place = packed && row[y] != last;
             const uint8_t *from = in_place ? src->data + row[y] * src->row : in;
             if (!in_place)
                 resize_bring(src, row[y], in, 1);
-            brought = row[y];
+            loaded = row[y];
             if (channels == 3 && !some_outside) /* constants, for the compiler */
                 resize_pick(from, out, column, dst->width, 3, 0);
             else

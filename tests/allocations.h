@@ -4,6 +4,9 @@
 #ifndef MOT_TESTS_ALLOCATIONS_H
 #define MOT_TESTS_ALLOCATIONS_H
 
+#include "motley/status.h"
+
+#include <criterion/criterion.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -87,6 +90,24 @@ EXPORTED void free(void *p)
 {
     allocations.live -= allocations.counted && p;
     REAL(free)(p);
+}
+
+/* Calls `work` with the k-th allocation failing, for k = 0, 1, ... until it makes no more than k; of long works, which
+ * make thousands, not for each. `shrugs`: it may go on without what it did not get. */
+static inline void fail_each(motley_status (*work)(void), const char *what, bool shrugs)
+{
+    long k = -1;
+    do {
+        k += 1 + k / 64;
+        begin_allocations(k);
+        const motley_status status = work();
+        end_allocations();
+        cr_assert_eq(allocations.live, 0, "%s, allocation %ld: %ld blocks leak", what, k, allocations.live);
+        cr_assert(status == MOTLEY_OK || status == MOTLEY_ERR_MEMORY, "%s, allocation %ld: status %d", what, k, status);
+        cr_assert(status == (allocations.failed ? MOTLEY_ERR_MEMORY : MOTLEY_OK) || (shrugs && status == MOTLEY_OK),
+                  "%s, allocation %ld: failure ignored", what, k);
+    } while (allocations.failed);
+    cr_expect_gt(k, 3, "%s hardly allocates: are allocations counted?", what);
 }
 
 #endif

@@ -3,24 +3,6 @@
 #include "tests/allocations.h"
 #include "tests/policies.h"
 
-/* Calls `work` with the k-th allocation failing, for k = 0, 1, ... until it makes no more than k; of long works, which
- * make thousands, not for each. `shrugs`: it may go on without what it did not get. */
-static void fail_each(motley_status (*work)(void), const char *what, bool shrugs)
-{
-    long k = -1;
-    do {
-        k += 1 + k / 64;
-        begin_allocations(k);
-        const motley_status status = work();
-        end_allocations();
-        cr_assert_eq(allocations.live, 0, "%s, allocation %ld: %ld blocks leak", what, k, allocations.live);
-        cr_assert(status == MOTLEY_OK || status == MOTLEY_ERR_MEMORY, "%s, allocation %ld: status %d", what, k, status);
-        cr_assert(status == (allocations.failed ? MOTLEY_ERR_MEMORY : MOTLEY_OK) || (shrugs && status == MOTLEY_OK),
-                  "%s, allocation %ld: failure ignored", what, k);
-    } while (allocations.failed);
-    cr_expect_gt(k, 3, "%s hardly allocates: are allocations counted?", what);
-}
-
 static const motley_policy *base_policy;
 static const char *base_text;
 static motley_parse_params base_params; /* with custom ops, or none */

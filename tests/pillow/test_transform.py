@@ -318,14 +318,14 @@ stages:
             drawn, steps = transform.draw([a.shape[1::-1] for a in arrays], 3, seed=turn, epoch=3, first=70)
             wanted = [finish(self.replay(recipes.to_pil(a), d, s)).numpy() for a, d, s in zip(arrays, drawn, steps)]
             for backend, context in harness.contexts.items():
-                out, told, told_steps = transform.apply(context, [Placed(a, LAYOUTS["bottom_up"]) for a in arrays],
-                                                        seed=turn, epoch=3, first=70)
+                out, reported, reported_steps = transform.apply(
+                    context, [Placed(a, LAYOUTS["bottom_up"]) for a in arrays], seed=turn, epoch=3, first=70)
                 for i, want in enumerate(wanted):
                     self.same_floats(out[i], want, f"seed {turn} image {i} {backend}")
-                    self.assertEqual(bytes(told[i]), bytes(drawn[i]))
-                    self.assertEqual([bytes(s) for s in told_steps[i]], [bytes(s) for s in steps[i]])
+                    self.assertEqual(bytes(reported[i]), bytes(drawn[i]))
+                    self.assertEqual([bytes(s) for s in reported_steps[i]], [bytes(s) for s in steps[i]])
                 again, _, _ = transform.apply(context, [Placed(a, LAYOUTS["loose"]) for a in arrays],
-                                              given=(told, told_steps))
+                                              given=(reported, reported_steps))
                 self.assertEqual(again.tobytes(), out.tobytes(), "the draws given back")
 
     # ---- evaluation ----
