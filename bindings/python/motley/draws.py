@@ -18,6 +18,12 @@ class Steps(list):
     policy = size = None
 
 
+class TransformDraw(dict):
+    """The same of an image's draw of a transform."""
+
+    policy = size = None
+
+
 class Samples:
     """What samples draw by as a motley_samples, `c`. ids, views: addresses, whose memory `keep` holds; 0 for ids that
     follow `first`; below 65536 the view of all. seen: where they are noted, or NULL."""
@@ -122,17 +128,22 @@ def same_boxes(boxes, count):
 
 def _steps_of(i, steps, size, policy):
     """The list of an image's steps, when they were drawn for that size and policy."""
-    origin, drawn_for = getattr(steps, "policy", None), getattr(steps, "size", None)
-    if isinstance(steps, dict) and "steps" in steps:
-        origin, drawn_for, steps = steps.get("policy"), steps.get("size"), steps["steps"]
+    check_origin(i, steps, size, policy and policy.name)
+    return steps["steps"] if isinstance(steps, dict) and "steps" in steps else steps
+
+
+def check_origin(i, draw, size, name):
+    """Refuses the draw of image i when it says that it is of another policy or transform than `name`, or for another
+    size, (width, height). name: None takes any."""
+    recorded = draw if isinstance(draw, dict) else {}
+    origin, drawn_for = (recorded.get(key, getattr(draw, key, None)) for key in ("policy", "size"))
     if drawn_for is not None and tuple(drawn_for) != tuple(size):
         raise ArgumentError(
             f"draws of image {i} were made for {drawn_for[0]} x {drawn_for[1]} pixels, the image has "
             f"{size[0]} x {size[1]}"
         )
-    if policy is not None and origin not in (None, policy.name):
-        raise ArgumentError(f"draws of image {i} are of policy {origin!r}, want those of {policy.name!r}")
-    return steps
+    if name is not None and origin not in (None, name):
+        raise ArgumentError(f"draws of image {i} are of policy {origin!r}, want those of {name!r}")
 
 
 def draws_of(policy, samples, sizes, channels, single=False, boxes=None):

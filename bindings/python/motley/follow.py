@@ -236,6 +236,10 @@ class Follow:
                     f"following[{key!r}] is {kind!r}, want a motley.follow.Mask, Image, Boxes or Points"
                 )
 
+    def _repr_html_(self) -> str:
+        """For notebooks: its stage."""
+        return self.stage._repr_html_()
+
     if TYPE_CHECKING:
         # fmt: off
         @overload
@@ -323,7 +327,7 @@ class Follow:
         sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
         given = [draws] if source.single else draws
         if isinstance(stage, Transform):
-            recorded = TransformDraws.of(given, source.count, stage._most_steps, channels)
+            recorded = TransformDraws.of(given, stage.name, sizes, stage._most_steps, channels)
             drawn = drawn_of_transform(stage, sizes, given=recorded)
         else:
             drawn = Drawn.read(given, sizes, channels, stage.policy)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import contexts, html, images
 from ._core import ffi, lib
 from .arrays import DTYPES, NumPy
+from .draws import TransformDraw, check_origin
 from .errors import ArgumentError, PolicyError, UnsupportedError, checked, made_by, text_from, text_of
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
@@ -205,13 +206,14 @@ class Transform(Sampled):
 
         Raises:
             PolicyError: What was given are no draws.
-            ArgumentError: They do not suit the images; nothing is written.
+            ArgumentError: They do not suit the images, or say, as those that a call returned do, that they are of
+                another transform or for another size; nothing is written.
         """
         mixing = (labels, classes) if self.mixes else None
         return self._run(batch, out, layout or self.layout, (None, 0, None, None), given=draws, mixing=mixing)
 
     def _draws(self, samples, count, size, channels, boxes):
-        return self._drawn(samples, count, size, channels).plain(channels)
+        return self._drawn(samples, count, size, channels).plain(channels, self.name, [size[::-1]] * count)
 
     def _drawn(self, samples, count, size, channels):
         drawn = Draws(count, self._most_steps)
@@ -238,7 +240,8 @@ class Transform(Sampled):
         if given is not None:
             drawn = given
             if not isinstance(given, Draws):
-                drawn = Draws.of([given] if source.single else given, count, self._most_steps, channels)
+                given = [given] if source.single else given
+                drawn = Draws.of(given, self.name, source.sizes() if count else [], self._most_steps, channels)
             params.given, params.given_steps, params.given_step_counts = drawn.structs
         else:
             samples = self._samples(count, which)
@@ -263,7 +266,7 @@ class Transform(Sampled):
         if mixed is not None:
             result.append(targets)
         if return_draws:
-            plain = drawn.plain(channels, mixed)
+            plain = drawn.plain(channels, self.name, source.sizes() if count else [], mixed)
             result.append(plain[0] if source.single else plain)
         return tuple(result) if len(result) > 1 else result[0]
 
@@ -369,13 +372,15 @@ class Draws:
         )
 
     @classmethod
-    def of(cls, plain, count, most_steps, channels):
-        """The contrary of plain()."""
+    def of(cls, plain, name, sizes, most_steps, channels):
+        """The contrary of plain(), for the transform of that name and images of these sizes."""
+        count = len(sizes)
         if len(plain) != count:
             raise ArgumentError(f"draws has those of {len(plain)} images, there are {count} images")
         for i, draw in enumerate(plain):
             if not isinstance(draw, dict):
                 raise ArgumentError(f"draws of image {i} are {draw!r}, want the object that return_draws gave")
+            check_origin(i, draw, sizes[i], name)
         made = cls(count, most_steps)
         drawn, steps, counts = made.structs
         sample, error = ffi.new("uint64_t *"), ffi.new("motley_error *")
@@ -391,14 +396,17 @@ class Draws:
                 raise PolicyError(f"draws of image {i}: {text_of(error.message)}")
         return made
 
-    def plain(self, channels, mixed=None):
+    def plain(self, channels, name, sizes, mixed=None):
+        """For each image the object that `motley draw` prints; it knows the transform's name and the image's size."""
         mixes = None if mixed is None else mixed_plain(mixed, self.count)
         drawn, steps, counts = self.structs
         found = []
         for i in range(self.count):
             first = steps + i * self.most
-            draw = json.loads(text_from(lib.motley_transform_draw_json, i, drawn + i, first, counts[i], channels))
+            text = text_from(lib.motley_transform_draw_json, i, drawn + i, first, counts[i], channels)
+            draw = TransformDraw(json.loads(text))
             del draw["sample"]
+            draw.policy, draw.size = name, sizes[i]
             if mixes:
                 draw["mix"] = mixes[i]
             found.append(draw)

@@ -76,6 +76,7 @@ def test_a_stage_lists_what_comes_next():
     wanted = [[str(i), steps[0]["op"]] for i, steps in enumerate(stage.draw(5))]
     assert [[row[0], row[1].split()[0]] for row in page.rows[-5:]] == wanted and stage.next_sample == 0
     assert "Stage(policy=&lt;motley.Policy" in stage._repr_html_() and "seed=5" in stage._repr_html_()
+    assert motley.Follow(stage)._repr_html_() == stage._repr_html_()
     if torch is not None:
         from motley.torch import Stage
 

@@ -106,6 +106,25 @@ def test_draws_out_and_in(photographs):
     assert np.array_equal(transform.replay(photographs[:1], changed)[0], wanted.transpose(2, 0, 1))
 
 
+def test_draws_of_another_transform_or_size_are_refused(photographs):
+    batch = np.stack([photographs[0]] * 2)
+    transform = motley.Transform(TEXT, seed=2)
+    drawn, follow = transform(batch, return_draws=True)[1], motley.Follow(transform, {})
+    stored = [dict(draw) for draw in drawn]  # as JSON brings them back: they record neither
+    larger, other = np.zeros((2, 50, 90, 3), np.uint8), motley.Transform(TEXT.replace("name: mine", "name: other"))
+    for draws in (drawn, copy.deepcopy(drawn), [{**x, "size": [80, 40], "policy": "mine"} for x in stored]):
+        transform.replay(batch, draws)
+        for replay in (transform.replay, lambda x, draws: follow.replay({"image": x}, draws)):
+            with pytest.raises(motley.ArgumentError, match="made for 80 x 40 pixels, the image has 90 x 50"):
+                replay(larger, draws)
+        with pytest.raises(motley.ArgumentError, match="image 0 are of policy 'mine', want those of 'other'"):
+            other.replay(batch, draws)
+    assert len(other.replay(larger, stored)) == 2
+    (draw,) = transform.draw(sample_ids=[3], size=(40, 80))
+    with pytest.raises(motley.ArgumentError, match="made for 80 x 40"):
+        transform.replay(larger[0], draw)
+
+
 def test_samples_are_counted_and_views_differ(photographs):
     transform = motley.Transform(TEXT, seed=1)
     both = transform(photographs[:2]), transform(photographs[2:])
