@@ -27,8 +27,8 @@ typedef struct mot_geometry {
 motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t height, mot_geometry *out,
                               motley_error *error);
 
-/* Of a transform, the crop of image i, and its resize, window and flips as one move; *width and *height: the size of the
- * image after them, which its steps have. */
+/* Of a transform, the crop of image i, and its resize, window and flips as one move; *width and *height: the size of
+ * the image after them, which its steps have. */
 motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geometry out[2], int32_t *width,
                                     int32_t *height, motley_error *error);
 

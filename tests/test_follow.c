@@ -775,7 +775,8 @@ Test(follow, follower_steps_of_a_transform_have_the_size_after_the_crop)
     int32_t count;
     motley_error error = { 0 };
     drawn.places = &place;
-    cr_expect_eq(motley_follower_steps(&drawn, NULL, &kept, &count, &kept_place, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_eq(motley_follower_steps(&drawn, NULL, &kept, &count, &kept_place, &error), MOTLEY_OK, "%s",
+                 error.message);
     cr_expect(count == 1 && kept.op == step.op);
     place.width = 29;
     cr_expect_eq(motley_follower_steps(&drawn, NULL, &kept, &count, &kept_place, &error), MOTLEY_ERR_ARGUMENT);

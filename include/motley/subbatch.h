@@ -40,9 +40,9 @@ typedef struct motley_subbatches {
  *           but for tiny images, without interpolation. "cluster": the same for larger images and small batches, in a
  *           cluster of CTAs; a multiple of 16 wide. "tiles": every other batch. On the CPU it is "cpu".
  *  Last     The last call that ran to its end; CUDA: or the last replay of a graph that captured it. A policy with
- *           custom ops, one that works in boxes, and clips with common statistics run in rounds, each of which sorts its
- *           images again, and an image takes part in several: there is no one order to report. What is reported is the
- *           last round's, of its images and steps; motley_draw gives all steps.
+ *           custom ops, one that works in boxes, and clips with common statistics run in rounds, each of which sorts
+ *           its images again, and an image takes part in several: there is no one order to report. What is reported
+ *           is the last round's, of its images and steps; motley_draw gives all steps.
  *  Errors   ARGUMENT: there was no such call; UNSUPPORTED: the CPU keeps no steps of batches over 4096 images. */
 MOTLEY_API motley_status motley_context_subbatches(motley_context *context, motley_subbatches **subbatches,
                                                    motley_error *error);
