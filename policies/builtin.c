@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "motley/policy.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,17 +27,22 @@ const char *motley_policy_builtin_text(size_t i)
 
 static motley_status no_such_policy(const char *name, motley_error *error)
 {
+    const size_t count = mot_builtin_count + mot_builtin_transform_count;
     for (size_t i = 0; i < mot_builtin_transform_count; i++)
         if (strcmp(name, mot_builtin_transforms[i].name) == 0)
             return mot_fail(error, MOTLEY_ERR_ARGUMENT, "'%.80s' is a transform, want a policy's name", name);
-    const char **names = malloc(mot_builtin_count * sizeof *names);
+    const char **names = calloc(count, sizeof *names);
     if (!names)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the names of %zu policies", mot_builtin_count);
-    for (size_t i = 0; i < mot_builtin_count; i++)
-        names[i] = mot_builtins[i].name;
-    const char *near = mot_nearest_name(name, names, mot_builtin_count);
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the names of %zu policies", count);
+    for (size_t i = 0; i < count; i++)
+        names[i] = i < mot_builtin_count ? mot_builtins[i].name : mot_builtin_transforms[i - mot_builtin_count].name;
+    const char *near = mot_nearest_name(name, names, count);
+    bool transform = false;
+    for (size_t i = mot_builtin_count; near && i < count; i++)
+        transform = transform || near == names[i];
     const motley_status status =
-        near ? mot_fail(error, MOTLEY_ERR_ARGUMENT, "no policy '%.80s' is built in, did you mean '%s'?", name, near)
+        near ? mot_fail(error, MOTLEY_ERR_ARGUMENT, "no policy '%.80s' is built in, did you mean %s'%s'?", name,
+                        transform ? "the transform " : "", near)
              : mot_fail(error, MOTLEY_ERR_ARGUMENT, "no policy '%.80s' is built in", name);
     free(names);
     return status;

@@ -449,6 +449,8 @@ Test(policy, sources)
     } cases[] = {
         { "rand_augment", MOTLEY_POLICY_BUILTIN, MOTLEY_OK, "rand_augment" },
         { "rand_augmnt", MOTLEY_POLICY_BUILTIN, MOTLEY_ERR_ARGUMENT, "did you mean 'rand_augment'" },
+        { "torchvision_trian", MOTLEY_POLICY_BUILTIN, MOTLEY_ERR_ARGUMENT,
+          "did you mean the transform 'torchvision_train'?" },
         { text, MOTLEY_POLICY_TEXT, MOTLEY_OK, "x" },
         { json, MOTLEY_POLICY_TEXT, MOTLEY_OK, "x" },
         { "{nonsense}", MOTLEY_POLICY_TEXT, MOTLEY_ERR_POLICY, "" },
