@@ -63,7 +63,7 @@ typedef struct motley_step {
 /** Draws without touching pixels.
  *
  *  Shapes   steps: [count][motley_policy_max_steps(policy)], step_counts: [count]. Steps that were drawn but not
- *           applied are left out. widths and heights: [count] pixels. Of a policy that takes boxes, steps:
+ *           applied are left out. widths and heights: [count] pixels. For a policy that takes boxes, steps:
  *           [count][motley_policy_max_boxed_steps(policy, most boxes of an image)], one for each box that is worked on.
  *  Channels How many channels the images have; `fill` of each step gets as many values. */
 MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_samples *samples, size_t count,
@@ -107,7 +107,7 @@ typedef struct motley_apply_params {
     motley_output output;    /* when output.batch.data is set, the result goes there and `dst` may be NULL */
     motley_step *steps;      /* CPU: what was drawn, [count][max_steps]; NULL when not wanted */
     int32_t *step_counts;    /* CPU: [count]; NULL when not wanted */
-    size_t clip_frames;      /* CPU: each so many images in a row are a clip, see below; 0 or 1: none */
+    size_t clip_frames;      /* CPU: so many images in a row form a clip, see below; 0 or 1: none */
 } motley_apply_params;
 
 /** Applies `policy` to a batch. Every image gets its own draw.

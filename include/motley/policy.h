@@ -71,7 +71,7 @@ MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, char *
  *           phases: [{from (epoch), branches: [{chance, steps: [{op, entry (its key under `ops`), p (the chance that it
  *           is applied, of a step inside boxes to each box), levels: [{level, value, minus}], of, round, fill,
  *           inside}]}]}].
- *  Values   In the op's unit; `minus` is the value of the other sign, where the sign is random. Of a step with `of`
+ *  Values   In the op's unit; `minus` is the value of the other sign, where the sign is random. In a step with `of`
  *           they are fractions of that side, before `round`. Levels that are drawn from a continuum are given by 512.
  *  Memory   *json is malloc'd: free() it.
  *  Errors   ARGUMENT, MEMORY. */

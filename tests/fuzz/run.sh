@@ -28,7 +28,7 @@ for name in "${names[@]}"; do
     [[ -f $here/$name.dict ]] && dictionary=("-dict=$here/$name.dict")
     mkdir -p "$build/corpus-$name"
     echo "-- $name, $seconds s"
-    "$build/tests/fuzz/fuzz_$name" -seed=1 -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 \
+    "$build/tests/fuzz/fuzz_$name" -seed=1 -max_total_time="$seconds" -timeout=30 -rss_limit_mb=4096 \
         -artifact_prefix="$build/$name-" -verbosity=0 -print_final_stats=1 "${dictionary[@]}" "$build/corpus-$name" \
         "${seeds[@]}" >"$build/$name.log" 2>&1
     status=$?
