@@ -257,7 +257,7 @@ static motley_status check_dst_apart(const motley_batch *src, const motley_batch
     }
     if (alike)
         MOT_REQUIRE(!batches_overlap_partly(src, dst), error,
-                    "dst: it lies %" PRId64 " bytes from src, so that its images overlap others of src, want the same "
+                    "dst: it lies %" PRId64 " bytes from src: images of one overlap others of src, want the same "
                     "pixels or others",
                     (int64_t)((intptr_t)dst->data - (intptr_t)src->data));
     return MOTLEY_OK;
