@@ -3,7 +3,7 @@
  * JSON object a line.
  *
  *     bench_cuda [--set NAME] [--runs N]        sets: targets, ops, batches, sizes, mixed, graph, fused, large,
- *                                           shapes, transforms, followers, breaks, all
+ *                                           shapes, strides, transforms, followers, breaks, all
  *     bench/cuda_results.py build               runs all and writes a dated file into bench/results/
  *
  * Each measurement has its own context. `buffers` copies of the batch, together several times the L2 cache, are
@@ -68,6 +68,8 @@ typedef struct work {
     motley_batch batch;   /* data and images differ between buffers: batch_of */
     motley_image *images; /* [buffers][count]; NULL: one size */
     char size[24];        /* of an image, for the reader */
+    const char *memory;   /* how the images lie there, for the reader; NULL: dense */
+    size_t skip;          /* bytes of a buffer before the first image */
     size_t bytes;
     size_t copied; /* bytes of it that COPY copies: all, or half of what a transform reads and writes */
     int buffers;
@@ -161,6 +163,35 @@ static void work_make_mixed(work *w, size_t count, int low, int high)
     free(at);
 }
 
+/* RGBA images, planes whose rows lie apart, and images at odd addresses. */
+static void work_make_strided(work *w, const char *memory, motley_layout layout, int channels, int gap, size_t skip)
+{
+    const size_t count = 256, width = SIDE, height = SIDE;
+    const size_t row = (layout == MOTLEY_CHW ? width : width * (size_t)channels) + (size_t)gap;
+    const size_t image = row * height * (layout == MOTLEY_CHW ? (size_t)channels : 1), bytes = skip + count * image;
+    *w = (work){ .batch = { .count = count,
+                            .channels = channels,
+                            .layout = layout,
+                            .width = SIDE,
+                            .height = SIDE,
+                            .image_stride = (int64_t)image,
+                            .row_stride = (int64_t)row,
+                            .pixel_stride = layout == MOTLEY_CHW ? 1 : channels,
+                            .channel_stride = layout == MOTLEY_CHW ? (int64_t)(row * height) : 1 },
+                 .memory = memory,
+                 .skip = skip };
+    snprintf(w->size, sizeof w->size, "%dx%d", SIDE, SIDE);
+    make_buffers(w, bytes);
+    w->copied = count * width * height * (size_t)channels;
+    uint8_t *const host = calloc(1, bytes);
+    need(host != NULL, "no memory");
+    uint64_t state = 1;
+    for (size_t i = 0; i < bytes; i++) /* smooth along a row, with some noise */
+        host[i] = (uint8_t)(i % row / 2 + input_random(&state) % 12);
+    need_cuda(cudaMemcpy(w->original, host, bytes, cudaMemcpyHostToDevice));
+    free(host);
+}
+
 static void work_drop(work *w)
 {
     cudaFree(w->original);
@@ -176,7 +207,7 @@ static void work_drop(work *w)
 static motley_batch batch_of(const work *w, int i)
 {
     motley_batch b = w->batch;
-    b.data = w->images ? NULL : w->buffer[i];
+    b.data = w->images ? NULL : w->buffer[i] + w->skip;
     b.images = w->images ? w->images + (size_t)i * b.count : NULL;
     return b;
 }
@@ -193,14 +224,15 @@ typedef enum how {
     CALL,      /* motley_apply in place */
     REPLAY,    /* a CUDA graph of that, which makes new draws from a counter in device memory */
     FUSED,     /* motley_apply to normalised f16 CHW */
+    FUSED_HWC, /* the same to HWC */
     SEPARATE,  /* motley_apply in place, then a plain kernel that converts (bench/convert.cu) */
     CONVERT,   /* that kernel */
     TRANSFORM, /* motley_transform_apply to normalised f16 CHW */
     MASKS,     /* motley_apply, and a mask of each image follows */
     NUMBERS    /* motley_apply, and BOXES boxes and POINTS points of each image follow */
 } how;
-static const char *const how_names[] = { "copy",    "call",      "replay", "fused",  "separate",
-                                         "convert", "transform", "masks",  "numbers" };
+static const char *const how_names[] = { "copy",     "call",    "replay",    "fused", "fused to HWC",
+                                         "separate", "convert", "transform", "masks", "numbers" };
 
 /* What follows the images of a batch. */
 typedef struct followed {
@@ -226,19 +258,19 @@ static void apply(const work *w, const subject *s, int i, uint32_t epoch)
 {
     motley_error error;
     const motley_batch b = batch_of(w, i);
+    const int fused = s->how == FUSED || s->how == FUSED_HWC;
     motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
     if (s->counters)
         params.counter = s->counters + 2 * i;
-    if (s->how == FUSED) {
+    if (fused) {
         params.output.batch = w->batch;
         params.output.batch.data = w->output[i];
         params.output.batch.dtype = MOTLEY_F16;
-        params.output.batch.layout = MOTLEY_CHW;
+        params.output.batch.layout = s->how == FUSED ? MOTLEY_CHW : MOTLEY_HWC;
         memcpy(params.output.mean, mean, sizeof mean);
         memcpy(params.output.std, std, sizeof std);
     }
-    need(motley_apply(context, s->policy, &b, s->how == FUSED ? NULL : &b, &params, &error) == MOTLEY_OK,
-         error.message);
+    need(motley_apply(context, s->policy, &b, fused ? NULL : &b, &params, &error) == MOTLEY_OK, error.message);
 }
 
 static void follow_masks(const work *w, const subject *s, int i, uint32_t epoch)
@@ -409,11 +441,13 @@ static void measure(work *w, subject *s)
     const int queued = launches(w, s);
     need(motley_context_workspace(context, NULL, NULL, &workspace, &error) == MOTLEY_OK, error.message);
     printf("{\"set\": \"%s\", \"name\": \"%s\", \"how\": \"%s\", \"count\": %zu, \"size\": \"%s\", \"channels\": %d, "
-           "\"layout\": \"%s\", \"bytes\": %zu, \"us\": %.2f, \"us_p10\": %.2f, \"us_p90\": %.2f, \"copies\": %.3f, "
+           "\"layout\": \"%s\", \"memory\": \"%s\", \"bytes\": %zu, \"us\": %.2f, \"us_p10\": %.2f, \"us_p90\": %.2f, "
+           "\"copies\": %.3f, "
            "\"img_s\": %.0f, \"host_us\": %.2f, \"launches\": %d, \"workspace\": %zu, \"n\": %d}\n",
-           set, s->name, how_names[s->how], w->batch.count, w->size, CHANNELS,
-           w->batch.layout == MOTLEY_CHW ? "CHW" : "HWC", w->copied, us[n / 2], us[n / 10], us[n - 1 - n / 10],
-           us[n / 2] / w->copy_us, 1e6 * (double)w->batch.count / us[n / 2], host_us[n / 2], queued, workspace, n);
+           set, s->name, how_names[s->how], w->batch.count, w->size, w->batch.channels,
+           w->batch.layout == MOTLEY_CHW ? "CHW" : "HWC", w->memory ? w->memory : "dense", w->copied, us[n / 2],
+           us[n / 10], us[n - 1 - n / 10], us[n / 2] / w->copy_us, 1e6 * (double)w->batch.count / us[n / 2],
+           host_us[n / 2], queued, workspace, n);
     fflush(stdout);
     if (s->how == REPLAY) {
         for (int i = 0; i < w->buffers; i++)
@@ -597,6 +631,7 @@ static void fused(void)
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
         same_output(&w, policies[i]);
         policy_by(&w, policies[i], FUSED);
+        policy_by(&w, policies[i], FUSED_HWC);
         policy_by(&w, policies[i], SEPARATE);
     }
     work_drop(&w);
@@ -658,6 +693,29 @@ static void shapes(void)
         policy(&w, "timm_rand_m9_mstd05_inc1");
         policy(&w, "timm_3_augment");
         one_op(&w, "gaussian_blur", 2);
+        work_drop(&w);
+    }
+}
+
+/* Images that are not dense, not of three channels, or not at even addresses. */
+static void strides(void)
+{
+    static const struct {
+        const char *memory;
+        motley_layout layout;
+        int channels, gap;
+        size_t skip;
+    } batches[] = { { "rows with gaps", MOTLEY_CHW, 3, 32, 0 },
+                    { "RGBA", MOTLEY_HWC, 4, 0, 0 },
+                    { "odd addresses", MOTLEY_HWC, 3, 0, 1 },
+                    { "odd addresses", MOTLEY_CHW, 3, 0, 1 } };
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
+        work w;
+        work_make_strided(&w, batches[i].memory, batches[i].layout, batches[i].channels, batches[i].gap,
+                          batches[i].skip);
+        copy(&w);
+        policy(&w, "rand_augment");
+        policy(&w, "trivial_augment_wide");
         work_drop(&w);
     }
 }
@@ -841,18 +899,16 @@ static void followers(void)
 static const struct {
     const char *name;
     void (*measure)(void);
-} sets[] = { { "targets", targets },     { "ops", ops },
-             { "batches", batches },     { "sizes", sizes },
-             { "mixed", mixed },         { "graph", graph },
-             { "fused", fused },         { "large", large },
-             { "shapes", shapes },       { "transforms", transforms },
-             { "followers", followers }, { "breaks", breaks } };
+} sets[] = { { "targets", targets }, { "ops", ops },         { "batches", batches },       { "sizes", sizes },
+             { "mixed", mixed },     { "graph", graph },     { "fused", fused },           { "large", large },
+             { "shapes", shapes },   { "strides", strides }, { "transforms", transforms }, { "followers", followers },
+             { "breaks", breaks } };
 
 int main(int argc, char **argv)
 {
     static const char usage[] =
         "usage: bench_cuda [--set "
-        "targets|ops|batches|sizes|mixed|graph|fused|large|shapes|transforms|followers|breaks|all] "
+        "targets|ops|batches|sizes|mixed|graph|fused|large|shapes|strides|transforms|followers|breaks|all] "
         "[--runs N]";
     const char *wanted = "all";
     for (int i = 1; i < argc; i += 2) {

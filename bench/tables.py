@@ -221,6 +221,16 @@ def cuda_shapes(result):
     return both_layouts(result, 'shapes')
 
 
+def cuda_strides(result):
+    rows = cuda_rows(result, 'strides')
+    if rows:
+        yield '| images | in memory | policy | time | copies | launches | workspace |'
+        yield '|---|---|---|' + '---:|' * 4
+    for row in rows:
+        yield (f'| {images(row)} {row["layout"]} | {row["memory"]} | `{row["name"]}` | {row["us"]:.1f} us '
+               f'| **{row["copies"]:.2f}** | {row["launches"]} | {kib(row)} |')
+
+
 def cuda_mixed(result):
     rows = cuda_rows(result, 'mixed')
     if rows:
@@ -246,11 +256,14 @@ def cuda_graph(result):
 def cuda_fused(result):
     rows = {(row['name'], row['how']): row for row in cuda_rows(result, 'fused')}
     if rows:
-        yield '| images | policy | fused: us | copies | separate: us | copies | the conversion alone: us | fused is |'
-        yield '|---|---|' + '---:|' * 6
+        yield ('| images | policy | fused, to HWC: us | copies | fused, to CHW: us | copies | separate: us | copies '
+               '| the conversion alone: us | fused is |')
+        yield '|---|---|' + '---:|' * 8
     for name, fused in ((name, row) for (name, how), row in rows.items() if how == 'fused'):
         separate, convert = rows[name, 'separate'], rows['convert', 'convert']
-        yield (f'| {images(fused)} | `{name}` | {fused["us"]:.1f} | **{fused["copies"]:.2f}** | {separate["us"]:.1f} '
+        hwc = rows.get((name, 'fused to HWC'))
+        to_hwc = f'{hwc["us"]:.1f} | **{hwc["copies"]:.2f}**' if hwc else '|'
+        yield (f'| {images(fused)} | `{name}` | {to_hwc} | {fused["us"]:.1f} | **{fused["copies"]:.2f}** | {separate["us"]:.1f} '
                f'| {separate["copies"]:.2f} | {convert["us"]:.1f} | {separate["us"] / fused["us"]:.2f} times faster |')
 
 
@@ -421,7 +434,7 @@ TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
           'bench-cuda-mixed': ('cuda', cuda_mixed), 'bench-cuda-graph': ('cuda', cuda_graph),
           'bench-cuda-fused': ('cuda', cuda_fused), 'bench-cuda-large': ('cuda', cuda_large),
-          'bench-cuda-shapes': ('cuda', cuda_shapes),
+          'bench-cuda-shapes': ('cuda', cuda_shapes), 'bench-cuda-strides': ('cuda', cuda_strides),
           'bench-attempts': ('attempts', attempts), 'bench-peers': ('peers', peers),
           'bench-peers-short': ('peers', peers_short),
           'bench-gpu-transforms': ('gpu-transforms', gpu_transforms),
