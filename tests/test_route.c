@@ -91,6 +91,9 @@ int main(void)
     wants(&h200, &f, MOT_ROUTE_TILES, "planes");
     f = uniform(64, 512, 512);
     f.format = MOT_FORMAT_PLANES;
+    wants(&h200, &f, MOT_ROUTE_TILES, "planes");
+    f = uniform(100, 384, 384);
+    f.format = MOT_FORMAT_PLANES;
     wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
     f.max_steps = 1;
     wants(&h200, &f, MOT_ROUTE_TILES, "planes");

@@ -21,6 +21,14 @@
 #define MOT_PROGRAM_OPS 80 /* enough for MOT_WINDOW steps of which one is a blur */
 #define MOT_NONE 255
 
+/* What is used in several places but runs a few times: inlined, each use would have to be fetched as instructions of
+ * its own, which takes longer than the calls. */
+#ifdef __CUDACC__
+#define MOT_CALLED_FN static __host__ __device__ __noinline__
+#else
+#define MOT_CALLED_FN MOT_FN
+#endif
+
 /* Where an image's pixels lie between phases. */
 typedef enum mot_place { MOT_PLACE_SRC, MOT_PLACE_WORK, MOT_PLACE_SCRATCH, MOT_PLACE_RESULT } mot_place;
 
@@ -44,14 +52,15 @@ typedef enum mot_opcode {
     MOT_DO_STORE,  /* a: the place */
     MOT_DO_DIRECT, /* a: the table or MOT_NONE: copies from memory to the result, without a tile */
     /* between phases */
-    MOT_DO_MEET,    /* waits for the image's other CTAs */
+    MOT_DO_MEET,    /* waits until the image's other CTAs have arrived as well */
     MOT_DO_CURRENT, /* a: the place that is read from now on */
     MOT_DO_CUT      /* a: the tiles are strips of columns from now on, or tiles again */
 } mot_opcode;
 
 typedef struct mot_program_op {
     uint8_t code, a, b, c, d;
-    uint8_t count; /* COUNT, TABLE: the number of the statistics in the program */
+    uint8_t count;   /* COUNT, TABLE: the number of the statistics in the program */
+    uint8_t arrives; /* after it the CTA has arrived at the next MEET, and goes on before it waits there */
 } mot_program_op;
 
 typedef enum mot_item_kind { MOT_ITEM_TABLE, MOT_ITEM_COLOR, MOT_ITEM_ERASE } mot_item_kind;
@@ -99,8 +108,10 @@ typedef struct mot_program_state {
     int warps, first, second; /* nearest warps that have not been read through yet */
     int erases;
     int tile; /* NOTHING: there is none */
+    int met;  /* all CTAs have arrived somewhere since they loaded it */
     int place;
     int phase;                /* its first op */
+    int shared;               /* the last op that was more than work in the tile: other CTAs may wait for it */
     int table_op[MOT_WINDOW]; /* for tables made from statistics: their TABLE, else -1 */
 } mot_program_state;
 
@@ -108,14 +119,27 @@ typedef struct mot_program_state {
  * STRIP: a strip of columns, which only its CTA uses until the next MEET. */
 enum { MOT_TILE_NOTHING, MOT_TILE_OWN, MOT_TILE_MOVED, MOT_TILE_STRIP };
 
-MOT_FN int mot_emit(mot_program_state *s, int code, int a, int b, int c, int d)
+MOT_CALLED_FN int mot_emit(mot_program_state *s, int code, int a, int b, int c, int d)
 {
     mot_program_op *const op = &s->p->op[s->ops];
     op->code = (uint8_t)code, op->a = (uint8_t)a, op->b = (uint8_t)b, op->c = (uint8_t)c, op->d = (uint8_t)d;
     op->count = (uint8_t)s->counts;
-    if (code == MOT_DO_MEET)
-        s->phase = s->ops + 1;
+    op->arrives = 0;
+    if (code != MOT_DO_CHAIN && code != MOT_DO_STENCIL && code != MOT_DO_LINES)
+        s->shared = s->ops;
     return s->ops++;
+}
+
+/* The image's CTAs meet. A CTA with one tile arrives as soon as it has done what others wait for, and works on in its
+ * tile before it waits. */
+MOT_CALLED_FN void mot_meet(mot_program_state *s)
+{
+    if (s->facts->held && s->tile != MOT_TILE_STRIP && s->shared >= s->phase &&
+        s->p->op[s->shared].code != MOT_DO_TABLE)
+        s->p->op[s->shared].arrives = 1;
+    mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
+    s->phase = s->ops;
+    s->met = 1;
 }
 
 MOT_FN void mot_add_item(mot_program_state *s, int kind, int table, int step)
@@ -141,8 +165,30 @@ MOT_FN int mot_shares_work(const mot_program_state *s, int place)
     return place == MOT_PLACE_WORK || (place == MOT_PLACE_SRC && s->facts->in_place);
 }
 
+/* If the CTAs have just met for statistics, moves the last instruction, which loads the tile, to before they meet.
+ * Where it reads other CTAs' pixels, and these are to be written over later, they then need not meet again for that. */
+MOT_FN void mot_load_before_meeting(mot_program_state *s)
+{
+    const int load = s->ops - 1;
+    mot_program_op *const op = s->p->op;
+    if (!s->facts->held || load < 3 || op[load].a || op[load - 1].code != MOT_DO_TABLE ||
+        op[load - 2].code != MOT_DO_MEET || op[load - 3].code != MOT_DO_COUNT_MEMORY)
+        return;
+    const mot_program_op moved = op[load];
+    op[load] = op[load - 1];
+    op[load - 1] = op[load - 2];
+    op[load - 2] = moved;
+    s->table_op[op[load].a] = load;
+    s->phase = s->shared = load;
+    if (s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place)) {
+        op[load - 2].arrives = 1;
+        op[load - 3].arrives = 0;
+        s->met = 1;
+    }
+}
+
 /* Loads the tile, unless it is there already. */
-MOT_FN void mot_ensure_tile(mot_program_state *s, int halo)
+MOT_CALLED_FN void mot_ensure_tile(mot_program_state *s, int halo)
 {
     if (s->tile != MOT_TILE_NOTHING)
         return;
@@ -157,6 +203,14 @@ MOT_FN void mot_ensure_tile(mot_program_state *s, int halo)
         mot_emit(s, MOT_DO_INTERPOLATE, halo, s->first, 0, 0);
     s->tile = s->warps == 0 ? MOT_TILE_OWN : MOT_TILE_MOVED;
     s->applied = s->base;
+    s->met = 0;
+    mot_load_before_meeting(s);
+}
+
+/* Whether other CTAs may still read the pixels that the tile is to be written over. */
+MOT_FN int mot_is_in_the_way(const mot_program_state *s)
+{
+    return s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place) && !s->met;
 }
 
 /* Applies the pending items to the tile. */
@@ -177,19 +231,19 @@ MOT_FN void mot_committed(mot_program_state *s, int place)
 }
 
 /* Writes the pixels to memory, so that the next instruction can read any of them. */
-MOT_FN void mot_commit(mot_program_state *s)
+MOT_CALLED_FN void mot_commit(mot_program_state *s)
 {
     mot_ensure_tile(s, 0);
     mot_settle(s);
     int place = MOT_PLACE_WORK;
-    if (s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place)) { /* other CTAs may still read there */
+    if (mot_is_in_the_way(s)) {
         if (s->facts->held)
-            mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
+            mot_meet(s);
         else
             place = MOT_PLACE_SCRATCH;
     }
     mot_emit(s, MOT_DO_STORE, place, 0, 0, 0);
-    mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
+    mot_meet(s);
     mot_emit(s, MOT_DO_CURRENT, place, 0, 0, 0);
     if (s->tile == MOT_TILE_STRIP)
         mot_emit(s, MOT_DO_CUT, 0, 0, 0, 0);
@@ -262,7 +316,7 @@ MOT_FN void mot_program_stats(mot_program_state *s, int step)
     if (code == MOT_DO_COUNT_MEMORY && s->items > s->base)
         before = s->p->item[s->base].table;
     mot_emit(s, code, 0, step, before, 0);
-    mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
+    mot_meet(s);
     const int table = mot_new_table(s);
     s->table_op[table] = mot_emit(s, MOT_DO_TABLE, table, step, before, MOT_NONE);
     s->counts++;
@@ -366,6 +420,7 @@ MOT_FN void mot_program_blur(mot_program_state *s, int step, const mot_step *wha
     for (int pass = 0; pass < 6; pass++) {
         mot_emit(s, MOT_DO_BLUR, pass / 3, step, 0, 0);
         s->tile = MOT_TILE_MOVED;
+        s->met = 0;
         mot_commit(s);
     }
 }
@@ -385,13 +440,12 @@ MOT_FN void mot_program_finish(mot_program_state *s)
         mot_commit(s);
     mot_ensure_tile(s, 0);
     mot_settle(s);
-    const int in_the_way = facts->output ? facts->overlaps && s->place == MOT_PLACE_WORK
-                                         : s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place);
+    const int in_the_way = facts->output ? facts->overlaps && s->place == MOT_PLACE_WORK : mot_is_in_the_way(s);
     if (in_the_way && facts->held) {
-        mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
+        mot_meet(s);
     } else if (in_the_way) {
         mot_emit(s, MOT_DO_STORE, MOT_PLACE_SCRATCH, 0, 0, 0);
-        mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
+        mot_meet(s);
         mot_emit(s, MOT_DO_CURRENT, MOT_PLACE_SCRATCH, 0, 0, 0);
         if (facts->direct) {
             mot_emit(s, MOT_DO_DIRECT, MOT_NONE, 0, 0, 0);
@@ -447,7 +501,7 @@ MOT_FN void mot_program_begin(mot_program_state *s, mot_program *p, const mot_pr
 {
     s->p = p;
     s->facts = facts;
-    s->ops = s->phase = s->items = s->tables = s->counts = 0;
+    s->ops = s->phase = s->shared = s->met = s->items = s->tables = s->counts = 0;
     s->base = s->applied = s->warps = s->first = s->second = s->erases = 0;
     s->tile = MOT_TILE_NOTHING;
     s->place = place;

@@ -141,7 +141,90 @@ template <int FORMAT, bool TWICE, bool TAIL> OUTLINE void gather_tile(int first,
     }
 }
 
-/* The same from an image of any strides. */
+/* Whether a nearest warp moves rows as they are: a horizontal shear or a translation. */
+DEVICE bool moves_rows(int step)
+{
+    const fixed_warp_numbers f = fixed_numbers_of(step);
+    return f.ax == 65536 && f.ay == 0 && f.by == 65536;
+}
+
+/* Four neighbouring pixels at `at`, whose words must be readable: for one channel after the other, or for packed ones
+ * in a row. */
+template <int FORMAT> DEVICE void read_run(const image_reader<FORMAT> &r, uint32_t at, uint32_t w[4])
+{
+    if constexpr (is_packed(FORMAT)) {
+        const uint8_t *const p = r.data + (at & ~3u);
+        uint32_t v[5];
+#pragma unroll
+        for (int i = 0; i <= bytes_of(FORMAT); i++)
+            v[i] = load_word(p + 4 * i);
+#pragma unroll
+        for (int i = 0; i < bytes_of(FORMAT); i++)
+            w[i] = __funnelshift_r(v[i], v[i + 1], at * 8);
+    } else {
+#pragma unroll
+        for (int c = 0; c < (FORMAT == MOT_FORMAT_PLANES ? 3 : 1); c++) {
+            const uint8_t *const p = r.data + c * r.channel + at;
+            const uint32_t skip = (uint32_t)(uintptr_t)p & 3;
+            w[c] = __funnelshift_r(load_word(p - skip), load_word(p - skip + 4), skip * 8);
+        }
+    }
+}
+
+/* Such a warp: 32 threads take a row, two quads of it at a time. Quads at its ends read pixels of other rows as well,
+ * in whose place they are filled. */
+template <int FORMAT> OUTLINE void move_rows(int step, int marks)
+{
+    enum { SPAN = is_packed(FORMAT) ? 4 * bytes_of(FORMAT) + 4 : 8 }; /* bytes from a quad's first to its last word */
+    const tile_state &s = cta();
+    const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
+    const fixed_warp_numbers f = fixed_numbers_of(step);
+    const uint32_t fill = fill_of(step, marks ? 1 : 0), of_pixel = marks ? 0xFFFFFFu : 0xFFFFFFFFu;
+    const int across = (s.tile_columns + 3) >> 2, rows = s.tile_rows, pitch = s.image.pitch;
+    const int left = s.tile_x, top = s.tile_y, down = (int32_t)f.cy >> 16, lane = threadIdx.x & 31;
+    const int first_word = is_packed(FORMAT) ? 0 : 4; /* a plane's first word may begin before it */
+#pragma unroll 1
+    for (int row = threadIdx.x >> 5; row < rows; row += MOT_TILE_WARPS) {
+        const int y = top + row + down, begin = left + ((int32_t)(f.cx + (top + row) * f.bx) >> 16);
+        const bool any = (unsigned)y < (unsigned)r.height;
+        const int row_at = (int)((uint32_t)y * (uint32_t)r.row + r.skip);
+        uint32_t *const to = tile_words() + row * pitch;
+#pragma unroll 1
+        for (int k0 = lane; k0 < across; k0 += 64) {
+            uint32_t w[2][4];
+            bool readable[2];
+#pragma unroll
+            for (int z = 0; z < 2; z++) {
+                const int at = row_at + (begin + 4 * (k0 + 32 * z)) * (int)bytes_of(FORMAT);
+                readable[z] = any && at >= first_word && at + SPAN <= (int)r.whole;
+                read_run<FORMAT>(r, readable[z] ? at : first_word, w[z]);
+            }
+#pragma unroll
+            for (int z = 0; z < 2; z++) {
+                const int k = k0 + 32 * z, x = begin + 4 * k;
+                uint32_t px[4];
+                if (k >= across)
+                    break;
+                unpack_words<FORMAT>(w[z], px);
+                if (!readable[z] || x < 0 || x + 4 > r.width)
+#pragma unroll
+                    for (int i = 0; i < 4; i++) {
+                        const bool inside = any && (unsigned)(x + i) < (unsigned)r.width;
+                        if (inside && !readable[z])
+                            px[i] = read_bytes<FORMAT>(r, x + i, y);
+                        px[i] = inside ? px[i] & of_pixel : fill;
+                    }
+                else
+#pragma unroll
+                    for (int i = 0; i < 4; i++)
+                        px[i] &= of_pixel;
+                *(uint4 *)(to + 4 * k) = make_uint4(px[0], px[1], px[2], px[3]);
+            }
+        }
+    }
+}
+
+/* Nearest warps from an image of any strides. */
 OUTLINE void gather_strided(int first, int second, int marks)
 {
     const tile_state &s = cta();
@@ -348,15 +431,62 @@ template <int FORMAT, bool COLUMNS, bool TAIL> OUTLINE void blur_tile(int step)
 
 /* ---- in place ---- */
 
+/* A pixel's channels 0 and 2, in 16 bits each, so that one addition sums two channels. */
+DEVICE uint32_t even_of(uint32_t px)
+{
+    return px & 0x00FF00FFu;
+}
+
+/* The same with channels 1 and 3, or, of three channels, channel 1 alone. */
+template <int CHANNELS> DEVICE uint32_t odd_of(uint32_t px)
+{
+    return __byte_perm(px, 0, CHANNELS == 4 ? 0x4341 : 0x4441);
+}
+
+struct channel_pairs {
+    uint32_t even, odd;
+};
+
+template <int CHANNELS> DEVICE channel_pairs pairs_of(uint32_t px)
+{
+    return channel_pairs{ even_of(px), odd_of<CHANNELS>(px) };
+}
+
+/* The window of a box pass that moves along a line, one pixel at a time. */
+template <int CHANNELS, int EDGE, int OP> struct blur_window {
+    channel_pairs near[2 * EDGE]; /* the pixels around the next output, but for the last one */
+    channel_pairs inner;          /* the sum of all of them but the first */
+
+    /* The output whose window ends with `px`. */
+    __device__ __forceinline__ uint32_t next(uint32_t px, const mot_arg &arg)
+    {
+        const channel_pairs last = pairs_of<CHANNELS>(px);
+        const uint32_t even = near[0].even + last.even, odd = near[0].odd + last.odd;
+        const uint32_t made[4] = { mot_blur_value(OP, inner.even & 0xFFFF, even & 0xFFFF, &arg),
+                                   CHANNELS == 4 ? mot_blur_value(OP, inner.odd & 0xFFFF, odd & 0xFFFF, &arg)
+                                                 : mot_blur_value(OP, inner.odd, odd, &arg),
+                                   mot_blur_value(OP, inner.even >> 16, even >> 16, &arg),
+                                   CHANNELS == 4 ? mot_blur_value(OP, inner.odd >> 16, odd >> 16, &arg) : 0u };
+        inner.even += last.even - near[1].even;
+        inner.odd += last.odd - near[1].odd;
+#pragma unroll
+        for (int i = 0; i < 2 * EDGE - 1; i++)
+            near[i] = near[i + 1];
+        near[2 * EDGE - 1] = last;
+        return __byte_perm(__byte_perm(made[0], made[1], 0x0040),
+                           CHANNELS == 4 ? __byte_perm(made[2], made[3], 0x0040) : made[2], 0x5410);
+    }
+};
+
 /* The three box passes of a blur along the tile's rows or columns, which are whole rows or columns of the image. A
  * thread makes a run of pixels in place; it first reads the pixels of its neighbours' runs that it needs. Lines that do
  * not fit at once take turns. */
-template <int FORMAT, bool COLUMNS, int RADIUS> OUTLINE void blur_lines(int step)
+template <int FORMAT, bool COLUMNS, int RADIUS, int OP> OUTLINE void blur_lines(int step)
 {
     enum { CHANNELS = bytes_of(FORMAT) == 1 || bytes_of(FORMAT) == 3 ? 3 : 4, EDGE = RADIUS + 1 };
+    enum { AT_ONCE = 2 * EDGE }; /* the window then is in the same registers again */
     const tile_state &s = cta();
     const mot_arg arg = s.program.arg[step];
-    const int op = s.program.id[step];
     const int length = COLUMNS ? s.rows : s.columns, lines = COLUMNS ? s.columns : s.rows;
     const int stride = COLUMNS ? s.image.pitch : 1, across = COLUMNS ? 1 : s.image.pitch;
     const int at_once = min(lines, MOT_TILE_THREADS / 8), most = MOT_TILE_THREADS / at_once;
@@ -370,57 +500,54 @@ template <int FORMAT, bool COLUMNS, int RADIUS> OUTLINE void blur_lines(int step
         const int n = own < at_once && line < lines ? min(each, length - first) : 0;
         uint32_t *const words = tile_words() + (n > 0 ? line : 0) * across;
         auto pixel = [&](int at) { return words[max(min(at, length - 1), 0) * stride]; };
-        uint32_t near[2 * EDGE + 1][CHANNELS], after[EDGE]; /* around a pixel; behind the run */
+        blur_window<CHANNELS, EDGE, OP> window;
+        uint32_t after[EDGE]; /* behind the run */
+        window.inner = channel_pairs{ 0, 0 };
 #pragma unroll
         for (int k = 0; k < 2 * EDGE; k++) {
-            const uint32_t px = pixel(first + k - EDGE);
-#pragma unroll
-            for (int c = 0; c < CHANNELS; c++)
-                near[k][c] = byte_of(px, c);
+            window.near[k] = pairs_of<CHANNELS>(pixel(first + k - EDGE));
+            window.inner.even += k > 0 ? window.near[k].even : 0;
+            window.inner.odd += k > 0 ? window.near[k].odd : 0;
         }
 #pragma unroll
         for (int k = 0; k < EDGE; k++)
             after[k] = pixel(first + n + k);
         __syncthreads();
         uint32_t *at = words + first * stride;
-#pragma unroll 5
-        for (int k = 0; k < n; k++, at += stride) {
-            const int left = n - EDGE - k; /* pixels of the run, beginning with the one that comes into reach */
-            uint32_t px = after[EDGE - 1], made[CHANNELS];
+        const uint32_t *const inside = at + (n - EDGE) * stride; /* up to here the window ends within the run */
+#pragma unroll 1
+        for (; at + (AT_ONCE - 1) * stride < inside;) {
+            uint32_t px[AT_ONCE];
 #pragma unroll
-            for (int i = EDGE - 2; i >= 0; i--)
-                px = left == -i ? after[i] : px;
-            if (left > 0)
-                px = at[EDGE * stride];
+            for (int k = 0; k < AT_ONCE; k++)
+                px[k] = at[(EDGE + k) * stride];
 #pragma unroll
-            for (int c = 0; c < CHANNELS; c++) {
-                near[2 * EDGE][c] = byte_of(px, c);
-                uint32_t inner = near[1][c];
-#pragma unroll
-                for (int i = 2; i < 2 * EDGE; i++)
-                    inner += near[i][c];
-                made[c] = mot_blur_value(op, inner, near[0][c] + near[2 * EDGE][c], &arg);
-#pragma unroll
-                for (int i = 0; i < 2 * EDGE; i++)
-                    near[i][c] = near[i + 1][c];
-            }
-            *at = __byte_perm(__byte_perm(made[0], made[1], 0x0040),
-                              CHANNELS == 4 ? __byte_perm(made[2], made[CHANNELS - 1], 0x0040) : made[2], 0x5410);
+            for (int k = 0; k < AT_ONCE; k++, at += stride)
+                *at = window.next(px[k], arg);
         }
+#pragma unroll 1
+        for (; at < inside; at += stride)
+            *at = window.next(at[EDGE * stride], arg);
+#pragma unroll
+        for (int k = 0; k < EDGE; k++)
+            if (n - EDGE + k >= 0) { /* false where the run is shorter than that */
+                *at = window.next(after[k], arg);
+                at += stride;
+            }
         __syncthreads();
     }
 }
 
-template <int FORMAT, bool COLUMNS> DEVICE void blur_lines_by(int step)
+template <int FORMAT, bool COLUMNS, int OP> DEVICE void blur_lines_by_radius(int step)
 {
     static_assert(MOT_LINES_RADIUS == 2, "one for each of these, and for 0");
     switch (mot_blur_radius(&cta().program.arg[step])) {
     case 0:
-        return blur_lines<FORMAT, COLUMNS, 0>(step);
+        return blur_lines<FORMAT, COLUMNS, 0, OP>(step);
     case 1:
-        return blur_lines<FORMAT, COLUMNS, 1>(step);
+        return blur_lines<FORMAT, COLUMNS, 1, OP>(step);
     default:
-        return blur_lines<FORMAT, COLUMNS, 2>(step);
+        return blur_lines<FORMAT, COLUMNS, 2, OP>(step);
     }
 }
 
@@ -458,18 +585,11 @@ template <int FORMAT, bool MARKS> OUTLINE void chain_tile(int from, int to)
     }
 }
 
-/* A pixel's channels 0 and 2, and its channel 1, in 16 bits each. */
-DEVICE uint32_t even_of(uint32_t px)
-{
-    return px & 0x00FF00FFu;
-}
-
 /* The stencil, from a tile with a halo to one without, whose first pixel takes the place of the halo's. */
-template <int FORMAT> OUTLINE void stencil_tile(int step)
+template <int FORMAT, int OP> OUTLINE void stencil_tile(int step)
 {
     tile_state &s = cta();
-    const int op = s.program.id[step], width = s.image.width, height = s.image.height, pitch = s.image.pitch,
-              rows = s.rows;
+    const int width = s.image.width, height = s.image.height, pitch = s.image.pitch, rows = s.rows;
     const int left = s.x0 - s.tile_x, quads = (s.columns + 3) >> 2;
     const mot_arg *const arg = &s.program.arg[step];
     const uint32_t colors = colors_of<FORMAT>(s.image.channels) == 3 ? 0x00FFFFFFu : 0x000000FFu;
@@ -506,12 +626,12 @@ template <int FORMAT> OUTLINE void stencil_tile(int step)
 #pragma unroll
                 for (int i = 0; i < 2; i++)
                     green[i] =
-                        mot_stencil_pair(op, __byte_perm(centre[2 * i + 1], centre[2 * i + 2], 0x5511) & 0x00FF00FFu,
+                        mot_stencil_pair(OP, __byte_perm(centre[2 * i + 1], centre[2 * i + 2], 0x5511) & 0x00FF00FFu,
                                          odd[2 * i] + odd[2 * i + 1] + odd[2 * i + 2], arg);
 #pragma unroll
                 for (int c = 0; c < 4; c++) {
                     const uint32_t both =
-                        mot_stencil_pair(op, even_of(centre[c + 1]), even[c] + even[c + 1] + even[c + 2], arg);
+                        mot_stencil_pair(OP, even_of(centre[c + 1]), even[c] + even[c + 1] + even[c + 2], arg);
                     const uint32_t made = __byte_perm(both, green[c >> 1], c & 1 ? 0x3260 : 0x3240);
                     const bool edge = x + c == 0 || x + c >= width - 1;
                     out[c] = edge ? out[c] : (made & colors) | (out[c] & ~colors);
@@ -525,6 +645,40 @@ template <int FORMAT> OUTLINE void stencil_tile(int step)
     if (threadIdx.x == 0)
         s.tile_x = s.x0, s.tile_y = s.y0, s.tile_columns = s.columns, s.tile_rows = s.rows;
 }
+
+/* ---- ops that are known at compile time: a switch for each pixel would take a third of these loops ---- */
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_BLUR
+#define MOT_IF_BLUR(ID, stem) \
+    case MOT_OP_##ID: \
+        return blur_lines_by_radius<FORMAT, COLUMNS, MOT_OP_##ID>(step);
+
+template <int FORMAT, bool COLUMNS> DEVICE void blur_lines_by(int step)
+{
+    switch (cta().program.id[step]) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        return;
+    }
+}
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_STENCIL
+#define MOT_IF_STENCIL(ID, stem) \
+    case MOT_OP_##ID: \
+        return stencil_tile<FORMAT, MOT_OP_##ID>(step);
+
+template <int FORMAT> DEVICE void stencil_tile_by(int step)
+{
+    switch (cta().program.id[step]) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        return;
+    }
+}
+
+#include "kernels/shapes_off.h"
 
 /* ---- to memory ---- */
 
@@ -863,13 +1017,13 @@ template <int FORMAT> OUTLINE void store_directly(int table)
         if (t.runs == 1 && aligned((const void *)(source - t.data), 16)) {
             const int head = bytes_to_aligned(t.data, bytes), pieces = (bytes - head) >> 4;
 #pragma unroll 1
-            for (int i = threadIdx.x; i < pieces; i += 3 * MOT_TILE_THREADS) {
-                uint4 v[3];
+            for (int i = threadIdx.x; i < pieces; i += 2 * MOT_TILE_THREADS) {
+                uint4 v[2];
 #pragma unroll
-                for (int k = 0; k < 3; k++)
+                for (int k = 0; k < 2; k++)
                     v[k] = load_four_words(source + (head + 16 * min(i + k * MOT_TILE_THREADS, pieces - 1)));
 #pragma unroll
-                for (int k = 0; k < 3; k++) {
+                for (int k = 0; k < 2; k++) {
                     const int at = head + 16 * (i + k * MOT_TILE_THREADS);
                     if (i + k * MOT_TILE_THREADS < pieces)
                         store_four_words(t.data + at, through(v[k], at));

@@ -18,7 +18,8 @@ struct alignas(16) tile_state {
     int current_strided; /* `current` is read byte by byte */
     int place;           /* of the image in the launch */
     int member;
-    int arrived; /* arrivals of the image's CTAs at their last meeting */
+    int arrived; /* arrivals of the image's CTAs at the last meeting at which this one arrived */
+    int waits;   /* it arrived at the next meeting already */
     /* the tile: the pixels of the image that this CTA makes, and those in shared memory */
     int x0, y0, columns, rows;
     int tile_x, tile_y, tile_columns, tile_rows;
@@ -101,17 +102,26 @@ DEVICE const uint8_t (*table_of(int t))[256]
     return cta().table[t];
 }
 
-/* Waits until all CTAs of the image have arrived: what they wrote to memory before is visible afterwards. tiles.h says
- * why all of them are resident. */
+/* The CTA arrives at the next meeting: what it wrote to memory is visible to others when they leave it. For one thread,
+ * after a barrier. */
+DEVICE void arrive_early()
+{
+    tile_state &s = cta();
+    s.arrived += s.image.members;
+    s.waits = 1;
+    arrive(s.image.arrivals);
+}
+
+/* Waits until all CTAs of the image have arrived. tiles.h says why all of them are resident. */
 OUTLINE void meet()
 {
     tile_state &s = cta();
     __syncthreads();
     if (s.image.members > 1 && threadIdx.x == 0) {
-        const int wanted = s.arrived + s.image.members;
-        s.arrived = wanted;
-        arrive(s.image.arrivals);
-        while (arrivals_of(s.image.arrivals) < wanted)
+        if (!s.waits)
+            arrive_early();
+        s.waits = 0;
+        while (arrivals_of(s.image.arrivals) < s.arrived)
             emulate_others();
     }
     __syncthreads();

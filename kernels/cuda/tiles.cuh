@@ -91,6 +91,8 @@ template <int READ> OUTLINE void bring_tile(const mot_program_op &op)
     case MOT_DO_GATHER:
         if constexpr (READ == MOT_FORMAT_STRIDED)
             gather_strided(op.b, op.c, op.d);
+        else if (op.c == MOT_NONE && moves_rows(op.b))
+            move_rows<READ>(op.b, op.d);
         else if (is_packed(READ) && has_tail<READ>(reader_of<READ>(s.current)))
             gather_nearest<READ, is_packed(READ)>(op);
         else
@@ -136,7 +138,7 @@ template <int FORMAT> DEVICE void do_tile(const mot_tiles_job &job, const mot_pr
             chain_tile<FORMAT, false>(op.a, op.b);
         break;
     case MOT_DO_STENCIL:
-        stencil_tile<FORMAT>(op.b);
+        stencil_tile_by<FORMAT>(op.b);
         break;
     case MOT_DO_LINES:
         if (op.a)
@@ -197,7 +199,7 @@ DEVICE void load_program(const mot_program *from, const mot_tile_image *image)
         if (image) {
             s.current = s.image.src;
             s.current_strided = is_tiny(s.image);
-            s.arrived = 0;
+            s.arrived = s.waits = 0;
         }
         s.phase = 0;
         begin_tiles();
@@ -280,6 +282,8 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
             if (s.tile < s.tiles)
                 do_tile<FORMAT>(job, op);
             __syncthreads();
+            if (op.arrives && s.image.members > 1 && threadIdx.x == 0)
+                arrive_early();
             continue;
         }
         if (threadIdx.x == 0)

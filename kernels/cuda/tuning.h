@@ -14,7 +14,7 @@
 #define MOT_TILE_BLOCK 256        /* ... wider ones into blocks of this width */
 #define MOT_TILE_HIGHEST 512      /* rows */
 #define MOT_TILE_LISTS 4          /* lists of images, from expensive to cheap */
-#define MOT_TILE_QUADS 4          /* that a thread loads at the same time */
+#define MOT_TILE_QUADS 2          /* that a thread loads at the same time; more take more instructions to fetch */
 #define MOT_PIECE_FEWEST 1792     /* quads of a light program's piece: as a tile if CTAs would idle, ... */
 #define MOT_PIECE_MOST 4096       /* ... else more, so that fewer CTAs wait for programs and for each other */
 #define MOT_BLUR_RUN 32           /* pixels that a thread blurs, when the blur goes through device memory */
@@ -30,7 +30,7 @@
 
 /* Which route a batch takes (dispatch/cuda/route.c). */
 #define MOT_TILES_INTERPOLATE 4096   /* pixels: images from this size on are interpolated in tiles */
-#define MOT_TILES_PLANES (768 * 768) /* pixels: from this size on, planes are faster in tiles than in clusters, ... */
+#define MOT_TILES_PLANES (512 * 512) /* pixels: from this size on, planes are faster in tiles than in clusters, ... */
 #define MOT_TILES_PLANES_ONE (384 * 384) /* ... and already from this one on if a policy has one step */
 #define MOT_THREADS_PER_SM 2048
 #define MOT_STATIC_BYTES (9 * 1024) /* a CTA's own variables, and what the chip reserves */
