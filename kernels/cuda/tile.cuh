@@ -809,7 +809,8 @@ template <int FORMAT> DEVICE void store_bytes_of_planes(const mot_view &to)
     const tile_state &s = cta();
     const int planes = FORMAT == MOT_FORMAT_PLANES ? 3 : 1, pitch = s.image.pitch, columns = s.columns;
     const int quads = (columns + 3) >> 2, n = quads * s.rows;
-    const uint32_t by_quads = inverse_of(quads);
+    const uint32_t by_quads = inverse_of(quads), row_bytes = (uint32_t)to.row;
+    const int64_t plane = to.channel; /* `to` lies in shared memory, and would be read again after each store */
     uint8_t *const data = to.data + s.y0 * to.row + s.x0;
     const bool even = aligned(data, 4) && (to.row & 3) == 0 && (planes == 1 || (to.channel & 3) == 0);
 #pragma unroll 2
@@ -822,19 +823,19 @@ template <int FORMAT> DEVICE void store_bytes_of_planes(const mot_view &to)
             pack_planes(px, w);
         else
             w[0] = pack_grey(px);
-        uint8_t *const p = data + (uint32_t)(row * (uint32_t)to.row + 4 * k);
+        uint8_t *const p = data + (uint32_t)(row * row_bytes + 4 * k);
         const int here = min(columns - 4 * k, 4);
         if (even && here == 4) {
 #pragma unroll
             for (int c = 0; c < planes; c++)
-                store_word(p + c * to.channel, w[c]);
+                store_word(p + c * plane, w[c]);
         } else {
 #pragma unroll
             for (int c = 0; c < planes; c++)
 #pragma unroll
                 for (int i = 0; i < 4; i++)
                     if (i < here)
-                        store_byte(p + c * to.channel + i, w[c] >> (8 * i));
+                        store_byte(p + c * plane + i, w[c] >> (8 * i));
         }
     }
 }
