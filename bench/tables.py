@@ -262,9 +262,10 @@ def cuda_fused(result):
     for name, fused in ((name, row) for (name, how), row in rows.items() if how == 'fused'):
         separate, convert = rows[name, 'separate'], rows['convert', 'convert']
         hwc = rows.get((name, 'fused to HWC'))
-        to_hwc = f'{hwc["us"]:.1f} | **{hwc["copies"]:.2f}**' if hwc else '|'
-        yield (f'| {images(fused)} | `{name}` | {to_hwc} | {fused["us"]:.1f} | **{fused["copies"]:.2f}** | {separate["us"]:.1f} '
-               f'| {separate["copies"]:.2f} | {convert["us"]:.1f} | {separate["us"] / fused["us"]:.2f} times faster |')
+        to_hwc = f'{hwc["us"]:.1f} | **{hwc["copies"]:.2f}**' if hwc else ' | '
+        yield (f'| {images(fused)} | `{name}` | {to_hwc} | {fused["us"]:.1f} | **{fused["copies"]:.2f}** '
+               f'| {separate["us"]:.1f} | {separate["copies"]:.2f} | {convert["us"]:.1f} '
+               f'| {separate["us"] / fused["us"]:.2f} times faster |')
 
 
 def attempts(result):
