@@ -4,7 +4,6 @@
 
 #include "tools/tool.h"
 
-#include <errno.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 struct boxes_file {
     const char *path;
     image_boxes *line; /* [count], by image */
-    size_t count;
+    size_t count, room;
 };
 
 /* Reads four numbers; false where `list` is anything else. */
@@ -30,8 +29,13 @@ static bool read_box(struct json_object *list, double box[4])
     return true;
 }
 
-static bool read_line(const boxes_file *self, const char *text, image_boxes *line)
+static bool read_line(void *user, size_t number, const char *text)
 {
+    boxes_file *self = user;
+    if (self->count == self->room)
+        self->line = need(realloc(self->line, (self->room = 2 * self->room + 64) * sizeof *self->line));
+    image_boxes *line = &self->line[self->count++];
+    *line = (image_boxes){ .number = number };
     struct json_object *object = json_tokener_parse(text), *image = NULL, *boxes = NULL, *labels = NULL;
     bool good = json_object_is_type(object, json_type_object) && json_object_object_get_ex(object, "image", &image) &&
                 json_object_is_type(image, json_type_string) && json_object_object_get_ex(object, "boxes", &boxes) &&
@@ -68,39 +72,11 @@ static int by_image(const void *a, const void *b)
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-static bool read_lines(boxes_file *self, FILE *stream)
-{
-    char *text = NULL;
-    size_t room = 0, lines_room = 0, number = 0;
-    bool good = true;
-    for (ssize_t length; good && (length = getline(&text, &room, stream)) >= 0;) {
-        number++;
-        if (strspn(text, " \t\r\n") == (size_t)length)
-            continue;
-        if (self->count == lines_room)
-            self->line = need(realloc(self->line, (lines_room = 2 * lines_room + 64) * sizeof *self->line));
-        self->line[self->count] = (image_boxes){ .number = number };
-        good = read_line(self, text, &self->line[self->count++]);
-    }
-    if (good && ferror(stream)) {
-        complain("%s: %s", self->path, strerror(errno));
-        good = false;
-    }
-    free(text);
-    return good;
-}
-
 boxes_file *boxes_file_read(const char *path)
 {
-    FILE *stream = fopen(path, "r");
-    if (!stream) {
-        complain("%s: %s", path, strerror(errno));
-        return NULL;
-    }
     boxes_file *self = need(calloc(1, sizeof *self));
     self->path = path;
-    bool good = read_lines(self, stream);
-    fclose(stream);
+    bool good = read_lines(path, read_line, self);
     if (good && self->count)
         qsort(self->line, self->count, sizeof *self->line, by_image);
     for (size_t i = 1; good && i < self->count; i++)

@@ -426,3 +426,26 @@ void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int
     samples->boxes = boxes;
     samples->box_offsets = offsets;
 }
+
+bool read_lines(const char *path, line_reader *read, void *user)
+{
+    FILE *stream = fopen(path, "r");
+    if (!stream) {
+        complain("%s: %s", path, strerror(errno));
+        return false;
+    }
+    char *text = NULL;
+    size_t room = 0, number = 0;
+    bool good = true;
+    for (ssize_t length; good && (length = getline(&text, &room, stream)) >= 0;) {
+        number++;
+        good = strspn(text, " \t\r\n") == (size_t)length || read(user, number, text);
+    }
+    if (good && ferror(stream)) {
+        complain("%s: %s", path, strerror(errno));
+        good = false;
+    }
+    free(text);
+    fclose(stream);
+    return good;
+}

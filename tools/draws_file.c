@@ -4,7 +4,6 @@
 
 #include "tools/tool.h"
 
-#include <errno.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,7 @@ typedef struct draw_line {
 struct draws_file {
     const char *path;
     draw_line *line; /* [count], by sample */
-    size_t count;
+    size_t count, room;
 };
 
 static const char *base_name(const char *path)
@@ -48,8 +47,13 @@ static char *text_at(struct json_object *object, const char *key, bool *good)
 }
 
 /* Reads what the command itself has to know of a line; its steps wait until the image is known. */
-static bool read_line(const draws_file *self, draw_line *line)
+static bool read_line(void *user, size_t number, const char *text)
 {
+    draws_file *self = user;
+    if (self->count == self->room)
+        self->line = need(realloc(self->line, (self->room = 2 * self->room + 64) * sizeof *self->line));
+    draw_line *line = &self->line[self->count++];
+    *line = (draw_line){ .number = number, .text = need(strdup(text)) };
     bool good = true;
     struct json_object *object = json_tokener_parse(line->text), *sample, *size;
     if (!json_object_is_type(object, json_type_object) || !json_object_object_get_ex(object, "sample", &sample) ||
@@ -84,40 +88,11 @@ static int by_sample(const void *a, const void *b)
                                   : (x->number > y->number) - (x->number < y->number);
 }
 
-static bool read_lines(draws_file *self, FILE *stream)
-{
-    char *text = NULL;
-    size_t room = 0, lines_room = 0, number = 0;
-    bool good = true;
-    for (ssize_t length; good && (length = getline(&text, &room, stream)) >= 0;) {
-        number++;
-        if (strspn(text, " \t\r\n") == (size_t)length)
-            continue;
-        if (self->count == lines_room)
-            self->line = need(realloc(self->line, (lines_room = 2 * lines_room + 64) * sizeof *self->line));
-        draw_line *line = &self->line[self->count++];
-        *line = (draw_line){ .number = number, .text = need(strdup(text)) };
-        good = read_line(self, line);
-    }
-    if (good && ferror(stream)) {
-        complain("%s: %s", self->path, strerror(errno));
-        good = false;
-    }
-    free(text);
-    return good;
-}
-
 draws_file *draws_file_read(const char *path)
 {
-    FILE *stream = fopen(path, "r");
-    if (!stream) {
-        complain("%s: %s", path, strerror(errno));
-        return NULL;
-    }
     draws_file *self = need(calloc(1, sizeof *self));
     self->path = path;
-    bool good = read_lines(self, stream);
-    fclose(stream);
+    bool good = read_lines(path, read_line, self);
     if (good && self->count)
         qsort(self->line, self->count, sizeof *self->line, by_sample);
     for (size_t i = 1; good && i < self->count; i++)

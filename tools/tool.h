@@ -91,6 +91,11 @@ bool open_either(const char *name, const motley_policy_changes *changes, motley_
 /* Whether any change of a policy was asked for. */
 bool any_change(const motley_policy_changes *changes);
 
+/* Calls `read` for each line of a file that is not blank, with its number from 1, until it returns false after having
+ * complained. False after that, or after having complained about the file. */
+typedef bool line_reader(void *user, size_t number, const char *text);
+bool read_lines(const char *path, line_reader *read, void *user);
+
 /* Where to work: --device, --threads. */
 extern const struct argp device_argp;
 
