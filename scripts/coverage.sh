@@ -21,8 +21,9 @@ find build-coverage -name '*.gcda' -delete
 status=0
 meson test -C build-coverage --no-rebuild --print-errorlogs --timeout-multiplier 10 "$@" || status=$?
 mkdir -p build-coverage/html
+run="$(date -u +%F), commit $(git describe --always --dirty), meson test $*" # before coverage.txt changes
 {
-    echo "$(date -u +%F), commit $(git describe --always --dirty), meson test $*"
+    echo "$run"
     $gcovr -r . --exclude 'tests/|examples/|subprojects/|build' --merge-mode-functions=separate \
         --html-details build-coverage/html/index.html --print-summary build-coverage | grep -E '^(lines|functions|branches)'
 } >tests/coverage.txt
