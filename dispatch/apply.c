@@ -4,7 +4,7 @@
 #include "base/number.h"
 #include "base/params.h"
 #include "base/values.h"
-#include "dispatch/backend.h"
+#include "dispatch/follow.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +17,43 @@ motley_status mot_job_run(motley_context *context, const mot_job *job, motley_er
     if (context->backend->validate)
         MOT_TRY(context->backend->validate(context->state, job, error));
     return context->backend->run(context->state, job, error);
+}
+
+/* Runs a job whose images may stop between their steps. */
+static motley_status run(motley_context *context, const mot_job *job, motley_error *error)
+{
+    const int stops =
+        job->inside || job->clip_frames > 1 || (job->policy && (job->policy->runs_customs || job->policy->takes_boxes));
+    return stops ? mot_rounds_run(context, job, error) : mot_job_run(context, job, error);
+}
+
+motley_status mot_run_followed(motley_context *context, const mot_job *job, const mot_follow_draws *draws,
+                               motley_error *error)
+{
+    if (!job->followed || context->backend->follow)
+        return run(context, job, error);
+    mot_moved moved;
+    motley_status status = mot_follow_begin(job->followed, draws, &moved, error);
+    if (status == MOTLEY_OK)
+        status = run(context, job, error);
+    if (status == MOTLEY_OK)
+        mot_follow_end(&moved);
+    mot_follow_drop(&moved);
+    return status;
+}
+
+/* Refuses policies that nothing can follow. */
+static motley_status check_followed(const motley_policy *policy, motley_error *error)
+{
+    if (policy->customs)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "policy '%s' has custom ops, and where these move pixels is not known: nothing can follow it",
+                        policy->name);
+    if (policy->augmix.width > 0)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "policy '%s' mixes chains, each of which may move pixels elsewhere: nothing can follow it",
+                        policy->name);
+    return MOTLEY_OK;
 }
 
 motley_status mot_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
@@ -34,6 +71,11 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
                 "steps is set, but the cuda backend does not wait for its draws: call motley_draw");
     MOT_TRY(mot_boxes_check(policy, &params->samples, src->count, error));
     const size_t boxes = mot_most_boxes(policy, &params->samples, src->count);
+    motley_followed followed;
+    MOT_TRY(mot_followed_read(params->followed, &followed, error));
+    const int follows = mot_followed_any(&followed) && src->count > 0;
+    if (follows)
+        MOT_TRY(check_followed(policy, error));
     const mot_job job = { .count = src->count,
                           .channels = src->channels,
                           .src = src,
@@ -47,9 +89,12 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
                           .drawn = params->steps,
                           .drawn_counts = params->step_counts,
                           .mixes = policy->augmix.width > 0,
-                          .clip_frames = params->clip_frames };
-    return policy->runs_customs || policy->takes_boxes || job.clip_frames > 1 ? mot_rounds_run(context, &job, error)
-                                                                              : mot_job_run(context, &job, error);
+                          .clip_frames = params->clip_frames,
+                          .followed = follows ? &followed : NULL };
+    const mot_follow_draws draws = {
+        .src = src, .policy = policy, .samples = &params->samples, .max_steps = job.max_steps
+    };
+    return mot_run_followed(context, &job, &draws, error);
 }
 
 motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,

@@ -29,6 +29,7 @@ typedef struct mot_job {
     int32_t *drawn_counts; /* [count], or NULL */
     int mixes;             /* != 0: some steps are MOTLEY_STEP_MIX_* */
     size_t clip_frames;    /* > 1: statistics are those of so many images in a row; only mot_rounds_run knows it */
+    const motley_followed *followed; /* what moves with the images, or NULL; on the CPU dispatch/follow.c moves it */
 } mot_job;
 
 /* What the last run drew and how it was sorted, on the host; mot_last_clear frees the arrays. */
@@ -71,6 +72,8 @@ typedef struct mot_backend {
     /* Checks that need the backend (is this pointer on my device?), before anything is touched. */
     motley_status (*validate)(void *state, const mot_job *job, motley_error *error);
     motley_status (*run)(void *state, const mot_job *job, motley_error *error);
+    /* Moves job->followed by job->steps, which are given; NULL where the host does it. run() does so by itself. */
+    motley_status (*follow)(void *state, const mot_job *job, motley_error *error);
     /* Waits for the last run() and copies out how it sorted its images. `last` is all zero before the call. */
     motley_status (*look_back)(void *state, mot_last *last, motley_error *error);
     /* Bytes that the state holds, or would hold after `job` if that is not NULL. */

@@ -2,7 +2,7 @@
 /* motley_replay: checks steps that were drawn before, prepares them, and hands them to the context's backend. */
 #include "augmentations/table.h"
 #include "base/params.h"
-#include "dispatch/backend.h"
+#include "dispatch/follow.h"
 #include "policies/draw.h"
 
 #include <stdlib.h>
@@ -136,6 +136,8 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
         most = (size_t)step_counts[i] > most ? (size_t)step_counts[i] : most;
     }
     MOT_TRY(check_origin(params, src, steps, step_counts, max_steps, error));
+    motley_followed followed;
+    MOT_TRY(mot_followed_read(params->followed, &followed, error));
     mot_step *prepared = calloc(src->count * most, sizeof *prepared + sizeof(mot_rect));
     if (!prepared)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", src->count);
@@ -148,11 +150,15 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
                     .steps = prepared,
                     .max_steps = most,
                     .stream = params->stream,
-                    .clip_frames = params->clip_frames };
+                    .clip_frames = params->clip_frames,
+                    .followed = mot_followed_any(&followed) ? &followed : NULL };
+    const mot_follow_draws draws = { .src = src, .steps = steps, .step_counts = step_counts, .max_steps = max_steps };
     motley_status status = prepare_all(steps, step_counts, max_steps, &job, prepared, inside, error);
+    if (status == MOTLEY_OK && job.followed && job.mixes)
+        status = mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                          "the steps mix chains, each of which may move pixels elsewhere: nothing can follow them");
     if (status == MOTLEY_OK)
-        status = job.inside || job.clip_frames > 1 ? mot_rounds_run(context, &job, error)
-                                                   : mot_job_run(context, &job, error);
+        status = mot_run_followed(context, &job, &draws, error);
     free(prepared);
     return status;
 }

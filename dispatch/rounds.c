@@ -310,13 +310,28 @@ static motley_status run_all(rounds *call, motley_error *error)
     return run_part(call, from, job->dst, job->output, error);
 }
 
+/* Moves what follows the images by their steps, where the backend does it. Steps in a part of an image move nothing. */
+static motley_status follow(rounds *call, motley_error *error)
+{
+    static const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY };
+    for (size_t i = 0; i < call->job->count; i++)
+        for (size_t s = 0; s < call->room; s++) {
+            const size_t at = i * call->room + s;
+            const int moves = s < (size_t)call->drawn_counts[i] && !(call->inside[at].x0 < call->inside[at].x1);
+            call->part[at] = moves ? call->drawn[at] : nothing;
+        }
+    mot_job job = *call->job;
+    job.steps = call->part;
+    job.max_steps = call->room;
+    return call->context->backend->follow(call->context->state, &job, error);
+}
+
 motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley_error *error)
 {
     rounds call = { .context = context, .job = job, .work = job->dst, .room = job->max_steps };
     if (job->count == 0)
         return MOTLEY_OK;
-    const char *const alone = context->backend->id == MOTLEY_BACKEND_CUDA ? "on CUDA"
-                              : job->mixes                                ? "where chains of ops are mixed"
+    const char *const alone = job->mixes ? "where chains of ops are mixed"
                               : job->inside || (job->policy && job->policy->takes_boxes)
                                   ? "where ops work in parts of images"
                                   : NULL;
@@ -324,7 +339,9 @@ motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley
     if (job->counter)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "counter is set, but policy '%s' %s, and so is drawn on the host", job->policy->name,
-                        job->policy->takes_boxes ? "works in boxes" : "has custom ops");
+                        job->policy->takes_boxes    ? "works in boxes"
+                        : job->policy->runs_customs ? "has custom ops"
+                                                    : "is applied to clips");
     MOT_REQUIRE(!context->rounds_busy, error,
                 "a custom op's function applies %s%s%s, with custom ops, boxes or clips, on the context that called it",
                 job->policy ? "policy '" : "given draws", job->policy ? job->policy->name : "", job->policy ? "'" : "");
@@ -340,7 +357,9 @@ motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley
     if (job->clip_frames > 1)
         MOT_TRY(check_clips(&call, error));
     context->rounds_busy = 1;
-    const motley_status status = run_all(&call, error);
+    motley_status status = run_all(&call, error);
+    if (status == MOTLEY_OK && job->followed && context->backend->follow)
+        status = follow(&call, error);
     context->rounds_busy = 0;
     return status;
 }

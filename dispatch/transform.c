@@ -7,6 +7,7 @@
 #include "base/params.h"
 #include "base/values.h"
 #include "dispatch/clips.h"
+#include "dispatch/follow.h"
 #include "dispatch/transform_call.h"
 #include "kernels/cpu.h"
 #include "kernels/output.h"
@@ -591,6 +592,43 @@ static motley_status draw_mix(const mot_transform_call *call, motley_error *erro
     return mot_mix_check_drawn(p->mixed, call->src->count, call->info->width, call->info->height, error);
 }
 
+static motley_status check_followed(const mot_transform_call *call, motley_error *error)
+{
+    const char *const why = call->info->mix ? "mixes images" : call->mixes ? "mixes chains of ops" : NULL;
+    if (mot_followed_any(&call->followed) && why)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' %s: nothing can follow it",
+                        call->transform->name, why);
+    return MOTLEY_OK;
+}
+
+/* On the host: the images, and what follows them. */
+static motley_status run_on_host(motley_context *context, mot_transform_call *call, motley_error *error)
+{
+    const motley_transform_params *p = call->params;
+    const size_t bytes = scratch_bytes(call, context->backend->rows(context->state));
+    const size_t frames = p->clip_frames > 1 ? p->clip_frames : 1;
+    const mot_follow_draws draws = { .src = call->src,
+                                     .transform = p->given ? NULL : call->transform,
+                                     .samples = &p->samples,
+                                     .steps = p->given_steps,
+                                     .step_counts = p->given_step_counts,
+                                     .places = p->given,
+                                     .max_steps = call->info->max_steps,
+                                     .width = call->info->width,
+                                     .height = call->info->height };
+    mot_moved moved = { 0 };
+    motley_status status = MOTLEY_OK;
+    if (mot_followed_any(&call->followed))
+        status = mot_follow_begin(&call->followed, &draws, &moved, error);
+    if (status == MOTLEY_OK)
+        status = context->backend->each(context->state, call->src->count / frames, bytes,
+                                        frames > 1 ? transform_clip : transform_image, call, error);
+    if (status == MOTLEY_OK)
+        mot_follow_end(&moved);
+    mot_follow_drop(&moved);
+    return status;
+}
+
 motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,
                                      const motley_batch *src, const motley_batch *dst,
                                      const motley_transform_params *params, motley_error *error)
@@ -605,6 +643,8 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
                                 .params = params,
                                 .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
     MOT_TRY(check(context, &call, error));
+    MOT_TRY(mot_followed_read(params->followed, &call.followed, error));
+    MOT_TRY(check_followed(&call, error));
     if (src->count == 0)
         return MOTLEY_OK;
     const mot_stage *resize = mot_transform_stage(transform, MOT_STAGE_RESIZE);
@@ -616,9 +656,6 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
     if (context->backend->transform)
         return context->backend->transform(context->state, &call, error);
     MOT_TRY(check_clips(&call, error));
-    const size_t bytes = scratch_bytes(&call, context->backend->rows(context->state));
-    const size_t frames = params->clip_frames > 1 ? params->clip_frames : 1;
-    MOT_TRY(context->backend->each(context->state, src->count / frames, bytes,
-                                   frames > 1 ? transform_clip : transform_image, &call, error));
+    MOT_TRY(run_on_host(context, &call, error));
     return call.info->mix ? motley_mix_apply(context, dst, dst, call.params->mixed, error) : MOTLEY_OK;
 }

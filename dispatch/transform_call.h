@@ -13,10 +13,11 @@ typedef struct mot_transform_call {
     const motley_transform_params *params;
     const mot_stage *erase; /* NULL: none */
     motley_resize_order order;
-    uint32_t table[4][256]; /* of the output: the bits of each byte */
-    uint32_t erased[4];     /* the bits that erased boxes get, where they are constant */
-    size_t image_room;      /* CPU: bytes of each of a worker's three images */
-    int mixes;              /* != 0: its first policy mixes chains of ops */
+    uint32_t table[4][256];   /* of the output: the bits of each byte */
+    uint32_t erased[4];       /* the bits that erased boxes get, where they are constant */
+    size_t image_room;        /* CPU: bytes of each of a worker's three images */
+    motley_followed followed; /* what moves with the images, as mot_followed_read has it */
+    int mixes;                /* != 0: its first policy mixes chains of ops */
 } mot_transform_call;
 
 /* What image i draws or is given; reported to the caller if the params ask for it. Returns the number of steps. */

@@ -4,23 +4,23 @@
 
 #include "augmentations/table.h"
 #include "base/values.h"
-#include "kernels/erase.h"
-#include "kernels/warp.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets the matrices of a move; false: it has no inverse. */
-static bool set_matrix(mot_geometry *out, const double a[6])
+/* The geometry of a step in a part of the image, from that for an image of the part's size. */
+static void set_inside(mot_geometry *g, const int32_t at[4], int32_t width, int32_t height)
 {
-    const double det = a[0] * a[4] - a[1] * a[3];
-    const double i0 = a[4] / det, i1 = -a[1] / det, i3 = -a[3] / det, i4 = a[0] / det;
-    const double inverse[6] = { i0, i1, -(i0 * a[2] + i1 * a[5]), i3, i4, -(i3 * a[2] + i4 * a[5]) };
-    out->kind = MOT_MOVES;
-    memcpy(out->a, a, sizeof out->a);
-    memcpy(out->inverse, inverse, sizeof inverse);
-    return det != 0 && isfinite(det);
+    const mot_rect erased = g->rect;
+    g->width = width;
+    g->height = height;
+    if (g->kind == MOT_ERASES) {
+        g->rect = (mot_rect){ at[0] + erased.x0, at[1] + erased.y0, at[0] + erased.x1, at[1] + erased.y1 };
+        return;
+    }
+    g->kind = MOT_MOVES_INSIDE;
+    g->rect = (mot_rect){ at[0], at[1], at[2], at[3] };
 }
 
 motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t height, mot_geometry *out,
@@ -46,29 +46,17 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
     if (info->shape != MOTLEY_SHAPE_WARP && info->shape != MOTLEY_SHAPE_ERASE)
         return MOTLEY_OK;
     const int32_t *at = step->inside;
-    const mot_rect part = { at[0], at[1], at[2], at[3] };
     const int inside = at[0] | at[1] | at[2] | at[3];
     MOT_REQUIRE(!inside ||
                     (at[0] >= 0 && at[1] >= 0 && at[0] < at[2] && at[1] < at[3] && at[2] <= width && at[3] <= height),
                 error, "%s works inside (%d, %d, %d, %d), want a part of the image of %d x %d", info->name, at[0],
                 at[1], at[2], at[3], width, height);
-    const int32_t part_width = inside ? part.x1 - part.x0 : width, part_height = inside ? part.y1 - part.y0 : height;
     mot_arg arg = { 0 };
     mot_op_prepare(step->op, step->values, step->values_count, &arg);
-    if (info->shape == MOTLEY_SHAPE_ERASE) {
-        out->kind = MOT_ERASES;
-        const mot_rect erased = mot_erase_rect(step->op, part_width, part_height, &arg);
-        out->rect = (mot_rect){ part.x0 + erased.x0, part.y0 + erased.y0, part.x0 + erased.x1, part.y0 + erased.y1 };
-        return MOTLEY_OK;
-    }
-    mot_warp warp;
-    mot_warp_matrix(step->op, part_width, part_height, &arg, &warp);
-    MOT_REQUIRE(set_matrix(out, warp.m), error, "the matrix of %s has no inverse, so nothing can follow it",
-                info->name);
-    if (inside) {
-        out->kind = MOT_MOVES_INSIDE;
-        out->rect = part;
-    }
+    MOT_REQUIRE(mot_set_step(out, step->op, &arg, inside ? at[2] - at[0] : width, inside ? at[3] - at[1] : height),
+                error, "the matrix of %s has no inverse, so nothing can follow it", info->name);
+    if (inside)
+        set_inside(out, at, width, height);
     return MOTLEY_OK;
 }
 
@@ -111,17 +99,7 @@ motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geo
     MOT_REQUIRE((unsigned)d->boxes_count <= MOTLEY_MAX_ERASED_BOXES, error,
                 "image %zu: boxes_count is %d, want 0 to %d", i, d->boxes_count, MOTLEY_MAX_ERASED_BOXES);
     const int32_t w = drawn->width ? drawn->width : d->width, h = drawn->height ? drawn->height : d->height;
-    /* Source pixels per pixel. */
-    const double x = (double)d->crop.width / d->width, y = (double)d->crop.height / d->height;
-    const double crop[6] = { 1, 0, d->crop.left, 0, 1, d->crop.top };
-    /* clang-format off */
-    const double fit[6] = { d->flip_horizontal ? -x : x, 0, (d->left + (d->flip_horizontal ? w : 0)) * x,
-                            0, d->flip_vertical ? -y : y, (d->top + (d->flip_vertical ? h : 0)) * y };
-    /* clang-format on */
-    out[0] = (mot_geometry){ .width = d->crop.width, .height = d->crop.height };
-    out[1] = (mot_geometry){ .width = w, .height = h };
-    set_matrix(&out[0], crop);
-    set_matrix(&out[1], fit);
+    mot_set_places(out, d, w, h);
     *width = w;
     *height = h;
     return MOTLEY_OK;
@@ -142,26 +120,10 @@ motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geo
                             s));
         *count += out[*count].kind != MOT_STAYS;
     }
-    for (int32_t b = 0; drawn->places && b < drawn->places[i].boxes_count; b++) {
-        const motley_erased_box *box = &drawn->places[i].boxes[b];
-        out[(*count)++] =
-            (mot_geometry){ .kind = MOT_ERASES,
-                            .width = width,
-                            .height = height,
-                            .rect = { box->left, box->top, box->left + box->width, box->top + box->height } };
-    }
+    for (int32_t b = 0; drawn->places && b < drawn->places[i].boxes_count; b++)
+        mot_set_erased(&out[(*count)++], &drawn->places[i].boxes[b], width, height);
     return MOTLEY_OK;
 }
-
-/* m = m * a: a later step reads the output of the earlier ones. */
-static void compose(double m[6], const double a[6])
-{
-    const double next[6] = { m[0] * a[0] + m[1] * a[3], m[0] * a[1] + m[1] * a[4], m[0] * a[2] + m[1] * a[5] + m[2],
-                             m[3] * a[0] + m[4] * a[3], m[3] * a[1] + m[4] * a[4], m[3] * a[2] + m[4] * a[5] + m[5] };
-    memcpy(m, next, sizeof next);
-}
-
-static const double identity[6] = { 1, 0, 0, 0, 1, 0 };
 
 motley_status motley_follow_matrices(const motley_drawn *drawn, double *matrices, motley_error *error)
 {
@@ -173,10 +135,8 @@ motley_status motley_follow_matrices(const motley_drawn *drawn, double *matrices
     for (size_t i = 0; i < drawn->count && status == MOTLEY_OK; i++) {
         int32_t count;
         status = mot_geometry_of_image(drawn, i, steps, &count, error);
-        memcpy(&matrices[6 * i], identity, sizeof identity);
-        for (int32_t s = 0; s < count && status == MOTLEY_OK; s++)
-            if (steps[s].kind == MOT_MOVES)
-                compose(&matrices[6 * i], steps[s].a);
+        if (status == MOTLEY_OK)
+            mot_matrix_of(steps, count, &matrices[6 * i]);
     }
     free(steps);
     return status;
@@ -189,13 +149,12 @@ motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32
     MOT_REQUIRE(count >= 0, error, "count is %d, want 0 or more", count);
     MOT_REQUIRE(count == 0 || steps, error, "steps is NULL, want %d of them", count);
     MOT_TRY(mot_fail_in(error, mot_check_size(width, height, error), "the image: "));
-    double m[6];
-    memcpy(m, identity, sizeof m);
+    double m[6] = { 1, 0, 0, 0, 1, 0 };
     for (int32_t s = 0; s < count; s++) {
         mot_geometry g;
         MOT_TRY(mot_fail_in(error, mot_geometry_of(&steps[s], width, height, &g, error), "step %d: ", s));
         if (g.kind == MOT_MOVES)
-            compose(m, g.a);
+            mot_compose(m, g.a);
     }
     memcpy(matrix, m, sizeof m);
     return MOTLEY_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA context: the device that it is for, checks of the caller's pointers, memory for the caller. */
+#include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/mix.h"
 #include "dispatch/cuda/state.h"
 #include "kernels/cuda/tuning.h"
@@ -128,16 +129,22 @@ typedef struct allocation {
     size_t bytes;
 } allocation;
 
-static motley_status check_pointer(const mot_cuda_state *s, const char *name, size_t i, const void *data,
-                                   motley_error *error)
+motley_status mot_cuda_check_pointer(const void *state, const char *name, const void *data, motley_error *error)
 {
+    const mot_cuda_state *const s = state;
     struct cudaPointerAttributes attributes;
     CUDA_TRY(cudaPointerGetAttributes(&attributes, data), "asking where a pointer points");
     MOT_REQUIRE(attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged, error,
-                "%s image %zu: data is host memory, want memory of CUDA device %d", name, i, s->device);
+                "%s is host memory, want memory of CUDA device %d", name, s->device);
     MOT_REQUIRE(attributes.type == cudaMemoryTypeManaged || attributes.device == s->device, error,
-                "%s image %zu: data is on CUDA device %d, want device %d", name, i, attributes.device, s->device);
+                "%s is on CUDA device %d, want device %d", name, attributes.device, s->device);
     return MOTLEY_OK;
+}
+
+static motley_status check_pixels(const mot_cuda_state *s, const char *name, size_t i, const void *data,
+                                  motley_error *error)
+{
+    return mot_fail_in(error, mot_cuda_check_pointer(s, "data", data, error), "%s image %zu: ", name, i);
 }
 
 /* The bytes of the context's device memory around `data` that were allocated together; none if the driver does not know
@@ -161,7 +168,7 @@ motley_status mot_cuda_check(void *state, const char *name, const motley_batch *
 {
     const mot_cuda_state *const s = state;
     if (!batch->images)
-        return check_pointer(s, name, 0, batch->data, error);
+        return check_pixels(s, name, 0, batch->data, error);
     allocation last = { 0, 0 }; /* images lie side by side in few allocations: asking for each takes 0.1 us */
     for (size_t i = 0; i < batch->count; i++) {
         const void *const data = batch->images[i].data;
@@ -169,7 +176,7 @@ motley_status mot_cuda_check(void *state, const char *name, const motley_batch *
             continue;
         last = allocation_of(s, data);
         if (last.bytes == 0)
-            MOT_TRY(check_pointer(s, name, i, data, error));
+            MOT_TRY(check_pixels(s, name, i, data, error));
     }
     return MOTLEY_OK;
 }
@@ -183,7 +190,9 @@ static motley_status validate(void *state, const mot_job *job, motley_error *err
     if (job->output)
         MOT_TRY(mot_cuda_check(state, "output", &job->output->batch, error));
     if (job->counter)
-        MOT_TRY(check_pointer(s, "counter", 0, job->counter, error));
+        MOT_TRY(mot_cuda_check_pointer(s, "counter", job->counter, error));
+    if (job->followed)
+        MOT_TRY(mot_cuda_check_followed(state, job->followed, error));
     return MOTLEY_OK;
 }
 
@@ -261,6 +270,7 @@ const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,
                                        .destroy = destroy,
                                        .validate = validate,
                                        .run = mot_cuda_run,
+                                       .follow = mot_cuda_follow,
                                        .look_back = mot_cuda_look_back,
                                        .workspace = mot_cuda_workspace,
                                        .create_memory = create_memory,

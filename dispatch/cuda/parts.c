@@ -2,6 +2,7 @@
 /* Runs jobs with breaks: a kernel takes the steps apart, then parts and breaks alternate. Chains are run one after the
  * other from the source, each into its own pixels, and one kernel mixes them. */
 #include "dispatch/cuda/parts.h"
+#include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/parts_draw.h"
 #include "dispatch/cuda/state.h"
 #include "kernels/output.h"
@@ -233,6 +234,7 @@ static motley_status run_part(const run *r, int part, const motley_batch *src, c
     job.src = src;
     job.dst = dst;
     job.output = output;
+    job.followed = NULL; /* it moves once, after all parts */
     job.steps = NULL;
     job.drawn_steps = (const mot_step *)(void *)(r->device + r->p.part) + (size_t)part * job.count * most;
     job.max_steps = most;
@@ -399,6 +401,10 @@ static motley_status queue(const mot_cuda_work *cuda, const mot_job *job, const 
     CUDA_TRY(cudaMemcpyAsync(s->plan.step_count, counts, job->count * sizeof *counts, cudaMemcpyDeviceToDevice,
                              cuda->stream),
              "keeping the numbers of steps");
+    if (job->followed) {
+        const motley_image *const images = (const motley_image *)(const void *)(device + p.images) + SRC * job->count;
+        MOT_TRY(mot_cuda_follow_plan(s, job, images, MOT_FOLLOW_WAITS_FIRST, cuda->stream, error));
+    }
     s->last_count = job->count;
     s->last_max_steps = job->max_steps;
     s->last_one_size = !job->src->images;

@@ -2,6 +2,7 @@
 /* Queues a batch. The draw kernel (samples -> steps -> sub-batches) is followed by the image kernel, or the kernel that
  * draws and makes programs by the tile kernel (steps -> pixels). In steady state a call allocates nothing, waits for
  * nothing and reads nothing back. */
+#include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/parts.h"
 #include "dispatch/cuda/state.h"
 #include "dispatch/cuda/tiles.h"
@@ -181,7 +182,11 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, motley
         CUDA_TRY(cudaStreamWaitEvent(stream, s->done, 0), "waiting for the workspace");
     MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, stream, error));
     s->last_count = 0;
-    const motley_status status = queue_work(s, job, stream, error);
+    motley_status status = queue_work(s, job, stream, error);
+    if (status == MOTLEY_OK && job->followed)
+        status = mot_cuda_follow_plan(
+            s, job, s->images, s->last_way.route == MOT_ROUTE_TILES ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST,
+            stream, error);
     if (status == MOTLEY_OK && !job->drawn_steps) {
         s->last_count = job->count;
         s->last_max_steps = job->max_steps;

@@ -2,11 +2,13 @@
 /* motley_transform_apply on the GPU. It queues, in this order: the draws and the tables of the axes; the resize of
  * every image, to bytes; the steps, the last of which writes the normalised output; the erased boxes. A transform
  * without steps is resized directly into its output. */
+#include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/mix.h"
 #include "dispatch/cuda/parts.h"
 #include "dispatch/cuda/parts_draw.h"
 #include "dispatch/cuda/transform_draw.h"
 #include "dispatch/cuda/work.h"
+#include "dispatch/follow.h"
 #include "dispatch/transform_call.h"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
@@ -28,13 +30,9 @@ static motley_status check(void *state, const mot_transform_call *call, motley_e
     const motley_batch *const dst = call->dst;
     MOT_TRY(mot_cuda_check(state, "src", call->src, error));
     MOT_TRY(mot_cuda_check(state, "dst", dst, error));
-    if (call->params->counter) {
-        const motley_batch counter = {
-            .count = 1, .channels = 1, .data = (void *)call->params->counter, .width = 1, .height = 1
-        };
-        MOT_TRY(mot_cuda_check(state, "counter", &counter, error));
-    }
-    return MOTLEY_OK;
+    if (call->params->counter)
+        MOT_TRY(mot_cuda_check_pointer(state, "counter", call->params->counter, error));
+    return mot_cuda_check_followed(state, &call->followed, error);
 }
 
 /* ---- parts ---- */
@@ -357,6 +355,22 @@ static motley_status erase_boxes(const mot_cuda_work *work, const mot_transform_
     return mot_cuda_try(mot_erase_launch(&erase, work->stream), "launching the erasing kernel", error);
 }
 
+static motley_status follow(const mot_cuda_work *work, const mot_transform_call *call,
+                            const mot_transform_draw_job *draw, motley_error *error)
+{
+    const mot_follow_job job = { .count = draw->resize.count,
+                                 .max_steps = draw->max_steps,
+                                 .steps = draw->steps,
+                                 .places = draw->drawn,
+                                 .width = call->info->width,
+                                 .height = call->info->height,
+                                 .src = draw->resize.src,
+                                 .followed = call->followed,
+                                 .waits = work->chip->clusters > 1 ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_BEGINS_AFTER };
+    return mot_cuda_try(mot_follow_launch(&job, work->stream), "launching the kernel that moves boxes and points",
+                        error);
+}
+
 static motley_status queue(const mot_cuda_work *work, const mot_transform_call *call, motley_error *error)
 {
     const motley_transform_params *const params = call->params;
@@ -422,6 +436,8 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
         MOT_TRY(run_steps(work, call, resized, &parts, &p, error));
     if (call->erase)
         MOT_TRY(erase_boxes(work, call, &draw, sent, (const motley_image *)(void *)(device + p.dst), error));
+    if (mot_followed_any(&call->followed))
+        MOT_TRY(follow(work, call, &draw, error));
     if (!call->info->mix)
         return MOTLEY_OK;
     return mot_cuda_mix_queue(work, dst, dst, params->mixed, NULL, device + p.mix, host + p.sent, error);

@@ -55,6 +55,9 @@ motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, 
 /* Checks that the images lie on the context's device. */
 motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error);
 
+/* The same of memory that errors call `name`. */
+motley_status mot_cuda_check_pointer(const void *state, const char *name, const void *data, motley_error *error);
+
 motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error);
 
 /* ---- dispatch/cuda/resize.c ---- */

@@ -107,7 +107,8 @@ typedef struct motley_apply_params {
     motley_output output;    /* when output.batch.data is set, the result goes there and `dst` may be NULL */
     motley_step *steps;      /* CPU: what was drawn, [count][max_steps]; NULL when not wanted */
     int32_t *step_counts;    /* CPU: [count]; NULL when not wanted */
-    size_t clip_frames;      /* CPU: so many images in a row form a clip, see below; 0 or 1: none */
+    size_t clip_frames;      /* so many images in a row form a clip, see below; 0 or 1: none */
+    const struct motley_followed *followed; /* what moves with the images (motley/follow.h), or NULL */
 } motley_apply_params;
 
 /** Applies `policy` to a batch. Every image gets its own draw.
@@ -124,7 +125,7 @@ typedef struct motley_apply_params {
  *  Clips    With clip_frames, ops of MOTLEY_SHAPE_STATS (equalize, auto_contrast, contrast) use the statistics of all
  *           frames of a clip together, so that its brightness does not flicker. A clip's frames have one size, equal
  *           sample ids and views, and lie in memory at equal distances: in one dense batch they do. In CHW a frame has
- *           at most 1048576 pixels. Refused: CUDA, policies that work in boxes or mix chains.
+ *           at most 1048576 pixels. Refused: policies that work in boxes or mix chains.
  *  Errors   ARGUMENT, UNSUPPORTED, MEMORY: dst is untouched. CUDA: dst is unspecified.
  *  Paper    motley_policy_paper(policy). */
 MOTLEY_API motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
@@ -137,7 +138,8 @@ typedef struct motley_replay_params {
     motley_output output;            /* as in motley_apply_params */
     const motley_policy *policy;     /* refuse steps that it cannot draw; NULL: take any */
     const int32_t *widths, *heights; /* [count] pixels, as drawn: refuse images of other sizes; both or neither */
-    size_t clip_frames;              /* CPU: as in motley_apply_params; the steps of a clip's frames are then equal */
+    size_t clip_frames;              /* as in motley_apply_params; the steps of a clip's frames are then equal */
+    const struct motley_followed *followed; /* as in motley_apply_params */
 } motley_replay_params;
 
 /** Applies steps that were drawn before, as motley_draw and motley_apply give them: the same bytes again.

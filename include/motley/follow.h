@@ -141,6 +141,38 @@ MOTLEY_API motley_status motley_follow_boxes(const motley_drawn *drawn, const mo
                                              const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
                                              motley_error *error);
 
+/** Boxes and points that a call moves with its images, by the draws that it makes: `followed` of motley_apply_params,
+ *  motley_replay_params and motley_transform_params.
+ *
+ *  Shapes   boxes: [boxes_count][4] and points: [points_count][2], changed in place. visibility, keep: [boxes_count],
+ *           and flags: [points_count], as motley_follow_boxes and motley_follow_points have them; each may be NULL.
+ *           Image i has boxes box_offsets[i] .. box_offsets[i + 1] - 1, and points likewise. matrices: [images][6],
+ *           as motley_follow_matrices has them, or NULL. Of 0 boxes or points nothing is read.
+ *  Memory   The caller's, on the context's device like the images. Must not overlap anything else of the call.
+ *  Stream   CUDA: moved on the call's stream. The host reads nothing and waits for nothing, so graphs can capture it;
+ *           with a counter, boxes and points move as the images of each replay.
+ *  Values   Equal bits on every backend: those of motley_follow_boxes and motley_follow_points, rounded once to
+ *           binary32 where `single` is set.
+ *  Errors   ARGUMENT: as those two; UNSUPPORTED: the policy has custom ops or mixes chains of ops, or the transform
+ *           mixes images. CUDA: what those two refuse comes out as NaN, with 0 for visibility, keep and flags, and no
+ *           offset reaches past the count. */
+typedef struct motley_followed {
+    size_t struct_size; /* 0 or sizeof; see motley.h */
+    int32_t single;     /* != 0: boxes, visibility and points are float; 0: double */
+    size_t boxes_count; /* of all images */
+    void *boxes;
+    const size_t *box_offsets; /* [images + 1] */
+    void *visibility;
+    uint8_t *keep;
+    motley_box_params box_params;
+    size_t points_count; /* of all images */
+    void *points;
+    const size_t *point_offsets; /* [images + 1] */
+    uint8_t *flags;
+    motley_convention convention;
+    double *matrices;
+} motley_followed;
+
 #ifdef __cplusplus
 }
 #endif

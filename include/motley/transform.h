@@ -124,7 +124,8 @@ typedef struct motley_transform_params {
     const float (*given_kernels)[MOTLEY_KERNEL_WEIGHTS]; /* [count][max_steps]; with `given`: the weights of each
                                                             MOTLEY_STEP_KERNEL_BLUR, from the middle outward. NULL: of
                                                             torchvision's v1, with exp rounded to binary32 */
-    size_t clip_frames; /* CPU: so many images in a row form a clip, see below; 0 or 1: none */
+    size_t clip_frames;                     /* CPU: so many images in a row form a clip, see below; 0 or 1: none */
+    const struct motley_followed *followed; /* what moves with the images (motley/follow.h), or NULL */
 } motley_transform_params;
 
 /** Draws without touching pixels.

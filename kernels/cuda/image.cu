@@ -25,6 +25,15 @@ DEVICE void wait_for_draws()
 #endif
 }
 
+/* What moves with the images needs their draws alone: its kernel may begin once every CTA has seen those of its sample.
+ */
+DEVICE void let_next_kernel_begin()
+{
+#ifdef MOT_CLUSTERS
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
 /* The place of the CTA's sample in the order. Expensive samples come first, interleaved with cheaper ones, so that the
  * multiprocessors do not all compute at the same time and then all load and store; the cheapest come last, so that all
  * end together. */
@@ -98,6 +107,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     if (threadIdx.x < turn.steps * STEP_WORDS)
         ((uint32_t *)cta().step)[threadIdx.x] = word;
     __syncthreads();
+    let_next_kernel_begin();
     if (early && threadIdx.x == 0)
         job.ready[place] = 0;
     if (OUTPUT)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Boxes and points that move with a batch, queued after its images. */
+#ifndef MOT_CUDA_FOLLOW_H
+#define MOT_CUDA_FOLLOW_H
+
+#include "dispatch/cuda/state.h"
+#include "followers/follow.h"
+
+/* Checks that what follows lies on the context's device. */
+motley_status mot_cuda_check_followed(void *state, const motley_followed *followed, motley_error *error);
+
+/* Moves job->followed by the plan's steps, which were drawn or sent by work queued before. `images`: descriptions of
+ * job->src on the device, where its images have several sizes. `waits`: as the kernel queued last allows. */
+motley_status mot_cuda_follow_plan(mot_cuda_state *s, const mot_job *job, const motley_image *images,
+                                   mot_follow_waits waits, cudaStream_t stream, motley_error *error);
+
+/* mot_backend.follow */
+motley_status mot_cuda_follow(void *state, const mot_job *job, motley_error *error);
+
+#endif

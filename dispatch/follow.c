@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See follow.h. On the host, boxes and points move by the public calls, by the draws of a call's images. */
+#include "dispatch/follow.h"
+
+#include "base/params.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int mot_followed_any(const motley_followed *followed)
+{
+    return followed->boxes_count > 0 || followed->points_count > 0 || followed->matrices;
+}
+
+motley_status mot_followed_read(const motley_followed *followed, motley_followed *read, motley_error *error)
+{
+    *read = (motley_followed){ 0 };
+    if (!followed)
+        return MOTLEY_OK;
+    MOT_READ_PARAMS(motley_followed, followed, error);
+    *read = *followed;
+    const motley_box_params *box_params = &followed->box_params;
+    MOT_READ_PARAMS(motley_box_params, box_params, error);
+    read->box_params = *box_params;
+    MOT_REQUIRE(followed->boxes_count == 0 || (followed->boxes && followed->box_offsets), error,
+                "followed: %s is NULL, but boxes_count is %zu", followed->boxes ? "box_offsets" : "boxes",
+                followed->boxes_count);
+    MOT_REQUIRE(followed->points_count == 0 || (followed->points && followed->point_offsets), error,
+                "followed: %s is NULL, but points_count is %zu", followed->points ? "point_offsets" : "points",
+                followed->points_count);
+    MOT_REQUIRE(followed->boxes_count <= SIZE_MAX / 64 && followed->points_count <= SIZE_MAX / 64, error,
+                "followed: boxes_count is %zu and points_count %zu, want at most %zu", followed->boxes_count,
+                followed->points_count, SIZE_MAX / 64);
+    const size_t real = followed->single ? sizeof(float) : sizeof(double);
+    const struct {
+        const char *name;
+        const void *memory;
+        size_t bytes;
+    } arrays[] = { { "boxes", followed->boxes, real },
+                   { "visibility", followed->visibility, real },
+                   { "points", followed->points, real },
+                   { "box_offsets", followed->box_offsets, sizeof(size_t) },
+                   { "point_offsets", followed->point_offsets, sizeof(size_t) },
+                   { "matrices", followed->matrices, sizeof(double) } };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        MOT_REQUIRE((uintptr_t)arrays[i].memory % arrays[i].bytes == 0, error,
+                    "followed: %s is not aligned to the %zu bytes of an element", arrays[i].name, arrays[i].bytes);
+    /* Limits and convention are checked by what the host calls, here of no images. */
+    const motley_drawn nothing = { 0 };
+    const size_t none = 0;
+    MOT_TRY(mot_fail_in(error, motley_follow_boxes(&nothing, &read->box_params, &none, NULL, NULL, NULL, error),
+                        "followed: "));
+    return mot_fail_in(error, motley_follow_points(&nothing, read->convention, &none, NULL, NULL, error), "followed: ");
+}
+
+/* ---- on the host ---- */
+
+/* A copy of `count` numbers as double. */
+static double *doubles(const void *from, size_t count, int single)
+{
+    double *const made = malloc(count * sizeof *made);
+    for (size_t i = 0; made && i < count; i++)
+        made[i] = single ? (double)((const float *)from)[i] : ((const double *)from)[i];
+    return made;
+}
+
+static void write_numbers(void *to, const double *from, size_t count, int single)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (single)
+            ((float *)to)[i] = (float)from[i];
+        else
+            ((double *)to)[i] = from[i];
+    }
+}
+
+static motley_status check_offsets(const char *what, const size_t *offsets, size_t images, size_t count,
+                                   motley_error *error)
+{
+    MOT_REQUIRE(count == 0 || offsets[images] <= count, error,
+                "followed: %s_offsets ends at %zu, want at most %s_count, %zu", what, offsets[images],
+                what[0] == 'b' ? "boxes" : "points", count);
+    return MOTLEY_OK;
+}
+
+static motley_status make_room(const motley_followed *f, size_t images, mot_moved *moved, motley_error *error)
+{
+    const size_t boxes = f->boxes_count, points = f->points_count;
+    *moved = (mot_moved){ .to = *f, .images = images };
+    moved->boxes = doubles(f->boxes, 4 * boxes, f->single);
+    moved->points = doubles(f->points, 2 * points, f->single);
+    moved->visibility = f->visibility ? doubles(f->visibility, boxes, f->single) : NULL;
+    moved->keep = f->keep ? malloc(boxes + 1) : NULL;
+    moved->flags = f->flags ? malloc(points + 1) : NULL;
+    moved->matrices = f->matrices ? malloc((6 * images + 1) * sizeof(double)) : NULL;
+    if ((boxes && !moved->boxes) || (points && !moved->points) || (f->visibility && boxes && !moved->visibility) ||
+        (f->keep && !moved->keep) || (f->flags && !moved->flags) || (f->matrices && !moved->matrices))
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu boxes and %zu points", boxes, points);
+    if (f->keep)
+        memcpy(moved->keep, f->keep, boxes);
+    if (f->flags)
+        memcpy(moved->flags, f->flags, points);
+    return MOTLEY_OK;
+}
+
+static motley_status move(const motley_followed *f, const motley_drawn *drawn, mot_moved *moved, motley_error *error)
+{
+    MOT_TRY(check_offsets("box", f->box_offsets, drawn->count, f->boxes_count, error));
+    MOT_TRY(check_offsets("point", f->point_offsets, drawn->count, f->points_count, error));
+    if (f->boxes_count > 0)
+        MOT_TRY(motley_follow_boxes(drawn, &f->box_params, f->box_offsets, moved->boxes, moved->visibility, moved->keep,
+                                    error));
+    if (f->points_count > 0)
+        MOT_TRY(motley_follow_points(drawn, f->convention, f->point_offsets, moved->points, moved->flags, error));
+    return f->matrices ? motley_follow_matrices(drawn, moved->matrices, error) : MOTLEY_OK;
+}
+
+/* Draws into these arrays what is not given, and moves. */
+static motley_status draw_and_move(const motley_followed *f, const mot_follow_draws *draws, int32_t *sides,
+                                   motley_step *steps, int32_t *counts, motley_transform_drawn *places,
+                                   mot_moved *moved, motley_error *error)
+{
+    const size_t n = draws->src->count;
+    for (size_t i = 0; i < n; i++) {
+        const mot_view v = mot_batch_view(draws->src, i);
+        sides[i] = v.width;
+        sides[n + i] = v.height;
+    }
+    const int32_t channels = draws->src->channels;
+    if (draws->policy)
+        MOT_TRY(motley_draw(draws->policy, draws->samples, n, sides, sides + n, channels, steps, counts, error));
+    if (draws->transform)
+        MOT_TRY(motley_transform_draw(draws->transform, draws->samples, n, sides, sides + n, channels, places, steps,
+                                      counts, error));
+    const motley_drawn drawn = { .count = n,
+                                 .steps = steps ? steps : draws->steps,
+                                 .step_counts = counts ? counts : draws->step_counts,
+                                 .max_steps = draws->max_steps,
+                                 .widths = sides,
+                                 .heights = sides + n,
+                                 .places = places ? places : draws->places,
+                                 .width = draws->width,
+                                 .height = draws->height };
+    return move(f, &drawn, moved, error);
+}
+
+motley_status mot_follow_begin(const motley_followed *followed, const mot_follow_draws *draws, mot_moved *moved,
+                               motley_error *error)
+{
+    const size_t n = draws->src->count;
+    const int draws_here = draws->policy || draws->transform;
+    MOT_TRY(make_room(followed, n, moved, error));
+    int32_t *const sides = malloc((2 * n + 1) * sizeof *sides);
+    int32_t *const counts = draws_here ? malloc((n + 1) * sizeof *counts) : NULL;
+    motley_step *const steps = draws_here ? malloc((n * draws->max_steps + 1) * sizeof *steps) : NULL;
+    motley_transform_drawn *const places = draws->transform ? malloc((n + 1) * sizeof *places) : NULL;
+    motley_status status = MOTLEY_OK;
+    if (!sides || (draws_here && (!counts || !steps)) || (draws->transform && !places))
+        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draws of %zu images", n);
+    if (status == MOTLEY_OK)
+        status = draw_and_move(followed, draws, sides, steps, counts, places, moved, error);
+    free(sides);
+    free(counts);
+    free(steps);
+    free(places);
+    return status;
+}
+
+void mot_follow_end(const mot_moved *moved)
+{
+    const motley_followed *const f = &moved->to;
+    write_numbers(f->boxes, moved->boxes, 4 * f->boxes_count, f->single);
+    write_numbers(f->points, moved->points, 2 * f->points_count, f->single);
+    if (f->visibility)
+        write_numbers(f->visibility, moved->visibility, f->boxes_count, f->single);
+    if (f->keep)
+        memcpy(f->keep, moved->keep, f->boxes_count);
+    if (f->flags)
+        memcpy(f->flags, moved->flags, f->points_count);
+    if (f->matrices)
+        memcpy(f->matrices, moved->matrices, 6 * moved->images * sizeof(double));
+}
+
+void mot_follow_drop(mot_moved *moved)
+{
+    free(moved->boxes);
+    free(moved->visibility);
+    free(moved->points);
+    free(moved->matrices);
+    free(moved->keep);
+    free(moved->flags);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where one point or one box of an image goes: one text for the host and the device, so that both give equal bits.
+ * Nothing is reported here: callers word what is wrong. */
+#ifndef MOT_FOLLOWERS_MOVES_H
+#define MOT_FOLLOWERS_MOVES_H
+
+#include "kernels/erase.h"
+#include "kernels/warp.h"
+#include "motley/follow.h"
+#include "motley/op.h"
+
+#include <float.h>
+#include <math.h>
+
+/* What a step does to positions: nothing, a move by a matrix, an erased rectangle, or a move of what lies in a part of
+ * the image. A crop is a move, too. */
+typedef enum mot_geometry_kind { MOT_STAYS, MOT_MOVES, MOT_ERASES, MOT_MOVES_INSIDE } mot_geometry_kind;
+
+typedef struct mot_geometry {
+    mot_geometry_kind kind;
+    double a[6];           /* MOVES, MOVES_INSIDE: output to input */
+    double inverse[6];     /* MOVES, MOVES_INSIDE: input to output */
+    mot_rect rect;         /* ERASES: what is erased; MOVES_INSIDE: the part, whose corner the matrices begin at */
+    int32_t width, height; /* of the image after it, pixels */
+} mot_geometry;
+
+/* Besides an image's steps: a crop, the resize with window and flips, and erased boxes. */
+#define MOT_GEOMETRIES_OF_PLACES (2 + MOTLEY_MAX_ERASED_BOXES)
+
+MOT_FN int mot_is_finite(double v)
+{
+    return fabs(v) <= DBL_MAX;
+}
+
+/* ---- geometry ---- */
+
+/* Sets the matrices of a move; 0: it has no inverse. */
+MOT_FN int mot_set_move(mot_geometry *out, const double a[6])
+{
+    const double det = a[0] * a[4] - a[1] * a[3];
+    const double i0 = a[4] / det, i1 = -a[1] / det, i3 = -a[3] / det, i4 = a[0] / det;
+    for (int i = 0; i < 6; i++)
+        out->a[i] = a[i];
+    out->inverse[0] = i0;
+    out->inverse[1] = i1;
+    out->inverse[2] = -(i0 * a[2] + i1 * a[5]);
+    out->inverse[3] = i3;
+    out->inverse[4] = i4;
+    out->inverse[5] = -(i3 * a[2] + i4 * a[5]);
+    out->kind = MOT_MOVES;
+    return det != 0 && mot_is_finite(det);
+}
+
+/* The geometry of a prepared op of the table for an image of this size; 0: its matrix has no inverse. */
+MOT_FN int mot_set_step(mot_geometry *out, int op, const mot_arg *arg, int32_t width, int32_t height)
+{
+    const int shape = op >= 0 && op < MOT_OP_COUNT ? mot_shape_of(op) : MOTLEY_SHAPE_POINT;
+    out->kind = MOT_STAYS;
+    out->width = width;
+    out->height = height;
+    if (shape == MOTLEY_SHAPE_ERASE) {
+        out->kind = MOT_ERASES;
+        out->rect = mot_erase_rect(op, width, height, arg);
+    }
+    if (shape != MOTLEY_SHAPE_WARP)
+        return 1;
+    mot_warp warp;
+    mot_warp_matrix(op, width, height, arg, &warp);
+    return mot_set_move(out, warp.m);
+}
+
+/* The crop of an image, and its resize, window and flips as one move; width and height: of the image after them. */
+MOT_FN void mot_set_places(mot_geometry out[2], const motley_transform_drawn *d, int32_t width, int32_t height)
+{
+    const double x = (double)d->crop.width / d->width,
+                 y = (double)d->crop.height / d->height; /* source pixels per pixel */
+    const double crop[6] = { 1, 0, (double)d->crop.left, 0, 1, (double)d->crop.top };
+    const double fit[6] = { d->flip_horizontal ? -x : x,
+                            0,
+                            (d->left + (d->flip_horizontal ? width : 0)) * x,
+                            0,
+                            d->flip_vertical ? -y : y,
+                            (d->top + (d->flip_vertical ? height : 0)) * y };
+    mot_set_move(&out[0], crop);
+    mot_set_move(&out[1], fit);
+    out[0].width = d->crop.width;
+    out[0].height = d->crop.height;
+    out[1].width = width;
+    out[1].height = height;
+}
+
+/* A box that a transform erased. */
+MOT_FN void mot_set_erased(mot_geometry *out, const motley_erased_box *box, int32_t width, int32_t height)
+{
+    out->kind = MOT_ERASES;
+    out->width = width;
+    out->height = height;
+    out->rect.x0 = box->left;
+    out->rect.y0 = box->top;
+    out->rect.x1 = box->left + box->width;
+    out->rect.y1 = box->top + box->height;
+}
+
+/* m = m * a: a later step reads the output of the earlier ones. */
+MOT_FN void mot_compose(double m[6], const double a[6])
+{
+    double next[6];
+    for (int row = 0; row < 6; row += 3) {
+        next[row] = m[row] * a[0] + m[row + 1] * a[3];
+        next[row + 1] = m[row] * a[1] + m[row + 1] * a[4];
+        next[row + 2] = m[row] * a[2] + m[row + 1] * a[5] + m[row + 2];
+    }
+    for (int i = 0; i < 6; i++)
+        m[i] = next[i];
+}
+
+/* The matrix of all moves of an image. */
+MOT_FN void mot_matrix_of(const mot_geometry *steps, int32_t count, double m[6])
+{
+    for (int i = 0; i < 6; i++)
+        m[i] = i == 0 || i == 4;
+    for (int32_t s = 0; s < count; s++)
+        if (steps[s].kind == MOT_MOVES)
+            mot_compose(m, steps[s].a);
+}
+
+/* Maps (x, y) by the matrix `m`. */
+MOT_FN void mot_move(const double m[6], double x, double y, double *to_x, double *to_y)
+{
+    *to_x = m[0] * x + m[1] * y + m[2];
+    *to_y = m[3] * x + m[4] * y + m[5];
+}
+
+/* ---- points ---- */
+
+/* Moves one point through the steps of its image, in continuous coordinates; returns its flags. */
+MOT_FN uint8_t mot_follow_point(const mot_geometry *steps, int32_t count, int32_t width, int32_t height, double *x,
+                                double *y)
+{
+    int flags = MOTLEY_POINT_INSIDE | MOTLEY_POINT_UNERASED, mirrored = 0;
+    for (int32_t s = 0;; s++) {
+        if (!(*x >= 0 && *x < width && *y >= 0 && *y < height))
+            flags &= ~MOTLEY_POINT_INSIDE;
+        if (s == count)
+            break;
+        const mot_geometry *g = &steps[s];
+        width = g->width;
+        height = g->height;
+        if (g->kind == MOT_MOVES) {
+            mot_move(g->inverse, *x, *y, x, y);
+            mirrored ^= g->a[0] * g->a[4] - g->a[1] * g->a[3] < 0;
+        } else if (g->kind == MOT_ERASES && *x >= g->rect.x0 && *x < g->rect.x1 && *y >= g->rect.y0 &&
+                   *y < g->rect.y1) {
+            flags &= ~MOTLEY_POINT_UNERASED;
+        }
+    }
+    return (uint8_t)(mirrored ? flags | MOTLEY_POINT_MIRRORED : flags);
+}
+
+/* ---- boxes ---- */
+
+/* A convex polygon. On the device the numbers of 32 threads lie side by side, so that their accesses do not collide. */
+#ifdef __CUDACC__
+#define MOT_POLYGONS 32
+#else
+#define MOT_POLYGONS 1
+#endif
+typedef struct mot_polygon {
+    int32_t corners, room; /* room: of `at` and of `next` */
+    double *at, *next;     /* x and y of each corner, MOT_POLYGONS apart; `next` is where a clip writes */
+} mot_polygon;
+
+#define MOT_X(array, i) (array)[(2 * (i)) * MOT_POLYGONS]
+#define MOT_Y(array, i) (array)[(2 * (i) + 1) * MOT_POLYGONS]
+
+/* Room for the polygon of a box after so many moves. Clipping by four sides adds at most four corners; more than
+ * MOT_CORNERS are left out, which would take over 30 moves that each cut off all corners. */
+#define MOT_CORNERS 128
+MOT_FN int32_t mot_corners_room(size_t moves)
+{
+    return moves < MOT_CORNERS / 4 - 2 ? (int32_t)(4 + 4 * (moves + 1)) : MOT_CORNERS;
+}
+
+MOT_FN void mot_add_corner(mot_polygon *p, int32_t *kept, double x, double y)
+{
+    if (*kept == p->room)
+        return;
+    MOT_X(p->next, *kept) = x;
+    MOT_Y(p->next, *kept) = y;
+    ++*kept;
+}
+
+/* The sides of the image that (x, y) is outside of, as bits: left, right, top, bottom. */
+MOT_FN unsigned mot_sides_outside(double x, double y, double width, double height)
+{
+    return (unsigned)(x < 0) | (unsigned)(x > width) << 1 | (unsigned)(y < 0) << 2 | (unsigned)(y > height) << 3;
+}
+
+/* Keeps the part of the polygon on the inner side of the image's side `side` (Sutherland, Hodgman 1974). Returns which
+ * sides the new corners are outside of. */
+MOT_FN unsigned mot_clip_side(mot_polygon *p, int side, double width, double height)
+{
+    const int axis = side / 2;
+    const double sign = side & 1 ? 1 : -1, limit = !(side & 1) ? 0 : axis ? height : width;
+    int32_t kept = 0;
+    unsigned outside = 0;
+    double x = MOT_X(p->at, 0), y = MOT_Y(p->at, 0);
+    double out = sign * ((axis ? y : x) - limit);
+    for (int32_t i = 0; i < p->corners; i++) {
+        const int32_t j = i + 1 < p->corners ? i + 1 : 0;
+        const double next_x = MOT_X(p->at, j), next_y = MOT_Y(p->at, j);
+        const double next_out = sign * ((axis ? next_y : next_x) - limit);
+        if (out <= 0)
+            mot_add_corner(p, &kept, x, y);
+        if ((out < 0 && next_out > 0) || (out > 0 && next_out < 0)) {
+            const double t = out / (out - next_out);
+            const double cut_x = axis ? x + t * (next_x - x) : limit, cut_y = axis ? limit : y + t * (next_y - y);
+            outside |= mot_sides_outside(cut_x, cut_y, width, height);
+            mot_add_corner(p, &kept, cut_x, cut_y);
+        }
+        x = next_x;
+        y = next_y;
+        out = next_out;
+    }
+    double *const old = p->at;
+    p->at = p->next;
+    p->next = old;
+    p->corners = kept;
+    return outside;
+}
+
+MOT_FN void mot_clip(mot_polygon *p, double width, double height)
+{
+    unsigned outside = 0;
+    for (int32_t i = 0; i < p->corners; i++)
+        outside |= mot_sides_outside(MOT_X(p->at, i), MOT_Y(p->at, i), width, height);
+    for (int side = 0; outside >> side; side++) /* few boxes touch a side */
+        if (outside >> side & 1 && p->corners > 0)
+            outside |= mot_clip_side(p, side, width, height);
+}
+
+MOT_FN double mot_polygon_area(const mot_polygon *p)
+{
+    double twice = 0;
+    for (int32_t i = 0; i < p->corners; i++) {
+        const int32_t j = i + 1 < p->corners ? i + 1 : 0;
+        twice += MOT_X(p->at, i) * MOT_Y(p->at, j) - MOT_X(p->at, j) * MOT_Y(p->at, i);
+    }
+    return fabs(twice) / 2;
+}
+
+MOT_FN void mot_polygon_of(mot_polygon *p, const double box[4])
+{
+    for (int i = 0; i < 4; i++) {
+        MOT_X(p->at, i) = box[i == 1 || i == 2 ? 2 : 0];
+        MOT_Y(p->at, i) = box[i < 2 ? 1 : 3];
+    }
+    p->corners = 4;
+}
+
+/* The bounding box of the polygon; an empty polygon gives an empty box at the image's origin. */
+MOT_FN void mot_polygon_box(const mot_polygon *p, double box[4])
+{
+    for (int i = 0; i < 4; i++)
+        box[i] = !p->corners ? 0 : i & 1 ? MOT_Y(p->at, 0) : MOT_X(p->at, 0);
+    for (int32_t i = 1; i < p->corners; i++) { /* not fmin and fmax, which are calls for the sake of NaN */
+        const double x = MOT_X(p->at, i), y = MOT_Y(p->at, i);
+        box[0] = x < box[0] ? x : box[0];
+        box[1] = y < box[1] ? y : box[1];
+        box[2] = x > box[2] ? x : box[2];
+        box[3] = y > box[3] ? y : box[3];
+    }
+}
+
+MOT_FN double mot_between(double v, double most)
+{
+    return v < 0 ? 0 : v > most ? most : v;
+}
+
+/* Moves one box through the steps of its image; box is left, top, right, bottom. Returns the share of it that
+ * remains. */
+MOT_FN double mot_move_box(mot_polygon *p, const mot_geometry *steps, int32_t count, double width, double height,
+                           int boxed, double box[4])
+{
+    double whole = (box[2] - box[0]) * (box[3] - box[1]); /* the area that the whole box would have */
+    mot_polygon_of(p, box);
+    if (!boxed)
+        mot_clip(p, width, height);
+    for (int32_t s = 0; s < count; s++) {
+        const mot_geometry *g = &steps[s];
+        const double *m = g->inverse;
+        if (g->kind != MOT_MOVES)
+            continue;
+        for (int32_t i = 0; i < p->corners; i++)
+            mot_move(m, MOT_X(p->at, i), MOT_Y(p->at, i), &MOT_X(p->at, i), &MOT_Y(p->at, i));
+        whole *= fabs(m[0] * m[4] - m[1] * m[3]);
+        if (boxed) {
+            mot_polygon_box(p, box);
+            for (int i = 0; i < 4; i++)
+                box[i] = mot_between(box[i], i & 1 ? g->height : g->width);
+            mot_polygon_of(p, box);
+        } else {
+            mot_clip(p, g->width, g->height);
+        }
+    }
+    const double left = mot_polygon_area(p);
+    mot_polygon_box(p, box);
+    return !(whole > 0) ? 0 : left / whole < 1 ? left / whole : 1;
+}
+
+/* Converts the caller's format to left, top, right, bottom, and back. */
+MOT_FN void mot_read_box(motley_box_format format, const double in[4], double box[4])
+{
+    const double half_w = format == MOTLEY_CXCYWH ? in[2] / 2 : 0, half_h = format == MOTLEY_CXCYWH ? in[3] / 2 : 0;
+    box[0] = in[0] - half_w;
+    box[1] = in[1] - half_h;
+    box[2] = format == MOTLEY_XYXY ? in[2] : box[0] + in[2];
+    box[3] = format == MOTLEY_XYXY ? in[3] : box[1] + in[3];
+}
+
+MOT_FN void mot_write_box(motley_box_format format, const double box[4], double out[4])
+{
+    const double w = box[2] - box[0], h = box[3] - box[1];
+    out[0] = format == MOTLEY_CXCYWH ? box[0] + w / 2 : box[0];
+    out[1] = format == MOTLEY_CXCYWH ? box[1] + h / 2 : box[1];
+    out[2] = format == MOTLEY_XYXY ? box[2] : w;
+    out[3] = format == MOTLEY_XYXY ? box[3] : h;
+}
+
+/* What is wrong with a box, left, top, right, bottom, of an image of this size. */
+typedef enum mot_box_fault { MOT_BOX_GOOD, MOT_BOX_NOT_FINITE, MOT_BOX_REVERSED, MOT_BOX_OUTSIDE } mot_box_fault;
+
+MOT_FN mot_box_fault mot_box_check(const double box[4], int32_t width, int32_t height)
+{
+    for (int i = 0; i < 4; i++)
+        if (!mot_is_finite(box[i]))
+            return MOT_BOX_NOT_FINITE;
+    if (!(box[0] <= box[2] && box[1] <= box[3]))
+        return MOT_BOX_REVERSED;
+    return box[0] <= width && box[1] <= height && box[2] >= 0 && box[3] >= 0 ? MOT_BOX_GOOD : MOT_BOX_OUTSIDE;
+}
+
+/* Whether a box that was moved passes the limits and has an area. */
+MOT_FN int mot_box_kept(const motley_box_params *params, const double box[4], double seen)
+{
+    const double w = box[2] - box[0], h = box[3] - box[1];
+    return w > 0 && h > 0 && w * h >= params->min_area && w >= params->min_side && h >= params->min_side &&
+           seen >= params->min_visibility;
+}
+
+#endif

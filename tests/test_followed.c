@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a call moves with its images, on any backend: boxes, points and matrices have the bits of the calls on the host,
+ * and the frames of clips those of the CPU.
+ *
+ *     test_followed cpu|cuda [--require]
+ *
+ * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
+#include "tests/inputs.h"
+
+#include <math.h>
+#include <motley.h>
+#include <stdio.h>
+
+#define SKIPPED 77
+#define SIDE 60 /* the longest side of an image */
+#ifndef IMAGES
+#define IMAGES 300
+#endif
+#define BOXES 70 /* of an image, at most: more than a warp has threads */
+#define POINTS 70
+#define CLIP_FRAMES 4
+
+static long compared, failures;
+
+static void need(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "test_followed: %s\n", what);
+        exit(2);
+    }
+}
+
+static void fail(const char *name, const char *what, size_t at)
+{
+    fprintf(stderr, "%s: %s differ from the host's, first at %zu\n", name, what, at);
+    if (++failures >= 20)
+        exit(1);
+}
+
+static void *allocate(size_t bytes)
+{
+    void *const memory = calloc(1, bytes);
+    need(memory != NULL, "no memory");
+    return memory;
+}
+
+/* ---- memory of the context's device ---- */
+
+static motley_context *context, *host;
+
+static void *create(size_t bytes)
+{
+    void *memory;
+    need(motley_memory_create(context, MOTLEY_MEMORY_DEVICE, bytes + 1, &memory, NULL) == MOTLEY_OK,
+         "no device memory");
+    return memory;
+}
+
+static void copy(void *to, const void *from, size_t bytes)
+{
+    motley_error error;
+    need(motley_memory_copy(context, to, from, bytes, NULL, &error) == MOTLEY_OK, error.message);
+    need(motley_context_wait(context, NULL, &error) == MOTLEY_OK, error.message);
+}
+
+static void *sent(const void *from, size_t bytes)
+{
+    void *const memory = create(bytes);
+    copy(memory, from, bytes);
+    return memory;
+}
+
+static void compare(const char *name, const char *what, const void *device, const void *wanted, size_t bytes)
+{
+    uint8_t *const found = allocate(bytes + 1);
+    copy(found, device, bytes);
+    compared += (long)bytes;
+    for (size_t i = 0; i < bytes; i++)
+        if (found[i] != ((const uint8_t *)wanted)[i]) {
+            fail(name, what, i);
+            break;
+        }
+    free(found);
+}
+
+/* ---- boxes and points ---- */
+
+/* What follows a batch: as given, and room for what the host makes of it. */
+typedef struct numbers {
+    size_t images, boxes, points;
+    size_t box_offsets[IMAGES + 1], point_offsets[IMAGES + 1];
+    double *box, *point, *visibility, *matrices;
+    uint8_t *keep, *flags;
+} numbers;
+
+static double uniform(uint64_t *state)
+{
+    return (double)(input_random(state) % 100000) / 100000;
+}
+
+/* Exact as a float, too. */
+static double rounded(double v)
+{
+    return floor(v * 256) / 256;
+}
+
+static void make_numbers(numbers *n, size_t images, const int32_t *widths, const int32_t *heights)
+{
+    uint64_t state = 5;
+    *n = (numbers){ .images = images };
+    n->box = allocate(images * BOXES * 4 * sizeof(double));
+    n->point = allocate(images * POINTS * 2 * sizeof(double));
+    for (size_t i = 0; i < images; i++) {
+        const size_t boxes = i % 5 ? input_random(&state) % BOXES : 0,
+                     points = i % 7 ? input_random(&state) % POINTS : 0;
+        const double w = widths[i], h = heights[i];
+        for (size_t b = 0; b < boxes; b++) {
+            double *const box = &n->box[4 * n->boxes++];
+            box[0] = rounded(w * (1.2 * uniform(&state) - 0.2));
+            box[1] = rounded(h * (1.2 * uniform(&state) - 0.2));
+            box[2] = rounded(box[0] + (box[0] < 0 ? -box[0] : 0) + 0.7 * w * uniform(&state));
+            box[3] = rounded(box[1] + (box[1] < 0 ? -box[1] : 0) + 0.7 * h * uniform(&state));
+            if (b % 9 == 0 && box[0] >= 0)
+                box[2] = box[0]; /* without area */
+        }
+        for (size_t p = 0; p < points; p++, n->points++) {
+            n->point[2 * n->points] = rounded(w * (1.2 * uniform(&state) - 0.1));
+            n->point[2 * n->points + 1] = rounded(h * (1.2 * uniform(&state) - 0.1));
+        }
+        n->box_offsets[i + 1] = n->boxes;
+        n->point_offsets[i + 1] = n->points;
+    }
+    n->visibility = allocate(n->boxes * sizeof(double));
+    n->keep = allocate(n->boxes + 1);
+    n->flags = allocate(n->points + 1);
+    n->matrices = allocate(images * 6 * sizeof(double));
+}
+
+static void drop_numbers(numbers *n)
+{
+    free(n->box);
+    free(n->point);
+    free(n->visibility);
+    free(n->matrices);
+    free(n->keep);
+    free(n->flags);
+}
+
+/* `from` as what a call takes: on the device, as float or double. */
+static void *sent_numbers(const double *from, size_t count, int single)
+{
+    float *const narrow = allocate((count + 1) * sizeof *narrow);
+    for (size_t i = 0; i < count; i++)
+        narrow[i] = (float)from[i];
+    void *const made = single ? sent(narrow, count * sizeof(float)) : sent(from, count * sizeof(double));
+    free(narrow);
+    return made;
+}
+
+static motley_followed send_followed(const numbers *n, int single, const motley_box_params *box_params,
+                                     motley_convention convention)
+{
+    return (motley_followed){ .single = single,
+                              .boxes_count = n->boxes,
+                              .boxes = sent_numbers(n->box, 4 * n->boxes, single),
+                              .box_offsets = sent(n->box_offsets, (n->images + 1) * sizeof(size_t)),
+                              .visibility = create(n->boxes * sizeof(double)),
+                              .keep = create(n->boxes),
+                              .box_params = *box_params,
+                              .points_count = n->points,
+                              .points = sent_numbers(n->point, 2 * n->points, single),
+                              .point_offsets = sent(n->point_offsets, (n->images + 1) * sizeof(size_t)),
+                              .flags = create(n->points),
+                              .convention = convention,
+                              .matrices = create(6 * n->images * sizeof(double)) };
+}
+
+static void drop_followed(const motley_followed *f)
+{
+    void *const all[] = { f->boxes,  (void *)f->box_offsets,   f->visibility, f->keep,
+                          f->points, (void *)f->point_offsets, f->flags,      f->matrices };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        motley_memory_destroy(context, all[i]);
+}
+
+static void compare_numbers(const char *name, const char *what, const void *device, const double *wanted, size_t count,
+                            int single)
+{
+    float *const narrow = allocate((count + 1) * sizeof *narrow);
+    for (size_t i = 0; i < count; i++)
+        narrow[i] = (float)wanted[i];
+    compare(name, what, device, single ? (const void *)narrow : wanted,
+            count * (single ? sizeof(float) : sizeof(double)));
+    free(narrow);
+}
+
+/* Moves `n` on the host, and compares. */
+static void check_followed(const char *name, const numbers *n, const motley_drawn *drawn, const motley_followed *f)
+{
+    motley_error error;
+    double *const boxes = allocate((n->boxes * 4 + 1) * sizeof(double));
+    double *const points = allocate((n->points * 2 + 1) * sizeof(double));
+    memcpy(boxes, n->box, n->boxes * 4 * sizeof(double));
+    memcpy(points, n->point, n->points * 2 * sizeof(double));
+    need(motley_follow_boxes(drawn, &f->box_params, n->box_offsets, boxes, n->visibility, n->keep, &error) == MOTLEY_OK,
+         error.message);
+    need(motley_follow_points(drawn, f->convention, n->point_offsets, points, n->flags, &error) == MOTLEY_OK,
+         error.message);
+    need(motley_follow_matrices(drawn, n->matrices, &error) == MOTLEY_OK, error.message);
+    compare_numbers(name, "boxes", f->boxes, boxes, 4 * n->boxes, f->single);
+    compare_numbers(name, "visibilities", f->visibility, n->visibility, n->boxes, f->single);
+    compare_numbers(name, "points", f->points, points, 2 * n->points, f->single);
+    compare_numbers(name, "matrices", f->matrices, n->matrices, 6 * n->images, 0);
+    compare(name, "kept", f->keep, n->keep, n->boxes);
+    compare(name, "flags", f->flags, n->flags, n->points);
+    free(boxes);
+    free(points);
+}
+
+/* ---- batches ---- */
+
+typedef struct set {
+    uint8_t *memory;
+    motley_image images[IMAGES];
+    int32_t widths[IMAGES], heights[IMAGES];
+    uint64_t ids[IMAGES];
+    motley_batch batch;
+    numbers n;
+} set;
+
+/* one_size: dense, as batches are that go through the fastest kernels. */
+static void make_set(set *s, int one_size)
+{
+    uint64_t state = 3;
+    const size_t bytes = (size_t)IMAGES * SIDE * SIDE * 3;
+    uint8_t *const pixels = allocate(bytes);
+    for (size_t i = 0; i < bytes; i++)
+        pixels[i] = (uint8_t)input_random(&state);
+    *s = (set){ .memory = sent(pixels, bytes) };
+    free(pixels);
+    for (size_t i = 0; i < IMAGES; i++) {
+        s->widths[i] = one_size ? SIDE : 1 + (int32_t)(input_random(&state) % SIDE);
+        s->heights[i] = one_size ? SIDE : 1 + (int32_t)(input_random(&state) % SIDE);
+        s->images[i] =
+            (motley_image){ s->memory + i * SIDE * SIDE * 3, s->widths[i], s->heights[i], 3 * s->widths[i], 3, 1 };
+        s->ids[i] = i % 3 ? input_random(&state) : i;
+    }
+    s->batch = (motley_batch){ .count = IMAGES, .channels = 3, .images = s->images };
+    if (one_size)
+        s->batch = (motley_batch){ .count = IMAGES, .channels = 3, .data = s->memory, .width = SIDE, .height = SIDE };
+    make_numbers(&s->n, IMAGES, s->widths, s->heights);
+}
+
+static void drop_set(set *s)
+{
+    motley_memory_destroy(context, s->memory);
+    drop_numbers(&s->n);
+}
+
+static const motley_box_params limits = { .min_area = 4, .min_side = 1, .min_visibility = 0.2 };
+
+/* Applies, and replays what was drawn, with everything that follows. */
+static void check_policy(set *s, const char *name, int turn)
+{
+    motley_policy *policy;
+    motley_error error;
+    need(motley_policy_builtin(name, &policy, &error) == MOTLEY_OK, error.message);
+    const size_t most = motley_policy_max_steps(policy);
+    motley_step *const steps = allocate((IMAGES * most + 1) * sizeof *steps);
+    int32_t *const counts = allocate(IMAGES * sizeof *counts);
+    const motley_samples samples = { .seed = 7 + (uint64_t)turn, .epoch = 60, .ids = turn % 2 ? s->ids : NULL };
+    const int takes_boxes = motley_policy_takes_boxes(policy);
+    if (!takes_boxes)
+        need(motley_draw(policy, &samples, IMAGES, s->widths, s->heights, 3, steps, counts, &error) == MOTLEY_OK,
+             error.message);
+    const motley_drawn drawn = { IMAGES, steps, counts, most, s->widths, s->heights, NULL, 0, 0 };
+    for (int replays = 0; replays < 2 && !takes_boxes; replays++) {
+        motley_box_params box_params = limits;
+        box_params.torchvision = turn % 3 == 2;
+        const motley_followed f =
+            send_followed(&s->n, turn % 2, &box_params, turn % 3 ? MOTLEY_INDEX : MOTLEY_CONTINUOUS);
+        const motley_apply_params params = { .samples = samples, .followed = &f };
+        const motley_replay_params replayed = { .followed = &f };
+        const motley_status status =
+            replays ? motley_replay(context, &s->batch, &s->batch, steps, counts, most, &replayed, &error)
+                    : motley_apply(context, policy, &s->batch, &s->batch, &params, &error);
+        if (status == MOTLEY_OK)
+            check_followed(name, &s->n, &drawn, &f);
+        else
+            need(status == MOTLEY_ERR_UNSUPPORTED && strstr(error.message, "nothing can follow"), error.message);
+        drop_followed(&f);
+    }
+    motley_policy_destroy(policy);
+    free(steps);
+    free(counts);
+}
+
+static void check_transform(set *s, const char *name, int turn)
+{
+    motley_transform *transform;
+    motley_error error;
+    need(motley_transform_builtin(name, &transform, &error) == MOTLEY_OK, error.message);
+    const motley_transform_info *const info = motley_transform_describe(transform);
+    motley_step *const steps = allocate((IMAGES * info->max_steps + 1) * sizeof *steps);
+    int32_t *const counts = allocate(IMAGES * sizeof *counts);
+    motley_transform_drawn *const places = allocate(IMAGES * sizeof *places);
+    const motley_samples samples = { .seed = 11, .ids = s->ids };
+    need(motley_transform_draw(transform, &samples, IMAGES, s->widths, s->heights, 3, places, steps, counts, &error) ==
+             MOTLEY_OK,
+         error.message);
+    const int32_t width = info->width ? info->width : SIDE, height = info->width ? info->height : SIDE;
+    void *const results = create((size_t)IMAGES * (size_t)width * (size_t)height * 3 * sizeof(float));
+    const motley_batch dst = { .count = IMAGES,
+                               .channels = 3,
+                               .dtype = MOTLEY_F32,
+                               .layout = MOTLEY_CHW,
+                               .data = results,
+                               .width = width,
+                               .height = height };
+    const motley_followed f = send_followed(&s->n, turn % 2, &limits, MOTLEY_CONTINUOUS);
+    motley_mixed *const mixed = allocate(IMAGES * sizeof *mixed);
+    const motley_transform_params params = { .samples = samples, .mixed = info->mix ? mixed : NULL, .followed = &f };
+    const motley_status status = motley_transform_apply(context, transform, &s->batch, &dst, &params, &error);
+    const motley_drawn drawn = { IMAGES,     steps,  counts,      info->max_steps, s->widths,
+                                 s->heights, places, info->width, info->height };
+    if (status == MOTLEY_OK)
+        check_followed(name, &s->n, &drawn, &f);
+    else
+        need(status == MOTLEY_ERR_UNSUPPORTED && strstr(error.message, "nothing can follow"), error.message);
+    motley_memory_destroy(context, results);
+    drop_followed(&f);
+    motley_transform_destroy(transform);
+    free(steps);
+    free(counts);
+    free(places);
+    free(mixed);
+}
+
+/* Numbers in device memory that the calls on the host refuse; nothing beside them changes. */
+static void check_wrong_numbers(set *s)
+{
+    motley_policy *policy;
+    motley_error error;
+    double boxes[5][4] = { { 1, 1, 5, 5 }, { NAN, 1, 5, 5 }, { 5, 1, 1, 5 }, { 200, 1, 300, 5 }, { 7, 7, 7, 7 } };
+    double points[3][2] = { { 1, 1 }, { INFINITY, 1 }, { 7, 7 } };
+    const size_t box_offsets[IMAGES + 1] = { 0, 4, 100, 2 }, point_offsets[IMAGES + 1] = { 0, 2, 2 };
+    need(motley_policy_builtin("rand_augment", &policy, &error) == MOTLEY_OK, error.message);
+    motley_followed f = { .boxes_count = 4,
+                          .boxes = sent(boxes, sizeof boxes),
+                          .box_offsets = sent(box_offsets, sizeof box_offsets),
+                          .keep = create(4),
+                          .points_count = 2,
+                          .points = sent(points, sizeof points),
+                          .point_offsets = sent(point_offsets, sizeof point_offsets),
+                          .flags = create(2) };
+    const motley_apply_params params = { .followed = &f };
+    const motley_status status = motley_apply(context, policy, &s->batch, &s->batch, &params, &error);
+    if (context == host) {
+        need(status == MOTLEY_ERR_ARGUMENT, "the host takes wrong boxes");
+    } else {
+        need(status == MOTLEY_OK, error.message);
+        uint8_t keep[4];
+        copy(boxes, f.boxes, sizeof boxes);
+        copy(points, f.points, sizeof points);
+        copy(keep, f.keep, sizeof keep);
+        for (int b = 0; b < 5; b++)
+            if (isnan(boxes[b][0]) != (b >= 1 && b <= 3) || (b >= 1 && b <= 3 && keep[b]))
+                fail("wrong boxes", "boxes", (size_t)b);
+        if (boxes[4][0] != 7 || points[2][0] != 7 || isnan(points[0][0]) || !isnan(points[1][0]))
+            fail("wrong points", "points", 0);
+        drop_followed(&f);
+        f = (motley_followed){ .boxes_count = 1, .boxes = boxes, .box_offsets = box_offsets };
+        need(motley_apply(context, policy, &s->batch, &s->batch, &params, &error) == MOTLEY_ERR_ARGUMENT &&
+                 strstr(error.message, "followed boxes is host memory"),
+             "boxes in host memory are taken");
+    }
+    motley_policy_destroy(policy);
+}
+
+/* ---- clips ---- */
+
+/* Clips have the CPU's bytes, in place and to normalised output. */
+static void check_clips(const char *name)
+{
+    motley_policy *policy;
+    motley_error error;
+    const size_t images = IMAGES / CLIP_FRAMES * CLIP_FRAMES, bytes = images * SIDE * SIDE * 3;
+    uint8_t *const pixels = allocate(bytes);
+    uint64_t ids[IMAGES], state = 9;
+    for (size_t i = 0; i < bytes; i++)
+        pixels[i] = (uint8_t)(input_random(&state) % (40 + 200 * (i / (SIDE * SIDE * 3) % CLIP_FRAMES) / CLIP_FRAMES));
+    for (size_t i = 0; i < images; i++)
+        ids[i] = i / CLIP_FRAMES;
+    need(motley_policy_builtin(name, &policy, &error) == MOTLEY_OK, error.message);
+    const motley_apply_params params = { .samples = { .seed = 4, .ids = ids }, .clip_frames = CLIP_FRAMES };
+    for (int planes = 0; planes < 2; planes++) {
+        motley_batch batch = { .count = images, .channels = 3, .width = SIDE, .height = SIDE };
+        batch.layout = planes ? MOTLEY_CHW : MOTLEY_HWC;
+        batch.data = sent(pixels, bytes);
+        need(motley_apply(context, policy, &batch, &batch, &params, &error) == MOTLEY_OK, error.message);
+        void *const made = batch.data;
+        uint8_t *const wanted = allocate(bytes);
+        memcpy(wanted, pixels, bytes);
+        batch.data = wanted;
+        need(motley_apply(host, policy, &batch, &batch, &params, &error) == MOTLEY_OK, error.message);
+        compare(name, "frames of clips", made, wanted, bytes);
+        motley_memory_destroy(context, made);
+        free(wanted);
+    }
+    motley_policy_destroy(policy);
+    free(pixels);
+}
+
+int main(int argc, char **argv)
+{
+    const int cuda = argc > 1 && strcmp(argv[1], "cuda") == 0, require = argc > 2;
+    static set several, one;
+    motley_error error;
+    need(cuda || (argc > 1 && strcmp(argv[1], "cpu") == 0), "usage: test_followed cpu|cuda [--require]");
+    const motley_context_params params = { .backend = cuda ? MOTLEY_BACKEND_CUDA : MOTLEY_BACKEND_CPU, .threads = 1 };
+    const motley_context_params cpu = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
+    if (motley_context_create(&params, &context, &error) != MOTLEY_OK) {
+        printf("skipped: %s\n", error.message);
+        return require ? 1 : SKIPPED;
+    }
+    host = context;
+    if (cuda)
+        need(motley_context_create(&cpu, &host, &error) == MOTLEY_OK, error.message);
+    make_set(&several, 0);
+    make_set(&one, 1);
+    for (size_t i = 0; i < motley_policy_builtin_count(); i++) {
+        check_policy(&several, motley_policy_builtin_name(i), (int)i);
+        check_policy(&one, motley_policy_builtin_name(i), (int)i + 1);
+    }
+    for (size_t i = 0; i < motley_transform_builtin_count(); i++)
+        check_transform(i % 2 ? &several : &one, motley_transform_builtin_name(i), (int)i);
+    check_wrong_numbers(&one);
+    check_clips("rand_augment");
+    check_clips("auto_augment_imagenet");
+    drop_set(&several);
+    drop_set(&one);
+    if (cuda)
+        motley_context_destroy(host);
+    motley_context_destroy(context);
+    printf("%s: %ld bytes compared, %ld failures\n", argv[1], compared, failures);
+    return failures > 0 || compared == 0;
+}
