@@ -18,6 +18,7 @@ from .draws import Drawn
 from .errors import ArgumentError, UnsupportedError
 from .images import images_of
 from .moves import Moves, drawn_of_transform, selected
+from .placed import placed
 from .policy import fill_bytes, interpolation_number
 from .processes import process_key
 from .sampled import Sampled
@@ -129,11 +130,15 @@ class Boxes:
         name, value = f"sample[{key!r}]", sample[key]
         return moves.corners(name, value, self._format_of(name, value))
 
-    def follow(self, sample, key, moves):
+    def moving(self, sample, key):
+        """The arguments of Moves.boxes."""
         name, value = f"sample[{key!r}]", sample[key]
         limits = self.min_area, self.min_side, self.min_visibility
-        form = self._format_of(name, value)
-        boxes, visibility, keep = moves.boxes(name, value, form, self.rule == "torchvision", limits)
+        return name, value, self._format_of(name, value), self.rule == "torchvision", limits
+
+    def follow(self, sample, key, moves):
+        name, value, *_ = arguments = self.moving(sample, key)
+        boxes, visibility, keep = moves.boxes(*arguments)
         fields = {field: sample[field] for field in self.label_fields if field in sample and field != key}
         per_image = {field: moves.parts(f"sample[{field!r}]", v) for field, v in fields.items()}
         for field, parts in per_image.items():
@@ -150,7 +155,8 @@ class Boxes:
                     f"{name} is one array of shape {tuple(value.shape)}, from which boxes cannot be dropped: want a "
                     "list with the boxes of each image, or drop=False"
                 )
-            per_image = {field: list(map(selected, parts, keep)) for field, parts in per_image.items()}
+            kept = keep()
+            per_image = {field: list(map(selected, parts, kept)) for field, parts in per_image.items()}
         for field, parts in per_image.items():
             sample[field] = moves.joined(parts, fields.get(field, value))
 
@@ -179,9 +185,13 @@ class Points:
             if len(pair) != 2 or not all(hasattr(place, "__index__") and place >= 0 for place in pair):
                 raise ArgumentError(f"pairs has {pair!r}, want two places from 0")
 
+    def moving(self, sample, key):
+        """The arguments of Moves.points."""
+        return f"sample[{key!r}]", sample[key], CONVENTIONS[self.convention], self.pairs
+
     def follow(self, sample, key, moves):
         value = sample[key]
-        points, inside = moves.points(f"sample[{key!r}]", value, CONVENTIONS[self.convention], self.pairs)
+        points, inside = moves.points(*self.moving(sample, key))
         sample[key] = moves.joined(points, value)
         if self.inside is not None:
             sample[self.inside] = moves.joined(inside(), value)
@@ -208,7 +218,8 @@ class Follow:
     Call it with one sample, with a dictionary whose image is a batch, or with a list of samples. Arrays are NumPy's,
     torch's or CuPy's, masks also PIL's, boxes and points also lists of rows. The results are of the same kind, and
     other entries stay as they are. torchvision's tv_tensors keep their types. Masks on CUDA are processed there, on the
-    current stream; boxes and points are processed in host memory.
+    current stream, and so are boxes and points that are CUDA tensors where the image is; nothing waits for the device,
+    unless boxes are dropped: which of them, the host has to know. Other boxes and points are processed in host memory.
 
     The draws are the stage's for the same samples, so that an image gets the same bytes with and without followers.
     A policy that works in boxes (`tf_auto_augment_detection_v0` to `v3`) takes those of the sample's one Boxes entry.
@@ -283,10 +294,24 @@ class Follow:
         moves, of_image = _moves(self.stage, sample[self.image], sample_ids, epoch, seed, view)
         if getattr(self.stage.policy_now, "takes_boxes", False):  # a transform has no policy
             return self._in_boxes(sample, following, moves, of_image, return_draws)
-        image = self.stage(sample[self.image], **of_image, views=1, return_draws=return_draws)
+        image = self._image(sample, following, moves, of_image, return_draws)
         image, draws = image if return_draws else (image, None)
         made = self._followed(sample, image, following, moves)
         return (made, draws) if return_draws else made
+
+    def _image(self, sample, following, moves, of_image, return_draws):
+        """The image, augmented. Boxes and points that lie on its GPU are moved by the same call."""
+        image, stage = sample[self.image], self.stage
+        boxes, points = (
+            [kind.moving(sample, key) for key, kind in following.items() if isinstance(kind, cls)]
+            for cls in (Boxes, Points)
+        )
+        there = placed(images_of(image, stage.layout), moves, boxes, points) if boxes or points else None
+        if there is None:
+            return stage(image, **of_image, views=1, return_draws=return_draws)
+        moves.placed = there.entries
+        which = [of_image[name] for name in ("sample_ids", "view", "epoch", "seed")]
+        return stage._run(image, None, stage.layout, which, return_draws, followed=there.c)
 
     def _in_boxes(self, sample, following, moves, of_image, return_draws):
         """The policy draws by the sample's boxes, and these draws are replayed."""

@@ -43,10 +43,11 @@ class Moves:
     of images. view: one number or a list. given: recorded draws in place of samples, a Drawn. Values are followed as
     callers have them; `name` is what errors call them."""
 
-    __slots__ = ("stage", "sizes", "single", "seed", "epoch", "ids", "view", "given", "_drawn")
+    __slots__ = ("stage", "sizes", "single", "seed", "epoch", "ids", "view", "given", "placed", "_drawn")
 
     def __init__(self, stage, sizes, single, seed=0, epoch=0, ids=(), view=0, given=None):
         self.stage, self.sizes, self.single, self.given = stage, sizes, single, given
+        self.placed = {}  # by name, what the images' call moves (see placed.py)
         self.seed, self.epoch, self.ids, self.view, self._drawn = seed, epoch, ids, view, given
 
     def _of(self, i):
@@ -191,7 +192,7 @@ class Moves:
                 self._drawn = Drawn.of(self.stage.policy_now, samples.c, self.sizes, 3)
         return self._drawn
 
-    def _placed(self, name, value):
+    def placed_parts(self, name, value):
         """Its parts, which have to be of images of these sizes where they say so, as tv_tensors do."""
         parts = self.parts(name, value)
         for part, (width, height) in zip(parts, self.sizes):
@@ -204,8 +205,8 @@ class Moves:
 
     def corners(self, name, value, form):
         """Boxes as the library takes them: an address of left, top, right and bottom of each, offsets, their holder."""
-        rows = Rows(name, self._placed(name, value), (4,))
-        table = rows.host
+        rows = Rows(name, self.placed_parts(name, value), (4,))
+        table = rows.table
         if form == lib.MOTLEY_CXCYWH:
             table[:, :2] -= table[:, 2:] / 2
         if form != lib.MOTLEY_XYXY:
@@ -213,35 +214,41 @@ class Moves:
         return rows.pointer(table), rows.offsets, rows
 
     def boxes(self, name, value, form, torchvision, limits):
-        """For each image its boxes, how much of each is left, and which are kept: None for all of them."""
-        rows = Rows(name, self._placed(name, value), (4,))
+        """For each image its boxes, and functions that return how much of each is left, and which are kept: None for
+        all of them."""
+        if name in self.placed:
+            return self.placed[name].moved()
+        rows = Rows(name, self.placed_parts(name, value), (4,))
         params, error = ffi.new("motley_box_params *"), ffi.new("motley_error *")
         params.format, params.torchvision = form, torchvision
         params.min_area, params.min_side, params.min_visibility = limits
         visibility, keep = ffi.new("double[]", rows.count), ffi.new("uint8_t[]", rows.count)
         status = lib.motley_follow_boxes(
-            self.drawn.c, params, rows.offsets, rows.pointer(rows.host), visibility, keep, error
+            self.drawn.c, params, rows.offsets, rows.pointer(rows.table), visibility, keep, error
         )
         check(status, error, f"{name}: ")
-        kept, good = bytes(ffi.buffer(keep)), []
-        for begin, end in zip(rows.offsets, list(rows.offsets)[1:]):
-            good.append(None if kept.find(0, begin, end) < 0 else [byte != 0 for byte in kept[begin:end]])
-        return rows.back(rows.host), lambda: rows.back(rows.array(visibility, "float64")), good
+        return (
+            rows.back(rows.table),
+            lambda: rows.back(rows.array(visibility, "float64")),
+            lambda: kept_in_images(bytes(ffi.buffer(keep)), rows),
+        )
 
     def points(self, name, value, convention, pairs):
         """For each image its points, and a function that returns whether each was inside."""
-        rows = Rows(name, self._placed(name, value), (2, 3))
+        if name in self.placed:
+            return self.placed[name].moved()
+        rows = Rows(name, self.placed_parts(name, value), (2, 3))
         flags, error = ffi.new("uint8_t[]", rows.count), ffi.new("motley_error *")
-        xy = rows.dense(rows.host[:, :2])
+        xy = rows.dense(rows.table[:, :2])
         status = lib.motley_follow_points(self.drawn.c, convention, rows.offsets, rows.pointer(xy), flags, error)
         check(status, error, f"{name}: ")
-        rows.host[:, :2] = xy
+        rows.table[:, :2] = xy
         inside, unerased, mirrored = ((rows.array(flags, "uint8") & bit) != 0 for bit in POINT_FLAGS)
         if rows.width == 3:
-            seen = rows.host[:, 2]
+            seen = rows.table[:, 2]
             seen[~inside] = 0
             seen[~unerased] = seen[~unerased].clip(max=1)
-        points = rows.back(rows.host)
+        points = rows.back(rows.table)
         turned = [i for i in range(len(points)) if pairs and rows.counts[i] and mirrored[rows.offsets[i]]]
         for i in turned:
             points[i] = rows.swapped(i, pairs, points[i])
@@ -253,6 +260,14 @@ class Moves:
             return made
 
         return points, all_inside
+
+
+def kept_in_images(kept, rows):
+    """The bytes `kept` as a list for each image, None where all are kept."""
+    found = []
+    for begin, end in zip(rows.offsets, list(rows.offsets)[1:]):
+        found.append(None if kept.find(0, begin, end) < 0 else [byte != 0 for byte in kept[begin:end]])
+    return found
 
 
 def _alike(parts):
@@ -268,10 +283,11 @@ def _alike(parts):
 
 
 class Rows:
-    """Boxes or points of several images as one table of doubles in host memory, `host`: NumPy's or torch's, whichever
-    `parts` are. widths: how many numbers a row may have."""
+    """Boxes or points of several images as one table, `table`: NumPy's or torch's, whichever `parts` are. It has
+    doubles in host memory; on_device: float32 where all parts do, else doubles, in that of their device. widths: how
+    many numbers a row may have."""
 
-    def __init__(self, name, parts, widths):
+    def __init__(self, name, parts, widths, on_device=False):
         self.name, self.parts = name, parts
         self.alike = _alike(parts)
         arrays = (
@@ -295,11 +311,14 @@ class Rows:
         self.offsets = ffi.new("size_t[]", [0, *itertools.accumulate(self.counts)])
         tables = [array if array.ndim == 2 else array.reshape(-1, self.width) for array in arrays]
         if not arrays:
-            self.host = self.library.empty((0, self.width))
+            self.table = self.library.empty((0, self.width))
+        elif on_device:
+            single = {array.dtype for array in arrays} == {self.library.float32}
+            self.table = self.dense(self.library.cat(tables).to(self.library.float32 if single else self.library.float64))
         elif self.of_torch:
-            self.host = self.dense(self.library.cat(tables).to("cpu", self.library.float64))
+            self.table = self.dense(self.library.cat(tables).to("cpu", self.library.float64))
         else:
-            self.host = self.dense(self.library.concatenate(tables).astype("float64"))
+            self.table = self.dense(self.library.concatenate(tables).astype("float64"))
 
     def dense(self, table):
         return table.contiguous() if self.of_torch else self.library.ascontiguousarray(table)
@@ -336,7 +355,7 @@ class Rows:
         """A column, in the library's memory, as an array."""
         held = bytearray(ffi.buffer(buffer))
         if not held:
-            return self.host[:, 0] != 0
+            return self.table[:, 0] != 0
         return self.library.frombuffer(held, dtype=getattr(self.library, dtype) if self.of_torch else dtype)
 
     def back(self, table, dtype=None):
@@ -376,8 +395,8 @@ class Rows:
         finish = kind.finish_for(type(part)) if dtype is None and len(shape) == made.ndim else None
         return made if finish is None else finish(made, part)
 
-    def swapped(self, i, pairs, values, axis=-2):
-        """What image i has for its points, along that axis, when the pairs have changed places."""
+    def _order(self, i, pairs):
+        """The places of image i's points, along the axis before the last, when the pairs have changed places."""
         shape = self.shapes[i]
         if len(shape) < 2 or max(map(max, pairs)) >= shape[-2]:
             raise ArgumentError(
@@ -386,6 +405,16 @@ class Rows:
         order = list(range(shape[-2]))
         for a, b in pairs:
             order[a], order[b] = order[b], order[a]
+        return order
+
+    def paired(self, i, pairs):
+        """The same as rows of the table."""
+        order, begin = self._order(i, pairs), self.offsets[i]
+        return [begin + group + place for group in range(0, self.counts[i], len(order)) for place in order]
+
+    def swapped(self, i, pairs, values, axis=-2):
+        """What image i has for its points, along that axis, when the pairs have changed places."""
+        order = self._order(i, pairs)
         if isinstance(values, list):
             return [values[place] for place in order]
         return values[..., order, :] if axis == -2 else values[..., order]

@@ -351,13 +351,21 @@ class Stage:
 
     # ---- how a call goes ----
 
-    def _run(self, batch, out, layout, samples, return_draws=False, counting=True):
+    def _run(self, batch, out, layout, samples, return_draws=False, counting=True, followed=NULL):
+        """followed: a motley_followed, what the call moves with the images."""
         call, source, target, pixels, written, result = self._prepare(batch, out, layout)
         if call is None:
             return self._run_by_channels(source.by_channels(), batch, out, layout, samples, return_draws, counting)
         numbers, keep = self._numbers(call.count, samples, None if return_draws else call.caller[1])
         policy = self.policy_now
-        if call.run(policy, pixels, written, *numbers):
+        if followed:
+            call.c.params.followed = followed
+        try:
+            repeats = call.run(policy, pixels, written, *numbers)
+        finally:
+            if followed:
+                call.c.params.followed = NULL
+        if repeats:
             self._repeats.warn()
         if samples[0] is None and counting and self.training:
             self.counter[1] += call.count

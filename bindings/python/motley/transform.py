@@ -221,12 +221,14 @@ class Transform(Sampled):
         checked(lib.motley_transform_draw, self._handle, samples.c, count, *sizes, channels, *drawn.structs)
         return drawn
 
-    def _run(self, batch, out, layout, which, return_draws=False, counting=True, given=None, mixing=None):
+    def _run(
+        self, batch, out, layout, which, return_draws=False, counting=True, given=None, mixing=None, followed=ffi.NULL
+    ):
         source = self._source(batch, layout)
         count = source.count
         src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
         params = ffi.new("motley_transform_params *")
-        params.clip_frames = self.clip_frames
+        params.clip_frames, params.followed = self.clip_frames, followed
         if count:
             source.require_bytes()
             source.describe(src[0])

@@ -515,6 +515,72 @@ def test_masks_on_cuda_wait_for_nothing():
             torch.cuda.set_sync_debug_mode("default")
 
 
+def numbers_of(count, dtype):
+    """Lists of boxes and of points with COCO's visibility, as many as fit, in another number for each image."""
+    random = torch.Generator().manual_seed(3)
+    corners = [torch.rand(i % 5, 2, 2, generator=random).sort(dim=1).values * 40 for i in range(count)]
+    points = [torch.rand(i % 3, 4, 3, generator=random) * 40 for i in range(count)]
+    return [c.reshape(-1, 4).to(dtype) for c in corners], [p.to(dtype) for p in points]
+
+
+KINDS = {
+    "boxes": Boxes("xyxy", min_area=4, min_visibility=0.1, visibility="seen"),
+    "points": Points(pairs=[(0, 2)], inside="inside"),
+}
+TRANSFORM = (
+    "motley: 1\nname: t\nstages:\n  - random_resized_crop: {size: [40, 30]}\n  - flip: {horizontal: 0.5}\n"
+    "  - policy: rand_augment\n"
+)
+
+
+@needs_torch
+@cuda
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("stage", ["trivial_augment_wide", "transform"])
+def test_boxes_and_points_on_cuda_are_the_hosts(stage, dtype):
+    boxes, points = numbers_of(32, getattr(torch, dtype))
+    images = torch.from_numpy(photographs(32)).permute(0, 3, 1, 2).contiguous()
+    labels = [torch.arange(len(own)) for own in boxes]
+    sample = {"image": images, "boxes": boxes, "points": points, "labels": labels}
+    there = {key: [x.cuda() for x in value] if key != "image" else value.cuda() for key, value in sample.items()}
+    follow = Follow(motley.Transform(TRANSFORM) if stage == "transform" else motley.Stage(stage, seed=1), KINDS)
+    wanted, made = (follow(given, sample_ids=range(32)) for given in (sample, there))
+    assert sum(len(own) for own in wanted["boxes"]) < sum(len(own) for own in boxes)
+    for key in ("boxes", "points", "labels", "seen", "inside"):
+        for own, other in zip(wanted[key], made[key]):
+            assert other.is_cuda and other.dtype == own.dtype and torch.equal(other.cpu(), own), key
+    kept = there["boxes"][4].clone()
+    assert torch.equal(there["boxes"][4], kept)
+
+
+@needs_torch
+@cuda
+def test_boxes_and_points_on_cuda_wait_for_nothing():
+    boxes, points = ([own.cuda() for own in each] for each in numbers_of(64, torch.float32))
+    images = torch.from_numpy(photographs(64)).permute(0, 3, 1, 2).contiguous().cuda()
+    sample = {"image": images, "boxes": boxes, "points": points}
+    follow = Follow("rand_augment", {"boxes": Boxes(drop=False), "points": Points(pairs=[(0, 1)])})
+    follow(sample, sample_ids=range(64))
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        follow(sample, sample_ids=range(64), epoch=1)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@needs_torch
+@cuda
+def test_wrong_boxes_on_cuda_are_named():
+    images = torch.from_numpy(photographs(2)).permute(0, 3, 1, 2).contiguous().cuda()
+    wrong = torch.tensor([[1.0, 1.0, 5.0, 5.0], [5.0, 1.0, 1.0, 5.0]]).cuda()
+    sample = {"image": images, "boxes": [wrong[:1], wrong]}
+    with pytest.raises(motley.ArgumentError, match=r"image 1, box 1 is \(5.0, 1.0, 1.0, 5.0\), want finite"):
+        Follow("rand_augment")(sample, sample_ids=range(2))
+    made = Follow("rand_augment", {"boxes": Boxes(drop=False)})(sample, sample_ids=range(2))
+    assert made["boxes"][1][1].isnan().all() and not made["boxes"][1][0].isnan().any()
+
+
 # ---- views, recorded draws, transforms ----
 
 
