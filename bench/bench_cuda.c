@@ -8,10 +8,10 @@
  *
  * Each measurement has its own context. `buffers` copies of the batch, together several times the L2 cache, are
  * refreshed from the originals; then each is timed once between two events; this is repeated. Shown is the median.
- * Masks that follow are moved by a second call on the same stream, boxes and points by the host while the device works:
- * the time is that of both. A transform's `copies` are those of half the bytes that it reads of its crops and writes.
- * `launches` are what a call queues, counted in a graph captured from one: kernels, copies and fills. `workspace` is
- * what the context holds afterwards, in bytes. */
+ * Masks that follow are moved by a second call on the same stream, boxes and points by the call itself: the time is
+ * that of both. A transform's `copies` are those of half the bytes that it reads of its crops and writes. `launches`
+ * are what a call queues, counted in a graph captured from one: kernels, copies and fills. `workspace` is what the
+ * context holds afterwards, in bytes. */
 #include "bench/convert.h"
 #include "motley.h"
 #include "tests/inputs.h"
@@ -238,10 +238,8 @@ static const char *const how_names[] = { "copy",     "call",    "replay",    "fu
 typedef struct followed {
     motley_policy *policy;       /* the images' follower */
     uint8_t *masks[MAX_BUFFERS]; /* [count] of one channel each */
-    motley_step *steps;          /* [count][max_steps] */
-    int32_t *counts, *widths, *heights;
-    size_t *offsets[2];            /* [count + 1] of the boxes and of the points */
-    double *numbers[2], *moved[2]; /* as given, and as moved */
+    motley_followed numbers;     /* boxes and points as given ... */
+    double *moved[MAX_BUFFERS];  /* ... and where each buffer's are moved: boxes, then points */
 } followed;
 
 typedef struct subject {
@@ -254,6 +252,14 @@ typedef struct subject {
     uint64_t *counters; /* device memory [MAX_BUFFERS][2]: {epoch, first} of each buffer's replay, or NULL */
 } subject;
 
+static void refresh_numbers(const followed *f, int i)
+{
+    const size_t boxes = 4 * f->numbers.boxes_count, points = 2 * f->numbers.points_count;
+    need_cuda(cudaMemcpyAsync(f->moved[i], f->numbers.boxes, boxes * sizeof(double), cudaMemcpyDeviceToDevice, stream));
+    need_cuda(cudaMemcpyAsync(f->moved[i] + boxes, f->numbers.points, points * sizeof(double), cudaMemcpyDeviceToDevice,
+                              stream));
+}
+
 static void apply(const work *w, const subject *s, int i, uint32_t epoch)
 {
     motley_error error;
@@ -262,6 +268,13 @@ static void apply(const work *w, const subject *s, int i, uint32_t epoch)
     motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
     if (s->counters)
         params.counter = s->counters + 2 * i;
+    motley_followed numbers;
+    if (s->how == NUMBERS) {
+        numbers = s->followed->numbers;
+        numbers.boxes = s->followed->moved[i];
+        numbers.points = s->followed->moved[i] + 4 * numbers.boxes_count;
+        params.followed = &numbers;
+    }
     if (fused) {
         params.output.batch = w->batch;
         params.output.batch.data = w->output[i];
@@ -281,27 +294,6 @@ static void follow_masks(const work *w, const subject *s, int i, uint32_t epoch)
     masks.height = w->batch.height;
     const motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
     need(motley_apply(context, s->followed->policy, &masks, &masks, &params, &error) == MOTLEY_OK, error.message);
-}
-
-static void follow_numbers(const work *w, const subject *s, uint32_t epoch)
-{
-    motley_error error;
-    const followed *f = s->followed;
-    const size_t n = w->batch.count;
-    const motley_samples samples = { .seed = 1, .epoch = epoch };
-    const motley_drawn drawn = { .count = n,
-                                 .steps = f->steps,
-                                 .step_counts = f->counts,
-                                 .max_steps = motley_policy_max_steps(s->policy),
-                                 .widths = f->widths,
-                                 .heights = f->heights };
-    memcpy(f->moved[0], f->numbers[0], n * BOXES * 4 * sizeof(double));
-    memcpy(f->moved[1], f->numbers[1], n * POINTS * 2 * sizeof(double));
-    need(motley_draw(s->policy, &samples, n, f->widths, f->heights, CHANNELS, f->steps, f->counts, &error) == MOTLEY_OK,
-         error.message);
-    need(motley_follow_boxes(&drawn, NULL, f->offsets[0], f->moved[0], NULL, NULL, &error) == MOTLEY_OK, error.message);
-    need(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, f->offsets[1], f->moved[1], NULL, &error) == MOTLEY_OK,
-         error.message);
 }
 
 /* Into images of SIDE x SIDE. */
@@ -332,8 +324,6 @@ static void once(const work *w, const subject *s, int i, uint32_t epoch)
         apply(w, s, i, epoch);
     if (s->how == MASKS)
         follow_masks(w, s, i, epoch);
-    if (s->how == NUMBERS)
-        follow_numbers(w, s, epoch);
     if (s->how == SEPARATE || s->how == CONVERT)
         need_cuda(bench_convert(w->buffer[i], w->output[i], w->batch.count,
                                 (size_t)w->batch.width * (size_t)w->batch.height, mean, std, stream));
@@ -412,8 +402,11 @@ static void measure(work *w, subject *s)
     }
     for (int run = -1; run < runs && n + w->buffers <= MAX_TIMES; run++) { /* the first to warm up */
         const uint32_t epoch = (uint32_t)((run + 1) * MAX_BUFFERS);
-        for (int i = 0; i < w->buffers; i++)
+        for (int i = 0; i < w->buffers; i++) {
             refresh(w, i);
+            if (s->how == NUMBERS)
+                refresh_numbers(s->followed, i);
+        }
         need_cuda(cudaStreamSynchronize(stream));
         if (s->counters)
             set_counters(s, epoch);
@@ -821,6 +814,14 @@ static void transforms(void)
     }
 }
 
+static void *sent(const void *host, size_t bytes)
+{
+    void *device;
+    need_cuda(cudaMalloc(&device, bytes));
+    need_cuda(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
+    return device;
+}
+
 static void follow_begin(const work *w, const motley_policy *images, followed *f)
 {
     motley_error error;
@@ -830,20 +831,18 @@ static void follow_begin(const work *w, const motley_policy *images, followed *f
     for (int i = 0; i < w->buffers; i++) {
         need_cuda(cudaMalloc((void **)&f->masks[i], pixels));
         need_cuda(cudaMemcpy(f->masks[i], w->original, pixels, cudaMemcpyDeviceToDevice));
+        need_cuda(cudaMalloc((void **)&f->moved[i], n * (4 * BOXES + 2 * POINTS) * sizeof(double)));
     }
-    f->steps = allocate(n * motley_policy_max_steps(images) * sizeof *f->steps);
-    f->counts = allocate(n * sizeof *f->counts);
-    f->widths = allocate(n * sizeof *f->widths);
-    f->heights = allocate(n * sizeof *f->heights);
+    const size_t each[2] = { BOXES, POINTS }, width[2] = { 4, 2 };
+    double *numbers[2];
+    size_t *offsets[2];
     for (int k = 0; k < 2; k++) {
-        const size_t each = k == 0 ? BOXES : POINTS, rows = n * each, width = k == 0 ? 4 : 2;
-        f->offsets[k] = allocate((n + 1) * sizeof *f->offsets[k]);
-        f->numbers[k] = allocate(rows * width * sizeof(double));
-        f->moved[k] = allocate(rows * width * sizeof(double));
+        double *const host = allocate(n * each[k] * width[k] * sizeof *host);
+        size_t *const begins = allocate((n + 1) * sizeof *begins);
         for (size_t i = 0; i <= n; i++)
-            f->offsets[k][i] = i * each;
-        for (size_t r = 0; r < rows; r++) {
-            double *at = f->numbers[k] + r * width;
+            begins[i] = i * each[k];
+        for (size_t r = 0; r < n * each[k]; r++) {
+            double *at = host + r * width[k];
             at[0] = (double)(input_random(&state) % (uint64_t)(w->batch.width / 2));
             at[1] = (double)(input_random(&state) % (uint64_t)(w->batch.height / 2));
             if (k == 0) {
@@ -851,26 +850,29 @@ static void follow_begin(const work *w, const motley_policy *images, followed *f
                 at[3] = at[1] + 1 + (double)(input_random(&state) % (uint64_t)(w->batch.height / 2));
             }
         }
+        numbers[k] = sent(host, n * each[k] * width[k] * sizeof *host);
+        offsets[k] = sent(begins, (n + 1) * sizeof *begins);
+        free(host);
+        free(begins);
     }
-    for (size_t i = 0; i < n; i++) {
-        f->widths[i] = w->batch.width;
-        f->heights[i] = w->batch.height;
-    }
+    f->numbers = (motley_followed){ .boxes_count = n * BOXES,
+                                    .boxes = numbers[0],
+                                    .box_offsets = offsets[0],
+                                    .points_count = n * POINTS,
+                                    .points = numbers[1],
+                                    .point_offsets = offsets[1] };
 }
 
 static void follow_end(const work *w, followed *f)
 {
-    for (int i = 0; i < w->buffers; i++)
+    for (int i = 0; i < w->buffers; i++) {
         cudaFree(f->masks[i]);
-    for (int k = 0; k < 2; k++) {
-        free(f->offsets[k]);
-        free(f->numbers[k]);
-        free(f->moved[k]);
+        cudaFree(f->moved[i]);
     }
-    free(f->steps);
-    free(f->counts);
-    free(f->widths);
-    free(f->heights);
+    cudaFree(f->numbers.boxes);
+    cudaFree((void *)f->numbers.box_offsets);
+    cudaFree(f->numbers.points);
+    cudaFree((void *)f->numbers.point_offsets);
     motley_policy_destroy(f->policy);
 }
 

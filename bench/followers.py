@@ -34,13 +34,14 @@ def batch(device):
     corners = torch.rand(COUNT, BOXES, 2, 2, generator=random).sort(dim=2).values * SIDE
     points = torch.rand(COUNT, POINTS, 2, generator=random) * SIDE
     made = {"image": images.to(device), "mask": images[:, 0].contiguous().to(device)}
-    return {**made, "boxes": list(corners.reshape(COUNT, BOXES, 4)), "points": list(points)}
+    boxes, points = corners.reshape(COUNT, BOXES, 4).to(device), points.to(device)
+    return {**made, "boxes": list(boxes), "points": list(points)}
 
 
 KINDS = {
     "mask": {"mask": Mask(fill=255)},
     "int64 mask": {"mask": Mask(fill=255)},
-    f"{BOXES} boxes and {POINTS} points": {"boxes": Boxes(), "points": Points()},
+    f"{BOXES} boxes and {POINTS} points": {"boxes": Boxes(drop=False), "points": Points()},
 }
 
 
