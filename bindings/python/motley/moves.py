@@ -314,7 +314,8 @@ class Rows:
             self.table = self.library.empty((0, self.width))
         elif on_device:
             single = {array.dtype for array in arrays} == {self.library.float32}
-            self.table = self.dense(self.library.cat(tables).to(self.library.float32 if single else self.library.float64))
+            wanted = self.library.float32 if single else self.library.float64
+            self.table = self.dense(self.library.cat(tables).to(wanted))
         elif self.of_torch:
             self.table = self.dense(self.library.cat(tables).to("cpu", self.library.float64))
         else:
