@@ -27,8 +27,8 @@ class Placed:
 
 
 def placed(source, moves, boxes, points):
-    """The Placed of a call on `source`; None: nothing lies in the memory of its GPU. boxes, points: the entries that are
-    followed as such, [(name, value, ...)] with the arguments of Moves.boxes and Moves.points."""
+    """The Placed of a call on `source`, or None: nothing lies in the memory of its GPU. boxes, points: the entries that
+    are followed as such, [(name, value, ...)] with the arguments of Moves.boxes and Moves.points."""
     if source.device is None or not source.count or isinstance(source, Many) and len(source.by_channels()) > 1:
         return None
     first = [
