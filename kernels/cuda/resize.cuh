@@ -23,6 +23,8 @@ extern uint4 *tile_memory; /* of the CTA that is being emulated */
 #define resize_memory tile_memory
 #endif
 
+__shared__ uint32_t resize_values[4][256]; /* each byte as the result's type, for each channel */
+
 #define DEVICE_MEMBER __device__ __forceinline__
 #define HALF_UPPER (1 << (MOT_RESIZE_BITS - 9)) /* half of a unit of the result, in the unit of the upper parts */
 
@@ -129,18 +131,34 @@ struct resize_tile {
     const uint8_t *crop;       /* the crop's first byte */
     int last_row;              /* the image's last row, counted in the crop: its words may pass the image's end */
     int dtype;
-    const uint32_t (*values)[256];
+    bool vectors; /* four values of a channel, from a multiple of four on, are one vector in memory */
 };
 
 /* ---- results ---- */
+
+/* A byte as t.dtype. */
+DEVICE void store_value(uint8_t *to, int size, uint32_t bits)
+{
+    if (size == 4)
+        *(uint32_t *)to = bits;
+    else
+        *(uint16_t *)to = (uint16_t)bits;
+}
+
+DEVICE bool has_vectors(const mot_view &dst, int dtype)
+{
+    const int size = dtype == MOTLEY_F32 ? 4 : 2;
+    const uintptr_t all = (uintptr_t)dst.data | (uintptr_t)dst.row | (dst.channels > 1 ? (uintptr_t)dst.channel : 0);
+    return dst.pixel == size && all % (4 * size) == 0;
+}
 
 /* Writes four pixels from (x, y) on, those of them that lie inside the tile; one word of four bytes for each
  * channel. */
 template <int C> DEVICE void store_four(const resize_tile &t, int x, int y, const uint32_t bytes[C])
 {
     const bool whole = x + 4 <= t.x0 + t.width;
+    uint8_t *const p = address(t.dst, x, y);
     if (t.dtype == MOTLEY_U8) {
-        uint8_t *const p = address(t.dst, x, y);
         if (C == 3 && t.dst.pixel == 3 && t.dst.channel == 1 && whole && aligned(p, 4)) {
             const uint32_t low = __byte_perm(bytes[0], bytes[1 % C], 0x5140);
             const uint32_t middle = __byte_perm(bytes[1 % C], bytes[2 % C], 0x2051);
@@ -161,14 +179,22 @@ template <int C> DEVICE void store_four(const resize_tile &t, int x, int y, cons
         }
         return;
     }
-    uint32_t px[4];
-    if (C == 3)
-        unpack_planes(bytes[0], bytes[1 % C], bytes[2 % C], px);
-    else
-        unpack_grey(bytes[0], px);
-    mot_view out = t.dst;
-    out.width = t.x0 + t.width;
-    store_output(out, t.dtype, t.values, x, y, px);
+    const int size = t.dtype == MOTLEY_F32 ? 4 : 2;
+#pragma unroll
+    for (int c = 0; c < C; c++) {
+        uint8_t *q = p + c * t.dst.channel;
+        uint32_t bits[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            bits[i] = resize_values[c][byte_of(bytes[c], i)];
+        if (whole && t.vectors && size == 2)
+            *(uint2 *)q = make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
+        else if (whole && t.vectors)
+            *(uint4 *)q = make_uint4(bits[0], bits[1], bits[2], bits[3]);
+        else
+            for (int i = 0; i < 4 && x + i < t.x0 + t.width; i++, q += t.dst.pixel)
+                store_value(q, size, bits[i]);
+    }
 }
 
 /* ---- the horizontal pass ---- */
@@ -567,10 +593,9 @@ static __device__ __noinline__ void pixel_by_pixel(const resize_tile t)
                 store_byte(address(t.dst, at[0], at[1]) + c * t.dst.channel, byte_of(px, c));
             continue;
         }
-        const uint32_t one[4] = { px, 0, 0, 0 };
-        mot_view out = t.dst;
-        out.width = at[0] + 1;
-        store_output(out, t.dtype, t.values, at[0], at[1], one);
+        for (int c = 0; c < t.dst.channels; c++)
+            store_value(address(t.dst, at[0], at[1]) + c * t.dst.channel, t.dtype == MOTLEY_F32 ? 4 : 2,
+                        resize_values[c][byte_of(px, c)]);
     }
 }
 
@@ -593,7 +618,6 @@ template <int C>
 static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, 3)
     resize_kernel(const __grid_constant__ mot_resize_job job)
 {
-    __shared__ uint32_t values[4 * 256];
     const int planes = job.format == MOT_FORMAT_PLANES ? job.channels : 1;
     const int tiles = job.tiles_across * job.tiles_down;
     int at = blockIdx.x;
@@ -625,10 +649,10 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, 3)
     t.crop = t.src.data + t.axes.start[1] * t.src.row + t.axes.start[0] * t.src.pixel;
     t.last_row = t.src.height - 1 - t.axes.start[1];
     t.dtype = job.dst_dtype;
-    t.values = (const uint32_t(*)[256])values;
+    t.vectors = has_vectors(t.dst, t.dtype);
     if (t.dtype != MOTLEY_U8) {
         for (int i = threadIdx.x; i < 256 * t.dst.channels; i += blockDim.x)
-            values[i] = job.values[256 * plane + i];
+            resize_values[i / 256][i % 256] = job.values[256 * plane + i];
         __syncthreads();
     }
     if (!takes_fast_way<C>(job, t))
