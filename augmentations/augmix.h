@@ -19,17 +19,25 @@ MOT_FN int mot_step_mixes(int op)
 }
 
 /* Adds one more chain to a sum of chains. Two roundings. */
-MOT_FN float mot_mix_add(float sum, uint8_t chain, float weight)
+MOT_FN float mot_mix_add(float sum, mot_u8 chain, float weight)
 {
+#ifdef __CUDA_ARCH__
+    const float product = weight * (mot_above(chain) - 8388608.0f);
+#else
     const float product = weight * (float)chain;
+#endif
     return sum + product;
 }
 
 /* Converts a sum to a byte: clamped to 0..255, then truncated. */
 MOT_FN uint8_t mot_mix_byte(float sum)
 {
+#ifdef __CUDA_ARCH__
+    return mot_byte(sum); /* clamps after rounding down, which is the same */
+#else
     const float above = sum > 0.0f ? sum : 0.0f;
     return (uint8_t)(int)(above < 255.0f ? above : 255.0f);
+#endif
 }
 
 #endif

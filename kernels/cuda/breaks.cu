@@ -6,7 +6,7 @@
 #include "augmentations/augmix.h"
 #include "augmentations/hue.h"
 #include "augmentations/kernel_blur.h"
-#include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/memory.cuh"
 #include "kernels/cuda/tuning.h"
 #include "kernels/filter.h"
 
@@ -152,13 +152,32 @@ DEVICE int inside(int i, int n)
     return mirrored < 0 ? 0 : mirrored >= n ? n - 1 : mirrored;
 }
 
-DEVICE void load_window(around_memory &memory, const mot_view &src, int x0, int y0, int c, int reach)
+/* Where a row of the window lies in memory: byte offsets of its columns, of which each thread of a warp loads every
+ * 32nd. */
+struct window_columns {
+    int64_t at[(MOT_AROUND_PITCH + 31) / 32];
+};
+
+DEVICE window_columns columns_of(const mot_view &src, int x0, int reach)
+{
+    window_columns columns;
+#pragma unroll
+    for (int k = 0; k < (MOT_AROUND_PITCH + 31) / 32; k++)
+        columns.at[k] = inside(x0 + (int)threadIdx.x % 32 + 32 * k - reach, src.width) * src.pixel;
+    return columns;
+}
+
+/* `width`: how many columns are read. */
+DEVICE void load_window(around_memory &memory, const mot_view &src, const window_columns &columns, int y0, int c,
+                        int reach, int width)
 {
     for (int row = threadIdx.x / 32; row < MOT_AROUND_HEIGHT + 2 * reach; row += MOT_AROUND_HEIGHT) {
         const uint8_t *const in = address(src, 0, inside(y0 + row - reach, src.height)) + c * src.channel;
-        for (int column = threadIdx.x % 32; column < MOT_AROUND_PITCH; column += 32)
-            memory.window[row * MOT_AROUND_PITCH + column] =
-                (float)in[inside(x0 + column - reach, src.width) * src.pixel];
+        float *const to = memory.window + row * MOT_AROUND_PITCH + threadIdx.x % 32;
+#pragma unroll
+        for (int k = 0; k < (MOT_AROUND_PITCH + 31) / 32; k++)
+            if ((int)threadIdx.x % 32 + 32 * k < width)
+                to[32 * k] = mot_above(load_byte(in + columns.at[k])) - 8388608.0f;
     }
 }
 
@@ -173,6 +192,7 @@ DEVICE void blur_four(const around_memory &memory, const float *in, int size, ui
     float sum[4] = { 0, 0, 0, 0 };
     for (int ky = 0; ky < size; ky++, in += MOT_AROUND_PITCH) {
         four a = *(const four *)in;
+#pragma unroll 2
         for (int kx = 0; kx < size; kx += 4) {
             const four b = *(const four *)(in + kx + 4), w = *(const four *)&memory.weight[ky * MOT_AROUND_TAPS + kx];
             const float p[8] = { a.v[0], a.v[1], a.v[2], a.v[3], b.v[0], b.v[1], b.v[2], b.v[3] };
@@ -245,17 +265,20 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) around_kernel(const 
     }
     const int across = (src.width + MOT_AROUND_WIDTH - 1) / MOT_AROUND_WIDTH;
     const int64_t tiles = (int64_t)across * ((src.height + MOT_AROUND_HEIGHT - 1) / MOT_AROUND_HEIGHT);
+    const int read =
+        blurs ? MOT_AROUND_PITCH : MOT_AROUND_WIDTH + 4; /* columns; behind a blur's row are weights of 0 */
     for (int64_t tile = mine.first; tile < tiles; tile += mine.step) {
         const int x0 = (int)(tile % across) * MOT_AROUND_WIDTH, y0 = (int)(tile / across) * MOT_AROUND_HEIGHT;
         const int row = threadIdx.x / 32, column = 4 * (threadIdx.x % 32), x = x0 + column, y = y0 + row;
         const bool any = x < src.width && y < src.height;
         const bool edge_row = y < reach || y >= src.height - reach;
+        const window_columns columns = columns_of(src, x0, reach);
         uint32_t px[4] = { 0, 0, 0, 0 };
         for (int c = 0; c < job.channels; c++) {
             const float *const in = &memory.window[row * MOT_AROUND_PITCH + column];
             uint8_t out[4];
             __syncthreads();
-            load_window(memory, src, x0, y0, c, reach);
+            load_window(memory, src, columns, y0, c, reach, read);
             __syncthreads();
             if (!any)
                 continue;
@@ -268,7 +291,7 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) around_kernel(const 
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 const bool keeps = c >= colors || (!blurs && (edge_row || x + k < reach || x + k >= src.width - reach));
-                const uint8_t centre = (uint8_t)in[reach * MOT_AROUND_PITCH + reach + k];
+                const uint8_t centre = mot_byte(in[reach * MOT_AROUND_PITCH + reach + k]);
                 px[k] |= (uint32_t)(keeps ? centre : out[k]) << (8 * c);
             }
         }
@@ -279,6 +302,8 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) around_kernel(const 
 
 /* ---- chains ---- */
 
+/* C: channels, or 4 for any number of them. */
+template <int C>
 static __global__ void __launch_bounds__(MOT_BREAK_THREADS) chains_kernel(const __grid_constant__ mot_chains_job job)
 {
     const share mine = share_of(job.count);
@@ -289,7 +314,7 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) chains_kernel(const 
          q += (int64_t)mine.step * MOT_BREAK_THREADS) {
         const int y = (int)(q / across), x = 4 * (int)(q - (int64_t)y * across);
         uint32_t own[4], result[4];
-        float sum[4][4] = {};
+        float sum[4][C] = {};
         load_pixels(src, x, y, own);
         for (int k = 0; k < 4; k++)
             result[k] = own[k];
@@ -298,22 +323,28 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) chains_kernel(const 
             uint32_t chain[4] = { own[0], own[1], own[2], own[3] };
             if (turn.chain >= 0)
                 load_pixels(view_of(job.chains, job.channels, turn.chain * job.count + mine.image), x, y, chain);
+            if (turn.op == MOTLEY_STEP_MIX_ADD) {
+#pragma unroll
+                for (int i = 0; i < 4 * C; i++)
+                    sum[i / C][i % C] = mot_mix_add(sum[i / C][i % C], mot_u8(chain[i / C], i % C), turn.weight);
+                continue;
+            }
+            if (turn.op == MOTLEY_STEP_MIX_SUM)
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    chain[k] = 0;
+#pragma unroll
+                    for (int c = 0; c < C; c++) {
+                        chain[k] |= (uint32_t)mot_mix_byte(sum[k][c]) << (8 * c);
+                        sum[k][c] = 0;
+                    }
+                }
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 uint32_t mixed = 0;
 #pragma unroll
-                for (int c = 0; c < 4; c++) {
-                    uint8_t byte = (uint8_t)byte_of(result[k], c);
-                    if (turn.op == MOTLEY_STEP_MIX_ADD) {
-                        sum[k][c] = mot_mix_add(sum[k][c], (uint8_t)byte_of(chain[k], c), turn.weight);
-                    } else if (turn.op == MOTLEY_STEP_MIX_SUM) {
-                        byte = mot_blend(byte, mot_mix_byte(sum[k][c]), turn.weight);
-                        sum[k][c] = 0;
-                    } else {
-                        byte = mot_blend(byte, byte_of(chain[k], c), turn.weight);
-                    }
-                    mixed |= (uint32_t)byte << (8 * c);
-                }
+                for (int c = 0; c < C; c++)
+                    mixed |= (uint32_t)mot_blend(mot_u8(result[k], c), mot_u8(chain[k], c), turn.weight) << (8 * c);
                 result[k] = mixed;
             }
         }
@@ -394,6 +425,6 @@ cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 
 cudaError_t mot_chains_launch(const mot_chains_job *job, cudaStream_t stream)
 {
-    return launch(*job, (const void *)chains_kernel, pixels_work(job->width, job->height), job->multiprocessors,
-                  stream);
+    const void *const kernel = job->channels == 3 ? (const void *)chains_kernel<3> : (const void *)chains_kernel<4>;
+    return launch(*job, kernel, pixels_work(job->width, job->height), job->multiprocessors, stream);
 }
