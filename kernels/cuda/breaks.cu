@@ -121,8 +121,9 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) pixels_kernel(const 
 
 /* ---- blurs and filters: what lies around a pixel ---- */
 
-#define MOT_AROUND_WIDTH 128                       /* of a tile, pixels: four for each thread of a warp, ... */
-#define MOT_AROUND_HEIGHT (MOT_BREAK_THREADS / 32) /* ... and a row for each warp */
+#define MOT_AROUND_WIDTH 128 /* of a tile, pixels: four for each thread of a warp */
+#define MOT_AROUND_ROWS 4    /* of a thread: each loaded pixel serves all, ... */
+#define MOT_AROUND_HEIGHT (MOT_BREAK_THREADS / 32 * MOT_AROUND_ROWS) /* ... and as many for each warp */
 #define MOT_AROUND_PITCH (MOT_AROUND_WIDTH + MOTLEY_MAX_KERNEL + 1)
 #define MOT_AROUND_TAPS \
     (MOTLEY_MAX_KERNEL + 1) /* of a row of weights: whole vectors of four, the last weights are 0 \
@@ -171,7 +172,7 @@ DEVICE window_columns columns_of(const mot_view &src, int x0, int reach)
 DEVICE void load_window(around_memory &memory, const mot_view &src, const window_columns &columns, int y0, int c,
                         int reach, int width)
 {
-    for (int row = threadIdx.x / 32; row < MOT_AROUND_HEIGHT + 2 * reach; row += MOT_AROUND_HEIGHT) {
+    for (int row = threadIdx.x / 32; row < MOT_AROUND_HEIGHT + 2 * reach; row += MOT_BREAK_THREADS / 32) {
         const uint8_t *const in = address(src, 0, inside(y0 + row - reach, src.height)) + c * src.channel;
         float *const to = memory.window + row * MOT_AROUND_PITCH + threadIdx.x % 32;
 #pragma unroll
@@ -185,51 +186,89 @@ struct four {
     alignas(16) float v[4];
 };
 
-/* Four blurred components from `in` on, the window's first row and column of the first. Zeros behind a row's weights
- * change no sum. */
-DEVICE void blur_four(const around_memory &memory, const float *in, int size, uint8_t out[4])
+/* Adds a row of the window to the sums of rows FROM to TO - 1 of four components each; `weight` is row 0's row of
+ * weights, the other rows' lie before it. Zeros behind a row's weights change no sum. */
+template <int FROM, int TO>
+DEVICE void blur_row(const float *in, const float *weight, int size, float sum[MOT_AROUND_ROWS][4])
 {
-    float sum[4] = { 0, 0, 0, 0 };
-    for (int ky = 0; ky < size; ky++, in += MOT_AROUND_PITCH) {
-        four a = *(const four *)in;
+    four a = *(const four *)in;
 #pragma unroll 2
-        for (int kx = 0; kx < size; kx += 4) {
-            const four b = *(const four *)(in + kx + 4), w = *(const four *)&memory.weight[ky * MOT_AROUND_TAPS + kx];
-            const float p[8] = { a.v[0], a.v[1], a.v[2], a.v[3], b.v[0], b.v[1], b.v[2], b.v[3] };
+    for (int kx = 0; kx < size; kx += 4) {
+        const four b = *(const four *)(in + kx + 4);
+        const float p[8] = { a.v[0], a.v[1], a.v[2], a.v[3], b.v[0], b.v[1], b.v[2], b.v[3] };
+#pragma unroll
+        for (int row = FROM; row < TO; row++) {
+            const four w = *(const four *)(weight + kx - row * MOT_AROUND_TAPS);
 #pragma unroll
             for (int t = 0; t < 4; t++)
 #pragma unroll
                 for (int k = 0; k < 4; k++)
-                    sum[k] = fmaf(w.v[t], p[k + t], sum[k]);
-            a = b;
+                    sum[row][k] = fmaf(w.v[t], p[k + t], sum[row][k]);
         }
+        a = b;
     }
-#pragma unroll
-    for (int k = 0; k < 4; k++)
-        out[k] = mot_kernel_blur_byte(sum[k]);
 }
 
-/* The same, filtered: rows from the lowest up, each summed for itself. */
-template <int REACH> DEVICE void filter_four(const around_memory &memory, const float *in, float offset, uint8_t out[4])
+/* Four blurred components in each of a thread's rows, the uppermost from `in` on: the window's first row and column of
+ * the first. */
+DEVICE void blur_rows(const around_memory &memory, const float *in, int size, uint8_t out[MOT_AROUND_ROWS][4])
 {
-    float sum[4] = { offset, offset, offset, offset };
-    in += 2 * REACH * MOT_AROUND_PITCH;
+    static_assert(MOT_AROUND_ROWS == 4, "these are the cases below");
+    float sum[MOT_AROUND_ROWS][4] = {};
+    const float *weight = memory.weight;
+    for (int r = 0; r < size + 3; r++, in += MOT_AROUND_PITCH, weight += MOT_AROUND_TAPS)
+        if (r >= 3 && r < size)
+            blur_row<0, 4>(in, weight, size, sum);
+        else if (r == 0)
+            blur_row<0, 1>(in, weight, size, sum);
+        else if (r == 1)
+            blur_row<0, 2>(in, weight, size, sum);
+        else if (r == 2)
+            blur_row<0, 3>(in, weight, size, sum);
+        else if (r == size)
+            blur_row<1, 4>(in, weight, size, sum);
+        else if (r == size + 1)
+            blur_row<2, 4>(in, weight, size, sum);
+        else
+            blur_row<3, 4>(in, weight, size, sum);
 #pragma unroll
-    for (int j = 0; j <= 2 * REACH; j++, in -= MOT_AROUND_PITCH) {
-        const four a = *(const four *)in, b = *(const four *)(in + 4);
+    for (int row = 0; row < MOT_AROUND_ROWS; row++)
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            out[row][k] = mot_kernel_blur_byte(sum[row][k]);
+}
+
+/* The same, filtered: rows of the window from the lowest up, each summed for itself. */
+template <int REACH>
+DEVICE void filter_rows(const around_memory &memory, const float *in, float offset, uint8_t out[MOT_AROUND_ROWS][4])
+{
+    const int size = 2 * REACH + 1;
+    float sum[MOT_AROUND_ROWS][4];
+#pragma unroll
+    for (int i = 0; i < 4 * MOT_AROUND_ROWS; i++)
+        sum[i / 4][i % 4] = offset;
+#pragma unroll
+    for (int r = size + MOT_AROUND_ROWS - 2; r >= 0; r--) {
+        const four a = *(const four *)(in + r * MOT_AROUND_PITCH), b = *(const four *)(in + r * MOT_AROUND_PITCH + 4);
         const float p[8] = { a.v[0], a.v[1], a.v[2], a.v[3], b.v[0], b.v[1], b.v[2], b.v[3] };
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            float row = 0;
+        for (int to = 0; to < MOT_AROUND_ROWS; to++) {
+            const int j = to + 2 * REACH - r; /* row of weights */
+            if (j < 0 || j >= size)
+                continue;
 #pragma unroll
-            for (int i = 0; i <= 2 * REACH; i++)
-                row += p[k + i] * memory.weight[j * MOT_AROUND_TAPS + i];
-            sum[k] += row;
+            for (int k = 0; k < 4; k++) {
+                float row = 0;
+#pragma unroll
+                for (int i = 0; i < size; i++)
+                    row += p[k + i] * memory.weight[j * MOT_AROUND_TAPS + i];
+                sum[to][k] += row;
+            }
         }
     }
 #pragma unroll
-    for (int k = 0; k < 4; k++)
-        out[k] = mot_byte(sum[k]);
+    for (int i = 0; i < 4 * MOT_AROUND_ROWS; i++)
+        out[i / 4][i % 4] = mot_byte(sum[i / 4][i % 4]);
 }
 
 /* Which of the job's filters an op is. */
@@ -269,34 +308,41 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) around_kernel(const 
         blurs ? MOT_AROUND_PITCH : MOT_AROUND_WIDTH + 4; /* columns; behind a blur's row are weights of 0 */
     for (int64_t tile = mine.first; tile < tiles; tile += mine.step) {
         const int x0 = (int)(tile % across) * MOT_AROUND_WIDTH, y0 = (int)(tile / across) * MOT_AROUND_HEIGHT;
-        const int row = threadIdx.x / 32, column = 4 * (threadIdx.x % 32), x = x0 + column, y = y0 + row;
+        const int row = threadIdx.x / 32 * MOT_AROUND_ROWS, column = 4 * (threadIdx.x % 32);
+        const int x = x0 + column, y = y0 + row;
         const bool any = x < src.width && y < src.height;
-        const bool edge_row = y < reach || y >= src.height - reach;
         const window_columns columns = columns_of(src, x0, reach);
-        uint32_t px[4] = { 0, 0, 0, 0 };
+        uint32_t px[MOT_AROUND_ROWS][4] = {};
         for (int c = 0; c < job.channels; c++) {
             const float *const in = &memory.window[row * MOT_AROUND_PITCH + column];
-            uint8_t out[4];
+            uint8_t out[MOT_AROUND_ROWS][4];
             __syncthreads();
             load_window(memory, src, columns, y0, c, reach, read);
             __syncthreads();
             if (!any)
                 continue;
             if (blurs)
-                blur_four(memory, in, size, out);
+                blur_rows(memory, in, size, out);
             else if (reach == 1)
-                filter_four<1>(memory, in, filter.offset, out);
+                filter_rows<1>(memory, in, filter.offset, out);
             else
-                filter_four<2>(memory, in, filter.offset, out);
+                filter_rows<2>(memory, in, filter.offset, out);
 #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const bool keeps = c >= colors || (!blurs && (edge_row || x + k < reach || x + k >= src.width - reach));
-                const uint8_t centre = mot_byte(in[reach * MOT_AROUND_PITCH + reach + k]);
-                px[k] |= (uint32_t)(keeps ? centre : out[k]) << (8 * c);
+            for (int r = 0; r < MOT_AROUND_ROWS; r++) {
+                const bool edge_row = y + r < reach || y + r >= src.height - reach;
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    const bool keeps =
+                        c >= colors || (!blurs && (edge_row || x + k < reach || x + k >= src.width - reach));
+                    const uint8_t centre = mot_byte(in[(r + reach) * MOT_AROUND_PITCH + reach + k]);
+                    px[r][k] |= (uint32_t)(keeps ? centre : out[r][k]) << (8 * c);
+                }
             }
         }
-        if (any)
-            store_pixels(dst, x, y, px);
+#pragma unroll
+        for (int r = 0; r < MOT_AROUND_ROWS; r++)
+            if (any && y + r < src.height)
+                store_pixels(dst, x, y + r, px[r]);
     }
 }
 
