@@ -120,7 +120,9 @@ typedef struct motley_transform_params {
     const motley_mixed *given_mixed;     /* [count]; with `given`, of a transform that mixes */
     void *stream;                        /* cudaStream_t; NULL: the default stream. NULL on a CPU context */
     const uint64_t *counter; /* CUDA, device memory [2]: epoch and first sample id, read when the work runs, in place of
-                                samples.epoch and samples.first: for graphs. NULL: samples says */
+                                samples.epoch and samples.first: for graphs. NULL: samples says.
+                                Not of a transform that mixes: the host draws its partners and shares, and `mixed` is
+                                host memory, from which targets are mixed */
     const float (*given_kernels)[MOTLEY_KERNEL_WEIGHTS]; /* [count][max_steps]; with `given`: the weights of each
                                                             MOTLEY_STEP_KERNEL_BLUR, from the middle outward. NULL: of
                                                             torchvision's v1, with exp rounded to binary32 */
