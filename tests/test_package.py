@@ -120,18 +120,21 @@ class Configured(unittest.TestCase):
                               capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
 
     def test_flags_of_the_environment_cannot_change_results(self):
-        hostile = "-Ofast -ffast-math -ffinite-math-only -funsigned-char -mfma -ffp-contract=fast"
+        hostile = ("-Ofast -ffast-math -ffinite-math-only -funsigned-char -mfma -ffp-contract=fast "
+                   "-ftree-slp-vectorize")
         done = self.setup(CFLAGS=hostile)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         commands = json.loads((self.dir / "build" / "compile_commands.json").read_text())
-        ours = [c for c in commands if re.search(r"/(augmentations|base|dispatch|kernels|policies)/[^/]*$", c["file"])]
+        folders = "augmentations|base|dispatch|followers|kernels|policies"
+        ours = [c for c in commands if re.search(rf"/({folders})/[^/]*$", c["file"])]
         self.assertGreater(len(ours), 20)
         for command in ours:
             words = command["command"].split()
             last = {word: i for i, word in enumerate(words)}
             for ours_is, users in (("-ffp-contract=off", "-ffp-contract=fast"), ("-fno-fast-math", "-ffast-math"),
                                    ("-fno-fast-math", "-Ofast"), ("-fno-finite-math-only", "-ffinite-math-only"),
-                                   ("-fsigned-char", "-funsigned-char")):
+                                   ("-fsigned-char", "-funsigned-char"),
+                                   ("-fno-tree-slp-vectorize", "-ftree-slp-vectorize")):
                 self.assertGreater(last.get(ours_is, -1), last[users], command["file"])
 
     def test_what_a_compiler_tells_of_its_flags_is_checked(self):
