@@ -357,6 +357,7 @@ static void check_wrong_numbers(set *s)
     const motley_status status = motley_apply(context, policy, &s->batch, &s->batch, &params, &error);
     if (context == host) {
         need(status == MOTLEY_ERR_ARGUMENT, "the host takes wrong boxes");
+        drop_followed(&f);
     } else {
         need(status == MOTLEY_OK, error.message);
         uint8_t keep[4];
