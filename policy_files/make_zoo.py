@@ -77,8 +77,8 @@ BY_HAND = {
 NOT_YET = {
     "trivialaugment_aa": "sample_pairing needs a second image",
     "trivialaugment_full": "crop_bilinear resizes, which no op of a policy does",
-    "trivialaugment_xlong": "crop_bilinear resizes, which no op of a policy does; max_filter, min_filter, "
-                            "median_filter and gaussian_filter, whose parameters the facts do not give",
+    "trivialaugment_xlong": "crop_bilinear resizes, which no op of a policy does; the facts do not give the parameters "
+                            "of max_filter, min_filter, median_filter and gaussian_filter",
 }
 
 # Published policies that are not here because of the terms of their source: title, paper, source, reason.
@@ -99,12 +99,13 @@ LEFT_OUT = [
 
 DETECTION = (
     "The detection policies take the boxes of each image (`motley_samples.boxes`, `motley.Follow`). As in the source, "
-    "a step inside boxes is applied to each box by itself with a third of the published chance, in a drawn order; its "
-    "level and sign are one for all boxes, and the boxes stay as they are. Where Motley decides: a box is the pixels "
-    "that it touches (the source takes one more column and row); earlier steps of the image move boxes by the polygon "
-    "rule of `motley_follow_boxes`, without the source's whole pixels; a box that has left the image is out; masks "
-    "that follow are warped inside boxes like their image, while points stay. `bbox_cutout` chooses one of the boxes "
-    "that are left, and its rectangle is clipped to the image, not to the box."
+    "a step inside boxes is applied to each box separately, with a third of the published chance and in a drawn "
+    "order; its level and sign are the same for all boxes, and it does not move the boxes. Motley decides the rest. A "
+    "box is the pixels that it touches; the source takes one more column and row. Earlier steps of the image move "
+    "boxes by the polygon rule of `motley_follow_boxes`, which does not round to whole pixels as the source does. No "
+    "step works in a box that has left the image. Masks that follow are warped inside boxes like their image, while "
+    "points stay where they are. `bbox_cutout` chooses one of the boxes that are left, and its rectangle is clipped "
+    "to the image, not to the box."
 )
 
 OP_NAMES = {"posterize_0_4": "posterize"}  # a second range of an op; every other name is the op's own
@@ -303,8 +304,8 @@ def zoo_text():
                          f"{facts['counts']['subpolicies']} | {len(facts['ops'])} | "
                          f"{profile.group(1) if profile else ''} | {'; '.join(licences)} |")
     lines += ["", "## Settings of RandAugment", "",
-              "Numbers of ops N and magnitudes M that released configurations use, in the words of their sources: "
-              "`motley show POLICY --repeat N --level M` where the policy is one of the table above.", "",
+              "The numbers of ops N and magnitudes M of released configurations, named as in their sources. Where the "
+              "policy is in the table above, `motley show POLICY --repeat N --level M` prints it with them.", "",
               "| policy | data set | model | N | M of | source |", "|---|---|---|---|---|---|"]
     for row in facts_of("randaugment_presets")["presets"]:
         name = row["policy"]
