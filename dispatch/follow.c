@@ -74,12 +74,9 @@ static void write_numbers(void *to, const double *from, size_t count, int single
     }
 }
 
-static motley_status check_offsets(const char *what, const size_t *offsets, size_t images, size_t count,
-                                   motley_error *error)
+static motley_status check_end(const char *offsets, const char *count, size_t end, size_t most, motley_error *error)
 {
-    MOT_REQUIRE(count == 0 || offsets[images] <= count, error,
-                "followed: %s_offsets ends at %zu, want at most %s_count, %zu", what, offsets[images],
-                what[0] == 'b' ? "boxes" : "points", count);
+    MOT_REQUIRE(end <= most, error, "followed: %s ends at %zu, want at most %s, %zu", offsets, end, count, most);
     return MOTLEY_OK;
 }
 
@@ -105,13 +102,15 @@ static motley_status make_room(const motley_followed *f, size_t images, mot_move
 
 static motley_status move(const motley_followed *f, const motley_drawn *drawn, mot_moved *moved, motley_error *error)
 {
-    MOT_TRY(check_offsets("box", f->box_offsets, drawn->count, f->boxes_count, error));
-    MOT_TRY(check_offsets("point", f->point_offsets, drawn->count, f->points_count, error));
-    if (f->boxes_count > 0)
+    if (f->boxes_count > 0) {
+        MOT_TRY(check_end("box_offsets", "boxes_count", f->box_offsets[drawn->count], f->boxes_count, error));
         MOT_TRY(motley_follow_boxes(drawn, &f->box_params, f->box_offsets, moved->boxes, moved->visibility, moved->keep,
                                     error));
-    if (f->points_count > 0)
+    }
+    if (f->points_count > 0) {
+        MOT_TRY(check_end("point_offsets", "points_count", f->point_offsets[drawn->count], f->points_count, error));
         MOT_TRY(motley_follow_points(drawn, f->convention, f->point_offsets, moved->points, moved->flags, error));
+    }
     return f->matrices ? motley_follow_matrices(drawn, moved->matrices, error) : MOTLEY_OK;
 }
 

@@ -67,8 +67,13 @@ static bool read_line(void *user, size_t number, const char *text)
 
 static int by_image(const void *a, const void *b)
 {
+    return strcmp(((const image_boxes *)a)->image, ((const image_boxes *)b)->image);
+}
+
+static int by_image_and_line(const void *a, const void *b)
+{
     const image_boxes *x = a, *y = b;
-    const int order = strcmp(x->image, y->image);
+    const int order = by_image(x, y);
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
@@ -78,7 +83,7 @@ boxes_file *boxes_file_read(const char *path)
     self->path = path;
     bool good = read_lines(path, read_line, self);
     if (good && self->count)
-        qsort(self->line, self->count, sizeof *self->line, by_image);
+        qsort(self->line, self->count, sizeof *self->line, by_image_and_line);
     for (size_t i = 1; good && i < self->count; i++)
         if (strcmp(self->line[i].image, self->line[i - 1].image) == 0) {
             complain("%s:%zu: the boxes of %s were given before, on line %zu", path, self->line[i].number,
@@ -105,22 +110,11 @@ void boxes_file_destroy(boxes_file *self)
 
 const image_boxes *boxes_file_find(const boxes_file *self, const char *path)
 {
-    /* bytes that are not UTF-8 have changed in JSON */
-    struct json_object *written = text_json(path);
-    struct json_object *again = need(json_tokener_parse(json_object_to_json_string(written)));
-    const image_boxes wanted = { .image = (char *)(uintptr_t)json_object_get_string(again) };
-    size_t low = 0, high = self->count;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (strcmp(self->line[middle].image, wanted.image) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const bool found = low < self->count && strcmp(self->line[low].image, wanted.image) == 0;
-    json_object_put(written);
-    json_object_put(again);
-    return found ? &self->line[low] : NULL;
+    const image_boxes wanted = { .image = text_read_again(path) };
+    const image_boxes *found =
+        self->count ? bsearch(&wanted, self->line, self->count, sizeof *self->line, by_image) : NULL;
+    free(wanted.image);
+    return found;
 }
 
 bool boxes_file_suits(const boxes_file *self, const image_boxes *boxes, const picture *image, char why[PICTURE_WHY])

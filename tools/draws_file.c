@@ -84,8 +84,14 @@ static bool read_line(void *user, size_t number, const char *text)
 static int by_sample(const void *a, const void *b)
 {
     const draw_line *x = a, *y = b;
-    return x->sample != y->sample ? (x->sample > y->sample) - (x->sample < y->sample)
-                                  : (x->number > y->number) - (x->number < y->number);
+    return (x->sample > y->sample) - (x->sample < y->sample);
+}
+
+static int by_sample_and_line(const void *a, const void *b)
+{
+    const draw_line *x = a, *y = b;
+    const int order = by_sample(x, y);
+    return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
 draws_file *draws_file_read(const char *path)
@@ -94,7 +100,7 @@ draws_file *draws_file_read(const char *path)
     self->path = path;
     bool good = read_lines(path, read_line, self);
     if (good && self->count)
-        qsort(self->line, self->count, sizeof *self->line, by_sample);
+        qsort(self->line, self->count, sizeof *self->line, by_sample_and_line);
     for (size_t i = 1; good && i < self->count; i++)
         if (self->line[i].sample == self->line[i - 1].sample) {
             complain("%s:%zu: sample %llu was given before, on line %zu", path, self->line[i].number,
@@ -119,14 +125,12 @@ void draws_file_destroy(draws_file *self)
     free(self);
 }
 
-/* Whether a path has the base name of one that was read from JSON, where bytes that are not UTF-8 have changed. */
+/* Whether a path has the base name of one that was read from JSON. */
 static bool same_name(const char *path, const char *read)
 {
-    struct json_object *written = text_json(path);
-    struct json_object *again = need(json_tokener_parse(json_object_to_json_string(written)));
-    const bool same = !strcmp(base_name(json_object_get_string(again)), base_name(read));
-    json_object_put(written);
-    json_object_put(again);
+    char *again = text_read_again(path);
+    const bool same = !strcmp(base_name(again), base_name(read));
+    free(again);
     return same;
 }
 
@@ -146,19 +150,12 @@ bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_s
                       motley_transform_drawn *place, char why[PICTURE_WHY])
 {
     const draw_line wanted = { .sample = image->sample };
-    size_t low = 0, high = self->count;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (self->line[middle].sample < wanted.sample)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == self->count || self->line[low].sample != wanted.sample) {
+    const draw_line *line =
+        self->count ? bsearch(&wanted, self->line, self->count, sizeof *self->line, by_sample) : NULL;
+    if (!line) {
         snprintf(why, PICTURE_WHY, "%s has no draw for sample %llu", self->path, (unsigned long long)wanted.sample);
         return false;
     }
-    const draw_line *line = &self->line[low];
     const char *policy =
         image->policy ? motley_policy_name(image->policy) : motley_transform_describe(image->transform)->name;
     motley_error error;

@@ -52,6 +52,16 @@ struct json_object *text_json(const char *text)
     return object;
 }
 
+char *text_read_again(const char *text)
+{
+    struct json_object *written = text_json(text);
+    struct json_object *read = need(json_tokener_parse(json_object_to_json_string(written)));
+    char *copy = need(strdup(json_object_get_string(read)));
+    json_object_put(written);
+    json_object_put(read);
+    return copy;
+}
+
 char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int count, int channels)
 {
     motley_error error;

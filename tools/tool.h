@@ -115,6 +115,8 @@ char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step 
 struct json_object;
 /* Bytes that are not UTF-8 become "\udcXX", which Python's os.fsencode undoes. */
 struct json_object *text_json(const char *text);
+/* What such a text is when it is read again, to be freed: compare it with what a file has. */
+char *text_read_again(const char *text);
 struct json_object *number_json(double value);             /* null when not finite */
 bool print_json(FILE *stream, struct json_object *object); /* one line; frees the object */
 

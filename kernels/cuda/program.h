@@ -21,8 +21,8 @@
 #define MOT_PROGRAM_OPS 80 /* enough for MOT_WINDOW steps of which one is a blur */
 #define MOT_NONE 255
 
-/* What is used in several places but runs a few times: inlined, each use would have to be fetched as instructions of
- * its own, which takes longer than the calls. */
+/* For functions that several places use, but that run only a few times: inlined, every use would be fetched as separate
+ * instructions, which takes longer than the calls. */
 #ifdef __CUDACC__
 #define MOT_CALLED_FN static __host__ __device__ __noinline__
 #else

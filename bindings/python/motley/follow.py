@@ -291,40 +291,39 @@ class Follow:
         if isinstance(sample, (list, tuple)):
             return _several(sample, self._view, sample_ids, epoch, seed, view, return_draws, draws=return_draws)
         following = self.following_in(sample)
-        moves, of_image = _moves(self.stage, sample[self.image], sample_ids, epoch, seed, view)
+        source = images_of(sample[self.image], self.stage.layout)
+        moves, of_image = _moves(self.stage, source, sample_ids, epoch, seed, view)
         if getattr(self.stage.policy_now, "takes_boxes", False):  # a transform has no policy
-            return self._in_boxes(sample, following, moves, of_image, return_draws)
-        image = self._image(sample, following, moves, of_image, return_draws)
+            return self._in_boxes(sample, source, following, moves, of_image, return_draws)
+        image = self._image(sample, source, following, moves, of_image, return_draws)
         image, draws = image if return_draws else (image, None)
         made = self._followed(sample, image, following, moves)
         return (made, draws) if return_draws else made
 
-    def _image(self, sample, following, moves, of_image, return_draws):
+    def _image(self, sample, source, following, moves, of_image, return_draws):
         """The image, augmented. Boxes and points that lie on its GPU are moved by the same call."""
         image, stage = sample[self.image], self.stage
         boxes, points = (
             [kind.moving(sample, key) for key, kind in following.items() if isinstance(kind, cls)]
             for cls in (Boxes, Points)
         )
-        there = placed(images_of(image, stage.layout), moves, boxes, points) if boxes or points else None
+        there = placed(source, moves, boxes, points) if boxes or points else None
         if there is None:
             return stage(image, **of_image, views=1, return_draws=return_draws)
         moves.placed = there.entries
-        which = [of_image[name] for name in ("sample_ids", "view", "epoch", "seed")]
-        return stage._run(image, None, stage.layout, which, return_draws, followed=there.c)
+        return stage._run(image, None, stage.layout, _which(of_image), return_draws, followed=there.c)
 
-    def _in_boxes(self, sample, following, moves, of_image, return_draws):
+    def _in_boxes(self, sample, source, following, moves, of_image, return_draws):
         """The policy draws by the sample's boxes, and these draws are replayed."""
         keys = [key for key, kind in following.items() if isinstance(kind, Boxes)]
-        policy, source = self.stage.policy_now, images_of(sample[self.image], self.stage.layout)
+        policy = self.stage.policy_now
         if len(keys) != 1:
             raise ArgumentError(
                 f"policy '{policy.name}' works in the boxes of an image, and {len(keys)} entries of the sample are "
                 "followed as boxes: want one"
             )
         channels = source.channels if source.count else 3
-        which = [of_image[name] for name in ("sample_ids", "view", "epoch", "seed")]
-        samples = self.stage._samples(source.count, which)
+        samples = self.stage._samples(source.count, _which(of_image))
         boxes, offsets, held = following[keys[0]].corners(sample, keys[0], moves)
         drawn = Drawn.of(policy, samples.c, moves.sizes, channels, (boxes, offsets))
         self.stage._note(samples, source.count)
@@ -397,9 +396,13 @@ def _several(samples, call, *arguments, draws=False):
     return (result, drawn) if draws else result
 
 
-def _moves(stage, image, sample_ids, epoch, seed, view):
-    """The Moves of a call on `image`, and the arguments of the stage's own call on the same samples."""
-    source = images_of(image, stage.layout)
+def _which(of_image):
+    """The same arguments as Stage._run takes them."""
+    return [of_image[name] for name in ("sample_ids", "view", "epoch", "seed")]
+
+
+def _moves(stage, source, sample_ids, epoch, seed, view):
+    """The Moves of a call on these images, and the arguments of the stage's own call on the same samples."""
     epoch = stage.epoch if epoch is None else epoch_given(epoch)
     own = stage.seed if seed is None else seed_given(seed)
     if sample_ids is None:
