@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Motley: every image of a batch gets its own augmentation, on the CPU or the GPU, with the same bits.
  *
- *  Users include only this header. What holds everywhere is said here once:
+ *  Users include only this header. These rules hold for every function:
  *
  *  Errors   Every function that can fail returns a motley_status and takes a motley_error last, which may be
  *           NULL. The library never prints, aborts, reads the environment or keeps hidden global state.
- *  Strings  UTF-8, terminated. A returned `const char *` lives as long as the object it was asked of.
+ *  Strings  UTF-8, NUL-terminated. A returned `const char *` lives as long as the object that it belongs to.
  *  Params   A params struct that is all zero means all defaults; NULL means the same. A caller that does not compile
  *           these headers, such as ctypes, sets struct_size to the size of its own struct: fields that it lacks are
- *           then taken as zero, and a field that the library lacks gives UNSUPPORTED if it is set. 0 stands for the
- *           size in these headers. When a struct grows, the soname changes.
- *  Memory   Whatever a create, load, parse or builtin function returns, the matching destroy frees; destroy accepts
- *           NULL. Pixels are always the caller's; no pointer is kept after the work is done.
- *  Threads  A policy is immutable: share it freely. A context serves one thread at a time. */
+ *           then taken as zero, and a field that the library lacks gives UNSUPPORTED if it is set. 0 means the size in
+ *           these headers. When a struct grows, the soname changes.
+ *  Memory   What a function creates, the matching destroy frees; destroy accepts NULL. Pixels are always the caller's;
+ *           no pointer is kept after the work is done.
+ *  Threads  Policies, transforms and mixes are immutable: threads may share them. A context, and the prepared calls
+ *           made from it, serve one thread at a time. Functions that take neither may run on any thread. */
 #ifndef MOTLEY_H
 #define MOTLEY_H
 

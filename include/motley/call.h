@@ -15,11 +15,11 @@
 extern "C" {
 #endif
 
-/** What motley_apply and motley_op_apply need to know about their batches. For loaders, whose batches have few
- *  shapes. */
+/** What motley_apply and motley_op_apply need to know about their batches. Meant for loaders, whose batches have few
+ *  different shapes. */
 typedef struct motley_call motley_call;
 
-/** Describes batches and checks everything about them that does not depend on where they lie.
+/** Describes batches and checks everything about them that does not depend on their addresses.
  *
  *  Shapes   As for motley_apply: dst == src works in place, and dst may be NULL when there is an output. output is NULL
  *           when no fused last step is wanted. The `data` of batches and images is not read and may be NULL.
@@ -30,10 +30,11 @@ MOTLEY_API motley_status motley_call_create(motley_context *context, const motle
 
 /** motley_apply on batches at these addresses.
  *
- *  Where    src, dst and output replace `data` of the batches that were described. For a batch with `images`, src and
+ *  Shapes   src, dst and output replace `data` of the batches that were described. For a batch with `images`, src and
  *           dst are a `void *const *` instead: [count], the `data` of each image, read before the call returns. dst is
  *           NULL for a call in place; dst and output are NULL if the call was created without them.
- *  Params   As for motley_apply, but for `output`, which must not be set.
+ *  Params   As for motley_apply, except that `output` must not be set.
+ *  Stream   As motley_apply.
  *  Threads  One thread per context at a time.
  *  Errors   As motley_apply. */
 MOTLEY_API motley_status motley_call_apply(motley_call *call, const motley_policy *policy, void *src, void *dst,

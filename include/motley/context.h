@@ -13,7 +13,7 @@ extern "C" {
 typedef struct motley_context motley_context;
 
 typedef enum motley_backend {
-    MOTLEY_BACKEND_AUTO = 0, /* CUDA where a usable device is, else the CPU */
+    MOTLEY_BACKEND_AUTO = 0, /* CUDA if there is a usable device, else the CPU */
     MOTLEY_BACKEND_CPU = 1,
     MOTLEY_BACKEND_CUDA = 2,
     MOTLEY_BACKEND_REFERENCE = 3 /* the CPU's readable scalar code: for checking, never for speed */
@@ -26,25 +26,28 @@ typedef struct motley_context_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_backend backend;
     int device;  /* CUDA device number; 0 is the first */
-    int threads; /* CPU: 0 takes one per online processor; 1 starts no thread and is safe to fork.
-                  * A forked child gets UNSUPPORTED from a context with more, and may destroy it */
-    /* CUDA: memory for the workspace, in place of cudaMalloc and cudaFree; both or neither. `allocate` returns
-     * device memory aligned to 256 bytes, or NULL. */
+    int threads; /* CPU: how many threads work on a batch, the caller's included; 0: one per online processor. 1 starts
+                  * no thread and is safe to fork. A context with more gives UNSUPPORTED in a forked child, which may
+                  * still destroy it */
+    /* CUDA: replace cudaMalloc and cudaFree for the workspace; both or neither. `allocate` returns device memory
+     * aligned to 256 bytes, or NULL on failure. */
     void *(*allocate)(void *user, size_t size_bytes, void *stream);
     void (*release)(void *user, void *memory, void *stream);
     void *allocator_user;
 } motley_context_params;
 
-/** Makes a context. The CPU backends make no CUDA call, here or later.
- *  Errors   UNSUPPORTED: this build or machine has no such backend or device; MEMORY: also when a thread cannot be
- *           started; CUDA. */
+/** Creates a context. NULL params: all defaults. The CPU backends never call CUDA.
+ *
+ *  Threads  A context serves one thread at a time. For several, create one context for each.
+ *  Errors   UNSUPPORTED: this build or machine has no such backend or device; MEMORY: also if a thread cannot be
+ *           started; ARGUMENT, CUDA. *context is NULL then. */
 MOTLEY_API motley_status motley_context_create(const motley_context_params *params, motley_context **context,
                                                motley_error *error);
 
 /** The backend that a context runs on; never AUTO. */
 MOTLEY_API motley_backend motley_context_backend(const motley_context *context);
 
-/** Frees a context. CUDA: waits for the work it has queued. */
+/** Frees a context. CUDA: first waits for the work that it has queued. */
 MOTLEY_API void motley_context_destroy(motley_context *context);
 
 #ifdef __cplusplus

@@ -11,13 +11,13 @@
 extern "C" {
 #endif
 
-/** What a custom op is called with: the images of the batch that drew it as their next step.
+/** The arguments of a custom op: those images of the batch that drew it as their next step.
  *
- *  Values   Three numbers per image: the value that the policy drew, in the op's unit (0 when it takes none), and two
- *           that are uniform in 0..1 (1 excluded), drawn for this step: a random position, or anything else random.
- *           All depend on (policy, seed, epoch, sample id, view) only, and motley_draw returns them.
- *  Images   Change them in place. Each has its own pointer and strides. When motley_apply has an output but no dst,
- *           the pixels are kept in the output's memory, so pixel_stride may exceed the number of channels. */
+ *  Values   Three numbers per image: the value that the policy drew, in the op's unit (0 if it takes none), and two
+ *           uniform random numbers in [0, 1), drawn for this step, such as for a random position. All depend on
+ *           (policy, seed, epoch, sample id, view) only, and motley_draw returns them.
+ *  Images   Change them in place. Each has its own pointer and strides. If motley_apply has an output but no dst, the
+ *           pixels are kept in the output's memory, so pixel_stride may exceed the number of channels. */
 typedef struct motley_custom_batch {
     motley_context *context; /* may be used: motley_op_apply on `images` runs an op of the table on them */
     size_t count;
@@ -28,8 +28,8 @@ typedef struct motley_custom_batch {
     void *stream;              /* CUDA: where to queue the work; earlier steps are queued there. CPU: NULL */
 } motley_custom_batch;
 
-/** Does the work, or queues it on the stream. Any status other than MOTLEY_OK ends the call of motley_apply, which
- *  returns that status and `error`; dst is then unspecified.
+/** Changes the images, or queues that work on the stream. Any status other than MOTLEY_OK ends the call of
+ *  motley_apply, which returns that status and `error`; dst is then unspecified.
  *
  *  Threads  Called on the thread that called motley_apply, one sub-batch at a time. If contexts on several threads
  *           share the policy, it is called concurrently. CUDA: the current device is the caller's. */
@@ -37,8 +37,8 @@ typedef motley_status motley_custom_run(void *user, const motley_custom_batch *b
 
 /** A custom op. */
 typedef struct motley_custom_op {
-    const char *name;        /* what policies call it: letters, digits, '_', '.' and '-', a letter first */
-    const char *unit;        /* of its value; NULL: it takes none, and the next two are not read */
+    const char *name;        /* in policies: letters, digits, '_', '.' and '-', starting with a letter */
+    const char *unit;        /* of its value; NULL: it takes none, and minimum and maximum are ignored */
     double minimum, maximum; /* of its value, inclusive; not checked for values relative to a side */
     motley_custom_run *run;
     void *user; /* passed to `run`; the policy, and policies derived from it, keep both pointers */

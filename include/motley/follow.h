@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** What follows an image when ops move its pixels: masks and other images, keypoints, boxes.
+/** Followers: masks, other images, keypoints and boxes, which move as ops move the pixels of their image.
  *
- *  One rule serves all: a warp of an image is a 2x3 matrix from output to input, with pixel (i, j) covering i..i+1 and
- *  j..j+1, so that its centre lies at + 0.5. A mask is warped by the same matrix, and a point moves by its inverse. */
+ *  All of them follow one rule. A warp of an image is a 2x3 matrix from output to input. Pixel (i, j) covers i..i+1 and
+ *  j..j+1, so its centre is at (i + 0.5, j + 0.5). A mask is warped by the same matrix, and a point moves by its
+ *  inverse. */
 #ifndef MOTLEY_FOLLOW_H
 #define MOTLEY_FOLLOW_H
 
@@ -19,75 +20,74 @@ typedef struct motley_follower_params {
     size_t struct_size;                 /* 0 or sizeof; see motley.h */
     motley_interpolation interpolation; /* of the follower's warps; NEAREST (0) for masks, label maps and depth */
     int32_t channels;                   /* of the followers, 1 to 4: how many bytes of `fill` count; 0 is 1 */
-    uint8_t fill[4];                    /* what warps fill with, one byte per channel */
+    uint8_t fill[4];                    /* the fill of warps, one byte per channel */
     int erase;                          /* != 0: ops that erase (cutout) fill the follower, too, with `fill` */
 } motley_follower_params;
 
-/** A policy for what accompanies the images of `policy`: masks, label maps, depth, a second view.
+/** Makes a policy for what accompanies the images of `policy`: masks, label maps, depth, a second view.
  *
  *  Draws    It draws as `policy` does, at the same (seed, epoch, id, view) and image size, but steps that move no
- *           pixels change nothing. So motley_apply with the same samples moves the followers' pixels as the images'
- *           were, on every backend and stream, and nothing is copied between host and device.
+ *           pixels change nothing. So motley_apply with the same samples moves the followers' pixels as it moved those
+ *           of the images, on every backend and stream, and nothing is copied between host and device.
  *  Types    u8 images of 1 to 4 channels. With NEAREST an element may also be wider: pass u16 as 2 channels and i32 or
- *           f32 as 4, whose bytes then move together: `fill` is then the element's bytes, lowest first. i64 and f64 are
- *           two images of 4 channels with a pixel_stride of 8, the second of which begins 4 bytes later: each is moved
- *           by itself, with its half of the element's bytes as `fill`.
+ *           f32 as 4. Their bytes then move together, and `fill` is the element's bytes, lowest first. Pass i64 and f64
+ *           as two images of 4 channels with a pixel_stride of 8, the second of which begins 4 bytes later: each is
+ *           moved separately, with its half of the element's bytes as `fill`.
  *  Params   NULL: nearest, filled with 0, not erased.
  *  Errors   ARGUMENT; UNSUPPORTED: the policy has custom ops, whose geometry is unknown, or mixes chains of ops, each
- *           of which may move pixels differently. MEMORY. */
+ *           of which may move pixels differently. MEMORY. *follower is NULL then. */
 MOTLEY_API motley_status motley_policy_follower(const motley_policy *policy, const motley_follower_params *params,
                                                 motley_policy **follower, motley_error *error);
 
-/** The same for a transform: what accompanies its images is cropped, resized, windowed and flipped as they are, by the
- *  filter of `params`, and goes through their warps.
+/** Makes a transform for what accompanies the images of `transform`: it crops, resizes, windows, flips and warps as
+ *  they do, by the interpolation of `params`.
  *
- *  motley_transform_apply with the same samples, or with given draws of motley_follower_steps, makes the followers from
- *           src of the images' sizes. They come out as bytes: jitter, grayscale, blur and the normalised output are
- *           left out.
+ *  Draws    motley_transform_apply with the same samples, or with given draws from motley_follower_steps, makes the
+ *           followers from src of the images' sizes. They come out as bytes: jitter, grayscale, blur and the normalised
+ *           output are left out.
  *  Fill     Windows that reach past the image (padding, a centre crop of a smaller image) are filled with `fill`, too.
  *  Erase    != 0: the boxes of the transform's erase stage are filled with `fill`.
- *  Types    As of motley_policy_follower; wide elements want NEAREST.
+ *  Types    As for motley_policy_follower; wide elements need NEAREST.
+ *  Text     A follower has none: motley_transform_print refuses it.
  *  Errors   ARGUMENT; UNSUPPORTED: one of its policies has custom ops or mixes chains of ops, or the transform
- *           mixes images; MEMORY.
- *  A follower has no text: motley_transform_print refuses it. */
+ *           mixes images; MEMORY. *follower is NULL then. */
 MOTLEY_API motley_status motley_transform_follower(const motley_transform *transform,
                                                    const motley_follower_params *params, motley_transform **follower,
                                                    motley_error *error);
 
-/** The matrix, output to input, of all `count` steps that an image of this size had: output (x, y) is where
- *  (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) was. Steps that move no pixels, or only those inside a box, count
+/** Computes the matrix, output to input, of all `count` steps of an image of this size in pixels: output (x, y) shows
+ *  input (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]). Steps that move no pixels, or only those inside a box, count
  *  as the identity.
  *  Errors   ARGUMENT: a step's op, values or the size are wrong; UNSUPPORTED: a step is a custom op. */
 MOTLEY_API motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32_t width, int32_t height,
                                              double matrix[6], motley_error *error);
 
-/** The draws of a batch, as motley_draw and motley_transform_draw give them, and motley_apply and
- *  motley_transform_apply write them. */
+/** The draws of a batch, from motley_draw, motley_transform_draw, motley_apply or motley_transform_apply. */
 typedef struct motley_drawn {
     size_t count;               /* images */
     const motley_step *steps;   /* [count][max_steps] */
     const int32_t *step_counts; /* [count] */
     size_t max_steps;
     const int32_t *widths, *heights;      /* [count], pixels, of the images before the first step */
-    const motley_transform_drawn *places; /* [count], of a transform; NULL: of a policy */
-    int32_t width, height; /* pixels, of a transform: as motley_transform_describe says; 0: each image keeps its size */
+    const motley_transform_drawn *places; /* [count], from a transform; NULL: from a policy */
+    int32_t width, height; /* of a transform's results, pixels, by motley_transform_describe; 0: each keeps its size */
 } motley_drawn;
 
-/** The part of recorded draws that applies to the followers of their images: the steps that move pixels, by the
- *  interpolation and with the fill of `params`. For motley_replay, or the given draws of a motley_transform_follower.
+/** Extracts the part of recorded draws that applies to followers: the steps that move pixels, with the interpolation
+ *  and fill of `params`. For motley_replay, or the given draws of a motley_transform_follower.
  *
- *  Shapes   steps: [drawn->count][max_steps], step_counts: [drawn->count]; places: [drawn->count] of a transform, NULL
- *           of a policy. Each may be that of `drawn`, which is then changed in place.
- *  Memory   The host's.  Threads  Any; nothing is shared.
+ *  Shapes   steps: [drawn->count][max_steps], step_counts: [drawn->count]. places: [drawn->count] for a transform, NULL
+ *           for a policy. Each may be the array of `drawn`, which is then changed in place.
+ *  Memory   Host memory.  Threads  Any; nothing is shared.
  *  Errors   As motley_follow_points; the results are then unspecified. */
 MOTLEY_API motley_status motley_follower_steps(const motley_drawn *drawn, const motley_follower_params *params,
                                                motley_step *steps, int32_t *step_counts, motley_transform_drawn *places,
                                                motley_error *error);
 
-/** The matrix, output to input, of everything that each image drew: where (x, y) of the result was in the image before.
+/** Computes for each image the matrix, output to input, of everything that it drew.
  *
- *  Shapes   matrices: [drawn->count][6], as motley_steps_matrix gives them.
- *  Memory   The host's.  Threads  Any; nothing is shared.
+ *  Shapes   matrices: [drawn->count][6], in the form of motley_steps_matrix.
+ *  Memory   Host memory.  Threads  Any; nothing is shared.
  *  Errors   As motley_follow_points; matrices are then unspecified. */
 MOTLEY_API motley_status motley_follow_matrices(const motley_drawn *drawn, double *matrices, motley_error *error);
 
@@ -104,8 +104,8 @@ typedef enum motley_convention {
 /** Moves keypoints as their images were moved. Nothing is clamped.
  *
  *  Shapes   points: [offsets[drawn->count]][2], x and y in pixels, changed in place; image i has points
- *           offsets[i] .. offsets[i + 1] - 1. flags: as many bytes of MOTLEY_POINT_*, or NULL.
- *  Memory   The host's.  Threads  Any; nothing is shared.
+ *           offsets[i] .. offsets[i + 1] - 1. flags: a byte of MOTLEY_POINT_* for each point, or NULL.
+ *  Memory   Host memory.  Threads  Any; nothing is shared.
  *  Errors   ARGUMENT (a point that is not finite, decreasing offsets, wrong steps), UNSUPPORTED (a custom op): points
  *           are then unspecified. */
 MOTLEY_API motley_status motley_follow_points(const motley_drawn *drawn, motley_convention convention,
@@ -131,31 +131,32 @@ typedef struct motley_box_params {
 /** Moves boxes as their images were moved.
  *
  *  Shapes   boxes: [offsets[drawn->count]][4] in the format of `params` (NULL: XYXY, everything with an area is kept),
- *           continuous coordinates in pixels, changed in place. visibility: how much of each box is left in the image,
- *           0..1 of its area, or NULL. keep: 1 where the box passes the limits and has an area, else 0; or NULL. Boxes
- *           that are not kept stay in the list, so that labels stay in step.
- *  Memory   The host's.  Threads  Any; nothing is shared.
+ *           continuous coordinates in pixels, changed in place. Image i has boxes offsets[i] .. offsets[i + 1] - 1.
+ *           visibility: the share of each box's area that is left in the image, 0..1, or NULL. keep: 1 if the box
+ *           passes the limits and has an area, else 0; or NULL. Boxes that are not kept stay in the array, so that
+ *           labels still match.
+ *  Memory   Host memory.  Threads  Any; nothing is shared.
  *  Errors   ARGUMENT (a box that is not finite, has a negative side or lies outside its image, decreasing offsets,
  *           wrong steps), UNSUPPORTED (a custom op): boxes are then unspecified. */
 MOTLEY_API motley_status motley_follow_boxes(const motley_drawn *drawn, const motley_box_params *params,
                                              const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
                                              motley_error *error);
 
-/** Boxes and points that a call moves with its images, by the draws that it makes: `followed` of motley_apply_params,
- *  motley_replay_params and motley_transform_params.
+/** Boxes and points that a call moves with its images: `followed` of motley_apply_params, motley_replay_params and
+ *  motley_transform_params.
  *
  *  Shapes   boxes: [boxes_count][4] and points: [points_count][2], changed in place. visibility, keep: [boxes_count],
- *           and flags: [points_count], as motley_follow_boxes and motley_follow_points have them; each may be NULL.
+ *           and flags: [points_count], as in motley_follow_boxes and motley_follow_points; each may be NULL.
  *           Image i has boxes box_offsets[i] .. box_offsets[i + 1] - 1, and points likewise. matrices: [images][6],
- *           as motley_follow_matrices has them, or NULL. Of 0 boxes or points nothing is read.
+ *           as in motley_follow_matrices, or NULL. With 0 boxes or points, their arrays are not read.
  *  Memory   The caller's, on the context's device like the images. Must not overlap anything else of the call.
  *  Stream   CUDA: moved on the call's stream. The host reads nothing and waits for nothing, so graphs can capture it;
- *           with a counter, boxes and points move as the images of each replay.
+ *           with a counter, boxes and points move with the images of each replay.
  *  Values   Equal bits on every backend: those of motley_follow_boxes and motley_follow_points, rounded once to
  *           binary32 where `single` is set.
  *  Errors   ARGUMENT: as those two; UNSUPPORTED: the policy has custom ops or mixes chains of ops, or the transform
- *           mixes images. CUDA: what those two refuse comes out as NaN, with 0 for visibility, keep and flags, and no
- *           offset reaches past the count. */
+ *           mixes images. CUDA: boxes and points that those two refuse become NaN, with 0 for visibility, keep and
+ *           flags, and offsets past the count are cut to it. */
 typedef struct motley_followed {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     int32_t single;     /* != 0: boxes, visibility and points are float; 0: double */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Pixels in memory: a batch of images, described by pointers and strides. */
+/** A batch of images in memory, described by pointers and strides. */
 #ifndef MOTLEY_IMAGE_H
 #define MOTLEY_IMAGE_H
 
@@ -20,8 +20,8 @@ typedef enum motley_dtype {
 
 /** The order of a dense batch whose strides are all zero. */
 typedef enum motley_layout {
-    MOTLEY_HWC = 0, /* a pixel's channels lie together (NHWC, channels_last, a decoded image) */
-    MOTLEY_CHW = 1  /* a channel's plane lies together (NCHW, a contiguous torch tensor) */
+    MOTLEY_HWC = 0, /* the channels of a pixel are adjacent (NHWC, channels_last, a decoded image) */
+    MOTLEY_CHW = 1  /* the pixels of a channel are adjacent (NCHW, a contiguous torch tensor) */
 } motley_layout;
 
 typedef enum motley_interpolation {
@@ -30,8 +30,8 @@ typedef enum motley_interpolation {
     MOTLEY_BICUBIC = 2 /* a = -1, as Pillow's transform */
 } motley_interpolation;
 
-/** Their names, as policies, the command and Python write them: "uint8", "hwc", "nearest". NULL for an unknown number,
- *  so that a loop from 0 finds them all. */
+/** The names that policies, the command and Python use: "uint8", "hwc", "nearest". NULL for an unknown number, so a
+ *  loop from 0 finds all names. */
 MOTLEY_API const char *motley_dtype_name(motley_dtype dtype);
 MOTLEY_API const char *motley_layout_name(motley_layout layout);
 MOTLEY_API const char *motley_interpolation_name(motley_interpolation interpolation);
@@ -48,8 +48,8 @@ typedef struct motley_image {
 /** n images of one size, or, when `images` is given, each with its own size and strides.
  *
  *  Channels  1 grey, 2 grey+alpha, 3 RGB, 4 RGBA. Alpha is the last channel of 2 or 4: point, colour, statistics
- *            and stencil ops leave it as it is, geometry moves whole pixels (premultiplied when interpolating, as
- *            Pillow does), gaussian_blur blurs it, cutout fills it.
+ *            stencil and filter ops leave it unchanged, geometry moves whole pixels (premultiplied when interpolating,
+ *            as Pillow does), gaussian_blur blurs it, cutout fills it.
  *  Strides   In bytes. All four zero means a dense batch in `layout`. No two components (channel values) may
  *            overlap, within an image or between images. A dst that holds an image twice is refused; other overlaps
  *            between `images` are not detected.

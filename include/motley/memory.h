@@ -10,27 +10,30 @@ extern "C" {
 #endif
 
 typedef enum motley_memory_kind {
-    MOTLEY_MEMORY_DEVICE = 0, /* what a batch points to; CPU: host memory */
-    MOTLEY_MEMORY_HOST = 1    /* host memory that the device copies to and from without waiting (pinned) */
+    MOTLEY_MEMORY_DEVICE = 0, /* for the pixels of batches; CPU: host memory */
+    MOTLEY_MEMORY_HOST = 1    /* pinned host memory: copies to and from the device do not wait */
 } motley_memory_kind;
 
-/** Memory of `size_bytes`, aligned to 256 bytes, content unspecified. Free it after the work that uses it, and before
+/** Allocates `size_bytes`, aligned to 256 bytes, content unspecified. Free it after the work that uses it, and before
  *  the context.
- *  Errors   MEMORY, CUDA. *memory is NULL then. */
+ *  Errors   ARGUMENT, MEMORY, CUDA. *memory is NULL then. */
 MOTLEY_API motley_status motley_memory_create(motley_context *context, motley_memory_kind kind, size_t size_bytes,
                                               void **memory, motley_error *error);
 
-/** Frees what motley_memory_create made. CUDA: waits for the device. */
+/** Frees memory of motley_memory_create. CUDA: first waits for the device. */
 MOTLEY_API void motley_memory_destroy(motley_context *context, void *memory);
 
-/** Copies bytes between host and device, either way, or within one of them; the places must not overlap.
+/** Copies bytes between host and device, in either direction, or within one of them; the ranges must not overlap.
  *
- *  Stream   CUDA: queued on `stream`. From or to host memory that is not MOTLEY_MEMORY_HOST, it may wait for the copy.
- *           CPU: `stream` is NULL and the copy is done on return. */
+ *  Stream   CUDA: queued on `stream`; the call may wait for the copy if host memory is not MOTLEY_MEMORY_HOST.
+ *           CPU: `stream` is NULL and the copy is done on return.
+ *  Errors   ARGUMENT, CUDA. */
 MOTLEY_API motley_status motley_memory_copy(motley_context *context, void *to, const void *from, size_t size_bytes,
                                             void *stream, motley_error *error);
 
-/** Waits until all that was queued on `stream` is done; errors of that work surface here. CPU: nothing to wait for. */
+/** Waits until all work that was queued on `stream` is done; errors of that work are returned here. CPU: returns at
+ *  once, because nothing is queued.
+ *  Errors   ARGUMENT, CUDA. */
 MOTLEY_API motley_status motley_context_wait(motley_context *context, void *stream, motley_error *error);
 
 #ifdef __cplusplus

@@ -21,8 +21,8 @@ typedef enum motley_shape {
     MOTLEY_SHAPE_STENCIL, /* a 3x3 neighbourhood */
     MOTLEY_SHAPE_BLUR,    /* running box sums along rows, then along columns */
     MOTLEY_SHAPE_ERASE,   /* a rectangle is filled */
-    MOTLEY_SHAPE_CUSTOM,  /* a custom op (motley/custom.h), never one of the table */
-    MOTLEY_SHAPE_MIX,     /* a step that mixes chains of ops (MOTLEY_STEP_MIX_*), nor that */
+    MOTLEY_SHAPE_CUSTOM,  /* a custom op (motley/custom.h); no op of the table */
+    MOTLEY_SHAPE_MIX,     /* a step that mixes chains of ops (MOTLEY_STEP_MIX_*); no op of the table */
     MOTLEY_SHAPE_FILTER   /* a weighted sum of a 3x3 or 5x5 neighbourhood */
 } motley_shape;
 
@@ -33,7 +33,7 @@ MOTLEY_API const char *motley_shape_name(motley_shape shape);
 
 /** One row of the op table. */
 typedef struct motley_op_info {
-    const char *name;    /* "rotate": what policy files, the command line and Python call it */
+    const char *name;    /* in policy files, on the command line and in Python: "rotate" */
     const char *summary; /* one sentence */
     const char *unit;    /* of each value, in order: "degrees, counter-clockwise" */
     const char *matches; /* the reference it equals bit for bit, or "own definition" */
@@ -41,9 +41,9 @@ typedef struct motley_op_info {
     motley_shape shape;
     int values_min, values_max; /* how many values it takes: 0, 1, or more for affine and cutout */
     double minimum, maximum;    /* range of values[0], inclusive */
-    double neutral;             /* the values[0] that changes nothing; NAN if there is none */
+    double neutral;             /* a values[0] that changes nothing; NAN if there is none */
     double example;             /* a typical values[0], for demonstrations */
-    int whole;                  /* != 0: values[0] is a whole number. What a policy's levels give is cut to one */
+    int whole;                  /* != 0: values[0] is a whole number; policies truncate what a level gives */
 } motley_op_info;
 
 /** How many ops there are; ids are 0 .. count-1 and never change meaning. */
@@ -65,11 +65,12 @@ typedef struct motley_op_params {
 
 /** Applies one op to a batch. Every image has its own values.
  *
- *  Values   n x values_per_image doubles, row-major, in host memory, in the op's unit. values_per_image must lie
- *           in the op's values_min..values_max. A cutout without a centre takes the image's.
+ *  Values   [n][values_per_image], in host memory, in the op's unit, read before the call returns. values_per_image
+ *           must be in the op's values_min..values_max. A cutout without a centre takes the image's.
  *  Shapes   src and dst: the same count, channels, dtype and sizes; strides may differ.
- *  Memory   dst may be src (same pointers and strides); partial overlap is refused where it can be seen.
+ *  Memory   dst may be src (same pointers and strides); partial overlap is refused if it is detected.
  *  Stream   CUDA: queued on `stream`, returns before the work is done. CPU: done on return.
+ *  Threads  One thread per context at a time.
  *  Errors   ARGUMENT, UNSUPPORTED, MEMORY: dst is untouched. CUDA: dst is unspecified. */
 MOTLEY_API motley_status motley_op_apply(struct motley_context *context, int op, const double *values,
                                          int values_per_image, const motley_batch *src, const motley_batch *dst,

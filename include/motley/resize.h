@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/** Antialiased filters, as Pillow's Image.Resampling names them. */
+/** Antialiased filters, with the names of Pillow's Image.Resampling. */
 typedef enum motley_filter {
     MOTLEY_FILTER_BILINEAR = 0,
     MOTLEY_FILTER_BICUBIC = 1, /* a = -0.5 */
@@ -22,9 +22,9 @@ typedef enum motley_filter {
 
 /** Which pass runs first. Results are rounded to bytes between the passes, so the order affects the last bit. */
 typedef enum motley_resize_order {
-    MOTLEY_ORDER_PILLOW_13 = 0, /* Pillow 13 and later: by the sizes, the vertical pass first where it saves more */
-    MOTLEY_ORDER_PILLOW_12 = 1  /* Pillow up to 12.1: the horizontal pass always. (12.2 and 12.3 differ from that only
-                                   for images over 100 times as high as wide.) */
+    MOTLEY_ORDER_PILLOW_13 = 0, /* Pillow 13 and later: depends on the sizes; vertical first if that saves more */
+    MOTLEY_ORDER_PILLOW_12 = 1  /* Pillow up to 12.1: always horizontal first. (12.2 and 12.3 differ only for images
+                                   over 100 times as high as wide.) */
 } motley_resize_order;
 
 /** A rectangle of whole pixels inside an image. */
@@ -37,23 +37,25 @@ typedef struct motley_resize_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_filter filter;
     motley_resize_order order;
-    const motley_crop *crops; /* [count], host: image i is cropped to crops[i] first; NULL: none is. Filters do not
+    const motley_crop *crops; /* [count], host: image i is first cropped to crops[i]; NULL: no crops. Filters do not
                                  reach past a crop's edge, as in torchvision and timm */
     const double (*boxes)[4]; /* [count], host: left, top, right, bottom of the region to resize, in pixels of the
-                                 cropped image, fractions allowed: Pillow's `box`; filters reach past it. NULL: all */
-    const uint8_t *flips;     /* [count], host: != 0 mirrors the result left to right; NULL: none is */
+                                 cropped image, fractions allowed: Pillow's `box`; filters reach past it. NULL: the
+                                 whole cropped image */
+    const uint8_t *flips;     /* [count], host: != 0 mirrors the result left to right; NULL: no flips */
     void *stream;             /* cudaStream_t; NULL: the default stream. NULL on a CPU context */
 } motley_resize_params;
 
 /** Crops, resizes and mirrors every image of a batch: image.crop(...).resize(size, filter, box), then ImageOps.mirror.
  *
  *  Shapes   src: n images, uint8, 1 to 4 channels, any sizes and strides. dst: n images, uint8, as many channels; its
- *           sizes say what each becomes. Images of 2 and 4 channels are resized premultiplied, as Pillow does.
+ *           sizes are those of the results. Images of 2 and 4 channels are resized premultiplied, as Pillow does.
  *  Memory   The caller's, on the context's device. No image of dst may overlap an image of src. What `params` points to
  *           is host memory and is read before the call returns.
- *  Stream   CUDA: queued on params->stream; the call waits for nothing, and allocates only where a batch needs more
- *           room than those before it. It can be captured into a graph once that room is there: a replay crops and
- *           resizes what then lies in the same places. CPU: the work is done on return; threads share the images.
+ *  Stream   CUDA: queued on params->stream; the call waits for nothing, and allocates only if a batch needs more memory
+ *           than those before it. Once that memory is allocated, a graph can capture the call; its replays read the
+ *           same addresses. CPU: the work is done on return; threads share the images.
+ *  Threads  One thread per context at a time.
  *  Errors   ARGUMENT, MEMORY, CUDA, UNSUPPORTED (a capture that needs memory): dst is untouched. */
 MOTLEY_API motley_status motley_resize(motley_context *context, const motley_batch *src, const motley_batch *dst,
                                        const motley_resize_params *params, motley_error *error);

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/** Images that were grouped: their most expensive op is the same, and they cost about the same. */
+/** A group of images with the same most expensive op and about the same cost. */
 typedef struct motley_subbatch {
     int32_t op;          /* the most expensive op of its images, by the backend's estimate; -1: none */
     int32_t cost;        /* cost class of its images, by the backend's estimate: 0 (cheapest) to 8 */
@@ -27,22 +27,23 @@ typedef struct motley_subbatches {
     const motley_step *steps;   /* [images_count][max_steps], by index into the batch: the steps that were run. One
                                  * that was drawn but changes nothing, such as a rotation by 0, is left out. */
     const int32_t *step_counts; /* [images_count] */
-    const char *route;          /* the way that the whole batch went, below; a constant string */
-    const char *reason;         /* why that one, in a few words; a constant string */
+    const char *route;          /* of the whole batch, see motley_context_subbatches; a constant string */
+    const char *reason;         /* why this route, in a few words; a constant string */
 } motley_subbatches;
 
 /** How the context's last motley_apply or motley_op_apply was sorted. For tests and debugging: it waits for the
  *  device and allocates.
  *
- *  Routes   On CUDA a batch goes one of three ways, from what is known before anything is drawn. "resident", the
- *           fastest: one CTA holds an image in shared memory. For batches of one size, dense and at 16-byte addresses,
- *           of 1 or 3 channels and a width that is a multiple of 4, for policies of at most 4 steps without blur and,
- *           but for tiny images, without interpolation. "cluster": the same for larger images and small batches, in a
- *           cluster of CTAs; a multiple of 16 wide. "tiles": every other batch. On the CPU it is "cpu".
- *  Last     The last call that ran to its end; CUDA: or the last replay of a graph that captured it. A policy with
- *           custom ops, one that works in boxes, and clips with common statistics run in rounds, each of which sorts
- *           its images again, and an image takes part in several: there is no one order to report. What is reported
- *           is the last round's, of its images and steps; motley_draw gives all steps.
+ *  Routes   On CUDA a batch takes one of three routes, chosen before anything is drawn. "resident", the fastest: one
+ *           CTA holds an image in shared memory. It takes batches of one size, dense and at 16-byte addresses, of 1 or
+ *           3 channels, whose width is a multiple of 4, and policies of at most 4 steps without blur and, except for
+ *           tiny images, without interpolation. "cluster": the same for larger images and small batches, in a cluster
+ *           of CTAs; the width must be a multiple of 16. "tiles": every other batch. On the CPU the route is "cpu".
+ *  Last     The last call that ran to its end; CUDA: or the last replay of a graph that captured it. Policies with
+ *           custom ops or ops inside boxes, and clips with common statistics, run in rounds. Each round sorts its
+ *           images again, and an image takes part in several, so there is no single order: the images and steps of the
+ *           last round are reported. motley_draw gives all steps.
+ *  Memory   *subbatches is independent of the context. Free it with motley_subbatches_destroy.
  *  Errors   ARGUMENT: there was no such call; UNSUPPORTED: the CPU keeps no steps of batches over 4096 images. */
 MOTLEY_API motley_status motley_context_subbatches(motley_context *context, motley_subbatches **subbatches,
                                                    motley_error *error);

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/** The version of the library that is running, as "0.1.0". */
+/** The version of the library that is running, such as "0.1.0". */
 MOTLEY_API const char *motley_version(void);
 
 #ifdef __cplusplus
