@@ -41,7 +41,7 @@ def images(count, side):
     return (smooth * 220 + noise * 35).to(torch.uint8)
 
 
-def seconds(call, at_least=0.15, rounds=5):
+def seconds(call, at_least=0.1, rounds=5):
     """Median over rounds of one call's time; a round lasts long enough to be timed."""
     call()
     torch.cuda.synchronize()

@@ -22,11 +22,12 @@ def processor():
     return names[0] if names else platform.machine()
 
 
-def conditions(paths):
-    """paths: of the sources, as git takes them."""
+def conditions(paths, commit=None):
+    """paths: of the sources, as git takes them. commit: of a copy of the tree without its history."""
+    status = '' if commit else first_line('git', 'status', '--porcelain', '--untracked-files=no', '--', *paths)
     return {
         'date': datetime.date.today().isoformat(),
-        'commit': first_line('git', 'rev-parse', '--short=12', 'HEAD'),
-        'changed': bool(first_line('git', 'status', '--porcelain', '--untracked-files=no', '--', *paths)),
+        'commit': commit or first_line('git', 'rev-parse', '--short=12', 'HEAD'),
+        'changed': bool(status),
         'cpu': processor(),
     }

@@ -80,6 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--rounds", type=int, default=8, help="of all epochs")
+    parser.add_argument("--commit", help="where git cannot say it")
     parser.add_argument("--out", type=pathlib.Path)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", motley.epochs.RepeatedSamples)
@@ -90,7 +91,7 @@ def main():
         alone = rows[name]["image"]
         shares = [f"{kind} +{us / alone - 1:.0%}" for kind, us in rows[name].items() if kind != "image"]
         print(f"{name}: {alone:.0f} us an image, {', '.join(shares)}", flush=True)
-    run = conditions(PATHS)
+    run = conditions(PATHS, arguments.commit)
     cpu = run.pop("cpu")
     on = torch.cuda.get_device_name() if arguments.device == "cuda" else cpu
     run.update(device=on, torch=torch.__version__, count=COUNT, side=SIDE, us_per_image=rows)

@@ -2,13 +2,15 @@
 """What a call from Python costs beyond the C call, by the ways to make it; bindings/python/README.md has a run of it.
 
     PYTHONPATH=BUILD/bindings/python python3 bench/python_call.py --library BUILD/libmotley.so [--write]
-    python3 bench/python_call.py --cuda [--write]  host time of calls on a CUDA batch, of the package as installed
+    python3 bench/python_call.py --cuda [--out FILE.json] && bench/tables.py
 
-The work is nothing: one 1x1 image, a policy of `identity`, one thread. `nanobind`'s row needs that package and g++, the
-plain module's a C compiler and Python's headers; what is missing is left out and said."""
+With --cuda: host time of calls on CUDA tensors, of the package as installed, in bench/results/DATE-python-cuda.json.
+Without it: the work is nothing (one 1x1 image, a policy of `identity`, one thread). `nanobind`'s row needs that package
+and g++, the plain module's a C compiler and Python's headers; what is missing is left out and said."""
 
 import argparse
 import importlib.util
+import json
 import pathlib
 import platform
 import statistics
@@ -19,7 +21,7 @@ import tempfile
 import time
 
 import motley
-from conditions import processor
+from conditions import PYTHON_PATHS, ROOT, conditions, processor
 from motley import contexts
 from motley._core import ffi, lib
 
@@ -122,38 +124,43 @@ def on_cuda():
 
     batch = torch.zeros((256, 3, 224, 224), dtype=torch.uint8, device="cuda")
     ids = torch.arange(256)
+    random = torch.Generator().manual_seed(1)
+    sizes = torch.randint(200, 501, (256, 2), generator=random).tolist()
+    images = [torch.zeros((height, width, 3), dtype=torch.uint8, device="cuda") for height, width in sizes]
+    out = torch.empty((256, 3, 224, 224), dtype=torch.float16, device="cuda")
     mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
     plain, fused = motley.RandAugment(seed=1), motley.RandAugment(seed=1, normalize=(mean, std), dtype="float16")
-    rows = {
+    in_place = motley.RandAugment(seed=1, layout="hwc")
+    transform = motley.Transform("torchvision_train", seed=1, dtype="float16", layout="hwc")
+    calls = {
         "stage.apply_(batch)": lambda: plain.apply_(batch),
         "stage.apply_(batch, sample_ids=tensor)": lambda: plain.apply_(batch, sample_ids=ids),
         "stage(batch)": lambda: plain(batch),
         "stage(batch), fused float16 output": lambda: fused(batch),
+        "stage.apply_(list of 256 tensors)": lambda: in_place.apply_(images),
+        "transform(list of 256 tensors, out=batch)": lambda: transform(images, out=out),
         "torch.empty_like(batch)": lambda: torch.empty_like(batch),
     }
-    table = ["| call | median | least |", "|---|---|---|"]
-    for name, function in rows.items():
+    rows = []
+    for name, function in calls.items():
         times = []
-        for _ in range(1000):
+        for turn in range(1100):
             torch.cuda.synchronize()
             start = time.perf_counter_ns()
             function()
-            times.append(time.perf_counter_ns() - start)
-        table.append(f"| {name} | {statistics.median(times) / 1000:.1f} us | {min(times) / 1000:.1f} us |")
-    table += [
-        "",
-        f"256 images of 224x224, {torch.cuda.get_device_name()}, {processor()}, torch {torch.__version__}. "
-        "Measured by `bench/python_call.py --cuda`.",
-    ]
-    return table
+            if turn >= 100:  # the first turns take memory and warm up
+                times.append((time.perf_counter_ns() - start) / 1000)
+        rows.append({"call": name, "us": round(statistics.median(times), 1), "least_us": round(min(times), 1)})
+        print(json.dumps(rows[-1]), flush=True)
+    return {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}
 
 
-def write_table(mark, table):
+def write_table(table):
     """Puts the table between its marks in bindings/python/README.md."""
     page = HERE / "README.md"
-    begin, rest = page.read_text().split(f"<!-- {mark} -->\n")
-    end = f"<!-- /{mark} -->"
-    page.write_text(begin + "\n".join([f"<!-- {mark} -->", *table, end]) + rest.split(end)[1])
+    begin, rest = page.read_text().split("<!-- python-call -->\n")
+    end = "<!-- /python-call -->"
+    page.write_text(begin + "\n".join(["<!-- python-call -->", *table, end]) + rest.split(end)[1])
 
 
 def main():
@@ -161,13 +168,14 @@ def main():
     parser.add_argument("--library", type=pathlib.Path, help="path of libmotley.so")
     parser.add_argument("--cuda", action="store_true", help="calls on a CUDA batch")
     parser.add_argument("--write", action="store_true", help="put the table into bindings/python/README.md")
+    parser.add_argument("--commit", help="with --cuda, where git cannot say it")
+    parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=31)
     args = parser.parse_args()
     if args.cuda:
-        table = on_cuda()
-        print("\n".join(table))
-        if args.write:
-            write_table("python-call-cuda", table)
+        result = {**conditions(PYTHON_PATHS, args.commit), **on_cuda()}
+        out = args.out or ROOT / f"bench/results/{result['date']}-python-cuda.json"
+        out.write_text(json.dumps(result, indent=1) + "\n")
         return
     if not args.library:
         parser.error("--library is missing: the path of libmotley.so, such as build/libmotley.so")
@@ -246,7 +254,7 @@ def main():
     ]
     print("\n".join(table))
     if args.write:
-        write_table("python-call", table)
+        write_table(table)
 
 
 if __name__ == "__main__":

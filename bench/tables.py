@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of README.md, doc/performance.md, doc/notes/cuda-attempts.md and doc/python.md from the newest
-bench/results/*-cpu.json, *-albumentations.json, *-resize.json, *-cpu-transforms.json, *-dropins.json, *-followers.json,
-*-cuda.json, *-cuda-followers.json, *-attempts.json, *-peers.json, *-gpu-transforms.json, *-train-files.json and
-*-train.json, and doc/train.svg and doc/train-files.svg from the last two.
+"""Writes the tables of README.md, doc/performance.md, doc/notes/cuda-attempts.md, doc/python.md and
+bindings/python/README.md from the newest bench/results/*-cpu.json, *-albumentations.json, *-resize.json,
+*-cpu-transforms.json, *-dropins.json, *-followers.json, *-cuda.json, *-cuda-followers.json, *-attempts.json,
+*-peers.json, *-gpu-transforms.json, *-python-cuda.json, *-train-files.json and *-train.json, and doc/train.svg and
+doc/train-files.svg from the last two.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
@@ -99,6 +100,18 @@ def cuda_followers(result):
     yield ''
     yield (f'A call on {first["count"]} images of {first["size"]}, {first["layout"]}; {result["device"]}; commit '
            f'{result["commit"]}, {result["date"]}.')
+
+
+def python_cuda(result):
+    yield '| call | median | least |'
+    yield '|---|---:|---:|'
+    for row in result['rows']:
+        yield f'| {row["call"]} | {row["us"]:.1f} us | {row["least_us"]:.1f} us |'
+    yield ''
+    changed = ' with changes' if result['changed'] else ''
+    yield (f'256 images of 224x224, in lists of 200..500 a side; {result["device"]}, {result["cpu"]}, torch '
+           f'{result["torch"]}, commit {result["commit"]}{changed}, {result["date"]}. Measured by '
+           '`bench/python_call.py --cuda`.')
 
 
 def ops(result):
@@ -365,6 +378,7 @@ MODELS = {'resnet50': 'ResNet-50', 'efficientnet_b0': 'EfficientNet-b0'}
 
 
 def train(result):
+    files = f'{result["files"]:,} of ' if 'files' in result else ''
     yield ('| model | what feeds it | images per second | of the fixed batch | GPU busy | worker time an image '
            '| cores for the full rate | images per second without the model |')
     yield '|---|---|---:|---:|---:|---:|---:|---:|'
@@ -379,7 +393,7 @@ def train(result):
                    f'| {busy} | {workers} | {f"{alone:,.0f}" if alone else ""} |')
     yield ''
     yield (f'RandAugment(2, 9), {result["batch"]} images of {result["side"]}x{result["side"]} (JPEG files: '
-           f'{result["jpeg"]}, cropped), AMP in {result["dtype"]}, channels_last, SGD; one {result["device"]}, '
+           f'{files}{result["jpeg"]}, cropped), AMP in {result["dtype"]}, channels_last, SGD; one {result["device"]}, '
            f'{result["workers"]} workers on {result["cores"]} cores, torch {result["torch"]}, torchvision '
            f'{result["torchvision"]}, Pillow {result["pillow"]}; medians of {result["rounds"]} turns; commit '
            f'{result["commit"]}{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by '
@@ -431,7 +445,7 @@ TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
           'bench-transforms': ('cpu-transforms', transforms), 'bench-dropins': ('dropins', dropins),
           'bench-dropins-all': ('dropins', dropins_all), 'bench-calls': ('dropins', dropin_calls),
           'bench-followers': ('followers', followers), 'bench-cuda-followers': ('cuda-followers', cuda_followers),
-          'bench-cuda': ('cuda', cuda),
+          'python-call-cuda': ('python-cuda', python_cuda), 'bench-cuda': ('cuda', cuda),
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
           'bench-cuda-mixed': ('cuda', cuda_mixed), 'bench-cuda-graph': ('cuda', cuda_graph),
           'bench-cuda-fused': ('cuda', cuda_fused), 'bench-cuda-large': ('cuda', cuda_large),
@@ -469,7 +483,8 @@ def main():
         raise SystemExit(__doc__)
     results = {kind: newest(kind) for kind, _ in TABLES.values()}
     wanted = {path: fill((ROOT / path).read_text(), results)
-              for path in ('README.md', 'doc/performance.md', 'doc/notes/cuda-attempts.md', 'doc/python.md')}
+              for path in ('README.md', 'doc/performance.md', 'doc/notes/cuda-attempts.md', 'doc/python.md',
+                           'bindings/python/README.md')}
     wanted.update({path: make(results[kind]) for path, (kind, make) in PLOTS.items() if results[kind]})
     behind = []
     for path, new in wanted.items():

@@ -26,6 +26,7 @@ workers', and the rate alone beside it. DALI's run where it is installed, the la
 Without a GPU all of it runs on the CPU.
 bench/tables.py turns the result into the table and the plot of doc/python.md."""
 import argparse
+import concurrent.futures
 import contextlib
 import datetime
 import io
@@ -68,22 +69,31 @@ stages:
 """
 ENDLESS = 1 << 40  # samples of a loader that is never asked for its last one
 PICTURES = 512  # different ones; enough that no cache of a worker's holds them decoded
+FILES = 2048  # different JPEG files: 100 MB, more than the last cache of a processor holds
 WITH_WORKERS = ('torchvision_pil', 'motley_workers', 'jpeg_torchvision', 'jpeg_motley')
 FROM_FILES = ('jpeg_gpu_motley', 'dali_plain', 'dali_own', 'dali_motley')  # in this process
 JPEG_SIDE = (500, 375)  # pixels: ImageNet's usual size
 
 
-def paint(width, height, count):
-    """Smooth shapes with noise, so that statistics, tables and the JPEG decoder meet what photographs give them."""
+def painted(width, height, count, then, map=map):
+    """A list of then(picture): smooth shapes with noise, so that statistics, tables and the JPEG decoder meet what
+    photographs give them."""
     random = numpy.random.default_rng(7)
-    y, x = numpy.mgrid[0:height, 0:width].astype(numpy.float32) / max(width, height)
-    noise = random.normal(0, 6, (height, width, 1)).astype(numpy.float32)
-    images = numpy.empty((count, height, width, 3), numpy.uint8)
-    for image in images:
-        a, b, shift = random.uniform(2, 9, 3)
-        planes = [120 + 55 * (numpy.sin(a * x + shift + c) + numpy.cos(b * y - c)) for c in range(3)]
-        image[...] = numpy.clip(numpy.stack(planes, -1) + noise, 0, 255)
-    return images
+    y, x = (numpy.arange(n, dtype=numpy.float32) / max(width, height) for n in (height, width))
+    noise = random.normal(0, 6, (height, width)).astype(numpy.float32)
+
+    def paint(shape):
+        a, b, shift = shape
+        planes = [120 + 55 * (numpy.sin(a * x + shift + c) + numpy.cos(b * y - c)[:, None]) + noise for c in range(3)]
+        return then(numpy.stack(planes, -1).clip(0, 255).astype(numpy.uint8))
+
+    return list(map(paint, random.uniform(2, 9, (count, 3)).astype(numpy.float32)))
+
+
+def jpeg(picture):
+    data = io.BytesIO()
+    Image.fromarray(picture).save(data, 'JPEG', quality=90)
+    return data.getvalue()
 
 
 class Pictures(torch.utils.data.Dataset):
@@ -148,14 +158,11 @@ class Cases:
 
     def __init__(self, args, device, dtype):
         self.args, self.device = args, device
-        arrays = paint(args.side, args.side, PICTURES if not args.quick else 2 * args.batch)
-        width, height = JPEG_SIDE
-        jpegs = []
-        for picture in paint(width, height, 64 if not args.quick else 4):
-            data = io.BytesIO()
-            Image.fromarray(picture).save(data, 'JPEG', quality=90)
-            jpegs.append(data.getvalue())
-        self.files = [torch.frombuffer(bytearray(jpeg), dtype=torch.uint8) for jpeg in jpegs]
+        count = 2 * args.batch if args.quick else PICTURES
+        arrays = numpy.stack(painted(args.side, args.side, count, numpy.asarray))
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            jpegs = painted(*JPEG_SIDE, args.files, jpeg, threads.map)
+        self.files = [torch.frombuffer(bytearray(data), dtype=torch.uint8) for data in jpegs]
         self.whole = motley.Transform(WHOLE.format(side=args.side), dtype=str(dtype).removeprefix('torch.'),
                                       output_layout='channels_last')
         normalise = Normalise(device, dtype)
@@ -340,7 +347,7 @@ def describe(args, device, dtype):
             'motley': motley.__version__, 'torch': torch.__version__, 'torchvision': torchvision.__version__,
             'pillow': PIL.__version__, 'dtype': str(dtype).removeprefix('torch.'), 'batch': args.batch,
             'side': args.side, 'workers': args.workers, 'rounds': args.rounds, 'seconds': args.seconds,
-            'jpeg': f'{JPEG_SIDE[0]}x{JPEG_SIDE[1]}'}
+            'files': args.files, 'jpeg': f'{JPEG_SIDE[0]}x{JPEG_SIDE[1]}'}
 
 
 def main():
@@ -350,6 +357,7 @@ def main():
     parser.add_argument('--batch', type=int, default=256)
     parser.add_argument('--side', type=int, default=224)
     parser.add_argument('--workers', type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument('--files', type=int, default=FILES, help='how many different JPEG files')
     parser.add_argument('--dali-threads', type=int, default=8)
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--seconds', type=float, default=2.5, help='of each case in each round')
@@ -361,7 +369,7 @@ def main():
     args = parser.parse_args()
     if args.quick:
         args.models, args.batch, args.side, args.workers, args.rounds, args.seconds = 'resnet18', 4, 32, 1, 1, 0.0
-        args.warm = 0
+        args.warm, args.files = 0, 4
     device = torch.device(args.device)
     dtype = torch.bfloat16 if device.type == 'cuda' else torch.float32
     torch.backends.cudnn.benchmark = True
