@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a call moves with its images, on any backend: boxes, points and matrices have the bits of the calls on the host,
- * and the frames of clips those of the CPU.
+ * captured calls of the GPU included, and the frames of clips those of the CPU.
  *
  *     test_followed cpu|cuda [--require]
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
 #include "tests/inputs.h"
 
+#ifdef HAVE_CUDART
+#include <cuda_runtime_api.h>
+#endif
 #include <math.h>
 #include <motley.h>
 #include <stdio.h>
@@ -88,6 +91,7 @@ static void compare(const char *name, const char *what, const void *device, cons
 /* What follows a batch: as given, and room for what the host makes of it. */
 typedef struct numbers {
     size_t images, boxes, points;
+    size_t most_boxes; /* of an image */
     size_t box_offsets[IMAGES + 1], point_offsets[IMAGES + 1];
     double *box, *point, *visibility, *matrices;
     uint8_t *keep, *flags;
@@ -127,6 +131,7 @@ static void make_numbers(numbers *n, size_t images, const int32_t *widths, const
             n->point[2 * n->points] = rounded(w * (1.2 * uniform(&state) - 0.1));
             n->point[2 * n->points + 1] = rounded(h * (1.2 * uniform(&state) - 0.1));
         }
+        n->most_boxes = boxes > n->most_boxes ? boxes : n->most_boxes;
         n->box_offsets[i + 1] = n->boxes;
         n->point_offsets[i + 1] = n->points;
     }
@@ -265,16 +270,18 @@ static void check_policy(set *s, const char *name, int turn)
     motley_policy *policy;
     motley_error error;
     need(motley_policy_builtin(name, &policy, &error) == MOTLEY_OK, error.message);
-    const size_t most = motley_policy_max_steps(policy);
+    const size_t most = motley_policy_max_boxed_steps(policy, s->n.most_boxes);
     motley_step *const steps = allocate((IMAGES * most + 1) * sizeof *steps);
     int32_t *const counts = allocate(IMAGES * sizeof *counts);
-    const motley_samples samples = { .seed = 7 + (uint64_t)turn, .epoch = 60, .ids = turn % 2 ? s->ids : NULL };
-    const int takes_boxes = motley_policy_takes_boxes(policy);
-    if (!takes_boxes)
-        need(motley_draw(policy, &samples, IMAGES, s->widths, s->heights, 3, steps, counts, &error) == MOTLEY_OK,
-             error.message);
+    const motley_samples samples = { .seed = 7 + (uint64_t)turn,
+                                     .epoch = 60,
+                                     .ids = turn % 2 ? s->ids : NULL,
+                                     .boxes = s->n.box,
+                                     .box_offsets = s->n.box_offsets };
+    need(motley_draw(policy, &samples, IMAGES, s->widths, s->heights, 3, steps, counts, &error) == MOTLEY_OK,
+         error.message);
     const motley_drawn drawn = { IMAGES, steps, counts, most, s->widths, s->heights, NULL, 0, 0 };
-    for (int replays = 0; replays < 2 && !takes_boxes; replays++) {
+    for (int replays = 0; replays < 2; replays++) {
         motley_box_params box_params = limits;
         box_params.torchvision = turn % 3 == 2;
         const motley_followed f =
@@ -378,6 +385,100 @@ static void check_wrong_numbers(set *s)
     motley_policy_destroy(policy);
 }
 
+/* ---- graphs ---- */
+
+#ifdef HAVE_CUDART
+static void need_cuda(cudaError_t code)
+{
+    need(code == cudaSuccess, cudaGetErrorString(code));
+}
+
+/* A captured call of a policy or, if it has that name, a transform: at each replay boxes and points move as that
+ * replay's images do. */
+static void check_graph(set *s, const char *name)
+{
+    motley_error error;
+    motley_policy *policy = NULL;
+    motley_transform *transform = NULL;
+    if (motley_transform_builtin(name, &transform, NULL) != MOTLEY_OK)
+        need(motley_policy_builtin(name, &policy, &error) == MOTLEY_OK, error.message);
+    const motley_transform_info *const info = transform ? motley_transform_describe(transform) : NULL;
+    const size_t most = info ? info->max_steps : motley_policy_max_steps(policy);
+    motley_step *const steps = allocate((IMAGES * most + 1) * sizeof *steps);
+    int32_t *const counts = allocate(IMAGES * sizeof *counts);
+    motley_transform_drawn *const places = allocate(IMAGES * sizeof *places);
+    void *const results =
+        create(info ? (size_t)IMAGES * (size_t)info->width * (size_t)info->height * 3 * sizeof(float) : 0);
+    const motley_batch transformed = { .count = IMAGES,
+                                       .channels = 3,
+                                       .dtype = MOTLEY_F32,
+                                       .layout = MOTLEY_CHW,
+                                       .data = results,
+                                       .width = info ? info->width : 0,
+                                       .height = info ? info->height : 0 };
+    const motley_followed f = send_followed(&s->n, 1, &limits, MOTLEY_INDEX);
+    void *const boxes = sent_numbers(s->n.box, 4 * s->n.boxes, 1);
+    void *const points = sent_numbers(s->n.point, 2 * s->n.points, 1);
+    uint64_t at[2] = { 0, 0 }, *const counter = sent(at, sizeof at);
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t replay;
+    need_cuda(cudaStreamCreate(&stream));
+    const motley_apply_params params = {
+        .samples = { .seed = 3 }, .stream = stream, .counter = counter, .followed = &f
+    };
+    const motley_transform_params whole = {
+        .samples = { .seed = 3 }, .stream = stream, .counter = counter, .followed = &f
+    };
+    for (int captured = 0; captured < 2; captured++) { /* the first call takes the memory */
+        if (captured)
+            need_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        need((info ? motley_transform_apply(context, transform, &s->batch, &transformed, &whole, &error)
+                   : motley_apply(context, policy, &s->batch, &s->batch, &params, &error)) == MOTLEY_OK,
+             error.message);
+    }
+    need_cuda(cudaStreamEndCapture(stream, &graph));
+    need_cuda(cudaGraphInstantiate(&replay, graph, 0));
+    for (uint32_t turn = 0; turn < 3; turn++) {
+        at[0] = turn;
+        at[1] = 1000 * turn;
+        copy(counter, at, sizeof at);
+        copy(f.boxes, boxes, 4 * s->n.boxes * sizeof(float));
+        copy(f.points, points, 2 * s->n.points * sizeof(float));
+        need_cuda(cudaGraphLaunch(replay, stream));
+        need_cuda(cudaStreamSynchronize(stream));
+        const motley_samples samples = { .seed = 3, .epoch = turn, .first = at[1] };
+        need((info ? motley_transform_draw(transform, &samples, IMAGES, s->widths, s->heights, 3, places, steps, counts,
+                                           &error)
+                   : motley_draw(policy, &samples, IMAGES, s->widths, s->heights, 3, steps, counts, &error)) ==
+                 MOTLEY_OK,
+             error.message);
+        const motley_drawn drawn = { IMAGES,
+                                     steps,
+                                     counts,
+                                     most,
+                                     s->widths,
+                                     s->heights,
+                                     info ? places : NULL,
+                                     transformed.width,
+                                     transformed.height };
+        check_followed(name, &s->n, &drawn, &f);
+    }
+    need_cuda(cudaGraphExecDestroy(replay));
+    need_cuda(cudaGraphDestroy(graph));
+    need_cuda(cudaStreamDestroy(stream));
+    void *const all[] = { boxes, points, counter, results };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        motley_memory_destroy(context, all[i]);
+    drop_followed(&f);
+    motley_transform_destroy(transform);
+    motley_policy_destroy(policy);
+    free(steps);
+    free(counts);
+    free(places);
+}
+#endif
+
 /* ---- clips ---- */
 
 /* Clips have the CPU's bytes, in place and to normalised output. */
@@ -435,6 +536,12 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < motley_transform_builtin_count(); i++)
         check_transform(i % 2 ? &several : &one, motley_transform_builtin_name(i), (int)i);
+#ifdef HAVE_CUDART
+    for (int i = 0; cuda && i < 2; i++) {
+        check_graph(i ? &several : &one, "rand_augment");
+        check_graph(i ? &several : &one, "torchvision_train_v2");
+    }
+#endif
     check_wrong_numbers(&one);
     check_clips("rand_augment");
     check_clips("auto_augment_imagenet");
