@@ -2,9 +2,8 @@
 /* Cutout in proportion to an object's box, as in the TensorFlow recipes for detection: fills a rectangle around a
  * pixel, clipped to the image.
  *
- * Values   share v of the box's sides, 0..1; the centre's x and y; the box's width and height in pixels. The image's
- * centre and sides when left out. The rectangle is [c - p, c + p) in each direction, p = v * side / 2 without its
- * fraction. */
+ * Values   share v of the box's sides, 0..1; the centre's x and y; the box's width and height in pixels. Centre and
+ *          sides default to the image's. The rectangle is [c - p, c + p) in each direction, p = trunc(v * side / 2). */
 #ifndef MOT_BBOX_CUTOUT_H
 #define MOT_BBOX_CUTOUT_H
 #include "augmentations/op.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cutout: fills a square, corners included, as the PIL recipes draw it.
  *
- * Values   side in pixels, then the centre x and y; the centre of the image when left out. A side of v fills v + 1
+ * Values   side in pixels, then the centre x and y, by default the image's centre. A side of v fills v + 1
  *          pixels, and a square cut by the left or top edge keeps its side, as in those recipes.
  * Matches  CutoutAbs of Fast AutoAugment (its PIL recipe). */
 #ifndef MOT_CUTOUT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cutout as in the TensorFlow recipes: fills a square around a pixel corner, clipped to the image.
  *
- * Values   half the side in pixels, then the centre x and y; the centre of the image when left out. Fractions are
- *          truncated. The square is [c - v, c + v) in both directions. */
+ * Values   half the side in pixels, then the centre x and y, by default the image's centre. Fractions are truncated.
+ *          The square is [c - v, c + v) in both directions. */
 #ifndef MOT_CUTOUT_TF_H
 #define MOT_CUTOUT_TF_H
 #include "augmentations/op.h"

@@ -37,7 +37,8 @@ MOT_FN uint8_t mot_clamp(int v)
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }
 
-/* A filter as its result: an expression of the component `centre` and of `sum`, that of the nine around it. */
+/* Defines a 3x3 filter by its result, an expression of the component `centre` and of `sum`, the sum of the nine
+ * components of its neighbourhood, itself included. */
 #define MOT_NINE_OP(stem, result) \
     MOT_FILTER_PREPARE(stem) \
     MOT_FN uint8_t mot_##stem(uint8_t centre, uint32_t sum, const mot_arg *arg) \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hue: rotates the hue of a pixel through Pillow's HSV bytes. It is a stage's step (MOTLEY_STEP_HUE), not an op of the
- * table, because it needs the whole pixel.
+ * table, because it needs all components of a pixel, and a COLOR op gets one component and the luma.
  *
  * Value    0..255, added to the hue byte: trunc(255 * shift) modulo 256, as in torchvision.
  * Matches  Pillow convert("HSV"), the hue's band plus the value, convert("RGB"), bit for bit for every colour. */
@@ -15,15 +15,15 @@ MOT_FN uint8_t mot_hue_value(double shift)
     return (uint8_t)((int)(shift * 255.0) & 255);
 }
 
-/* What divides on the GPU, where a division takes ten times as long as a product: by a reciprocal that was rounded
- * once. Results are the same for all numbers that occur (tests/test_hue.c). */
+/* A division takes ten times as long as a product on the GPU, so these functions multiply by a rounded reciprocal
+ * there. Results equal the division's for all numbers that occur (tests/test_hue.c). */
 #if defined(__CUDA_ARCH__) || defined(MOT_HUE_RECIPROCALS)
 MOT_FN float mot_hue_reciprocal(int by)
 {
     return 1.0f / (float)by;
 }
 
-/* a / by, of 0 <= a <= by. */
+/* a / by for 0 <= a <= by; `reciprocal` is mot_hue_reciprocal(by). */
 MOT_FN float mot_hue_share(int a, int by, float reciprocal)
 {
     const float near = (float)a * reciprocal;
@@ -41,7 +41,7 @@ MOT_FN uint32_t mot_hue_saturation(int range, int high)
     return (uint32_t)(((float)(255 * range) + 0.5f) * mot_hue_reciprocal(high));
 }
 
-/* red's byte; green's is two sectors behind, blue's four. */
+/* The red byte in a sector. Green's is that of the sector two before it, blue's of four before it. */
 MOT_FN uint32_t mot_hue_wheel(uint32_t v, uint32_t q, uint32_t p, uint32_t t, uint32_t sector)
 {
     return sector == 0 || sector == 5 ? v : sector == 1 ? q : sector == 4 ? t : p;
@@ -69,7 +69,6 @@ MOT_FN uint32_t mot_hue_saturation(int range, int high)
     return 255u * (uint32_t)range / (uint32_t)high;
 }
 
-/* red's byte; green's is two sectors behind, blue's four. */
 MOT_FN uint32_t mot_hue_wheel(uint32_t v, uint32_t q, uint32_t p, uint32_t t, uint32_t sector)
 {
     const uint32_t wheel[6] = { v, q, p, p, t, v };
@@ -77,7 +76,7 @@ MOT_FN uint32_t mot_hue_wheel(uint32_t v, uint32_t q, uint32_t p, uint32_t t, ui
 }
 #endif
 
-/* The hue byte. Pillow mixes binary32 and binary64; each line here rounds like Pillow's. */
+/* The hue byte of a colour. Pillow mixes binary32 and binary64, and each line here rounds as Pillow does. */
 MOT_FN uint32_t mot_hue_byte(int r, int g, int b, int high, int range)
 {
     const float by = mot_hue_reciprocal(range);

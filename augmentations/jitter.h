@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ops behind a transform's built-in stages, and their names in its texts: colour jitter (torchvision's ColorJitter,
- * numbered as in its permutation; the last, hue, is not an op of the table), grayscale and blur. */
+/* The ops of a transform's stages, and their names in its text: colour jitter (numbered as in the permutation of
+ * torchvision's ColorJitter; the last, hue, is not an op of the table), grayscale and blur. */
 #ifndef MOT_JITTER_H
 #define MOT_JITTER_H
 #include "augmentations/ops.h"
@@ -16,9 +16,9 @@
 
 #define MOT_GRAYSCALE_STAGE "grayscale"
 #define MOT_GRAYSCALE_STAGE_OP MOT_OP_GRAYSCALE
-#define MOT_BLUR_STAGE_OP MOT_OP_GAUSSIAN_BLUR /* by a radius; MOTLEY_STEP_KERNEL_BLUR by a kernel */
+#define MOT_BLUR_STAGE_OP MOT_OP_GAUSSIAN_BLUR /* by a radius; by a kernel it is MOTLEY_STEP_KERNEL_BLUR */
 
-/* Prepares one of these ops, with one value or none; also runs on the device. */
+/* Prepares one of these ops, which takes one value or none. It also runs on the device. */
 MOT_FN void mot_stage_op_prepare(int op, double value, mot_arg *arg)
 {
     switch (op) {

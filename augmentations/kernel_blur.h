@@ -4,7 +4,7 @@
  *
  * Value    sigma in pixels, and the kernel's size k, odd.
  * Matches  torchvision's gaussian_blur on Pillow images and uint8 tensors on a CPU with FMA, bit for bit for given
- *          weights. The last bit of an exp is its library's, so torch's own builds differ in some weights. */
+ *          weights. Math libraries differ in the last bit of exp, so builds of torch differ in some weights. */
 #ifndef MOT_KERNEL_BLUR_H
 #define MOT_KERNEL_BLUR_H
 #include "augmentations/op.h"
@@ -26,8 +26,8 @@ static inline int mot_is_kernel_size(double size)
     return size >= 3 && size <= MOTLEY_MAX_KERNEL && fmod(size, 2) == 1;
 }
 
-/* exp(x) of x <= 0 to 0.6 units in the last place, and 0 where binary32 has no such small number. Written out because
- * the host's and the device's libraries differ in the last bit. */
+/* exp(x) for x <= 0, to 0.6 units in the last place; 0 if binary32 cannot hold such a small number. It does not call
+ * exp, because the host's and the device's libraries differ in the last bit. */
 MOT_FN double mot_exp(double x)
 {
     if (x < -120)
@@ -45,7 +45,7 @@ MOT_FN double mot_exp(double x)
     return near * power;
 }
 
-/* The weights from the middle outward, (size + 1) / 2 of them, in the order of torchvision's v1. */
+/* The (size + 1) / 2 weights from the middle outward, summed in the order of torchvision's v1. */
 MOT_FN void mot_kernel_blur_weights(double sigma, int size, float half[MOTLEY_KERNEL_WEIGHTS])
 {
     float value[MOTLEY_MAX_KERNEL], lane[8] = { 0 }, sum = 0;
@@ -53,7 +53,7 @@ MOT_FN void mot_kernel_blur_weights(double sigma, int size, float half[MOTLEY_KE
         const float x = (float)(i - size / 2) / (float)sigma;
         value[i] = (float)mot_exp((double)(-0.5f * (x * x)));
     }
-    /* torch adds eight lanes and then the rest; short rows in four lanes, the rest to the first of them */
+    /* torch sums in eight lanes and then adds the rest; short rows in four lanes, with the rest added to the first */
     const int lanes = size < 8 ? 4 : 8, whole = size / lanes * lanes;
     for (int i = 0; i < whole; i++)
         lane[i % lanes] += value[i];
@@ -67,13 +67,13 @@ MOT_FN void mot_kernel_blur_weights(double sigma, int size, float half[MOTLEY_KE
         half[i] = value[size / 2 + i] / sum;
 }
 
-/* Where position i of n lies after mirroring without the edge, as numpy's and torch's "reflect". */
+/* Position i of n, mirrored at the edges without repeating them, as "reflect" of NumPy and torch does. */
 MOT_FN int32_t mot_mirror(int32_t i, int32_t n)
 {
     return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
 }
 
-/* The byte of a sum of weights times bytes; it rounds half to even. */
+/* Converts a weighted sum to a byte; it rounds half to even. */
 MOT_FN uint8_t mot_kernel_blur_byte(float sum)
 {
     return (uint8_t)rintf(sum);

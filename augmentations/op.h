@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every operation header needs: the argument an op was prepared with, and the few functions ops share. */
+/* What every op header needs: the argument that an op was prepared with, and the functions that ops share. */
 #ifndef MOT_OP_TYPES_H
 #define MOT_OP_TYPES_H
 
@@ -14,14 +14,14 @@
 #error "char must be signed: compile with -fsigned-char"
 #endif
 
-/* The CPU and the GPU compile the same text. Contraction must be off: -ffp-contract=off, --fmad=false. */
+/* The CPU and the GPU compile the same source. Contraction must be off: -ffp-contract=off, --fmad=false. */
 #ifdef __CUDACC__
 #define MOT_FN static __host__ __device__ __forceinline__
 #else
 #define MOT_FN static inline
 #endif
 
-/* For loops with few iterations: unrolling them adds instructions that must be fetched as well. */
+/* For loops with few iterations: unrolled, they would only add instructions to fetch. */
 #ifdef __NVCC__
 #define MOT_ROLLED _Pragma("unroll 1")
 #else
@@ -44,9 +44,9 @@ typedef struct mot_arg {
 #define MOT_ARG_WHOLE 2u    /* a warp that moves whole pixels: runs as nearest, whatever interpolation was requested */
 #define MOT_ARG_SQUARE 4u   /* WHOLE, but only where width == height */
 
-/* Which two numbers a policy draws for an op and puts into arg.d[1] and d[2]: a point of the image, the corner of one
- * of its pixels, or (custom ops) two numbers in 0..1. BOX: the corner of a pixel of one of the image's boxes, whose
- * sides go into d[3] and d[4]. */
+/* The two numbers that a policy draws for an op, in arg.d[1] and d[2]. POINT: a point of the image. PIXEL: the corner
+ * of one of its pixels. UNIT, for custom ops: two numbers in 0..1. BOX: the corner of a pixel in one of the image's
+ * boxes, with the box's sides in d[3] and d[4]. */
 typedef enum mot_draws {
     MOT_DRAWS_NOTHING,
     MOT_DRAWS_POINT,
@@ -60,7 +60,7 @@ typedef enum mot_draws {
 #define MOT_NEEDS_HISTOGRAM 2 /* lo, hi, last and below */
 #define MOT_NEEDS_MEAN 3      /* mean */
 
-/* What a STATS op sees of one channel of an image: always n, the rest as it declares. */
+/* What a STATS op sees of one channel of an image: always n, and what it declares that it needs. */
 typedef struct mot_stats {
     uint32_t n;            /* pixels of the image */
     uint32_t lo, hi;       /* lowest and highest value that occurs */
@@ -158,7 +158,7 @@ MOT_FN uint8_t mot_luma(uint8_t r, uint8_t g, uint8_t b)
 }
 
 #ifdef __CUDACC__
-/* The same for a pixel in a word, red in the lowest byte; the highest byte may hold anything. */
+/* mot_luma of a pixel in a word, red in the lowest byte; the highest byte may hold anything. */
 static __device__ __forceinline__ mot_u8 mot_luma_word(uint32_t rgb)
 {
     const uint32_t red_green = __dp2a_lo(19595u | 38470u << 16, rgb, 32768u);

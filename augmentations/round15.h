@@ -8,7 +8,7 @@
 
 __extension__ typedef unsigned __int128 mot_u128;
 
-/* For |v| <= 1: sines and cosines. */
+/* Rounds a sine or cosine: |v| <= 1. */
 static inline double mot_round15(double v)
 {
     int exponent;

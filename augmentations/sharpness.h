@@ -44,7 +44,7 @@ MOT_FN uint8_t mot_sharpness(uint8_t centre, uint32_t sum, const mot_arg *arg)
 /* The upper half of 2^23 as a float, read from memory: the compiler would materialise a known constant at each use. */
 static __constant__ uint32_t mot_top_of_float = 0x4B00;
 
-/* The same for two components side by side, 16 bits each. */
+/* mot_sharpness of two components side by side, 16 bits each. */
 static __device__ __forceinline__ uint32_t mot_sharpness_pair(uint32_t centre, uint32_t sum, const mot_arg *arg)
 {
     const uint32_t weighted = sum + 4u * centre + 0x00060006u;

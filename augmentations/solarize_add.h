@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Solarize-add: adds to every component below a threshold, and stops at 255.
  *
- * Values   the addend, 0..255, truncated to a whole number; then the threshold, 128 when left out. */
+ * Values   the addend, 0..255, truncated to a whole number; then the threshold, by default 128. */
 #ifndef MOT_SOLARIZE_ADD_H
 #define MOT_SOLARIZE_ADD_H
 #include "augmentations/op.h"

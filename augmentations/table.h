@@ -23,8 +23,8 @@ typedef enum mot_form {
 
 /* What the library must know about an op: MOT_<ID>_FACTS in its header. Only the cost is required. */
 typedef struct mot_op_facts {
-    /* Picoseconds a pixel of 224x224 RGB from src to dst, a warp's with nearest, on one core of a Xeon of 2.5 GHz with
-     * AVX-512, 2026-11: heavy images go first. It changes no result. */
+    /* Picoseconds per pixel of 224x224 RGB from src to dst (warps: nearest), on one core of a Xeon of 2.5 GHz with
+     * AVX-512, 2026-11. It decides which images start first, and changes no result. */
     int cost;
     mot_form form; /* if kernels have a loop for its arithmetic */
     int pixels;    /* values[0] is a length in pixels, stored in arg.d[0]: a policy may give it as a share of a side */
@@ -40,9 +40,10 @@ typedef struct mot_op_row {
 
 extern const mot_op_row mot_op_table[MOT_OP_COUNT];
 
-/* Describes a step's op: a row of the table, or a MOTLEY_STEP_MIX_*; NULL for other numbers. The second finds the
- * number by name, or 0. */
+/* Describes a step's op: a row of the table, or a MOTLEY_STEP_MIX_*; NULL for other numbers. */
 const motley_op_info *mot_step_info(int op);
+
+/* The MOTLEY_STEP_MIX_* called `name`, or 0. */
 int mot_mix_find(const char *name);
 
 /* Prepares `values`, which must be valid, as the argument of `op`. */

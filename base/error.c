@@ -15,7 +15,7 @@ static motley_status fail(motley_error *error, motley_status status, int line, i
         error->line = line;
         error->column = column;
         vsnprintf(error->message, sizeof error->message, format, arguments);
-        for (char *c = error->message; *c; c++) /* one line, whatever a name held */
+        for (char *c = error->message; *c; c++) /* names may hold newlines, and a message is one line */
             if ((unsigned char)*c < ' ')
                 *c = ' ';
     }
@@ -109,7 +109,7 @@ static unsigned edits(const char *a, const char *b)
 const char *mot_nearest_name(const char *name, const char *const *candidates, size_t count)
 {
     const char *best = NULL;
-    unsigned best_edits = (unsigned)(strlen(name) / 3 + 2); /* further away is no likely misspelling */
+    unsigned best_edits = (unsigned)(strlen(name) / 3 + 2); /* with more edits a misspelling is unlikely */
     for (size_t i = 0; i < count; i++) {
         const unsigned distance = edits(name, candidates[i]);
         if (distance < best_edits) {

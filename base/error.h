@@ -15,7 +15,8 @@ motley_status mot_fail(motley_error *error, motley_status status, const char *fo
 motley_status mot_fail_at(motley_error *error, motley_status status, int line, int column, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* Writes where before the sentence of a call that failed with `status`, and returns it; MOTLEY_OK changes nothing. */
+/* Prefixes the message of a call that returned `status` with the place of the error, unless it is MOTLEY_OK. Returns
+ * `status`. */
 motley_status mot_fail_in(motley_error *error, motley_status status, const char *where_format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -13,7 +13,8 @@ bool mot_number_parse(const char *text, double *value);
 /* Writes the shortest text that reads back as `value`, which is finite. */
 void mot_number_print(double value, char text[MOT_NUMBER_ROOM]);
 
-/* The same for a message's "%s", of any number: 30.000000000000004 is not to read as 30. Lives as long as the block. */
+/* Any number as text for a message's "%s", with all digits: 30.000000000000004 must not print as 30. Valid until the
+ * end of the block. */
 #define MOT_NUMBER(value) mot_number_text((value), (char[MOT_NUMBER_ROOM]){ 0 })
 const char *mot_number_text(double value, char text[MOT_NUMBER_ROOM]);
 

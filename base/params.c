@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MAX_BYTES 4096 /* of a struct of the future; a struct_size beyond was never set */
+#define MAX_BYTES 4096 /* no struct will grow beyond this; a larger struct_size is uninitialised */
 
 motley_status mot_params_read(void *read, size_t size, const void *params, const char *type, motley_error *error)
 {

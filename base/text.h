@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Begins as { 0 }. `text` is malloc's, the owner frees it. After a failed allocation it stays failed. */
+/* Initialise it with { 0 }. `text` is malloc'd, and the owner frees it. After a failed allocation, `failed` stays set,
+ * and nothing more is written. */
 typedef struct mot_text {
     char *text;
     size_t used, room; /* bytes */
@@ -15,7 +16,7 @@ typedef struct mot_text {
 
 void mot_put(mot_text *w, const char *text, size_t length);
 
-/* At most 255 bytes. Numbers with a fraction go through mot_say_number, for the locale's sake. */
+/* Writes at most 255 bytes. Use mot_say_number for numbers with a fraction: it does not depend on the locale. */
 __attribute__((format(printf, 2, 3))) void mot_say(mot_text *w, const char *format, ...);
 
 /* Writes `before`, then a number that is finite, with the fewest digits that read back the same. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of sizes and of the numbers that steps have, which several folders make. */
+/* Checks that several folders share: of sizes, and of a step's interpolation and values. */
 #ifndef MOT_VALUES_H
 #define MOT_VALUES_H
 
@@ -18,7 +18,7 @@ motley_status mot_check_interpolation(motley_interpolation interpolation, motley
 /* Requires as many values as the op takes. */
 motley_status mot_check_values_count(const motley_op_info *op, int count, motley_error *error);
 
-/* The filter that resizes as `interpolation`, which was checked, warps. */
+/* The resize filter that corresponds to an interpolation of warps, which must be valid. */
 motley_filter mot_interpolation_filter(motley_interpolation interpolation);
 
 #endif

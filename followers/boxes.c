@@ -20,7 +20,7 @@ static motley_status check_params(const motley_box_params *p, motley_error *erro
     return MOTLEY_OK;
 }
 
-/* Words what is wrong with a box of image i, which errors call box `number`. */
+/* Reports what is wrong with a box of image i; `number` is the box's index in the image. */
 static motley_status refuse_box(mot_box_fault fault, const motley_drawn *drawn, size_t i, size_t number,
                                 const double in[4], const double box[4], motley_error *error)
 {

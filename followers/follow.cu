@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boxes and points on the device, a CTA an image. First each thread computes the geometry of a step; then some warps
- * move the image's boxes, the others its points, one a thread. The arithmetic is moves.h, as on the host. */
+/* Boxes and points on the device, with one CTA for each image. First each thread computes the geometry of a step. Then
+ * some warps move the image's boxes, the others its points, one per thread. The arithmetic is in moves.h, as on the
+ * host. */
 #include "followers/follow.h"
 #include "followers/moves.h"
 
-#define MOST_WARPS 4               /* of a CTA for boxes, and for points */
-#define POLYGON_BYTES (64 * 1024)  /* of shared memory, at most, where one warp takes no more */
-#define BYTES_WITHOUT_ASKING 49152 /* of dynamic shared memory */
+#define MOST_WARPS 4               /* of a CTA for boxes, and as many for points */
+#define POLYGON_BYTES (64 * 1024)  /* the most shared memory for polygons, unless a single warp needs more */
+#define BYTES_WITHOUT_ASKING 49152 /* of dynamic shared memory; a kernel needs an attribute for more */
 
-/* How a job is cut: geometry of `steps` in shared memory, then the polygons of each warp that moves boxes. */
+/* The launch of a job. Shared memory holds the geometry of `steps`, then the polygons of each warp that moves boxes. */
 struct follow_shape {
     int32_t steps, corners, box_warps, point_warps;
 };
 
-/* A range of an image's boxes or points, whatever the offsets are. */
+/* The range of an image's boxes or points; wrong offsets are cut to the count. */
 struct range {
     size_t begin, end;
 };
@@ -28,7 +29,7 @@ static __device__ range range_of(const size_t *offsets, size_t count, int i)
     return r;
 }
 
-/* A step that may have been drawn while this kernel was launched: not from the L1 cache. */
+/* Reads a step past the L1 cache, because it may have been drawn after this kernel began. */
 static __device__ mot_step step_at(const mot_step *from)
 {
     static_assert(sizeof(mot_step) % 16 == 0, "it is read by 16 bytes");
@@ -49,7 +50,7 @@ static __device__ void wait_for_last_kernel()
 #endif
 }
 
-/* Sets the geometry of image i, in any order; returns whether all of it has an inverse, to all threads. */
+/* Sets the geometry of image i. Returns to all threads whether all of its matrices have an inverse. */
 static __device__ bool set_geometry(const mot_follow_job &job, int i, int32_t width, int32_t height,
                                     mot_geometry *steps, int *count)
 {
@@ -124,7 +125,7 @@ static __global__ void __launch_bounds__(64 * MOST_WARPS)
         of_boxes ? range_of(f.box_offsets, f.boxes_count, i) : range_of(f.point_offsets, f.points_count, i);
     const int numbers = of_boxes ? 4 : 2, place = of_boxes ? threadIdx.x : threadIdx.x - 32 * shape.box_warps;
     const REAL *const from = (const REAL *)(of_boxes ? f.boxes : f.points);
-    REAL in[4]; /* of the first ones, before the wait for draws: they were there before the call */
+    REAL in[4]; /* the first box or point is loaded before the wait, because it does not depend on the draws */
     size_t at = own.begin + place;
     for (int k = 0; k < 4; k++)
         in[k] = at < own.end && k < numbers ? from[numbers * at + k] : 0;
@@ -153,10 +154,10 @@ static __global__ void __launch_bounds__(64 * MOST_WARPS)
         move_box<REAL>(f, at, in, &p, steps, count, width, height, good);
     }
     if (job.waits == MOT_FOLLOW_WAITS_LAST)
-        wait_for_last_kernel(); /* what comes after this kernel relies on the images, too */
+        wait_for_last_kernel(); /* work queued after this kernel relies on the images, too */
 }
 
-/* Warps for `items` of a batch of `count` images. */
+/* How many warps of a CTA take part if a batch of `count` images has `items` boxes or points. */
 static int warps_for(size_t items, int count)
 {
     const size_t warps = (items + 32 * (size_t)count - 1) / (32 * (size_t)count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel that moves boxes and points by what is drawn on the device. Plain C on both sides. */
+/* The kernel that moves boxes and points by draws in device memory. C and CUDA both include this header. */
 #ifndef MOT_FOLLOWERS_FOLLOW_H
 #define MOT_FOLLOWERS_FOLLOW_H
 
@@ -13,20 +13,20 @@
 extern "C" {
 #endif
 
-/* When the kernel waits for the end of the one before it on the stream. */
+/* When the kernel waits for the end of the kernel before it on the stream. */
 typedef enum mot_follow_waits {
-    MOT_FOLLOW_BEGINS_AFTER, /* it is launched after that */
-    MOT_FOLLOW_WAITS_FIRST,  /* it is launched earlier, and waits before it reads what was drawn */
-    MOT_FOLLOW_WAITS_LAST    /* what was drawn is there as soon as it runs */
+    MOT_FOLLOW_BEGINS_AFTER, /* it starts only then */
+    MOT_FOLLOW_WAITS_FIRST,  /* it starts earlier, and waits before it reads the draws */
+    MOT_FOLLOW_WAITS_LAST    /* it starts earlier and waits at its end: the draws are complete when it starts */
 } mot_follow_waits;
 
-/* All pointers are the device's. */
+/* All pointers are to device memory. */
 typedef struct mot_follow_job {
     int32_t count, max_steps;
     const mot_step *steps;                /* [count][max_steps] */
     const int32_t *step_count;            /* [count], or NULL: max_steps of each image */
-    const motley_transform_drawn *places; /* [count], of a transform; NULL: of a policy */
-    int32_t width, height;                /* of a transform's results; 0: each is as `places` says */
+    const motley_transform_drawn *places; /* [count], from a transform; NULL: from a policy */
+    int32_t width, height;                /* of a transform's results; 0: `places` has the size of each */
     mot_cuda_batch src;                   /* for the sizes before the first step */
     motley_followed followed;
     int waits; /* mot_follow_waits */

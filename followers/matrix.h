@@ -12,8 +12,8 @@
 motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t height, mot_geometry *out,
                               motley_error *error);
 
-/* Of a transform, the crop of image i, and its resize, window and flips as one move; *width and *height: the size of
- * the image after them, which its steps have. */
+/* The crop that a transform drew for image i, and its resize, window and flips as one move. *width and *height become
+ * the size of the image after them, to which its steps are applied. */
 motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geometry out[2], int32_t *width,
                                     int32_t *height, motley_error *error);
 
@@ -21,8 +21,8 @@ motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geo
 motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, const void *values, const char *what,
                               motley_error *error);
 
-/* Writes the geometry of everything that image i drew and that moves or erases, in its order, to `out`
- * [MOT_GEOMETRIES(drawn)], and their number to *count. */
+/* Writes the geometry of everything that image i drew and that moves or erases pixels, in order, to `out`
+ * [MOT_GEOMETRIES(drawn)], and how many there are to *count. */
 motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geometry *out, int32_t *count,
                                     motley_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where one point or one box of an image goes: one text for the host and the device, so that both give equal bits.
- * Nothing is reported here: callers word what is wrong. */
+/* Moves one point or one box of an image. The host and the device compile the same source, so both give equal bits.
+ * Functions return what is wrong; callers report it. */
 #ifndef MOT_FOLLOWERS_MOVES_H
 #define MOT_FOLLOWERS_MOVES_H
 
@@ -12,7 +12,7 @@
 #include <float.h>
 #include <math.h>
 
-/* What a step does to positions: nothing, a move by a matrix, an erased rectangle, or a move of what lies in a part of
+/* What a step does to positions: nothing, a move by a matrix, an erased rectangle, or a move of positions in a part of
  * the image. A crop is a move, too. */
 typedef enum mot_geometry_kind { MOT_STAYS, MOT_MOVES, MOT_ERASES, MOT_MOVES_INSIDE } mot_geometry_kind;
 
@@ -20,11 +20,11 @@ typedef struct mot_geometry {
     mot_geometry_kind kind;
     double a[6];           /* MOVES, MOVES_INSIDE: output to input */
     double inverse[6];     /* MOVES, MOVES_INSIDE: input to output */
-    mot_rect rect;         /* ERASES: what is erased; MOVES_INSIDE: the part, whose corner the matrices begin at */
+    mot_rect rect;         /* ERASES: what is erased; MOVES_INSIDE: the part; matrices are relative to its corner */
     int32_t width, height; /* of the image after it, pixels */
 } mot_geometry;
 
-/* Besides an image's steps: a crop, the resize with window and flips, and erased boxes. */
+/* How many geometries an image has besides its steps: a crop, the resize with window and flips, and erased boxes. */
 #define MOT_GEOMETRIES_OF_PLACES (2 + MOTLEY_MAX_ERASED_BOXES)
 
 MOT_FN int mot_is_finite(double v)
@@ -34,7 +34,7 @@ MOT_FN int mot_is_finite(double v)
 
 /* ---- geometry ---- */
 
-/* Sets the matrices of a move; 0: it has no inverse. */
+/* Sets the matrices of a move; returns 0 if it has no inverse. */
 MOT_FN int mot_set_move(mot_geometry *out, const double a[6])
 {
     const double det = a[0] * a[4] - a[1] * a[3];
@@ -51,7 +51,7 @@ MOT_FN int mot_set_move(mot_geometry *out, const double a[6])
     return det != 0 && mot_is_finite(det);
 }
 
-/* The geometry of a prepared op of the table for an image of this size; 0: its matrix has no inverse. */
+/* The geometry of a prepared op of the table for an image of this size; returns 0 if its matrix has no inverse. */
 MOT_FN int mot_set_step(mot_geometry *out, int op, const mot_arg *arg, int32_t width, int32_t height)
 {
     const int shape = op >= 0 && op < MOT_OP_COUNT ? mot_shape_of(op) : MOTLEY_SHAPE_POINT;
@@ -159,7 +159,7 @@ MOT_FN uint8_t mot_follow_point(const mot_geometry *steps, int32_t count, int32_
 
 /* ---- boxes ---- */
 
-/* A convex polygon. On the device the numbers of 32 threads lie side by side, so that their accesses do not collide. */
+/* A convex polygon. On the device the numbers of 32 threads are interleaved, so that there are no bank conflicts. */
 #ifdef __CUDACC__
 #define MOT_POLYGONS 32
 #else
@@ -173,8 +173,8 @@ typedef struct mot_polygon {
 #define MOT_X(array, i) (array)[(2 * (i)) * MOT_POLYGONS]
 #define MOT_Y(array, i) (array)[(2 * (i) + 1) * MOT_POLYGONS]
 
-/* Room for the polygon of a box after so many moves. Clipping by four sides adds at most four corners; more than
- * MOT_CORNERS are left out, which would take over 30 moves that each cut off all corners. */
+/* How many corners the polygon of a box can have after so many moves. Clipping by four sides adds at most four corners.
+ * Corners past MOT_CORNERS are dropped; that would take over 30 moves that each cut off all corners. */
 #define MOT_CORNERS 128
 MOT_FN int32_t mot_corners_room(size_t moves)
 {
@@ -190,14 +190,14 @@ MOT_FN void mot_add_corner(mot_polygon *p, int32_t *kept, double x, double y)
     ++*kept;
 }
 
-/* The sides of the image that (x, y) is outside of, as bits: left, right, top, bottom. */
+/* Past which sides of the image (x, y) is, as bits: left, right, top, bottom. */
 MOT_FN unsigned mot_sides_outside(double x, double y, double width, double height)
 {
     return (unsigned)(x < 0) | (unsigned)(x > width) << 1 | (unsigned)(y < 0) << 2 | (unsigned)(y > height) << 3;
 }
 
-/* Keeps the part of the polygon on the inner side of the image's side `side` (Sutherland, Hodgman 1974). Returns which
- * sides the new corners are outside of. */
+/* Keeps the part of the polygon on the inner side of one side of the image (Sutherland, Hodgman 1974). Returns past
+ * which sides the new corners are. */
 MOT_FN unsigned mot_clip_side(mot_polygon *p, int side, double width, double height)
 {
     const int axis = side / 2;
@@ -263,7 +263,7 @@ MOT_FN void mot_polygon_box(const mot_polygon *p, double box[4])
 {
     for (int i = 0; i < 4; i++)
         box[i] = !p->corners ? 0 : i & 1 ? MOT_Y(p->at, 0) : MOT_X(p->at, 0);
-    for (int32_t i = 1; i < p->corners; i++) { /* not fmin and fmax, which are calls for the sake of NaN */
+    for (int32_t i = 1; i < p->corners; i++) { /* without fmin and fmax: they handle NaN, and so become calls */
         const double x = MOT_X(p->at, i), y = MOT_Y(p->at, i);
         box[0] = x < box[0] ? x : box[0];
         box[1] = y < box[1] ? y : box[1];
@@ -277,8 +277,8 @@ MOT_FN double mot_between(double v, double most)
     return v < 0 ? 0 : v > most ? most : v;
 }
 
-/* Moves one box through the steps of its image; box is left, top, right, bottom. Returns the share of it that
- * remains. */
+/* Moves one box (left, top, right, bottom) through the steps of its image. If `boxed`, the polygon becomes its bounding
+ * box, clamped to the image, after each step. Returns the share of the box that remains. */
 MOT_FN double mot_move_box(mot_polygon *p, const mot_geometry *steps, int32_t count, double width, double height,
                            int boxed, double box[4])
 {
@@ -327,7 +327,7 @@ MOT_FN void mot_write_box(motley_box_format format, const double box[4], double 
     out[3] = format == MOTLEY_XYXY ? box[3] : h;
 }
 
-/* What is wrong with a box, left, top, right, bottom, of an image of this size. */
+/* What is wrong with a box (left, top, right, bottom) of an image. */
 typedef enum mot_box_fault { MOT_BOX_GOOD, MOT_BOX_NOT_FINITE, MOT_BOX_REVERSED, MOT_BOX_OUTSIDE } mot_box_fault;
 
 MOT_FN mot_box_fault mot_box_check(const double box[4], int32_t width, int32_t height)

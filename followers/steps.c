@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_follower_steps: recorded draws of images become those of what follows them. */
+/* motley_follower_steps: turns recorded draws of images into draws for their followers. */
 #include "base/error.h"
 #include "base/params.h"
 #include "base/values.h"
