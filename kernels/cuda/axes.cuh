@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the tables of an image's axes, one CTA an image: the CPU's weights in binary64, with every operation rounded as
- * it is there. */
+/* Makes the tables of the images' axes, with one CTA for each image. Weights are computed in binary64, with every
+ * operation rounded as on the CPU. */
 #ifndef MOT_AXES_CUH
 #define MOT_AXES_CUH
 
@@ -8,15 +8,15 @@
 #include "kernels/cuda/resize.h"
 #include "kernels/resize.h"
 
-/* One axis of an image: how its result's components are made from the crop's. */
+/* One axis of an image: how components of the result are made from those of the crop. */
 struct axis_plan {
     mot_resize_axis axis;
     int window, out, flip; /* where the result begins in the resized axis, its length, mirrored or not */
-    int single;            /* != 0: every component is one of the crop's, at its index plus `shift` */
+    int single;            /* != 0: component i is that of the crop at i + shift */
     int shift;
 };
 
-/* Where an image's tables lie. */
+/* The tables of one axis of an image. */
 struct axis_table {
     mot_cuda_taps *taps; /* [groups][out] */
     int32_t *first;      /* [out] */
@@ -37,14 +37,14 @@ DEVICE axis_table table_of(uint8_t *tables, const int32_t groups[2], const int o
     return t;
 }
 
-/* Result component `i`: its index in the resized axis, and whether it lies in it. */
+/* The index of result component `i` in the resized axis; returns whether it is inside. */
 DEVICE bool resized_number(const axis_plan &a, int i, int *number)
 {
     *number = (a.flip ? a.out - 1 - i : i) + a.window;
     return *number >= 0 && *number < a.axis.out;
 }
 
-/* The window of result component `i`; outside the axis it is empty, beside its neighbours' windows. */
+/* The window of result component `i`; outside the axis it is empty, and adjacent to the windows of its neighbours. */
 DEVICE int window_of(const axis_plan &a, int i, int *first, double *centre)
 {
     int number;

@@ -146,15 +146,14 @@ struct around_memory {
     alignas(16) float weight[MOTLEY_MAX_KERNEL * MOT_AROUND_TAPS];
 };
 
-/* The pixel that stands for pixel i of n: itself, or its mirror image; of no meaning where nobody reads it. */
+/* Pixel i of n, mirrored into the image. Far outside, where the result is not used, it may be any pixel. */
 DEVICE int inside(int i, int n)
 {
     const int mirrored = mot_mirror(i, n);
     return mirrored < 0 ? 0 : mirrored >= n ? n - 1 : mirrored;
 }
 
-/* Where a row of the window lies in memory: byte offsets of its columns, of which each thread of a warp loads every
- * 32nd. */
+/* Byte offsets of the window's columns in memory; each thread of a warp loads every 32nd. */
 struct window_columns {
     int64_t at[(MOT_AROUND_PITCH + 31) / 32];
 };
@@ -238,7 +237,7 @@ DEVICE void blur_rows(const around_memory &memory, const float *in, int size, ui
             out[row][k] = mot_kernel_blur_byte(sum[row][k]);
 }
 
-/* The same, filtered: rows of the window from the lowest up, each summed for itself. */
+/* As blur_rows, for a FILTER op: rows of the window are summed separately, and added from the lowest up. */
 template <int REACH>
 DEVICE void filter_rows(const around_memory &memory, const float *in, float offset, uint8_t out[MOT_AROUND_ROWS][4])
 {

@@ -13,10 +13,10 @@
 extern "C" {
 #endif
 
-/* What some step of a batch may be, in bits. */
+/* The kinds of breaks, as bits. */
 enum { MOT_BREAK_HUE = 1, MOT_BREAK_BLUR = 2, MOT_BREAK_FILTER = 4 };
 
-/* What a step is, one of these bits or 0: an op that the other kernels run, or one that mixes. */
+/* The kind of a step; 0 for steps that are not breaks: ops that the other kernels run, and steps that mix. */
 MOT_FN int mot_break_of(int op)
 {
     return op == MOTLEY_STEP_HUE                                ? MOT_BREAK_HUE

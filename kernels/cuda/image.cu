@@ -25,8 +25,8 @@ DEVICE void wait_for_draws()
 #endif
 }
 
-/* What moves with the images needs their draws alone: its kernel may begin once every CTA has seen those of its sample.
- */
+/* The kernel that moves boxes and points needs only the draws, so it may begin once every CTA has seen the draws of its
+ * sample. */
 DEVICE void let_next_kernel_begin()
 {
 #ifdef MOT_CLUSTERS

@@ -226,7 +226,7 @@ template <int FORMAT> DEVICE void unpack_words(const uint32_t w[4], uint32_t px[
             px[i] = w[i];
 }
 
-/* The same, as `n` pixels of any format. */
+/* As read_four_words, but gives `n` pixels of any format. */
 template <int FORMAT> DEVICE bool read_four(const image_reader<FORMAT> &r, int x, int y, int n, uint32_t px[4])
 {
     if constexpr (FORMAT == MOT_FORMAT_STRIDED) {

@@ -11,7 +11,7 @@ static __host__ __device__ constexpr int bytes_of(int dtype)
     return dtype == MOTLEY_U8 ? 1 : dtype == MOTLEY_F32 ? 4 : 2;
 }
 
-/* As one access, where the caller's memory allows: what is held is always aligned. */
+/* Copies in one access if the caller's memory is aligned; what is held always is. */
 template <int DTYPE> DEVICE void copy_component(const uint8_t *from, uint8_t *to)
 {
     constexpr int bytes = bytes_of(DTYPE);

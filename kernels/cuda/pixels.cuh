@@ -93,7 +93,7 @@ DEVICE uint32_t pack_grey(const uint32_t px[4])
     return __byte_perm(__byte_perm(px[0], px[1], 0x0040), __byte_perm(px[2], px[3], 0x0040), 0x5410);
 }
 
-/* Writes a motley_output of any type and strides: each byte becomes what `table` [channels][256] has for it. */
+/* Writes a motley_output of any type and strides; `table` [channels][256] has the output's value for each byte. */
 DEVICE void store_output(const mot_view &out, int dtype, const uint32_t (*table)[256], int x, int y,
                          const uint32_t px[4])
 {

@@ -99,7 +99,7 @@ typedef struct mot_program_facts {
     uint8_t marks;    /* a pixel's word has a spare byte, which says which warp filled it */
 } mot_program_facts;
 
-/* A program in the making, and what is known at this point of it. */
+/* The state while a program is being made. */
 typedef struct mot_program_state {
     mot_program *p;
     const mot_program_facts *facts;
@@ -425,7 +425,7 @@ MOT_FN void mot_program_blur(mot_program_state *s, int step, const mot_step *wha
     }
 }
 
-/* What is still pending, and the write to where the result goes. */
+/* Adds the instructions for what is still pending, and the write of the result. */
 MOT_FN void mot_program_finish(mot_program_state *s)
 {
     const mot_program_facts *const facts = s->facts;

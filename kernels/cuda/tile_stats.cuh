@@ -2,8 +2,8 @@
 /* Statistics of an image, which its CTAs count tile by tile into totals in device memory, and the tables made from
  * them.
  *
- * The bytes are counted as they lie in memory or in the tile. The table that is still to be applied to them is taken
- * into account later for a histogram, and while counting for lows, highs and lumas. */
+ * CTAs count the bytes in memory or in the tile. If a table is still to be applied to these bytes, histograms take it
+ * into account after counting, and lows, highs and lumas while counting. */
 #ifndef MOT_TILE_STATS_CUH
 #define MOT_TILE_STATS_CUH
 

@@ -19,7 +19,7 @@ DEVICE void choose_tile(int t)
     s.rows = min(s.image.cut.height, s.image.height - s.y0);
 }
 
-/* Begins with the CTA's first tile of an image that was cut. Likewise. */
+/* Begins with the CTA's first tile of an image that was cut. For one thread; a barrier must follow. */
 DEVICE void begin_tiles()
 {
     tile_state &s = cta();
@@ -28,7 +28,7 @@ DEVICE void begin_tiles()
     choose_tile(s.member);
 }
 
-/* Sets what lies in shared memory from here on: the tile; with `halo` also a row above and below it, and a quad on each
+/* Sets what shared memory holds from here on: the tile; with `halo` also a row above and below it, and a quad on each
  * side unless it spans the image. A barrier must follow. */
 DEVICE void place_tile(int halo)
 {
