@@ -36,25 +36,31 @@ class Samples:
 
 
 class Drawn:
-    """The draws of a batch as a motley_drawn, `c`. sizes: [(width, height)]; places: of a transform."""
+    """The draws of a batch as a motley_drawn, `c`. sizes: [(width, height)]; max_steps: the most that an image has;
+    transform: whose draws these are, None of a policy."""
 
-    __slots__ = ("c", "steps", "counts", "max_steps", "widths", "heights", "places")
+    __slots__ = ("c", "steps", "counts", "max_steps", "widths", "heights", "places", "transform")
 
-    def __init__(self, sizes, max_steps, places=None):
+    def __init__(self, sizes, max_steps, transform=None):
         count = len(sizes)
-        self.max_steps = max(max_steps, 1)
+        self.max_steps, self.transform = max(max_steps, 1), transform
         self.steps, self.counts = ffi.new("motley_step[]", count * self.max_steps), ffi.new("int32_t[]", count)
         self.widths = ffi.new("int32_t[]", [width for width, _ in sizes])
         self.heights = ffi.new("int32_t[]", [height for _, height in sizes])
+        self.places = ffi.NULL if transform is None else ffi.new("motley_transform_drawn[]", count)
         self.c = c = ffi.new("motley_drawn *")
         c.count, c.max_steps, c.steps, c.step_counts = count, self.max_steps, self.steps, self.counts
-        c.widths, c.heights = self.widths, self.heights
-        self.places = places
-        if places is not None:
-            c.places = places
+        c.widths, c.heights, c.places = self.widths, self.heights, self.places
+        if transform is not None and transform.size is not None:
+            c.height, c.width = transform.size
 
     def __len__(self):
         return self.c.count
+
+    @property
+    def structs(self):
+        """What the library takes of a transform's draws."""
+        return self.places, self.steps, self.counts
 
     @classmethod
     def of(cls, policy, samples, sizes, channels, boxes=None):
@@ -70,43 +76,75 @@ class Drawn:
         return self
 
     @classmethod
-    def read(cls, draws, sizes, channels, policy=None):
-        """What `plain` returned, read back: a list of steps for each image, or the object that `motley apply --draws`
-        wrote. They have to be for these sizes, and of that policy, as far as they say."""
+    def of_transform(cls, transform, samples, sizes, channels):
+        """The same of a transform."""
+        self = cls(sizes, transform.max_steps, transform)
+        images = len(self), self.widths, self.heights, channels
+        checked(lib.motley_transform_draw, transform._handle, samples, *images, *self.structs)
+        return self
+
+    @classmethod
+    def read(cls, draws, sizes, channels, policy=None, transform=None):
+        """What `plain` returned, read back: for each image the list of its steps, or the object that `motley apply
+        --draws` wrote. They have to be for these sizes, and of that policy or transform, as far as they say."""
         if len(draws) != len(sizes):
-            raise ArgumentError(f"draws has the steps of {len(draws)} images, there are {len(sizes)} images")
-        draws = [_steps_of(i, steps, size, policy) for i, (steps, size) in enumerate(zip(draws, sizes))]
-        for i, steps in enumerate(draws):
-            if not isinstance(steps, (list, tuple)) or not all(isinstance(step, dict) for step in steps):
-                raise ArgumentError(f"draws of image {i} are {steps!r}, want the list of its steps")
-        self = cls(sizes, max(map(len, draws), default=0))
-        error = ffi.new("motley_error *")
-        for i, steps in enumerate(draws):
+            raise ArgumentError(f"draws has those of {len(draws)} images, there are {len(sizes)} images")
+        name = getattr(policy or transform, "name", None)
+        for i, (draw, size) in enumerate(zip(draws, sizes)):
+            check_origin(i, draw, size, name)
+        if transform is None:
+            draws = [draw["steps"] if isinstance(draw, dict) and "steps" in draw else draw for draw in draws]
+        for i, draw in enumerate(draws):
+            if transform is not None and not isinstance(draw, dict):
+                raise ArgumentError(f"draws of image {i} are {draw!r}, want the object that return_draws gave")
+            if transform is None and not (
+                isinstance(draw, (list, tuple)) and all(isinstance(step, dict) for step in draw)
+            ):
+                raise ArgumentError(f"draws of image {i} are {draw!r}, want the list of its steps")
+        self = cls(sizes, transform.max_steps if transform else max(map(len, draws), default=0), transform)
+        sample, error = ffi.new("uint64_t *"), ffi.new("motley_error *")
+        for i, draw in enumerate(draws):
             try:
-                text = json.dumps({"sample": i, "steps": steps}).encode()
+                text = json.dumps({"sample": i, **(draw if transform else {"steps": draw})}).encode()
             except TypeError as wrong:
                 raise ArgumentError(f"draws of image {i}: {wrong}") from None
-            place = self.steps + i * self.max_steps, self.max_steps, self.counts + i
-            if lib.motley_draw_read(text, len(text), channels, ffi.new("uint64_t *"), *place, error):
+            given = text, len(text), channels, sample
+            steps = self.steps + i * self.max_steps, self.max_steps, self.counts + i, error
+            if transform:
+                status = lib.motley_transform_draw_read(*given, self.places + i, *steps)
+            else:
+                status = lib.motley_draw_read(*given, *steps)
+            if status:
                 raise PolicyError(f"draws of image {i}: {text_of(error.message)}")
         return self
 
     def plain(self, policy, channels):
-        """For each image the list of its steps, each with the keys that `motley draw` prints."""
+        """For each image the list of its steps, each with the keys that `motley draw` prints; of a transform the object
+        that `motley draw` prints."""
         drawn = []
         for i in range(len(self)):
-            steps = self.steps + i * self.max_steps, self.counts[i]
-            made = Steps(json.loads(text_from(lib.motley_draw_json, policy._handle, i, *steps, channels))["steps"])
+            steps = self.steps + i * self.max_steps, self.counts[i], channels
+            if self.transform is None:
+                text = text_from(lib.motley_draw_json, policy._handle, i, *steps)
+                made = Steps(json.loads(text)["steps"])
+            else:
+                made = TransformDraw(json.loads(text_from(lib.motley_transform_draw_json, i, self.places + i, *steps)))
+                del made["sample"]
             made.policy, made.size = policy.name, (self.widths[i], self.heights[i])
             drawn.append(made)
         return drawn
 
-    def one(self, i):
-        """That of image i alone."""
-        made = Drawn([(self.widths[i], self.heights[i])], self.max_steps, self.places and self.places + i)
-        made.c.width, made.c.height = self.c.width, self.c.height
-        made.c.steps, made.c.step_counts = self.steps + i * self.max_steps, self.counts + i
-        made.steps, made.counts = (self, made.c.steps), (self, made.c.step_counts)  # they live with self
+    def taken(self, places, max_steps=None):
+        """Those of the images at these places, in their order, as a copy."""
+        sizes = [(self.widths[place], self.heights[place]) for place in places]
+        made = Drawn(sizes, max_steps or self.max_steps, self.transform)
+        step = ffi.sizeof("motley_step")
+        for i, place in enumerate(places):
+            made.counts[i] = self.counts[place]
+            first = self.steps + place * self.max_steps
+            ffi.memmove(made.steps + i * made.max_steps, first, self.counts[place] * step)
+            if self.transform is not None:
+                made.places[i] = self.places[place]
         return made
 
 
@@ -124,12 +162,6 @@ def same_boxes(boxes, count):
     numbers = [float(number) for row in boxes for number in row]
     offsets = [i * len(numbers) // 4 for i in range(count + 1)]
     return ffi.new("double[]", numbers * count), ffi.new("size_t[]", offsets)
-
-
-def _steps_of(i, steps, size, policy):
-    """The list of an image's steps, when they were drawn for that size and policy."""
-    check_origin(i, steps, size, policy and policy.name)
-    return steps["steps"] if isinstance(steps, dict) and "steps" in steps else steps
 
 
 def check_origin(i, draw, size, name):

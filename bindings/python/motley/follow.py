@@ -17,13 +17,12 @@ from .checks import epoch_given, one_of, seed_given, whole
 from .draws import Drawn
 from .errors import ArgumentError, UnsupportedError
 from .images import images_of
-from .moves import Moves, drawn_of_transform, selected
+from .moves import Moves, selected
 from .placed import placed
 from .policy import fill_bytes, interpolation_number
 from .processes import process_key
 from .sampled import Sampled
 from .stage import Stage
-from .transform import Draws as TransformDraws
 from .transform import Transform
 
 if TYPE_CHECKING:
@@ -351,8 +350,7 @@ class Follow:
         sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
         given = [draws] if source.single else draws
         if isinstance(stage, Transform):
-            recorded = TransformDraws.of(given, stage.name, sizes, stage._most_steps, channels)
-            drawn = drawn_of_transform(stage, sizes, given=recorded)
+            drawn = Drawn.read(given, sizes, channels, transform=stage)
         else:
             drawn = Drawn.read(given, sizes, channels, stage.policy)
         image = stage.replay(sample[self.image], draws)

@@ -18,7 +18,6 @@ from .pillow import Pillow
 from .policy import Policy, interpolation_number
 from .sampled import Sampled
 from .stage import Stage
-from .transform import Draws as TransformDraws
 from .transform import Transform
 
 # dtype -> how struct writes an element
@@ -53,7 +52,7 @@ class Moves:
     def _of(self, i):
         """Those of image i alone."""
         if self.given is not None:
-            return Moves(self.stage, [self.sizes[i]], True, given=self.given.one(i))
+            return Moves(self.stage, [self.sizes[i]], True, given=self.given.taken([i]))
         view = self.view[i] if isinstance(self.view, list) else self.view
         return Moves(self.stage, [self.sizes[i]], True, self.seed, self.epoch, [self.ids[i]], view)
 
@@ -187,7 +186,7 @@ class Moves:
             ids, (views, view) = ffi.new("uint64_t[]", self.ids), views_of(self.view, len(self.ids))
             samples = Samples(self.seed, self.epoch, 0, address(ids), view, (ids, views))
             if isinstance(self.stage, Transform):
-                self._drawn = drawn_of_transform(self.stage, self.sizes, samples.c)
+                self._drawn = Drawn.of_transform(self.stage, samples.c, self.sizes, 3)
             else:
                 self._drawn = Drawn.of(self.stage.policy_now, samples.c, self.sizes, 3)
         return self._drawn
@@ -494,42 +493,13 @@ class TransformFollower(Transform):
         self._describe()
 
 
-def drawn_of_transform(transform, sizes, samples=None, given=None):
-    """The Drawn of a transform's samples, or of its recorded draws, a transform.Draws."""
-    most = transform._most_steps
-    draws = given or TransformDraws(len(sizes), most)
-    places, steps, counts = draws.structs
-    made = Drawn(sizes, most, places)
-    made.steps, made.counts = made.c.steps, made.c.step_counts = steps, counts
-    if transform.size is not None:
-        made.c.height, made.c.width = transform.size
-    if given is None:
-        numbers = transform._handle, samples, len(sizes), made.widths, made.heights, 3
-        checked(lib.motley_transform_draw, *numbers, places, steps, counts)
-    return made
-
-
 def follower_draws(given, each, stage, fill, erase, interpolation="nearest"):
-    """Recorded draws of images as those of their followers, `each` of them in a row for every image, for the follower's
-    replay."""
-    count, most = len(given), given.max_steps
-    room = stage._most_steps if given.places else most
-    kept = ffi.new("motley_step[]", max(count * most, 1)), ffi.new("int32_t[]", max(count, 1))
-    places = ffi.new("motley_transform_drawn[]", max(count, 1)) if given.places else ffi.NULL
-    checked(lib.motley_follower_steps, given.c, follower_params(fill, erase, interpolation), *kept, places)
-    if given.places:
-        made = TransformDraws(count * each, room)
-        out_places, steps, counts = made.structs
-    else:
-        made = Drawn([(given.widths[i // each], given.heights[i // each]) for i in range(count * each)], most)
-        steps, counts = made.steps, made.counts
-    for i in range(count * each):
-        counts[i] = kept[1][i // each]
-        for s in range(counts[i]):
-            steps[i * room + s] = kept[0][i // each * most + s]
-        if given.places:
-            out_places[i] = places[i // each]
-    return made
+    """Recorded draws of images as those of their followers, `each` of them in a row for every image, for the replay of
+    `stage`, the follower's."""
+    made = given.taken(range(len(given)))
+    params = follower_params(fill, erase, interpolation)
+    checked(lib.motley_follower_steps, made.c, params, made.steps, made.counts, made.places)
+    return made.taken([i // each for i in range(len(given) * each)], stage.max_steps if given.transform else None)
 
 
 def element_of(name, dtype, fill):

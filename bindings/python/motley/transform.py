@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
 from . import contexts, html, images
 from ._core import ffi, lib
 from .arrays import DTYPES, NumPy
-from .draws import TransformDraw, check_origin
-from .errors import ArgumentError, PolicyError, UnsupportedError, checked, made_by, text_from, text_of
+from .draws import Drawn
+from .errors import ArgumentError, UnsupportedError, checked, made_by, text_from, text_of
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
@@ -146,7 +145,7 @@ class Transform(Sampled):
             text_of, (info.name, info.title, info.profile, info.paper)
         )
         self.size = (info.height, info.width) if info.width else None  # of what comes out; None: each keeps its own
-        self._most_steps = info.max_steps
+        self.max_steps = info.max_steps  # of a sample
         self._made = _DTYPE_NAMES[info.dtype], ("hwc", "chw")[info.layout]
         self._has_output = bool(info.has_output)
         self._mix = info.mix, info.classes or None, info.smoothing
@@ -213,13 +212,7 @@ class Transform(Sampled):
         return self._run(batch, out, layout or self.layout, (None, 0, None, None), given=draws, mixing=mixing)
 
     def _draws(self, samples, count, size, channels, boxes):
-        return self._drawn(samples, count, size, channels).plain(channels, self.name, [size[::-1]] * count)
-
-    def _drawn(self, samples, count, size, channels):
-        drawn = Draws(count, self._most_steps)
-        sizes = [size[1]] * count, [size[0]] * count
-        checked(lib.motley_transform_draw, self._handle, samples.c, count, *sizes, channels, *drawn.structs)
-        return drawn
+        return Drawn.of_transform(self, samples.c, [size[::-1]] * count, channels).plain(self, channels)
 
     def _run(
         self, batch, out, layout, which, return_draws=False, counting=True, given=None, mixing=None, followed=ffi.NULL
@@ -238,18 +231,17 @@ class Transform(Sampled):
         target = self._target_of(source, out)
         if count:
             target.describe(dst[0])
-        drawn = None
+        drawn, sizes = given, source.sizes() if count else []
         if given is not None:
-            drawn = given
-            if not isinstance(given, Draws):
+            if not isinstance(given, Drawn):
                 given = [given] if source.single else given
-                drawn = Draws.of(given, self.name, source.sizes() if count else [], self._most_steps, channels)
+                drawn = Drawn.read(given, sizes, channels, transform=self)
             params.given, params.given_steps, params.given_step_counts = drawn.structs
         else:
             samples = self._samples(count, which)
             params.samples = samples.c[0]
             if return_draws:
-                drawn = Draws(count, self._most_steps)
+                drawn = Drawn(sizes, self.max_steps, self)
                 params.drawn, params.steps, params.step_counts = drawn.structs
         mixed = targets = None
         if mixing is not None:
@@ -268,7 +260,9 @@ class Transform(Sampled):
         if mixed is not None:
             result.append(targets)
         if return_draws:
-            plain = drawn.plain(channels, self.name, source.sizes() if count else [], mixed)
+            plain = drawn.plain(self, channels)
+            for draw, mix in zip(plain, mixed_plain(mixed, count) if mixed is not None else ()):
+                draw["mix"] = mix
             result.append(plain[0] if source.single else plain)
         return tuple(result) if len(result) > 1 else result[0]
 
@@ -357,62 +351,6 @@ def _handle_of(transform):
 
 def _loaded(path):
     return read("motley_transform **", lib.motley_transform_load, os.fsencode(path), name=path)
-
-
-# ---- draws ----
-
-
-class Draws:
-    """What images drew, as the library's structs and as plain data."""
-
-    def __init__(self, count, most_steps):
-        self.count, self.most = count, most_steps
-        self.structs = (
-            ffi.new("motley_transform_drawn[]", max(count, 1)),
-            ffi.new("motley_step[]", max(count * most_steps, 1)),
-            ffi.new("int32_t[]", max(count, 1)),
-        )
-
-    @classmethod
-    def of(cls, plain, name, sizes, most_steps, channels):
-        """The contrary of plain(), for the transform of that name and images of these sizes."""
-        count = len(sizes)
-        if len(plain) != count:
-            raise ArgumentError(f"draws has those of {len(plain)} images, there are {count} images")
-        for i, draw in enumerate(plain):
-            if not isinstance(draw, dict):
-                raise ArgumentError(f"draws of image {i} are {draw!r}, want the object that return_draws gave")
-            check_origin(i, draw, sizes[i], name)
-        made = cls(count, most_steps)
-        drawn, steps, counts = made.structs
-        sample, error = ffi.new("uint64_t *"), ffi.new("motley_error *")
-        for i, draw in enumerate(plain):
-            try:
-                text = json.dumps({"sample": i, **draw}).encode()
-            except TypeError as wrong:
-                raise ArgumentError(f"draws of image {i}: {wrong}") from None
-            status = lib.motley_transform_draw_read(
-                text, len(text), channels, sample, drawn + i, steps + i * most_steps, most_steps, counts + i, error
-            )
-            if status:
-                raise PolicyError(f"draws of image {i}: {text_of(error.message)}")
-        return made
-
-    def plain(self, channels, name, sizes, mixed=None):
-        """For each image the object that `motley draw` prints; it knows the transform's name and the image's size."""
-        mixes = None if mixed is None else mixed_plain(mixed, self.count)
-        drawn, steps, counts = self.structs
-        found = []
-        for i in range(self.count):
-            first = steps + i * self.most
-            text = text_from(lib.motley_transform_draw_json, i, drawn + i, first, counts[i], channels)
-            draw = TransformDraw(json.loads(text))
-            del draw["sample"]
-            draw.policy, draw.size = name, sizes[i]
-            if mixes:
-                draw["mix"] = mixes[i]
-            found.append(draw)
-        return found
 
 
 # ---- what is written ----

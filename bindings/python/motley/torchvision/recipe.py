@@ -24,6 +24,7 @@ from torchvision.transforms import functional as F
 import motley
 from motley import ArgumentError
 from motley._core import lib
+from motley.draws import Drawn
 from motley.mix import BOX
 from motley.samples import draws_by_id, samples, samples_of
 from motley.torchvision import following, fused, pixels
@@ -246,9 +247,8 @@ def _found(transform, kind, image, seed, ids, rest):
     stage = _stage_of(run.text())
     ids = [ids] if isinstance(ids, int) else ids
     sample = stage._samples(1, (ids, rest.get("view", 0), rest.get("epoch"), seed))
-    drawn = stage._drawn(sample, 1, size_of(image), channels)
-    structs, steps, counts = drawn.structs
-    return kind.found(transform, structs[0], list(steps[0 : counts[0]]), channels)
+    drawn = Drawn.of_transform(stage, sample.c, [size_of(image)[::-1]], channels)
+    return kind.found(transform, drawn.places[0], list(drawn.steps[0 : drawn.counts[0]]), channels)
 
 
 def _each(transform, images, ids, rest):
