@@ -11,6 +11,7 @@ None of the four is imported here: a caller who passes such an array has already
     stream_of(device)     what gives the current stream's handle
     like(dtype)           what makes an array like another, of that dtype; None: of the same
     new, transposed       make further arrays
+    contiguous(x)         the same, dense in memory
     finish_for(cls)       what gives a result the type of the images; None: nothing has to
     writable(x)           whether it may be written to
 """
@@ -72,6 +73,13 @@ def dense(x):
     return x.contiguous() if hasattr(x, "contiguous") else x.copy("C")
 
 
+def plain(x):
+    """A tensor of a subclass, such as torchvision's tv_tensors, as torch's own; anything else as it is."""
+    if KINDS[type(x)] is Torch and type(x) is not sys.modules["torch"].Tensor:
+        return x.as_subclass(sys.modules["torch"].Tensor)
+    return x
+
+
 class Torch:
     base, name, layout = ("torch", "Tensor"), "torch tensor", "chw"
     dtypes = {}  # torch's dtype -> DTYPES' entry
@@ -117,6 +125,10 @@ class Torch:
     @staticmethod
     def transposed(x, axes):
         return x.permute(axes)
+
+    @staticmethod
+    def contiguous(x):
+        return x.contiguous()
 
     @staticmethod
     def finish_for(cls):
@@ -169,6 +181,10 @@ class NumPy:
         return x.transpose(axes)
 
     @staticmethod
+    def contiguous(x):
+        return x.copy("C") if not x.flags.c_contiguous else x
+
+    @staticmethod
     def finish_for(cls):
         return None
 
@@ -189,7 +205,7 @@ def _numpy_dtype(name):
 
 class CuPy:
     base, name, layout = ("cupy", "ndarray"), "CuPy array", "hwc"
-    transposed, finish_for = NumPy.transposed, NumPy.finish_for
+    transposed, contiguous, finish_for = NumPy.transposed, NumPy.contiguous, NumPy.finish_for
 
     @staticmethod
     def key(x, layout, flavour, in_place):

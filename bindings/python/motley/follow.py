@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ._core import lib
+from .arrays import KINDS, plain
 from .calls import split_views, views_of_each
 from .checks import epoch_given, one_of, seed_given, whole
+from .coordinates import BoxRows, PointRows, followed
 from .draws import Drawn
 from .errors import ArgumentError, UnsupportedError
 from .images import images_of
-from .moves import Moves, selected
-from .placed import placed
+from .moves import Moves
 from .policy import fill_bytes, interpolation_number
 from .processes import process_key
 from .sampled import Sampled
@@ -56,7 +57,7 @@ class Mask:
     fill: float = 0
     erase: bool = False
 
-    def follow(self, sample, key, moves):
+    def follow(self, sample, key, moves, rows):
         sample[key] = moves.mask(f"sample[{key!r}]", sample[key], self.fill, self.erase)
 
 
@@ -77,7 +78,7 @@ class Image:
         interpolation_number(self.interpolation)
         fill_bytes(self.fill)
 
-    def follow(self, sample, key, moves):
+    def follow(self, sample, key, moves, rows):
         sample[key] = moves.image(f"sample[{key!r}]", sample[key], self.interpolation, self.fill, self.erase)
 
 
@@ -124,20 +125,14 @@ class Boxes:
         own = getattr(value, "format", None)  # of a tv_tensors.BoundingBoxes
         return FORMATS[self.format if own is None else one_of(f"{name}.format", own.value.lower(), tuple(FORMATS))]
 
-    def corners(self, sample, key, moves):
-        """The boxes of a sample before they are moved, for a policy that works inside them."""
-        name, value = f"sample[{key!r}]", sample[key]
-        return moves.corners(name, value, self._format_of(name, value))
-
-    def moving(self, sample, key):
-        """The arguments of Moves.boxes."""
+    def rows(self, sample, key, moves, device=None):
         name, value = f"sample[{key!r}]", sample[key]
         limits = self.min_area, self.min_side, self.min_visibility
-        return name, value, self._format_of(name, value), self.rule == "torchvision", limits
+        how = self._format_of(name, value), self.rule == "torchvision", limits
+        return BoxRows(name, moves.parts(name, value), moves.sizes, *how, device)
 
-    def follow(self, sample, key, moves):
-        name, value, *_ = arguments = self.moving(sample, key)
-        boxes, visibility, keep = moves.boxes(*arguments)
+    def follow(self, sample, key, moves, rows):
+        value, (boxes, visibility, keep) = sample[key], rows.moved()
         fields = {field: sample[field] for field in self.label_fields if field in sample and field != key}
         per_image = {field: moves.parts(f"sample[{field!r}]", v) for field, v in fields.items()}
         for field, parts in per_image.items():
@@ -151,11 +146,11 @@ class Boxes:
         if self.drop:
             if not moves.single and not isinstance(value, (list, tuple)):
                 raise ArgumentError(
-                    f"{name} is one array of shape {tuple(value.shape)}, from which boxes cannot be dropped: want a "
-                    "list with the boxes of each image, or drop=False"
+                    f"{rows.name} is one array of shape {tuple(value.shape)}, from which boxes cannot be dropped: want "
+                    "a list with the boxes of each image, or drop=False"
                 )
             kept = keep()
-            per_image = {field: list(map(selected, parts, kept)) for field, parts in per_image.items()}
+            per_image = {field: list(map(_selected, parts, kept)) for field, parts in per_image.items()}
         for field, parts in per_image.items():
             sample[field] = moves.joined(parts, fields.get(field, value))
 
@@ -184,13 +179,13 @@ class Points:
             if len(pair) != 2 or not all(hasattr(place, "__index__") and place >= 0 for place in pair):
                 raise ArgumentError(f"pairs has {pair!r}, want two places from 0")
 
-    def moving(self, sample, key):
-        """The arguments of Moves.points."""
-        return f"sample[{key!r}]", sample[key], CONVENTIONS[self.convention], self.pairs
+    def rows(self, sample, key, moves, device=None):
+        name = f"sample[{key!r}]"
+        how = CONVENTIONS[self.convention], self.pairs
+        return PointRows(name, moves.parts(name, sample[key]), moves.sizes, *how, device)
 
-    def follow(self, sample, key, moves):
-        value = sample[key]
-        points, inside = moves.points(*self.moving(sample, key))
+    def follow(self, sample, key, moves, rows):
+        value, (points, inside) = sample[key], rows.moved()
         sample[key] = moves.joined(points, value)
         if self.inside is not None:
             sample[self.inside] = moves.joined(inside(), value)
@@ -294,23 +289,21 @@ class Follow:
         moves, of_image = _moves(self.stage, source, sample_ids, epoch, seed, view)
         if getattr(self.stage.policy_now, "takes_boxes", False):  # a transform has no policy
             return self._in_boxes(sample, source, following, moves, of_image, return_draws)
-        image = self._image(sample, source, following, moves, of_image, return_draws)
+        rows = self._rows(sample, following, moves, source.device)
+        along = followed(source, rows.values())
+        if along is None:
+            image = self.stage(sample[self.image], **of_image, views=1, return_draws=return_draws)
+        else:
+            how = self.stage.layout, _which(of_image), return_draws
+            image = self.stage._run(sample[self.image], None, *how, followed=along)
         image, draws = image if return_draws else (image, None)
-        made = self._followed(sample, image, following, moves)
+        made = self._followed(sample, image, following, moves, rows)
         return (made, draws) if return_draws else made
 
-    def _image(self, sample, source, following, moves, of_image, return_draws):
-        """The image, augmented. Boxes and points that lie on its GPU are moved by the same call."""
-        image, stage = sample[self.image], self.stage
-        boxes, points = (
-            [kind.moving(sample, key) for key, kind in following.items() if isinstance(kind, cls)]
-            for cls in (Boxes, Points)
-        )
-        there = placed(source, moves, boxes, points) if boxes or points else None
-        if there is None:
-            return stage(image, **of_image, views=1, return_draws=return_draws)
-        moves.placed = there.entries
-        return stage._run(image, None, stage.layout, _which(of_image), return_draws, followed=there.c)
+    def _rows(self, sample, following, moves, device=None):
+        """The boxes and points of a sample, by key."""
+        kinds = {key: kind for key, kind in following.items() if isinstance(kind, (Boxes, Points))}
+        return {key: kind.rows(sample, key, moves, device) for key, kind in kinds.items()}
 
     def _in_boxes(self, sample, source, following, moves, of_image, return_draws):
         """The policy draws by the sample's boxes, and these draws are replayed."""
@@ -323,11 +316,10 @@ class Follow:
             )
         channels = source.channels if source.count else 3
         samples = self.stage._samples(source.count, _which(of_image))
-        boxes, offsets, held = following[keys[0]].corners(sample, keys[0], moves)
-        drawn = Drawn.of(policy, samples.c, moves.sizes, channels, (boxes, offsets))
+        boxes = following[keys[0]].rows(sample, keys[0], moves)
+        drawn = Drawn.of(policy, samples.c, moves.sizes, channels, boxes.corners())
         self.stage._note(samples, source.count)
-        image = self.stage.replay(sample[self.image], drawn)
-        made = self._followed(sample, image, following, Moves(self.stage, moves.sizes, moves.single, given=drawn))
+        made = self._replayed(sample, following, Moves(self.stage, moves.sizes, moves.single, given=drawn), drawn)
         if not return_draws:
             return made
         plain = drawn.plain(policy, channels)
@@ -353,13 +345,19 @@ class Follow:
             drawn = Drawn.read(given, sizes, channels, transform=stage)
         else:
             drawn = Drawn.read(given, sizes, channels, stage.policy)
-        image = stage.replay(sample[self.image], draws)
-        return self._followed(sample, image, following, Moves(stage, sizes, source.single, given=drawn))
+        return self._replayed(sample, following, Moves(stage, sizes, source.single, given=drawn), draws)
 
-    def _followed(self, sample, image, following, moves):
+    def _replayed(self, sample, following, moves, draws):
+        rows = self._rows(sample, following, moves)
+        image = self.stage.replay(sample[self.image], draws)
+        return self._followed(sample, image, following, moves, rows)
+
+    def _followed(self, sample, image, following, moves, rows):
         made = {**sample, self.image: image}
         for key, kind in following.items():
-            kind.follow(made, key, moves)
+            if key in rows:
+                rows[key].move(moves)
+            kind.follow(made, key, moves, rows.get(key))
         return made
 
     def following_in(self, sample: Mapping[Any, Any]) -> Mapping[Any, Kind]:
@@ -392,6 +390,17 @@ def _several(samples, call, *arguments, draws=False):
     made, drawn = made if draws else (made, None)
     result = type(samples)({key: made[key][i] for key in made} for i in range(len(samples)))
     return (result, drawn) if draws else result
+
+
+def _selected(value, keep):
+    """The entries of `value` that `keep` says True for; None: all of them."""
+    if keep is None:
+        return value
+    if isinstance(value, (list, tuple)):
+        return type(value)(entry for entry, good in zip(value, keep) if good)
+    made = plain(value)[[place for place, good in enumerate(keep) if good]]
+    finish = KINDS[type(value)].finish_for(type(value))
+    return made if finish is None else finish(made, value)
 
 
 def _which(of_image):

@@ -8,6 +8,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from motley import ArgumentError
 from motley._core import lib
+from motley.coordinates import BoxRows, PointRows
 from motley.follow import FORMATS
 from motley.moves import Moves
 
@@ -76,22 +77,26 @@ def _follow(value, moves, transform):
         first = () if moves.single else plain.shape[:1]
         masks = plain.reshape(*first, lead.numel(), *plain.shape[-2:])
         made = moves.mask(name, masks, _fill(transform), False).reshape(plain.shape)
-    elif not moves.single:
+    else:
+        rows = _rows(value, name, plain, moves)
+        rows.move(moves)
+        (made,), *_ = rows.moved()
+    return tv_tensors.wrap(made, like=value)
+
+
+def _rows(value, name, plain, moves):
+    if not moves.single:
         raise ArgumentError(
             f"motley.samples has an id for each image of a batch, and {name} are those of one: want one id"
         )
-    elif isinstance(value, tv_tensors.BoundingBoxes):
-        form = FORMATS.get(value.format.value.lower())
-        if form is None:
-            raise TypeError(f"{name} have the format {value.format.value}, want XYXY, XYWH or CXCYWH")
-        if getattr(value, "clamping_mode", "soft") is None:
-            raise TypeError(
-                f"{name} have the clamping_mode None, but boxes are cut off at the image's edge: want 'soft'"
-            )
-        (made,), _, _ = moves.boxes(name, plain, form, False, (0, 0, 0))
-    else:
-        (made,), _ = moves.points(name, plain, lib.MOTLEY_CONTINUOUS, ())
-    return tv_tensors.wrap(made, like=value)
+    if not isinstance(value, tv_tensors.BoundingBoxes):
+        return PointRows(name, [plain], moves.sizes, lib.MOTLEY_CONTINUOUS, ())
+    form = FORMATS.get(value.format.value.lower())
+    if form is None:
+        raise TypeError(f"{name} have the format {value.format.value}, want XYXY, XYWH or CXCYWH")
+    if getattr(value, "clamping_mode", "soft") is None:
+        raise TypeError(f"{name} have the clamping_mode None, but boxes are cut off at the image's edge: want 'soft'")
+    return BoxRows(name, [plain], moves.sizes, form, False, (0, 0, 0))
 
 
 def _fill(transform):

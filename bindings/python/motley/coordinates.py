@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes and points of a batch as one table of numbers, which moves with the images: in host memory by
+motley_follow_boxes and motley_follow_points, on a GPU by the call that augments its images."""
+
+import itertools
+import math
+import sys
+
+from ._core import ffi, lib
+from .arrays import KINDS, CuPy, NumPy, Torch, plain
+from .errors import ArgumentError, UnsupportedError, check
+from .images import Many
+from .pillow import Pillow
+
+POINT_FLAGS = lib.MOTLEY_POINT_INSIDE, lib.MOTLEY_POINT_UNERASED, lib.MOTLEY_POINT_MIRRORED
+
+
+class Rows:
+    """`table`: the rows of `parts`, one part for each image, of NumPy or torch, whichever they are. It has doubles in
+    host memory; but where all parts lie on the CUDA device `device`, it is there, and float32 if they are.
+
+    widths: how many numbers a row may have; sizes: [(width, height)] of the images."""
+
+    def __init__(self, name, parts, sizes, widths, device=None):
+        self.name, self.parts, self.sizes, self.moves_along = name, parts, sizes, False
+        self.alike = _alike(parts, widths)
+        arrays = parts if self.alike else [self._array(i, part, widths) for i, part in enumerate(parts)]
+        self.width = next((a.shape[-1] for a in arrays if 0 not in a.shape), widths[0])
+        if self.alike:
+            self.shapes = [(len(part), self.width) for part in parts]
+        else:
+            self.shapes = [tuple(a.shape) if 0 not in a.shape else (0, self.width) for a in arrays]
+            self._check_alike(arrays)
+        self.counts = [math.prod(shape[:-1]) for shape in self.shapes]
+        self.count = sum(self.counts)
+        self.offsets = [0, *itertools.accumulate(self.counts)]
+        self.of_torch = bool(arrays) and KINDS[type(arrays[0])] is Torch
+        self.library = sys.modules["torch"] if self.of_torch else _numpy(name)
+        tables = arrays if self.alike else [array.reshape(-1, self.width) for array in arrays]
+        on = arrays[:1] if self.alike else parts
+        self.on_device = self.of_torch and device is not None and all(
+            KINDS[type(part)] is Torch and part.is_cuda and part.get_device() == device for part in on
+        )
+        if not arrays:
+            self.table = self.library.empty((0, self.width))
+        elif self.of_torch:
+            table = self.library.cat(tables)
+            single = self.on_device and table.dtype == self.library.float32
+            wanted = self.library.float32 if single else self.library.float64
+            self.table = table.to(table.device if self.on_device else "cpu", wanted)
+        else:
+            self.table = self.library.concatenate(tables).astype("float64", order="C")
+
+    def _at(self, i):
+        return self.name if len(self.parts) == 1 else f"{self.name}[{i}]"
+
+    def _array(self, i, part, widths):
+        width, height = self.sizes[i]
+        canvas = getattr(part, "canvas_size", (height, width))  # of tv_tensors
+        if tuple(canvas) != (height, width):
+            raise ArgumentError(
+                f"{self.name} has the canvas_size {tuple(canvas)}, the image is {height} high and {width} wide"
+            )
+        kind = KINDS[type(part)]
+        if kind is Torch:
+            array = plain(part).detach() if part.requires_grad else plain(part)
+        elif kind is CuPy:
+            array = part.get()
+        elif kind is not None and kind is not Pillow:
+            array = part
+        else:
+            numpy = _numpy(self.name)
+            try:
+                array = numpy.array(part, "float64")
+            except (TypeError, ValueError):
+                raise ArgumentError(
+                    f"{self._at(i)} is {part!r:.60}, want an array or a list of rows of numbers"
+                ) from None
+        if 0 not in array.shape and (array.ndim < 1 or array.shape[-1] not in widths):
+            shape = "[n, 4]" if widths == (4,) else "[..., 2] or [..., 3]"
+            raise ArgumentError(f"{self._at(i)} has shape {tuple(array.shape)}, want {shape}")
+        return array
+
+    def _check_alike(self, arrays):
+        if len({KINDS[type(array)] is Torch for array in arrays}) > 1:
+            raise ArgumentError(f"{self.name} has torch tensors and others, want one kind")
+        for i, shape in enumerate(self.shapes):
+            if shape[-1] != self.width:
+                raise ArgumentError(
+                    f"{self._at(i)} has {shape[-1]} numbers in a row, others have {self.width}: want as many"
+                )
+
+    # ---- for the library ----
+
+    def empty(self, dtype):
+        """A number for each row, beside the table."""
+        if not self.of_torch:
+            return self.library.empty(self.count, dtype)
+        return self.library.empty(self.count, dtype=getattr(self.library, dtype), device=self.table.device)
+
+    @staticmethod
+    def pointer(array, kind="void *"):
+        return ffi.cast(kind, KINDS[type(array)].pointer(array))
+
+    def sent(self, numbers):
+        """Whole numbers as a tensor on the table's device, for which nothing waits."""
+        held = self.library.tensor(numbers, dtype=self.library.int64).pin_memory()
+        return held.to(self.table.device, non_blocking=True)
+
+    def describe(self, c):
+        """Fills a motley_followed: the call with it changes the table."""
+        self.table = self.table.to(self.library.float32 if c.single else self.library.float64)
+        self.places, self.moves_along = self.sent(self.offsets), True
+        self._describe(c)
+
+    def move(self, moves):
+        """Moves the table in host memory by the draws of its images, unless the images' call does it."""
+        if self.moves_along:
+            return
+        if self.on_device:
+            self.table, self.on_device = self.table.to("cpu", self.library.float64), False
+        drawn, error = moves.drawn, ffi.new("motley_error *")
+        check(self._move(drawn, ffi.new("size_t[]", self.offsets), error), error, f"{self.name}: ")
+
+    # ---- for the caller ----
+
+    def back(self, table, dtype=None):
+        """A table or column as a list of what belongs to each part, of its kind and shape. dtype None: of its dtype, or
+        float32 where that is none of floats."""
+        like = next((part for part in self.parts if KINDS[type(part)] is not None), None)
+        if like is not None:  # all of them at once, as they seldom differ
+            table = self._cast(table, like, dtype)
+        if self.of_torch:
+            rows = table.split(self.counts)
+        else:
+            rows = [table[begin:end] for begin, end in zip(self.offsets, self.offsets[1:])]
+        if self.alike:
+            return list(rows)
+        return [self._like(part, row, shape, dtype) for part, row, shape in zip(self.parts, rows, self.shapes)]
+
+    def _cast(self, rows, like, dtype):
+        kind = KINDS[type(like)]
+        if kind is Torch:
+            wanted = getattr(self.library, dtype) if dtype else None
+            wanted = wanted or (like.dtype if like.is_floating_point() else self.library.float32)
+            return rows if rows.dtype == wanted and rows.device == like.device else rows.to(like.device, wanted)
+        rows = rows.astype(dtype or (like.dtype if like.dtype.kind == "f" else "float32"), copy=False)
+        if kind is not CuPy or hasattr(rows, "device"):
+            return rows
+        with like.device:
+            return sys.modules["cupy"].asarray(rows)
+
+    def _like(self, part, rows, shape, dtype):
+        if len(shape) != 2:
+            rows = rows.reshape(shape if rows.ndim == 2 else shape[:-1])
+        kind = KINDS[type(part)]
+        if kind is None:
+            return rows.tolist()
+        made = self._cast(rows, part, dtype)
+        finish = kind.finish_for(type(part)) if dtype is None and len(shape) == made.ndim else None
+        return made if finish is None else finish(made, part)
+
+
+class BoxRows(Rows):
+    """Boxes; the settings are motley_box_params'."""
+
+    def __init__(self, name, parts, sizes, form, torchvision, limits, device=None):
+        super().__init__(name, parts, sizes, (4,), device)
+        self.params = params = ffi.new("motley_box_params *")
+        params.format, params.torchvision = form, torchvision
+        params.min_area, params.min_side, params.min_visibility = limits
+
+    def corners(self):
+        """Left, top, right and bottom of each box, and the offsets of the images, for a policy that works in boxes."""
+        table = self.table
+        if self.params.format == lib.MOTLEY_CXCYWH:
+            table[:, :2] -= table[:, 2:] / 2
+        if self.params.format != lib.MOTLEY_XYXY:
+            table[:, 2:] += table[:, :2]
+        return self.pointer(table, "double *"), ffi.new("size_t[]", self.offsets)
+
+    def _new(self):
+        self.seen = self.empty(str(self.table.dtype).split(".")[-1])
+        self.keep = self.empty("uint8")
+        return self.pointer(self.seen, "double *"), self.pointer(self.keep, "uint8_t *")
+
+    def _describe(self, c):
+        c.boxes_count, c.boxes = self.count, self.pointer(self.table)
+        c.box_offsets = self.pointer(self.places, "size_t *")
+        c.visibility, c.keep = self._new()
+        c.box_params = self.params[0]
+
+    def _move(self, drawn, offsets, error):
+        table = self.pointer(self.table, "double *")
+        return lib.motley_follow_boxes(drawn.c, self.params, offsets, table, *self._new(), error)
+
+    def moved(self):
+        """For each image its boxes, and functions that return how much of each is left, and which are kept: None for
+        all of an image's. Of a GPU a byte for each box is read back when these are asked for."""
+        return self.back(self.table), lambda: self.back(self.seen), self._kept
+
+    def _kept(self):
+        keep = self.keep
+        if self.on_device:  # where the call could not refuse boxes, they are not numbers
+            keep = keep + 2 * self.library.isnan(self.table[:, 0]).to(self.library.uint8)
+        found, kept = bytes(keep.tolist()), []
+        for i, (begin, end) in enumerate(zip(self.offsets, self.offsets[1:])):
+            wrong = found.find(2, begin, end) - begin
+            if wrong >= 0:
+                numbers, (width, height) = self.parts[i].reshape(-1, 4)[wrong].tolist(), self.sizes[i]
+                raise ArgumentError(
+                    f"{self.name}: image {i}, box {wrong} is {tuple(numbers)}, want finite numbers of a box with "
+                    f"sides of 0 or more that touches its image of {width} x {height}"
+                )
+            kept.append(None if found.find(0, begin, end) < 0 else [byte != 0 for byte in found[begin:end]])
+        return kept
+
+
+class PointRows(Rows):
+    """Points; pairs: places that change places where an image is mirrored."""
+
+    def __init__(self, name, parts, sizes, convention, pairs, device=None):
+        super().__init__(name, parts, sizes, (2, 3), device)
+        self.convention, self.order = convention, None
+        if pairs and self.count:
+            self.order = list(itertools.chain.from_iterable(self._paired(i, pairs) for i in range(len(parts))))
+
+    def _paired(self, i, pairs):
+        """The rows of image i's points when the pairs have changed places."""
+        shape, count = self.shapes[i], self.counts[i]
+        if not count:
+            return []
+        if len(shape) < 2 or max(map(max, pairs)) >= shape[-2]:
+            raise ArgumentError(
+                f"{self._at(i)} has shape {shape}, want more than {max(map(max, pairs))} points for `pairs`"
+            )
+        order = list(range(shape[-2]))
+        for a, b in pairs:
+            order[a], order[b] = order[b], order[a]
+        return [self.offsets[i] + group + place for group in range(0, count, len(order)) for place in order]
+
+    def _new(self):
+        self.xy = self.table[:, :2]
+        self.xy = self.xy.contiguous() if self.of_torch else self.library.ascontiguousarray(self.xy)
+        self.flags = self.empty("uint8")
+        return self.pointer(self.xy, "double *"), self.pointer(self.flags, "uint8_t *")
+
+    def _describe(self, c):
+        c.points_count, c.convention = self.count, self.convention
+        c.point_offsets = self.pointer(self.places, "size_t *")
+        c.points, c.flags = self._new()
+        self.order = None if self.order is None else self.sent(self.order)
+
+    def _move(self, drawn, offsets, error):
+        return lib.motley_follow_points(drawn.c, self.convention, offsets, *self._new(), error)
+
+    def moved(self):
+        """For each image its points, and a function that returns whether each was inside."""
+        where, table = self.library.where, self.table
+        inside, unerased, mirrored = ((self.flags & bit) != 0 for bit in POINT_FLAGS)
+        table[:, :2] = self.xy
+        if self.width == 3:
+            table[:, 2] = where(unerased, table[:, 2], table[:, 2].clip(max=1)) * inside
+        if self.order is not None:
+            table = where(mirrored[:, None], table[self.order], table)
+            inside = where(mirrored, inside[self.order], inside)
+        return self.back(table), lambda: self.back(inside, "bool")
+
+
+def _alike(parts, widths):
+    """Whether these are tables of one library, width, dtype and device, and of no subclass: then nothing is done to
+    each by itself."""
+    if not parts or KINDS[type(parts[0])] not in (Torch, NumPy) or type(parts[0]).__module__ not in ("torch", "numpy"):
+        return False
+    kinds = {(type(part), part.ndim, part.shape[-1:], part.dtype, getattr(part, "device", None)) for part in parts}
+    return (
+        len(kinds) == 1
+        and parts[0].ndim == 2
+        and parts[0].shape[1] in widths
+        and not any(getattr(part, "requires_grad", False) for part in parts)
+    )
+
+
+def _numpy(name):
+    try:
+        import numpy
+    except ImportError:
+        raise UnsupportedError(f"{name} is followed with NumPy, which is not installed") from None
+    return numpy
+
+
+def followed(source, rows):
+    """What a call on `source` moves with its images, a motley_followed: the first boxes and the first points that lie
+    on its GPU. None: there are none."""
+    there = {type(each): each for each in reversed(list(rows)) if each.on_device}
+    if not there or not source.count or isinstance(source, Many) and len(source.by_channels()) > 1:
+        return None
+    c = ffi.new("motley_followed *")
+    c.single = all(each.table.dtype == each.library.float32 for each in there.values())
+    for each in there.values():
+        each.describe(c)
+    return c
