@@ -23,12 +23,15 @@ class Rows:
 
     def __init__(self, name, parts, sizes, widths, device=None):
         self.name, self.parts, self.sizes, self.moves_along = name, parts, sizes, False
-        self.alike = _alike(parts, widths)
-        arrays = parts if self.alike else [self._array(i, part, widths) for i, part in enumerate(parts)]
-        self.width = next((a.shape[-1] for a in arrays if 0 not in a.shape), widths[0])
-        if self.alike:
+        listed = _listed(name, parts, widths)
+        self.alike = listed is None and _alike(parts, widths)
+        if self.alike or listed is not None:
+            arrays = parts if self.alike else [listed]
+            self.width = arrays[0].shape[1]
             self.shapes = [(len(part), self.width) for part in parts]
         else:
+            arrays = [self._array(i, part, widths) for i, part in enumerate(parts)]
+            self.width = next((a.shape[-1] for a in arrays if 0 not in a.shape), widths[0])
             self.shapes = [tuple(a.shape) if 0 not in a.shape else (0, self.width) for a in arrays]
             self._check_alike(arrays)
         self.counts = [math.prod(shape[:-1]) for shape in self.shapes]
@@ -279,6 +282,19 @@ def _alike(parts, widths):
         and parts[0].shape[1] in widths
         and not any(getattr(part, "requires_grad", False) for part in parts)
     )
+
+
+def _listed(name, parts, widths):
+    """One table of parts that are all lists of rows, None of others. To convert each part takes twice as long."""
+    if not parts or not all(isinstance(part, (list, tuple)) for part in parts):
+        return None
+    rows = [row for part in parts for row in part]
+    try:
+        (width,) = set(map(len, rows))
+        numbers = _numpy(name).fromiter(itertools.chain.from_iterable(rows), "float64", len(rows) * width)
+    except (TypeError, ValueError):  # no rows, of several widths, or not of numbers
+        return None
+    return numbers.reshape(-1, width) if width in widths else None
 
 
 def _numpy(name):
