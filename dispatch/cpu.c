@@ -154,9 +154,9 @@ static void draw_part(task *t, worker *self)
             const mot_view src = mot_batch_view(job->src, t->first + i);
             int drawn = (int)job->max_steps;
             if (job->policy) {
-                const mot_drawn_sample of =
+                const mot_drawn_sample sample =
                     mot_sample_of(&job->samples, t->first + i, src.width, src.height, src.channels);
-                drawn = mot_draw_sample(&job->policy->tables, &of, steps);
+                drawn = mot_draw_sample(&job->policy->tables, &sample, steps);
             } else {
                 memcpy(steps, &job->steps[(t->first + i) * job->max_steps], job->max_steps * sizeof *steps);
             }
@@ -452,8 +452,10 @@ static motley_status write_draws(const mot_job *job, motley_error *error)
     const size_t room = motley_policy_max_steps(job->policy);
     for (size_t i = 0; i < job->count; i++) {
         const mot_view v = mot_batch_view(job->src, i);
-        const mot_drawn_sample of = mot_sample_of(&job->samples, i, v.width, v.height, v.channels);
-        const motley_samples one = { .seed = of.seed, .epoch = of.epoch, .first = of.sample, .view = of.view };
+        const mot_drawn_sample sample = mot_sample_of(&job->samples, i, v.width, v.height, v.channels);
+        const motley_samples one = {
+            .seed = sample.seed, .epoch = sample.epoch, .first = sample.id, .view = sample.view
+        };
         MOT_TRY(motley_draw(job->policy, &one, 1, &v.width, &v.height, v.channels, &job->drawn[i * room],
                             &job->drawn_counts[i], error));
     }

@@ -304,8 +304,8 @@ int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_tr
         for (int s = 0; s < count; s++)
             take_given(&p->given_steps[i * most + (size_t)s], &steps[s]);
     } else {
-        const mot_drawn_sample of = mot_sample_of(&p->samples, i, src.width, src.height, src.channels);
-        count = mot_transform_draw(call->transform, &of, drawn, steps);
+        const mot_drawn_sample sample = mot_sample_of(&p->samples, i, src.width, src.height, src.channels);
+        count = mot_transform_draw(call->transform, &sample, drawn, steps);
     }
     for (int s = 0; s < count; s++)
         if (steps[s].op == MOTLEY_STEP_KERNEL_BLUR)

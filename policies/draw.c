@@ -95,8 +95,8 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
         return draw_boxed(policy, samples, count, widths, heights, channels, room, steps, step_counts, error);
     for (size_t i = 0; i < count; i++) {
         mot_step drawn[MOT_MAX_STEPS];
-        const mot_drawn_sample of = mot_sample_of(samples, i, widths[i], heights[i], channels);
-        const int n = mot_draw_sample(&policy->tables, &of, drawn);
+        const mot_drawn_sample sample = mot_sample_of(samples, i, widths[i], heights[i], channels);
+        const int n = mot_draw_sample(&policy->tables, &sample, drawn);
         step_counts[i] = n;
         for (int s = 0; s < n; s++)
             steps[i * room + (size_t)s] = mot_public_step(motley_policy_op(policy, drawn[s].op), &drawn[s]);

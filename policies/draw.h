@@ -91,7 +91,7 @@ MOT_FN uint32_t mot_choose_branch(const mot_table_branch *branch, const mot_tabl
 
 /* The sample that a draw is for. */
 typedef struct mot_drawn_sample {
-    uint64_t seed, sample;
+    uint64_t seed, id;
     uint32_t epoch;
     int width, height, channels;
     uint32_t view;
@@ -105,24 +105,24 @@ MOT_FN uint64_t mot_sample_id(const motley_samples *samples, size_t i)
 /* Sample i of a batch. */
 MOT_FN mot_drawn_sample mot_sample_of(const motley_samples *samples, size_t i, int width, int height, int channels)
 {
-    mot_drawn_sample of;
-    of.seed = samples->seed;
-    of.sample = mot_sample_id(samples, i);
-    of.epoch = samples->epoch;
-    of.view = samples->views ? samples->views[i] : samples->view;
-    of.width = width;
-    of.height = height;
-    of.channels = channels;
-    return of;
+    mot_drawn_sample sample;
+    sample.seed = samples->seed;
+    sample.id = mot_sample_id(samples, i);
+    sample.epoch = samples->epoch;
+    sample.view = samples->views ? samples->views[i] : samples->view;
+    sample.width = width;
+    sample.height = height;
+    sample.channels = channels;
+    return sample;
 }
 
-MOT_RANDOM_FN mot_words mot_words_of(const mot_drawn_sample *of, uint32_t block)
+MOT_RANDOM_FN mot_words mot_words_of(const mot_drawn_sample *sample, uint32_t block)
 {
-    return mot_random(of->seed, of->epoch, of->sample, (of->view << MOT_VIEW_SHIFT) + block);
+    return mot_random(sample->seed, sample->epoch, sample->id, (sample->view << MOT_VIEW_SHIFT) + block);
 }
 
 /* Draws a step of the table that is applied. `block` is where its decisions are, `words` are the decisions. */
-MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, const mot_drawn_sample *of, uint32_t block,
+MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, const mot_drawn_sample *sample, uint32_t block,
                                  mot_words words, mot_step *out)
 {
     const mot_table_step *step = &t->step[index];
@@ -134,7 +134,7 @@ MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, const mot_
     out->arg = level->arg[minus];
     out->value = level->value[minus];
     if (step->side != MOT_SIDE_NONE) {
-        out->value = mot_relative(step, level, minus, step->side == MOT_SIDE_WIDTH ? of->width : of->height);
+        out->value = mot_relative(step, level, minus, step->side == MOT_SIDE_WIDTH ? sample->width : sample->height);
         out->arg.d[0] = out->value;
         out->arg.flags = out->value == 0 ? level->arg[minus].flags : 0;
     }
@@ -142,16 +142,16 @@ MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, const mot_
     for (int c = 0; c < 4; c++)
         out->fill[c] = 0;
     if (step->fills)
-        mot_fill(step, of->channels, out->fill);
+        mot_fill(step, sample->channels, out->fill);
     if (step->draws != MOT_DRAWS_NOTHING) {
-        const mot_words centre = mot_words_of(of, block + 1);
+        const mot_words centre = mot_words_of(sample, block + 1);
         const double unit = 1.0 / 4294967296.0;
         if (step->draws == MOT_DRAWS_PIXEL) {
-            out->arg.d[1] = mot_choose(centre.w[0], (uint32_t)of->width);
-            out->arg.d[2] = mot_choose(centre.w[1], (uint32_t)of->height);
+            out->arg.d[1] = mot_choose(centre.w[0], (uint32_t)sample->width);
+            out->arg.d[2] = mot_choose(centre.w[1], (uint32_t)sample->height);
         } else {
-            out->arg.d[1] = centre.w[0] * unit * (step->draws == MOT_DRAWS_POINT ? of->width : 1);
-            out->arg.d[2] = centre.w[1] * unit * (step->draws == MOT_DRAWS_POINT ? of->height : 1);
+            out->arg.d[1] = centre.w[0] * unit * (step->draws == MOT_DRAWS_POINT ? sample->width : 1);
+            out->arg.d[2] = centre.w[1] * unit * (step->draws == MOT_DRAWS_POINT ? sample->height : 1);
         }
     }
 #ifndef __CUDA_ARCH__
@@ -170,11 +170,11 @@ MOT_FN const mot_table_phase *mot_phase_at(const mot_tables *t, uint32_t epoch)
     return &t->phase[current];
 }
 
-MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_sample *of, uint32_t first_block)
+MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_sample *sample, uint32_t first_block)
 {
     uint32_t wanted = t->repeat;
     if (t->repeat_weights) {
-        const uint32_t x = mot_choose(mot_words_of(of, first_block).w[0], t->repeat_below[t->repeat_weights]);
+        const uint32_t x = mot_choose(mot_words_of(sample, first_block).w[0], t->repeat_below[t->repeat_weights]);
         MOT_ROLLED
         for (wanted = 0; t->repeat_below[wanted + 1] <= x; wanted++)
             ;
@@ -184,7 +184,7 @@ MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_samp
 
 /* Whether step `s` of a branch, whose words begin at block `of_branch`, is applied. If so, pass the outputs on to
  * mot_draw_step. */
-MOT_RANDOM_FN int mot_step_applies(const mot_tables *t, const mot_drawn_sample *of, const mot_table_branch *branch,
+MOT_RANDOM_FN int mot_step_applies(const mot_tables *t, const mot_drawn_sample *sample, const mot_table_branch *branch,
                                    uint32_t of_branch, uint32_t s, uint32_t *index, uint32_t *block, mot_words *words)
 {
     *index = branch->first_step + s;
@@ -195,25 +195,27 @@ MOT_RANDOM_FN int mot_step_applies(const mot_tables *t, const mot_drawn_sample *
 
 /* Draws one step of a sample without the others: step `slot` % t->branch_steps of repetition `slot` / t->branch_steps.
  * Only for a policy that chooses with replacement. Returns what mot_step_applies returns. */
-MOT_RANDOM_FN int mot_draw_slot(const mot_tables *t, const mot_drawn_sample *of, uint32_t slot, uint32_t *index,
+MOT_RANDOM_FN int mot_draw_slot(const mot_tables *t, const mot_drawn_sample *sample, uint32_t slot, uint32_t *index,
                                 uint32_t *block, mot_words *words)
 {
-    const mot_table_phase *phase = mot_phase_at(t, of->epoch);
+    const mot_table_phase *phase = mot_phase_at(t, sample->epoch);
     const mot_table_branch *branches = &t->branch[phase->first_branch];
     const uint32_t r = slot / t->branch_steps, s = slot - r * t->branch_steps;
-    if (r >= mot_draw_repeat(t, of, t->first_block))
+    if (r >= mot_draw_repeat(t, sample, t->first_block))
         return 0;
     const uint32_t of_branch = t->first_block + 1 + MOT_BLOCKS_PER_REPETITION * r;
-    const uint32_t chosen = mot_choose_branch(branches, phase, mot_words_of(of, of_branch).w[0], NULL, 0);
-    return s < branches[chosen].steps && mot_step_applies(t, of, &branches[chosen], of_branch, s, index, block, words);
+    const uint32_t chosen = mot_choose_branch(branches, phase, mot_words_of(sample, of_branch).w[0], NULL, 0);
+    return s < branches[chosen].steps &&
+           mot_step_applies(t, sample, &branches[chosen], of_branch, s, index, block, words);
 }
 
 /* Draws one chain, whose words begin at first_block: writes its applied steps and returns their number. */
-MOT_RANDOM_FN int mot_draw_chain(const mot_tables *t, const mot_drawn_sample *of, uint32_t first_block, mot_step *out)
+MOT_RANDOM_FN int mot_draw_chain(const mot_tables *t, const mot_drawn_sample *sample, uint32_t first_block,
+                                 mot_step *out)
 {
-    const mot_table_phase *phase = mot_phase_at(t, of->epoch);
+    const mot_table_phase *phase = mot_phase_at(t, sample->epoch);
     const mot_table_branch *branches = &t->branch[phase->first_branch];
-    uint32_t wanted = mot_draw_repeat(t, of, first_block);
+    uint32_t wanted = mot_draw_repeat(t, sample, first_block);
     const int removes = t->choice != MOT_WITH_REPLACEMENT;
     uint32_t turns = wanted;
     if (t->choice == MOT_UNTIL_APPLIED)
@@ -227,13 +229,13 @@ MOT_RANDOM_FN int mot_draw_chain(const mot_tables *t, const mot_drawn_sample *of
     for (uint32_t r = 0; r < turns; r++) {
         const uint32_t of_branch = first_block + 1 + MOT_BLOCKS_PER_REPETITION * r;
         const uint32_t chosen =
-            mot_choose_branch(branches, phase, mot_words_of(of, of_branch).w[0], taken, taken_count);
+            mot_choose_branch(branches, phase, mot_words_of(sample, of_branch).w[0], taken, taken_count);
         const int before = count;
         for (uint32_t s = 0; s < branches[chosen].steps; s++) {
             uint32_t index, block;
             mot_words words;
-            if (mot_step_applies(t, of, &branches[chosen], of_branch, s, &index, &block, &words))
-                mot_draw_step(t, index, of, block, words, &out[count++]);
+            if (mot_step_applies(t, sample, &branches[chosen], of_branch, s, &index, &block, &words))
+                mot_draw_step(t, index, sample, block, words, &out[count++]);
         }
         if (t->choice == MOT_UNTIL_APPLIED && count > before && --wanted == 0)
             break;
@@ -257,12 +259,12 @@ MOT_FN void mot_augmix_step(int op, float weight, mot_step *out)
 }
 
 /* Draws the chains of a sample and how they are mixed. The arithmetic is exact: the host computed the quantiles. */
-MOT_RANDOM_FN int mot_draw_augmix(const mot_tables *t, const mot_drawn_sample *of, mot_step *out)
+MOT_RANDOM_FN int mot_draw_augmix(const mot_tables *t, const mot_drawn_sample *sample, mot_step *out)
 {
     float weight[MOT_MAX_CHAINS];
     double share[MOT_MAX_CHAINS], sum = 0, mix = 0;
     for (uint32_t c = 0; c < t->chains; c++) {
-        const mot_words words = mot_words_of(of, t->first_block + MOT_BLOCKS_PER_CHAIN * c + MOT_AUGMIX_BLOCK);
+        const mot_words words = mot_words_of(sample, t->first_block + MOT_BLOCKS_PER_CHAIN * c + MOT_AUGMIX_BLOCK);
         share[c] = t->gamma[mot_choose(words.w[0], MOT_QUANTILES)];
         sum += share[c];
         if (c == 0)
@@ -284,7 +286,7 @@ MOT_RANDOM_FN int mot_draw_augmix(const mot_tables *t, const mot_drawn_sample *o
     if (t->augmix_form == MOTLEY_AUGMIX_ONE_SUM)
         mot_augmix_step(MOTLEY_STEP_MIX_ADD, (float)(1 - mix), &out[count++]);
     for (uint32_t c = 0; c < t->chains; c++) {
-        count += mot_draw_chain(t, of, t->first_block + MOT_BLOCKS_PER_CHAIN * c, &out[count]);
+        count += mot_draw_chain(t, sample, t->first_block + MOT_BLOCKS_PER_CHAIN * c, &out[count]);
         mot_augmix_step(t->augmix_form == MOTLEY_AUGMIX_BLENDS ? MOTLEY_STEP_MIX_BLEND : MOTLEY_STEP_MIX_ADD, weight[c],
                         &out[count++]);
     }
@@ -294,13 +296,13 @@ MOT_RANDOM_FN int mot_draw_augmix(const mot_tables *t, const mot_drawn_sample *o
 }
 
 /* Draws a sample: writes its applied steps to out [max_steps] and returns their number. */
-MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, const mot_drawn_sample *of, mot_step *out)
+MOT_RANDOM_FN int mot_draw_sample(const mot_tables *t, const mot_drawn_sample *sample, mot_step *out)
 {
 #ifndef __CUDA_ARCH__ /* on the device, the kernel of dispatch/cuda/parts_draw.cu draws policies that mix */
     if (t->chains)
-        return mot_draw_augmix(t, of, out);
+        return mot_draw_augmix(t, sample, out);
 #endif
-    return mot_draw_chain(t, of, t->first_block, out);
+    return mot_draw_chain(t, sample, t->first_block, out);
 }
 
 #endif

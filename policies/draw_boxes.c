@@ -25,7 +25,7 @@ typedef struct box {
 /* An image whose draw becomes steps. */
 typedef struct drawing {
     const motley_policy *policy;
-    mot_drawn_sample of;
+    mot_drawn_sample sample;
     size_t image, count;
     const double (*given)[4];         /* [count] */
     double (*moved)[4];               /* [count] */
@@ -65,7 +65,7 @@ motley_status mot_boxes_check(const motley_policy *policy, const motley_samples 
 /* Moves the given boxes by the steps so far. */
 static motley_status move_boxes(drawing *d, motley_error *error)
 {
-    const int32_t width = d->of.width, height = d->of.height;
+    const int32_t width = d->sample.width, height = d->sample.height;
     const size_t offsets[2] = { 0, d->count };
     const motley_drawn drawn = { .count = 1,
                                  .steps = d->moves,
@@ -110,7 +110,7 @@ static int32_t expand(drawing *d, const mot_step *step, int draws, mot_step *ste
 {
     const mot_policy_step *from = &d->policy->step[step->table_step];
     const uint64_t threshold = (uint64_t)rint(ldexp(from->probability, 32));
-    const mot_words shared = mot_words_of(&d->of, step->block + 1);
+    const mot_words shared = mot_words_of(&d->sample, step->block + 1);
     const uint64_t key = shared.w[2] | (uint64_t)shared.w[3] << 32;
     size_t left = 0;
     for (size_t b = 0; b < d->count; b++) {
@@ -148,7 +148,7 @@ static int32_t expand(drawing *d, const mot_step *step, int draws, mot_step *ste
 static motley_status draw(drawing *d, mot_step *steps, mot_rect *inside, int32_t *count, motley_error *error)
 {
     mot_step drawn[MOT_MAX_STEPS];
-    const int n = mot_draw_sample(&d->policy->tables, &d->of, drawn);
+    const int n = mot_draw_sample(&d->policy->tables, &d->sample, drawn);
     *count = 0;
     if (d->count)
         MOT_TRY(move_boxes(d, error)); /* wrong boxes are reported whatever is drawn */
@@ -174,7 +174,7 @@ motley_status mot_draw_image(const motley_policy *policy, const motley_samples *
                              int32_t height, int32_t channels, mot_step *steps, mot_rect *inside, int32_t *count,
                              motley_error *error)
 {
-    drawing d = { .policy = policy, .of = mot_sample_of(samples, i, width, height, channels), .image = i };
+    drawing d = { .policy = policy, .sample = mot_sample_of(samples, i, width, height, channels), .image = i };
     if (policy->takes_boxes) {
         d.count = samples->box_offsets[i + 1] - samples->box_offsets[i];
         if (d.count) /* else there may be no boxes at all */

@@ -132,8 +132,8 @@ motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *sampl
     }
     for (size_t i = 0; i < count; i++) {
         const mot_drawn_sample self = mot_sample_of(samples, i, width, height, 1);
-        const mot_drawn_sample of = mot_sample_of(samples, mot_mix_drawer(p, i, count), width, height, 1);
-        drawn[i] = mot_mix_draw(mix, &of, &self, i, count);
+        const mot_drawn_sample drawer = mot_sample_of(samples, mot_mix_drawer(p, i, count), width, height, 1);
+        drawn[i] = mot_mix_draw(mix, &drawer, &self, i, count);
     }
     return MOTLEY_OK;
 }

@@ -76,13 +76,13 @@ MOT_FN motley_erased_box mot_mix_draw_box(const motley_mix_params *p, double lam
     return mot_mix_box(x - w / 2, y - h / 2, x + (w + 1) / 2, y + (h + 1) / 2, width, height);
 }
 
-/* How image i is mixed; `of` is the sample that draws for it, `self` its own sample. */
-MOT_RANDOM_FN motley_mixed mot_mix_draw(const motley_mix *mix, const mot_drawn_sample *of, const mot_drawn_sample *self,
-                                        size_t i, size_t count)
+/* How image i is mixed; `drawer` is the sample that draws for it, `self` its own sample. */
+MOT_RANDOM_FN motley_mixed mot_mix_draw(const motley_mix *mix, const mot_drawn_sample *drawer,
+                                        const mot_drawn_sample *self, size_t i, size_t count)
 {
     const motley_mix_params *p = &mix->params;
     const uint32_t block = MOT_STAGE_BLOCK(MOT_STAGE_MIX, 0);
-    const mot_words words = mot_words_of(of, block);
+    const mot_words words = mot_words_of(drawer, block);
     motley_mixed out;
     memset(&out, 0, sizeof out);
     out.lambda = out.share = 1;
@@ -100,7 +100,7 @@ MOT_RANDOM_FN motley_mixed mot_mix_draw(const motley_mix *mix, const mot_drawn_s
     out.kind = cut ? MOTLEY_MIX_CUTMIX : MOTLEY_MIX_MIXUP;
     out.share = out.lambda;
     if (cut) {
-        out.box = mot_mix_draw_box(p, out.lambda, mot_words_of(of, block + 1), self->width, self->height);
+        out.box = mot_mix_draw_box(p, out.lambda, mot_words_of(drawer, block + 1), self->width, self->height);
         if (!p->keep_lambda || p->minmax[0] > 0)
             out.share = 1.0 - (double)((int64_t)out.box.width * out.box.height) / ((double)self->width * self->height);
         if (p->mode != MOTLEY_MIX_BATCH)

@@ -7,23 +7,23 @@
 
 #include <string.h>
 
-int mot_transform_draw(const motley_transform *transform, const mot_drawn_sample *of, motley_transform_drawn *drawn,
+int mot_transform_draw(const motley_transform *transform, const mot_drawn_sample *sample, motley_transform_drawn *drawn,
                        mot_step *steps)
 {
     uint32_t seen[MOT_STAGE_KINDS] = { 0 };
-    int32_t width = of->width, height = of->height; /* of the image so far */
+    int32_t width = sample->width, height = sample->height; /* of the image so far */
     int n = 0;
     memset(drawn, 0, sizeof *drawn);
-    mot_draw_whole(of, drawn);
+    mot_draw_whole(sample, drawn);
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
         const uint32_t block = MOT_STAGE_BLOCK(stage->kind, seen[stage->kind]++);
         if (mot_stage_steps(stage) > 0)
-            n += mot_draw_steps(stage, stage->policy ? &stage->policy->tables : NULL, of, block, width, height,
+            n += mot_draw_steps(stage, stage->policy ? &stage->policy->tables : NULL, sample, block, width, height,
                                 &steps[n]);
         else
-            mot_draw_place(stage, of, block, width, height, drawn);
-        mot_stage_size(stage, of->width, of->height, &width, &height);
+            mot_draw_place(stage, sample, block, width, height, drawn);
+        mot_stage_size(stage, sample->width, sample->height, &width, &height);
     }
     return n;
 }
@@ -68,8 +68,8 @@ motley_status motley_transform_draw(const motley_transform *transform, const mot
                 transform->name, transform->stage[i].policy->name);
     for (size_t i = 0; i < count; i++) {
         mot_step own[MOT_MAX_TRANSFORM_STEPS];
-        const mot_drawn_sample of = mot_sample_of(samples, i, widths[i], heights[i], channels);
-        step_counts[i] = mot_transform_draw(transform, &of, &drawn[i], own);
+        const mot_drawn_sample sample = mot_sample_of(samples, i, widths[i], heights[i], channels);
+        step_counts[i] = mot_transform_draw(transform, &sample, &drawn[i], own);
         for (int s = 0; s < step_counts[i]; s++)
             steps[i * transform->info.max_steps + (size_t)s] = mot_transform_public_step(&own[s]);
     }

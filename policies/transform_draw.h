@@ -51,43 +51,43 @@ MOT_FN void mot_draw_sides(double area_px, const double share[2], const double *
 }
 
 /* RandomResizedCrop's rectangle: ten tries, then the middle of the image in the nearest ratio. */
-MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_drawn_sample *of, uint32_t block, const double area[2],
+MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_drawn_sample *sample, uint32_t block, const double area[2],
                                           const double ratio[2], const double *ratios)
 {
-    mot_rectangle crop = { 0, 0, of->width, of->height };
-    const double pixels = (double)of->width * of->height;
+    mot_rectangle crop = { 0, 0, sample->width, sample->height };
+    const double pixels = (double)sample->width * sample->height;
     for (uint32_t t = 0; t < MOT_CROP_TRIES; t++) {
-        const mot_words words = mot_words_of(of, block + t);
+        const mot_words words = mot_words_of(sample, block + t);
         double width, height;
         mot_draw_sides(pixels, area, ratios, words, &width, &height);
-        if (width >= 1 && width <= of->width && height >= 1 && height <= of->height) {
+        if (width >= 1 && width <= sample->width && height >= 1 && height <= sample->height) {
             crop.width = (int32_t)width;
             crop.height = (int32_t)height;
-            crop.top = (int32_t)mot_choose(words.w[2], (uint32_t)(of->height - crop.height + 1));
-            crop.left = (int32_t)mot_choose(words.w[3], (uint32_t)(of->width - crop.width + 1));
+            crop.top = (int32_t)mot_choose(words.w[2], (uint32_t)(sample->height - crop.height + 1));
+            crop.left = (int32_t)mot_choose(words.w[3], (uint32_t)(sample->width - crop.width + 1));
             return crop;
         }
     }
-    const double shape = (double)of->width / of->height;
+    const double shape = (double)sample->width / sample->height;
     if (shape < ratio[0])
-        crop.height = (int32_t)rint(of->width / ratio[0]);
+        crop.height = (int32_t)rint(sample->width / ratio[0]);
     else if (shape > ratio[1])
-        crop.width = (int32_t)rint(of->height * ratio[1]);
+        crop.width = (int32_t)rint(sample->height * ratio[1]);
     crop.width = crop.width < 1 ? 1 : crop.width; /* for an image of a pixel or two */
     crop.height = crop.height < 1 ? 1 : crop.height;
-    crop.left = (of->width - crop.width) / 2;
-    crop.top = (of->height - crop.height) / 2;
+    crop.left = (sample->width - crop.width) / 2;
+    crop.top = (sample->height - crop.height) / 2;
     return crop;
 }
 
 /* RandomErasing's rectangle in an image of width x height, with a share of its area divided by `boxes`. Returns 0 when
  * ten tries miss.
  */
-MOT_RANDOM_FN int mot_draw_box(const mot_drawn_sample *of, uint32_t block, int width, int height, int boxes,
+MOT_RANDOM_FN int mot_draw_box(const mot_drawn_sample *sample, uint32_t block, int width, int height, int boxes,
                                const double area[2], const double *ratios, mot_rectangle *box)
 {
     for (uint32_t t = 0; t < MOT_CROP_TRIES; t++) {
-        const mot_words words = mot_words_of(of, block + t);
+        const mot_words words = mot_words_of(sample, block + t);
         double w, h;
         mot_draw_sides((double)width * height / boxes, area, ratios, words, &h,
                        &w); /* here the ratio is height to width */
@@ -149,14 +149,15 @@ MOT_FN void mot_put_op(mot_step *step, int op, double value, int values)
     mot_stage_op_prepare(op, value, &step->arg);
 }
 
-MOT_RANDOM_FN int mot_draw_jitter(const mot_stage *stage, const mot_drawn_sample *of, uint32_t block, mot_step *steps)
+MOT_RANDOM_FN int mot_draw_jitter(const mot_stage *stage, const mot_drawn_sample *sample, uint32_t block,
+                                  mot_step *steps)
 {
     const int ops[MOT_HUE] = MOT_JITTER_OPS;
-    if (!mot_coin(mot_words_of(of, block).w[0], stage->p))
+    if (!mot_coin(mot_words_of(sample, block).w[0], stage->p))
         return 0;
     uint8_t order[MOT_JITTERS];
-    mot_draw_order(mot_words_of(of, block + 1), MOT_JITTERS, order);
-    const mot_words factors = mot_words_of(of, block + 2);
+    mot_draw_order(mot_words_of(sample, block + 1), MOT_JITTERS, order);
+    const mot_words factors = mot_words_of(sample, block + 2);
     int n = 0;
     for (int i = 0; i < MOT_JITTERS; i++) {
         const int which = order[i];
@@ -175,17 +176,17 @@ MOT_RANDOM_FN int mot_draw_jitter(const mot_stage *stage, const mot_drawn_sample
     return n;
 }
 
-MOT_RANDOM_FN void mot_draw_erase(const mot_stage *stage, const mot_drawn_sample *of, uint32_t block, int width,
+MOT_RANDOM_FN void mot_draw_erase(const mot_stage *stage, const mot_drawn_sample *sample, uint32_t block, int width,
                                   int height, motley_transform_drawn *drawn)
 {
-    const mot_words first = mot_words_of(of, block), noise = mot_words_of(of, block + 1);
+    const mot_words first = mot_words_of(sample, block), noise = mot_words_of(sample, block + 1);
     if (!mot_coin(first.w[0], stage->p))
         return;
     const int count = stage->boxes[0] + (int)mot_choose(first.w[1], (uint32_t)(stage->boxes[1] - stage->boxes[0] + 1));
     drawn->noise = (uint64_t)noise.w[1] << 32 | noise.w[0];
     for (int b = 0; b < count; b++) {
         mot_rectangle box;
-        if (!mot_draw_box(of, block + 2 + 16 * (uint32_t)b, width, height, count, stage->area, stage->ratios, &box))
+        if (!mot_draw_box(sample, block + 2 + 16 * (uint32_t)b, width, height, count, stage->area, stage->ratios, &box))
             continue;
         motley_erased_box *const put = &drawn->boxes[drawn->boxes_count++];
         put->left = box.left, put->top = box.top;
@@ -227,28 +228,28 @@ MOT_FN void mot_stage_size(const mot_stage *stage, int32_t source_width, int32_t
 }
 
 /* The draw of a transform that neither crops nor resizes; the rest of `drawn` is 0. */
-MOT_FN void mot_draw_whole(const mot_drawn_sample *of, motley_transform_drawn *drawn)
+MOT_FN void mot_draw_whole(const mot_drawn_sample *sample, motley_transform_drawn *drawn)
 {
-    drawn->crop.width = drawn->width = of->width;
-    drawn->crop.height = drawn->height = of->height;
+    drawn->crop.width = drawn->width = sample->width;
+    drawn->crop.height = drawn->height = sample->height;
 }
 
 /* What a stage without steps draws for an image that is width x height at this stage. */
-MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample *of, uint32_t block, int32_t width,
+MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample *sample, uint32_t block, int32_t width,
                                   int32_t height, motley_transform_drawn *drawn)
 {
     switch (stage->kind) {
     case MOT_STAGE_RANDOM_RESIZED_CROP: {
-        const mot_rectangle crop = mot_draw_crop(of, block, stage->area, stage->ratio, stage->ratios);
+        const mot_rectangle crop = mot_draw_crop(sample, block, stage->area, stage->ratio, stage->ratios);
         drawn->crop.left = crop.left, drawn->crop.top = crop.top;
         drawn->crop.width = crop.width, drawn->crop.height = crop.height;
-        drawn->filter = stage->filter[mot_choose(mot_words_of(of, block + 16).w[0], (uint32_t)stage->filters)];
+        drawn->filter = stage->filter[mot_choose(mot_words_of(sample, block + 16).w[0], (uint32_t)stage->filters)];
         drawn->width = stage->width;
         drawn->height = stage->height;
         break;
     }
     case MOT_STAGE_RESIZE:
-        mot_resized_sides(stage, of->width, of->height, &drawn->width, &drawn->height);
+        mot_resized_sides(stage, sample->width, sample->height, &drawn->width, &drawn->height);
         drawn->filter = stage->filter[0];
         break;
     case MOT_STAGE_CENTER_CROP:
@@ -256,7 +257,7 @@ MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample
         drawn->top = mot_center(height, stage->height);
         break;
     case MOT_STAGE_RANDOM_CROP: {
-        const mot_words words = mot_words_of(of, block);
+        const mot_words words = mot_words_of(sample, block);
         const int32_t spare_x = width + 2 * stage->padding - stage->width;
         const int32_t spare_y = height + 2 * stage->padding - stage->height;
         drawn->top = (int32_t)mot_choose(words.w[0], (uint32_t)(spare_y < 0 ? 0 : spare_y) + 1) - stage->padding;
@@ -264,13 +265,13 @@ MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample
         break;
     }
     case MOT_STAGE_FLIP: {
-        const mot_words words = mot_words_of(of, block);
+        const mot_words words = mot_words_of(sample, block);
         drawn->flip_horizontal = (uint8_t)mot_coin(words.w[0], stage->p);
         drawn->flip_vertical = (uint8_t)mot_coin(words.w[1], stage->vertical);
         break;
     }
     case MOT_STAGE_ERASE:
-        mot_draw_erase(stage, of, block, width, height, drawn);
+        mot_draw_erase(stage, sample, block, width, height, drawn);
         break;
     default:
         break;
@@ -278,18 +279,18 @@ MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample
 }
 
 /* Draws a stage's steps into `steps` [mot_stage_steps] and returns how many; `tables` are a policy's. */
-MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *tables, const mot_drawn_sample *of,
+MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *tables, const mot_drawn_sample *sample,
                                  uint32_t block, int32_t width, int32_t height, mot_step *steps)
 {
     if (stage->kind == MOT_STAGE_POLICY) {
-        mot_drawn_sample inside = *of;
+        mot_drawn_sample inside = *sample;
         inside.width = width;
         inside.height = height;
         return mot_draw_sample(tables, &inside, steps);
     }
     if (stage->kind == MOT_STAGE_JITTER)
-        return mot_draw_jitter(stage, of, block, steps);
-    const mot_words words = mot_words_of(of, block);
+        return mot_draw_jitter(stage, sample, block, steps);
+    const mot_words words = mot_words_of(sample, block);
     if (!mot_coin(words.w[0], stage->p))
         return 0;
     if (stage->kind == MOT_STAGE_GRAYSCALE) {
@@ -312,7 +313,7 @@ MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *table
 motley_step mot_transform_public_step(const mot_step *step);
 
 /* A transform's draw on the host: `drawn` and steps [max_steps]; returns how many steps. */
-int mot_transform_draw(const motley_transform *transform, const mot_drawn_sample *of, motley_transform_drawn *drawn,
+int mot_transform_draw(const motley_transform *transform, const mot_drawn_sample *sample, motley_transform_drawn *drawn,
                        mot_step *steps);
 
 #endif

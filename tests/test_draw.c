@@ -381,15 +381,15 @@ Test(draw, slots_are_the_sample)
         const bool has_slots = t->choice == MOT_WITH_REPLACEMENT && t->chains == 0;
         policies += has_slots;
         for (uint32_t sample = 0; has_slots && sample < 500; sample++) {
-            const mot_drawn_sample of = { 99, sample, sample % 7, WIDTH, HEIGHT, 3, 0 };
+            const mot_drawn_sample one = { 99, sample, sample % 7, WIDTH, HEIGHT, 3, 0 };
             mot_step wanted[MOT_MAX_STEPS] = { 0 }, got[MOT_MAX_STEPS] = { 0 };
-            const int n = mot_draw_sample(t, &of, wanted);
+            const int n = mot_draw_sample(t, &one, wanted);
             int count = 0;
             for (uint32_t slot = 0; slot < t->max_steps; slot++) {
                 uint32_t index, block;
                 mot_words words;
-                if (mot_draw_slot(t, &of, slot, &index, &block, &words))
-                    mot_draw_step(t, index, &of, block, words, &got[count++]);
+                if (mot_draw_slot(t, &one, slot, &index, &block, &words))
+                    mot_draw_step(t, index, &one, block, words, &got[count++]);
             }
             cr_assert_eq(count, n, "%s, sample %u", motley_policy_builtin_name(b), sample);
             cr_assert_arr_eq(got, wanted, sizeof got, "%s, sample %u", motley_policy_builtin_name(b), sample);

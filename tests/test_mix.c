@@ -85,9 +85,9 @@ Test(mix, coins_partners_and_places_are_spread)
                       m->box.top + m->box.height <= 30);
             cr_assert_eq(m->share, (float)(1 - m->box.width * m->box.height / 1200.0));
         }
-        const mot_drawn_sample of = { .seed = 3, .sample = (uint64_t)i };
+        const mot_drawn_sample one = { .seed = 3, .id = (uint64_t)i };
         const motley_erased_box point =
-            mot_mix_draw_box(&mix->params, 1 - 1e-9, mot_words_of(&of, MOT_STAGE_BLOCK(MOT_STAGE_MIX, 0) + 1), 40, 30);
+            mot_mix_draw_box(&mix->params, 1 - 1e-9, mot_words_of(&one, MOT_STAGE_BLOCK(MOT_STAGE_MIX, 0) + 1), 40, 30);
         cr_assert(point.width == 0 && point.height == 0); /* so that its corner is the centre that was drawn */
         rows[point.top]++;
         columns[point.left]++;

@@ -173,9 +173,9 @@ static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &table
 {
     mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, width, height, d.channels, d.view };
     if (d.counter)
-        of.epoch = (uint32_t)d.counter[0], of.sample = d.counter[1] + i;
+        of.epoch = (uint32_t)d.counter[0], of.id = d.counter[1] + i;
     if (i >= 0 && (d.few_ids || d.ids))
-        of.sample = d.few_ids ? d.few_id[i] : d.ids[i];
+        of.id = d.few_ids ? d.few_id[i] : d.ids[i];
     if (i >= 0 && (d.few_views || d.views))
         of.view = d.few_views ? d.few_view[i] : d.views[i];
     if (!d.by_step) {

@@ -13,9 +13,9 @@ static __device__ mot_drawn_sample sample_of(const mot_cuda_draw &d, int i)
 {
     mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view };
     if (d.counter)
-        of.epoch = (uint32_t)d.counter[0], of.sample = d.counter[1] + i;
+        of.epoch = (uint32_t)d.counter[0], of.id = d.counter[1] + i;
     if (d.few_ids || d.ids)
-        of.sample = d.few_ids ? d.few_id[i] : d.ids[i];
+        of.id = d.few_ids ? d.few_id[i] : d.ids[i];
     if (d.few_views || d.views)
         of.view = d.few_views ? d.few_view[i] : d.views[i];
     if (d.src.images)

@@ -12,9 +12,9 @@ static __device__ mot_drawn_sample sample_of(const mot_transform_draw_job &job, 
     const mot_view src = view_of(job.resize.src, job.resize.channels, i);
     mot_drawn_sample of = { job.seed, job.sample + i, job.epoch, src.width, src.height, src.channels, job.view };
     if (job.counter)
-        of.epoch = (uint32_t)job.counter[0], of.sample = job.counter[1] + i;
+        of.epoch = (uint32_t)job.counter[0], of.id = job.counter[1] + i;
     if (job.ids)
-        of.sample = job.ids[i];
+        of.id = job.ids[i];
     if (job.views)
         of.view = job.views[i];
     return of;
