@@ -127,11 +127,9 @@ static motley_status check_targets(const motley_mixed *drawn, size_t count, int3
     MOT_REQUIRE(!labels || !soft, error, "both labels and soft targets are given, want one of the two");
     MOT_REQUIRE(classes >= 1, error, "classes is %" PRId32 ", want 1 or more", classes);
     MOT_REQUIRE(smoothing >= 0 && smoothing <= 1, error, "smoothing is %g, want 0 to 1", smoothing);
-    MOT_REQUIRE((uintptr_t)labels % sizeof *labels == 0, error, "labels does not lie at a multiple of %zu bytes",
-                sizeof *labels);
+    MOT_REQUIRE((uintptr_t)labels % sizeof *labels == 0, error, "labels is not aligned to %zu bytes", sizeof *labels);
     MOT_REQUIRE((uintptr_t)soft % sizeof *soft == 0 && (uintptr_t)targets % sizeof *targets == 0, error,
-                "%s does not lie at a multiple of %zu bytes", (uintptr_t)soft % sizeof *soft ? "soft" : "targets",
-                sizeof *targets);
+                "%s is not aligned to %zu bytes", (uintptr_t)soft % sizeof *soft ? "soft" : "targets", sizeof *targets);
     const uintptr_t bytes = count * (size_t)classes * sizeof *targets, from = (uintptr_t)soft, to = (uintptr_t)targets;
     MOT_REQUIRE(!soft || from == to || from + bytes <= to || to + bytes <= from, error,
                 "targets shares memory with soft, want the same array or another");

@@ -69,7 +69,7 @@ static motley_status prepare_all(const motley_step *steps, const int32_t *counts
         MOT_REQUIRE(!mixed || steps[i * max_steps + (size_t)counts[i] - 1].op < 0, error,
                     "image %zu has steps after the last that mixes, want them in a chain", i);
         job->mixes = job->mixes || mixed;
-        MOT_REQUIRE(whole <= MOT_MAX_STEPS, error, "image %zu has %d steps beside those in parts of it, want 0 to %d",
+        MOT_REQUIRE(whole <= MOT_MAX_STEPS, error, "image %zu has %d steps besides those in parts of it, want 0 to %d",
                     i, whole, MOT_MAX_STEPS);
         MOT_REQUIRE(!mixed || whole == counts[i], error, "image %zu mixes chains of ops, want no steps in parts of it",
                     i);

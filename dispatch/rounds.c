@@ -115,7 +115,7 @@ static motley_status clip_image(const rounds *call, size_t first, motley_image *
                     first, v.width, v.height);
         MOT_REQUIRE(w.row == v.row && w.pixel == v.pixel && w.channel == v.channel &&
                         (intptr_t)w.data - (intptr_t)v.data == (int64_t)k * apart,
-                    error, "image %zu does not lie in memory like the others of its clip, want one dense batch",
+                    error, "image %zu is not placed in memory like the others of its clip, want one dense batch",
                     first + k);
     }
     const int64_t pixels = (int64_t)v.width * v.height;

@@ -99,7 +99,7 @@ static motley_status check_sides(const mot_transform_call *call, motley_error *e
 static motley_status check_given_step(const motley_step *step, size_t i, int s, bool mixed, motley_error *error)
 {
     MOT_REQUIRE(!mixed || step->op >= 0 || mot_step_mixes(step->op), error,
-                "image %zu, step %d is no op, but in a chain that is mixed", i, s);
+                "image %zu, step %d is not an op of the table, but is in a chain that is mixed", i, s);
     if (step->op == MOTLEY_STEP_HUE) {
         MOT_REQUIRE(step->values_count == 1 && step->values[0] >= -0.5 && step->values[0] <= 0.5, error,
                     "image %zu, step %d: hue is %g, want -0.5 to 0.5", i, s, step->values[0]);

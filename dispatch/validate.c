@@ -101,12 +101,12 @@ static motley_status check_strides(const char *name, size_t i, int32_t width, in
                 name, i, row, pixel, channel);
     MOT_REQUIRE(((row | pixel | channel) & (element - 1)) == 0, error, /* an element has 1, 2 or 4 bytes */
                 "%s image %zu: strides row %" PRId64 ", pixel %" PRId64 ", channel %" PRId64
-                " are not multiples of the sample's %" PRId64 " bytes",
+                " are not multiples of a component's %" PRId64 " bytes",
                 name, i, row, pixel, channel, element);
     axis axes[] = { { height, row }, { width, pixel }, { channels, channel } };
     MOT_REQUIRE(separate(axes, 3, element), error,
                 "%s image %zu: strides row %" PRId64 ", pixel %" PRId64 ", channel %" PRId64
-                " bytes make samples of a %" PRId32 "x%" PRId32 " image with %" PRId32 " channels overlap",
+                " bytes make components of a %" PRId32 "x%" PRId32 " image with %" PRId32 " channels overlap",
                 name, i, row, pixel, channel, width, height, channels);
     return MOTLEY_OK;
 }
@@ -239,7 +239,7 @@ static motley_status check_no_image_twice(const motley_batch *dst, motley_error 
         size_t at = (size_t)(address * 0x9E3779B97F4A7C15u >> 40) & (room - 1);
         while (first[at] && dst->images[first[at] - 1].data != dst->images[i].data)
             at = (at + 1) & (room - 1);
-        MOT_REQUIRE(!first[at], error, "dst image %zu: its data is that of image %d, want memory of its own", i,
+        MOT_REQUIRE(!first[at], error, "dst image %zu: its data is that of image %d, want separate memory", i,
                     first[at] - 1);
         first[at] = (uint16_t)(i + 1);
     }
@@ -257,7 +257,7 @@ static motley_status check_dst_apart(const motley_batch *src, const motley_batch
     }
     if (alike)
         MOT_REQUIRE(!batches_overlap_partly(src, dst), error,
-                    "dst: it lies %" PRId64 " bytes from src: images of one overlap others of src, want the same "
+                    "dst: it is %" PRId64 " bytes away from src: images of one overlap others of src, want the same "
                     "pixels or others",
                     (int64_t)((intptr_t)dst->data - (intptr_t)src->data));
     return MOTLEY_OK;
@@ -318,8 +318,8 @@ static motley_status check_apart(const char *name, const motley_batch *batch, co
     for (size_t i = 0; i < batch->count; i++) {
         const mot_view from = mot_batch_view(batch, i), to = mot_batch_view(out, i);
         MOT_REQUIRE((out->dtype == MOTLEY_U8 && same_pixels(&from, &to)) || !image_shares(batch, i, out), error,
-                    "output: it shares memory with %s image %zu, want memory of its own, or as u8 the same pixels",
-                    name, i);
+                    "output: it shares memory with %s image %zu, want separate memory, or as u8 the same pixels", name,
+                    i);
     }
     return MOTLEY_OK;
 }
@@ -378,7 +378,7 @@ motley_status mot_validate_apart(const motley_batch *src, const motley_batch *ds
         const place *at = &places[i], *other = last[!at->written];
         if (other && other->high > at->low)
             status = mot_fail(error, MOTLEY_ERR_ARGUMENT,
-                              "dst image %zu: it shares memory with src image %zu, want memory of its own",
+                              "dst image %zu: it shares memory with src image %zu, want separate memory",
                               at->written ? at->image : other->image, at->written ? other->image : at->image);
         if (!last[at->written] || at->high > last[at->written]->high)
             last[at->written] = at;

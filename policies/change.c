@@ -270,7 +270,7 @@ static motley_status change_text(const char *what, const char *text, char **out,
     MOT_REQUIRE(length <= MOT_MAX_WORDS, error, "%s has %zu bytes, want at most %d", what, length, MOT_MAX_WORDS);
     for (size_t i = 0, n; i < length; i += n) {
         n = mot_utf8_character(text + i, length - i);
-        MOT_REQUIRE(n, error, "%s: byte %zu is no UTF-8", what, i);
+        MOT_REQUIRE(n, error, "%s: byte %zu is not UTF-8", what, i);
     }
     char *copy = strdup(text);
     if (!copy)

@@ -303,12 +303,12 @@ static void check_augmix(compiler *c)
     if (!policy->augmix.width)
         return;
     if (policy->choice == MOT_UNTIL_APPLIED)
-        problem(c, MOT_IN_POLICY, "choice 'until_applied' cannot stand beside 'augmix'");
+        problem(c, MOT_IN_POLICY, "choice 'until_applied' cannot be combined with 'augmix'");
     if (most > MOT_MAX_MIXED_REPEAT)
-        problem(c, MOT_IN_POLICY, "'repeat' is up to %u, want at most %d beside 'augmix': the depth of its chains",
-                most, MOT_MAX_MIXED_REPEAT);
+        problem(c, MOT_IN_POLICY, "'repeat' is up to %u, want at most %d with 'augmix': the depth of its chains", most,
+                MOT_MAX_MIXED_REPEAT);
     if (policy->customs)
-        problem(c, MOT_IN_POLICY, "custom op '%s' is named beside 'augmix', want operations of the table",
+        problem(c, MOT_IN_POLICY, "custom op '%s' is named in a policy with 'augmix', want operations of the table",
                 policy->custom[0].op.name);
     policy->tables.max_steps = (uint32_t)policy->augmix.width * (policy->tables.max_steps + 1) + 2;
 }
@@ -401,7 +401,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     }
     policy->filters *= policy->tables.branch_steps ? chain_steps(policy) / policy->tables.branch_steps : 0;
     if (policy->takes_boxes && (policy->augmix.width || policy->runs_customs))
-        problem(&c, MOT_IN_POLICY, "steps that work in boxes cannot stand beside %s",
+        problem(&c, MOT_IN_POLICY, "steps that work in boxes cannot be combined with %s",
                 policy->augmix.width ? "'augmix'" : "custom ops");
     policy->fingerprint = mot_hash(mot_hash(MOT_HASH_BEGIN, &policy->tables, sizeof policy->tables), memory, bytes);
     policy->tables.phase = c.phase;

@@ -63,8 +63,8 @@ motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, con
     MOT_REQUIRE(steps || count == 0, error, "steps is NULL, want %d of them", count);
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
     for (int32_t i = 0; i < count; i++) {
-        MOT_REQUIRE(motley_policy_op(policy, steps[i].op), error, "step %d: op is %d, which the policy has not", i,
-                    steps[i].op);
+        MOT_REQUIRE(motley_policy_op(policy, steps[i].op), error, "step %d: op is %d, which the policy does not have",
+                    i, steps[i].op);
         MOT_REQUIRE((unsigned)steps[i].interpolation <= MOTLEY_BICUBIC &&
                         (unsigned)steps[i].values_count <= MOTLEY_MAX_VALUES,
                     error, "step %d: interpolation is %d and values_count %d, want what was drawn", i,

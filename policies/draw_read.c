@@ -95,7 +95,7 @@ static void read_inside(reader *r, const mot_yaml *node, motley_step *step)
     for (int i = 0; i < 4 && whole; i++)
         whole = side[i] >= 0 && side[i] <= INT32_MAX && side[i] == floor(side[i]);
     if (count >= 0 && !(whole && side[0] < side[2] && side[1] < side[3])) {
-        PROBLEM(r, node, "\"inside\" is no part of an image, want left, top, right and bottom in whole pixels");
+        PROBLEM(r, node, "\"inside\" is not a part of an image, want left, top, right and bottom in whole pixels");
         return;
     }
     for (int i = 0; i < 4 && count == 4; i++)
@@ -170,7 +170,7 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
             PROBLEM(r, center, "\"center\" has %d numbers, want 2", two);
         count += two;
     } else if (center && count >= 0) {
-        PROBLEM(r, center, "\"center\" stands beside %d values, want one", count);
+        PROBLEM(r, center, "\"center\" is given with %d values, want one", count);
     }
     if (box && count == 3) {
         const int32_t two = numbers(r, box, "box", step->values + 3, 2);
@@ -178,7 +178,7 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
             PROBLEM(r, box, "\"box\" has %d numbers, want 2: its width and height", two);
         count += two;
     } else if (box && count >= 0) {
-        PROBLEM(r, box, "\"box\" stands without \"center\", want both");
+        PROBLEM(r, box, "\"box\" is given without \"center\", want both");
     }
     if (count >= 0 && (count < info->values_min || count > info->values_max))
         PROBLEM(r, value ? value : map, "%s has %d values, want %d to %d (%s)", info->name, count, info->values_min,
@@ -190,7 +190,7 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
                            strcmp(mot_yaml_text(&r->tree, interpolation), mot_interpolation_names[at]) == 0))
             at++;
         if (at == 3)
-            PROBLEM(r, interpolation, "\"interpolation\" is no filter, want nearest, bilinear or bicubic");
+            PROBLEM(r, interpolation, "\"interpolation\" is not a filter, want nearest, bilinear or bicubic");
         step->interpolation = (motley_interpolation)(at % 3);
     }
     if (fill)
@@ -212,9 +212,9 @@ void mot_draw_read_steps(reader *r, uint64_t *sample, motley_step *steps, size_t
     if (id && id->kind == MOT_YAML_SCALAR && mot_yaml_text(&r->tree, id)[0] != '-')
         *sample = strtoull(mot_yaml_text(&r->tree, id), &end, 10);
     if (!end || end == mot_yaml_text(&r->tree, id) || *end || errno)
-        PROBLEM(r, id ? id : root, "\"sample\" is missing or no id, want a whole number");
+        PROBLEM(r, id ? id : root, "\"sample\" is missing or not an id, want a whole number");
     if (!list || list->kind != MOT_YAML_LIST) {
-        PROBLEM(r, list ? list : root, "\"steps\" is missing or no list");
+        PROBLEM(r, list ? list : root, "\"steps\" is missing or not a list");
         return;
     }
     if (list->children > max_steps) {

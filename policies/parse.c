@@ -310,14 +310,21 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
         PROBLEM(r, of, "'of' is given for '%s', but only pixels can be relative to a side: want %s", info->name,
                 names_of(has_pixels, wanted, sizeof wanted));
     if (of && (base || min || max))
-        PROBLEM(r, base ? base : min ? min : max, "'%s' cannot stand beside 'of'", base ? "base" : min ? "min" : "max");
+        PROBLEM(r,
+                base  ? base
+                : min ? min
+                      : max,
+                "'%s' cannot be combined with 'of'",
+                base  ? "base"
+                : min ? "min"
+                      : "max");
     if (via && facts->tangent == MOT_TANGENT_NONE)
         PROBLEM(r, via, "'via' is given for '%s', want %s", info->name, names_of(has_tangent, wanted, sizeof wanted));
     if (get(r, map, "fill") && info->shape != MOTLEY_SHAPE_WARP && info->shape != MOTLEY_SHAPE_ERASE)
         PROBLEM(r, get(r, map, "fill"), "'fill' is given for '%s', which fills nothing: want a warp or cutout",
                 info->name);
     if (inside && of)
-        PROBLEM(r, of, "'of' cannot stand beside 'inside': want pixels");
+        PROBLEM(r, of, "'of' cannot be combined with 'inside': want pixels");
     if (inside && (info->shape == MOTLEY_SHAPE_CUSTOM || facts->draws == MOT_DRAWS_BOX))
         PROBLEM(r, inside, "'inside' is given for '%s', want an operation of the table%s", info->name,
                 facts->draws == MOT_DRAWS_BOX ? " that does not choose a box itself" : "");
@@ -352,8 +359,7 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
     const int op = find_op(r, named ? named : key, false);
     const int other = mot_policy_find_op(r->policy, text_of(r, key));
     if (named && op >= 0 && other >= 0 && other != op)
-        PROBLEM(r, named, "%s is the name of another operation than '%s', want a name of its own", what,
-                text_of(r, named));
+        PROBLEM(r, named, "%s is the name of another operation than '%s', want another name", what, text_of(r, named));
     if (!add_space(r, key, text_of(r, key), op, &index))
         return false;
     mot_space *space = &r->policy->space[index];

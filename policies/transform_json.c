@@ -83,7 +83,7 @@ static const mot_yaml *object(mot_draw_reader *r, const char *key)
     const mot_yaml *root = &r->tree.node[0], *found = mot_draw_get(r, root, key);
     if (found && found->kind == MOT_YAML_MAP)
         return found;
-    PROBLEM(r, found ? found : root, "\"%s\" is missing or no object", key);
+    PROBLEM(r, found ? found : root, "\"%s\" is missing or not an object", key);
     return NULL;
 }
 
@@ -121,13 +121,13 @@ static void read_boxes(mot_draw_reader *r, motley_transform_drawn *drawn)
     if (!list)
         return;
     if (list->kind != MOT_YAML_LIST || list->children > MOTLEY_MAX_ERASED_BOXES) {
-        PROBLEM(r, list, "\"erase\" is no list of at most %d boxes", MOTLEY_MAX_ERASED_BOXES);
+        PROBLEM(r, list, "\"erase\" is not a list of at most %d boxes", MOTLEY_MAX_ERASED_BOXES);
         return;
     }
     for (const mot_yaml *item = mot_yaml_child(&r->tree, list); item; item = mot_yaml_next(&r->tree, item)) {
         motley_erased_box *box = &drawn->boxes[drawn->boxes_count++];
         if (item->kind != MOT_YAML_MAP) {
-            PROBLEM(r, item, "a box of \"erase\" is no object");
+            PROBLEM(r, item, "a box of \"erase\" is not an object");
             return;
         }
         whole(r, item, "left", &box->left);

@@ -285,7 +285,7 @@ Test(augmix, custom_ops_cannot_be_mixed)
     motley_policy *policy;
     motley_error error;
     cr_expect_eq(motley_policy_parse(text, strlen(text), &params, &policy, &error), MOTLEY_ERR_POLICY);
-    cr_expect(strstr(error.message, "custom op 'mine' is named beside 'augmix'"), "%s", error.message);
+    cr_expect(strstr(error.message, "custom op 'mine' is named in a policy with 'augmix'"), "%s", error.message);
 }
 
 enum { TRANSFORMED = 6, SIDE = 24 };
@@ -370,7 +370,7 @@ Test(augmix, transforms_refuse_what_they_cannot_mix)
     cr_expect(strstr(error.message, "'timm_augmix' mixes chains of ops, want it before"), "%s", error.message);
     motley_transform *transform = transform_of("policy: timm_augmix");
     cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect(strstr(error.message, "step 0 is no op, but in a chain that is mixed"), "%s", error.message);
+    cr_expect(strstr(error.message, "step 0 is not an op of the table, but is in a chain that is mixed"), "%s", error.message);
     steps[0] = (motley_step){ .op = motley_op_find("invert") };
     steps[1].values[0] = 1.5;
     cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
@@ -411,7 +411,7 @@ Test(augmix, can_be_changed)
         { { .set_augmix = 1, .augmix = { 9, 1, MOTLEY_AUGMIX_SUM } }, "the width of augmix is 9, want 1 to 8" },
         { { .set_augmix = 1, .augmix = { 3, 0, MOTLEY_AUGMIX_SUM } }, "the alpha of augmix is 0, want 0.05..50" },
         { { .set_augmix = 1, .augmix = { 3, 1, (motley_augmix_form)3 } }, "the form of augmix is 3" },
-        { { .repeat = 9 }, "'repeat' is up to 9, want at most 8 beside 'augmix'" },
+        { { .repeat = 9 }, "'repeat' is up to 9, want at most 8 with 'augmix'" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         motley_policy *none;

@@ -289,9 +289,9 @@ class Preview(Case):
                       self.bad("preview", "rand_augment", image, "-o", out, "--mask", small))
         self.assertIn("boxes.jsonl:1: want", self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
         for row, words in (({"image": None, "boxes": []}, "want {"),
-                           ({"image": image, "boxes": [[1, 2, 3]]}, "box 0 is no list of 4 numbers"),
+                           ({"image": image, "boxes": [[1, 2, 3]]}, "box 0 is not a list of 4 numbers"),
                            ({"image": image, "boxes": [[1, 2, 3, 4], [1, 2, "3", 4]]},
-                            "box 1 is no list of 4 numbers")):
+                            "box 1 is not a list of 4 numbers")):
             wrong = self.file("boxes.jsonl", json.dumps(row) + "\n")
             self.assertIn("boxes.jsonl:1: " + words,
                           self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
@@ -577,9 +577,9 @@ class Apply(Case):
         self.assertIn("it is --boxes",
                       self.bad("apply", "rand_augment", image, "--boxes", boxes, *out[:3], boxes))
         for row, why in (
-            ([[1, 2, 3]], ":1: box 0 is no list of 4 numbers"),
-            (([[1, 2, 3, 4]], [1, 2]), ':1: "labels" is no list of 1, one for each box'),
-            (([[1, 2, 3, 4]], "x"), ':1: "labels" is no list of 1'),
+            ([[1, 2, 3]], ":1: box 0 is not a list of 4 numbers"),
+            (([[1, 2, 3, 4]], [1, 2]), ':1: "labels" is not a list of 1, one for each box'),
+            (([[1, 2, 3, 4]], "x"), ':1: "labels" is not a list of 1'),
             ([[1, 2, 3, 4], [5, 0, 4, 1]], ":1: box 1 is [5, 0, 4, 1], want left, top, right and bottom in the"),
             ([[41, 2, 43, 4]], ":1: box 0 is [41, 2, 43, 4], want"),
             ([[float("nan"), 2, 43, 4]], ":1: box 0 is [nan, 2, 43, 4], want"),
@@ -625,7 +625,7 @@ class Apply(Case):
             ('{"sample": -1, "steps": []}', ":1: want a JSON object with"),
             ("\n[", ":2: want a JSON object with"),
             ('{"sample": 0, "steps": [], "size": [40, 0]}', ':1: "size" is [ 40, 0 ], want [width, height]'),
-            ('{"sample": 0, "steps": [], "image": 3}', ':1: "image" or "policy" is no text'),
+            ('{"sample": 0, "steps": [], "image": 3}', ':1: "image" or "policy" is not a text'),
             ('{"sample": 0, "steps": []}\n{"sample": 0, "steps": []}', ":2: sample 0 was given before, on line 1"),
             ('{"sample": 0}', '"steps" is missing'),
             ('{"sample": 0, "steps": [{"op": "rotat", "value": 3}]}', "did you mean 'rotate'?"),

@@ -228,7 +228,7 @@ Test(mix, calls_that_are_refused_write_nothing)
     cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, labels, NULL, 1.5, targets, &error), MOTLEY_ERR_ARGUMENT);
     float *const odd = (float *)(void *)((char *)targets + 2);
     cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, NULL, values, 0, odd, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect(strstr(error.message, "targets does not lie at a multiple of 4 bytes"), "%s", error.message);
+    cr_expect(strstr(error.message, "targets is not aligned to 4 bytes"), "%s", error.message);
     cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, NULL, targets, 0, targets + 5, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "targets shares memory with soft, want the same array or another"), "%s",
               error.message);

@@ -214,6 +214,6 @@ Test(policy, changes_of_parts)
             "both level and");
     refused(base, (motley_policy_changes){ .levels = { MOTLEY_LEVEL_VALUE, 3, 0 } }, "levels is a value");
     refused(base, (motley_policy_changes){ .name = "no name" }, "name is 'no name'");
-    refused(base, (motley_policy_changes){ .title = "\xff" }, "title: byte 0 is no UTF-8");
+    refused(base, (motley_policy_changes){ .title = "\xff" }, "title: byte 0 is not UTF-8");
     motley_policy_destroy(base);
 }

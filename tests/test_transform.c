@@ -546,7 +546,7 @@ Test(transform, draws_that_are_no_draws_are_refused)
         "\"flip\": {\"horizontal\": true, \"vertical\": false}, \"steps\": [{\"op\": \"hue\", \"value\": 0.5}]}";
     static const char *const wrong[][3] = {
         { "\"width\": 9", "\"width\": 9.5", "\"width\" is 9.5, want a whole number" },
-        { "\"crop\"", "\"crap\"", "\"crop\" is missing or no object" },
+        { "\"crop\"", "\"crap\"", "\"crop\" is missing or not an object" },
         { "\"left\": 0, \"top\": 0, \"width\"", "\"left\": 0, \"width\"", "\"top\" is missing" },
         { "\"box\"", "\"bax\"", "\"filter\" is 'bax', want bilinear, bicubic" },
         { "true", "yes", "\"horizontal\" is missing or neither true nor false" },
@@ -554,7 +554,7 @@ Test(transform, draws_that_are_no_draws_are_refused)
         { "\"hue\"", "\"huge\"", "unknown operation 'huge'" },
         { "\"hue\", \"value\": 0.5", "\"kernel_blur\", \"value\": [0, 3]", "sigma is 0, want 0.001 to 1000 pixels" },
         { "\"hue\", \"value\": 0.5", "\"kernel_blur\", \"value\": [2, 4]", "size is 4, want an odd number of 3" },
-        { "\"steps\"", "\"erase\": [7], \"steps\"", "a box of \"erase\" is no object" },
+        { "\"steps\"", "\"erase\": [7], \"steps\"", "a box of \"erase\" is not an object" },
         { "\"steps\"", "\"erase\": [], \"noise\": -4, \"steps\"", "\"noise\" is '-4'" },
     };
     motley_transform_drawn drawn;

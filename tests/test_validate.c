@@ -127,7 +127,7 @@ Test(validate, pairs_of_batches)
     motley_image three[3] = { images[0], images[0], images[0] };
     three[1].data = pixels + EACH, three[2].data = pixels;
     const motley_batch twice = { .count = 3, .channels = CHANNELS, .images = three };
-    refuses(&twice, &twice, "dst image 2: its data is that of image 0, want memory of its own");
+    refuses(&twice, &twice, "dst image 2: its data is that of image 0, want separate memory");
     three[2].data = pixels + 2 * EACH; /* one source in two images is no harm */
     motley_image same[3] = { three[0], three[0], three[0] };
     for (int i = 0; i < 3; i++)

@@ -52,14 +52,15 @@ static bool read_line(void *user, size_t number, const char *text)
     for (size_t b = 0; good && b < line->count; b++) {
         good = read_box(json_object_array_get_idx(boxes, b), &line->boxes[4 * b]);
         if (!good)
-            complain("%s:%zu: box %zu is no list of 4 numbers", self->path, line->number, b);
+            complain("%s:%zu: box %zu is not a list of 4 numbers", self->path, line->number, b);
     }
     if (good && json_object_object_get_ex(object, "labels", &labels)) {
         good = json_object_is_type(labels, json_type_array) && json_object_array_length(labels) == line->count;
         if (good)
             line->labels = json_object_get(labels);
         else
-            complain("%s:%zu: \"labels\" is no list of %zu, one for each box", self->path, line->number, line->count);
+            complain("%s:%zu: \"labels\" is not a list of %zu, one for each box", self->path, line->number,
+                     line->count);
     }
     json_object_put(object);
     return good;

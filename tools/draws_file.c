@@ -67,7 +67,7 @@ static bool read_line(void *user, size_t number, const char *text)
     line->image = text_at(object, "image", &good);
     line->policy = text_at(object, "policy", &good);
     if (!good)
-        complain("%s:%zu: \"image\" or \"policy\" is no text", self->path, line->number);
+        complain("%s:%zu: \"image\" or \"policy\" is not a text", self->path, line->number);
     if (good && json_object_object_get_ex(object, "size", &size)) {
         const bool two = json_object_is_type(size, json_type_array) && json_object_array_length(size) == 2;
         line->width = two ? side(size, 0) : 0;

@@ -77,7 +77,7 @@ motley_status mot_cuda_look_back(void *state, mot_last *last, motley_error *erro
 {
     mot_cuda_state *const s = state;
     int before;
-    MOT_REQUIRE(s->last_count > 0, error, "no batch was run yet that could be looked at");
+    MOT_REQUIRE(s->last_count > 0, error, "no batch was run yet");
     motley_image *const images = malloc(s->last_count * sizeof *images);
     float *const share = malloc(s->last_count * sizeof *share);
     motley_status status =

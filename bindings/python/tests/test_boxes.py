@@ -173,9 +173,9 @@ def test_what_is_refused():
         )
     with pytest.raises(motley.Error, match="works inside .* want a part of the image"):
         motley.Stage("tf_auto_augment_detection_v1").replay(image, [{"op": "flip_lr", "inside": [1, 2, 84, 5]}])
-    with pytest.raises(motley.Error, match="steps that work in boxes cannot stand beside 'augmix'"):
+    with pytest.raises(motley.Error, match="steps that work in boxes cannot be combined with 'augmix'"):
         motley.Policy("motley: 1\nname: x\naugmix: {width: 2}\nbranches: [{op: bbox_cutout, value: 1}]\n")
-    with pytest.raises(motley.Error, match="'of' cannot stand beside 'inside'"):
+    with pytest.raises(motley.Error, match="'of' cannot be combined with 'inside'"):
         motley.Policy(
             "motley: 1\nname: x\ntop: 1\nlevel: 1\nops: {translate_x: {range: [0, 1], of: width, inside: boxes}}\n"
             "branches: [translate_x]\n"
