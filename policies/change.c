@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a changed copy of a loaded policy, and reads the parts of a policy as plain data. */
+/* Reads the parts of a policy as plain data, and makes a changed copy of a policy. */
 #include "base/error.h"
 #include "base/number.h"
 #include "base/params.h"
@@ -119,7 +119,7 @@ static motley_status add_step(motley_policy *policy, const motley_policy_step *f
     return MOTLEY_OK;
 }
 
-/* The phase that begins at first_epoch; begins a new one when the branch is the first of its phase. */
+/* Makes the phase that begins at first_epoch the last one; the first branch of a phase adds it. */
 static motley_status find_phase(motley_policy *policy, uint32_t first_epoch, motley_error *error)
 {
     const mot_policy_phase *last = policy->phases ? &policy->phase[policy->phases - 1] : NULL;

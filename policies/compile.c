@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A compilation: who gets the problems, and the tables being filled. */
+/* The state of a compilation: where problems go, and the tables being filled. */
 typedef struct compiler {
     motley_policy *policy;
     mot_compile_report *report;
@@ -24,8 +24,8 @@ typedef struct compiler {
     mot_table_branch *branch;
     mot_table_step *step;
     mot_level_entry *level;
-    motley_level normal;            /* the normal level whose quantiles are kept: */
-    double quantile[MOT_QUANTILES]; /* they cost more than the rest of a compilation, and steps mostly share a level */
+    motley_level normal;            /* the normal level whose quantiles are cached, because they take longer than the */
+    double quantile[MOT_QUANTILES]; /* rest of a compilation, and most steps share a level */
 } compiler;
 
 __attribute__((format(printf, 3, 4))) static void problem(compiler *c, int step, const char *format, ...)
@@ -79,7 +79,7 @@ static double level_at(compiler *c, const motley_level *level, uint32_t k)
     }
 }
 
-/* Whether a level lies on the policy's scale. `where` is its step, or MOT_IN_LEVEL. */
+/* Whether a level is on the policy's scale. `where` is its step, or MOT_IN_LEVEL. */
 static bool level_fits(compiler *c, int where, const motley_level *level)
 {
     const motley_policy *policy = c->policy;
@@ -92,7 +92,7 @@ static bool level_fits(compiler *c, int where, const motley_level *level)
     else if (level->kind == MOTLEY_LEVEL_RANGE && (level->a < 0 || level->b > policy->top))
         problem(c, where, "level is uniform in %s..%s, want it in 0..%s", MOT_NUMBER(level->a), MOT_NUMBER(level->b),
                 MOT_NUMBER(policy->top));
-    else if (level->kind == MOTLEY_LEVEL_FIXED && (level->a < 0 || level->a > policy->top)) /* a normal one is cut */
+    else if (level->kind == MOTLEY_LEVEL_FIXED && (level->a < 0 || level->a > policy->top)) /* NORMAL is clamped */
         problem(c, where, "level is %s, want 0..%s", MOT_NUMBER(level->a), MOT_NUMBER(policy->top));
     else if (policy->arithmetic == MOT_ARITHMETIC_TORCH &&
              (policy->top_bins == 0 || continuous ||
@@ -101,7 +101,7 @@ static bool level_fits(compiler *c, int where, const motley_level *level)
     return c->problems == before;
 }
 
-/* Whether the step's space can take its level at all. A problem that many steps share is reported once. */
+/* Whether a step's level suits its space. A problem that many steps share is reported once. */
 static bool check_level(compiler *c, int index)
 {
     const motley_policy *policy = c->policy;
@@ -134,7 +134,7 @@ static bool check_level(compiler *c, int index)
 
 #define MAX_SIDES 16 /* largest relative value, as in translate_x_rel's row: pixels then stay exact */
 
-/* Whether the op can take the fraction of a side that a level stands for, with each sign that can be drawn. */
+/* Whether the op can take a level's fraction of a side, with each sign that can be drawn. */
 static bool fraction_fits(compiler *c, int index, const mot_space *space, const mot_level_entry *entry)
 {
     const mot_table_step exact = { .arithmetic = (uint8_t)c->policy->arithmetic };
@@ -331,6 +331,31 @@ static void fill_common(motley_policy *policy)
     memcpy(t->interpolation, policy->interpolation, policy->interpolations);
 }
 
+/* Finds what callers must know of all steps that can be drawn: custom ops, filters, boxes. */
+static void summarise(compiler *c)
+{
+    motley_policy *policy = c->policy;
+    policy->runs_customs = false;
+    policy->filters = 0;
+    policy->takes_boxes = false;
+    for (const mot_table_branch *b = c->branch; b < c->branch + policy->branches; b++) { /* those of weight 0: empty */
+        uint32_t filters = 0;
+        for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++) {
+            if (c->step[s].threshold == 0)
+                continue;
+            policy->runs_customs = policy->runs_customs || c->step[s].op >= MOT_OP_COUNT;
+            filters += mot_shape_of(c->step[s].op) == MOTLEY_SHAPE_FILTER;
+            policy->takes_boxes = policy->takes_boxes || policy->space[policy->step[s].space].in_boxes ||
+                                  mot_policy_facts(c->step[s].op)->draws == MOT_DRAWS_BOX;
+        }
+        policy->filters = filters > policy->filters ? filters : policy->filters;
+    }
+    policy->filters *= policy->tables.branch_steps ? chain_steps(policy) / policy->tables.branch_steps : 0;
+    if (policy->takes_boxes && (policy->augmix.width || policy->runs_customs))
+        problem(c, MOT_IN_POLICY, "steps that work in boxes cannot be combined with %s",
+                policy->augmix.width ? "'augmix'" : "custom ops");
+}
+
 motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *report, void *user, motley_error *error)
 {
     compiler c = { .policy = policy, .report = report, .user = user };
@@ -384,25 +409,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
         gamma[k] = mot_gamma_quantile(policy->augmix.alpha, k);
         beta[k] = mot_beta_quantile(policy->augmix.alpha, k);
     }
-    policy->runs_customs = false;
-    policy->filters = 0;
-    policy->takes_boxes = false;
-    for (const mot_table_branch *b = c.branch; b < c.branch + policy->branches; b++) { /* without those of weight 0 */
-        uint32_t filters = 0;
-        for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++) {
-            if (c.step[s].threshold == 0)
-                continue;
-            policy->runs_customs = policy->runs_customs || c.step[s].op >= MOT_OP_COUNT;
-            filters += mot_shape_of(c.step[s].op) == MOTLEY_SHAPE_FILTER;
-            policy->takes_boxes = policy->takes_boxes || policy->space[policy->step[s].space].in_boxes ||
-                                  mot_policy_facts(c.step[s].op)->draws == MOT_DRAWS_BOX;
-        }
-        policy->filters = filters > policy->filters ? filters : policy->filters;
-    }
-    policy->filters *= policy->tables.branch_steps ? chain_steps(policy) / policy->tables.branch_steps : 0;
-    if (policy->takes_boxes && (policy->augmix.width || policy->runs_customs))
-        problem(&c, MOT_IN_POLICY, "steps that work in boxes cannot be combined with %s",
-                policy->augmix.width ? "'augmix'" : "custom ops");
+    summarise(&c);
     policy->fingerprint = mot_hash(mot_hash(MOT_HASH_BEGIN, &policy->tables, sizeof policy->tables), memory, bytes);
     policy->tables.phase = c.phase;
     policy->tables.branch = c.branch;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of a policy: those of the table, then the caller's, with ids from MOT_OP_COUNT on. */
+/* The ops that a policy can name: those of the table, then custom ops, with ids from MOT_OP_COUNT on. */
 #include "augmentations/table.h"
 #include "base/error.h"
 #include "policies/policy.h"
@@ -39,7 +39,7 @@ motley_status mot_customs_check(const motley_custom_op *ops, size_t count, motle
     return MOTLEY_OK;
 }
 
-/* Copies one op together with its texts. */
+/* Copies one op with its texts. */
 static bool copy_op(const motley_custom_op *from, mot_custom *to)
 {
     to->op = *from;

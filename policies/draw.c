@@ -35,11 +35,13 @@ motley_step mot_step_inside(const motley_op_info *info, const mot_step *step, mo
 }
 
 _Static_assert(MOT_POLICY_BLOCKS <= 1 << MOT_VIEW_SHIFT, "a view's blocks must not run into the next view's");
-_Static_assert(2 + 2 * MOT_MAX_BRANCH_STEPS <= MOT_BLOCKS_PER_REPETITION, "nor a repetition's into the next one's");
-_Static_assert(MOT_BLOCKS_PER_CHAIN *MOT_MAX_CHAINS <= MOT_POLICY_BLOCKS, "nor a chain");
+_Static_assert(2 + 2 * MOT_MAX_BRANCH_STEPS <= MOT_BLOCKS_PER_REPETITION,
+               "a repetition's blocks must not run into the next repetition's");
+_Static_assert(MOT_BLOCKS_PER_CHAIN *MOT_MAX_CHAINS <= MOT_POLICY_BLOCKS,
+               "the blocks of all chains must fit into the policy's");
 _Static_assert(2 + 2 * MOT_MAX_BRANCH_STEPS < MOT_AUGMIX_BLOCK && MOT_AUGMIX_BLOCK < MOT_BLOCKS_PER_REPETITION,
-               "and the shares of chains lie beside their repetitions");
-_Static_assert(MOT_MAX_REPEAT <= MOT_MAX_WALK, "no repetition lies past the policy's blocks");
+               "a chain's share must have a block that no step of its first repetition uses");
+_Static_assert(MOT_MAX_REPEAT <= MOT_MAX_WALK, "the blocks of all repetitions must fit into the policy's");
 
 motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error)
 {
@@ -51,7 +53,7 @@ motley_status mot_samples_check(const motley_samples *samples, size_t count, mot
     return MOTLEY_OK;
 }
 
-/* Writes a boxed draw in the units of its ops. */
+/* motley_draw of a policy that takes boxes; `room` is the second dimension of `steps`. */
 static motley_status draw_boxed(const motley_policy *policy, const motley_samples *samples, size_t count,
                                 const int32_t *widths, const int32_t *heights, int32_t channels, size_t room,
                                 motley_step *steps, int32_t *step_counts, motley_error *error)

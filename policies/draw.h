@@ -53,7 +53,7 @@ MOT_FN double mot_relative(const mot_table_step *step, const mot_level_entry *le
     return minus ? -m : m;
 }
 
-/* The fill of a step for an image of `channels`. */
+/* The fill of a step for an image of so many channels. */
 MOT_FN void mot_fill(const mot_table_step *step, int channels, uint8_t fill[4])
 {
     for (int c = 0; c < 4; c++)
@@ -182,14 +182,14 @@ MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_samp
     return wanted;
 }
 
-/* Whether step `s` of a branch, whose words begin at block `of_branch`, is applied. If so, pass the outputs on to
- * mot_draw_step. */
+/* Whether step `s` of a branch, whose words begin at block `of_branch`, is applied. If so, pass *index, *block and
+ * *words on to mot_draw_step. */
 MOT_RANDOM_FN int mot_step_applies(const mot_tables *t, const mot_drawn_sample *sample, const mot_table_branch *branch,
                                    uint32_t of_branch, uint32_t s, uint32_t *index, uint32_t *block, mot_words *words)
 {
     *index = branch->first_step + s;
     *block = of_branch + 1 + 2 * s;
-    *words = mot_words_of(of, *block);
+    *words = mot_words_of(sample, *block);
     return words->w[0] < t->step[*index].threshold;
 }
 
@@ -258,7 +258,7 @@ MOT_FN void mot_augmix_step(int op, float weight, mot_step *out)
     out->op = op;
 }
 
-/* Draws the chains of a sample and how they are mixed. The arithmetic is exact: the host computed the quantiles. */
+/* Draws the chains of a sample and how they are mixed. The host computed the quantiles, so the arithmetic is exact. */
 MOT_RANDOM_FN int mot_draw_augmix(const mot_tables *t, const mot_drawn_sample *sample, mot_step *out)
 {
     float weight[MOT_MAX_CHAINS];

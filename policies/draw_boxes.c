@@ -15,14 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A box where the steps before have moved it. */
+/* A box as the steps so far have moved it. */
 typedef struct box {
-    mot_rect pixels; /* those that it touches; empty: it has left the image */
+    mot_rect pixels; /* the pixels that it touches; empty: it has left the image */
     mot_words words;
     size_t number;
 } box;
 
-/* An image whose draw becomes steps. */
+/* The state of drawing one image. */
 typedef struct drawing {
     const motley_policy *policy;
     mot_drawn_sample sample;
@@ -30,7 +30,7 @@ typedef struct drawing {
     const double (*given)[4];         /* [count] */
     double (*moved)[4];               /* [count] */
     box *boxes;                       /* [count] */
-    motley_step moves[MOT_MAX_STEPS]; /* the steps so far that move the image, and so its boxes */
+    motley_step moves[MOT_MAX_STEPS]; /* the warps so far: they move the boxes */
     int32_t moves_count;
 } drawing;
 
@@ -95,7 +95,7 @@ static int by_order(const void *a, const void *b)
                                           : (x->number > y->number) - (x->number < y->number);
 }
 
-/* A pixel of the box, by its words; relative to `left` and `top`. */
+/* Puts a cutout's centre, drawn by the box's words, into the step's argument, relative to (left, top). */
 static void place(const box *b, int draws, int left, int top, mot_step *step)
 {
     const uint32_t width = (uint32_t)(b->pixels.x1 - b->pixels.x0), height = (uint32_t)(b->pixels.y1 - b->pixels.y0);
@@ -105,7 +105,7 @@ static void place(const box *b, int draws, int left, int top, mot_step *step)
     step->arg.d[2] = b->pixels.y0 - top + (whole ? mot_choose(b->words.w[2], height) : b->words.w[2] * unit * height);
 }
 
-/* Writes what becomes of a step that takes boxes; returns the number of steps. */
+/* Expands a step that takes boxes to one step for each box that it is applied to; returns their number. */
 static int32_t expand(drawing *d, const mot_step *step, int draws, mot_step *steps, mot_rect *inside)
 {
     const mot_policy_step *from = &d->policy->step[step->table_step];

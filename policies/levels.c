@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* {factor, shear_x's entry, shear_y's entry} of the standard tables, ascending; written by tools/shear_entries.py. */
+/* {factor, entry of shear_x, entry of shear_y} of the standard tables, ascending; written by tools/shear_entries.py. */
 static const double shear_entries[][3] = {
 #include "policies/shear_entries.inc"
 };
@@ -95,7 +95,8 @@ static double gamma_below(double a, double x)
     return 1 - scale * h;
 }
 
-/* Where `below` reaches p, between e^low and e^high. Uses bisection, so that the last bits of a libm do not matter. */
+/* The x between e^low and e^high at which `below` reaches p. Uses bisection, so that the last bits of a libm do not
+ * matter. */
 static double bisect(double (*below)(double a, double x), double a, double p, double low, double high)
 {
     for (int i = 0; i < 44; i++) {

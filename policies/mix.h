@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Draws how images are mixed, on the host and on the device: exact arithmetic only.
  *
- * The blocks are those of a transform's stage `mix`: block 0: word 0: mixed or not, 1: CutMix or MixUp, 2: lambda,
+ * It uses the blocks of a transform's stage `mix`: block 0: word 0: mixed or not, 1: CutMix or MixUp, 2: lambda,
  * 3: partner; block 1: word 0: the box's row, 1: its column, 2 and 3: its height and width by minmax. */
 #ifndef MOT_MIX_H
 #define MOT_MIX_H
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define MOT_LAMBDA_CELLS 4096 /* equally likely cells that stand for Beta(a, a) */
+#define MOT_LAMBDA_CELLS 4096 /* equally likely values that approximate Beta(a, a) */
 
 struct motley_mix {
     motley_mix_params params;
@@ -20,7 +20,7 @@ struct motley_mix {
 
 motley_status mot_mix_check(const motley_mix_params *params, motley_error *error);
 
-/* The image whose sample draws for image i of `count`. */
+/* The index of the image whose sample id decides for image i of `count`. */
 MOT_FN size_t mot_mix_drawer(const motley_mix_params *p, size_t i, size_t count)
 {
     const size_t other = count - 1 - i;
@@ -76,7 +76,7 @@ MOT_FN motley_erased_box mot_mix_draw_box(const motley_mix_params *p, double lam
     return mot_mix_box(x - w / 2, y - h / 2, x + (w + 1) / 2, y + (h + 1) / 2, width, height);
 }
 
-/* How image i is mixed; `drawer` is the sample that draws for it, `self` its own sample. */
+/* Draws how image i is mixed. `self` is its sample, `drawer` that of the image mot_mix_drawer. */
 MOT_RANDOM_FN motley_mixed mot_mix_draw(const motley_mix *mix, const mot_drawn_sample *drawer,
                                         const mot_drawn_sample *self, size_t i, size_t count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses a policy's text into its model. doc/policy-format.md describes the text; every problem is kept with its
- * place. */
+/* Parses a policy's text, in the format of doc/policy-format.md, into its model. Every problem is kept with its place.
+ */
 #include "augmentations/ops.h"
 #include "base/error.h"
 #include "base/params.h"
@@ -166,7 +166,7 @@ static bool read_head(reader *r, const mot_yaml *map)
     uint32_t format;
     int which;
     if (!node && !r->whole)
-        ; /* the text around it says it */
+        ; /* the transform's text has it */
     else if (!node)
         PROBLEM(r, map, "key 'motley' is missing, want 'motley: 1', the version of the format");
     else
@@ -208,7 +208,7 @@ static bool read_head(reader *r, const mot_yaml *map)
 
 /* --- ops: magnitude spaces --- */
 
-/* The op called `name`, or -1 after a problem that suggests the nearest name among ops and spaces. */
+/* The op that a node names, or -1 after a problem that suggests the nearest name of an op or (spaces_too) a space. */
 static int find_op(reader *r, const mot_yaml *node, bool spaces_too)
 {
     const char *name = text_of(r, node);
@@ -229,8 +229,8 @@ static int find_op(reader *r, const mot_yaml *node, bool spaces_too)
     return -1;
 }
 
-/* Adds a space that takes no level. *index is its place. op == -1 means that the error was already reported; steps that
- * name the op must not report it again. */
+/* Adds a space without levels; *index is its index. op == -1 means that the error was already reported; steps that name
+ * the op must not report it again. */
 static bool add_space(reader *r, const mot_yaml *node, const char *name, int op, uint32_t *index)
 {
     motley_policy *policy = r->policy;
@@ -281,7 +281,7 @@ static bool has_tangent(const mot_op_facts *facts)
     return facts->tangent != MOT_TANGENT_NONE;
 }
 
-/* Lists the table's ops whose facts `has` accepts, as "a, b or c". */
+/* Lists the ops of the table whose facts `has` accepts, as "a, b or c". */
 static const char *names_of(bool (*has)(const mot_op_facts *facts), char *text, size_t room)
 {
     int count = 0, seen = 0;
@@ -297,7 +297,7 @@ static const char *names_of(bool (*has)(const mot_op_facts *facts), char *text, 
     return text;
 }
 
-/* Checks the keys that are allowed beside a range only where they mean something. */
+/* Checks the keys that only some ops or ranges can have. */
 static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
 {
     const mot_yaml *of = get(r, map, "of"), *via = get(r, map, "via");
@@ -418,7 +418,8 @@ static bool read_ops(reader *r, const mot_yaml *map)
 
 /* --- branches --- */
 
-/* The space that a step names; an op that 'ops' leaves out gets one without a range. -1: unknown, already reported. */
+/* *out: the space that a step names; an op that 'ops' does not list gets one without a range. -1: unknown, already
+ * reported. */
 static bool space_of(reader *r, const mot_yaml *node, int *out)
 {
     motley_policy *policy = r->policy;
@@ -616,7 +617,7 @@ static void compile_problem(void *user, int step, const char *message)
                      "%s", message);
 }
 
-/* Shrinks an array to what it needs. */
+/* Shrinks an array to `count` elements. */
 static void *fitted(void *array, size_t count, size_t size)
 {
     void *smaller = realloc(array, count ? count * size : size);
@@ -631,7 +632,7 @@ static void fit(motley_policy *policy)
     policy->phase = fitted(policy->phase, policy->phases, sizeof *policy->phase);
 }
 
-/* A policy with room for as much as a text may hold, and the defaults of the format. */
+/* Allocates a policy with room for as much as a text may hold, and sets the defaults of the format. */
 static bool make_room(reader *r)
 {
     motley_policy *policy = r->policy = calloc(1, sizeof *policy);

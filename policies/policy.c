@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a policy: loading, copying, comparing, changing, asking and destroying. */
+/* Loading, copying, comparing and destroying policies, and their simple properties. */
 #include "policies/policy.h"
 
 #include "base/error.h"
@@ -38,7 +38,7 @@ static motley_status open_text(const char *path, FILE **file, motley_error *erro
     struct pollfd input = { .fd = descriptor, .events = POLLIN };
     char first = 0;
     ssize_t early = -1;
-    if (S_ISFIFO(info.st_mode) && poll(&input, 1, 0) == 0) /* nobody writes, or there is nothing yet */
+    if (S_ISFIFO(info.st_mode) && poll(&input, 1, 0) == 0) /* nobody writes to it, or nothing was written yet */
         early = read(descriptor, &first, 1);
     if (early == 0) {
         close(descriptor);

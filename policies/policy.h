@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy as it was read: its model, which parse.c fills, print.c writes and compile.c turns into tables. */
+/* The model of a policy, which parse.c fills, print.c writes and compile.c turns into tables. */
 #ifndef MOT_POLICY_H
 #define MOT_POLICY_H
 
@@ -24,7 +24,7 @@
  *   m = low + span * position, times the side when relative, then rounded;
  *   value = base + sign * m, then clamped to minimum..maximum. */
 typedef struct mot_space {
-    char *name; /* what steps call it: the op's name, or another one when a policy has two spaces for one op */
+    char *name; /* by which steps name it: the op's, or another one if a policy has two spaces for one op */
     int op;
     bool has_levels; /* false: the op ignores the level, and the fields below */
     double low, span;
@@ -34,7 +34,7 @@ typedef struct mot_space {
     mot_rounding rounding;
     double minimum, maximum; /* -HUGE_VAL, HUGE_VAL when not given */
     bool via_degrees;        /* shear: the entry is tan(radians(degrees(atan(value)))), as in torchvision */
-    bool in_boxes;           /* its steps change the inside of each of the image's boxes, or not, box by box */
+    bool in_boxes;           /* its steps work inside the image's boxes, each of which is changed or not */
     uint32_t fills;          /* 1, 3 or 4 numbers in `fill`; 0: the policy's fill */
     uint8_t fill[4];
 } mot_space;
@@ -42,7 +42,7 @@ typedef struct mot_space {
 typedef struct mot_policy_step {
     uint32_t space;
     double probability;
-    motley_level level; /* already the policy's default where the step gave none */
+    motley_level level; /* the policy's default if the step has none */
 } mot_policy_step;
 
 typedef struct mot_policy_branch {
@@ -62,13 +62,13 @@ typedef struct mot_custom {
 } mot_custom;
 
 struct motley_policy {
-    char *name; /* all but the name are NULL where the text gave none */
+    char *name; /* the others may be NULL */
     char *title, *profile;
     char *paper, *table, *version; /* citation; version: what software the numbers follow */
     mot_arithmetic arithmetic;
-    int top_bins;       /* number of bins; 0 when `top` was given instead */
-    double top;         /* the level at the end of the range: bins - 1, or as given; 0: neither was */
-    motley_level level; /* of steps that give none; kind NONE when there is none */
+    int top_bins;       /* number of bins; 0 if the text has `top` instead */
+    double top;         /* the level at the end of the range: bins - 1, or `top`; 0: the text has neither */
+    motley_level level; /* of steps without one; kind NONE if there is none */
     uint32_t repeat;    /* fixed, when repeat_weights is 0 */
     uint32_t repeat_weights;
     double repeat_weight[MOT_MAX_REPEAT + 1];
@@ -97,10 +97,10 @@ struct motley_policy {
     size_t compiled_bytes; /* arrays of phases, branches, steps, levels, gamma, beta: in this order, as in tables */
 };
 
-/* The text of a policy's file, which the caller frees; one that is too long is cut after MOT_MAX_TEXT_BYTES + 1. */
+/* Reads the text of a policy's file, which the caller frees; a longer one is cut after MOT_MAX_TEXT_BYTES + 1. */
 motley_status mot_policy_text(const char *path, char **text, size_t *length, motley_error *error);
 
-/* The place of a problem that is in no step. */
+/* Used in place of a step's index for problems that do not belong to a step. */
 #define MOT_IN_POLICY (-1)
 #define MOT_IN_LEVEL (-2) /* the policy's default level */
 
@@ -118,12 +118,12 @@ double mot_normal_quantile(double p);
 /* The share of a Beta(a, a) distribution below x <= 1/2. */
 double mot_beta_below(double a, double x);
 
-/* The k-th of MOT_QUANTILES values that stand for a Gamma(alpha, 1) and a Beta(alpha, alpha) distribution: its quantile
- * in the middle of a cell, to a relative 2^-20. alpha: MOT_MIN_ALPHA .. MOT_MAX_ALPHA. */
+/* The k-th of MOT_QUANTILES values that approximate a Gamma(alpha, 1) or a Beta(alpha, alpha) distribution: its
+ * quantile in the middle of a cell, to a relative 2^-20. alpha: MOT_MIN_ALPHA .. MOT_MAX_ALPHA. */
 double mot_gamma_quantile(double alpha, int k);
 double mot_beta_quantile(double alpha, int k);
 
-/* The k-th of MOT_QUANTILES levels that stand for a continuous `level`. */
+/* The k-th of MOT_QUANTILES levels that approximate a continuous `level`. */
 double mot_level_quantile(const motley_policy *policy, const motley_level *level, int k);
 
 /* A level's entry in a relative space: its value is only known together with an image's side. */
@@ -142,11 +142,11 @@ extern const char *const mot_profile_names[5];
 /* Checks the epoch and the views of a batch of `count`. */
 motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error);
 
-/* For a policy that takes boxes: checks that every image has some. Their numbers are checked when they are drawn. */
+/* Checks that a policy that takes boxes gets them. The boxes' numbers are checked during the draw. */
 motley_status mot_boxes_check(const motley_policy *policy, const motley_samples *samples, size_t count,
                               motley_error *error);
 
-/* The most boxes of an image; 0 for a policy that takes none. */
+/* The most boxes of any image; 0 for a policy that takes no boxes. */
 size_t mot_most_boxes(const motley_policy *policy, const motley_samples *samples, size_t count);
 
 /* Draws image i of a batch: its steps to `steps` and the part of the image that each works in (empty: all of it) to
@@ -158,7 +158,7 @@ motley_status mot_draw_image(const motley_policy *policy, const motley_samples *
 /* A step in the units of its op, as motley_draw returns it. */
 motley_step mot_public_step(const motley_op_info *info, const mot_step *step);
 
-/* The same of a step that works in a part of the image. */
+/* mot_public_step of a step that works in a part of the image. */
 motley_step mot_step_inside(const motley_op_info *info, const mot_step *step, mot_rect inside);
 
 /* The custom ops: checked, copied into the policy (false: no memory), compared. */
@@ -168,7 +168,7 @@ void mot_customs_keep_named(motley_policy *policy); /* frees those that no space
 void mot_customs_destroy(motley_policy *policy);
 bool mot_customs_equal(const motley_policy *a, const motley_policy *b);
 
-/* The id of the op called `name`, custom or of the table, or -1; its facts, and its argument for a value. */
+/* The id of the op called `name`, of the table or custom, or -1; the facts of an id, and its argument for a value. */
 int mot_policy_find_op(const motley_policy *policy, const char *name);
 const mot_op_facts *mot_policy_facts(int op);
 void mot_policy_prepare(int op, const double *value, int count, mot_arg *arg);

@@ -14,8 +14,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* What is being read, and what was read so far. Unless stated otherwise, functions return false only when memory ran
- * out. */
+/* The state of reading a policy. Unless stated otherwise, functions return false only if memory ran out. */
 typedef struct reader {
     mot_yaml_tree tree;
     motley_policy *policy;
@@ -86,7 +85,7 @@ static inline bool check_keys(reader *r, const mot_yaml *node, const char *what,
     return true;
 }
 
-/* A number in low..high. A wrong one is a problem and leaves *out unchanged. */
+/* Reads a number in low..high. False after a problem, which leaves *out unchanged. */
 static inline bool number(reader *r, const mot_yaml *node, const char *what, double low, double high, double *out)
 {
     double value;
@@ -124,7 +123,7 @@ static inline bool whole_number(reader *r, const mot_yaml *node, const char *wha
     return true;
 }
 
-/* One of `words`; *out is its index. */
+/* Reads one of `words`; *out is its index. False after a problem. */
 static inline bool word(reader *r, const mot_yaml *node, const char *what, const char *const *words, size_t count,
                         int *out)
 {
@@ -146,7 +145,7 @@ static inline bool word(reader *r, const mot_yaml *node, const char *what, const
     return false;
 }
 
-/* A name: a letter, then letters, digits, '_', '.' and '-'. */
+/* Checks that a node is a name: a letter, then letters, digits, '_', '.' and '-'. False after a problem. */
 static inline bool is_name(reader *r, const mot_yaml *node, const char *what)
 {
     if (node->kind != MOT_YAML_SCALAR) {
@@ -177,8 +176,7 @@ static inline bool words_of(reader *r, const mot_yaml *map, const char *key, cha
 }
 
 /* Reads and compiles the policy at `node` of a tree that is being read; problems go to the tree. `whole`: the policy is
- * the whole text, and so gives the version. *policy is NULL when there is no memory; otherwise the caller destroys
- * it. */
+ * the whole text, so it has the version. *policy is NULL if there is no memory; otherwise the caller destroys it. */
 motley_status mot_policy_read(mot_yaml_tree *tree, const mot_yaml *node, bool whole, const motley_custom_op *customs,
                               size_t customs_count, motley_policy **policy);
 

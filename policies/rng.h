@@ -38,7 +38,7 @@ static inline mot_words mot_random(uint64_t seed, uint32_t epoch, uint64_t sampl
 #define MOT_RANDOM_FN static inline
 #endif
 
-/* One of n, from one word: the high half of their product (Lemire 2019). n >= 1. */
+/* Chooses one of n >= 1 by a random word: the high half of their product (Lemire 2019). */
 MOT_FN uint32_t mot_choose(uint32_t word, uint32_t n)
 {
     return (uint32_t)(((uint64_t)word * n) >> 32);

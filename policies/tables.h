@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A compiled policy: flat tables from which both the host and the device draw. policies/compile.c makes them once. */
+/* A compiled policy: flat tables, made by policies/compile.c, from which both the host and the device draw. */
 #ifndef MOT_TABLES_H
 #define MOT_TABLES_H
 
@@ -16,7 +16,7 @@
 #define MOT_MAX_STEPS 64            /* that one sample can draw */
 #define MOT_MAX_CHAINS 8            /* that are mixed */
 #define MOT_MAX_MIXED_REPEAT 8      /* repetitions of a chain */
-#define MOT_QUANTILES 512           /* levels that stand for a continuous magnitude */
+#define MOT_QUANTILES 512           /* levels that approximate a continuous one */
 
 typedef enum mot_rounding { MOT_ROUND_NONE, MOT_ROUND_TRUNC, MOT_ROUND_HALF_EVEN } mot_rounding;
 typedef enum mot_sign { MOT_SIGN_PLUS, MOT_SIGN_MINUS, MOT_SIGN_RANDOM } mot_sign;
@@ -28,9 +28,9 @@ typedef enum mot_choice { MOT_WITH_REPLACEMENT, MOT_WITHOUT_REPLACEMENT, MOT_UNT
 typedef struct mot_level_entry {
     mot_arg arg[2];
     double value[2];
-    /* When the step is relative to a side, the value is computed from these and the side instead (mot_relative). */
+    /* If the step is relative to a side, mot_relative computes the value from these and the side instead. */
     double low, span; /* at the bottom of the range, and from there to the top, as fractions of the side */
-    double position;  /* where the level lies between them, 0..1; torch: the bin */
+    double position;  /* of the level in the range, 0..1; torch: the bin */
     double last_bin;  /* torch: bins - 1 */
 } mot_level_entry;
 

@@ -192,9 +192,9 @@ motley_status motley_transform_pictures(const motley_transform *transform, motle
     MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
     motley_transform *made;
     MOT_TRY(mot_transform_copy(transform, &made, error));
-    while (made->stages > 0 && made->stage[made->stages - 1].kind >= MOT_STAGE_OUTPUT) /* they stand last */
+    while (made->stages > 0 && made->stage[made->stages - 1].kind >= MOT_STAGE_OUTPUT) /* they come last */
         mot_stage_clear(&made->stage[--made->stages]);
-    if (made->stages == 0) /* a text has a stage at least */
+    if (made->stages == 0) /* a text has at least one stage */
         made->stage[made->stages++].kind = MOT_STAGE_FLIP;
     mot_transform_finish(made);
     *pictures = made;

@@ -9,14 +9,14 @@
 #define MOT_MAX_STAGES 16
 #define MOT_MAX_SAME_STAGES 4         /* of one kind */
 #define MOT_STAGE_POLICY_BLOCKS 8192u /* blocks of Philox words for each policy of a transform */
-#define MOT_RATIO_CELLS 4096          /* equally likely cells that stand for a ratio of sides */
-#define MOT_NORMAL_CELLS 4096         /* likewise, for a standard normal */
+#define MOT_RATIO_CELLS 4096          /* equally likely values that approximate a ratio of sides */
+#define MOT_NORMAL_CELLS 4096         /* equally likely values that approximate a standard normal */
 #define MOT_MAX_TRANSFORM_STEPS (MOT_MAX_SAME_STAGES * MOT_MAX_STEPS + 4 * MOT_MAX_STAGES)
 #define MOT_CROP_TRIES 10
 #define MOT_FILTERS 6
 #define MOT_FILTER_WORDS "bilinear, bicubic, lanczos, nearest, box or hamming"
 
-typedef enum mot_stage_kind { /* in the order that a text must have; those of one rank in any order */
+typedef enum mot_stage_kind { /* in the order that a text must have; stages of one rank may be in any order */
                               MOT_STAGE_RANDOM_RESIZED_CROP,
                               MOT_STAGE_RESIZE,
                               MOT_STAGE_CENTER_CROP,
@@ -72,7 +72,7 @@ struct motley_transform {
     bool plain; /* the text was a policy: it prints as a policy */
     uint32_t stages;
     mot_stage stage[MOT_MAX_STAGES];
-    motley_transform_info info; /* of all that stands above */
+    motley_transform_info info; /* derived from the members above */
     uint64_t fingerprint;       /* of all that a draw depends on */
     bool follower;              /* made by motley_transform_follower; it has no text */
     uint8_t fill[4]; /* by channel: of pixels that a window takes from outside, and of a follower's erased boxes */
@@ -90,10 +90,10 @@ extern const char *const mot_mix_rules_names[2], *const mot_mix_mode_names[3], *
 /* Frees what a stage holds and makes it empty. */
 void mot_stage_clear(mot_stage *stage);
 
-/* A copy, which is made from the transform's text. Errors: UNSUPPORTED: it has custom ops; MEMORY. */
+/* Copies a transform by printing and parsing its text. Errors: UNSUPPORTED: it has custom ops; MEMORY. */
 motley_status mot_transform_copy(const motley_transform *transform, motley_transform **made, motley_error *error);
 
-/* Makes what follows from the stages: the info and the fingerprint. */
+/* Sets the info and the fingerprint from the stages. */
 void mot_transform_finish(motley_transform *transform);
 
 /* The stage of a kind that occurs at most once, or NULL. */

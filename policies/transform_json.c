@@ -77,7 +77,7 @@ motley_status motley_transform_draw_json(uint64_t sample, const motley_transform
 
 #define PROBLEM(r, node, ...) mot_yaml_problem(&(r)->tree, (node)->offset, __VA_ARGS__)
 
-/* The object under `key`, which has to be there. */
+/* The object under `key`, which is required. */
 static const mot_yaml *object(mot_draw_reader *r, const char *key)
 {
     const mot_yaml *root = &r->tree.node[0], *found = mot_draw_get(r, root, key);

@@ -41,7 +41,7 @@ static void print_list(printer *w, const double *numbers, int count)
     mot_say(&w->text, count > 1 ? "]" : "");
 }
 
-/* A setting, which the text leaves out where it is as standard; so do the next ones. */
+/* Prints a setting; like the next functions, the text omits one that has its default value. */
 static void print_range(printer *w, const char *key, const double range[2], double low, double high)
 {
     if (!w->json && range[0] == low && range[1] == high)
@@ -281,7 +281,7 @@ static motley_status print_stages(printer *w, const motley_transform *transform,
     return MOTLEY_OK;
 }
 
-/* Hands the text over, or frees it where something failed. */
+/* Gives the text to the caller, or frees it if something failed. */
 static motley_status finish(printer *w, motley_status status, const motley_transform *transform, char **text,
                             motley_error *error)
 {

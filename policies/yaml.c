@@ -63,7 +63,7 @@ motley_status mot_yaml_report(mot_yaml_tree *tree, const motley_parse_params *pa
     return MOTLEY_ERR_POLICY;
 }
 
-/* Of the control characters, YAML allows these. */
+/* Whether YAML allows a character. */
 static bool is_allowed(uint32_t code)
 {
     if (code < 0x20)
@@ -89,7 +89,7 @@ static bool well_formed(mot_yaml_tree *tree)
             mot_yaml_problem(tree, i, "a text must not hold the control character 0x%02x", code);
             return false;
         }
-        if (code == 0x2028 || code == 0x2029) { /* yes in YAML 1.1, no in 1.2 */
+        if (code == 0x2028 || code == 0x2029) { /* line ends in YAML 1.1, but not in 1.2 */
             mot_yaml_problem(tree, i,
                              "U+%04X ends a line for some readers of YAML and not for others; in quotes, write \\u%04x",
                              code, code);
@@ -191,7 +191,7 @@ static motley_status take_value(builder *b, const yaml_event_t *event, mot_yaml_
     uint32_t index;
     *stop = true;
     if (offset < tree->source_bytes &&
-        strchr("&*!", tree->source[offset])) { /* only these begin with one of these characters */
+        strchr("&*!", tree->source[offset])) { /* only an anchor, an alias or a tag begins with one of these */
         mot_yaml_problem(tree, offset, "anchors, aliases and tags are not part of the format");
         return MOTLEY_OK;
     }
@@ -239,7 +239,7 @@ static motley_status take(builder *b, const yaml_event_t *event, bool *stop)
     }
 }
 
-/* Reports as a problem why libyaml read no event. */
+/* Reports as a problem why libyaml could not read an event. */
 static motley_status take_complaint(builder *b, const yaml_parser_t *parser)
 {
     if (parser->error == YAML_MEMORY_ERROR)

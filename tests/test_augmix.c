@@ -370,7 +370,8 @@ Test(augmix, transforms_refuse_what_they_cannot_mix)
     cr_expect(strstr(error.message, "'timm_augmix' mixes chains of ops, want it before"), "%s", error.message);
     motley_transform *transform = transform_of("policy: timm_augmix");
     cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect(strstr(error.message, "step 0 is not an op of the table, but is in a chain that is mixed"), "%s", error.message);
+    cr_expect(strstr(error.message, "step 0 is not an op of the table, but is in a chain that is mixed"), "%s",
+              error.message);
     steps[0] = (motley_step){ .op = motley_op_find("invert") };
     steps[1].values[0] = 1.5;
     cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);

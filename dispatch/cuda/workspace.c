@@ -11,8 +11,9 @@ static motley_status allocate(mot_cuda_state *s, size_t bytes, cudaStream_t stre
 {
     if (s->params.allocate) {
         *memory = s->params.allocate(s->params.allocator_user, bytes, stream);
-        return *memory ? MOTLEY_OK
-                       : mot_fail(error, MOTLEY_ERR_MEMORY, "the caller's allocator returned NULL for %zu bytes", bytes);
+        return *memory
+                   ? MOTLEY_OK
+                   : mot_fail(error, MOTLEY_ERR_MEMORY, "the caller's allocator returned NULL for %zu bytes", bytes);
     }
     CUDA_TRY(cudaMalloc(memory, bytes), "allocating the workspace");
     return MOTLEY_OK;
