@@ -113,55 +113,50 @@ static void read_level(reader *r, const mot_yaml *node, motley_step *step)
         PROBLEM(r, node, "\"level\" is %g, want a whole number from 0", level);
 }
 
-static void read_step(reader *r, const mot_yaml *map, motley_step *step)
+/* Reads the value of a transform's step that is not an op; false if `name` is not such a step. */
+static bool read_stage_step(reader *r, const char *name, const mot_yaml *map, const mot_yaml *value, motley_step *step)
 {
-    *step = (motley_step){ 0 };
-    if (map->kind != MOT_YAML_MAP) {
-        PROBLEM(r, map, "a step is %s, want an object with \"op\"", kind_names[map->kind]);
-        return;
-    }
-    const mot_yaml *op = mot_draw_get(r, map, "op"), *value = mot_draw_get(r, map, "value"),
-                   *center = mot_draw_get(r, map, "center"), *box = mot_draw_get(r, map, "box");
-    const mot_yaml *interpolation = mot_draw_get(r, map, "interpolation"), *fill = mot_draw_get(r, map, "fill"),
-                   *inside = mot_draw_get(r, map, "inside"), *level = mot_draw_get(r, map, "level");
-    if (!op || op->kind != MOT_YAML_SCALAR) {
-        PROBLEM(r, op ? op : map, "a step has no \"op\", want the name of an operation");
-        return;
-    }
-    const char *name = mot_yaml_text(&r->tree, op);
-    if (r->staged && strcmp(name, MOT_HUE_STEP) == 0) {
+    const mot_yaml *place = value ? value : map;
+    if (strcmp(name, MOT_HUE_STEP) == 0) {
         step->op = MOTLEY_STEP_HUE;
         step->values_count = 1;
         if (!value || numbers(r, value, "value", step->values, 1) != 1 || !(fabs(step->values[0]) <= 0.5))
-            PROBLEM(r, value ? value : map, "hue wants one value, -0.5 to 0.5 of a turn");
-        return;
+            PROBLEM(r, place, "hue wants one value, -0.5 to 0.5 of a turn");
+        return true;
     }
-    if (r->staged && strcmp(name, MOT_KERNEL_BLUR_STEP) == 0) {
-        step->op = MOTLEY_STEP_KERNEL_BLUR;
-        step->values_count = 2;
-        if (!value || numbers(r, value, "value", step->values, 2) != 2)
-            PROBLEM(r, value ? value : map, "kernel_blur wants two values, sigma in pixels and the kernel's size");
-        else if (!mot_is_kernel_sigma(step->values[0]))
-            PROBLEM(r, value, "kernel_blur's sigma is %g, want %g to %g pixels", step->values[0], MOT_KERNEL_SIGMA_MIN,
-                    MOT_KERNEL_SIGMA_MAX);
-        else if (!mot_is_kernel_size(step->values[1]))
-            PROBLEM(r, value, "kernel_blur's size is %g, want an odd number of 3 to %d", step->values[1],
-                    MOTLEY_MAX_KERNEL);
-        return;
-    }
-    const int mix = mot_mix_find(name);
-    step->op = mix ? mix : motley_op_find(name);
-    if (step->op == -1) {
-        const char *names[MOT_OP_COUNT];
-        for (int i = 0; i < MOT_OP_COUNT; i++)
-            names[i] = mot_op_table[i].info.name;
-        const char *near = mot_nearest_name(name, names, MOT_OP_COUNT);
-        PROBLEM(r, op, near ? "unknown operation '%.60s', did you mean '%s'?" : "unknown operation '%.60s'", name,
-                near);
-        return;
-    }
-    if (level) /* absent from the draws of older versions */
-        read_level(r, level, step);
+    if (strcmp(name, MOT_KERNEL_BLUR_STEP) != 0)
+        return false;
+    step->op = MOTLEY_STEP_KERNEL_BLUR;
+    step->values_count = 2;
+    if (!value || numbers(r, value, "value", step->values, 2) != 2)
+        PROBLEM(r, place, "kernel_blur wants two values, sigma in pixels and the kernel's size");
+    else if (!mot_is_kernel_sigma(step->values[0]))
+        PROBLEM(r, place, "kernel_blur's sigma is %g, want %g to %g pixels", step->values[0], MOT_KERNEL_SIGMA_MIN,
+                MOT_KERNEL_SIGMA_MAX);
+    else if (!mot_is_kernel_size(step->values[1]))
+        PROBLEM(r, place, "kernel_blur's size is %g, want an odd number of 3 to %d", step->values[1],
+                MOTLEY_MAX_KERNEL);
+    return true;
+}
+
+/* The op called `name`, or one of MOTLEY_STEP_MIX_*; -1 after a problem. */
+static int find_op(reader *r, const mot_yaml *node, const char *name)
+{
+    const int mix = mot_mix_find(name), op = mix ? mix : motley_op_find(name);
+    if (op != -1)
+        return op;
+    const char *names[MOT_OP_COUNT];
+    for (int i = 0; i < MOT_OP_COUNT; i++)
+        names[i] = mot_op_table[i].info.name;
+    const char *near = mot_nearest_name(name, names, MOT_OP_COUNT);
+    PROBLEM(r, node, near ? "unknown operation '%.60s', did you mean '%s'?" : "unknown operation '%.60s'", name, near);
+    return -1;
+}
+
+/* Reads an op's values: "value", then a cutout's "center" and "box". */
+static void read_values(reader *r, const mot_yaml *map, const mot_yaml *value, motley_step *step)
+{
+    const mot_yaml *center = mot_draw_get(r, map, "center"), *box = mot_draw_get(r, map, "box");
     const motley_op_info *info = mot_step_info(step->op);
     int32_t count = value ? numbers(r, value, "value", step->values, MOTLEY_MAX_VALUES) : 0;
     if (center && count == 1) {
@@ -184,15 +179,43 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
         PROBLEM(r, value ? value : map, "%s has %d values, want %d to %d (%s)", info->name, count, info->values_min,
                 info->values_max, info->unit);
     step->values_count = count;
-    if (interpolation) {
-        int at = 0;
-        while (at < 3 && !(interpolation->kind == MOT_YAML_SCALAR &&
-                           strcmp(mot_yaml_text(&r->tree, interpolation), mot_interpolation_names[at]) == 0))
-            at++;
-        if (at == 3)
-            PROBLEM(r, interpolation, "\"interpolation\" is not a filter, want nearest, bilinear or bicubic");
-        step->interpolation = (motley_interpolation)(at % 3);
+}
+
+static void read_interpolation(reader *r, const mot_yaml *node, motley_step *step)
+{
+    for (int i = 0; i <= MOTLEY_BICUBIC; i++)
+        if (node->kind == MOT_YAML_SCALAR && strcmp(mot_yaml_text(&r->tree, node), mot_interpolation_names[i]) == 0) {
+            step->interpolation = (motley_interpolation)i;
+            return;
+        }
+    PROBLEM(r, node, "\"interpolation\" is not a filter, want nearest, bilinear or bicubic");
+}
+
+static void read_step(reader *r, const mot_yaml *map, motley_step *step)
+{
+    *step = (motley_step){ 0 };
+    if (map->kind != MOT_YAML_MAP) {
+        PROBLEM(r, map, "a step is %s, want an object with \"op\"", kind_names[map->kind]);
+        return;
     }
+    const mot_yaml *op = mot_draw_get(r, map, "op"), *value = mot_draw_get(r, map, "value");
+    const mot_yaml *interpolation = mot_draw_get(r, map, "interpolation"), *fill = mot_draw_get(r, map, "fill"),
+                   *inside = mot_draw_get(r, map, "inside"), *level = mot_draw_get(r, map, "level");
+    if (!op || op->kind != MOT_YAML_SCALAR) {
+        PROBLEM(r, op ? op : map, "a step has no \"op\", want the name of an operation");
+        return;
+    }
+    const char *name = mot_yaml_text(&r->tree, op);
+    if (r->staged && read_stage_step(r, name, map, value, step))
+        return;
+    step->op = find_op(r, op, name);
+    if (step->op == -1)
+        return;
+    if (level) /* absent from the draws of older versions */
+        read_level(r, level, step);
+    read_values(r, map, value, step);
+    if (interpolation)
+        read_interpolation(r, interpolation, step);
     if (fill)
         read_fill(r, fill, step);
     if (inside)
