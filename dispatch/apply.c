@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public calls: check the request, hand it to the context's backend. */
+/* motley_apply and the calls based on it: check the request, then run it on the context's backend. */
 #include "augmentations/table.h"
 #include "base/number.h"
 #include "base/params.h"
@@ -19,7 +19,7 @@ motley_status mot_job_run(motley_context *context, const mot_job *job, motley_er
     return context->backend->run(context->state, job, error);
 }
 
-/* Runs a job whose images may stop between their steps. */
+/* Runs a job, in rounds if its images stop between their steps. */
 static motley_status run(motley_context *context, const mot_job *job, motley_error *error)
 {
     const int stops =
@@ -42,7 +42,7 @@ motley_status mot_run_followed(motley_context *context, const mot_job *job, cons
     return status;
 }
 
-/* Refuses policies that nothing can follow. */
+/* Refuses policies whose moves cannot be followed. */
 static motley_status check_followed(const motley_policy *policy, motley_error *error)
 {
     if (policy->customs)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What dispatch asks of a backend, and the request it hands over once it has been validated. */
+/* The interface of a backend, and the validated request that it gets. */
 #ifndef MOT_BACKEND_H
 #define MOT_BACKEND_H
 
@@ -17,22 +17,22 @@ typedef struct mot_job {
     const motley_batch *dst;     /* NULL when only `output` is wanted */
     const motley_output *output; /* NULL: no fused output step */
     int convention;              /* of `output`; its mean and std come from mot_output_numbers */
-    const motley_policy *policy; /* what to draw, without custom ops, or NULL: */
-    const mot_step *steps;       /* [count][max_steps], given; those beyond an image's count change nothing */
-    const mot_step *drawn_steps; /* CUDA: the same in device memory; `policy`, if there is one, drew them */
+    const motley_policy *policy; /* draws the steps, and has no custom ops; NULL: steps are given: */
+    const mot_step *steps;       /* [count][max_steps]; those beyond an image's count change nothing */
+    const mot_step *drawn_steps; /* CUDA: the same in device memory; `policy`, if not NULL, drew them */
     const mot_rect *inside;      /* [count][max_steps]: the part that each of `steps` works in; empty: all; or NULL */
-    size_t max_steps;            /* of `policy`, or given */
+    size_t max_steps;            /* of `policy`, or of the given steps */
     motley_samples samples;
     const uint64_t *counter; /* CUDA: device memory, or NULL */
     void *stream;
-    motley_step *drawn;    /* [count][max_steps], or NULL */
-    int32_t *drawn_counts; /* [count], or NULL */
-    int mixes;             /* != 0: some steps are MOTLEY_STEP_MIX_* */
-    size_t clip_frames;    /* > 1: statistics are those of so many images in a row; only mot_rounds_run knows it */
+    motley_step *drawn;              /* [count][max_steps], or NULL */
+    int32_t *drawn_counts;           /* [count], or NULL */
+    int mixes;                       /* != 0: some steps are MOTLEY_STEP_MIX_* */
+    size_t clip_frames;              /* > 1: so many images in a row share statistics; only mot_rounds_run reads it */
     const motley_followed *followed; /* what moves with the images, or NULL; on the CPU dispatch/follow.c moves it */
 } mot_job;
 
-/* What the last run drew and how it was sorted, on the host; mot_last_clear frees the arrays. */
+/* What the last run drew and how it was sorted, in host memory; mot_last_clear frees the arrays. */
 typedef struct mot_last {
     size_t count, max_steps;
     mot_step *steps;          /* [count][max_steps], as drawn; on the CPU without those that change nothing */
@@ -43,17 +43,17 @@ typedef struct mot_last {
     const char *route, *reason; /* as in motley_subbatches */
 } mot_last;
 
-/* Room for `count` images of `max_steps` steps. */
+/* Allocates the arrays for `count` images of `max_steps` steps. */
 motley_status mot_last_make(mot_last *last, size_t count, size_t max_steps, motley_error *error);
 void mot_last_clear(mot_last *last);
 
 struct mot_cpu_rows;
 struct mot_transform_call;
 
-/* Work on one image of many. Each worker has its own memory. */
+/* Works on one image of many. `scratch` belongs to the worker that calls it. */
 typedef void mot_each_image(void *call, size_t image, const struct mot_cpu_rows *rows, void *scratch);
 
-/* A call of motley_mix_targets_on; pointers of the context's device. */
+/* A call of motley_mix_targets_on; its pointers are to the context's device. */
 typedef struct mot_mix_targets {
     size_t count;
     int32_t classes;
@@ -74,7 +74,7 @@ typedef struct mot_backend {
     motley_status (*run)(void *state, const mot_job *job, motley_error *error);
     /* Moves job->followed by job->steps, which are given; NULL where the host does it. run() does so by itself. */
     motley_status (*follow)(void *state, const mot_job *job, motley_error *error);
-    /* Waits for the last run() and copies out how it sorted its images. `last` is all zero before the call. */
+    /* Waits for the last run() and reports how it sorted its images. `last` is all zero before the call. */
     motley_status (*look_back)(void *state, mot_last *last, motley_error *error);
     /* Bytes that the state holds, or would hold after `job` if that is not NULL. */
     motley_status (*workspace)(void *state, const mot_job *job, size_t *bytes, motley_error *error);
@@ -87,17 +87,17 @@ typedef struct mot_backend {
     /* Calls `image` for each of `count` images, shared among the threads; NULL when the host does not do the work. */
     motley_status (*each)(void *state, size_t count, size_t scratch_bytes, mot_each_image *image, void *call,
                           motley_error *error);
-    /* motley_resize of checked arguments, where `each` is NULL. */
+    /* motley_resize with checked arguments; NULL if the backend has `each`. */
     motley_status (*resize)(void *state, const motley_batch *src, const motley_batch *dst,
                             const motley_resize_params *params, motley_error *error);
-    /* motley_transform_apply of a checked call, likewise. */
+    /* motley_transform_apply of a checked call; NULL if the backend has `each`. */
     motley_status (*transform)(void *state, const struct mot_transform_call *call, motley_error *error);
-    /* motley_mix_apply_on and motley_mix_targets_on of checked arguments, likewise. */
+    /* motley_mix_apply_on and motley_mix_targets_on with checked arguments; NULL if the backend has `each`. */
     motley_status (*mix)(void *state, const motley_batch *src, const motley_batch *dst, const motley_mixed *drawn,
                          void *stream, motley_error *error);
     motley_status (*mix_targets)(void *state, const motley_mixed *drawn, const mot_mix_targets *call, void *stream,
                                  motley_error *error);
-    /* The kernels of such a state. */
+    /* The kernel table of a state; NULL if the backend has no `each`. */
     const struct mot_cpu_rows *(*rows)(const void *state);
 } mot_backend;
 
@@ -126,14 +126,14 @@ struct motley_context {
         motley_policy *policy;
     } made[8];
     unsigned made_next;
-    /* For images that stop between steps: a call's memory, kept for the next call, and whether a call is using it. */
+    /* Memory of mot_rounds_run, kept for the next call, and whether a call is using it. */
     void *rounds_memory;
     size_t rounds_bytes;
     int rounds_busy;
 };
 
-/* Runs a job whose images stop at custom ops or at steps in a part of the image: draws on the host, runs the steps
- * between them on the backend. */
+/* Runs a job whose images stop at custom ops, at steps in a part of the image, or at statistics of clips: draws on the
+ * host, and runs the steps between the stops on the backend. */
 motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley_error *error);
 
 /* Runs the backend's checks, then the work. */
@@ -151,8 +151,8 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
 /* Image i of a batch, in either form of description. */
 mot_view mot_batch_view(const motley_batch *batch, size_t i);
 
-/* The first byte of each component of an output, as a batch of u8. Pixels are kept there between passes when there is
- * no dst. */
+/* The first byte of each component of an output, as a batch of u8: pixels are kept there between passes if there is no
+ * dst. */
 motley_batch mot_output_slots(const motley_batch *output);
 
 /* Checks that every image is mixed with an image of the batch and that boxes lie in the image; width 0 skips the
@@ -160,20 +160,21 @@ motley_batch mot_output_slots(const motley_batch *output);
 motley_status mot_mix_check_drawn(const motley_mixed *drawn, size_t count, int32_t width, int32_t height,
                                   motley_error *error);
 
-/* Check a request. First the batches' shapes: sizes, strides, types; dst may be NULL. Then their places: no write may
- * overlap a read. `output` may be NULL in mot_validate_places. */
+/* These check a request: first the shapes of the batches (sizes, strides, types; dst may be NULL), then their addresses
+ * (no write may overlap a read; `output` may be NULL). */
 motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *dst, motley_error *error);
 motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error);
 motley_status mot_validate_places(const motley_batch *src, const motley_batch *dst, const motley_output *output,
                                   motley_error *error);
-/* All checks, for a call that may have an output: *output becomes `given`, or NULL when that has no data. */
+/* Both checks, for a call that may have an output: *output becomes `given`, or NULL if that has no data. */
 motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, const motley_output *given,
                                    const motley_output **output, motley_error *error);
 motley_status mot_validate_batch(const char *name, const motley_batch *batch, motley_error *error);
 motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* for a batch without data */
-/* Of any two images. */
+/* Requires that no image of dst overlaps any image of src or dst. */
 motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, motley_error *error);
-/* What an op, or a step that mixes, is given: its values; these, their number and the interpolation. */
+/* These check what an op, or a step that mixes, is given: its values; or its values, their number and the
+ * interpolation. */
 motley_status mot_validate_values(int op, const double *values, int count, motley_error *error);
 motley_status mot_validate_step(const motley_step *step, motley_error *error);
 

@@ -18,7 +18,7 @@
 #define MOT_COST_BETWEEN 60 /* extra cost of a warp that interpolates */
 #define MOT_COST_PASS 10    /* loading and flushing the image */
 
-/* What the order of the work depends on, for each op. */
+/* The facts of an op on which the order of the work depends. */
 typedef struct mot_cuda_op {
     uint16_t cost;
     uint8_t shape;

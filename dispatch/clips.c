@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clips have to be, in policies and in transforms. */
+/* Checks of clips, for policies and for transforms. */
 #include "dispatch/clips.h"
 #include "motley/op.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clips: images in a row whose statistics are taken together. */
+/* Clips: consecutive images that share statistics. */
 #ifndef MOT_CLIPS_H
 #define MOT_CLIPS_H
 
@@ -11,8 +11,8 @@
 /* Whether a step needs the statistics of all frames of its clip. */
 bool mot_step_pools(const mot_step *step);
 
-/* Requires that `count` images are whole clips of `frames`; 0 and 1: there are none. `alone`, if not NULL, says where
- * clips cannot have common statistics. */
+/* Requires that `count` images are whole clips of `frames`; with 0 or 1 there are no clips. `alone`, if not NULL, says
+ * why clips are refused here, as the end of the message. */
 motley_status mot_clips_check(size_t frames, size_t count, const char *alone, motley_error *error);
 
 /* Requires that image i draws the ops of image `first`, and the same values where they share statistics. */

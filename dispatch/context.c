@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts: choose the backend, and hold the policies that the one-call functions keep. */
+/* Creates and destroys contexts, and chooses their backend. */
 #include "base/params.h"
 #include "dispatch/backend.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU backends: draw, sort the images so that the threads finish together, and run each image's passes.
  *
- * A batch is worked through in blocks. In a block, every image gets an `image_work`: what it drew, which kernels run
- * it, and its cost. These are sorted, heavy first, and the workers take one image after the other. The reference
- * backend is the same code with the reference's kernel table. */
+ * A batch is processed in blocks. Every image of a block gets an `image_work`: what it drew, and its cost. These are
+ * sorted, expensive ones first, and the workers take one image after the other. The reference backend is the same code
+ * with the reference's kernel table. */
 #include "kernels/cpu.h"
 #include "augmentations/augmix.h"
 #include "augmentations/table.h"
@@ -47,7 +47,7 @@ typedef struct cpu_state {
     size_t last_count, last_steps_per_image; /* of the last batch */
 } cpu_state;
 
-/* One call of run(), as the workers see it. */
+/* A call of run(), shared by the workers. */
 typedef struct task {
     cpu_state *state;
     const mot_job *job;
@@ -64,8 +64,8 @@ static void start_worker(void *user, size_t i)
     t->part(t, &t->state->workers[i]);
 }
 
-/* Runs `part` once on every worker; they share the work through `next`, `grain` images at a time. `last`: the workers
- * sleep afterwards instead of spinning for more work. */
+/* Runs `part` once on every worker. Workers take `grain` images at a time from `next`. `last`: they sleep afterwards
+ * instead of spinning for more work. */
 static void on_all_workers(task *t, void (*part)(task *, worker *), size_t grain, int last)
 {
     cpu_state *state = t->state;
@@ -118,8 +118,7 @@ static int is_aside(const cpu_state *state, const mot_view *v)
     return state->rows != &mot_rows_reference && layout_of(v) == MOT_LAYOUT_ANY;
 }
 
-/* Where the passes of image i end: its place in dst, or `memory` when there is no dst or the kernels cannot write to
- * it. */
+/* Where the passes of image i end: in dst, or in `memory` if there is no dst or the kernels cannot write to it. */
 static mot_view work_view(const task *t, size_t i, uint8_t *memory)
 {
     const mot_view v = mot_batch_view(t->job->dst ? t->job->dst : t->job->src, i);
@@ -173,8 +172,8 @@ static void draw_part(task *t, worker *self)
 
 /* ---- ordering ---- */
 
-/* Larger for lighter images: the cost as a 16-bit float, inverted. The cost is positive, so its bits sort like its
- * value. */
+/* A sort key that is larger for cheaper images: the cost as a 16-bit float, inverted. The cost is positive, so its bits
+ * sort like its value. */
 static uint32_t lightness(const image_work *work)
 {
     uint32_t bits;
@@ -242,8 +241,8 @@ static enum place give_places(pass *passes, int n)
     return at;
 }
 
-/* Runs the passes from src to `end`; `spare` is used only when a pass cannot work in place. Pixels are copied only when
- * no pass can write them where they belong. */
+/* Runs the passes from src to `end`; `spare` is used only if a pass cannot work in place. Pixels are copied only if no
+ * pass can write them to their destination. */
 static void run_passes(const mot_cpu_rows *rows, pass *passes, int n, const mot_view *src, const mot_view *end,
                        const mot_view *spare, void *scratch)
 {
@@ -363,7 +362,7 @@ static void *aligned(size_t bytes)
     return aligned_alloc(MOT_CPU_ALIGN, (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN);
 }
 
-/* The room that a state has or a job needs. */
+/* How much memory a state has or a job needs. */
 typedef struct room {
     size_t steps, images; /* of a block */
     size_t scratch_bytes; /* of each worker */
@@ -403,7 +402,7 @@ static motley_status reserve_scratch(cpu_state *state, size_t bytes, motley_erro
     return MOTLEY_OK;
 }
 
-/* Makes room for everything that `job` needs before any work begins. */
+/* Allocates everything that `job` needs, before any work begins. */
 static motley_status reserve(cpu_state *state, const mot_job *job, motley_error *error)
 {
     const room needed = room_for(job);

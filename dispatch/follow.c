@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See follow.h. On the host, boxes and points move by the public calls, by the draws of a call's images. */
+/* See follow.h. On the host, boxes and points are moved by the public functions, from the draws of the images. */
 #include "dispatch/follow.h"
 
 #include "base/params.h"
@@ -45,7 +45,7 @@ motley_status mot_followed_read(const motley_followed *followed, motley_followed
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         MOT_REQUIRE((uintptr_t)arrays[i].memory % arrays[i].bytes == 0, error,
                     "followed: %s is not aligned to the %zu bytes of an element", arrays[i].name, arrays[i].bytes);
-    /* Limits and convention are checked by what the host calls, here of no images. */
+    /* The host's functions, called without images, check limits and convention. */
     const motley_drawn nothing = { 0 };
     const size_t none = 0;
     MOT_TRY(mot_fail_in(error, motley_follow_boxes(&nothing, &read->box_params, &none, NULL, NULL, NULL, error),
@@ -114,7 +114,7 @@ static motley_status move(const motley_followed *f, const motley_drawn *drawn, m
     return f->matrices ? motley_follow_matrices(drawn, moved->matrices, error) : MOTLEY_OK;
 }
 
-/* Draws into these arrays what is not given, and moves. */
+/* Draws what is not given, into these arrays, and moves boxes and points. */
 static motley_status draw_and_move(const motley_followed *f, const mot_follow_draws *draws, int32_t *sides,
                                    motley_step *steps, int32_t *counts, motley_transform_drawn *places,
                                    mot_moved *moved, motley_error *error)

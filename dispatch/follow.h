@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boxes and points that a call moves with its images: what `followed` of its params asks for. */
+/* Boxes and points that a call moves with its images: `followed` of its params. */
 #ifndef MOT_FOLLOW_H
 #define MOT_FOLLOW_H
 
 #include "dispatch/backend.h"
 #include "policies/transform.h"
 
-/* What the images of a call draw, or are given. */
+/* The draws of a call's images, or what makes them. */
 typedef struct mot_follow_draws {
     const motley_batch *src;
     const motley_policy *policy; /* one of these draws by `samples`, or both are NULL */
@@ -19,7 +19,7 @@ typedef struct mot_follow_draws {
     int32_t width, height; /* of a transform's results, as in motley_drawn */
 } mot_follow_draws;
 
-/* Boxes and points in host memory that have moved, but are not written yet. */
+/* Boxes and points that were moved, in host memory, and are still to be written to the caller's. */
 typedef struct mot_moved {
     motley_followed to;
     size_t images;
@@ -30,7 +30,7 @@ typedef struct mot_moved {
 /* Reads the caller's struct (NULL: *read is zero) and checks what the host can. */
 motley_status mot_followed_read(const motley_followed *followed, motley_followed *read, motley_error *error);
 
-/* Whether there is anything to do. */
+/* Whether there is anything to move. */
 int mot_followed_any(const motley_followed *followed);
 
 /* On the host: `begin` draws and moves, before the images are written, `end` writes the results; `drop` frees them. */
@@ -39,7 +39,7 @@ motley_status mot_follow_begin(const motley_followed *followed, const mot_follow
 void mot_follow_end(const mot_moved *moved);
 void mot_follow_drop(mot_moved *moved);
 
-/* Runs a job with what follows its images. */
+/* Runs a job, and moves its boxes and points. */
 motley_status mot_run_followed(motley_context *context, const mot_job *job, const mot_follow_draws *draws,
                                motley_error *error);
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* One call, as the workers see it. */
+/* A call, shared by the workers. */
 typedef struct mix_call {
     const motley_batch *src, *dst;
     const motley_mixed *drawn;

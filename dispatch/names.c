@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of the public enumerations; those of interpolations are the policies' words. */
+/* Names of the public enumerations; interpolations have the names of the policy format. */
 #include "motley.h"
 #include "policies/policy.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_replay: checks steps that were drawn before, prepares them, and hands them to the context's backend. */
+/* motley_replay: checks recorded steps, prepares them, and runs them on the context's backend. */
 #include "augmentations/table.h"
 #include "base/params.h"
 #include "dispatch/follow.h"
@@ -48,7 +48,7 @@ static motley_status read_inside(const mot_job *job, const motley_step *step, si
     return MOTLEY_OK;
 }
 
-/* Fills job->mixes, too; job->inside, when a step works in a part of its image. */
+/* Prepares the steps of all images. Also sets job->mixes and, if steps work in parts of images, job->inside. */
 static motley_status prepare_all(const motley_step *steps, const int32_t *counts, size_t max_steps, mot_job *job,
                                  mot_step *out, mot_rect *inside, motley_error *error)
 {
@@ -90,7 +90,7 @@ static int draws(const motley_policy *policy, int op)
     return 0;
 }
 
-/* Refuses draws of another policy, or for images of other sizes, as far as `params` say which. */
+/* Refuses draws of another policy, or for images of other sizes, if `params` has these. */
 static motley_status check_origin(const motley_replay_params *params, const motley_batch *src, const motley_step *steps,
                                   const int32_t *counts, size_t max_steps, motley_error *error)
 {

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* One call, as the workers see it. */
+/* A call, shared by the workers. */
 typedef struct resize_call {
     const motley_batch *src, *dst;
     const motley_resize_params *params;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches whose images stop between their steps: at a custom op, which is the caller's function, at a step that works
- * in a part of the image, and at one that needs the statistics of a whole clip. The host draws, with the same bits as
- * the device would, or the steps are given. In each round the backend runs every image's steps up to its next stop;
- * then come the stops, each for the sub-batch of images that wait for it: images for a custom op, their parts or whole
- * clips for a step of the backend. */
+ * in a part of the image, and at a step that needs the statistics of a whole clip. The host draws, with the same bits
+ * as the device, or the steps are given. In each round the backend first runs every image's steps up to its next stop.
+ * Then the stops run, each for all images that are at it: a custom op gets the images, and the backend gets their parts
+ * or whole clips as a batch. */
 #include "augmentations/ops.h"
 #include "base/values.h"
 #include "dispatch/backend.h"
@@ -101,8 +101,8 @@ static int stops(const rounds *call, size_t i, int32_t s)
            pools(call, &call->drawn[at]);
 }
 
-/* The frames of a clip as one image, whose statistics are the clip's: each is a row of it, or they lie one below the
- * other. Ops that use statistics do not care where a pixel is. */
+/* The frames of a clip as one image, whose statistics are those of the clip: each frame is one of its rows, or the
+ * frames are one below the other. Ops that use statistics do not depend on where a pixel is. */
 static motley_status clip_image(const rounds *call, size_t first, motley_image *clip, motley_error *error)
 {
     const size_t frames = call->job->clip_frames;
@@ -310,7 +310,7 @@ static motley_status run_all(rounds *call, motley_error *error)
     return run_part(call, from, job->dst, job->output, error);
 }
 
-/* Moves what follows the images by their steps, where the backend does it. Steps in a part of an image move nothing. */
+/* Moves boxes and points by the images' steps, if the backend does that. Steps in a part of an image move none. */
 static motley_status follow(rounds *call, motley_error *error)
 {
     static const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY };

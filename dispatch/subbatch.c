@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports how the last batch was sorted, in public terms. */
+/* motley_context_subbatches: reports how the last batch was sorted. */
 #include "dispatch/backend.h"
 
 #include <stdlib.h>

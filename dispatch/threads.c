@@ -14,7 +14,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* pthreadpool is not built with the thread sanitizer, so these annotations state what happens before what. */
+/* pthreadpool is not built with the thread sanitizer, so these annotations tell it what happens before what. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define MOT_TSAN 1
@@ -91,7 +91,7 @@ int mot_threads_are_here(const mot_threads *threads)
     return threads->process == getpid();
 }
 
-/* A run, as its threads see it. */
+/* A run, shared by its threads. */
 typedef struct run {
     void (*part)(void *user, size_t i);
     void *user;
@@ -115,7 +115,7 @@ void mot_threads_run(mot_threads *threads, void (*part)(void *user, size_t i), v
 
 void mot_threads_destroy(mot_threads *threads)
 {
-    if (threads && mot_threads_are_here(threads)) /* otherwise waiting for them would never end */
+    if (threads && mot_threads_are_here(threads)) /* in a forked child, waiting for them would never end */
         pthreadpool_destroy(threads->pool);
     free(threads);
 }

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The stages of one image. */
+/* The draw of one image. */
 typedef struct image_plan {
     motley_transform_drawn drawn;
     mot_step steps[MOT_MAX_TRANSFORM_STEPS];
@@ -58,7 +58,7 @@ static motley_status check_output(const mot_transform_call *call, motley_error *
     return MOTLEY_OK;
 }
 
-/* The sides of an image between its stages. */
+/* The size of image i after its crop and resize. */
 void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *width, int32_t *height)
 {
     const mot_view src = mot_batch_view(call->src, i);
@@ -199,7 +199,7 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
     return MOTLEY_OK;
 }
 
-/* Whether the transform's policies can run in it. */
+/* Refuses transforms with policies that cannot run in one. */
 static motley_status check_policies(mot_transform_call *call, motley_error *error)
 {
     int steps_before = 0;
@@ -320,7 +320,7 @@ int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_tr
     return count;
 }
 
-/* Whether the frames of each clip draw alike and come out in one size. */
+/* Requires that the frames of each clip draw the same and become one size. */
 static motley_status check_clips(const mot_transform_call *call, motley_error *error)
 {
     const size_t frames = call->params->clip_frames;
@@ -395,8 +395,8 @@ static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows
     mot_cpu_window(rows, &src, drawn->left, drawn->top, call->transform->fill, &to);
 }
 
-/* Runs the steps in place. Steps that change nothing are left out; those that are no ops run between runs of ops. All
- * steps up to the last that mixes are its chains: the policy that drew them is the first stage with steps. */
+/* Runs the steps in place. Steps that change nothing are left out; hue and kernel blur run between runs of ops. All
+ * steps up to the last that mixes are chains: their policy is the first stage with steps. */
 static void run_steps(const mot_cpu_rows *rows, mot_step *steps, int count, const mot_view *image,
                       const mot_view *spare, void *scratch)
 {
@@ -489,7 +489,7 @@ static void transform_image(void *opaque, size_t i, const mot_cpu_rows *rows, vo
         erase(call, &plan.drawn, &dst);
 }
 
-/* The same of all frames of a clip, which are dense in the worker's memory, one after the other: a step that needs
+/* Transforms all frames of a clip. They are dense in the worker's memory, one after the other, so a step that needs
  * their statistics sees them as one tall image. */
 static void transform_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, void *memory)
 {
@@ -601,7 +601,7 @@ static motley_status check_followed(const mot_transform_call *call, motley_error
     return MOTLEY_OK;
 }
 
-/* On the host: the images, and what follows them. */
+/* Transforms the images, and moves boxes and points, on the host. */
 static motley_status run_on_host(motley_context *context, mot_transform_call *call, motley_error *error)
 {
     const motley_transform_params *p = call->params;

@@ -14,13 +14,14 @@ typedef struct mot_transform_call {
     const mot_stage *erase; /* NULL: none */
     motley_resize_order order;
     uint32_t table[4][256];   /* of the output: the bits of each byte */
-    uint32_t erased[4];       /* the bits that erased boxes get, where they are constant */
+    uint32_t erased[4];       /* the bits that erased boxes get, if they are constant */
     size_t image_room;        /* CPU: bytes of each of a worker's three images */
-    motley_followed followed; /* what moves with the images, as mot_followed_read has it */
+    motley_followed followed; /* what moves with the images, from mot_followed_read */
     int mixes;                /* != 0: its first policy mixes chains of ops */
 } mot_transform_call;
 
-/* What image i draws or is given; reported to the caller if the params ask for it. Returns the number of steps. */
+/* Writes what image i draws or is given, and also to the caller's arrays if the params have them. Returns the number of
+ * steps. */
 int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_transform_drawn *drawn, mot_step *steps);
 
 /* The size to which image i is resized. */

@@ -86,7 +86,7 @@ static motley_status check_size(const char *name, size_t i, int32_t width, int32
     return MOTLEY_OK;
 }
 
-/* Sums of strides below this cannot overflow, nor can one be INT64_MIN, which has no absolute value. */
+/* Sums of strides within this limit cannot overflow; it also excludes INT64_MIN, which has no absolute value. */
 static int too_far(int64_t stride)
 {
     const int64_t most = (int64_t)1 << 40;
@@ -160,7 +160,7 @@ static void extent(const mot_view *v, const uint8_t **low, const uint8_t **high)
         *(steps[i] < 0 ? low : high) += steps[i];
 }
 
-/* Whether two images of one size and type are the same pixels. */
+/* Whether two images of one size and type are exactly the same memory. */
 static int same_pixels(const mot_view *a, const mot_view *b)
 {
     return a->data == b->data && a->row == b->row && a->pixel == b->pixel && a->channel == b->channel;
@@ -177,8 +177,8 @@ static int overlap_partly(const mot_view *a, const mot_view *b)
     return a_low < b_high && b_low < a_high;
 }
 
-/* The same for two batches of one size and one set of strides: whether an image of one partly overlaps an image of the
- * other. They lie `shift` bytes apart, so only the images that this shift moves onto each other need a test. */
+/* Whether an image of one batch partly overlaps an image of the other, for two batches of one size and one set of
+ * strides. They are `shift` bytes apart, so only the images that this shift moves onto each other need a test. */
 static int batches_overlap_partly(const motley_batch *src, const motley_batch *dst)
 {
     const motley_batch a = with_strides(src), b = with_strides(dst);
@@ -324,7 +324,7 @@ static motley_status check_apart(const char *name, const motley_batch *batch, co
     return MOTLEY_OK;
 }
 
-/* Where an image lies. */
+/* The address range of an image. */
 typedef struct place {
     const uint8_t *low, *high;
     size_t image;

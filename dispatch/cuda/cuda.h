@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests ask of the CUDA backend. */
+/* Functions of the CUDA backend for tests. */
 #ifndef MOT_CUDA_H
 #define MOT_CUDA_H
 
@@ -17,7 +17,7 @@ typedef struct mot_cuda_way {
     int output; /* it wrote a fused output */
 } mot_cuda_way;
 
-/* The same for the last batch that the context ran. */
+/* The route and kernel of the last batch that the context ran. */
 mot_cuda_way mot_cuda_last_way(const motley_context *context);
 
 #endif

@@ -14,7 +14,7 @@ extern "C" {
 /* Samples are sorted in two parts: the first wave, whose CTAs begin before the order is known, and the others. */
 #define MOT_KEYS (2 * MOT_BUCKETS)
 
-/* The device's workspace; arrays of [count] but where noted. */
+/* The workspace in device memory; arrays are [count] unless noted. */
 typedef struct mot_cuda_plan {
     mot_step *steps; /* [count][max_steps] */
     int32_t *step_count;

@@ -6,7 +6,7 @@
 #include "dispatch/cuda/state.h"
 #include "followers/follow.h"
 
-/* Checks that what follows lies on the context's device. */
+/* Checks that the arrays of boxes and points are on the context's device. */
 motley_status mot_cuda_check_followed(void *state, const motley_followed *followed, motley_error *error);
 
 /* Moves job->followed by the plan's steps, which were drawn or sent by work queued before. `images`: descriptions of

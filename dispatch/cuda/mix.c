@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mixing on the GPU: what was drawn is sent, then one kernel mixes the images, or the targets. */
+/* Mixing on the GPU: the draws are uploaded, then one kernel mixes the images, or the targets. */
 #include "dispatch/cuda/mix.h"
 #include "dispatch/cuda/draw.h"
 #include "kernels/output.h"
@@ -15,7 +15,7 @@ static size_t take(size_t *at, size_t bytes)
 
 /* ---- memory ---- */
 
-/* Offsets in the memory of a call. Descriptions of images are there only where `src` or `dst` has a list. */
+/* Offsets in the memory of a call, which has descriptions of images only if src or dst has `images`. */
 typedef struct places {
     size_t drawn, src, dst, hold, bytes;
     size_t host_bytes; /* what is sent, from the first byte on */
@@ -131,7 +131,7 @@ static motley_status run_targets(const mot_cuda_work *work, const motley_mixed *
     return mot_cuda_try(mot_mix_targets_launch(&job, work->stream), "launching the kernel of targets", error);
 }
 
-/* Checks that an array of numbers lies on the context's device. */
+/* Checks that an array of numbers is on the context's device. */
 static motley_status check_numbers(void *state, const char *name, const void *data, motley_error *error)
 {
     const motley_batch numbers = { .count = 1, .channels = 1, .data = (void *)data, .width = 1, .height = 1 };

@@ -106,7 +106,7 @@ enum { SRC, WORK, SPARE, CHAINS };
 
 typedef struct places {
     size_t part, after, turn, counts, images; /* offsets */
-    size_t pixels[CHAINS + 1];                /* of SPARE, of CHAINS, and of WORK if that lies here */
+    size_t pixels[CHAINS + 1];                /* of SPARE, of CHAINS, and of WORK if that is in this memory */
     size_t image_bytes, batch_bytes;          /* of one image where all have one size; of a batch */
     size_t device, host;
 } places;
@@ -176,7 +176,7 @@ typedef struct run {
     int32_t width, height; /* of the largest image */
 } run;
 
-/* The batch `which` (SPARE, CHAINS and above, WORK if it lies here), in the source's order of channels. */
+/* The batch `which` (SPARE, CHAINS and above, WORK if it is in this memory), in the source's layout. */
 static motley_batch batch_at(const run *r, size_t which)
 {
     const size_t first = which < CHAINS ? which : CHAINS;
@@ -292,7 +292,7 @@ static motley_status run_chains(const run *r, motley_error *error)
     return mot_cuda_try(mot_chains_launch(&job, r->cuda->stream), "launching the mixing kernel", error);
 }
 
-/* How many images of src have the very pixels of `work`. */
+/* How many images of src are exactly the same pixels as those of `work`. */
 static size_t count_same(const run *r)
 {
     size_t same = 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs whose steps the image and the tile kernels do not all run: they are taken apart at their breaks
- * (kernels/cuda/breaks.h), and the parts between these run as separate jobs. A job without breaks never comes here.
- */
+/* Jobs with breaks (kernels/cuda/breaks.h), which the image and the tile kernels cannot run as a whole. They are split
+ * at their breaks, and the parts in between run as separate jobs. */
 #ifndef MOT_CUDA_PARTS_H
 #define MOT_CUDA_PARTS_H
 
 #include "dispatch/cuda/work.h"
 
-/* What the steps of a job may be, at most over all its images; all zero: it has no breaks. */
+/* The most parts and breaks that any image of a job can have; all zero: the job has no breaks. */
 typedef struct mot_cuda_parts {
     int32_t kinds;                /* MOT_BREAK_* */
     int32_t turns;                /* steps of an image that mix chains; more than 0: the job mixes */

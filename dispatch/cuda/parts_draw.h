@@ -28,7 +28,7 @@ typedef struct mot_parts_job {
     int32_t chains, chain_breaks; /* chains of an image, at most, and breaks in one of them */
     int32_t breaks;               /* after the chains, at most */
     int32_t most;                 /* ops of a part */
-    mot_step *part;               /* [parts][count][most]; those that an image has not change nothing */
+    mot_step *part;               /* [parts][count][most]; those that an image lacks change nothing */
     mot_step *after;              /* [parts][count], likewise */
     mot_mix_turn *turn;           /* [count][turns]; 0: no more */
     int32_t turns;

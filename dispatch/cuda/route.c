@@ -176,7 +176,7 @@ mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f
     return tiles("images that no cluster holds in slabs");
 }
 
-/* ---- what a job says of its route ---- */
+/* ---- the facts of a job ---- */
 
 /* Whether no step of the call interpolates. */
 static int is_nearest(const mot_job *job)
@@ -202,7 +202,7 @@ static int is_plain_warp(const mot_step *step, int width, int height)
     return program.path[0] != MOT_WARP_SCALE && program.path[0] != MOT_WARP_DOUBLE;
 }
 
-/* The same for every step that a policy can draw. */
+/* is_plain_warp of every step that a policy can draw. */
 static int has_plain_warps(const motley_policy *policy, int width, int height)
 {
     const mot_tables *const t = &policy->tables;
@@ -225,7 +225,7 @@ static int has_plain_warps(const motley_policy *policy, int width, int height)
     return 1;
 }
 
-/* The same, cached: finding out takes as long as a whole call. */
+/* has_plain_warps, cached, because it takes as long as a whole call. */
 static int knows_plain_warps(mot_plain_warps *cache, const motley_policy *policy, int width, int height)
 {
     const unsigned kept = sizeof cache->kept / sizeof cache->kept[0];

@@ -29,7 +29,7 @@ typedef struct mot_route_facts {
     int32_t width, height, channels; /* of all images, if they have one size */
     mot_cuda_format format;
     int one_size;
-    int dense;         /* src lies in pieces that bulk copies take: mot_is_dense */
+    int dense;         /* src can be loaded by bulk copies: mot_is_dense */
     int dense_between; /* the same for the pixels between passes: dst, or the output's memory without dst */
     int output;
     size_t max_steps;
@@ -67,7 +67,7 @@ mot_cuda_format mot_cuda_format_of(const motley_batch *batch);
 /* A batch in the kernels' form; `images`: the descriptions of its images on the device, if it has any. */
 mot_cuda_batch mot_cuda_batch_of(const motley_batch *batch, const motley_image *images);
 
-/* Whether an image lies in one piece of whole 16 bytes, with whole quads in every row. */
+/* Whether an image is contiguous, in whole blocks of 16 bytes, with whole quads in every row. */
 int mot_is_dense(const mot_view *v, mot_cuda_format format);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a CUDA context, and what the files of this folder do with it. */
+/* The state of a CUDA context, and the functions of this folder that use it. */
 #ifndef MOT_CUDA_STATE_H
 #define MOT_CUDA_STATE_H
 
@@ -89,7 +89,7 @@ int mot_cuda_resident_ctas(const mot_chip *chip);
 motley_status mot_cuda_send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
                                   mot_cuda_batch *sent, motley_error *error);
 
-/* What is drawn: the policy's tables, seed and samples. */
+/* Describes the draws for the draw kernel: the policy's tables, the seed and the samples. */
 motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cudaStream_t stream, mot_cuda_draw *draw,
                                       motley_error *error);
 

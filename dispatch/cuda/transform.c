@@ -43,7 +43,7 @@ static int turns_hue(const mot_stage *stage)
            (stage->range[MOT_HUE][0] != 0 || stage->range[MOT_HUE][1] != 0);
 }
 
-/* What the call's steps may be. */
+/* The parts and breaks that the call's steps may have. */
 static mot_cuda_parts parts_of(const mot_transform_call *call)
 {
     const motley_transform_params *const p = call->params;
@@ -135,7 +135,7 @@ static motley_status send_stages(const mot_cuda_work *work, const motley_transfo
 
 /* ---- memory ---- */
 
-/* Offsets in the context's memory. What lies before `sent` is assembled on the host and uploaded. */
+/* Offsets in the context's memory. The part before `sent` is assembled on the host and uploaded. */
 typedef struct places {
     size_t values, offsets, src, dst, images, ids, views, given, given_steps, sent;
     size_t axes, drawn, steps, pixels, tables, parts, mix, bytes;
@@ -305,7 +305,7 @@ static motley_status run_steps(const mot_cuda_work *work, const mot_transform_ca
     return mot_cuda_run_steps(work, &job, error);
 }
 
-/* Draws the chains of the policy that mixes, which no stage with steps precedes: the kernel of all draws does not. */
+/* Draws the chains of a policy that mixes, which the kernel of all draws does not. It is the first stage with steps. */
 static motley_status draw_chains(const mot_cuda_work *work, const mot_transform_call *call,
                                  const mot_transform_draw_job *job, motley_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CUDA backend's calls other than motley_apply share: the context's memory and streams, resizing. */
+/* What calls other than motley_apply share on CUDA: the context's memory and streams, and resizing. */
 #ifndef MOT_CUDA_WORK_H
 #define MOT_CUDA_WORK_H
 
@@ -37,25 +37,25 @@ typedef struct mot_cuda_work {
     int device_before, captured;
 } mot_cuda_work;
 
-/* Makes the context's device the current one, and the stream wait for work that uses the context's memory. Every begin
- * that succeeds is followed by one end, which returns `status` or what went wrong with it. */
+/* Makes the context's device the current one, and the stream wait for work that uses the context's memory. Call
+ * mot_cuda_end after every begin that succeeds; it returns `status`, or its own error. */
 motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error);
 motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motley_error *error);
 
-/* Makes room in `kept`. */
+/* Makes sure that `kept` has so much memory. */
 motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, size_t host_bytes, motley_error *error);
 
-/* Finds the slot for a transform's tables of so many bytes. A slot with another fingerprint is still to be filled. */
+/* Finds the slot for a transform's tables of so many bytes. If its fingerprint is another one, the caller fills it. */
 motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t fingerprint, size_t bytes,
                                       mot_cuda_sent **sent, motley_error *error);
 
 /* Runs a job after the work already queued on the stream. */
 motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, motley_error *error);
 
-/* Checks that the images lie on the context's device. */
+/* Checks that the images are on the context's device. */
 motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error);
 
-/* The same of memory that errors call `name`. */
+/* Checks that `data`, which errors call `name`, is on the context's device. */
 motley_status mot_cuda_check_pointer(const void *state, const char *name, const void *data, motley_error *error);
 
 motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error);
