@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mixing chains of ops: loops over bytes that a compiler makes vector code of. */
+/* Mixing chains of ops: loops over bytes, which compilers vectorise. */
 #ifndef MOT_AUGMIX_CPU_H
 #define MOT_AUGMIX_CPU_H
 

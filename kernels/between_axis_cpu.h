@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bilinear and bicubic WARPs that move rows along themselves, or columns: translations and shears. Across the axis the
- * position is exactly on a component, where all taps but one row's or column's have the weight 0, and adding them
- * changes nothing. What is left is a line of two or four taps, in the doubles of kernels/warp.h. For pixels without
- * alpha. */
+/* Bilinear and bicubic WARPs that move each row along itself, or each column: translations and shears. Across that axis
+ * a position is exactly on a component, so all taps but those of one row or column have weight 0. What is left is a
+ * line of two or four taps, computed in double as in kernels/warp.h. For pixels without alpha. */
 #ifndef MOT_BETWEEN_AXIS_CPU_H
 #define MOT_BETWEEN_AXIS_CPU_H
 
 #include "kernels/between_plane_cpu.h"
 
 #define AXIS_BLOCK 256              /* pixels */
-#define AXIS_ROOM (AXIS_BLOCK + 64) /* with what whole vectors reach beyond them, and the taps of the last one */
+#define AXIS_ROOM (AXIS_BLOCK + 64) /* and what whole vectors, and the taps of the last pixel, reach beyond it */
 
 typedef enum axis { AXIS_NONE, AXIS_X, AXIS_Y } axis;
 
@@ -20,9 +19,9 @@ typedef struct axis_run {
 
 typedef struct axis_block {
     int n;                    /* pixels */
-    int begin, end;           /* those of them that read inside the image */
-    int32_t first[AXIS_ROOM]; /* the component before where a pixel reads, along the axis */
-    double d[AXIS_ROOM];      /* how far on it lies */
+    int begin, end;           /* the pixels that read inside the image */
+    int32_t first[AXIS_ROOM]; /* along the axis, the component before the position that a pixel reads */
+    double d[AXIS_ROOM];      /* the distance of that position from it */
 
     /* Along columns: found for one row, and kept as long as the rows after it read alike. */
     axis_run runs[AXIS_BLOCK];
@@ -40,7 +39,7 @@ static inline int axis_is_whole(double v)
     return v > -32768.0 && v < 32768.0 && v == (double)(int)v;
 }
 
-/* The axis along which a plan interpolates, when it is one alone. */
+/* The axis along which a plan interpolates, if it is only one. */
 static axis axis_of(const mot_warp_plan *plan)
 {
     const double *m = plan->m;
@@ -52,7 +51,7 @@ static axis axis_of(const mot_warp_plan *plan)
 }
 
 /* mot_warp_between along one axis for the block's pixels from column x on, at (slope * centre + along) + offset.
- * Rounding keeps their order, so that those inside the image lie together. */
+ * Rounding keeps their order, so the pixels that read inside the image are one range. */
 static void axis_positions(axis_block *b, int x, double slope, double along, double offset, double limit)
 {
     int below = 0, above = 0;
@@ -69,7 +68,7 @@ static void axis_positions(axis_block *b, int x, double slope, double along, dou
     b->end = b->n - (slope < 0.0 ? below : above);
 }
 
-/* `count` pixels of a row from `column` on; beside the row, its first or last one. */
+/* Copies `count` pixels of a row from `column` on; outside the row, its first or last pixel. */
 static inline void axis_columns(const uint8_t *in_row, int width, int size, int column, int count, uint8_t *out)
 {
     const int from = mot_warp_clamp(column, width), to = mot_warp_clamp(column + count - 1, width) + 1;
@@ -80,7 +79,7 @@ static inline void axis_columns(const uint8_t *in_row, int width, int size, int 
         warp_put(out + k * size, in_row + (int64_t)(width - 1) * size, size);
 }
 
-/* Samples of `count` pixels in b->packed[t]: by channels. Whole vectors are split; what is behind the pixels is not
+/* Splits `count` pixels of b->packed[t] into channels. It splits whole vectors; results past the last pixel are not
  * used. */
 static inline uint8_t *axis_split(axis_block *b, int t, int c, int count, int size)
 {
@@ -91,7 +90,7 @@ static inline uint8_t *axis_split(axis_block *b, int t, int c, int count, int si
     return b->plane[t][c];
 }
 
-/* Row taps. Neighbours nearly always read neighbours: then the taps are one stretch of the row. */
+/* Row taps. Neighbouring pixels nearly always read neighbours, and the taps are then one stretch of the row. */
 BETWEEN_INLINE void axis_taps_along(axis_block *b, const uint8_t *in_row, int width, int side, int size)
 {
     const int count = b->end - b->begin, before = side / 2 - 1;
@@ -151,7 +150,7 @@ BETWEEN_INLINE void axis_taps_down(axis_block *b, const between_image *p, int pl
                 memcpy(to, p->in[plane] + at, (size_t)bytes);
                 continue;
             }
-            for (int i = 0; i < bytes; i += BETWEEN_BYTES) /* more than the run: the next one's copy follows */
+            for (int i = 0; i < bytes; i += BETWEEN_BYTES) /* may write past the run: the next run's copy follows */
                 memcpy(to + i, p->in[plane] + at + i, BETWEEN_BYTES);
         }
     }
@@ -179,7 +178,7 @@ static void axis_linear(const uint8_t *const tap[2], const double *d, int count,
     axis_store(value, count, out);
 }
 
-/* mot_warp_cubic of whole numbers, which int32_t holds as exactly as double. */
+/* mot_warp_cubic; its sums of taps are whole numbers, exact in int32_t as in double. */
 static void axis_cubic(const uint8_t *const tap[4], const double *d, int count, uint8_t *out)
 {
     int32_t p1[AXIS_ROOM], p2[AXIS_ROOM], p3[AXIS_ROOM], p4[AXIS_ROOM], value[AXIS_ROOM];
@@ -259,7 +258,7 @@ BETWEEN_INLINE void axis_rows(const between_image *p, const mot_warp_plan *plan,
     else \
         axis_rows(p, plan, which, 4, size, filled);
 
-/* Whether it could: false for pixels with alpha and for warps that interpolate along both axes. */
+/* Runs a warp along one axis. False, with nothing done, for pixels with alpha and for warps along both axes. */
 static int axis_warp(const between_image *p, const mot_warp_plan *plan, int size)
 {
     const axis which = axis_of(plan);

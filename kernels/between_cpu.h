@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bilinear and bicubic WARPs on the CPU: along one axis where that is all, which takes half or a quarter of the taps
- * (between_axis_cpu.h), else along both (between_plane_cpu.h). */
+/* Bilinear and bicubic WARPs on the CPU: along one axis if the warp allows it, which takes half or a quarter of the
+ * taps (between_axis_cpu.h), else along both (between_plane_cpu.h). */
 #ifndef MOT_BETWEEN_CPU_H
 #define MOT_BETWEEN_CPU_H
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bilinear and bicubic WARPs along both axes, a block of pixels at a time. Of each row the part that reads inside the
- * image is found first. The taps of each row are read as they lie, four pixels at once, and turned into channels. The
- * blend is made in float with its error bounded; what lies too near a whole number for that is made again in the
- * doubles of kernels/warp.h, as is every pixel with alpha. */
+/* Bilinear and bicubic WARPs along both axes, a block of pixels at a time. First the part of a row that reads inside
+ * the image is found. The taps of each pixel are loaded as four neighbouring pixels at once, and transposed into
+ * channels. The blend is computed in float, whose error is bounded. Results too near a whole number, and all pixels
+ * with alpha, are computed in double as in kernels/warp.h. */
 #ifndef MOT_BETWEEN_PLANE_CPU_H
 #define MOT_BETWEEN_PLANE_CPU_H
 
 #include "kernels/lanes_cpu.h"
 #include "kernels/warp.h"
 
-/* Of what begins so, the arguments `side` (2 or 4 taps in each direction), `size` (bytes of a pixel), `alpha` (its
- * channel, or -1) and `c` (channel) are constants, so that each case is a loop of its own. */
+/* Functions that begin with BETWEEN_INLINE are called with constants for `side` (2 or 4 taps in each direction), `size`
+ * (bytes of a pixel), `alpha` (its channel, or -1) and `c` (channel), so each case becomes a separate loop. */
 #define BETWEEN_INLINE __attribute__((always_inline)) static inline
 
 #define BETWEEN_BLOCK 64 /* pixels */
@@ -21,8 +21,8 @@ typedef struct between_block {
     double dx[BETWEEN_BLOCK], dy[BETWEEN_BLOCK];
     float weight_x[4][BETWEEN_BLOCK], weight_y[4][BETWEEN_BLOCK]; /* [tap] */
     uint8_t slot[BETWEEN_BLOCK];                                  /* between_slot */
-    int plain_begin, plain_end;          /* the pixels whose rows of taps are read as they lie, without asking */
-    int32_t at[4][BETWEEN_BLOCK];        /* where each row of taps begins, bytes; of plain pixels the first row's */
+    int plain_begin, plain_end;          /* plain pixels: all their rows of taps are known to be inside the image */
+    int32_t at[4][BETWEEN_BLOCK];        /* offset of each row of taps, bytes; for plain pixels only of the first */
     uint32_t pixel[4][BETWEEN_BLOCK][4]; /* [row of taps][between_slot][channel]: see between_four */
     uint32_t tap[4][4][BETWEEN_BLOCK];   /* [row of taps][channel]: the same; bilinear's two rows are in the first */
     int32_t value[BETWEEN_BLOCK], doubt[BETWEEN_BLOCK];
@@ -45,8 +45,8 @@ typedef struct between_image {
 #define BETWEEN_BYTES 16
 #define BETWEEN_CUT INT32_MIN
 
-/* How far loops over a block's pixels run: to whole vectors, so that a short row is not a whole block. What lies beyond
- * its pixels is of earlier ones, and is not used. */
+/* The end of loops over a block's pixels: whole vectors, but no more, so that a short row does not cost a whole block.
+ * Entries past the pixels are left from earlier blocks, and are not used. */
 static inline int between_end(const between_block *b)
 {
     return (b->n + 15) & ~15;
@@ -64,7 +64,8 @@ static inline double between_at(const between_line *l, int x)
     return (l->slope * (x + 0.5) + l->along) + l->offset;
 }
 
-/* The first x of 0..n that lies at `bound` or beyond it, as the line runs. Rounding keeps the order of positions. */
+/* The first x of 0..n whose coordinate is at `bound` or past it, in the line's direction. Rounding keeps the order of
+ * positions. */
 static inline int between_reach(const between_line *l, double bound, int n)
 {
     const double guess = (bound - l->offset - l->along) * l->inverse;
@@ -113,7 +114,7 @@ static inline void between_positions(const between_line *along_x, const between_
     }
 }
 
-/* The weights of the taps along one axis; bilinear needs the distance alone. */
+/* The weights of the taps along one axis; bilinear needs only the distance. */
 BETWEEN_INLINE void between_weights(const double *distance, int end, int side, float (*weight)[BETWEEN_BLOCK])
 {
     MOT_LANES
@@ -179,7 +180,7 @@ BETWEEN_INLINE void between_square(const uint8_t *above, const uint8_t *below, i
 #endif
 }
 
-/* The same where the image ends: column i of the first tap may lie outside. */
+/* between_four at the image's edge: column i, of the first tap, may be outside. */
 static void between_four_cut(const between_image *p, const uint8_t *in_row, int i, int side, int size, uint32_t *four)
 {
     for (int c = 0; c < size; c++)
@@ -189,7 +190,7 @@ static void between_four_cut(const between_image *p, const uint8_t *in_row, int 
             four[c] |= (uint32_t)in_row[(int64_t)mot_warp_clamp(i + u, p->width) * size + c] << (8 * u);
 }
 
-/* Where the block's rows of taps begin, or BETWEEN_CUT where a row cannot be read as it lies. */
+/* The offsets of the block's rows of taps, or BETWEEN_CUT for a row that leaves the image. */
 BETWEEN_INLINE void between_places(const between_image *p, int v, int side, int size, between_block *b)
 {
     const int before = side / 2 - 1, height = p->height;
@@ -206,7 +207,7 @@ BETWEEN_INLINE void between_places(const between_image *p, int v, int side, int 
     }
 }
 
-/* Row v of pixel k's taps, where the image ends. */
+/* Row v of pixel k's taps, at the image's edge. */
 BETWEEN_INLINE void between_cut(const between_image *p, int plane, int v, int k, int side, int size,
                                 const between_block *b, uint32_t *four)
 {
@@ -214,7 +215,7 @@ BETWEEN_INLINE void between_cut(const between_image *p, int plane, int v, int k,
     between_four_cut(p, p->in[plane] + row * p->in_row, b->i[k] - side / 2 + 1, side, size, four);
 }
 
-/* Where a pixel's channels are put, so that turning four vectors of pixels into channels leaves them in order. */
+/* The slot for a pixel's channels, chosen so that transposing four vectors of pixels leaves the pixels in order. */
 #ifdef MOT_HAS_VECTORS
 #define BETWEEN_LANES (VECTOR_BYTES / 16)
 #else
@@ -226,13 +227,13 @@ static inline int between_slot(int k)
     return k - in + in % 4 * BETWEEN_LANES + in / 4;
 }
 
-/* Where row v of the taps of pixel k goes. */
+/* The destination of row v of the taps of pixel k. */
 BETWEEN_INLINE uint32_t *between_goal(between_block *b, int v, int k, int size)
 {
     return size == 1 ? &b->tap[v][0][k] : b->pixel[v][b->slot[k]];
 }
 
-/* The taps of pixels begin..end - 1, which are not plain. */
+/* Fetches the taps of pixels begin..end - 1, which are not plain. */
 BETWEEN_INLINE void between_fetch_asking(const between_image *p, int plane, int side, int size, int begin, int end,
                                          between_block *b)
 {
@@ -329,8 +330,8 @@ BETWEEN_INLINE double between_cubic(const between_block *b, int v, int c, int al
     return mot_warp_cubic(v1, v2, v3, v4, b->dx[k]);
 }
 
-/* Channel c of the block. As int first: where bytes and doubles meet in a loop, GCC takes it 64 doubles at a time, and
- * no register is left. */
+/* Channel c of the block. Taps are first converted to int: GCC vectorises a loop over bytes and doubles by 64 doubles,
+ * and then runs out of registers. */
 BETWEEN_INLINE void between_bilinear(const between_block *b, int c, int alpha, int32_t *value)
 {
     const int end = between_end(b);
@@ -355,10 +356,10 @@ BETWEEN_INLINE void between_bicubic(const between_block *b, int c, int alpha, in
 
 /* ---- in float ---- */
 
-/* How far a result in float may lie from that in double. The bounds of all roundings add up to 5.3e-5 for bilinear; for
- * bicubic, whose weights add up to 1.5 without their signs, to 4.3e-4, of which the weights' own roundings are half. Of
- * 6e7 random pixels the worst were off by 3.8e-5 and 1.0e-4. The whole part can differ only this near a whole number.
- */
+/* The largest difference between a result in float and in double. The bounds of all roundings add up to 5.3e-5 for
+ * bilinear. For bicubic, whose absolute weights add up to at most 1.5, they add up to 4.3e-4, half of it from rounding
+ * the weights. The largest differences among 6e7 random pixels were 3.8e-5 and 1.0e-4. Only results this near a whole
+ * number can differ in their whole part. */
 #define BETWEEN_DOUBT(side) ((side) == 2 ? 0x1p-13f : 0x1p-11f)
 
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
@@ -381,7 +382,7 @@ BETWEEN_INLINE float between_row(const between_block *b, int v, int c, int k)
                        BETWEEN_SUM(between_tap(taps, 2, k), b->weight_x[2][k], outer));
 }
 
-/* Channel c of the block, and where that is in doubt; returns in how many places. */
+/* Channel c of the block, and for which pixels it is in doubt; returns how many these are. */
 BETWEEN_INLINE int between_float(between_block *b, int side, int c)
 {
     const int end = between_end(b);
@@ -411,9 +412,9 @@ BETWEEN_INLINE int between_float(between_block *b, int side, int c)
     return doubts;
 }
 
-#define BETWEEN_FEW 12 /* places of a block: one by one they take as long as the whole block does */
+#define BETWEEN_FEW 12 /* this many pixels take as long one by one as the whole block does */
 
-/* The places in doubt, in double. Where all taps are equal so is the result. */
+/* Computes the pixels in doubt in double. If all taps of a pixel are equal, they are the result. */
 BETWEEN_INLINE void between_settle(between_block *b, int side, int c)
 {
     for (int k = 0; k < b->n; k++) {
@@ -484,7 +485,7 @@ static inline between_line between_line_of(const double *m)
 BETWEEN_INLINE void between_rows(const between_image *p, const mot_warp_plan *plan, int side, int size, int alpha)
 {
     const int before = side / 2 - 1, width = p->width, height = p->height;
-    /* A row and a column further in than the taps need, so that BETWEEN_BYTES lie inside the image. */
+    /* One row and one column further in than the taps need, so that BETWEEN_BYTES can be read. */
     const int can_be_plain =
         width > side && height > side && (p->in_row >= BETWEEN_BYTES || -p->in_row >= BETWEEN_BYTES);
     between_line along_x = between_line_of(plan->m), along_y = between_line_of(plan->m + 3);

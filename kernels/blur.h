@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BLUR: three box passes along each row, then three along each column, each rounded to bytes.
  *
- * A pass reads, beyond the ends of its line, the line's first and last component. The box reaches mot_blur_radius
- * components to each side, and one more at less weight. */
+ * Past the ends of its line, a pass reads the line's first or last component. The box reaches mot_blur_radius
+ * components to each side, and one more with a smaller weight. */
 #ifndef MOT_BLUR_SHAPE_H
 #define MOT_BLUR_SHAPE_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BLUR by weighted boxes on the CPU, all in integers, so exact.
+/* BLUR by weighted boxes on the CPU, all in integers, and so exact.
  *
- * Boxes that reach few places are summed from the bytes around each place: in blocks of rows, and down strips of
- * columns, which are copied with their ends repeated. For wider boxes strips of sixteen lines go through the three
- * passes in 32 bits, where the weighted sum moves by one place at a time; rows are turned on their side for that. */
+ * Small boxes are summed from the bytes around each place: in blocks of rows, and down strips of columns, which are
+ * copied with their ends repeated. For larger boxes, strips of sixteen lines go through the three passes in 32 bits
+ * with a running weighted sum; rows are transposed for that. */
 #ifndef MOT_BLUR_CPU_H
 #define MOT_BLUR_CPU_H
 
@@ -37,8 +37,8 @@ __attribute__((always_inline)) static inline const blur_lanes *blur_place(const 
     return (const blur_lanes *)(p->in + (clamped ? blur_clamp(i, p->n) : i) * p->stride);
 }
 
-/* Writes places i0 to i1 - 1. `sum` is place i0's: inner * (the 2 radius + 1 nearest) + edge * (the two beyond them) +
- * a half. It moves on by what enters and what leaves both. */
+/* Writes places i0 to i1 - 1. `sum` is that of place i0: inner * (the 2 radius + 1 nearest) + edge * (the two beyond
+ * them) + a half. For each next place, it changes by what enters and leaves both windows. */
 __attribute__((always_inline)) static inline void blur_places(const blur_pass *p, int64_t i0, int64_t i1, int clamped,
                                                               blur_lanes *sum)
 {
@@ -80,14 +80,14 @@ static void blur_strip(uint32_t *a, uint32_t *b, int64_t n, int64_t stride, cons
     blur_lines(&pass);
 }
 
-/* Sixteen rows of sixteen bytes, turned on their side. */
+/* Transposes sixteen rows of sixteen bytes. */
 static inline void blur_turn(uint8_t (*tile)[16])
 {
 #ifdef MOT_HAS_VECTORS
     __m128i row[16], turned[16];
     for (int i = 0; i < 16; i++)
         row[i] = _mm_loadu_si128((const __m128i *)(const void *)tile[i]);
-    for (int round = 0; round < 4; round++) { /* each deals the rows out in two halves */
+    for (int round = 0; round < 4; round++) { /* each interleaves the first half of the rows with the second */
         for (int i = 0; i < 8; i++) {
             turned[2 * i] = _mm_unpacklo_epi8(row[i], row[i + 8]);
             turned[2 * i + 1] = _mm_unpackhi_epi8(row[i], row[i + 8]);
@@ -106,7 +106,7 @@ static inline void blur_turn(uint8_t (*tile)[16])
 #endif
 }
 
-/* Rows of n bytes, up to sixteen of them, become a strip of lines. */
+/* Transposes up to sixteen rows of n bytes into a strip of lines. */
 static void blur_load_rows(const uint8_t *in, int64_t row, int rows, int64_t n, uint32_t *strip)
 {
     uint8_t tile[16][16] = { { 0 } };
@@ -153,7 +153,7 @@ static void blur_rows(const uint8_t *in, int64_t in_row, uint8_t *out, int64_t o
     }
 }
 
-/* Down `lines` columns of bytes, sixteen or fewer: a constant where it is inlined. */
+/* Blurs down `lines` columns of bytes, at most sixteen; `lines` is a constant where this is inlined. */
 __attribute__((always_inline)) static inline void blur_down(uint8_t *data, int64_t row, size_t lines, int height,
                                                             const mot_arg *arg, uint32_t *a, uint32_t *b)
 {
@@ -187,13 +187,13 @@ static void blur_columns(uint8_t *data, int64_t row, int64_t n, int height, cons
 #define BLUR_NEAR_ROWS 16 /* of a block */
 #define BLUR_STRIP 64     /* bytes of a strip's row, a multiple of VECTOR_BYTES */
 
-/* Lines of bytes, one after the other: `bytes` in each, after and before `pad` that repeat its ends. */
+/* Lines of bytes, one after the other: `bytes` in each, between `pad` bytes on each side that repeat its ends. */
 typedef struct blur_block {
     int lines;
-    size_t bytes, pad, step; /* step: from a place to the next; pad is a multiple */
+    size_t bytes, pad, step; /* step: from one place to the next; pad is a multiple of it */
 } blur_block;
 
-/* inner and edge, each split: w = 65536 high + low, as words that stand side by side. */
+/* inner and edge, each split into words: w = 65536 high + low. */
 typedef struct blur_weights {
     vector high, low;
 } blur_weights;
@@ -206,7 +206,7 @@ static inline blur_weights blur_weights_of(const mot_arg *arg)
                            VECTOR(set1_epi32)((int)((uint32_t)edge << 16 | (uint16_t)inner)) };
 }
 
-/* mot_gaussian_blur of words. Sums of 32 bits may wrap on the way; what is shifted out in the end is exact. */
+/* mot_gaussian_blur of words. Sums of 32 bits may wrap on the way; the byte that is shifted out at the end is exact. */
 static inline vector blur_words(vector inner, vector edges, blur_weights w)
 {
     vector blurred[2];
@@ -218,7 +218,7 @@ static inline vector blur_words(vector inner, vector edges, blur_weights w)
     return VECTOR(packs_epi32)(blurred[0], blurred[1]);
 }
 
-/* A pass over all bytes of a block, those of the pads included, which then mean nothing. */
+/* A pass over all bytes of a block, pads included, which are then meaningless. */
 __attribute__((always_inline)) static inline void blur_bytes(const uint8_t *in, uint8_t *out, size_t n, size_t step,
                                                              int radius, blur_weights w)
 {
@@ -264,7 +264,7 @@ static void blur_pad(uint8_t *first, const blur_block *block)
     }
 }
 
-/* The three passes of a block. Its first line begins at `a`, without the pad, and ends up at the returned place. */
+/* The three passes of a block. Its first line begins at `a`, without the pad; returns where the result's begins. */
 static uint8_t *blur_block_passes(uint8_t *a, uint8_t *b, const blur_block *block, const mot_arg *arg)
 {
     const size_t n = (size_t)block->lines * (block->bytes + 2 * block->pad) - 2 * block->pad;
@@ -295,7 +295,7 @@ static void blur_near_rows(const mot_view *src, const mot_view *dst, int64_t byt
     }
 }
 
-/* Down `bytes` columns, BLUR_STRIP or fewer: a constant where it is inlined. */
+/* Blurs down `bytes` columns, at most BLUR_STRIP; `bytes` is a constant where this is inlined. */
 __attribute__((always_inline)) static inline void blur_near_strip(uint8_t *data, int64_t row, size_t bytes, int height,
                                                                   const mot_arg *arg, uint8_t *a, uint8_t *b)
 {

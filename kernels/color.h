@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* COLOR: ops that look at one pixel: at a component and at the pixel's luma (the component itself when grey). */
+/* COLOR: ops that see one pixel: a component and the pixel's luma, which of a grey image is the component itself. */
 #ifndef MOT_COLOR_SHAPE_H
 #define MOT_COLOR_SHAPE_H
 

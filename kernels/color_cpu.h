@@ -62,7 +62,7 @@ static void color_by_planes(const mot_view *src, const mot_view *dst, const mot_
         }
 }
 
-/* RGB: each channel blended with the luma. Packed pixels need not be put together again: the luma is spread to them. */
+/* RGB: each channel blended with the luma. Packed pixels stay packed, and the luma is repeated for each channel. */
 static void color_blend(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
 {
     (void)count, (void)scratch;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between layouts: RGB pixels of four bytes each, as Pillow keeps them, become packed ones and back. The fourth
- * byte is not the image's: it is neither written nor, past the last pixel, read. */
+/* Copies RGB pixels between four bytes each, as Pillow keeps them, and packed ones. The fourth byte is not part of the
+ * image: it is not written, and that of the last pixel is not read. */
 #ifndef MOT_COPY_CPU_H
 #define MOT_COPY_CPU_H
 
@@ -8,7 +8,8 @@
 
 #if defined(__AVX512BW__)
 
-/* Bytes. Images come from far away, and by itself the processor looks ahead to the end of a page only. */
+/* How far ahead to prefetch, in bytes. Images are not in a cache, and the processor prefetches only up to the end of a
+ * page. */
 #define COPY_AHEAD 2048
 
 /* Up to 16 pixels. Within each group of four pixels a shuffle moves the bytes, then whole words change groups. */
@@ -46,7 +47,7 @@ static void copy_rgb(const uint8_t *in, int from, uint8_t *out, int to, size_t n
 {
     size_t x = 0;
 #if defined(__AVX2__)
-    /* Four pixels at a time; a store's last four bytes are the next one's first, so that the last pixels go singly. */
+    /* Four pixels at a time. The next store overwrites a store's last four bytes; the last pixels go one by one. */
     const __m128i close = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
     for (; from == 4 && to == 3 && x + 6 <= n; x += 4) {
         const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(in + 4 * x));

@@ -10,9 +10,9 @@
 #include "motley/apply.h"
 #include "motley/mix.h"
 
-/* Does steps[0], and after it steps[1] .. steps[count - 1], which are POINT ops; more than one only for a row that
- * `takes_points`. src and dst have the same size. Unless the row says `in_place`, they do not overlap; with it they may
- * be the same view. `scratch` is mot_cpu_scratch_bytes of the image, aligned to MOT_CPU_ALIGN. */
+/* Runs steps[0], and then steps[1] .. steps[count - 1], which are POINT ops; more than one step only for a row that
+ * `takes_points`. src and dst have the same size. They do not overlap, except that they may be the same view if the row
+ * says `in_place`. `scratch` is mot_cpu_scratch_bytes of the image, aligned to MOT_CPU_ALIGN. */
 typedef void mot_cpu_kernel(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch);
 
 #define MOT_CPU_ALIGN 64
@@ -23,7 +23,7 @@ typedef enum mot_layouts {
     MOT_LAYOUT_PLANAR = 2  /* pixel stride 1: CHW, rows and planes anywhere */
 } mot_layouts;
 
-/* A variant: what it can do, and the function. A table is searched from the top, most special first. */
+/* A row of the kernel table: what a function can do. The table is searched from the top, most special rows first. */
 typedef struct mot_cpu_row {
     motley_shape shape;
     mot_form form;      /* only ops of this form; MOT_FORM_ANY: every op of the shape */
@@ -32,18 +32,18 @@ typedef struct mot_cpu_row {
     int interpolation;  /* -1: any */
     int in_place;
     int takes_points;
-    int cost; /* picoseconds a pixel, as mot_op_facts has it; 0: the op's own */
+    int cost; /* picoseconds per pixel, as in mot_op_facts; 0: that of the op */
     mot_cpu_kernel *run;
     const char *name;
 } mot_cpu_row;
 
-/* Resizes src into dst, which do not overlap, whatever their strides. `scratch` is what the set's resize_scratch says,
- * aligned to MOT_CPU_ALIGN. */
+/* Resizes src into dst, which do not overlap and may have any strides. `scratch` has the size that the set's
+ * resize_scratch returns, aligned to MOT_CPU_ALIGN. */
 typedef void mot_cpu_resize(const mot_view *src, const mot_view *dst, const mot_resize *how, void *scratch);
 typedef size_t mot_cpu_resize_scratch(int32_t width, int32_t height, int32_t out_width, int32_t out_height,
                                       int32_t channels);
 
-/* A step that mixes (MOTLEY_STEP_MIX_*), of dense images of `bytes` and a sum of as many floats. None overlap. */
+/* Runs a step that mixes (MOTLEY_STEP_MIX_*) on dense images of `bytes` and a sum of as many floats. None overlap. */
 typedef void mot_cpu_augmix(int op, float weight, const uint8_t *chain, float *sum, uint8_t *result, size_t bytes);
 
 /* torchvision's blur with `size` weights each way; half: from the middle outward. src and dst do not overlap, and are
@@ -52,7 +52,7 @@ typedef void mot_cpu_kernel_blur(const mot_view *src, const mot_view *dst, const
 size_t mot_cpu_kernel_blur_row(int32_t width, int32_t channels); /* floats */
 size_t mot_cpu_kernel_blur_scratch(int32_t width, int32_t channels, int size);
 
-/* One set of kernels. What its rows do not take, the reference does. */
+/* The kernels of one instruction set. The reference runs what its rows do not take. */
 typedef struct mot_cpu_rows {
     const char *name;
     void (*copy)(const mot_view *src, const mot_view *dst); /* as mot_cpu_copy */
@@ -77,7 +77,7 @@ size_t mot_cpu_sets(const mot_cpu_rows *sets[MOT_CPU_SETS]);
 const mot_cpu_row *mot_cpu_find(const mot_cpu_rows *set, const mot_step *step, const mot_view *src,
                                 const mot_view *dst);
 
-/* What a step costs that `row` does, picoseconds a pixel. */
+/* The cost of a step that `row` runs, in picoseconds per pixel. */
 int mot_cpu_cost(const mot_cpu_row *row, const mot_step *step);
 
 /* Whether a view has the strides that a layout names. */
@@ -90,11 +90,11 @@ void mot_cpu_copy(const mot_view *src, const mot_view *dst);
 void mot_cpu_make_output(const motley_output *output, int32_t channels, uint32_t (*table)[256]);
 void mot_cpu_write_output(const mot_view *src, const mot_view *dst, motley_dtype dtype, const uint32_t (*table)[256]);
 
-/* Copies src, of which (left, top) is dst's first pixel, into dst; what lies outside src becomes `fill` [channels]. */
+/* Copies the window of src that begins at (left, top) to dst; pixels outside src become `fill` [channels]. */
 void mot_cpu_window(const mot_cpu_rows *rows, const mot_view *src, int32_t left, int32_t top, const uint8_t *fill,
                     const mot_view *dst);
 
-/* Turns the hue of every pixel (augmentations/hue.h), in place; images without colour stay as they are. */
+/* Turns the hue of every pixel (augmentations/hue.h), in place; grey images do not change. */
 void mot_cpu_hue(const mot_view *image, uint8_t value);
 
 /* Writes `width` pixels of a type's bits: pixel i's channels are bits[i * bits_step ...]. */
@@ -106,7 +106,7 @@ void mot_cpu_mix_read(const mot_view *src, motley_dtype dtype, int c, int32_t y,
 void mot_cpu_mix_write(const motley_mixed *mixed, const float *own, const float *other, const mot_view *dst,
                        motley_dtype dtype, int c, int32_t y);
 
-/* Scratch that any kernel needs for an image of this size. */
+/* The most scratch that any kernel needs for an image of this size. */
 size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels);
 
 #endif

@@ -2,7 +2,7 @@
 /* FILTER: a weighted sum of the 3x3 or 5x5 components around one, in binary32. Each row of the neighbourhood is summed
  * from the left, then the rows' sums from the lowest up, as Pillow does: the order decides where a sum ends in .5.
  *
- * The outermost `reach` rows and columns keep their value, and so does an image that has no others. */
+ * The outermost `reach` rows and columns do not change, nor does an image that has no others. */
 #ifndef MOT_FILTER_SHAPE_H
 #define MOT_FILTER_SHAPE_H
 

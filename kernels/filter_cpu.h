@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FILTER on the CPU: row by row, not in place. Packed pixels are one long row whose neighbours lie `channels` bytes
+/* FILTER on the CPU: row by row, not in place. Packed pixels are one long row whose neighbours are `channels` bytes
  * apart. */
 #ifndef MOT_FILTER_CPU_H
 #define MOT_FILTER_CPU_H

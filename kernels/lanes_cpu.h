@@ -20,7 +20,7 @@
 #define MOT_LANES _Pragma("GCC ivdep")
 #endif
 
-#define LANES_BLOCK 512 /* pixels that are taken apart into planes at a time; stays in the L1 cache */
+#define LANES_BLOCK 512 /* pixels that are split into planes at a time; stays in the L1 cache */
 
 typedef uint8_t lanes_table[256];
 
@@ -50,7 +50,7 @@ static void lanes_apply_table(const uint8_t *in, uint8_t *out, size_t n, const l
 
 #elif defined(__AVX512BW__)
 
-/* 64 look-ups at once: each of the table's 16 rows by the low four bits, then a tree of choices by the high ones. */
+/* 64 look-ups at once: in each of the table's 16 rows by the low four bits, then a tree of blends by the high four. */
 static inline __m512i lanes_look_up(const __m512i row[16], __m512i v)
 {
     const __mmask64 bit7 = _mm512_movepi8_mask(v);
@@ -158,7 +158,7 @@ static void lanes_apply_table(const uint8_t *in, uint8_t *out, size_t n, const l
     { \
         LANES_16(f, i), LANES_16(f, i + 16), LANES_16(f, i + 32), LANES_16(f, i + 48) \
     }
-#define LANES_PLANE_0(i) (3 * (i)&127) /* where channel 0 of pixel i lies */
+#define LANES_PLANE_0(i) (3 * (i)&127) /* index of channel 0 of pixel i */
 #define LANES_PLANE_1(i) ((3 * (i) + 1) & 127)
 #define LANES_PLANE_2(i) ((3 * (i) + 2) & 127)
 #define LANES_PIXEL(j) (((j) % 3 * 64 + (j) / 3) & 127) /* and back */
@@ -224,7 +224,7 @@ static inline size_t lanes_spread_3(const uint8_t *in, size_t n, uint8_t *out)
 #define LANES_IS_0(j) (j % 3 == 0 ? -1 : 0)
 #define LANES_IS_1(j) (j % 3 == 1 ? -1 : 0)
 #define LANES_IS_2(j) (j % 3 == 2 ? -1 : 0)
-#define LANES_FROM_0(p) (3 * p % 16) /* where channel 0 of pixel p lies once it has been chosen */
+#define LANES_FROM_0(p) (3 * p % 16) /* index of channel 0 of pixel p after the blend */
 #define LANES_FROM_1(p) ((3 * p + 1) % 16)
 #define LANES_FROM_2(p) ((3 * p + 2) % 16)
 #define LANES_TO_0(j) (j % 3 == 0 ? j / 3 : j % 3 == 2 ? (16 + j) / 3 : (32 + j) / 3) /* and back */
@@ -422,8 +422,7 @@ static inline uint32_t lanes_sum(const uint8_t *in, size_t n)
     return sum;
 }
 
-/* Walks an image in runs of bytes, or of pixels, that lie together: row by row, or all of it at once when it is dense.
- */
+/* An image as contiguous runs of pixels: its rows, or a single run if the image is dense. */
 typedef struct lanes_runs {
     size_t length; /* pixels of a run */
     int rows;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A mixed value, as torch computes it on the host and on the device. */
+/* Mixed values, computed as torch does; the same source for host and device. */
 #ifndef MOT_KERNELS_MIX_H
 #define MOT_KERNELS_MIX_H
 
@@ -25,7 +25,7 @@ MOT_FN float mot_half_float(uint16_t half)
     return sign ? -small : small;
 }
 
-/* A component, whatever its type, as binary32, and back. */
+/* Reads a component of any type as binary32, and writes it back. */
 MOT_FN float mot_component_get(const uint8_t *at, int dtype)
 {
     if (dtype == MOTLEY_U8)
@@ -53,7 +53,7 @@ MOT_FN void mot_component_put(uint8_t *at, int dtype, float v)
     }
 }
 
-/* Rounded to the type. */
+/* Rounds to the type. */
 MOT_FN float mot_mix_round(float v, int dtype)
 {
     if (dtype == MOTLEY_F16)

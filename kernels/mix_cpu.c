@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mixing on the CPU: a row of every image of the batch is held as binary32 while their mixtures are written. */
+/* Mixing on the CPU: one row of every image is kept as binary32 while their mixtures are written. */
 #include "kernels/cpu.h"
 #include "kernels/mix.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The optional last step: bytes to normalised f32, f16 or bf16, by a table of 256 entries per channel.
  *
- * The table is made in one way, so that every backend writes the same bits: in binary32, each operation rounded,
- * ((float)v / 255 - mean) / std, and then cast to the nearest value of the output's type, ties to even. */
+ * All backends use these functions, so they write the same bits: by default ((float)v / 255 - mean) / std in binary32,
+ * each operation rounded, and then rounded to the output's type, ties to even. */
 #ifndef MOT_OUTPUT_H
 #define MOT_OUTPUT_H
 
@@ -18,7 +18,7 @@ MOT_FN size_t mot_dtype_bytes(int dtype)
     return dtype == MOTLEY_F32 ? 4 : dtype == MOTLEY_U8 ? 1 : 2;
 }
 
-/* Mean and deviation as one of motley_normalization's ways subtracts and divides by. */
+/* What a motley_normalization subtracts and divides by. */
 MOT_FN void mot_output_numbers(int convention, double mean, double std, float *subtrahend, float *divisor)
 {
     const double scale = convention == MOTLEY_NORMALIZATION_TIMM ? 255.0 : 1.0;
@@ -41,7 +41,7 @@ MOT_FN uint32_t mot_float_bits(float v)
     return bits;
 }
 
-/* The nearest binary16, ties to even; too large becomes infinite, NaN stays NaN. In integers: no F16C needed. */
+/* The nearest binary16, ties to even; too large numbers become infinite, NaN stays NaN. In integers, without F16C. */
 MOT_FN uint16_t mot_output_f16(float v)
 {
     const uint32_t bits = mot_float_bits(v);
@@ -76,13 +76,14 @@ MOT_FN uint16_t mot_output_bf16(float v)
     return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
-/* A number as the bits of a floating type, in the low bytes. */
+/* Converts a number to the bits of a floating-point type, in the low bytes. */
 MOT_FN uint32_t mot_output_cast(float v, int dtype)
 {
     return dtype == MOTLEY_F16 ? mot_output_f16(v) : dtype == MOTLEY_BF16 ? mot_output_bf16(v) : mot_float_bits(v);
 }
 
-/* What `v` becomes, as the bits of the output's type in the low bytes; the numbers are mot_output_numbers'. */
+/* The normalised value of byte `v`, as bits of the output's type in the low bytes; `subtrahend` and `divisor` are from
+ * mot_output_numbers. */
 MOT_FN uint32_t mot_output_bits(int convention, uint8_t v, int dtype, float subtrahend, float divisor)
 {
     return dtype == MOTLEY_U8 ? v : mot_output_cast(mot_output_f32(convention, v, subtrahend, divisor), dtype);

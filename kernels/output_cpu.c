@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The optional last step on the CPU: a table look-up a component. */
+/* The optional last step on the CPU: one table look-up for each component. */
 #include "kernels/cpu.h"
 #include "kernels/output.h"
 

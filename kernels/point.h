@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* POINT: ops that look at one component. Shared by the reference, the CPU and the GPU. */
+/* POINT: ops that see one component. Shared by the reference, the CPU and the GPU. */
 #ifndef MOT_POINT_H
 #define MOT_POINT_H
 

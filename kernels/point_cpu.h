@@ -116,7 +116,7 @@ static void point_by_table(const mot_view *src, const mot_view *dst, const mot_s
     apply_tables(src, dst, (const lanes_table *)table);
 }
 
-/* Without a table: for images whose channels are all colour. */
+/* Runs POINT ops without a table, for images whose channels are all colour. */
 static void point_direct(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
 {
     if (count > 1 || mot_color_channels(src->channels) != src->channels) {
@@ -133,8 +133,8 @@ static void point_direct(const mot_view *src, const mot_view *dst, const mot_ste
 
 /* ---- statistics ---- */
 
-/* Counts n pixels of `size` bytes, of which the first `colors` are counted. Two histograms a channel take turns, so
- * that equal neighbours do not wait for each other's count. */
+/* Counts the first `colors` bytes of each of n pixels of `size` bytes. Two histograms per channel take turns, so that
+ * equal neighbours do not wait for each other's count. */
 static inline void count_pixels(const uint8_t *in, size_t n, size_t size, int colors, uint32_t (*two)[2][256])
 {
     size_t i = 0;

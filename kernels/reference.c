@@ -138,7 +138,7 @@ static void blur_line(const uint8_t *in, uint8_t *out, int64_t n, const mot_step
     }
 }
 
-/* All passes along the line of n components that begins at `from` with the stride `from_stride`. */
+/* Runs all passes along the line of n components that begins at `from`. */
 static void blur_passes(const uint8_t *from, int64_t from_stride, uint8_t *to, int64_t to_stride, int64_t n,
                         const mot_step *step, uint8_t *scratch)
 {
@@ -218,7 +218,7 @@ static void warp_double(const mot_view *src, const mot_view *dst, const mot_step
     }
 }
 
-/* A component for interpolation: the nearest one inside, premultiplied when the image has alpha. */
+/* A component for interpolation: the nearest one inside the image, premultiplied if the image has alpha. */
 static uint8_t tap(const mot_view *src, int x, int y, int c)
 {
     const int alpha = mot_color_channels(src->channels);

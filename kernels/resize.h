@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resize as Pillow's Image.resize: what every backend shares, the weights of an axis and the order of the passes.
  *
- * A pass is out = clamp((2^21 + sum of weight * in) >> 22): 22-bit whole weights, so nothing per pixel is floating
- * point. The weights are made in binary64, each operation rounded on its own, in the order that Pillow does them. Sine
- * and cosine (hamming and lanczos only) are our own, so that no weight depends on a C library. */
+ * A pass is out = clamp((2^21 + sum of weight * in) >> 22), with whole weights of 22 bits, so pixels need no floating
+ * point. Weights are computed in binary64, with each operation rounded, in Pillow's order. Sine and cosine (for hamming
+ * and lanczos) are computed here, so that no weight depends on a C library. */
 #ifndef MOT_RESIZE_H
 #define MOT_RESIZE_H
 
@@ -22,7 +22,8 @@ typedef struct mot_resize {
     float box[4]; /* left, top, right, bottom of the source that are resized, pixels; Pillow keeps them in binary32 */
 } mot_resize;
 
-/* Sine or cosine of x in 0..3 pi: the argument less k quarter turns, then Taylor's polynomial, right but for a bit. */
+/* Sine or cosine of x in 0..3 pi, to one unit in the last place: subtracts k quarter turns, then uses a Taylor
+ * polynomial. */
 MOT_FN double mot_resize_sine(double x, int cosine)
 {
     const double k = rint(x * 0.63661977236758134308);
@@ -88,7 +89,7 @@ MOT_FN double mot_resize_filter(motley_filter filter, double x)
     }
 }
 
-/* One axis: `in` components, of which box[0]..box[1] become `out`. */
+/* One axis: of `in` components, the range box[0]..box[1] becomes `out` components. */
 typedef struct mot_resize_axis {
     motley_filter filter;
     int in, out;
@@ -111,7 +112,7 @@ MOT_FN int mot_resize_taps(const mot_resize_axis *axis)
     return taps < axis->in ? taps : axis->in;
 }
 
-/* Where the window of output component i begins, and its centre; returns how many taps it has. */
+/* Finds the window of output component i: its first component and its centre. Returns how many taps it has. */
 MOT_FN int mot_resize_window(const mot_resize_axis *axis, int i, int *first, double *centre)
 {
     *centre = axis->start + (i + 0.5) * axis->scale;
@@ -120,13 +121,13 @@ MOT_FN int mot_resize_window(const mot_resize_axis *axis, int i, int *first, dou
     return (high > axis->in ? axis->in : (int)high) - *first;
 }
 
-/* What the filter is at tap `t` of a window, before the taps are made to add up to 1. */
+/* The filter's value at tap `t` of a window, before the taps are normalised. */
 MOT_FN double mot_resize_tap(const mot_resize_axis *axis, double centre, int first, int t)
 {
     return mot_resize_filter(axis->filter, (t + first - centre + 0.5) * axis->inverse);
 }
 
-/* A tap as a whole weight; `sum` is that of all taps. */
+/* Converts a tap to a whole weight; `sum` is the sum of all taps. */
 MOT_FN int32_t mot_resize_whole(double tap, double sum)
 {
     const double share = sum != 0 ? tap / sum : tap;
@@ -134,8 +135,8 @@ MOT_FN int32_t mot_resize_whole(double tap, double sum)
     return (int32_t)(share < 0 ? scaled - 0.5 : scaled + 0.5);
 }
 
-/* The weights of output component i, and where its window begins; returns how many they are. `exact` has room for as
- * many numbers as `weight`. */
+/* Computes the weights of output component i, and where its window begins; returns how many weights there are. `exact`
+ * is scratch for as many numbers as `weight`. */
 MOT_FN int mot_resize_weights(const mot_resize_axis *axis, int i, int *first, int32_t *weight, double *exact)
 {
     double centre, sum = 0;
@@ -164,7 +165,7 @@ MOT_FN uint8_t mot_resize_byte(int32_t sum)
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }
 
-/* What has to be done: which axes are resampled, and which goes first. */
+/* Which passes a resize needs, and which goes first. */
 typedef struct mot_resize_plan {
     int crop;          /* nothing is resampled: out (x, y) is in (x + left, y + top) */
     int left, top;     /* of a crop */
@@ -183,7 +184,7 @@ MOT_FN mot_resize_plan mot_resize_plan_of(const mot_resize *how, int width, int 
     plan.top = (int)box[1];
     plan.crop = box[0] == (float)plan.left && box[1] == (float)plan.top && box[2] - box[0] == (float)out_width &&
                 box[3] - box[1] == (float)out_height;
-    if (plan.crop) { /* Pillow premultiplies and divides around a crop, too, though not around a copy */
+    if (plan.crop) { /* Pillow premultiplies for a crop, too, but not for a copy */
         plan.opaque |= width == out_width && height == out_height;
         return plan;
     }

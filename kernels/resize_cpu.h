@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resize on the CPU: rows stream through two passes, with only a window of rows between them.
  *
- * A 22-bit weight is split into a low part of 11 bits and the rest, so that 16-bit multiply-adds of pairs do both; the
- * sums are put together modulo 2^32, which is exact because the whole sum fits. With VNNI the horizontal pass splits it
- * into three bytes instead, and multiplies four taps at once. That pass does ROWS rows at a time, each in its own 128
- * bits; the vertical pass goes along the row. The horizontal pass reads rows where they lie; what it cannot take (other
- * strides, alpha, rows behind which memory may end) is loaded into scratch as packed pixels, padded. A flip is a
- * horizontal table in reverse. Compiled once per instruction set, by set_cpu.c. */
+ * A 22-bit weight is split into a low part of 11 bits and the rest, for 16-bit multiply-adds of pairs; the two sums are
+ * combined modulo 2^32, which is exact because the whole sum fits. With VNNI the horizontal pass splits it into three
+ * bytes instead, and multiplies four taps at once. The horizontal pass processes RESIZE_ROWS rows at a time, each in
+ * 128 bits of a vector; the vertical pass goes along the row. The horizontal pass reads rows of the source directly;
+ * rows that it cannot read (other strides, alpha, or memory that may end after the row) are first copied to scratch as
+ * packed pixels, padded. A flip reverses the horizontal table. Compiled once per instruction set, by set_cpu.c. */
 #ifndef MOT_RESIZE_CPU_H
 #define MOT_RESIZE_CPU_H
 
@@ -31,7 +31,7 @@
 #define RESIZE_PARTS 2 /* 16-bit numbers */
 #endif
 
-/* The weights of one axis, as its pass reads them. */
+/* The weights of one axis, in the form that its pass reads. */
 typedef struct resize_table {
     int *first;       /* [out]: where the window begins */
     int *count;       /* [out]: horizontal: groups of taps; vertical: taps */
@@ -79,8 +79,8 @@ static inline int16_t resize_high(int32_t weight)
 }
 
 #if RESIZE_PARTS == 3
-/* The weights of one group, laid out as the horizontal pass multiplies them: four taps, a dword each, in the place of
- * the channel that the dword sums. */
+/* Lays out the weights of one group as the horizontal pass multiplies them: each dword has four taps, and is in the
+ * place of the channel that it sums. */
 static inline void resize_lay_out(const int32_t *weight, int channels, int16_t *out)
 {
     int8_t *const part = (int8_t *)out;
@@ -94,7 +94,7 @@ static inline void resize_lay_out(const int32_t *weight, int channels, int16_t *
         }
 }
 #else
-/* The same: pairs of taps, a dword each. */
+/* Likewise, with a pair of taps in each dword. */
 static inline void resize_lay_out(const int32_t *weight, int channels, int16_t *out)
 {
     const int vectors = resize_vectors(channels);
@@ -109,7 +109,7 @@ static inline void resize_lay_out(const int32_t *weight, int channels, int16_t *
 }
 #endif
 
-/* `channels` 0: the vertical pass's table, of pairs of rows. `flip` puts the outputs in reverse. */
+/* Makes the table of an axis. channels 0: for the vertical pass, with pairs of rows. `flip` reverses the outputs. */
 static inline resize_table resize_table_of(const mot_resize_axis *axis, int channels, int flip, uint8_t **memory)
 {
     const size_t out = (size_t)axis->out, taps = (size_t)mot_resize_taps(axis);
@@ -213,8 +213,8 @@ static inline resize_vector resize_add_pairs(resize_vector sum, resize_vector pa
 #endif
 }
 
-/* Which bytes of a group make the taps of its dwords, for each vector of weights, by bytes of a pixel in memory: bytes
- * with VNNI, else pairs of 16 bits. RGB pixels may take four bytes. */
+/* Shuffles: which bytes of a group are the taps of its dwords, for each vector of weights and number of bytes of a
+ * pixel in memory: bytes with VNNI, else pairs of 16 bits. RGB pixels may take four bytes. */
 #if RESIZE_PARTS == 3
 static const int8_t resize_taps[5][2][16] = {
     [1] = { { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 } },
@@ -233,7 +233,7 @@ static const int8_t resize_taps[5][2][16] = {
 };
 #endif
 
-/* How four pixels' dwords are squeezed into bytes that follow one another. */
+/* The shuffle that packs the low bytes of four pixels' dwords. */
 static const int8_t resize_squeeze[16] = { 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1 };
 
 /* One output pixel of each row: four sums a row, of its channels, or of pairs of taps that are still to be added. */
@@ -286,7 +286,7 @@ static inline __attribute__((always_inline)) void resize_along(const uint8_t *co
     const resize_vector squeeze = resize_bytes(resize_squeeze);
     for (int x = 0; x < width; x += 4) {
         resize_vector sum[4];
-        for (int k = 0; k < 4; k++) /* past the end the last one again: it lands in the padding */
+        for (int k = 0; k < 4; k++) /* past the end, the last one is repeated, and written to the padding */
             sum[k] = resize_sums(in, table, x + k < width ? x + k : width - 1, channels, pixel, shuffle);
         if (channels == 1) { /* the four dwords of each are one sum */
             const resize_vector ab =
@@ -410,7 +410,7 @@ static void resize_down(const uint8_t *const *rows, int taps, const int16_t *wei
 
 /* ---- rows in and out ---- */
 
-/* Loads n pixels of a row in packed form. */
+/* Loads a row of src as packed pixels. */
 static void resize_bring(const mot_view *src, int y, uint8_t *row, int opaque)
 {
     const uint8_t *in = src->data + y * src->row;
@@ -493,7 +493,7 @@ static void resize_window(const resize_ring *ring, const resize_table *table, in
         rows[t] = resize_ring_row(ring, table->first[y] + t);
 }
 
-/* Whether the horizontal pass can read row y, and a little beyond its end, where it lies. */
+/* Whether the horizontal pass can read row y, and a little past its end, directly from the source. */
 static int resize_in_place(const mot_view *src, int y, int opaque)
 {
     const int64_t rows_behind = src->row > 0 ? src->height - 1 - y : y;
@@ -501,7 +501,7 @@ static int resize_in_place(const mot_view *src, int y, int opaque)
     return opaque && (mot_cpu_has_layout(src, MOT_LAYOUT_PACKED) || has_rgb(src)) && rows_behind * row >= RESIZE_BEYOND;
 }
 
-/* Makes rows of the ring up to `until` (excluded): loads them and, with a table, resizes them, ROWS at a time. */
+/* Makes rows of the ring up to `until` (excluded): loads them and, if there is a table, resizes them. */
 static void resize_fill(resize_ring *ring, const mot_view *src, int until, const resize_table *columns, int out_width,
                         int opaque, uint8_t *raw, size_t raw_bytes)
 {
@@ -516,7 +516,7 @@ static void resize_fill(resize_ring *ring, const mot_view *src, int until, const
         const int most = src->height - ring->next, n = most < RESIZE_ROWS ? most : RESIZE_ROWS;
         const int in_place =
             resize_in_place(src, ring->next, opaque) && resize_in_place(src, ring->next + n - 1, opaque);
-        for (int r = 0; r < RESIZE_ROWS; r++) { /* beyond the image the last row again */
+        for (int r = 0; r < RESIZE_ROWS; r++) { /* past the image, the last row is repeated */
             const int row = r < n ? r : n - 1;
             in[r] = in_place ? src->data + (ring->next + row) * src->row : raw + (size_t)row * raw_bytes;
             out[r] = resize_ring_row(ring, ring->next + row);
@@ -544,7 +544,7 @@ static void resize_mirror(uint8_t *row, int width, int channels)
         }
 }
 
-/* Columns of a packed row. Three channels go four bytes at a time: the next pixel overwrites the fourth. */
+/* Copies chosen columns of a packed row. Of three channels it copies four bytes; the next pixel overwrites one. */
 static inline __attribute__((always_inline)) void resize_pick(const uint8_t *in, uint8_t *out, const int *column,
                                                               int width, int channels, int some_outside)
 {
@@ -566,7 +566,7 @@ static void resize_nearest(const mot_view *src, const mot_view *dst, const mot_r
     int loaded = -1, some_outside = 0;
     for (int x = 0; x < dst->width; x++)
         some_outside |= column[x] < 0;
-    /* A row of packed pixels is read where it lies, but the last one in memory, behind which no byte may be read. */
+    /* Rows of packed pixels are read directly, except the last one in memory, past which no byte may be read. */
     const int packed = mot_cpu_has_layout(src, MOT_LAYOUT_PACKED) && src->row != 0;
     const int last = src->row > 0 ? src->height - 1 : 0;
     for (int y = 0; y < dst->height; y++) {

@@ -72,7 +72,7 @@ static uint8_t unpremultiply(uint8_t v, uint8_t alpha)
     return mot_unpremultiply(v, alpha);
 }
 
-/* Both passes, those that are needed. Three images of scratch: what is read, what lies between, weights. */
+/* Runs the passes that are needed. Scratch holds the image that is read, the one between the passes, and weights. */
 static void resample(const mot_view *src, const mot_view *dst, const mot_resize *how, const mot_resize_plan *plan,
                      uint8_t *scratch)
 {

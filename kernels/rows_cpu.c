@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernels the CPU has, and the choice of one. */
+/* The kernel tables of this processor, and the choice of a row. */
 #include "augmentations/kernel_blur.h"
 #include "augmentations/table.h"
 #include "kernels/cpu.h"
@@ -108,9 +108,9 @@ size_t mot_cpu_kernel_blur_scratch(int32_t width, int32_t channels, int size)
     return (size_t)size * mot_cpu_kernel_blur_row(width, channels) * sizeof(float);
 }
 
-/* The most that any of them takes: blur two strips of sixteen lines in 32 bits, or of 64 columns of bytes with three
- * more rows at either end, and blocks of 16 rows with as much beside them; sharpness three rows of 16 bit sums in whole
- * vectors; a warp a row of fill and runs of two columns or more, 12 bytes each. */
+/* The most that any kernel needs. Blur: two strips of sixteen lines in 32 bits, or two of 64 columns of bytes with
+ * three more rows at either end, and blocks of 16 rows with as many bytes at their ends. Sharpness: three rows of
+ * 16-bit sums in whole vectors. A warp: a row of fill, and runs of two columns or more, 12 bytes each. */
 size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels)
 {
     const size_t row = (size_t)width * (size_t)channels;

@@ -29,7 +29,7 @@
 #define ROW(SHAPE, function, ...) BOTH(RUNS(SHAPE, function), __VA_ARGS__)
 #define PACKED(SHAPE, function) RUNS(SHAPE, function), .layout = MOT_LAYOUT_PACKED
 
-/* A row without a cost costs what the facts of its op say. */
+/* A row without a cost has the cost in its op's facts. */
 #define POINTS .interpolation = -1, .in_place = 1, .takes_points = 1
 #define STAYS .interpolation = -1, .in_place = 1
 static const mot_cpu_row rows[] = {

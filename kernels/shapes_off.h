@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes every shape's rows of MOT_OPS expand to nothing; the file that includes this then defines its own shape's.
+/* Makes the rows of MOT_OPS of every shape expand to nothing; the file that includes this then defines those of its
+ * shape.
  *
  *     #include "kernels/shapes_off.h"
  *     #undef MOT_IF_POINT
  *     #define MOT_IF_POINT(ID, stem) case MOT_OP_##ID: return mot_##stem(v, arg);
  *     switch (op) { MOT_OPS(MOT_BY_SHAPE) default: return v; }
  *
- * So kernels name no operation. Included more than once: no guard. */
+ * So kernels name no op. It has no include guard, because it is included more than once. */
 #undef MOT_IF_POINT
 #undef MOT_IF_STATS
 #undef MOT_IF_COLOR

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STATS: ops that need a channel's histogram or the image's mean first, and are a table after that. */
+/* STATS: ops that first need a channel's histogram or the image's mean, and then are a table. */
 #ifndef MOT_STATS_H
 #define MOT_STATS_H
 
@@ -22,14 +22,14 @@ MOT_FN uint8_t mot_stats_value(int op, uint8_t v, const mot_stats *stats, const 
 
 #include "kernels/shapes_off.h"
 
-/* The mean of n bytes of this sum, rounded half up. Pillow's trunc(sum / n + 0.5) in doubles is the same number. */
+/* The mean of n bytes with this sum, rounded half up. Pillow's trunc(sum / n + 0.5) in doubles gives the same. */
 MOT_FN uint32_t mot_stats_mean(uint64_t sum, uint32_t n)
 {
     return (uint32_t)((2 * sum + n) / (2 * (uint64_t)n));
 }
 
-/* Turns a channel's histogram, in place, into how many components are lower than v, and fills `stats` except the mean.
- * The sum runs over 256 entries one after the other; a device may do as well with a scan: it is all integers. */
+/* Replaces each entry v of a channel's histogram by the number of components lower than v, and fills `stats` except for
+ * the mean. All numbers are integers, so a device may use a parallel scan instead. */
 MOT_FN void mot_stats_of_histogram(uint32_t *histogram, mot_stats *stats)
 {
     uint32_t below = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STENCIL: ops that look at a component and at the sum of the 3x3 components around it.
+/* STENCIL: ops that see a component and the sum of the 3x3 components around it, itself included.
  *
- * The outermost rows and columns keep their value, and so does an image less than 3 wide or high. */
+ * The outermost rows and columns do not change, nor does an image less than 3 pixels wide or high. */
 #ifndef MOT_STENCIL_H
 #define MOT_STENCIL_H
 

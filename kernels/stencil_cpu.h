@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STENCIL on the CPU: row by row, in place: the two rows above are kept, as they were, in scratch. Packed pixels are
- * one long row whose neighbours lie `channels` bytes apart. Sharpness has dedicated vector code, for images without
- * alpha: it keeps the sums along three rows. */
+/* STENCIL on the CPU: row by row, in place, with copies of the two unchanged rows above in scratch. Packed pixels are
+ * one long row whose neighbours are `channels` bytes apart. Sharpness has dedicated vector code for images without
+ * alpha, which keeps the sums along three rows. */
 #ifndef MOT_STENCIL_CPU_H
 #define MOT_STENCIL_CPU_H
 
@@ -96,15 +96,15 @@ static inline vector sharpen_words(vector centre, vector sum, float factor)
     return vector_blend_words(VECTOR(mulhi_epu16)(weighted, VECTOR(set1_epi16)(5042)), centre, factor);
 }
 
-/* A vector's bytes, each with its neighbours `step` bytes before and behind it. */
+/* Sums each of a vector's bytes with its neighbours `step` bytes before and after it. */
 static inline vector_words sharpen_along(const uint8_t *in, size_t step)
 {
     return vector_add(vector_add(vector_widen(vector_load(in - step)), vector_widen(vector_load(in))),
                       vector_widen(vector_load(in + step)));
 }
 
-/* Where vector v of the bytes from `step` to n - step begins. The last one ends with them: it overlaps its neighbour.
- */
+/* Where vector v of the bytes from `step` to n - step begins. The last vector ends with these bytes, so it overlaps the
+ * one before it. */
 static inline size_t sharpen_at(size_t v, size_t n, size_t step)
 {
     const size_t i = step + v * VECTOR_BYTES, last = n - step - VECTOR_BYTES;

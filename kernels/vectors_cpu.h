@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of bytes as wide as the instruction set has them: one text for SSE2, AVX2 and AVX-512. For the loops that
- * change between bytes, words and floats, where the compiler's vectoriser spends most of its time on packing. */
+/* Vectors of bytes as wide as the instruction set allows: one source for SSE2, AVX2 and AVX-512. For loops that convert
+ * between bytes, words and floats, where the compiler's vectoriser spends most instructions on packing. */
 #ifndef MOT_VECTORS_CPU_H
 #define MOT_VECTORS_CPU_H
 
@@ -46,8 +46,8 @@ static inline void vector_store(void *to, vector v)
     VECTOR_ALL(storeu)(to, v);
 }
 
-/* Bytes as words and back, half a vector each: not the first and the second half but what unpacking gives, which
- * packing puts together again. */
+/* Bytes as words, half a vector's bytes in each member: not its first and second half, but the halves that unpacking
+ * gives and packing joins again. */
 typedef struct vector_words {
     vector low, high;
 } vector_words;
@@ -78,7 +78,7 @@ static inline vector vector_dot(vector sum, vector a, vector b)
 #endif
 }
 
-/* mot_blend, before the cut to a byte, of words that hold bytes. The difference of two floats 2^23 + v is exact. */
+/* mot_blend of words that hold bytes, before clamping. The difference of two floats 2^23 + v is exact. */
 static inline vector vector_blend_words(vector from, vector to, float factor)
 {
     const vector exponent = VECTOR(set1_epi16)(0x4B00);

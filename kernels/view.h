@@ -13,7 +13,7 @@ typedef struct mot_view {
     int64_t row, pixel, channel; /* strides, bytes */
 } mot_view;
 
-/* How many of the channels hold colour; the rest (2 and 4 channels) is alpha. */
+/* How many of the channels hold colour; the last one of 2 or 4 is alpha. */
 MOT_FN int mot_color_channels(int channels)
 {
     return channels == 2 ? 1 : channels == 4 ? 3 : channels;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WARP: ops that map an output position to an input position. Coordinates and interpolation as Pillow's
- * Image.transform computes them: every product and sum rounded on its own, in the order written here. */
+/* WARP: ops that map an output position to an input position. Coordinates and interpolation are those of Pillow's
+ * Image.transform: every product and sum is rounded, in the order written here. */
 #ifndef MOT_WARP_H
 #define MOT_WARP_H
 
@@ -29,7 +29,8 @@ MOT_FN void mot_warp_matrix(int op, int width, int height, const mot_arg *arg, m
 
 #include "kernels/shapes_off.h"
 
-/* How positions are computed. The first three are nearest; which of them Pillow takes decides about single pixels. */
+/* How positions are computed. The first three are for nearest; they can differ in single pixels, so a warp must take
+ * the one that Pillow takes. */
 typedef enum mot_warp_path {
     MOT_WARP_FIXED,  /* 16.16 fixed point, modulo 2^32 */
     MOT_WARP_SCALE,  /* rows stay rows: a column and a row table, sums in double one after the other */
@@ -45,7 +46,7 @@ typedef struct mot_warp_plan {
     double m[6];
 } mot_warp_plan;
 
-/* 16.16, and what x86 makes of a number that does not fit. */
+/* Converts to 16.16; a number that does not fit gives what x86 gives. */
 MOT_FN uint32_t mot_warp_fix(double v)
 {
     const double scaled = floor(v * 65536.0 + 0.5);
@@ -94,14 +95,14 @@ MOT_FN void mot_warp_make_plan(int op, int width, int height, const mot_arg *arg
         plan->fixed[i] = mot_warp_fixed_number(m, i);
 }
 
-/* A coordinate in a line of n components as an index, or -1 outside. In this order: no cast sees a number that does not
- * fit, and a NaN is outside. */
+/* The index of a coordinate in a line of n components, or -1 outside. The comparisons come first, so that no cast gets
+ * a number that does not fit, and a NaN is outside. */
 MOT_FN int mot_warp_index(double v, int n)
 {
     return v >= 0.0 && v < (double)n ? (int)v : -1;
 }
 
-/* FIXED: where output (x, y) reads. False when that is outside. */
+/* FIXED: the input position of output (x, y). False if it is outside. */
 MOT_FN int mot_warp_fixed(const mot_warp_plan *plan, int x, int y, int *in_x, int *in_y)
 {
     *in_x = (int32_t)(plan->fixed[2] + (uint32_t)x * plan->fixed[0] + (uint32_t)y * plan->fixed[1]) >> 16;
@@ -140,7 +141,7 @@ MOT_FN int mot_warp_position(const mot_warp_plan *plan, double xc, double yc, do
     return 1;
 }
 
-/* The component up and left of where output (x, y) reads, and the distance from it. False: outside. */
+/* The component up and left of the input position of output (x, y), and the distance from it. False: outside. */
 MOT_FN int mot_warp_between(const mot_warp_plan *plan, int x, int y, int *i, int *j, double *dx, double *dy)
 {
     double in_x, in_y;
@@ -158,7 +159,7 @@ MOT_FN int mot_warp_clamp(int i, int n)
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
-/* Interpolates (i, j), (i + 1, j), (i, j + 1), (i + 1, j + 1). Truncated, not rounded. */
+/* Interpolates (i, j), (i + 1, j), (i, j + 1), (i + 1, j + 1). The result is truncated. */
 MOT_FN uint8_t mot_warp_bilinear(uint8_t p00, uint8_t p10, uint8_t p01, uint8_t p11, double dx, double dy)
 {
     const double top = (double)p00 + (double)(p10 - p00) * dx;
@@ -179,7 +180,7 @@ MOT_FN double mot_warp_cubic(double v1, double v2, double v3, double v4, double 
     return mot_warp_polynomial(v2, p2, p3, p4, d);
 }
 
-/* From the four rows' results, each a mot_warp_cubic of four components. */
+/* Interpolates between the results of four rows, each a mot_warp_cubic of four components. */
 MOT_FN uint8_t mot_warp_bicubic(double r1, double r2, double r3, double r4, double dy)
 {
     const double v = mot_warp_cubic(r1, r2, r3, r4, dy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WARP on the CPU. Nearest: rows that only shift are copied; of every other row the part that reads inside the image
- * is found first, so that the loop over it asks nothing. Bilinear and bicubic: see between_cpu.h. */
+/* WARP on the CPU. Nearest: rows that only shift are copied. For every other row, the part that reads inside the image
+ * is found first, so that the loop over it needs no tests. Bilinear and bicubic: see between_cpu.h. */
 #ifndef MOT_WARP_CPU_H
 #define MOT_WARP_CPU_H
 
@@ -54,13 +54,13 @@ static inline void warp_gather_columns(const warp_plane *p, const uint8_t *in_ro
         warp_put(out_row + x * size, columns[x] < 0 ? p->fill : in_row + (int64_t)columns[x] * size, size);
 }
 
-/* `width` pixels of `size` bytes, from the first to the last, written from the last to the first. */
+/* Copies `width` pixels of `size` bytes in reverse order. */
 static inline void warp_mirror_columns(const uint8_t *in, uint8_t *out, int64_t width, int64_t size)
 {
     int64_t x = 0;
 #ifdef __AVX2__
-    /* As many pixels as 16 bytes hold, turned round to the end of 16 bytes; what they leave before them is written over
-     * by the next ones. */
+    /* As many pixels as 16 bytes hold are reversed to the end of 16 bytes; the next store overwrites the unused bytes
+     * before them. */
     const int64_t pixels = 16 / size, unused = 16 - pixels * size;
     uint8_t turned[16];
     for (int64_t i = 0; i < 16; i++)
@@ -75,7 +75,7 @@ static inline void warp_mirror_columns(const uint8_t *in, uint8_t *out, int64_t 
         warp_put(out + (width - 1 - x) * size, in + x * size, (int)size);
 }
 
-/* What a row becomes whose columns read `columns`. */
+/* Copies a row whose pixel x reads column columns[x]. */
 #define WARP_MOVE_COLUMNS(size) \
     case size: \
         if (mirrored) \
@@ -87,7 +87,7 @@ static inline void warp_mirror_columns(const uint8_t *in, uint8_t *out, int64_t 
 static void warp_scale(const warp_plane *p, const mot_warp_plan *plan, int32_t *columns)
 {
     double column = mot_warp_first_column(plan), row = mot_warp_first_row(plan);
-    int64_t shift = INT64_MIN; /* the same for all columns inside, or none */
+    int64_t shift = INT64_MIN; /* that of all columns inside; INT64_MIN: not known yet */
     int shifts = 1, mirrored = 1;
     for (int x = 0; x < p->width; x++, column += plan->m[0]) {
         columns[x] = mot_warp_index(column, p->width);
@@ -247,7 +247,8 @@ typedef struct warp_run {
     int32_t down;         /* rows */
 } warp_run;
 
-#define WARP_BLOCK 16 /* bytes that are copied where fewer are wanted, when what lies behind them is written later */
+/* Bytes that are copied even if fewer are needed, where the bytes after them are written later. */
+#define WARP_BLOCK 16
 
 static void warp_copy_run(uint8_t *out_row, const uint8_t *from_row, int64_t at, int64_t bytes, int64_t row_bytes)
 {
@@ -266,8 +267,8 @@ static void warp_copy_run(uint8_t *out_row, const uint8_t *from_row, int64_t at,
 #define WARP_RUN(size) ((size) == 1 ? 8 : 2)
 #endif
 
-/* Columns stay columns (step_x is one, and y moves by one a row): runs of them are copied, row by row. False when the
- * runs are too short to be worth it. */
+/* For warps that keep columns as columns (x moves by one per column, y by one per row): copies runs of columns, row by
+ * row. False if the runs are too short for this to pay. */
 static int warp_columns(const warp_plane *p, const mot_warp_plan *plan, warp_run *runs)
 {
     if ((int32_t)plan->fixed[2] >> 16 != 0)
@@ -294,7 +295,7 @@ static int warp_columns(const warp_plane *p, const mot_warp_plan *plan, warp_run
 
 #define WARP_POSITIONS 256
 
-/* A line of planes: its positions once for all of them. `l` is the first one's. */
+/* A line in several planes, whose positions are computed once. `l` is the line in the first plane. */
 static void warp_gather_planes(const warp_plane *planes, int count, const warp_line *l)
 {
     int32_t at[WARP_POSITIONS];
@@ -355,8 +356,8 @@ static void warp_fixed(const warp_plane *planes, int count, const mot_warp_plan 
             continue;
         const int64_t first_x = (fx + x0 * step_x) >> 16, last_x = (fx + (x1 - 1) * step_x) >> 16;
         const int64_t first_y = (fy + x0 * step_y) >> 16, last_y = (fy + (x1 - 1) * step_y) >> 16;
-        /* Positions run one way, so a line that meets the image's last pixel has an end in its column and in its row.
-         */
+        /* Positions run in one direction, so a line that reads the image's last pixel has an end in its column and in
+         * its row. */
         const int at_end =
             (first_x == p->width - 1 || last_x == p->width - 1) && (first_y == last_row || last_y == last_row);
         const warp_line line = { .in = p->in,
