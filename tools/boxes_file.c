@@ -15,7 +15,7 @@ struct boxes_file {
     size_t count, room;
 };
 
-/* Reads four numbers; false where `list` is anything else. */
+/* Reads four numbers; false if `list` is not four numbers. */
 static bool read_box(struct json_object *list, double box[4])
 {
     if (!json_object_is_type(list, json_type_array) || json_object_array_length(list) != 4)

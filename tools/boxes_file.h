@@ -16,22 +16,21 @@ typedef struct image_boxes {
     char *image;   /* its path */
     size_t count;
     double *boxes;              /* [count][4]: left, top, right, bottom */
-    struct json_object *labels; /* a list of `count`; NULL: not said */
+    struct json_object *labels; /* a list of `count`; NULL: none are given */
 } image_boxes;
 
-/* Reads a file. NULL after having complained. */
+/* Reads a file. NULL after a message. */
 boxes_file *boxes_file_read(const char *path);
 void boxes_file_destroy(boxes_file *self);
 
-/* The line of the image that the command line calls `path`; NULL: there is none. Threads may ask side by side. */
+/* The line of the image that the command line calls `path`; NULL if there is none. Threads may call it concurrently. */
 const image_boxes *boxes_file_find(const boxes_file *self, const char *path);
 
-/* Whether all boxes are such and lie in the image; else false with `why`. */
+/* Whether all boxes are valid and inside the image; if not, `why` says why. */
 bool boxes_file_suits(const boxes_file *self, const image_boxes *boxes, const picture *image, char why[PICTURE_WHY]);
 
-/* Writes the boxes that are left in an augmented image as such a line, in which `image` is the path of that. Its boxes
- * and their labels become those for which `keep` is 1, at `moved` [count][4]; `visibility` is how much of each is left.
- */
+/* Writes the boxes of an augmented image, whose path is `image`, as such a line: the boxes for which `keep` is 1, at
+ * `moved` [count][4], with their labels; `visibility` is the share of each that is left. */
 bool boxes_file_write(FILE *stream, const char *image, const picture *augmented, const image_boxes *boxes,
                       const double *moved, const double *visibility, const uint8_t *keep);
 

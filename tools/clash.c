@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files by device and inode, sorted, so that equal ones are neighbours. */
+/* Finds equal files by sorting them by device and inode. */
 #include "tools/clash.h"
 
 #include "tools/tool.h"
@@ -48,7 +48,7 @@ static void add_key(clash_list *self, const char *path, const char *name, size_t
 {
     struct stat info;
     if (stat(path, &info) != 0 || (*name ? !S_ISDIR(info.st_mode) : !S_ISREG(info.st_mode)))
-        return; /* not there yet, or nothing that writing would destroy: /dev/stdout */
+        return; /* it does not exist yet, or writing destroys nothing: /dev/stdout */
     if (self->keys_count == self->keys_room) {
         self->keys_room = self->keys_room ? 2 * self->keys_room : 64;
         self->keys = need(realloc(self->keys, self->keys_room * sizeof *self->keys));

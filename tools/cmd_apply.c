@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley apply: augments image files with a policy, or with draws of before; writes PNG files, the draws, where boxes
- * are now, and a contact sheet. */
+/* motley apply: augments image files with a policy, or with recorded draws. Writes PNG files, the draws, the moved
+ * boxes, and a contact sheet. */
 #include "tools/boxes_file.h"
 #include "tools/clash.h"
 #include "tools/draws_file.h"
@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BATCH_BYTES ((size_t)64 << 20)        /* of the pixels of the images that are worked on together */
-#define LARGE_BATCH_BYTES ((size_t)512 << 20) /* the same, of large ones; a single image may be larger still */
+#define BATCH_BYTES ((size_t)64 << 20)        /* of pixels that are processed together */
+#define LARGE_BATCH_BYTES ((size_t)512 << 20) /* the same for large images; a single one may be larger still */
 #define BLOCK_ITEMS 4096
 #define PNG_EFFORT 3 /* half the time of zlib's default for a few per cent of size */
 
@@ -129,7 +129,7 @@ typedef struct source {
     char why[PICTURE_WHY]; /* empty: it can be used */
 } source;
 
-/* One variant of one of them, from the copy of its pixels to the file. */
+/* One variant of a source, from the copy of its pixels to the file. */
 typedef struct item {
     picture image;
     const source *source;
@@ -138,7 +138,7 @@ typedef struct item {
     motley_step *steps; /* [max_steps] */
     int32_t count;
     motley_transform_drawn place; /* of a transform */
-    bool drawn;                   /* steps and count are there */
+    bool drawn;                   /* steps and count are set */
     bool augmented;
     char why[PICTURE_WHY]; /* empty: it is done */
 } item;
@@ -146,8 +146,8 @@ typedef struct item {
 typedef struct job {
     const arguments *arguments;
     motley_context *context;
-    motley_policy *policy;       /* or NULL: */
-    motley_transform *transform; /* of which `pictures` are those stages that make pictures */
+    motley_policy *policy;       /* NULL if a transform is applied: */
+    motley_transform *transform; /* `pictures` is motley_transform_pictures of it */
     motley_transform *pictures;
     size_t threads;
     char **names; /* [count] of the outputs, without variant and suffix */
@@ -190,7 +190,7 @@ static drawn_image drawn_for(const job *self, const item *at)
                           self->max_steps - 1 };
 }
 
-/* What is applied to a batch; `user` is the request. */
+/* What apply_to runs on a batch. */
 typedef struct request {
     motley_context *context;
     const motley_policy *policy;
@@ -207,7 +207,7 @@ static motley_status apply_policy(void *user, const motley_batch *batch, motley_
                     : motley_apply(r->context, r->policy, batch, batch, &r->params, error);
 }
 
-/* Of the images of a batch: where they are, whose draws they get, and those to be replayed. */
+/* Arrays for the images of a batch: descriptions, sample ids, and the draws to replay. */
 typedef struct batch_room {
     motley_image *images;
     uint64_t *ids;
@@ -324,7 +324,7 @@ static void apply_to_all(job *self)
         self->items[i].augmented = self->items[i].image.pixels && good[self->items[i].image.channels];
 }
 
-/* Of an output, "DIR/NAME-VARIANT.png". */
+/* The path of an output, "DIR/NAME-VARIANT.png". */
 static char *out_path(const arguments *arguments, const char *name, size_t variant)
 {
     char *path;
@@ -411,7 +411,7 @@ static bool put_original(const job *self, const source *from)
     return sheet_put(self->sheet, from->input, 0, &from->image, lines, 2);
 }
 
-/* ---- what runs side by side; each part has one source or one item for itself ---- */
+/* ---- parts that threads run concurrently, each on one source or one item ---- */
 
 static void read_source(void *user, size_t i)
 {
@@ -451,7 +451,7 @@ static void copy_source(void *user, size_t i)
         picture_free(&at->image);
 }
 
-/* Sets the steps of an item that new draws were applied to. */
+/* Draws the steps of an item again, for the draws file and the sheet. */
 static bool draw_item(const job *self, item *at)
 {
     motley_samples samples = self->arguments->options.samples;
@@ -491,7 +491,7 @@ static void tell(job *self, const item *at)
         complain_about(self, at->path && at->augmented ? at->path : input_path(self, at->source), at->why);
     else if (at->augmented) {
         if (self->arguments->draws)
-            write_draw(self, at); /* an error shows when the file is committed */
+            write_draw(self, at); /* errors are reported when the file is committed */
         if (self->arguments->boxes_out)
             write_boxes(self, at);
         self->delivered = true;
@@ -499,7 +499,7 @@ static void tell(job *self, const item *at)
     progress_step();
 }
 
-/* Variants `first` .. `first + variants - 1` of every source. */
+/* Makes variants `first` .. `first + variants - 1` of every source. */
 static void do_variants(job *self, size_t first, size_t variants)
 {
     self->items_count = self->sources_count * variants;
@@ -525,7 +525,7 @@ static void do_variants(job *self, size_t first, size_t variants)
     free(self->items);
 }
 
-/* Of a single input whose variants are too many to be held together. */
+/* How many variants of a single input fit into memory at once. */
 static size_t variants_at_once(const job *self, size_t bytes)
 {
     const size_t usual = BATCH_BYTES / (bytes + 1), most = LARGE_BATCH_BYTES / (bytes + 1);
@@ -533,7 +533,7 @@ static size_t variants_at_once(const job *self, size_t bytes)
     return count < 1 ? 1 : count > BLOCK_ITEMS ? BLOCK_ITEMS : count;
 }
 
-/* Reads, augments, writes and forgets inputs `first` .. `first + count - 1`; `bytes` of pixels they hold. */
+/* Reads, augments, writes and frees inputs `first` .. `first + count - 1`, which have `bytes` of pixels. */
 static void do_block(job *self, size_t first, size_t count, size_t bytes)
 {
     const size_t all = self->arguments->variants;
@@ -553,8 +553,8 @@ static void do_block(job *self, size_t first, size_t count, size_t bytes)
     free(self->sources);
 }
 
-/* How many inputs from `first` on are done together, with all their variants: as many as BATCH_BYTES hold, of large
- * photographs enough for all threads, and one at least. */
+/* How many inputs from `first` on are processed together, with all their variants: as many as fit into BATCH_BYTES; if
+ * these are too few for all threads, more, within LARGE_BATCH_BYTES; at least one. */
 static size_t block_size(const job *self, size_t first, size_t *bytes)
 {
     const size_t left = self->arguments->count - first, variants = self->arguments->variants;
@@ -575,7 +575,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(**(char **const *)a, **(char **const *)b);
 }
 
-/* Sorts pointers to the names and marks those that occur twice; returns how many. */
+/* Marks the names that occur more than once; returns how many these are. */
 static size_t find_doubles(char **names, size_t count, bool *twice)
 {
     char ***sorted = need(malloc((count + 1) * sizeof *sorted));
@@ -593,7 +593,7 @@ static size_t find_doubles(char **names, size_t count, bool *twice)
     return doubles;
 }
 
-/* "coffee" for some/coffee.jpg; where several inputs have that name, "coffee-i3" for the fourth of all. */
+/* Names the outputs: "coffee" for some/coffee.jpg, but "coffee-i3" for input 3 if several inputs have that name. */
 static bool make_names(job *self)
 {
     const size_t count = self->arguments->count;
@@ -641,7 +641,7 @@ static bool open_sheet(job *self)
     return self->sheet != NULL;
 }
 
-/* Whether no file that is to be written is one that is read, or another one that is written. */
+/* Whether no output is also an input, or another output. */
 static bool spares_inputs(const job *self)
 {
     const arguments *a = self->arguments;
@@ -670,7 +670,7 @@ static bool spares_inputs(const job *self)
     return good;
 }
 
-/* Reads the boxes, if there are any, and checks that the policy or transform can do with them what is asked for. */
+/* Reads the boxes, if there are any, and checks that the policy or transform can use them as requested. */
 static bool begin_boxes(job *self)
 {
     const arguments *a = self->arguments;
@@ -707,7 +707,7 @@ static bool begin_boxes(job *self)
     return true;
 }
 
-/* Whatever can go wrong before the first image goes wrong here. */
+/* Opens and checks everything that is needed before the first image. */
 static bool begin(job *self)
 {
     const arguments *a = self->arguments;
@@ -758,7 +758,7 @@ static void finish(job *self)
 {
     const arguments *a = self->arguments;
     char why[PICTURE_WHY];
-    if (!self->delivered) { /* an empty sheet would only hide that */
+    if (!self->delivered) { /* an empty sheet would hide that no image was done */
         if (a->draws)
             out_file_discard(&self->draws);
         if (a->boxes_out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley bench: speed, each measurement checked against the reference and beside a copy of the bytes. */
+/* motley bench: measures speed. Each result is first checked against the reference, and compared with a copy. */
 #include "bench/bench.h"
 #include "tools/tool.h"
 

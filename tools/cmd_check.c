@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley check: every mistake of every policy or transform file. */
+/* motley check: reports every mistake in files of policies and transforms. */
 #include "tools/tool.h"
 
 static error_t parse(int key, char *arg, struct argp_state *state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley compare: what policies, or transforms, do with each op, side by side. */
+/* motley compare: prints side by side what policies, or transforms, do with each op. */
 #include "tools/summary.h"
 #include "tools/tool.h"
 

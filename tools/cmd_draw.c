@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley draw: what samples would get, a line each, without touching a pixel. */
+/* motley draw: prints what samples would get, a line each, without touching pixels. */
 #include "tools/tool.h"
 
 #include <stdlib.h>

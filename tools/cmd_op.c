@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley op: one operation, with one value, on one image file. */
+/* motley op: applies one op to one image file. */
 #include "tools/picture.h"
 #include "tools/tool.h"
 
@@ -96,7 +96,7 @@ static bool apply(const arguments *self, int op, picture *image)
                                   image->channels, 1 };
     uint8_t fill[4];
     memcpy(fill, self->fill, sizeof fill);
-    if (image->channels == 2) /* a grey and an alpha */
+    if (image->channels == 2) /* grey and alpha */
         fill[1] = fill[3];
     motley_status status = motley_context_create(&self->context, &context, &error);
     request r = { context, op, self, { .interpolation = self->interpolation, .fill = fill } };
@@ -108,7 +108,7 @@ static bool apply(const arguments *self, int op, picture *image)
     return status == MOTLEY_OK;
 }
 
-/* "-9" is a value and not an option; with a blank before it getopt sees that too, and strtod skips the blank. */
+/* "-9" is a value and not an option. With a blank before it, getopt takes it as a value, and strtod skips the blank. */
 static void mark_negative_values(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley ops: the table of operations. */
+/* motley ops: prints the op table. */
 #include "tools/tool.h"
 
 #include <json-c/json.h>
@@ -23,9 +23,11 @@ static const struct argp argp = {
     .parser = parse,
     .options = (const struct argp_option[]){ { "json", 'j', NULL, 0, "Print a JSON array, with all that is known", 0 },
                                              { 0 } },
-    .doc = "Lists the operations: name, shape, range of the (first) value, its unit.\v"
-           "What an operation sees of an image is its shape: point (one sample), stats (a histogram first), color (a "
-           "pixel), warp (another position), stencil (3x3 pixels), blur (rows, then columns), erase (a rectangle).",
+    .doc =
+        "Lists the operations: name, shape, range of the (first) value, its unit.\v"
+        "An operation's shape is what it sees of an image: point (one component), stats (statistics first), color (a "
+        "pixel), warp (another position), stencil (3x3 components), filter (3x3 or 5x5 components), blur (rows, then "
+        "columns), erase (a rectangle).",
 };
 
 static void add_text(struct json_object *object, const char *key, const char *text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley policies: the policies that are built in. */
+/* motley policies: lists the built-in policies. */
 #include "tools/tool.h"
 
 #include <json-c/json.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley preview: one HTML page that shows what a policy or a transform does to images. */
+/* motley preview: writes an HTML page that shows what a policy or a transform does to images. */
 #include "tools/boxes_file.h"
 #include "tools/clash.h"
 #include "tools/out_file.h"
@@ -171,7 +171,7 @@ static bool read_boxes(job *self)
 
 /* ---- pictures ---- */
 
-/* Ends the command where the library refuses what the user asked for. */
+/* Ends the command if the library refuses what the user asked for. */
 static void want(motley_status status, const char *name, const motley_error *error)
 {
     if (status == MOTLEY_OK)
@@ -255,7 +255,7 @@ static motley_samples sample_of(const job *self, size_t i, uint64_t id)
     return samples;
 }
 
-/* What a policy makes of a copy of the picture, which is image i or its mask, as the sample `id`. */
+/* A copy of the picture, which is image i or its mask, augmented by a policy as sample `id`. */
 static picture augmented(job *self, const motley_policy *policy, const picture *in, size_t i, uint64_t id)
 {
     picture out = copied(in);
@@ -266,7 +266,7 @@ static picture augmented(job *self, const motley_policy *policy, const picture *
     return out;
 }
 
-/* What a transform, or its follower, makes of the picture. */
+/* The picture, transformed by a transform or its follower. */
 static picture transformed(job *self, const motley_transform *transform, const picture *in, uint64_t id)
 {
     const motley_transform_info *info = motley_transform_describe(transform);
@@ -315,7 +315,7 @@ static void begin_overlay(job *self, const picture *shown)
             shown->height);
 }
 
-/* The boxes of image i over what is shown: the image itself, or what its last draw made of it. */
+/* Draws the boxes of image i over what is shown: the original, or the image as its last draw changed it. */
 static void put_boxes(job *self, size_t i, const picture *shown, bool original)
 {
     const picture *image = &self->images[i];
@@ -345,7 +345,7 @@ static void put_boxes(job *self, size_t i, const picture *shown, bool original)
     free(boxes);
 }
 
-/* The boxes that a transform erases, whose values are no pixels: in grey. */
+/* Draws the boxes that a transform erases, in grey, because their values are not pixels. */
 static void put_erased(job *self, const picture *shown)
 {
     begin_overlay(self, shown);
@@ -357,7 +357,7 @@ static void put_erased(job *self, const picture *shown)
     fprintf(self->page, "</svg>");
 }
 
-/* What the sample drew, a line for each thing. */
+/* Writes what the sample drew, one line for each part of it. */
 static void put_caption(job *self, struct json_object *drawn)
 {
     struct json_object *steps = need(json_object_object_get(drawn, "steps"));
@@ -385,7 +385,7 @@ static void put_caption(job *self, struct json_object *drawn)
         fprintf(self->page, "nothing");
 }
 
-/* One cell of the contact sheet: image i as it is. */
+/* One cell of the contact sheet: image i unchanged. */
 static void put_original(job *self, size_t i)
 {
     fprintf(self->page, "<figure><div class=\"frame\">");
@@ -436,7 +436,7 @@ static void put_sheet(job *self)
 
 /* ---- the level ---- */
 
-/* The same samples at levels from 0 to the top; nothing for a policy without a scale. */
+/* The slider: the same samples at levels from 0 to the top. A policy without a scale has none. */
 static void put_slider(job *self, double top)
 {
     if (!(top > 0))
@@ -471,7 +471,7 @@ static void put_slider(job *self, double top)
 
 /* ---- frequencies and magnitudes ---- */
 
-/* The values that an op can get, as bars; each value counts once for each level that gives it. */
+/* A histogram of the values that an op can get; a value counts once for each level that gives it. */
 static void put_magnitudes(job *self, const op_summary *op)
 {
     const size_t count = op->values ? json_object_array_length(op->values) : 0;
@@ -524,7 +524,7 @@ static void put_frequencies(job *self, const op_summary *summary)
 
 /* ---- the page ---- */
 
-/* The text that the page ends with, and the top of the level's slider. False after a complaint. */
+/* Reads the text that ends the page, and the top of the level's slider. False after a message. */
 static bool read_texts(job *self, char **text, double *top)
 {
     motley_error error;
@@ -574,7 +574,7 @@ static bool write_page(job *self)
     return good;
 }
 
-/* The page must not replace what it is made of. */
+/* Whether the page is not one of the inputs. */
 static bool page_is_new(const arguments *a)
 {
     clash_list *files = clash_list_create();
@@ -591,7 +591,7 @@ static bool page_is_new(const arguments *a)
     return good;
 }
 
-/* What is applied: the policy, or the transform without what makes its images numbers; and what masks follow by. */
+/* Opens what is applied: the policy, or the transform as motley_transform_pictures, and the follower for masks. */
 static bool open_applied(job *self)
 {
     const arguments *a = self->arguments;
@@ -611,7 +611,7 @@ static bool open_applied(job *self)
     return status == MOTLEY_OK;
 }
 
-/* Room for the steps of any of the images. */
+/* Allocates the steps, as many as any of the images can draw. */
 static void make_room(job *self)
 {
     size_t boxes = 1;

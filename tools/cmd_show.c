@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley show: a policy or a transform as canonical text, which loads back to an equal one. */
+/* motley show: prints a policy or a transform as canonical text, which loads back to an equal one. */
 #include "tools/tool.h"
 
 #include <stdlib.h>

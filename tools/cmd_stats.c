@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley stats: how often a policy or a transform applies each op, and with which values. */
+/* motley stats: prints how often a policy or a transform applies each op, and with which values. */
 #include "tools/summary.h"
 #include "tools/tool.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley transforms: the transforms that are built in. */
+/* motley transforms: lists the built-in transforms. */
 #include "tools/tool.h"
 
 #include <string.h>

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes a message with "\x1b" for what would command the terminal, names of files included, and for what is no text.
- */
+/* Writes a message to stderr. Control characters, which could command the terminal, and bytes that are not text are
+ * written as escapes such as "\x1b", because messages quote names of files. */
 static void show(const char *text)
 {
     for (size_t length; *text; text += length) {
@@ -32,7 +32,7 @@ void complain(const char *format, ...)
     va_list list;
     char *text = NULL;
     progress_clear();
-    fflush(stdout); /* so that messages stand where they belong when both go to one place */
+    fflush(stdout); /* keeps the order of output and messages if both go to the same place */
     fputs("motley: ", stderr);
     va_start(list, format);
     show(vasprintf(&text, format, list) < 0 ? "out of memory" : text);
@@ -105,7 +105,7 @@ int read_fill(struct argp_state *state, const char *text, uint8_t fill[4])
             argp_error(state, "--fill is '%s', want whole numbers from 0 to 255", text);
     if (count == 2)
         argp_error(state, "--fill is '%s', want 1, 3 or 4 numbers", text);
-    for (int i = 0; i < 4; i++) /* one number is for every channel; three leave alpha opaque */
+    for (int i = 0; i < 4; i++) /* one number fills every channel; three leave alpha opaque */
         fill[i] = count == 1 ? (uint8_t)values[0] : i < count ? (uint8_t)values[i] : 255;
     return count;
 }
@@ -301,7 +301,7 @@ static void show_problem(const char *path, const motley_error *problem)
     free(text);
 }
 
-/* A policy file's own messages, in the form that compilers and editors share. */
+/* Reports a problem of a policy file in the form of compilers, which editors understand. */
 static void report_problem(void *user, const motley_error *problem)
 {
     const char *path = user;
@@ -312,7 +312,7 @@ static void report_problem(void *user, const motley_error *problem)
         complain("%s: %s", path, problem->message);
 }
 
-/* A policy that messages call `name`, of a file or of what it may be; NULL after having complained. */
+/* Opens a policy, from a file or by motley_policy_open; messages call it `name`. NULL after a message. */
 static motley_policy *opened(bool file, const char *policy, const char *name)
 {
     const motley_parse_params params = { .report = report_problem, .user = (void *)name };
@@ -329,7 +329,7 @@ motley_policy *open_policy_file(const char *path)
     return opened(true, path, path);
 }
 
-/* The policy with changes in its place; NULL after having complained, or where there is none. */
+/* Replaces a policy by one with changes. NULL after a message, or if `policy` is NULL. */
 static motley_policy *with_changes(const char *name, motley_policy *policy, const motley_policy_changes *changes)
 {
     if (!policy || !changes || !any_change(changes))
@@ -379,7 +379,7 @@ motley_transform *open_transform(const char *name)
     return transform;
 }
 
-/* The policy that a transform without stages is: its file may be a pipe, which is read once. */
+/* The policy of a transform without stages, without reading its file again, which may be a pipe. */
 static motley_policy *policy_of(const motley_transform *transform)
 {
     char *text = NULL;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host images through a context whose memory is its device's own: there, worked on, and back. */
+/* Copies host images to a context's device, runs work on them there, and copies them back. */
 #include "tools/tool.h"
 
 #include <stdlib.h>
 
-#define ALIGNMENT 256 /* of an image on the device: fast wherever it begins */
+#define ALIGNMENT 256 /* of each image on the device, so that all routes are open to it */
 
 static size_t room_of(const motley_image *image)
 {
     return ((size_t)image->height * (size_t)image->row_stride + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Copies every image between its place on the host and its place on the device. */
+/* Copies every image between host and device. */
 static motley_status carry(motley_context *context, const motley_image *host, const motley_image *device, size_t count,
                            bool there, motley_error *error)
 {

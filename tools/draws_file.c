@@ -28,7 +28,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* A side of "size"; 0 when it is none. */
+/* A side of "size"; 0 if it is not a valid one. */
 static int32_t side(struct json_object *size, size_t i)
 {
     struct json_object *value = json_object_array_get_idx(size, i);
@@ -36,7 +36,7 @@ static int32_t side(struct json_object *size, size_t i)
     return px < 1 || px > INT32_MAX ? 0 : (int32_t)px;
 }
 
-/* The text at `key`, or NULL; *good becomes false when something else stands there. */
+/* The text at `key`, or NULL; *good becomes false if the value is not a text. */
 static char *text_at(struct json_object *object, const char *key, bool *good)
 {
     struct json_object *value;
@@ -46,7 +46,7 @@ static char *text_at(struct json_object *object, const char *key, bool *good)
     return need(strdup(*good ? json_object_get_string(value) : ""));
 }
 
-/* Reads what the command itself has to know of a line; its steps wait until the image is known. */
+/* Reads the parts of a line that the command needs; its steps are read when their image is known. */
 static bool read_line(void *user, size_t number, const char *text)
 {
     draws_file *self = user;
@@ -134,7 +134,7 @@ static bool same_name(const char *path, const char *read)
     return same;
 }
 
-/* Reads the draw of a line, as its policy or transform writes it. */
+/* Reads the draw of a line, which is a policy's or a transform's. */
 static motley_status read_steps(const draw_line *line, const drawn_image *image, motley_step *steps, int32_t *count,
                                 motley_transform_drawn *place, motley_error *error)
 {

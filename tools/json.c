@@ -15,7 +15,7 @@ struct json_object *number_json(double value)
     return isfinite(value) ? need(json_object_new_double_s(value, number_text(value, text))) : NULL;
 }
 
-/* The text in quotes: json-c would write bytes that are not UTF-8 as they are, and the line would not be JSON. */
+/* A text as JSON in quotes. json-c would not escape bytes that are not UTF-8, and the line would not be JSON. */
 static char *quoted(const char *text)
 {
     char *out = need(malloc(6 * strlen(text) + 3)), *to = out;

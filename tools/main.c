@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley: finds the command that was asked for, runs it, and makes sure that its output was written. */
+/* motley: finds and runs a command, and checks that its output was written. */
 #include "tools/out_file.h"
 #include "tools/tool.h"
 
@@ -86,13 +86,13 @@ static char *filter_help(int key, const char *text, void *input)
     return list;
 }
 
-/* Standard output is a file like others: an error that only its end shows is an error all the same. */
+/* Closes standard output; errors that appear only here count, too. */
 static bool close_output(void)
 {
     const bool failed = ferror(stdout);
     if (fclose(stdout) == 0 && !failed)
         return true;
-    if (errno != EPIPE) /* whoever reads has had enough: `motley ops | head` */
+    if (errno != EPIPE) /* EPIPE: the reader has had enough, as in `motley ops | head` */
         complain("standard output: %s", errno ? strerror(errno) : "could not be written");
     return false;
 }
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
         argv[0] = "motley"; /* messages begin with it */
     argp_program_version_hook = print_version;
     argp_err_exit_status = EXIT_USAGE;
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is seen as a failing write */
+    signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe fails instead */
     out_file_catch_signals();
     atexit(at_exit);
 

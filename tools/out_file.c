@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Write, then rename. */
+/* See out_file.h. A file is written under a temporary name, then renamed. */
 #include "tools/out_file.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The files that are open, and who may change the list. A signal's handler takes the lock, too, and never gives it
- * back: no file can then begin after the others were removed. It runs on the main thread alone, as others block signals
- * (tools/parallel.h), and so does the main thread while it holds the lock. */
+/* The open files, and the lock of this list. A signal handler takes the lock and never releases it, so that no file can
+ * be opened after the others were removed. It runs on the main thread only, because other threads block signals
+ * (tools/parallel.h), and the main thread blocks them while it holds the lock. */
 static out_file *open_files;
 static atomic_flag busy = ATOMIC_FLAG_INIT;
 
@@ -49,10 +49,10 @@ static void forget(const out_file *file)
     *at = file->next;
 }
 
-/* A device or a pipe is written as it is: no new file can take its place. */
+/* Opens a device or a pipe itself, because no new file can replace it. */
 static bool open_in_place(out_file *file, const char *path)
 {
-    const int descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC); /* not to wait for a pipe's reader */
+    const int descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC); /* does not wait for a pipe's reader */
     file->path = path;
     *file->temporary = '\0';
     if (descriptor < 0)
@@ -68,7 +68,7 @@ static bool open_in_place(out_file *file, const char *path)
 static int create(out_file *file)
 {
     const sigset_t before = lock();
-    const mode_t mask = umask(0); /* of the whole process: under the lock */
+    const mode_t mask = umask(0); /* shared by the whole process, so this needs the lock */
     umask(mask);
     const int descriptor = mkstemp(file->temporary);
     if (descriptor >= 0) {
@@ -161,6 +161,6 @@ void out_file_catch_signals(void)
 {
     const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
     for (int i = 0; i < 3; i++)
-        if (signal(numbers[i], remove_and_end) == SIG_IGN) /* as nohup wants it */
+        if (signal(numbers[i], remove_and_end) == SIG_IGN) /* set by nohup, for example */
             signal(numbers[i], SIG_IGN);
 }

@@ -10,10 +10,10 @@
 void page_begin(FILE *page, const char *title);
 void page_end(FILE *page);
 
-/* Text, with what HTML would read as its own escaped. */
+/* Writes text with the characters escaped that HTML would interpret. */
 void page_text(FILE *page, const char *text);
 
-/* An <img> with these further attributes, its PNG in base64. */
+/* Writes an <img> with these further attributes, and its PNG in base64. */
 void page_picture(FILE *page, const picture *image, int effort, const char *attributes);
 
 #endif

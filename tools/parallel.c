@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that share out a count. Starting one takes microseconds, the files that it works on milliseconds: none waits
- * for the next call. */
+/* See parallel.h. Every call starts new threads: that takes microseconds, and the files that they work on take
+ * milliseconds. */
 #include "tools/parallel.h"
 
 #include <pthread.h>

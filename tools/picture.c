@@ -90,7 +90,7 @@ static bool turn_upright(picture *in, int orientation, char why[PICTURE_WHY])
     return true;
 }
 
-/* Formats that people may try, so that the message can name what it found. */
+/* Names the format of a file that is not supported, for the message. */
 static const char *name_format(const uint8_t *head, size_t size)
 {
     static const struct {
@@ -114,11 +114,11 @@ static const char *name_format(const uint8_t *head, size_t size)
     return "not an image";
 }
 
-/* A file that can be read at once and from any place. */
+/* Opens a regular file. */
 static FILE *open_image(const char *path, char why[PICTURE_WHY])
 {
     struct stat info;
-    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* not to wait for a pipe's writer */
+    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* does not wait for a pipe's writer */
     if (descriptor < 0 || fstat(descriptor, &info) != 0)
         snprintf(why, PICTURE_WHY, "%s", strerror(errno));
     else if (S_ISDIR(info.st_mode))
@@ -136,7 +136,7 @@ static FILE *open_image(const char *path, char why[PICTURE_WHY])
     return NULL;
 }
 
-/* `orientation` NULL: the size alone. */
+/* Reads a file of any format. `orientation` NULL: only its size. */
 static bool read_any(const char *path, picture *out, int *orientation, char why[PICTURE_WHY])
 {
     *out = (picture){ 0 };

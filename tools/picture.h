@@ -14,7 +14,7 @@ typedef struct picture {
     int32_t width, height, channels;
 } picture;
 
-/* Beyond this many pixels a small file that unpacks to a huge image is refused; Pillow warns from here on. */
+/* Larger images are refused, since a small file can unpack to a huge image. Pillow warns from this number on. */
 #define PICTURE_MAX_PIXELS 178956970
 #define PICTURE_MAX_SIDE 1048576 /* of a motley_batch */
 
@@ -23,7 +23,7 @@ typedef struct picture {
 /* Reads a file and turns it upright (EXIF orientation). False: `why` says why, and nothing is allocated. */
 bool picture_read(const char *path, picture *out, char why[PICTURE_WHY]);
 
-/* Writes a PNG; the file is there in full or not at all. `effort` is zlib's, 1 to 9. */
+/* Writes a PNG, completely or not at all. `effort` is zlib's, 1 to 9. */
 bool picture_write(const char *path, const picture *in, int effort, char why[PICTURE_WHY]);
 
 /* Bytes of pixels that picture_read would allocate; 0 when it would fail. */
@@ -36,7 +36,7 @@ void picture_free(picture *in);
 /* For the formats' own files. */
 bool picture_allocate(picture *out, char why[PICTURE_WHY]); /* width, height and channels are set */
 bool picture_check_size(uint32_t width, uint32_t height, char why[PICTURE_WHY]);
-/* `orientation` NULL: the size alone, no pixels. */
+/* `orientation` NULL: only the size, no pixels. */
 bool jpeg_read(FILE *file, picture *out, int *orientation, char why[PICTURE_WHY]);
 bool png_read(FILE *file, picture *out, int *orientation, char why[PICTURE_WHY]);
 bool png_write(FILE *file, const picture *in, int effort, char why[PICTURE_WHY]);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct reader {
-    struct jpeg_error_mgr errors; /* first: libjpeg hands back a pointer to it */
+    struct jpeg_error_mgr errors; /* first, because libjpeg passes a pointer to it */
     jmp_buf jump;
     char *why;
 } reader;
@@ -22,7 +22,7 @@ static void fail(j_common_ptr jpeg)
     longjmp(self->jump, 1);
 }
 
-/* Warnings pass, as they do in Pillow, except for the end of the file: grey would stand for what is missing. */
+/* Ignores warnings, as Pillow does, except for a truncated file, whose missing part would be grey. */
 static void warn(j_common_ptr jpeg, int level)
 {
     reader *self = (reader *)jpeg->err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and writes PNG through libpng. Colour profiles, gamma and a transparent colour are left aside, as in Pillow. */
+/* Reads and writes PNG through libpng. Colour profiles, gamma and a transparent colour are ignored, as in Pillow. */
 #include "tools/picture.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A warning often says what the error that follows it means: it is kept for that. */
+/* Keeps the last warning, because it often explains the error that follows. */
 typedef struct messages {
     char *why;
     char warning[96];
@@ -70,7 +70,7 @@ static void find_orientation(png_structp png, png_infop info, int *orientation)
     png_bytep data;
     if (!png_get_eXIf_1(png, info, &length, &data))
         return;
-    uint8_t *exif = malloc((size_t)length + 6); /* PNG leaves out the header that JPEG has */
+    uint8_t *exif = malloc((size_t)length + 6); /* PNG omits the header that JPEG has */
     if (!exif)
         return;
     memcpy(exif, "Exif\0", 6);

@@ -118,7 +118,7 @@ static char *copy_text(char *to, const char *text)
     while (*text) {
         const size_t length = mot_utf8_character(text, strlen(text));
         if (length == 0)
-            *to++ = '?'; /* cairo draws nothing after one bad byte */
+            *to++ = '?'; /* cairo draws nothing after an invalid byte */
         else
             to = (char *)memcpy(to, text, length) + length;
         text += length ? length : 1;
@@ -192,7 +192,7 @@ static void set_font(cairo_t *cairo, double size, bool bold, double grey)
 static void draw_cell(cairo_t *cairo, const cell *at, double x, double y, double image_height, double room)
 {
     const int width = cairo_image_surface_get_width(at->image), height = cairo_image_surface_get_height(at->image);
-    const double top = y + image_height - height; /* pictures of a row stand on one line */
+    const double top = y + image_height - height; /* the pictures of a row are aligned at the bottom */
     cairo_set_source_rgb(cairo, 0.9, 0.9, 0.9);   /* behind what is transparent */
     cairo_rectangle(cairo, x, top, width, height);
     cairo_fill(cairo);

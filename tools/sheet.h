@@ -7,7 +7,7 @@
 
 typedef struct sheet sheet;
 
-/* What stands below a picture: a line each, the name dark, the value beside it lighter. */
+/* A line of text below a picture: a dark name, then a lighter value. */
 typedef struct sheet_line {
     const char *name, *value; /* either may be "" */
 } sheet_line;

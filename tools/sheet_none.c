@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for sheet.c in a build without cairo: says so instead of drawing. */
+/* Replaces sheet.c in a build without cairo; fails with that reason. */
 #include "tools/sheet.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #define BLOCK 1024 /* samples drawn at a time */
 
-/* What a transform draws besides ops, in rows behind the ops'. */
+/* What a transform draws besides ops; their rows follow those of the ops. */
 enum { HUE, KERNEL_BLUR, CROP_AREA, CROP_RATIO, FLIP_HORIZONTAL, FLIP_VERTICAL, ERASED_AREA, OTHERS };
 static const char *const other_names[OTHERS] = { [HUE] = "hue",
                                                  [KERNEL_BLUR] = "kernel_blur",
@@ -37,7 +37,7 @@ static struct json_object *list(struct json_object *object, const char *key)
     return value;
 }
 
-/* Adds a step's values to the op's, each once. */
+/* Adds a step's values to those of its op, without repetitions. */
 static void add_values(op_summary *op, struct json_object *step)
 {
     struct json_object *levels = list(step, "levels"), *of = list(step, "of");
@@ -233,7 +233,7 @@ const char *values_text(const op_summary *op, char text[VALUES_TEXT])
     for (size_t i = 0; i < count; i++) {
         struct json_object *row = json_object_array_get_idx(op->values, i);
         const double value = real(row, "value"), minus = real(row, "minus");
-        low = fmin(low, fmin(value, minus)); /* fmin leaves out a NaN */
+        low = fmin(low, fmin(value, minus)); /* fmin ignores a NaN */
         high = fmax(high, fmax(value, minus));
         both = both || !isnan(minus);
         side = list(row, "of") ? " of the side" : side;

@@ -16,9 +16,8 @@ typedef struct op_summary {
     double low, high, mean;
 } op_summary;
 
-/* Draws as many samples of `samples`' seed and epoch as `counting` says, at its size, of the policy (and reads its
- * description) or of the transform, whichever is not NULL. summary: [summary_rows()], to be freed. NULL after having
- * complained in the name of `name`. */
+/* Summarises the policy or the transform, whichever is not NULL, from as many draws as `counting` says, at its size and
+ * by the seed and epoch of `samples`. Returns [summary_rows()], to be freed; NULL after a message about `name`. */
 op_summary *summarise(const char *name, const motley_policy *policy, const motley_transform *transform,
                       const motley_samples *samples, const counting_options *counting);
 int summary_rows(void);

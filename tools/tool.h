@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* Exit statuses; 0 is success. */
-#define EXIT_INPUT 1 /* a file, name or value could not be used; what else was asked for has been done */
+#define EXIT_INPUT 1 /* a file, name or value could not be used; the rest has been done */
 #define EXIT_USAGE 2 /* the command line itself is wrong; nothing has been done */
 
 /* The commands. argv[0] is "motley NAME"; the result is the exit status. */
@@ -27,10 +27,10 @@ int cmd_apply(int argc, char **argv);
 int cmd_op(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 
-/* Writes "motley: ..." and a newline to stderr, below a progress bar that may be there. */
+/* Writes "motley: ..." and a newline to stderr; clears a progress bar first. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Memory that is small and must be there: exits with a message when it is not. */
+/* Returns `memory`; if it is NULL, exits with a message. For small allocations. */
 void *need(void *memory);
 
 /* Numbers in an option or argument; a wrong one is a usage error that names `what`, so these return or exit. */
@@ -48,11 +48,11 @@ error_t read_one_policy(int key, char *arg, struct argp_state *state, const char
 void read_size(struct argp_state *state, const char *text, int32_t *width, int32_t *height); /* "224x224" */
 motley_interpolation read_interpolation(struct argp_state *state, const char *text, size_t length);
 
-/* The shortest text that reads back as the same double, with a point or an exponent: "-9.0". */
+/* The shortest text that reads back as the same double, with a point or an exponent, such as "-9.0". */
 #define NUMBER_TEXT 32
 const char *number_text(double value, char text[NUMBER_TEXT]);
 
-/* The same for people: at most four digits, and no digits that say nothing: "-9". */
+/* A number for people: at most four digits, without trailing zeros, such as "-9". */
 const char *short_number(double value, char text[NUMBER_TEXT]);
 
 /* Which policy, changed how, with which random numbers: --repeat, --level, --bins, --interpolation, --fill; and
@@ -74,25 +74,26 @@ extern const struct argp counting_argp;
 #define COUNTING_DEFAULTS { .samples = 100000, .width = 224, .height = 224 }
 /* clang-format on */
 
-/* The policy called `name`: a built-in, or else a file; with the changes. NULL after having complained. */
+/* Opens the policy called `name`, a built-in or a file, and applies the changes. NULL after a message. */
 motley_policy *open_policy(const char *name, const motley_policy_changes *changes);
 motley_policy *open_policy_file(const char *path);
 
-/* The same of a transform, a built-in one or any file; whether a name is such a one's. */
+/* Whether `name` can be a transform: a built-in one, or a file. The next two open a transform, or a file; NULL after a
+ * message. */
 bool names_transform(const char *name);
 motley_transform *open_transform(const char *name);
 motley_transform *open_transform_file(const char *path);
 
-/* Opens what a command's POLICY names, a policy with the changes or a transform; the other is NULL. False after having
- * complained. */
+/* Opens what a command's POLICY names, a policy with the changes or a transform; the other becomes NULL. False after a
+ * message. */
 bool open_either(const char *name, const motley_policy_changes *changes, motley_policy **policy,
                  motley_transform **transform);
 
-/* Whether any change of a policy was asked for. */
+/* Whether the options ask for any change of a policy. */
 bool any_change(const motley_policy_changes *changes);
 
-/* Calls `read` for each line of a file that is not blank, with its number from 1, until it returns false after having
- * complained. False after that, or after having complained about the file. */
+/* Calls `read` for each line of a file that is not blank, with its number from 1, until it returns false, which it does
+ * after a message. False after that, or after a message about the file. */
 typedef bool line_reader(void *user, size_t number, const char *text);
 bool read_lines(const char *path, line_reader *read, void *user);
 
@@ -105,22 +106,22 @@ typedef motley_status device_work(void *user, const motley_batch *batch, motley_
 motley_status work_on_device(motley_context *context, int32_t channels, const motley_image *images, size_t count,
                              device_work *work, void *user, motley_error *error);
 
-/* Gives each of `count` images of one size a box, its middle, for draws of a policy that takes boxes where there are no
- * images. The memory is the function's; the next call changes it. */
+/* Gives each of `count` images of one size its middle as a box, so that policies that take boxes can draw without
+ * images. The memory belongs to the function; the next call changes it. */
 void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int32_t height);
 
 /* The line that `motley draw` writes for a sample, to be freed. */
 char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int count, int channels);
 
 struct json_object;
-/* Bytes that are not UTF-8 become "\udcXX", which Python's os.fsencode undoes. */
+/* A text as JSON. Bytes that are not UTF-8 become "\udcXX", which Python's os.fsencode undoes. */
 struct json_object *text_json(const char *text);
-/* What such a text is when it is read again, to be freed: compare it with what a file has. */
+/* The text that reading text_json back gives, to be freed: for comparisons with a file's texts. */
 char *text_read_again(const char *text);
 struct json_object *number_json(double value);             /* null when not finite */
 bool print_json(FILE *stream, struct json_object *object); /* one line; frees the object */
 
-/* A bar on a terminal once the work takes longer than a second; nothing elsewhere. */
+/* Shows a progress bar on a terminal once the work takes longer than a second. */
 void progress_begin(const char *what, size_t total);
 void progress_step(void);
 void progress_end(void);
