@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the fuzz targets of a build directory, one after the other.
 #   tests/fuzz/run.sh [--record] BUILD SECONDS_EACH [NAME...]     NAME: policy, image, ...; all without one
-# --record appends a line for each target that found nothing to tests/fuzz/record.csv, which is committed.
+# --record appends a line for each target that found nothing to tests/fuzz/record.csv, which is committed. Recorded runs
+# add up: each begins with the inputs that earlier ones left in BUILD, and with another seed.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
-record=
+record= seed=-seed=1
 if [[ $1 == --record ]]; then
-    record=$here/record.csv
-    commit=$(git -C "$root" describe --always --dirty)
+    record=$here/record.csv seed=-seed=$RANDOM
+    commit=$(git -C "$root" describe --always)
+    git -C "$root" diff --quiet HEAD -- . ':!tests/fuzz/record.csv' || commit+=-dirty
     shift
 fi
 build=$1 seconds=$2
@@ -28,7 +30,7 @@ for name in "${names[@]}"; do
     [[ -f $here/$name.dict ]] && dictionary=("-dict=$here/$name.dict")
     mkdir -p "$build/corpus-$name"
     echo "-- $name, $seconds s"
-    "$build/tests/fuzz/fuzz_$name" -seed=1 -max_total_time="$seconds" -timeout=30 -rss_limit_mb=4096 \
+    "$build/tests/fuzz/fuzz_$name" $seed -max_total_time="$seconds" -timeout=30 -rss_limit_mb=4096 \
         -artifact_prefix="$build/$name-" -verbosity=0 -print_final_stats=1 "${dictionary[@]}" "$build/corpus-$name" \
         "${seeds[@]}" >"$build/$name.log" 2>&1
     status=$?
