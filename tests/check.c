@@ -112,20 +112,27 @@ static void compare(const subject *s, const mot_cpu_rows *set, const mot_cpu_row
     report(s, set, row, p, what, at, b, wanted);
 }
 
+static input_buffer need_buffer(const subject *s, input_layout layout)
+{
+    input_buffer b;
+    if (!input_buffer_make(&b, layout, s->size, s->channels))
+        no_memory();
+    return b;
+}
+
 static void check_pair(const subject *s, size_t set, const pair *p)
 {
-    input_buffer src, dst, expected, untouched;
-    if (!input_buffer_make(&src, p->src, s->size, s->channels) ||
-        !input_buffer_make(&dst, p->dst, s->size, s->channels) ||
-        !input_buffer_make(&expected, p->dst, s->size, s->channels) ||
-        !input_buffer_make(&untouched, p->src, s->size, s->channels))
-        no_memory();
+    input_buffer src = need_buffer(s, p->src), expected = need_buffer(s, p->dst);
     input_buffer_set(&src, s->input);
-    input_buffer_set(&untouched, s->input);
     input_buffer_set(&expected, s->wanted);
+    input_buffer dst = src;
+    uint8_t *untouched = NULL;
+    if (!p->in_place) {
+        dst = need_buffer(s, p->dst);
+        untouched = memcpy(need(src.size), src.bytes, src.size);
+    }
 
-    const input_buffer *out = p->in_place ? &src : &dst;
-    const mot_view from = view_of(&src), to = view_of(out);
+    const mot_view from = view_of(&src), to = view_of(&dst);
     const mot_cpu_row *row = mot_cpu_find(sets[set], &s->step, &from, &to);
     if (row >= sets[set]->rows && row < sets[set]->rows + sets[set]->count)
         reached[set][row - sets[set]->rows]++;
@@ -134,9 +141,9 @@ static void check_pair(const subject *s, size_t set, const pair *p)
         uint8_t *scratch = need(bytes + INPUT_CANARY);
         memset(scratch, 0x5A, bytes + INPUT_CANARY);
         row->run(&from, &to, &s->step, 1, scratch);
-        compare(s, sets[set], row, p, out, expected.bytes, "wrong");
+        compare(s, sets[set], row, p, &dst, expected.bytes, "wrong");
         if (!p->in_place)
-            compare(s, sets[set], row, p, &src, untouched.bytes, "src changed");
+            compare(s, sets[set], row, p, &src, untouched, "src changed");
         for (size_t i = 0; i < INPUT_CANARY; i++)
             if (scratch[bytes + i] != 0x5A) {
                 report(s, sets[set], row, p, "wrote past its scratch", i, NULL, NULL);
@@ -145,9 +152,10 @@ static void check_pair(const subject *s, size_t set, const pair *p)
         free(scratch);
     }
     free(src.bytes);
-    free(dst.bytes);
     free(expected.bytes);
-    free(untouched.bytes);
+    if (!p->in_place)
+        free(dst.bytes);
+    free(untouched);
 }
 
 static void check_subject(subject *s, size_t turn, int large)

@@ -163,10 +163,16 @@ static inline uint8_t *input_at(const motley_image *im, int32_t x, int32_t y, in
 /* Writes dense components into the image. */
 static inline void input_buffer_set(input_buffer *b, const uint8_t *dense)
 {
-    for (int32_t y = 0; y < b->image.height; y++)
-        for (int32_t x = 0; x < b->image.width; x++)
-            for (int c = 0; c < b->channels; c++)
-                *input_at(&b->image, x, y, c) = *dense++;
+    const motley_image *im = &b->image;
+    const size_t row_bytes = (size_t)im->width * (size_t)b->channels;
+    const int packed = im->channel_stride == 1 && im->pixel_stride == b->channels;
+    for (int32_t y = 0; y < im->height; y++, dense += row_bytes) {
+        if (packed)
+            memcpy(input_at(im, 0, y, 0), dense, row_bytes);
+        for (int c = 0; c < b->channels && !packed; c++)
+            for (int32_t x = 0; x < im->width; x++)
+                *input_at(im, x, y, c) = dense[(size_t)x * (size_t)b->channels + (size_t)c];
+    }
 }
 
 static inline motley_batch input_batch(const input_buffer *b)
