@@ -154,10 +154,6 @@ static void apply(motley_context *context, const motley_policy *policy, const im
 
 /* ---- what must not matter ---- */
 
-#ifndef EVERY
-#define EVERY 1 /* so many of the built-ins */
-#endif
-
 /* Every built-in: the CPU's bits are the reference's, whatever the threads, the layout and the place. */
 Test(apply, builtins_equal_reference)
 {

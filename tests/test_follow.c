@@ -45,9 +45,7 @@ static motley_batch batch_of(uint8_t *pixels, size_t count, int32_t channels, in
 
 /* ---- draws in ---- */
 
-#ifndef REPLAYED       /* a build that makes code slow takes fewer: tests/meson.build */
-#define REPLAYED 10000 /* samples of each policy, as many as a block and more */
-#endif
+#define REPLAYED (EVERY > 1 ? 100 : 10000) /* samples of each policy, as many as a block and more */
 #define SMALL_W 19
 #define SMALL_H 13
 #define SMALL (SMALL_W * SMALL_H * 3)
@@ -794,7 +792,7 @@ Test(follow, draws_come_back_from_json)
     size_t compared = 0, levels = 0;
     for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
         motley_policy *policy = builtin(p);
-        for (uint64_t id = 0; id < 300; id++)
+        for (uint64_t id = 0; id < 300 / EVERY; id++)
             for (int32_t channels = 1; channels <= 4; channels++) {
                 motley_step steps[64], read[64];
                 int32_t count, read_count;
@@ -828,8 +826,8 @@ Test(follow, draws_come_back_from_json)
             }
         motley_policy_destroy(policy);
     }
-    cr_expect_gt(compared, 30000);
-    cr_expect_gt(levels, 3000);
+    cr_expect_gt(compared, 30000 / EVERY);
+    cr_expect_gt(levels, 3000 / EVERY);
 }
 
 Test(follow, steps_that_are_not_applied_are_left_out)
