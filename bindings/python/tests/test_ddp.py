@@ -69,11 +69,8 @@ def run_groups(folder, groups, *modules):
     return [pathlib.Path(printed).read_text() for _, _, printed in jobs]
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def example_runs(folder, kinds):
     """The example's lines (an epoch, a sample id and the digest of its pixels) by its ranks and first epoch."""
-    folder = tmp_path_factory.mktemp("ddp")
-    kinds = {(1, 0): [], (2, 0): [], (3, 0): [], (2, 1): ["--start-epoch", "1", "--start-batch", "2"]}
     files = [folder / f"digests{number}" for number in range(len(kinds))]
     said = run_groups(folder, [([SCRIPT, "--digests", file, *options], ranks)
                                for file, ((ranks, _), options) in zip(files, kinds.items())], *OPTIMISER)
@@ -81,26 +78,36 @@ def runs(tmp_path_factory):
     return {kind: digests(file) for kind, file in zip(kinds, files)}
 
 
+@pytest.fixture(scope="module")
+def one_process(tmp_path_factory):
+    return example_runs(tmp_path_factory.mktemp("ddp"), {(1, 0): []})[1, 0]
+
+
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory):
+    return example_runs(tmp_path_factory.mktemp("ddp"), {(2, 0): [], (3, 0): [],
+                                                         (2, 1): ["--start-epoch", "1", "--start-batch", "2"]})
+
+
 def digests(file):
     return [tuple(line.split()) for line in file.read_text().splitlines()]
 
 
-def test_one_rank_draws_every_sample_differently_in_each_epoch(runs):
-    lines = runs[1, 0]
-    assert sorted((int(epoch), int(i)) for epoch, i, _ in lines) == [(e, i) for e in range(2) for i in range(96)]
-    seen = {(epoch, i): digest for epoch, i, digest in lines}
+def test_one_rank_draws_every_sample_differently_in_each_epoch(one_process):
+    assert sorted((int(epoch), int(i)) for epoch, i, _ in one_process) == [(e, i) for e in range(2) for i in range(96)]
+    seen = {(epoch, i): digest for epoch, i, digest in one_process}
     assert sum(seen["0", str(i)] == seen["1", str(i)] for i in range(96)) < 10
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_union_of_ranks_is_one_process(runs, ranks):
-    assert runs[ranks, 0] == runs[1, 0]
+def test_union_of_ranks_is_one_process(one_process, groups, ranks):
+    assert groups[ranks, 0] == one_process
 
 
-def test_resumed_in_the_middle_of_an_epoch(runs):
+def test_resumed_in_the_middle_of_an_epoch(one_process, groups):
     """Two ranks that had done two batches of eight each before epoch 1 broke off: the rest comes out as it would."""
-    left = runs[2, 1]
-    assert len(left) == 96 - 2 * 2 * 8 and set(left) < set(runs[1, 0])
+    left = groups[2, 1]
+    assert len(left) == 96 - 2 * 2 * 8 and set(left) < set(one_process)
 
 
 def test_no_thread_of_the_group_is_left():
@@ -115,12 +122,12 @@ def test_no_thread_of_the_group_is_left():
 
 @pytest.mark.skipif(torch.__version__.startswith("1.") and sys.version_info >= (3, 11),
                     reason=f"torchrun of torch {torch.__version__} does not start on Python 3.11")
-def test_torchrun(runs, tmp_path):
+def test_torchrun(one_process, tmp_path):
     done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
                            str(SCRIPT), "--digests", str(tmp_path / "digests")], env=ENVIRONMENT, capture_output=True,
                           text=True, timeout=300)
     assert done.returncode == 0 and "samples on 2 ranks" in done.stdout, done
-    assert digests(tmp_path / "digests") == runs[1, 0]
+    assert digests(tmp_path / "digests") == one_process
 
 
 # ---- samplers that repeat their indices ----

@@ -339,20 +339,19 @@ def test_two_readings_of_one_sample_are_noticed():
 
 # ---- ranks ----
 
-def as_rank(rank, ranks, port, queue):
+def as_rank(rank, ranks, port, queue, columns, torchvision):
     import torch.distributed as dist
     stage = Stage("trivial_augment_wide")  # before the process group is there
     core, collate = motley.TrivialAugmentWide(), MotleyCollate(Stage("trivial_augment_wide"))
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks)
     torch.manual_seed(0)
     same = pictures(1).repeat(64, 1, 1, 1)
-    from motley import torchvision
-    from motley.adapters.columns import Augment
     loader = DataLoader(TensorDataset(same), 64, num_workers=1, multiprocessing_context="spawn", collate_fn=collate)
-    columns = Augment("trivial_augment_wide")({"image": same.permute(0, 2, 3, 1).numpy()})["image"]
+    augment = columns.Augment("trivial_augment_wide")
+    arrays = augment({"image": same.permute(0, 2, 3, 1).numpy()})["image"]
     made = {"stage": stage(same), "core": core(same), "collate": collate([(x,) for x in same])[0],
             "prefetcher": next(iter(Prefetcher([(same,)], Stage("trivial_augment_wide"), "cpu")))[0],
-            "columns": torch.from_numpy(columns).permute(0, 3, 1, 2),
+            "columns": torch.from_numpy(arrays).permute(0, 3, 1, 2),
             "spawned": next(iter(loader))[0],
             "drop-in": torch.stack([torchvision.TrivialAugmentWide()(x) for x in same]),
             "ids": stage(same, torch.arange(64))}
@@ -362,10 +361,13 @@ def as_rank(rank, ranks, port, queue):
 
 
 def test_ranks_draw_apart(unused_port):
+    from motley import torchvision
+    from motley.adapters import columns
     ranks = 3
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("fork")  # torchvision is imported once; the loaders' workers start by spawn
     queue = context.Queue()
-    processes = [context.Process(target=as_rank, args=(rank, ranks, unused_port, queue), name="rank")
+    processes = [context.Process(target=as_rank, args=(rank, ranks, unused_port, queue, columns, torchvision),
+                                 name="rank")
                  for rank in range(ranks)]
     for process in processes:
         process.start()
