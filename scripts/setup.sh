@@ -5,6 +5,7 @@
 #   scripts/setup.sh tests    also what the tests need, and the tests
 #   scripts/setup.sh docs     also what the documentation site needs, and the Python package
 #   scripts/setup.sh ci       also what fuzzing needs, and in .venv-torch a newer torch and other loaders (gigabytes)
+#   scripts/setup.sh ci-packages     of that only what the system's archive has, and builds nothing
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -21,7 +22,7 @@ optional=
 tests=auto
 python=disabled # the package is built for its tests; otherwise pip builds it
 case "${1:-}" in
-tests | ci)
+tests | ci*)
     packages="$packages $test_packages"
     optional=$optional_packages
     tests=enabled
@@ -32,7 +33,7 @@ if [ "${1:-}" = docs ]; then
     packages="$packages $doc_packages"
     python=enabled
 fi
-if [ "${1:-}" = ci ]; then
+if [ "${1:-}" = ci ] || [ "${1:-}" = ci-packages ]; then
     packages="$packages $doc_packages"
     optional="$optional clang-format-14 clang libclang-rt-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
     optional="$optional libopencv-dev libturbojpeg0-dev" # FFCV is compiled against them
@@ -69,6 +70,8 @@ if command -v apt-get >/dev/null; then
 else
     echo "setup: no apt-get here; these must be installed some other way:" $packages >&2
 fi
+
+[ "${1:-}" != ci-packages ] || exit 0
 
 # Python parts that Debian does not package live in .venv; without a network their tests are skipped.
 if [ $tests = enabled ]; then
