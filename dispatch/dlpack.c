@@ -168,6 +168,11 @@ motley_status motley_batch_from_dlpack(const void *managed, const motley_dlpack_
     made.row_stride = stride[height];
     made.pixel_stride = stride[width];
     made.channel_stride = channel < 0 ? bytes : stride[lead + channel];
+    const int strided = made.image_stride || made.row_stride || made.pixel_stride || made.channel_stride;
+    const int some = made.count > 0 && made.width > 0 && made.height > 0;
+    const int several = made.count > 1 || made.width > 1 || made.height > 1 || made.channels > 1;
+    MOT_REQUIRE(strided || !some || !several, error, /* a batch without strides would be taken as dense */
+                "the tensor's strides are all 0, so its entries share memory; want memory for each");
     MOT_REQUIRE(t->data || made.count == 0 || made.width == 0 || made.height == 0, error, "the tensor's data is NULL");
     made.data = t->data ? (char *)t->data + t->byte_offset : NULL;
     *batch = made;

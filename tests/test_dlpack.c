@@ -213,6 +213,13 @@ Test(dlpack, what_no_batch_can_be)
     memcpy(strides, (int64_t[]){ INT64_MAX / 2, 3, 1 }, 3 * sizeof *strides);
     t.strides = strides;
     refused(t, MOTLEY_AXES_HWC, MOTLEY_ERR_ARGUMENT, "axis 0 has a stride of 4611686018427387903 elements");
+    t = TENSOR(2, 7, 9, 3); /* one component, expanded: a batch whose strides are all 0 is dense */
+    memset(strides, 0, sizeof strides);
+    t.strides = strides;
+    refused(t, MOTLEY_AXES_HWC, MOTLEY_ERR_ARGUMENT, "strides are all 0, so its entries share memory");
+    t = TENSOR(1, 1, 1, 1);
+    t.strides = strides;
+    cr_expect_eq(read_as(t, MOTLEY_AXES_HWC), MOTLEY_OK);
     refused(TENSOR(7, 9, 3), (motley_dlpack_axes)7, MOTLEY_ERR_ARGUMENT, "axes is 7, want 0 (hwc)");
     const motley_dlpack_params params = { .kind = (motley_dlpack_kind)5 };
     cr_expect_eq(motley_batch_from_dlpack(&t, &params, &batch, NULL, &error), MOTLEY_ERR_ARGUMENT);
