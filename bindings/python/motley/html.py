@@ -30,69 +30,56 @@ STYLE = """<style>
 
 
 def of_policy(policy):
-    return _framed(_head(policy) + _operations(policy, 0, 0) + _text(policy))
+    return _page(policy, "policy", "", *_of_drawn(policy, 0, 0))
 
 
 def of_stage(stage):
     drawn = stage.draw(FEW, size=SIZE, boxes=[MIDDLE] if stage.policy.takes_boxes else None)
-    lines = _samples(stage, [", ".join(map(_step, steps)) for steps in drawn])
-    code = f"<p><code>{escape(repr(stage))}</code></p>"
-    operations = _operations(stage.policy, stage.seed, stage.epoch)
-    return _framed(_head(stage.policy) + code + operations + lines + _text(stage.policy))
+    lines = [", ".join(map(_step, steps)) for steps in drawn]
+    return _page(stage.policy, "policy", repr(stage), *_of_drawn(stage.policy, stage.seed, stage.epoch), stage, lines)
 
 
 def of_transform(transform):
     """With the draws of the samples that come next, for images of SIZE; areas are shares of the image's."""
     draws = transform.draw(SAMPLES, size=SIZE)
     height, width = transform.size or SIZE
-    counts, values = collections.Counter(), collections.defaultdict(list)
+    values, lines = collections.defaultdict(list), []
     for draw in draws:
-        crop = draw["crop"]
-        found = [
-            ("crop: area", crop["width"] * crop["height"] / (SIZE[0] * SIZE[1])),
-            ("crop: ratio", crop["width"] / crop["height"]),
-            *((f"flip: {axis}", None) for axis, flipped in draw["flip"].items() if flipped),
-            *((step["op"], (_numbers(step) or [None])[0]) for step in draw["steps"]),
-            *(("erase: area", box["width"] * box["height"] / (width * height)) for box in draw.get("erase", ())),
-        ]
-        for name, number in found:
-            counts[name] += 1
-            values[name] += [] if number is None else [number]
-    lines = [
-        ", ".join(
-            [
-                "crop {width}x{height} at {left}, {top}".format(**draw["crop"]),
-                *(f"flip {axis}" for axis, flipped in draw["flip"].items() if flipped),
-                *map(_step, draw["steps"]),
-                *("erase {width}x{height}".format(**box) for box in draw.get("erase", ())),
-            ]
-        )
-        for draw in draws[:FEW]
-    ]
-    code = f"<p><code>{escape(type(transform).__name__)}('{escape(transform.name)}')</code></p>"
-    table = _rows(counts, values) + _samples(transform, lines)
-    return _framed(_head(transform) + code + table + _text(transform, "transform"))
+        crop, boxes = draw["crop"], draw.get("erase", ())
+        flips = [axis for axis, flipped in draw["flip"].items() if flipped]
+        values["crop: area"].append(crop["width"] * crop["height"] / (SIZE[0] * SIZE[1]))
+        values["crop: ratio"].append(crop["width"] / crop["height"])
+        for axis in flips:
+            values[f"flip: {axis}"].append(None)
+        for step in draw["steps"]:
+            values[step["op"]].append((_numbers(step) or [None])[0])
+        for box in boxes:
+            values["erase: area"].append(box["width"] * box["height"] / (width * height))
+        if len(lines) < FEW:
+            parts = ["crop {width}x{height} at {left}, {top}".format(**crop), *(f"flip {axis}" for axis in flips)]
+            parts += [*map(_step, draw["steps"]), *("erase {width}x{height}".format(**box) for box in boxes)]
+            lines.append(", ".join(parts))
+    counts = {name: len(numbers) for name, numbers in values.items()}
+    code = f"{type(transform).__name__}({transform.name!r})"
+    return _page(transform, "transform", code, counts, values, transform, lines)
 
 
-def _framed(body):
-    return f'{STYLE}<div class="motley">{body}</div>'
+def _page(shown, what, code, counts, values, stage=None, lines=()):
+    """lines: what the next samples of `stage` will get."""
+    parts = [f"<h3>{escape(shown.title or shown.name)}</h3>"]
+    parts.append(f"<p class='paper'>{escape(shown.paper) or 'no paper is cited'}</p>")
+    parts += [f"<p><code>{escape(code)}</code></p>"] if code else []
+    parts.append(_operations(counts, values))
+    if stage is not None:
+        rows = [[str(stage.next_sample + i), escape(line) or "nothing"] for i, line in enumerate(lines)]
+        parts.append(_table("<th>sample</th><th>what it will get</th>", rows))
+    parts.append(f"<details><summary>the {what}'s text</summary><pre>{escape(shown.show())}</pre></details>")
+    return f'{STYLE}<div class="motley">{"".join(parts)}</div>'
 
 
-def _head(policy):
-    paper = escape(policy.paper) or "no paper is cited"
-    return f"<h3>{escape(policy.title or policy.name)}</h3><p class='paper'>{paper}</p>"
-
-
-def _text(shown, what="policy"):
-    return f"<details><summary>the {what}'s text</summary><pre>{escape(shown.show())}</pre></details>"
-
-
-def _samples(stage, lines):
-    """What the next samples will get, a line each."""
-    rows = "".join(
-        f"<tr><td>{stage.next_sample + i}</td><td>{escape(line) or 'nothing'}</td></tr>" for i, line in enumerate(lines)
-    )
-    return f"<table><tr><th>sample</th><th>what it will get</th></tr>{rows}</table>"
+def _table(head, rows):
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"
 
 
 def _numbers(step):
@@ -104,44 +91,32 @@ def _step(step):
     return " ".join([step["op"], *(f"{number:.4g}" for number in _numbers(step))])
 
 
-def _operations(policy, seed, epoch):
-    """A row for each operation that the samples of this epoch get: how often, and its values."""
-    return _rows(_counts(policy, seed, epoch), _values(policy, epoch))
-
-
-def _rows(counts, values):
-    most = max(counts.values(), default=1)
-    rows = []
+def _operations(counts, values):
+    """A row for each operation: how often samples get it, and its values."""
+    most, rows = max(counts.values(), default=1), []
     for name, count in sorted(counts.items()):
-        numbers = values.get(name, [])
+        numbers = [number for number in values.get(name, ()) if number is not None]
         span = f"{min(numbers):.4g} to {max(numbers):.4g}" if numbers else ""
         bar = f"<div class='bar'><div style='width:{100 * count / most:.1f}%'></div></div>"
-        cells = escape(name), f"{count / SAMPLES:.3f}", bar, span, _bars(numbers)
-        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    return (
-        "<table><tr><th>operation</th><th colspan='2'>per image</th><th colspan='2'>values</th></tr>"
-        + "".join(rows)
-        + "</table>"
-    )
+        rows.append([escape(name), f"{count / SAMPLES:.3f}", bar, span, _bars(numbers)])
+    return _table("<th>operation</th><th colspan='2'>per image</th><th colspan='2'>values</th>", rows)
 
 
-def _counts(policy, seed, epoch):
+def _of_drawn(policy, seed, epoch):
+    """How many samples of this epoch get each operation, and the values that it can have, one for each level and
+    sign."""
     boxes = same_boxes([MIDDLE], SAMPLES) if policy.takes_boxes else None
     drawn = Drawn.of(policy, Samples(seed, epoch).c, [SIZE] * SAMPLES, 3, boxes)
     steps = (drawn.steps[i * drawn.max_steps + s].op for i in range(SAMPLES) for s in range(drawn.counts[i]))
-    names = collections.Counter(steps)
-    return {text_of(lib.motley_policy_op(policy._handle, op).name): count for op, count in names.items()}
-
-
-def _values(policy, epoch):
-    """op -> the values that it can have in that epoch, one for each level and sign."""
+    by_number = collections.Counter(steps).items()
+    counts = {text_of(lib.motley_policy_op(policy._handle, op).name): count for op, count in by_number}
     phases = json.loads(text_from(lib.motley_policy_describe, policy._handle))["phases"]
-    found = collections.defaultdict(list)
     phase = next(phase for phase in reversed(phases) if phase["from"] <= epoch)
+    values = collections.defaultdict(list)
     for step in (step for branch in phase["branches"] for step in branch["steps"] if step["p"]):
         for level in step["levels"]:
-            found[step["op"]] += [level[key] for key in ("value", "minus") if isinstance(level.get(key), (int, float))]
-    return found
+            values[step["op"]] += [level[key] for key in ("value", "minus") if isinstance(level.get(key), (int, float))]
+    return counts, values
 
 
 def _bars(numbers):
