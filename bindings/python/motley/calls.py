@@ -14,21 +14,6 @@ CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
 class Call:
     """What a call needs besides pixels and samples, determined once for each shape of batches."""
 
-    __slots__ = (
-        "c",
-        "made",
-        "context",
-        "count",
-        "stream",
-        "like",
-        "finish",
-        "sizes",
-        "channels",
-        "single",
-        "keep",
-        "caller",
-    )
-
     def __init__(self, stage, source, target):
         self.context = contexts.context_of(source.device, stage.threads)
         self.c = c = ffi.new("kept_call *")

@@ -90,21 +90,6 @@ def refuse_followers(cls):
 class Batch:
     """One array: a batch, or a single image."""
 
-    __slots__ = (
-        "kind",
-        "array",
-        "pointer",
-        "shape",
-        "strides",
-        "unit",
-        "dtype",
-        "device",
-        "layout",
-        "axes",
-        "count",
-        "make",
-    )
-
     def __init__(self, kind, array, layout):
         self.kind, self.array = kind, array
         self.shape, self.strides, self.unit, self.dtype, self.device = kind.look(array)
@@ -190,8 +175,6 @@ class Batch:
 class Picture(Batch):
     """One PIL image, in its own memory or, when that cannot be reached, in a buffer with its bytes."""
 
-    __slots__ = ("buffer",)
-
     def __init__(self, image, layout, buffer=None):
         channels = Pillow.channels_of.get(image.mode)
         if channels is None:
@@ -231,7 +214,6 @@ class Picture(Batch):
 class Tensor(Batch):
     """An array that is known by its __dlpack__ alone, JAX's among them. Results come from its own from_dlpack."""
 
-    __slots__ = ("capsule", "batch")
     name, layout_default = "DLPack array", "hwc"
     axes_numbers = {"hwc": lib.MOTLEY_AXES_HWC, "chw": lib.MOTLEY_AXES_CHW, "hw": lib.MOTLEY_AXES_HW}
 
@@ -401,8 +383,6 @@ def exchange_of(cls):
 
 class Many:
     """A list of images, of one kind but perhaps of many sizes."""
-
-    __slots__ = ("given", "layout", "cls", "count", "first", "device", "images", "pointers", "_parts", "_channels")
 
     def __init__(self, images, layout):
         self.given, self.layout, self.cls, self.count = images, layout, type(images), len(images)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import contexts, images
 from ._core import ffi, lib
-from .arrays import DTYPES, Torch
+from .arrays import DTYPES, Torch, kind_of
 from .checks import one_of, whole
 from .errors import ArgumentError, checked, made_by
 from .sampled import Sampled
@@ -269,36 +269,25 @@ def targets_of(drawn, labels, count, classes, smoothing, like):
         raise ArgumentError(f"labels are {type(listed[0]).__name__}s, want whole numbers, or soft targets [N, classes]")
     classes = shape[1] if soft else classes
     whole("classes", classes, 1, 1 << 24, "from 1 to 16777216")
+    dtype = "float32" if soft else "int64"
     if on_device:
-        return _targets_there(drawn, labels, count, classes, smoothing, like)
-    numbers = ffi.new("float[]", [y for row in listed for y in row]) if soft else ffi.new("int64_t[]", listed)
-    made = ffi.new("float[]", max(count * classes, 1))
-    given = (ffi.NULL, numbers) if soft else (numbers, ffi.NULL)
-    checked(lib.motley_mix_targets, drawn, count, classes, *given, smoothing, made)
-    return array_of(made, count, classes, like)
+        torch = sys.modules["torch"]
+        numbers = labels.detach().to(getattr(torch, dtype)).contiguous()
+        made = torch.empty((count, classes), dtype=torch.float32, device=labels.device)
+    else:
+        import numpy
 
-
-def _targets_there(drawn, labels, count, classes, smoothing, like):
-    """The same of torch's labels, on their device and the current stream."""
-    torch = sys.modules["torch"]
-    soft = labels.ndim == 2
-    labels = labels.detach().to(torch.float32 if soft else torch.int64).contiguous()
-    made = torch.empty((count, classes), dtype=torch.float32, device=labels.device)
+        numbers, made = numpy.array(listed, dtype), numpy.empty((count, classes), "float32")
     if count:
-        given = ffi.cast("float *" if soft else "int64_t *", labels.data_ptr())
+        pointer = kind_of(type(made)).pointer
+        given = ffi.cast("float *" if soft else "int64_t *", pointer(numbers))
         both = (ffi.NULL, given) if soft else (given, ffi.NULL)
-        targets = ffi.cast("float *", made.data_ptr())
-        context = contexts.context_of(like.device, None)
-        where = targets, stream_of(like)
-        checked(lib.motley_mix_targets_on, context.handle, drawn, count, classes, *both, smoothing, *where)
+        arguments = drawn, count, classes, *both, smoothing, ffi.cast("float *", pointer(made))
+        if on_device:
+            context = contexts.context_of(like.device)
+            checked(lib.motley_mix_targets_on, context.handle, *arguments, stream_of(like))
+        else:
+            checked(lib.motley_mix_targets, *arguments)
+    if like.kind is Torch and not on_device:
+        made = sys.modules["torch"].from_numpy(made).to(like.array.device)
     return made
-
-
-def array_of(numbers, rows, columns, like):
-    """float[rows][columns] as an array of the library of `like`."""
-    import numpy
-
-    array = numpy.frombuffer(ffi.buffer(numbers), numpy.float32, rows * columns).reshape(rows, columns).copy()
-    if like.kind is Torch:
-        return sys.modules["torch"].from_numpy(array).to(like.array.device)
-    return array
