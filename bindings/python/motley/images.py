@@ -19,10 +19,10 @@ import sys
 
 from . import contexts
 from ._core import ffi, lib
-from .arrays import DTYPES, CuPy, Torch, address, kind_of
+from .arrays import DTYPES, CuPy, NumPy, Torch, address, kind_of
 from .checks import LAYOUTS
 from .errors import ArgumentError, UnsupportedError, check
-from .pillow import Pillow
+from .pillow import Pillow, blank
 
 VOID = ffi.typeof("void *")
 cast = ffi.cast
@@ -105,8 +105,18 @@ class Batch:
     def channels(self):
         return 1 if self.axes[1] is None else self.shape[self.axes[1]]
 
+    @property
+    def size(self):
+        """(height, width)"""
+        return self.shape[self.axes[2]], self.shape[self.axes[3]]
+
+    @property
+    def lead(self):
+        """The axis of images, if there is one."""
+        return () if self.single else (self.count,)
+
     def sizes(self):
-        return [(self.shape[self.axes[3]], self.shape[self.axes[2]])] * self.count
+        return [self.size[::-1]] * self.count
 
     def describe(self, batch):
         """Fills a motley_batch."""
@@ -142,24 +152,14 @@ class Batch:
         """A new batch to write to: of the same shape and dtype, or of the fused last step's dtype and layout.
 
         Its `make` makes further ones."""
-        kind, array = self.kind, self.array
         if layout is None:
-            layout = self.layout
-            make = kind.like(dtype)
+            make = self.kind.like(dtype)
         else:
-            n, _, h, w = self.axes
-            lead = () if n is None else (self.shape[n],)
-            height, width = self.shape[h], self.shape[w]
-            shape = lead + ((self.channels, height, width) if layout == "chw" else (height, width, self.channels))
-            make = functools.partial(kind.new, shape=shape, dtype=dtype)
-            if layout == "channels_last":  # chw to look at, hwc in memory
-                hwc, last, layout = make, len(lead), "chw"
-                axes = tuple(range(last)) + (last + 2, last, last + 1)
-
-                def make(x):
-                    return kind.transposed(hwc(x), axes)
-
-        made = Batch(kind, make(array), layout)
+            make = functools.partial(
+                new_array, kind=self.kind, lead=self.lead, channels=self.channels, size=self.size, dtype=dtype,
+                layout=layout,
+            )  # fmt: skip
+        made = Batch(self.kind, make(self.array), as_seen(layout or self.layout))
         made.make = make
         return made
 
@@ -268,17 +268,11 @@ class Tensor(Batch):
             place = numpy.empty(0, numpy.uint8)
         else:
             place = LegacyStream(self.device).empty()
-        n, c, h, w = self.axes
-        lead, height, width = () if n is None else (self.shape[n],), self.shape[h], self.shape[w]
-        if layout in (None, self.layout):
-            layout = self.layout
         if layout == "channels_last":
             raise UnsupportedError("output_layout 'channels_last' is torch's, NumPy's and CuPy's only")
-        shape = {"hw": (height, width), "chw": (self.channels, height, width), "hwc": (height, width, self.channels)}[
-            layout
-        ]
-        kind = kind_of(type(place))
-        return Batch(kind, kind.new(place, lead + shape, dtype or "uint8"), layout)
+        kind, layout = kind_of(type(place)), layout or self.layout
+        made = new_array(place, kind, self.lead, self.channels, self.size, dtype or "uint8", layout)
+        return Batch(kind, made, layout)
 
     def finish_for(self):
         return _like_tensor
@@ -431,6 +425,8 @@ class Many:
         return self._parts
 
     single = False
+    array = property(lambda self: self.first.array)
+    lead = property(lambda self: (self.count,))
     dtype = property(lambda self: self.first.dtype if self.count else lib.MOTLEY_U8)
     kind = property(lambda self: self.first.kind)
 
@@ -520,6 +516,83 @@ class Many:
 
     def finish_for(self):
         return self.first.finish_for()
+
+
+# ---- what is written ----
+
+
+def as_seen(layout):
+    """The layout in which the library sees an array."""
+    return "chw" if layout == "channels_last" else layout
+
+
+def shape_in(layout, lead, channels, size):
+    return (*lead, *{"hw": size, "hwc": (*size, channels)}.get(layout, (channels, *size)))
+
+
+def new_array(like, kind, lead, channels, size, dtype, layout):
+    """An array of the library of `like` for images of `size`, (height, width). "channels_last" is chw to look at, with
+    hwc in memory."""
+    if layout != "channels_last":
+        return kind.new(like, shape_in(layout, lead, channels, size), dtype)
+    first = len(lead)
+    axes = *range(first), first + 2, first, first + 1
+    return kind.transposed(kind.new(like, shape_in("hwc", lead, channels, size), dtype), axes)
+
+
+def new_batch(like, size, lead, dtype, layout, picture):
+    """A new Batch of the library of `like`; picture: a PIL image if that is one."""
+    if picture and like.kind is Pillow:
+        return Picture(blank(like.array, *size), None)
+    if like.device is not None and not hasattr(like.kind, "new"):
+        raise UnsupportedError(
+            f"a {like.kind.name} on the GPU cannot be transformed, want a torch tensor or CuPy array"
+        )
+    kind, array = (like.kind, like.array) if hasattr(like.kind, "new") else (NumPy, None)
+    if kind is NumPy:
+        import numpy  # noqa: F401, as it is looked up among what is imported
+    return Batch(kind, new_array(array, kind, lead, like.channels, size, dtype, layout), as_seen(layout))
+
+
+def given_target(out, source, layout, dtype, shape=None):
+    """The Batch of a caller's `out`."""
+    if shape is not None and tuple(getattr(out, "shape", ())) != shape:
+        found = f"has shape {tuple(out.shape)}" if hasattr(out, "shape") else f"is a {type(out).__name__}"
+        raise ArgumentError(f"out {found}, want an array of shape {shape}")
+    target = images_of(out, as_seen(layout))
+    target.require_writable()
+    if target.device != source.device:
+        raise ArgumentError(f"out is on {_place(target.device)}, the images on {_place(source.device)}: want one")
+    if target.dtype != DTYPES[dtype][0]:
+        raise ArgumentError(f"out is {getattr(out, 'dtype', type(out).__name__)}, want {dtype}, which is written")
+    return target
+
+
+def _place(device):
+    return "the CPU" if device is None else f"CUDA device {device}"
+
+
+def target_of(source, sizes, out, dtype, layout, picture, stacked):
+    """What images are written to that come out in these sizes, [(height, width)]: `out`, or new ones.
+
+    layout: None is the images' own; picture: PIL images become PIL images; stacked: a list becomes one array where all
+    of it comes out in one size."""
+    many = isinstance(source, Many)
+    if many and not source.count:
+        return source._made([])
+    first = source.first if many else source
+    one, pictures = len(set(sizes)) == 1, picture and first.kind is Pillow
+    if out is not None:
+        if not one:
+            raise ArgumentError(f"out is given, but the images come out in {len(set(sizes))} sizes, want one")
+        layout = layout or first.layout
+        return given_target(out, source, layout, dtype, shape_in(layout, source.lead, first.channels, sizes[0]))
+    if not many or (stacked and one and not pictures):
+        _ = source.channels  # raises, and says which image has another number
+        return new_batch(first, sizes[0], source.lead, dtype, layout or first.layout, pictures)
+    return source._made(
+        [new_batch(part, size, (), dtype, layout or part.layout, pictures) for part, size in zip(source.parts, sizes)]
+    )
 
 
 # ---- which is which ----

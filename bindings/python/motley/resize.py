@@ -9,9 +9,7 @@ from . import contexts, images
 from ._core import ffi, lib
 from .checks import one_of
 from .errors import ArgumentError, checked
-from .pillow import Pillow
 from .policy import filter_number
-from .transform import made, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,8 +57,8 @@ def resize(
         ArgumentError: An empty crop or size, or one outside the image; nothing is written.
     """
     source = images.images_of(batch, layout)
-    many, count = isinstance(source, images.Many), source.count
-    if many and not count:
+    count = source.count
+    if isinstance(source, images.Many) and not count:
         return source.cls()
     params = ffi.new("motley_resize_params *")
     params.filter = filter_number("filter", filter, FILTERS)
@@ -82,32 +80,14 @@ def resize(
         keep.append(ffi.new("uint8_t[]", flips))
         params.flips = keep[-1]
     sizes = _sizes(size, [(c.width, c.height) for c in keep[0]] if crop is not None else source.sizes())
-    first = source.first if many else source
     _ = source.channels  # raises, and says which image has another number
-    target = _target(source, first, sizes, out)
+    target = images.target_of(source, sizes, out, "uint8", None, True, stacked=False)
     src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
     source.require_bytes()
     source.describe(src[0])
     target.describe(dst[0])
     checked(lib.motley_resize, contexts.context_of(source.device, threads).handle, src, dst, params)
     return out if out is not None else target.result(source)
-
-
-def _target(source, first, sizes, out):
-    picture = first.kind is Pillow
-    if out is not None:
-        shape = shape_of(first, sizes[0], source, first.layout)
-        if len(set(sizes)) > 1 or tuple(getattr(out, "shape", ())) != shape:
-            found = f"has shape {tuple(out.shape)}" if hasattr(out, "shape") else f"is a {type(out).__name__}"
-            raise ArgumentError(f"out {found}, want an array of shape {shape} and images of one size")
-        target = images.images_of(out, first.layout)
-        target.require_writable()
-        return target
-    if not isinstance(source, images.Many):
-        return made(first, sizes[0], None if source.single else source.count, "uint8", first.layout, picture)
-    return source._made(
-        [made(part, size, None, "uint8", part.layout, picture) for part, size in zip(source.parts, sizes)]
-    )
 
 
 def _sizes(size, given):

@@ -506,21 +506,11 @@ class Stage:
                 raise ArgumentError("a stage with normalize, dtype or output_layout cannot work in place")
             source.require_writable()
             return source
-        target = images.images_of(out, layout)
-        target.require_writable()
-        if target.device != source.device:
-            raise ArgumentError(f"out is on {_place(target.device)}, the images on {_place(source.device)}: want one")
-        if target.dtype != arrays.DTYPES[self._dtype_out][0]:
-            raise ArgumentError(f"out has another dtype than {self._dtype_out}, which this stage writes")
-        return target
+        return images.given_target(out, source, layout, self._dtype_out)
 
     @property
     def _dtype_out(self):
         return self._dtype or ("uint8" if self.mean is None else "float32")
-
-
-def _place(device):
-    return "the CPU" if device is None else f"CUDA device {device}"
 
 
 # ---- stages by their papers' names ----

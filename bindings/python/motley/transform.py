@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import contexts, html, images
 from ._core import ffi, lib
-from .arrays import DTYPES, NumPy
+from .arrays import DTYPES
 from .draws import Drawn
-from .errors import ArgumentError, UnsupportedError, checked, made_by, text_from, text_of
+from .errors import ArgumentError, checked, made_by, text_from, text_of
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
-from .pillow import Pillow, blank
 from .policy import read
 from .sampled import Sampled
 from .stage import Stage
@@ -228,7 +227,7 @@ class Transform(Sampled):
             if source.device is not None:
                 params.stream = ffi.cast("void *", source.stream_of()())
         channels = src.channels or 3
-        target = self._target_of(source, out)
+        target = self._target(source, out)
         if count:
             target.describe(dst[0])
         drawn, sizes = given, source.sizes() if count else []
@@ -279,55 +278,19 @@ class Transform(Sampled):
         params.mixed = mixed
         return mixed
 
-    # ---- what is written ----
-
-    def _target_of(self, source, out):
-        """What to write to: an images.Batch, or what looks like one."""
-        many = isinstance(source, images.Many)
-        if many and not source.count:
-            return Nothing(source.cls())
-        first = source.first if many else source
-        dtype, layout = self._dtype or self._made[0], self.output_layout or self._made[1]
-        if not self._has_output and self.output_layout is None:
-            layout = first.layout  # no output stage says another
-        pictures = first.kind is Pillow and dtype == "uint8" and not self._has_output and self.output_layout is None
-        sizes = {self.size} if self.size else {(h, w) for w, h in source.sizes()} or {height_and_width(source)}
-        if out is not None:
-            if len(sizes) > 1:
-                raise ArgumentError(f"out is given, but the images come out in {len(sizes)} sizes, want one")
-            return self._given_target(source, out, shape_of(first, *sizes, source, layout), dtype, layout)
-        if not many:
-            return made(
-                first,
-                self.size or height_and_width(source),
-                None if source.single else source.count,
-                dtype,
-                layout,
-                pictures,
-            )
-        if len(sizes) == 1 and not pictures:
-            _ = source.channels  # raises, and says which image has another number
-            return OneOfMany(made(first, *sizes, source.count, dtype, layout, False))
-        if dtype != "uint8":
+    def _target(self, source, out):
+        """What to write to."""
+        dtype, layout = self._dtype or self._made[0], self.output_layout
+        pictures = dtype == "uint8" and not self._has_output and layout is None
+        if self._has_output:
+            layout = layout or self._made[1]
+        sizes = [self.size or (height, width) for width, height in source.sizes()] or [self.size or source.size]
+        if isinstance(source, images.Many) and len(set(sizes)) > 1 and dtype != "uint8":
             raise ArgumentError(
-                f"the images have {len(sizes)} sizes and transform '{self.name}' resizes none, want one size, or "
+                f"the images have {len(set(sizes))} sizes and transform '{self.name}' resizes none, want one size, or "
                 "a stage that crops or resizes"
             )
-        each = [self.size or (h, w) for w, h in source.sizes()]
-        return source._made([made(part, size, None, dtype, layout, pictures) for part, size in zip(source.parts, each)])
-
-    @staticmethod
-    def _given_target(source, out, shape, dtype, layout):
-        if tuple(getattr(out, "shape", ())) != shape:
-            found = f"has shape {tuple(out.shape)}" if hasattr(out, "shape") else f"is a {type(out).__name__}"
-            raise ArgumentError(f"out {found}, want an array of shape {shape}")
-        target = images.images_of(out, "chw" if layout == "channels_last" else layout)
-        target.require_writable()
-        if target.dtype != DTYPES[dtype][0]:
-            raise ArgumentError(f"out is {getattr(out, 'dtype', type(out))}, want {dtype}, which this transform writes")
-        if target.device != source.device:
-            raise ArgumentError("out and the images are on two devices, want one")
-        return target
+        return images.target_of(source, sizes, out, dtype, layout, pictures, stacked=True)
 
 
 def _handle_of(transform):
@@ -351,56 +314,3 @@ def _handle_of(transform):
 
 def _loaded(path):
     return read("motley_transform **", lib.motley_transform_load, os.fsencode(path), name=path)
-
-
-# ---- what is written ----
-
-
-class OneOfMany:
-    """One array that a list of images is written to."""
-
-    def __init__(self, batch):
-        self.describe, self.array = batch.describe, batch.array
-
-    def result(self, source):
-        finish = source.first.finish_for()
-        return self.array if finish is None else finish(self.array, source.first.array)
-
-
-class Nothing:
-    """What comes of an empty list, which is of no library."""
-
-    def __init__(self, result):
-        self.result = lambda source: result
-
-
-def height_and_width(batch):
-    return batch.shape[batch.axes[2]], batch.shape[batch.axes[3]]
-
-
-def shape_of(like, size, source, layout):
-    """Of the one array that a source is transformed to."""
-    lead, channels = () if source.single else (source.count,), like.channels
-    shapes = {"hwc": (*size, channels), "hw": size}
-    return lead + shapes.get(layout, (channels, *size))
-
-
-def made(like, size, count, dtype, layout, picture):
-    """A new images.Batch of the library of `like`: `count` images (None: one alone) of `size`, (height, width)."""
-    if picture:
-        return images.Picture(blank(like.array, *size), None)
-    if like.device is not None and not hasattr(like.kind, "new"):
-        raise UnsupportedError(
-            f"a {like.kind.name} on the GPU cannot be transformed, want a torch tensor or CuPy array"
-        )
-    kind, array = (like.kind, like.array) if hasattr(like.kind, "new") else (NumPy, None)
-    if kind is NumPy:
-        import numpy  # noqa: F401, as it is looked up among what is imported
-
-    lead, channels = () if count is None else (count,), like.channels
-    shapes = {"chw": (channels, *size), "hw": size}
-    new = kind.new(array, lead + shapes.get(layout, (*size, channels)), dtype)
-    if layout != "channels_last":
-        return images.Batch(kind, new, layout)
-    first = len(lead)
-    return images.Batch(kind, kind.transposed(new, (*range(first), first + 2, first, first + 1)), "chw")
