@@ -5,7 +5,7 @@ from . import contexts, images
 from ._core import ffi, lib
 from .arrays import KINDS, address, name_of
 from .checks import epoch_given, view_given, whole
-from .draws import boxes_given, draws_of
+from .draws import Drawn, boxes_given
 from .errors import ArgumentError, check, made_by
 
 CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
@@ -67,7 +67,10 @@ class Call:
             check(status, self.c.error)
 
     def draws(self, policy):
-        return draws_of(policy, ffi.addressof(self.c.params, "samples"), self.sizes, self.channels, single=self.single)
+        """For each image the list of its steps; for a single image its one list."""
+        samples = ffi.addressof(self.c.params, "samples")
+        drawn = Drawn.of(policy, samples, self.sizes, self.channels).plain(policy, self.channels)
+        return drawn[0] if self.single else drawn
 
 
 def described(stage, source, target):

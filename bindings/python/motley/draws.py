@@ -178,12 +178,6 @@ def check_origin(i, draw, size, name):
         raise ArgumentError(f"draws of image {i} are of policy {origin!r}, want those of {name!r}")
 
 
-def draws_of(policy, samples, sizes, channels, single=False, boxes=None):
-    """For each sample the list of its steps; for a single image its one list. sizes: [(width, height)]"""
-    drawn = Drawn.of(policy, samples, sizes, channels, boxes).plain(policy, channels)
-    return drawn[0] if single else drawn
-
-
 def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]) -> list[Any]:
     """The 2x3 matrix of each image, [[a, b, c], [d, e, f]]: what is at (x, y) in the result was at
     (a x + b y + c, d x + e y + f), in pixels from the image's corner, so that the first pixel's centre is (0.5, 0.5).

@@ -19,10 +19,10 @@ from .coordinates import BoxRows, PointRows, followed
 from .draws import Drawn
 from .errors import ArgumentError, UnsupportedError
 from .images import images_of
+from .mix import Mix
 from .moves import Moves
 from .policy import fill_bytes, interpolation_number
 from .processes import process_key
-from .sampled import Sampled
 from .stage import Stage
 from .transform import Transform
 
@@ -231,7 +231,7 @@ class Follow:
         self, stage: Stage | PolicyLike, following: Mapping[Any, Kind] | None = None, *, image: Hashable = "image"
     ) -> None:
         self.stage = stage if isinstance(stage, Stage) else Stage(stage)
-        if isinstance(stage, Sampled) and not isinstance(stage, Transform) or getattr(stage, "_mix", (None,))[0]:
+        if isinstance(stage, Mix) or getattr(stage, "mixes", False):
             raise UnsupportedError(f"{stage!r} mixes images: nothing can follow it")
         self.image = image
         self.following = None if following is None else dict(following)

@@ -12,7 +12,7 @@ from ._core import ffi, lib
 from .arrays import DTYPES, Torch, kind_of
 from .checks import one_of, whole
 from .errors import ArgumentError, checked, made_by
-from .sampled import Sampled
+from .stage import NO_AUGMENTATION, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ RULES, MODES, KINDS = ("torchvision", "timm"), ("batch", "pair", "elem"), ("none
 BOX = ("left", "top", "width", "height")
 
 
-class Mix(Sampled):
+class Mix(Stage):
     """MixUp, CutMix, or one of the two at random, of a batch of images and their labels.
 
         mix = motley.Mix(mixup=0.2, cutmix=1.0, classes=1000, smoothing=0.1)
@@ -70,7 +70,8 @@ class Mix(Sampled):
         layout: Layout | None = None,
         threads: int | None = None,
     ) -> None:
-        super().__init__(seed=seed, epoch=epoch, rank=rank, layout=layout, threads=threads)
+        super().__init__(NO_AUGMENTATION, seed=seed, epoch=epoch, rank=rank, layout=layout, threads=threads)
+        self.policy = None  # type: ignore[assignment]  # a Stage for the sake of seeds, epochs and ids
         self.mixup, self.cutmix, self.p, self.switch, self.minmax = mixup, cutmix, p, switch, minmax
         self.rules, self.mode = one_of("rules", rules, RULES), one_of("mode", mode, MODES)
         self.keep_lambda, self.drawn_partner = keep_lambda, drawn_partner
@@ -143,6 +144,9 @@ class Mix(Sampled):
     def apply_(self, batch: Array, labels: Labels, *ids: Ids, **arguments: Any) -> tuple[Any, ...]:  # type: ignore[override]
         """The same in place: the batch is overwritten, and returned."""
         return self(batch, labels, *ids, out=batch, **arguments)
+
+    def _what(self):
+        return tuple(str(getattr(self, name)) for name in self._made_of)
 
     def _repr_html_(self) -> str:
         return f"<code>{escape(repr(self))}</code>"

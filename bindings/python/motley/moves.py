@@ -13,8 +13,7 @@ from .errors import ArgumentError, UnsupportedError, checked, made_by
 from .images import images_of
 from .pillow import Pillow
 from .policy import Policy, interpolation_number
-from .sampled import Sampled
-from .stage import Stage
+from .stage import NO_AUGMENTATION, Stage
 from .transform import Transform
 
 # dtype -> how struct writes an element
@@ -226,7 +225,7 @@ class TransformFollower(Transform):
     """What accompanies the images of a transform, made by it alone: crops, resizing, flips and warps."""
 
     def __init__(self, transform, params):
-        Sampled.__init__(self, threads=transform.threads)
+        Stage.__init__(self, NO_AUGMENTATION, threads=transform.threads)
         made = made_by("motley_transform", lib.motley_transform_follower, transform._handle, params)
         self._handle = ffi.gc(made, lib.motley_transform_destroy)
         self._describe()

@@ -10,7 +10,7 @@ from . import arrays, calls, contexts, html, images
 from ._core import ffi, lib
 from .arrays import KINDS
 from .checks import epoch_given, layout_given, normalize_given, output_layout_given, rank_given, seed_given, whole
-from .draws import Drawn, Samples, draws_of, same_boxes
+from .draws import Drawn, Samples, same_boxes
 from .epochs import Repeats
 from .errors import ArgumentError, checked
 from .policy import Policy
@@ -251,7 +251,7 @@ class Stage:
         return self._draws(self._samples(count, (sample_ids, view, epoch, seed)), count, size, channels, boxes)
 
     def _draws(self, samples, count, size, channels, boxes):
-        return draws_of(self.policy, samples.c, [size[::-1]] * count, channels, boxes=boxes)
+        return Drawn.of(self.policy, samples.c, [size[::-1]] * count, channels, boxes).plain(self.policy, channels)
 
     @overload
     def replay(self, batch: T, draws: Sequence[Any], *, out: None = None, layout: Layout | None = None) -> T: ...

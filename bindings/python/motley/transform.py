@@ -15,8 +15,7 @@ from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
 from .policy import read
-from .sampled import Sampled
-from .stage import Stage
+from .stage import NO_AUGMENTATION, Stage
 
 if TYPE_CHECKING:
     from typing import Literal, NoReturn, overload
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 _DTYPE_NAMES = {number: name for name, (number, _) in DTYPES.items()}
 
 
-class Transform(Sampled):
+class Transform(Stage):
     """A train or eval transform: from decoded images of any sizes to one batch of the network's input.
 
         transform = motley.Transform("torchvision_train", seed=7)
@@ -84,7 +83,8 @@ class Transform(Sampled):
         def __init__(self, transform, **settings):
             for name in settings.keys() & {"normalize", "mean", "std"}:
                 raise ArgumentError(f"{name} is given: a transform's `output` stage says how it normalises")
-            super().__init__(**settings)
+            super().__init__(NO_AUGMENTATION, **settings)
+            self.policy = None
             self._text = transform.show() if isinstance(transform, Transform) else None
             self._take(transform)
 

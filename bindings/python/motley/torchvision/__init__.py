@@ -47,18 +47,13 @@ from torchvision.transforms import AutoAugmentPolicy, InterpolationMode
 
 from motley import ArgumentError, Policy, Stage
 from motley.checks import seed_given
-from motley.pillow import Pillow
 from motley.policy import INTERPOLATIONS, interpolation_number
 from motley.samples import samples_of, torch_seed
 from motley.torchvision import following, recipe
 from motley.torchvision.pixels import NotOurs as _NotOurs
+from motley.torchvision.pixels import channels_of, tv_tensors
 from motley.torchvision.pixels import say as _say
-
-try:
-    from torchvision import tv_tensors
-    from torchvision.transforms import v2 as _v2
-except ImportError:  # before torchvision 0.16
-    _v2 = None
+from motley.torchvision.pixels import v2 as _v2
 
 __all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "ColorJitter", "GaussianBlur", "InterpolationMode",
            "RandAugment", "RandomErasing", "RandomGrayscale", "RandomHorizontalFlip", "RandomResizedCrop", "Resize",
@@ -189,26 +184,13 @@ def _new_stage(transform, v2, channels, fill):
 
 def _stage_for(transform, image, v2):
     """The stage for `image`; None where there is nothing to do. Raises _NotOurs when torchvision has to do it."""
-    picture = isinstance(image, PIL.Image.Image)
-    if picture:
-        channels = Pillow.channels_of.get(image.mode)
-        if channels is None:
-            raise _NotOurs(f"a PIL image of mode {image.mode}")
-    elif not isinstance(image, torch.Tensor):
-        raise _NotOurs(f"an image of type {type(image).__name__}")
-    elif isinstance(image, following.FOLLOWERS):
+    if isinstance(image, following.FOLLOWERS):
         raise TypeError(f"Inputs of type {type(image).__name__} are not supported by {type(transform).__name__}(): "
                         "want an image or a video")
-    elif image.dtype != torch.uint8:
-        raise _NotOurs(f"a tensor of {image.dtype}")
-    elif image.ndim < 3 or not 1 <= image.shape[-3] <= 4:
-        raise _NotOurs(f"a tensor of shape {tuple(image.shape)}")
-    elif torch.jit.is_tracing():
-        raise _NotOurs("torch.jit.trace sees only what torch does")
-    else:
-        channels = image.shape[-3]
-    stage = _stage_of(transform, v2, image, channels)
-    return None if vars(transform).get("num_ops") == 0 or (not picture and image.numel() == 0) else stage
+    if isinstance(image, torch.Tensor) and image.dtype == torch.uint8 and not image.numel():
+        return None
+    stage = _stage_of(transform, v2, image, channels_of(image))
+    return None if vars(transform).get("num_ops") == 0 else stage
 
 
 def _run(stage, image, samples, v2):
@@ -272,7 +254,7 @@ def _forward_v1(self, img: torch.Tensor) -> torch.Tensor:
 
 def _forward_v2(self, *inputs):
     try:
-        if len(inputs) == 1 and (isinstance(inputs[0], PIL.Image.Image) or type(inputs[0]) in _PLAIN):
+        if len(inputs) == 1 and (isinstance(inputs[0], PIL.Image.Image) or type(inputs[0]) in recipe.PLAIN):
             return _augment(self, inputs[0], v2=True)
         return _augment_sample(self, inputs)
     except _NotOurs as found:
@@ -334,7 +316,6 @@ _operators.impl("augment", _augment_scripted, "CompositeExplicitAutograd")
 _STAGES_KEPT = 256
 _OVERRIDES = ("_augmentation_space", "_AUGMENTATION_SPACE", "_get_policies", "_apply_image_or_video_transform",
               "_flatten_and_extract_image_or_video", "_unflatten_and_insert_image_or_video", "_needs_transform_list")
-_PLAIN = (torch.Tensor, *following.IMAGES)
 _NAMES = {"RandAugment": "rand_augment", "TrivialAugmentWide": "trivial_augment_wide", "AutoAugment": "auto_augment_",
           "AugMix": "augmix"}
 _AUGMIX = ("severity", "mixture_width", "chain_depth", "alpha", "all_ops")  # AugMix's arguments

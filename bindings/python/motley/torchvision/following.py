@@ -11,11 +11,8 @@ from motley._core import lib
 from motley.coordinates import BoxRows, PointRows
 from motley.follow import FORMATS
 from motley.moves import Moves
-
-try:
-    from torchvision import tv_tensors
-except ImportError:  # before torchvision 0.16
-    tv_tensors = None
+from motley.torchvision import pixels
+from motley.torchvision.pixels import tv_tensors
 
 FOLLOWERS = tuple(
     getattr(tv_tensors, name) for name in ("Mask", "BoundingBoxes", "KeyPoints") if hasattr(tv_tensors, name)
@@ -59,9 +56,7 @@ class Sample:
 
 def size_of(value):
     """(height, width) of an image, a video or what belongs to one."""
-    if isinstance(value, torch.Tensor):
-        return tuple(value.canvas_size if hasattr(value, "canvas_size") else value.shape[-2:])
-    return value.size[::-1]
+    return tuple(value.canvas_size) if hasattr(value, "canvas_size") else pixels.size_of(value)
 
 
 def _moves(stage, size, seed, ids, rest):

@@ -19,6 +19,12 @@ from motley.pillow import PIXEL_BYTES, Pillow, blank
 from motley.policy import PILLOWS, filter_number
 from motley.resize import FILTERS, ORDERS
 
+try:
+    from torchvision import tv_tensors
+    from torchvision.transforms import v2
+except ImportError:  # before torchvision 0.16
+    tv_tensors = v2 = None
+
 ORDER = "pillow-13" if int(PIL.__version__.split(".")[0]) >= 13 else "pillow-12"
 JITTERS = "brightness", "contrast", "saturation", "hue"  # by torchvision's numbers
 JITTER_OPS = (*(ops.table[name].number for name in ("brightness", "contrast", "color")), lib.MOTLEY_STEP_HUE)

@@ -28,13 +28,8 @@ from motley.draws import Drawn
 from motley.mix import BOX
 from motley.samples import draws_by_id, samples, samples_of
 from motley.torchvision import following, fused, pixels
-from motley.torchvision.pixels import JITTER_OPS, JITTERS, NotOurs, channels_of, say, size_of
-
-try:
-    from torchvision import tv_tensors
-    from torchvision.transforms import v2 as _v2
-except ImportError:  # before torchvision 0.16
-    _v2 = None
+from motley.torchvision.pixels import JITTER_OPS, JITTERS, NotOurs, channels_of, say, size_of, tv_tensors
+from motley.torchvision.pixels import v2 as _v2
 
 PLAIN = (torch.Tensor, *following.IMAGES)
 TRANSFORM, MAKE_PARAMS = "transform", "make_params"
