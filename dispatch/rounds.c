@@ -8,10 +8,13 @@
 #include "base/values.h"
 #include "dispatch/backend.h"
 #include "dispatch/clips.h"
+#include "followers/moves.h"
 #include "policies/draw.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY }; /* for any op */
 
 /* The arrays of a call, in one block that the context keeps. */
 typedef struct rounds {
@@ -161,7 +164,6 @@ static int32_t steps_before_stop(const rounds *call, size_t i)
 static motley_status run_part(rounds *call, const motley_batch *src, const motley_batch *dst,
                               const motley_output *output, motley_error *error)
 {
-    static const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY }; /* for any op */
     const mot_job *job = call->job;
     size_t most = 0;
     for (size_t i = 0; i < job->count; i++) {
@@ -310,15 +312,26 @@ static motley_status run_all(rounds *call, motley_error *error)
     return run_part(call, from, job->dst, job->output, error);
 }
 
-/* Moves boxes and points by the images' steps, if the backend does that. Steps in a part of an image move none. */
+/* A step as followers see it. In a part of the image it moves nothing, but it may erase. */
+static mot_step followed_step(const rounds *call, size_t at)
+{
+    const mot_rect part = call->inside[at];
+    mot_step step = call->drawn[at];
+    if (!(part.x0 < part.x1))
+        return step;
+    if (mot_shape_of(step.op) != MOTLEY_SHAPE_ERASE)
+        return nothing;
+    mot_erase_in(&step.arg, step.op, part);
+    return step;
+}
+
+/* Moves boxes and points by the images' steps, if the backend does that. */
 static motley_status follow(rounds *call, motley_error *error)
 {
-    static const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY };
     for (size_t i = 0; i < call->job->count; i++)
         for (size_t s = 0; s < call->room; s++) {
             const size_t at = i * call->room + s;
-            const int moves = s < (size_t)call->drawn_counts[i] && !(call->inside[at].x0 < call->inside[at].x1);
-            call->part[at] = moves ? call->drawn[at] : nothing;
+            call->part[at] = s < (size_t)call->drawn_counts[i] ? followed_step(call, at) : nothing;
         }
     mot_job job = *call->job;
     job.steps = call->part;

@@ -51,6 +51,20 @@ MOT_FN int mot_set_move(mot_geometry *out, const double a[6])
     return det != 0 && mot_is_finite(det);
 }
 
+/* In mot_arg.flags, of an op that erases: u[0] .. u[3] are the left, top, right and bottom of what it erases. */
+#define MOT_ARG_RECT 8u
+
+/* Makes the argument of an op that erases within a part of the image one for the whole image. */
+MOT_FN void mot_erase_in(mot_arg *arg, int op, mot_rect part)
+{
+    const mot_rect erased = mot_erase_rect(op, part.x1 - part.x0, part.y1 - part.y0, arg);
+    arg->u[0] = (uint32_t)(part.x0 + erased.x0);
+    arg->u[1] = (uint32_t)(part.y0 + erased.y0);
+    arg->u[2] = (uint32_t)(part.x0 + erased.x1);
+    arg->u[3] = (uint32_t)(part.y0 + erased.y1);
+    arg->flags |= MOT_ARG_RECT;
+}
+
 /* The geometry of a prepared op of the table for an image of this size; returns 0 if its matrix has no inverse. */
 MOT_FN int mot_set_step(mot_geometry *out, int op, const mot_arg *arg, int32_t width, int32_t height)
 {
@@ -60,7 +74,8 @@ MOT_FN int mot_set_step(mot_geometry *out, int op, const mot_arg *arg, int32_t w
     out->height = height;
     if (shape == MOTLEY_SHAPE_ERASE) {
         out->kind = MOT_ERASES;
-        out->rect = mot_erase_rect(op, width, height, arg);
+        const mot_rect given = { (int)arg->u[0], (int)arg->u[1], (int)arg->u[2], (int)arg->u[3] };
+        out->rect = arg->flags & MOT_ARG_RECT ? given : mot_erase_rect(op, width, height, arg);
     }
     if (shape != MOTLEY_SHAPE_WARP)
         return 1;

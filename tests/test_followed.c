@@ -393,15 +393,15 @@ static void need_cuda(cudaError_t code)
     need(code == cudaSuccess, cudaGetErrorString(code));
 }
 
-/* A captured call of a policy or, if it has that name, a transform: at each replay boxes and points move as that
- * replay's images do. */
-static void check_graph(set *s, const char *name)
+/* A captured call of a policy or a transform: at each replay boxes and points move as that replay's images do. */
+static void check_graph(set *s, const char *name, int is_transform)
 {
     motley_error error;
     motley_policy *policy = NULL;
     motley_transform *transform = NULL;
-    if (motley_transform_builtin(name, &transform, NULL) != MOTLEY_OK)
-        need(motley_policy_builtin(name, &policy, &error) == MOTLEY_OK, error.message);
+    need((is_transform ? motley_transform_builtin(name, &transform, &error)
+                       : motley_policy_builtin(name, &policy, &error)) == MOTLEY_OK,
+         error.message);
     const motley_transform_info *const info = transform ? motley_transform_describe(transform) : NULL;
     const size_t most = info ? info->max_steps : motley_policy_max_steps(policy);
     motley_step *const steps = allocate((IMAGES * most + 1) * sizeof *steps);
@@ -538,8 +538,8 @@ int main(int argc, char **argv)
         check_transform(i % 2 ? &several : &one, motley_transform_builtin_name(i), (int)i);
 #ifdef HAVE_CUDART
     for (int i = 0; cuda && i < 2; i++) {
-        check_graph(i ? &several : &one, "rand_augment");
-        check_graph(i ? &several : &one, "torchvision_train_v2");
+        check_graph(i ? &several : &one, "rand_augment", 0);
+        check_graph(i ? &several : &one, "torchvision_train_v2", 1);
     }
 #endif
     check_wrong_numbers(&one);
