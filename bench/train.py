@@ -24,7 +24,8 @@ All but DALI's feed the model through motley.torch.Prefetcher, so that copy and 
 everyone. The last four are also timed without the model: this process's CPU time stands where others have their
 workers', and the rate alone beside it. DALI's run where it is installed, the last where its native operator was built.
 Without a GPU all of it runs on the CPU.
-bench/tables.py turns the result into the table and the plot of doc/python.md."""
+A run of some models keeps the rows of others in its file if the conditions are the same. bench/tables.py turns the
+result into the table and the plot of doc/python.md."""
 import argparse
 import concurrent.futures
 import contextlib
@@ -209,8 +210,8 @@ class Cases:
         @pipeline_def(batch_size=self.args.batch, num_threads=self.args.dali_threads, enable_conditionals=True,
                       device_id=(self.device.index or 0) if on_gpu else None)
         def feed():
-            files, labels = fn.readers.file(files=[str(name) for name in names], labels=list(range(len(names))),
-                                            random_shuffle=True, name='files')
+            files, labels = fn.readers.file(files=[str(name) for name in names], random_shuffle=True, name='files',
+                                            labels=[i % 1000 for i in range(len(names))])
             if policy == 'motley':
                 images = fn.decoders.image(files, device='mixed' if on_gpu else 'cpu', output_type=types.RGB)
                 whole = motley.Transform(self.whole, dtype='float16' if on_gpu else 'float32')
@@ -350,6 +351,13 @@ def describe(args, device, dtype):
             'files': args.files, 'jpeg': f'{JPEG_SIDE[0]}x{JPEG_SIDE[1]}'}
 
 
+def other_models(out, result, models):
+    """Rows of other models in `out`, from a run under the same conditions."""
+    earlier = json.loads(out.read_text()) if out.exists() else {'rows': []}
+    rows = earlier.pop('rows')
+    return [row for row in rows if row['model'] not in models] if earlier == result else []
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--models', default='resnet50,efficientnet_b0', help='names in torchvision.models')
@@ -377,8 +385,10 @@ def main():
     cases = Cases(args, device, dtype)
     names = args.cases.split(',') if args.cases else list(cases.make)
     meter = Meter(device)
-    rows = []
-    for model in args.models.split(','):
+    out = args.out or ROOT / 'bench/results' / f'{result["date"]}-train.json'
+    models = args.models.split(',')
+    rows = other_models(out, result, models)
+    for model in models:
         training = Training(model, device, dtype)
         taken, without = {name: [] for name in names}, {}
         # Cases without workers alternate; those with workers run one at a time, or they would take each other's cores.
@@ -406,7 +416,6 @@ def main():
                 'gpu_busy': round(statistics.mean(busy), 1) if busy else None})
             print('{model} {case}: {img_s:.0f} images/s, share {share}, {worker_ms} ms of a worker an image, '
                   'GPU busy {gpu_busy} %'.format(**rows[-1]), flush=True)
-        out = args.out or ROOT / 'bench/results' / f'{result["date"]}-train.json'
         out.write_text(json.dumps({**result, 'rows': rows}, indent=1) + '\n')  # of each model when it is done
     print(f'wrote {out}')
 
