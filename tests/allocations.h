@@ -92,8 +92,8 @@ EXPORTED void free(void *p)
     REAL(free)(p);
 }
 
-/* Calls `work` with the k-th allocation failing, for k = 0, 1, ... until it makes no more than k; of long works, which
- * make thousands, not for each. `shrugs`: it may go on without what it did not get. */
+/* Calls `work` with the k-th allocation failing, for k = 0, 1, ... until it makes no more than k allocations. If it
+ * makes thousands, some k are skipped. `shrugs`: it may succeed without the memory that it did not get. */
 static inline void fail_each(motley_status (*work)(void), const char *what, bool shrugs)
 {
     long k = -1;

@@ -66,7 +66,7 @@ static void *need(size_t bytes)
     return memory;
 }
 
-/* One op on one image with one value: what the case number counts through for every set and pair. */
+/* One op on one image with one value. Case numbers count subjects, sets and pairs. */
 typedef struct subject {
     mot_step step;
     double values[MOTLEY_MAX_VALUES];
@@ -100,7 +100,7 @@ static void report(const subject *s, const mot_cpu_rows *set, const mot_cpu_row 
     }
 }
 
-/* Compares a whole buffer, canaries included, with what it has to be. */
+/* Compares a whole buffer, canaries included, with the expected one. */
 static void compare(const subject *s, const mot_cpu_rows *set, const mot_cpu_row *row, const pair *p,
                     const input_buffer *b, const uint8_t *wanted, const char *what)
 {

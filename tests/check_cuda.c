@@ -298,8 +298,8 @@ static void check_op(int op)
             }
 }
 
-/* An image whose last tile is a pixel wide, of which a steep warp reads the middle; what it would read for the pixels
- * past the image's edge lies in the image as well, but a hundred rows further. */
+/* A steep warp of an image whose last tile is one pixel wide. For the tile's columns past the image's edge, it would
+ * read positions inside the image that are a hundred rows away. */
 static void check_past_edge(void)
 {
     static const double matrices[][6] = { { 0, 1, 0, -30, 0.3, 30 * 784 + 195 },
@@ -340,7 +340,7 @@ static void check_op_brief(int op)
         int channels;
         input_size size;
         size_t count;
-        int filled; /* up with small images */
+        int filled; /* with small images */
     } batches[] = {
         { 0, 3, { 31, 33 }, 4, 0 },   { 0, 3, { 63, 61 }, 1, 0 },   { 0, 3, { 120, 100 }, 1, 0 },
         { 0, 3, { 160, 130 }, 1, 0 }, { 0, 3, { 160, 130 }, 1, 1 }, { 1, 3, { 33, 31 }, 2, 0 },
@@ -488,7 +488,7 @@ typedef struct output_case {
     size_t count;
     int32_t width, height;
     int channels;       /* 0: 3 */
-    int shift;          /* samples that the output lies past an aligned address */
+    int shift;          /* components between an aligned address and the output */
     const char *policy; /* NULL: rand_augment */
 } output_case;
 
@@ -630,7 +630,7 @@ static void wants_error(motley_status got, motley_status wanted, const motley_er
     }
 }
 
-/* What must be refused before anything is launched. */
+/* Calls that must be refused before anything is launched. */
 static void check_refusals(void)
 {
     uint8_t host[3 * 16 * 16], *device;
@@ -732,7 +732,7 @@ static void report(const char *what, long failures_before)
     fflush(stdout);
 }
 
-/* Of images that shared memory does not hold: every op, some policies, the fused last step, capture. */
+/* Images that do not fit into shared memory: every op, some policies, the fused last step, capture. */
 static void check_large(const char *only_op, const char *only_policy)
 {
     static const char *const policies[] = { "rand_augment", "trivial_augment_wide", "auto_augment_imagenet" };
@@ -831,7 +831,7 @@ int main(int argc, char **argv)
     if (large) {
         if (!brief)
             check_large(only_op, only_policy);
-        mot_cuda_tiles_always(cuda, 1); /* and now what is small, by the same kernels */
+        mot_cuda_tiles_always(cuda, 1); /* small images through the same kernels */
     }
     if (huge)
         check_huge();

@@ -199,7 +199,7 @@ static void draw_crop(uint64_t *state, input_size size, motley_crop *crop)
     crop->top = (int32_t)(input_random(state) % (uint64_t)(size.height - crop->height + 1));
 }
 
-/* Of a side: all of it, whole pixels, or anywhere. */
+/* A range of a side: all of it, whole pixels, or any numbers. */
 static void draw_box(uint64_t *state, int32_t side_px, double *from, double *to)
 {
     const int kind = (int)(input_random(state) % 3);
@@ -296,7 +296,7 @@ static int check_case(uint64_t number, int32_t most)
         images *const all = k ? dst : src;
         host[k] = (motley_batch){ .count = (size_t)count, .channels = channels, .images = all->host_image };
         device[k] = (motley_batch){ .count = (size_t)count, .channels = channels, .images = all->device_image };
-        if (count == 1) /* the other way to describe it */
+        if (count == 1) /* describes the batch without `images` */
             device[k] = (motley_batch){ .count = 1,
                                         .channels = channels,
                                         .data = all->device_image[0].data,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_transform_apply on the GPU against the CPU's: every built-in transform and the texts below, and what follows
- * them, batches of any sizes, layouts and types, draws out, draws in, and graphs. Then motley_mix_apply and
- * motley_mix_targets likewise. One differing byte fails, canaries included.
+/* motley_transform_apply on the GPU against the CPU's: every built-in transform, the texts below, and their followers;
+ * batches of any sizes, layouts and types, new and given draws, and graphs. Then motley_mix_apply and
+ * motley_mix_targets. One differing byte fails, canaries included.
  *
  *     check_cuda_transform [--require] [--cases N] [--most SIDE] [--only NAME]
  *
@@ -52,7 +52,7 @@ static const char *const texts[] = {
     HEAD "  - random_resized_crop: {size: 48}\n  - policy: {name: timm_rand_m9_mstd05_inc1}\n  - policy: {name: "
          "trivial_augment_wide}\n  - output: {}\n  - erase: {p: 0.5, value: channel}\n",
     HEAD "  - flip: {horizontal: 0.5, vertical: 0.5}\n  - policy: {name: rand_augment}\n",
-    /* steps that are no ops of the GPU's image and tile kernels */
+    /* steps that the GPU's image and tile kernels do not run */
     HEAD "  - random_resized_crop: {size: 57}\n  - jitter: {p: 0.8, brightness: [0.6, 1.4], contrast: [0.6, 1.4], "
          "saturation: [0.6, 1.4], hue: [-0.4, 0.4]}\n  - grayscale: {p: 0.2}\n"
          "  - blur: {p: 0.5, kernel_size: 23, sigma: [0.1, 2]}\n  - output: {}\n",
@@ -212,7 +212,7 @@ static void list_images(const motley_batch *batch, motley_image *images)
                                     batch->layout == MOTLEY_CHW ? plane * bytes : bytes };
 }
 
-/* `of_channels`: 0 for images, else of what follows them. */
+/* `of_channels`: 0 for images, else the number of channels of their followers. */
 static void check_batch(const motley_transform *transform, const char *name, uint64_t number, int32_t most,
                         int of_channels)
 {
@@ -320,7 +320,7 @@ static void check_transform(const motley_transform *transform, const char *name,
 
 /* ---- mixing ---- */
 
-/* How a batch lies in memory: dense HWC or CHW, or with gaps and the channels apart. */
+/* A batch as dense HWC or CHW, or with gaps between its components. */
 static motley_batch mix_batch(size_t count, int32_t channels, motley_dtype dtype, int32_t width, int32_t height,
                               int layout)
 {
@@ -457,7 +457,7 @@ static void check_mix_targets(const motley_mixed *drawn, size_t count, int32_t c
              MOTLEY_OK,
          error.message);
     compare((uint8_t *)targets, (uint8_t *)soft_device, bytes, what);
-    labels[0] = classes; /* no class */
+    labels[0] = classes; /* not a class */
     need_cuda(cudaMemcpy(labels_device, labels, sizeof *labels, cudaMemcpyHostToDevice));
     need(motley_mix_targets_on(cuda, drawn, count, classes, labels_device, NULL, smoothing, made, NULL, &error) ==
              MOTLEY_OK,

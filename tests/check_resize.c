@@ -34,7 +34,7 @@ static int32_t side(uint64_t *state)
     return 1 + (int32_t)(input_random(state) % (uint64_t)most[input_random(state) % 5]);
 }
 
-/* A box edge to edge, of whole pixels, or anywhere. */
+/* A range of a side: all of it, whole pixels, or any numbers. */
 static void draw_box(uint64_t *state, int32_t side_px, float *from, float *to)
 {
     const int kind = (int)(input_random(state) % 3);
@@ -115,8 +115,8 @@ static int check_case(uint64_t number, const mot_cpu_rows *const *sets, size_t s
     return failures;
 }
 
-/* Images in memory that begins and ends with them: whatever is read outside ends the program. Rows that lie far apart,
- * and upwards, end elsewhere. */
+/* Images at the beginning and end of mapped memory, so that a read outside of it ends the program. Distant rows, and
+ * rows in reverse order, have other ends. */
 static int check_edges(const mot_cpu_rows *set)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), room = 4 * page;

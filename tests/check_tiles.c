@@ -32,9 +32,8 @@ static void need(int ok, const char *what)
     }
 }
 
-/* What dispatch/cuda/queue.c does with a batch on the tiles route, after the draw kernel; on a device with room for
- * `ctas`.
- */
+/* Does what dispatch/cuda/queue.c does with a batch on the tiles route after the draw kernel, on a device that holds
+ * `ctas` CTAs. */
 static void run_tiles(const motley_batch *src, const motley_batch *dst, const motley_output *output, mot_step *steps,
                       int32_t *step_count, int max_steps)
 {
@@ -289,7 +288,8 @@ static void check_long_lines(void)
     drop(src);
 }
 
-/* Blurs of every box that is done in the tile, and one more, before and after what needs the tile or other tiles. */
+/* Blurs with every radius that runs in the tile, and one more, before and after ops that need the tile or other tiles.
+ */
 static void check_blurs(void)
 {
     static const input_size tried[] = { { 301, 70 }, { 64, 131 }, { 35, 33 }, { 128, 310 }, { 5, 400 } };

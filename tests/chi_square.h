@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether counts are spread as they should be: for Criterion tests of what is drawn. */
+/* Chi-square tests of the distribution of draws. */
 #ifndef MOT_CHI_SQUARE_H
 #define MOT_CHI_SQUARE_H
 
@@ -9,7 +9,7 @@
 
 #define MAX_Z 4.0
 
-/* The normal score of chi-square over `cells`, the ones that expect fewer than 5 put together. */
+/* The normal score of chi-square over `cells`; those that expect fewer than 5 are pooled. */
 static inline double chi_square_z(const double *probability, const uint32_t *count, size_t cells, double total)
 {
     double sum = 0, rest_expected = 0, rest_count = 0, freedom = -1;
@@ -34,7 +34,7 @@ static inline double chi_square_z(const double *probability, const uint32_t *cou
     return (cbrt(sum / freedom) - (1 - v)) / sqrt(v);
 }
 
-/* The same over cells of equal chance. */
+/* chi_square_z over cells of equal probability. */
 static inline double uniform_z(const uint32_t *count, size_t cells)
 {
     double probability[64], total = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that hash what built-ins make of fixed inputs, a line each, and compare the lines with a golden file:
+/* For programs that hash the results of built-ins on fixed inputs, a line each, and compare the lines with a golden
+ * file:
  *
  *     PROGRAM cpu|reference|cuda FILE [--require] [--every N]     compares with FILE, of its lines the first of each N
  *     PROGRAM cpu > FILE                                          rewrites it

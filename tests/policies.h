@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of policies share: texts put together and read, and two custom ops. */
+/* Shared by the tests of policies: building and reading texts, and two custom ops. */
 #ifndef MOT_TESTS_POLICIES_H
 #define MOT_TESTS_POLICIES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hashes of what each built-in policy makes of fixed images, and of masks that follow them, with fixed draws: whoever
- * changes a policy's draws or an op's pixels changes lines of golden/policies.hashes. Draws that are replayed have to
- * give the same bytes. See hashes.h. */
+/* Hashes of the results of each built-in policy on fixed images, and on masks that follow them, with fixed draws. A
+ * change of a policy's draws or of an op's pixels changes lines of golden/policies.hashes. Replayed draws must give the
+ * same bytes. See hashes.h. */
 #include "tests/hashes.h"
 #include "tests/inputs.h"
 
@@ -10,8 +10,8 @@
 #define HEIGHT 45
 #define EPOCHS 200 /* more than any schedule has */
 
-/* What `policy` makes of the images in some epochs, each of what the one before left; by its own draws, or with draws
- * that are made here and handed in. 0 after an error. */
+/* The hash after applying `policy` to the images in several epochs, each to the result of the one before; with new
+ * draws or, if `replay`, with recorded ones. 0 after an error. */
 static uint64_t hash_of(motley_context *context, const motley_policy *policy, int32_t channels, bool replay,
                         motley_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Policies that work in the boxes of an image: the same bytes by every road, and what is refused. The words and
- * Pillow's bytes are in bindings/python/tests/test_boxes.py. */
+/* Policies that work in the boxes of an image: every way to apply them gives the same bytes, and what is refused.
+ * bindings/python/tests/test_boxes.py compares random words, and pixels with Pillow's. */
 #include "tests/inputs.h"
 
 #include <criterion/criterion.h>
@@ -58,7 +58,7 @@ static motley_batch batch_of(uint8_t *data)
     return (motley_batch){ .count = N, .channels = 3, .data = data, .width = W, .height = H };
 }
 
-/* What the reference makes of it in one batch. */
+/* The reference's result, in one batch. */
 static uint8_t *wanted(void)
 {
     run r = begin(MOTLEY_BACKEND_REFERENCE, text);

@@ -513,8 +513,9 @@ static void blob_error(motley_context *context, const motley_step *step, int pla
     error[1] = y - point[1];
 }
 
-/* What each filter moves a blob by itself, in px along an axis: nearest moves by whole pixels; the weights of Pillow's
- * cubic (a = -1) do not reproduce straight lines, which is up to 0.096, and cutting to bytes adds 0.01. */
+/* The largest error of each filter itself, in pixels along an axis. Nearest moves by whole pixels. The weights of
+ * Pillow's cubic (a = -1) do not reproduce straight lines, which gives up to 0.096, and truncation to bytes adds 0.01.
+ */
 static const double own[3] = { [MOTLEY_NEAREST] = 0.51, [MOTLEY_BILINEAR] = 0.1, [MOTLEY_BICUBIC] = 0.12 };
 
 /* Blobs end where the point does, within 0.1 px along each axis and 0.05 px on average. What the filter itself adds
@@ -545,7 +546,7 @@ Test(follow, points_go_where_blobs_go)
     motley_context_destroy(context);
 }
 
-/* Every warp of the table is one of those. */
+/* The test above covers every warp of the table. */
 Test(follow, blobs_go_through_every_warp)
 {
     for (int op = 0; op < motley_op_count(); op++) {
@@ -1331,7 +1332,7 @@ static motley_status apply_clips(motley_backend backend, const motley_policy *po
     return status;
 }
 
-/* Rows with gaps: then frames lie below each other, in place of each being a row. */
+/* If rows have gaps, frames are below each other instead of being one row each. */
 Test(follow, clips_are_the_same_on_every_backend_and_in_every_layout)
 {
     static uint8_t in[CLIP_IMAGES * CLIP_FRAME], want[sizeof in], got[2 * sizeof in];

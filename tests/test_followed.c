@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a call moves with its images, on any backend: boxes, points and matrices have the bits of the calls on the host,
- * captured calls of the GPU included, and the frames of clips those of the CPU.
+/* Boxes, points and matrices that a call moves with its images have, on any backend, the bits of the functions on the
+ * host, captured calls of the GPU included; and the frames of clips have the bytes of the CPU.
  *
  *     test_followed cpu|cuda [--require]
  *

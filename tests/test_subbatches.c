@@ -120,7 +120,7 @@ static void check_draws(const set *s, const motley_policy *policy)
 /* Whether `op` is among the steps of image i; -1: whether it has none. */
 static int has_step(const motley_subbatches *all, size_t i, int32_t op)
 {
-    int found = 0, ops = 0; /* steps that mix chains are no ops */
+    int found = 0, ops = 0; /* steps that mix chains do not count as ops */
     for (int32_t k = 0; k < all->step_counts[i]; k++) {
         found |= all->steps[i * all->max_steps + (size_t)k].op == op;
         ops += all->steps[i * all->max_steps + (size_t)k].op >= 0;

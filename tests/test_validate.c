@@ -111,11 +111,11 @@ Test(validate, pairs_of_batches)
     dst = src;
     dst.data = pixels + 5;
     refuses(&src, &dst, "overlaps src image 0 in part");
-    dst.data = pixels + EACH + 5; /* image 0 lies across src's 1 and 2 */
+    dst.data = pixels + EACH + 5; /* image 0 overlaps src's images 1 and 2 */
     refuses(&src, &dst, "images of one overlap others of src");
     dst.data = pixels + EACH;
     refuses(&src, &dst, "images of one overlap others of src");
-    dst.data = pixels + COUNT * EACH; /* beside it */
+    dst.data = pixels + COUNT * EACH; /* after src */
     static const double values[COUNT] = { 8, 8, 8 };
     cr_expect_eq(motley_op_apply(context, motley_op_find("posterize"), values, 1, &src, &dst, NULL, NULL), MOTLEY_OK);
 
@@ -128,7 +128,7 @@ Test(validate, pairs_of_batches)
     three[1].data = pixels + EACH, three[2].data = pixels;
     const motley_batch twice = { .count = 3, .channels = CHANNELS, .images = three };
     refuses(&twice, &twice, "dst image 2: its data is that of image 0, want separate memory");
-    three[2].data = pixels + 2 * EACH; /* one source in two images is no harm */
+    three[2].data = pixels + 2 * EACH; /* a source may occur twice */
     motley_image same[3] = { three[0], three[0], three[0] };
     for (int i = 0; i < 3; i++)
         same[i].data = pixels + 3 * EACH;
@@ -210,14 +210,14 @@ Test(validate, apply)
     end();
 }
 
-/* An output in memory of the source is refused where they meet, and only there. */
+/* An output between images of the source is refused only if they overlap. */
 Test(validate, output_apart)
 {
     begin();
     motley_error error = { 0 };
     motley_policy *policy;
     cr_assert_eq(motley_policy_builtin("rand_augment", &policy, NULL), MOTLEY_OK);
-    enum { RECORD = 3 * EACH + 8 }; /* an image, and then room for it in two bytes a sample */
+    enum { RECORD = 3 * EACH + 8 }; /* an image, and then room for it with two bytes a component */
     static _Alignas(8) uint8_t records[(2 * COUNT + 1) * RECORD];
     motley_batch b = good();
     b.data = records;
@@ -243,7 +243,7 @@ Test(validate, output_apart)
     out->data = (uint8_t *)out->data - 2;
     wants(motley_apply(context, policy, &b, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error,
           "shares memory with src image 0");
-    motley_batch slots = *out; /* the first byte of each of its samples */
+    motley_batch slots = *out; /* the first byte of each of its components */
     slots.dtype = MOTLEY_U8;
     wants(motley_apply(context, policy, &slots, NULL, &params, &error), MOTLEY_ERR_ARGUMENT, &error,
           "shares memory with src image 0");
@@ -279,7 +279,7 @@ Test(validate, output_apart)
     end();
 }
 
-/* What is resized is refused where it meets its source, and only there. */
+/* A resize whose result is between images of its source is refused only if they overlap. */
 Test(validate, resize_apart)
 {
     begin();

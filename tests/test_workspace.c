@@ -158,7 +158,7 @@ static void check_forecast(void)
 }
 
 /* 17 MiB, of which 16 are for programs, and some bytes for each sample and its tiles, for sizes up to a few megapixels;
- * on the CPU, whose images lie in blocks, the same for any large number of them. */
+ * on the CPU, which processes images in blocks, the same for any large number of them. */
 static void check_growth(void)
 {
     motley_context *context = open_context(NULL);

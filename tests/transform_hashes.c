@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hashes of what transforms make of fixed images with fixed draws: every built-in one, a resize by each filter in both
- * orders of its passes, and mixes by both libraries' rules. A line of golden/transforms.hashes each; see hashes.h.
- * Draws that are given back have to give the same bytes. */
+/* Hashes of the results of transforms on fixed images with fixed draws: every built-in one, a resize by each filter in
+ * both orders of its passes, and mixes by both libraries' rules. Each is a line of golden/transforms.hashes; see
+ * hashes.h. Recorded draws must give the same bytes. */
 #include "tests/hashes.h"
 #include "tests/inputs.h"
 
@@ -50,27 +50,27 @@ typedef struct pictures {
     void *memory, *out;
 } pictures;
 
-/* Packed pixels of `sample` bytes a component. */
-static motley_image packed(int32_t width, int32_t height, size_t sample, size_t offset)
+/* Packed pixels of `size` bytes a component. */
+static motley_image packed(int32_t width, int32_t height, size_t size, size_t offset)
 {
     return (motley_image){ .data = (void *)offset,
                            .width = width,
                            .height = height,
-                           .row_stride = (int64_t)width * 3 * (int64_t)sample,
-                           .pixel_stride = 3 * (int64_t)sample,
-                           .channel_stride = (int64_t)sample };
+                           .row_stride = (int64_t)width * 3 * (int64_t)size,
+                           .pixel_stride = 3 * (int64_t)size,
+                           .channel_stride = (int64_t)size };
 }
 
 static void lay_out(pictures *p, const motley_transform_info *info)
 {
-    const size_t sample = info->dtype == MOTLEY_U8 ? 1 : 4;
+    const size_t size = info->dtype == MOTLEY_U8 ? 1 : 4;
     for (int i = 0; i < IMAGES; i++) {
         motley_image *const from = &p->src[i], *const to = &p->dst[i];
         *from = packed(40 + i * 9 % (MOST_SIDE - 40), 40 + i * 31 % (MOST_SIDE - 40), 1, p->bytes);
-        *to = packed(info->width ? info->width : from->width, info->width ? info->height : from->height, sample,
+        *to = packed(info->width ? info->width : from->width, info->width ? info->height : from->height, size,
                      p->out_bytes);
         p->bytes += (size_t)from->width * (size_t)from->height * 3;
-        p->out_bytes += (size_t)to->width * (size_t)to->height * 3 * sample;
+        p->out_bytes += (size_t)to->width * (size_t)to->height * 3 * size;
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels need of CUDA, for a C++ compiler without it: the names here, the threads in emulate.cpp. */
+/* Replaces CUDA's headers so that a C++ compiler can compile the kernels; emulate.cpp runs their threads. */
 #ifndef MOT_EMULATE_CUDA_H
 #define MOT_EMULATE_CUDA_H
 
@@ -74,7 +74,7 @@ struct alignas(16) uint4 {
     uint32_t x, y, z, w;
 };
 
-/* Of the thread that runs. */
+/* Those of the thread that is running. */
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 void __syncthreads();

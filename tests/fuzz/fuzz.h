@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fuzz targets share: an assertion that no build switches off, and values taken from the input. */
+/* Shared by the fuzz targets: an assertion that every build keeps, and functions that take values from the input. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

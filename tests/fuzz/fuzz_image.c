@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* An image of this size takes seconds under sanitizers, and has nothing that a small one has not. */
+/* Larger images take seconds under sanitizers, and test nothing that small ones do not. */
 #define MOST_BYTES (1u << 22)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
