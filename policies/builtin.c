@@ -25,27 +25,27 @@ const char *motley_policy_builtin_text(size_t i)
     return i < mot_builtin_count ? mot_builtins[i].text : NULL;
 }
 
-static motley_status no_such_policy(const char *name, motley_error *error)
+motley_status mot_no_builtin(const char *name, bool transform, motley_error *error)
 {
-    const size_t count = mot_builtin_count + mot_builtin_transform_count;
-    for (size_t i = 0; i < mot_builtin_transform_count; i++)
-        if (strcmp(name, mot_builtin_transforms[i].name) == 0)
-            return mot_fail(error, MOTLEY_ERR_ARGUMENT, "'%.80s' is a transform, want a policy's name", name);
+    const char *const kind = transform ? "transform" : "policy";
+    const mot_builtin *const tables[2] = { mot_builtins, mot_builtin_transforms };
+    const size_t counts[2] = { mot_builtin_count, mot_builtin_transform_count }, count = counts[0] + counts[1];
     const char **names = calloc(count, sizeof *names);
     if (!names)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the names of %zu policies", count);
-    for (size_t i = 0; i < count; i++)
-        names[i] = i < mot_builtin_count ? mot_builtins[i].name : mot_builtin_transforms[i - mot_builtin_count].name;
+    for (size_t i = 0; i < count; i++) { /* those of this kind first: of equally near names, the first is suggested */
+        const size_t own = counts[transform];
+        names[i] = i < own ? tables[transform][i].name : tables[!transform][i - own].name;
+    }
     const char *near = mot_nearest_name(name, names, count);
-    bool transform = false;
-    for (size_t i = mot_builtin_count; near && i < count; i++)
-        transform = transform || near == names[i];
-    const motley_status status =
-        near ? mot_fail(error, MOTLEY_ERR_ARGUMENT, "no policy '%.80s' is built in, did you mean %s'%s'?", name,
-                        transform ? "the transform " : "", near)
-             : mot_fail(error, MOTLEY_ERR_ARGUMENT, "no policy '%.80s' is built in", name);
+    bool other = near != NULL;
+    for (size_t i = 0; i < counts[transform]; i++)
+        other = other && near != names[i];
     free(names);
-    return status;
+    if (!near)
+        return mot_fail(error, MOTLEY_ERR_ARGUMENT, "no %s '%.80s' is built in", kind, name);
+    return mot_fail(error, MOTLEY_ERR_ARGUMENT, "no %s '%.80s' is built in, did you mean %s'%s'?", kind, name,
+                    other && !transform ? "the transform " : "", near);
 }
 
 motley_status motley_policy_builtin(const char *name, motley_policy **policy, motley_error *error)
@@ -56,7 +56,10 @@ motley_status motley_policy_builtin(const char *name, motley_policy **policy, mo
     for (size_t i = 0; i < mot_builtin_count; i++)
         if (strcmp(name, mot_builtins[i].name) == 0)
             return motley_policy_parse(mot_builtins[i].text, strlen(mot_builtins[i].text), NULL, policy, error);
-    return no_such_policy(name, error);
+    for (size_t i = 0; i < mot_builtin_transform_count; i++)
+        if (strcmp(name, mot_builtin_transforms[i].name) == 0)
+            return mot_fail(error, MOTLEY_ERR_ARGUMENT, "'%.80s' is a transform, want a policy's name", name);
+    return mot_no_builtin(name, false, error);
 }
 
 motley_policy_source motley_policy_source_of(const char *policy)

@@ -5,6 +5,7 @@
 
 #include "augmentations/step.h"
 #include "augmentations/table.h"
+#include "base/text.h"
 #include "motley/apply.h"
 #include "motley/change.h"
 #include "policies/tables.h"
@@ -138,6 +139,9 @@ extern const char *const mot_side_names[3];
 extern const char *const mot_rounding_names[3];
 extern const char *const mot_interpolation_names[3];
 extern const char *const mot_profile_names[5];
+
+/* Writes the line of a key with a quoted text; nothing if `text` is NULL. */
+void mot_print_quoted(mot_text *w, const char *key, const char *text);
 
 /* Checks the epoch and the views of a batch of `count`. */
 motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error);

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes a key with a quoted text. */
-static void quoted(mot_text *w, const char *key, const char *text)
+void mot_print_quoted(mot_text *w, const char *key, const char *text)
 {
     if (!text)
         return;
@@ -57,12 +56,12 @@ static void print_fill(mot_text *w, uint32_t fills, const uint8_t *fill)
 static void print_head(mot_text *w, const motley_policy *policy)
 {
     mot_say(w, "motley: 1\nname: %s\n", policy->name);
-    quoted(w, "title", policy->title);
+    mot_print_quoted(w, "title", policy->title);
     if (policy->profile)
         mot_say(w, "profile: %s\n", policy->profile);
-    quoted(w, "paper", policy->paper);
-    quoted(w, "table", policy->table);
-    quoted(w, "version", policy->version);
+    mot_print_quoted(w, "paper", policy->paper);
+    mot_print_quoted(w, "table", policy->table);
+    mot_print_quoted(w, "version", policy->version);
     if (policy->arithmetic != MOT_ARITHMETIC_DOUBLE)
         mot_say(w, "arithmetic: %s\n", mot_arithmetic_names[policy->arithmetic]);
     mot_say(w, policy->interpolations > 1 ? "interpolation: [" : "interpolation: ");

@@ -79,18 +79,7 @@ motley_status motley_transform_builtin(const char *name, motley_transform **tran
         if (strcmp(name, motley_policy_builtin_name(i)) == 0)
             return motley_transform_parse(motley_policy_builtin_text(i), strlen(motley_policy_builtin_text(i)), NULL,
                                           transform, error);
-    const size_t count = mot_builtin_transform_count + motley_policy_builtin_count();
-    const char **names = malloc(count * sizeof *names);
-    if (!names)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the names of %zu transforms", count);
-    for (size_t i = 0; i < count; i++)
-        names[i] = i < mot_builtin_transform_count ? mot_builtin_transforms[i].name
-                                                   : motley_policy_builtin_name(i - mot_builtin_transform_count);
-    const char *near = mot_nearest_name(name, names, count);
-    free(names);
-    return near ? mot_fail(error, MOTLEY_ERR_ARGUMENT, "no transform '%.80s' is built in, did you mean '%s'?", name,
-                           near)
-                : mot_fail(error, MOTLEY_ERR_ARGUMENT, "no transform '%.80s' is built in", name);
+    return mot_no_builtin(name, true, error);
 }
 
 /* The key by which the device caches a transform's tables. */

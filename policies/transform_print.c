@@ -14,15 +14,6 @@ typedef struct printer {
     int settings; /* of the stage, so far */
 } printer;
 
-static void quoted(mot_text *w, const char *key, const char *text)
-{
-    if (!text)
-        return;
-    mot_say(w, "%s: ", key);
-    mot_say_quoted(w, text);
-    mot_say(w, "\n");
-}
-
 /* Begins a setting: a comma before all but the first of a stage. */
 static void setting(printer *w, const char *key)
 {
@@ -301,12 +292,12 @@ motley_status motley_transform_print(const motley_transform *transform, char **t
         return motley_policy_print(transform->stage[0].policy, text, error);
     printer w = { 0 };
     mot_say(&w.text, "motley: 1\nname: %s\n", transform->name);
-    quoted(&w.text, "title", transform->title);
+    mot_print_quoted(&w.text, "title", transform->title);
     if (transform->profile)
         mot_say(&w.text, "profile: %s\n", transform->profile);
-    quoted(&w.text, "paper", transform->paper);
-    quoted(&w.text, "table", transform->table);
-    quoted(&w.text, "version", transform->version);
+    mot_print_quoted(&w.text, "paper", transform->paper);
+    mot_print_quoted(&w.text, "table", transform->table);
+    mot_print_quoted(&w.text, "version", transform->version);
     mot_say(&w.text, "stages:\n");
     return finish(&w, print_stages(&w, transform, error), transform, text, error);
 }
