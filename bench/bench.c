@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timing of policies and ops: the same buffers are first checked against the reference backend. */
+/* Times policies and ops, after it has checked the same buffers against the reference backend. */
 #include "bench/bench.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Smooth shapes with some noise, so that statistics, tables and branches meet what photographs give them. */
+/* Paints smooth shapes with some noise, so that statistics, tables and branches behave as with photographs. */
 static void paint(uint8_t *images, const bench_params *p)
 {
     uint64_t state = p->seed * 2 + 1;
@@ -105,7 +105,7 @@ static motley_status apply(const bench *b, motley_context *context, int op, int 
                            &(motley_op_params){ .interpolation = p->interpolation }, error);
 }
 
-/* The sorted times of the runs, summed up. */
+/* Statistics of the runs' times. */
 typedef struct times {
     double seconds[BENCH_MAX_RUNS], copies[BENCH_MAX_RUNS], calls[BENCH_MAX_RUNS];
 } times;
@@ -116,7 +116,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Runs it once in `context`, from the input into b->output on the host. */
+/* Applies the policy or op once in `context`, from the input into b->output on the host. */
 static motley_status apply_once(const bench *b, int op, int values_count, motley_error *error)
 {
     if (!b->on_device)
@@ -145,7 +145,7 @@ static motley_status time_on_host(const bench *b, int op, int values_count, time
     return status;
 }
 
-/* All buffers are refreshed, which is the copy that is timed; then each is worked on once. */
+/* Refreshes all buffers, which is the copy that is timed, and then processes each once. */
 static motley_status time_on_device(const bench *b, int op, int values_count, times *t, motley_error *error)
 {
     const bench_params *p = b->params;
@@ -277,7 +277,7 @@ static motley_status run_all(const bench *b, FILE *out, motley_error *error)
     return status;
 }
 
-/* The buffers on the device, as many as its caches ask for. */
+/* Allocates buffers on the device, enough to exceed its caches. */
 static motley_status make_buffers(bench *b, motley_error *error)
 {
     const size_t wanted = BUFFERS_BYTES / b->bytes;

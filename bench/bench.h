@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures the library through its public calls, on the CPU and on CUDA: check the result, then time it. `motley bench`
- * is this. */
+/* `motley bench`: measures the library through its public functions, on the CPU and on CUDA. Results are checked, then
+ * timed. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -39,7 +39,7 @@ typedef struct bench_result {
     double share_of_copy;   /* copy_s / median_s */
 } bench_result;
 
-/* Measures and writes a table or JSON to `out`. Refuses to time what is not equal to the reference backend. */
+/* Measures and writes a table or JSON to `out`. Fails without timing if a result differs from the reference backend. */
 motley_status bench_run(const bench_params *params, FILE *out, motley_error *error);
 
 #endif

@@ -7,11 +7,11 @@
  *     bench/cuda_results.py build               runs all and writes a dated file into bench/results/
  *
  * Each measurement has its own context. `buffers` copies of the batch, together several times the L2 cache, are
- * refreshed from the originals; then each is timed once between two events; this is repeated. Shown is the median.
- * Masks that follow are moved by a second call on the same stream, boxes and points by the call itself: the time is
- * that of both. A transform's `copies` are those of half the bytes that it reads of its crops and writes. `launches`
- * are what a call queues, counted in a graph captured from one: kernels, copies and fills. `workspace` is what the
- * context holds afterwards, in bytes. */
+ * refreshed from the originals; then each is timed once between two events; this is repeated. The median is printed.
+ * Masks that follow are moved by a second call on the same stream, which is timed, too; boxes and points by the call
+ * itself. A transform's `copies` are of half the bytes that it reads from its crops and writes. `launches` counts the
+ * kernels, copies and fills that a call queues, in a graph captured from one. `workspace` is the memory that the
+ * context has afterwards, in bytes. */
 #include "bench/convert.h"
 #include "motley.h"
 #include "tests/inputs.h"
@@ -31,7 +31,7 @@
 
 static const float mean[3] = { 0.485f, 0.456f, 0.406f }, std[3] = { 0.229f, 0.224f, 0.225f }; /* ImageNet's */
 static int runs = 12;
-static const char *set; /* that is measured now */
+static const char *set; /* which is being measured */
 static motley_context *context;
 static cudaStream_t stream;
 
@@ -68,13 +68,13 @@ typedef struct work {
     motley_batch batch;   /* data and images differ between buffers: batch_of */
     motley_image *images; /* [buffers][count]; NULL: one size */
     char size[24];        /* of an image, for the reader */
-    const char *memory;   /* how the images lie there, for the reader; NULL: dense */
+    const char *memory;   /* their memory layout, for the reader; NULL: dense */
     size_t skip;          /* bytes of a buffer before the first image */
     size_t bytes;
     size_t copied; /* bytes of it that COPY copies: all, or half of what a transform reads and writes */
     int buffers;
     uint8_t *original, *buffer[MAX_BUFFERS];
-    uint16_t *output[MAX_BUFFERS]; /* the fused last step's, where it is measured */
+    uint16_t *output[MAX_BUFFERS]; /* of the fused last step, if it is measured */
     cudaEvent_t begin[MAX_BUFFERS], end[MAX_BUFFERS];
     float copy_us;
 } work;
@@ -163,7 +163,7 @@ static void work_make_mixed(work *w, size_t count, int low, int high)
     free(at);
 }
 
-/* RGBA images, planes whose rows lie apart, and images at odd addresses. */
+/* RGBA images, planes with gaps between rows, and images at odd addresses. */
 static void work_make_strided(work *w, const char *memory, motley_layout layout, int channels, int gap, size_t skip)
 {
     const size_t count = 256, width = SIDE, height = SIDE;
@@ -234,7 +234,7 @@ typedef enum how {
 static const char *const how_names[] = { "copy",     "call",    "replay",    "fused", "fused to HWC",
                                          "separate", "convert", "transform", "masks", "numbers" };
 
-/* What follows the images of a batch. */
+/* The followers of the images of a batch. */
 typedef struct followed {
     motley_policy *policy;       /* the images' follower */
     uint8_t *masks[MAX_BUFFERS]; /* [count] of one channel each */
@@ -296,7 +296,7 @@ static void follow_masks(const work *w, const subject *s, int i, uint32_t epoch)
     need(motley_apply(context, s->followed->policy, &masks, &masks, &params, &error) == MOTLEY_OK, error.message);
 }
 
-/* Into images of SIDE x SIDE. */
+/* Transforms a buffer's images into images of SIDE x SIDE. */
 static void transform(const work *w, const subject *s, int i, uint32_t epoch)
 {
     motley_error error;
@@ -329,7 +329,7 @@ static void once(const work *w, const subject *s, int i, uint32_t epoch)
                                 (size_t)w->batch.width * (size_t)w->batch.height, mean, std, stream));
 }
 
-/* A graph of what is done with buffer i; not of a replay. */
+/* Captures the call on buffer i as a graph; not for a replay. */
 static cudaGraph_t capture(const work *w, const subject *s, int i)
 {
     cudaGraph_t graph;
@@ -502,7 +502,7 @@ static void every_op(work *w)
     }
 }
 
-/* The fused output and the separate steps give the same bytes, or neither is timed. */
+/* Checks that the fused output and the separate steps give the same bytes; else neither is timed. */
 static void same_output(const work *w, const char *name)
 {
     const size_t bytes = w->bytes * sizeof(uint16_t);
@@ -630,7 +630,7 @@ static void fused(void)
     work_drop(&w);
 }
 
-/* Images that shared memory does not hold. */
+/* Images that do not fit into shared memory. */
 static void large(void)
 {
     static const struct {
@@ -648,7 +648,7 @@ static void large(void)
         }
 }
 
-/* One op on every image. A value of NAN: it takes none. */
+/* One op on every image. `value` NAN: the op takes none. */
 static void one_op(work *w, const char *name, double value)
 {
     char text[200];
@@ -664,7 +664,7 @@ static void one_op(work *w, const char *name, double value)
     motley_policy_destroy(p);
 }
 
-/* Widths that are no multiple of four, policies that blur or interpolate, and images of a megapixel. */
+/* Widths that are not a multiple of four, policies that blur or interpolate, and images of a megapixel. */
 static void shapes(void)
 {
     static const struct {
@@ -765,7 +765,7 @@ static void make_outputs(work *w)
         need_cuda(cudaMalloc((void **)&w->output[i], w->batch.count * SIDE * SIDE * CHANNELS * sizeof(uint16_t)));
 }
 
-/* What runs in parts: filters, hue, kernel blurs, chains that are mixed. */
+/* Jobs that run in parts: filters, hue, kernel blurs, chains that are mixed. */
 static void breaks(void)
 {
     work w;

@@ -7,7 +7,7 @@
 #include <cuda_fp16.h>
 
 #define THREADS 256
-#define QUADS_A_THREAD 8 /* so that the table is made for more than a few pixels */
+#define QUADS_A_THREAD 8 /* each CTA makes the table, so it should process more than a few pixels */
 
 struct normalisation {
     float mean[3], std[3];

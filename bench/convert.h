@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plain conversion kernel, for bench_cuda to set the fused output against. */
+/* A plain conversion kernel, with which bench_cuda compares the fused output. */
 #ifndef BENCH_CONVERT_H
 #define BENCH_CONVERT_H
 

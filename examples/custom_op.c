@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A custom operation in a policy: a cutout that leaves noise instead of a flat colour. Its place comes from the
- * numbers drawn for the step, so that each sample gets the same in every run; one of three branches is chosen per
- * image. */
+/* A custom op in a policy: a cutout that leaves noise instead of a flat colour. Its place comes from the numbers drawn
+ * for the step, so each sample gets the same in every run. One of three branches is chosen per image. */
 #include <motley.h>
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A custom policy file (or a built-in name), with a change, and what its first samples would get. */
+/* Loads a policy file (or a built-in), changes it, and prints what its first samples would get. */
 #include <motley.h>
 
 #include <stdio.h>

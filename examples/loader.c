@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small loader with Motley as its transform stage: threads decode batch k + 1 into pinned memory while the device
- * copies, augments and normalises batch k on its stream; then the consumer gets it. On the CPU the same calls do the
- * same. */
+ * copies, augments and normalises batch k on its stream; then the consumer gets it. The same calls work on the CPU. */
 #include <motley.h>
 
 #include <pthread.h>
@@ -27,7 +26,7 @@ typedef struct share {
     uint8_t *pixels;
 } share;
 
-static void *decode(void *opaque) /* stands for reading and decoding files */
+static void *decode(void *opaque) /* in place of reading and decoding files */
 {
     const share *own = opaque;
     for (uint64_t sample = own->first; sample / COUNT == own->first / COUNT; sample += THREADS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transform stage of a loader on the CPU: images of many sizes arrive shuffled, and each carries its sample id, so
- * that what it gets depends neither on the batch it came in nor on its place there. */
+/* The transform stage of a loader on the CPU: images of many sizes arrive shuffled, each with its sample id, so its
+ * draw depends neither on its batch nor on its place in the batch. */
 #include <motley.h>
 
 #include <stdio.h>

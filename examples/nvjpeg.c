@@ -4,8 +4,8 @@
  *
  *     example_nvjpeg IMAGE.jpg...
  *
- * nvJPEG's pixels are not those that Pillow decodes (chroma is upsampled in another way). What Motley makes of them is
- * what it makes of the same pixels on the CPU, bit for bit. */
+ * nvJPEG's pixels differ from Pillow's, because it upsamples chroma in another way. For the same pixels, Motley's
+ * results equal those on the CPU, bit for bit. */
 #include <cuda_runtime_api.h>
 #include <motley.h>
 #include <nvjpeg.h>
@@ -14,7 +14,7 @@
 
 #define MOST_IMAGES 256
 
-/* Ends the program with what went wrong. */
+/* Ends the program with a message if something went wrong. */
 static void need(int good, const char *what, const char *why)
 {
     if (good)
@@ -42,7 +42,7 @@ static unsigned char *read_file(const char *path, size_t *length)
     return bytes;
 }
 
-/* Queues the decoding of a file into device memory, dense RGB. A loader keeps that memory and takes it again. */
+/* Queues the decoding of a file into device memory, dense RGB. A real loader would reuse that memory. */
 static motley_image decode(nvjpegHandle_t decoder, nvjpegJpegState_t state, const char *path, cudaStream_t stream)
 {
     int components, widths[NVJPEG_MAX_COMPONENT], heights[NVJPEG_MAX_COMPONENT];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RandAugment on a batch of host memory in place, in one call, and what each image got. */
+/* Applies RandAugment in place to a batch in host memory, and prints what each image got. */
 #include <motley.h>
 
 #include <stdio.h>

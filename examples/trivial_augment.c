@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TrivialAugment on the first GPU, or on the CPU where there is none: pixels go to the context's memory and come back.
+/* TrivialAugment on the first GPU, or on the CPU if there is none: pixels are copied to the context's memory and back.
  */
 #include <motley.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three places of a PyTorch DataLoader where Motley can stand. With sample ids, all give the same images."""
+"""Three places in a PyTorch DataLoader for Motley. With sample ids, all give the same images."""
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
