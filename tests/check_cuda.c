@@ -53,30 +53,30 @@ static void need_cuda(cudaError_t code, const char *what)
 static const char *const format_names[MOT_FORMATS] = { "grey", "RGB", "planes", "RGBA", "strided" };
 static long taken[MOT_ROUTES][MOT_FORMATS][2];
 static struct {
-    mot_cuda_way way;
+    mot_cuda_last run;
     long batches;
 } reasons[MOST_REASONS];
 
 /* Counts the route of the last queued batch. */
-static void note_way(void)
+static void note_run(void)
 {
-    const mot_cuda_way way = mot_cuda_last_way(cuda);
+    const mot_cuda_last run = mot_cuda_last_run(cuda);
     size_t i = 0;
-    taken[way.route][way.format][way.output]++;
-    while (i < MOST_REASONS && reasons[i].batches && reasons[i].way.reason != way.reason)
+    taken[run.route][run.format][run.output]++;
+    while (i < MOST_REASONS && reasons[i].batches && reasons[i].run.reason != run.reason)
         i++;
     need(i < MOST_REASONS, "more reasons for routes than were thought of");
-    reasons[i].way = way;
+    reasons[i].run = run;
     reasons[i].batches++;
 }
 
 /* Returns the number of kernels that no batch used. */
-static int report_ways(void)
+static int report_runs(void)
 {
     int missed = 0;
     for (size_t i = 0; i < MOST_REASONS && reasons[i].batches; i++)
-        printf("%6ld batches went the way %s: %s\n", reasons[i].batches, mot_route_names[reasons[i].way.route],
-               reasons[i].way.reason);
+        printf("%6ld batches took the route %s: %s\n", reasons[i].batches, mot_route_names[reasons[i].run.route],
+               reasons[i].run.reason);
     for (int route = 0; route < MOT_ROUTES; route++)
         for (int format = 0; format < (route == MOT_ROUTE_TILES ? MOT_FORMATS : MOT_RESIDENT_FORMATS); format++)
             for (int output = 0; output < 2; output++)
@@ -264,7 +264,7 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
                 what);
     need_status(motley_op_apply(cuda, op, values, info->values_max, &device_src, &device_dst, &params, &error), &error,
                 what);
-    note_way();
+    note_run();
     need_cuda(cudaDeviceSynchronize(), what);
     if (!same(to, what))
         for (size_t i = 0; i < src->count && info->values_max; i++)
@@ -323,7 +323,7 @@ static void check_past_edge(void)
         const char *const what = "a steep warp of a narrow tile";
         need_status(motley_op_apply(cpu, affine, matrices[k % 2], 6, &host, &host, &params, &error), &error, what);
         need_status(motley_op_apply(cuda, affine, matrices[k % 2], 6, &device, &device, &params, &error), &error, what);
-        note_way();
+        note_run();
         need_cuda(cudaDeviceSynchronize(), what);
         same(src, what);
         drop(src);
@@ -426,7 +426,7 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
     const motley_apply_params params = { .samples = { .seed = 7, .epoch = epoch, .first = 1000 } };
     need_status(motley_apply(cpu, policy, &b, &b, &params, &error), &error, name);
     need_status(motley_apply(cuda, policy, &on_device, &on_device, &params, &error), &error, name);
-    note_way();
+    note_run();
     need_cuda(cudaMemcpy(back, device, bytes, cudaMemcpyDeviceToHost), name);
     for (size_t i = 0; i < n; i++, cases++)
         if (memcmp(host + i * each, back + i * each, each) != 0) {
@@ -539,7 +539,7 @@ static void check_output(output_case c)
     dst.data = device_work;
     params.output.batch.data = device_out + past;
     need_status(motley_apply(cuda, policy, &src, c.with_dst ? &dst : NULL, &params, &error), &error, what);
-    note_way();
+    note_run();
     need_cuda(cudaMemcpy(got, device_out + past, bytes, cudaMemcpyDeviceToHost), what);
     cases += (long)c.count;
     if (memcmp(got, wanted, bytes) != 0) {
@@ -695,7 +695,7 @@ static void check_policy_mixed(const char *name, size_t pair, int channels, uint
              input_layout_names[pairs[pair].dst], in_place ? " in place" : "", (unsigned)epoch);
     need_status(motley_apply(cpu, policy, &host_src, &host_dst, &params, &error), &error, what);
     need_status(motley_apply(cuda, policy, &device_src, &device_dst, &params, &error), &error, what);
-    note_way();
+    note_run();
     need_cuda(cudaDeviceSynchronize(), what);
     same(to, what);
     if (!in_place)
@@ -898,7 +898,7 @@ int main(int argc, char **argv)
         check_past_edge();
         check_refusals();
     }
-    if (coverage && report_ways() > 0 && !only_op && !only_policy)
+    if (coverage && report_runs() > 0 && !only_op && !only_policy)
         failures++;
     printf("%ld images compared, %ld failures\n", cases, failures);
     motley_context_destroy(cuda);

@@ -139,7 +139,7 @@ static void check_subbatches(const set *s, const char *name)
     need(all->images_count == s->batch.count, "the sub-batches are of another batch");
     const char *const route = s->context->backend->id == MOTLEY_BACKEND_CUDA ? "tiles" : "cpu"; /* sizes differ */
     if (strcmp(all->route, route) != 0 || !all->reason[0])
-        fail(name, 0, "it went another way, or for no reason");
+        fail(name, 0, "it took another route, or has no reason");
     for (size_t b = 0; b < all->count; b++) {
         const motley_subbatch *sub = &all->subbatches[b];
         if (sub->first != next || sub->count == 0 || next + sub->count > all->images_count)

@@ -259,9 +259,9 @@ void mot_cuda_tiles_always(motley_context *context, int always)
     ((mot_cuda_state *)context->state)->always_tiles = always;
 }
 
-mot_cuda_way mot_cuda_last_way(const motley_context *context)
+mot_cuda_last mot_cuda_last_run(const motley_context *context)
 {
-    return ((const mot_cuda_state *)context->state)->last_way;
+    return ((const mot_cuda_state *)context->state)->last_run;
 }
 
 const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,

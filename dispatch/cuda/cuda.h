@@ -10,14 +10,14 @@
 void mot_cuda_tiles_always(motley_context *context, int always);
 
 /* The route and kernel of a batch. */
-typedef struct mot_cuda_way {
+typedef struct mot_cuda_last {
     mot_route route;
     const char *reason;
     mot_cuda_format format;
     int output; /* it wrote a fused output */
-} mot_cuda_way;
+} mot_cuda_last;
 
 /* The route and kernel of the last batch that the context ran. */
-mot_cuda_way mot_cuda_last_way(const motley_context *context);
+mot_cuda_last mot_cuda_last_run(const motley_context *context);
 
 #endif

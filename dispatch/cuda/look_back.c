@@ -68,8 +68,8 @@ static motley_status copy_back(const mot_cuda_state *s, mot_last *last, motley_i
     for (size_t i = 0; i < n; i++)
         share[i] /= most;
     sort_last(s, last, share);
-    last->route = mot_route_names[s->last_way.route];
-    last->reason = s->last_way.reason;
+    last->route = mot_route_names[s->last_run.route];
+    last->reason = s->last_run.reason;
     return MOTLEY_OK;
 }
 

@@ -102,7 +102,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, cudaStrea
     const mot_route_choice choice = mot_route_of(&s->chip, job, format, work, s->always_tiles, &s->warps);
     const mot_cuda_shape shape = choice.shape;
     const int by_tiles = choice.route == MOT_ROUTE_TILES;
-    s->last_way = (mot_cuda_way){ choice.route, choice.reason, format, job->output != NULL };
+    s->last_run = (mot_cuda_last){ choice.route, choice.reason, format, job->output != NULL };
     image.max_steps = draw.max_steps = (int32_t)job->max_steps;
     image.box_bytes = shape.box_bytes;
     image.stage_bytes = shape.stage_bytes;
@@ -185,7 +185,7 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, motley
     motley_status status = queue_work(s, job, stream, error);
     if (status == MOTLEY_OK && job->followed)
         status = mot_cuda_follow_plan(
-            s, job, s->images, s->last_way.route == MOT_ROUTE_TILES ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST,
+            s, job, s->images, s->last_run.route == MOT_ROUTE_TILES ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST,
             stream, error);
     if (status == MOTLEY_OK && !job->drawn_steps) {
         s->last_count = job->count;

@@ -43,7 +43,7 @@ typedef struct mot_cuda_state {
     cudaStream_t last_stream;
     size_t last_count, last_max_steps; /* of the last batch that was queued */
     int last_one_size;
-    mot_cuda_way last_way;
+    mot_cuda_last last_run;
     cudaEvent_t done; /* recorded after each call, so that another stream waits for the workspace */
     int queued;
     mot_cuda_op op[MOT_OP_COUNT];
