@@ -63,33 +63,29 @@ class Drawn:
         return self.places, self.steps, self.counts
 
     @classmethod
-    def of(cls, policy, samples, sizes, channels, boxes=None):
-        """What these samples draw; no pixels are touched. boxes: their address and offsets, where it takes them."""
-        most_steps = policy.max_steps
-        if boxes_given(policy, boxes) and sizes:
+    def of(cls, source, samples, sizes, channels, boxes=None):
+        """What these samples draw of a policy or transform; no pixels are touched. boxes: their address and offsets,
+        where a policy takes them."""
+        self = cls(sizes, source.max_steps, transform_in(source))
+        images = len(self), self.widths, self.heights, channels
+        if self.transform is not None:
+            checked(lib.motley_transform_draw, source._handle, samples, *images, *self.structs)
+            return self
+        if boxes_given(source, boxes) and sizes:
             samples.boxes, samples.box_offsets = boxes
             most_boxes = max(boxes[1][i + 1] - boxes[1][i] for i in range(len(sizes)))
-            most_steps = lib.motley_policy_max_boxed_steps(policy._handle, most_boxes)
-        self = cls(sizes, most_steps)
-        numbers = len(self), self.widths, self.heights, channels, self.steps, self.counts
-        checked(lib.motley_draw, policy._handle, samples, *numbers)
+            self = cls(sizes, lib.motley_policy_max_boxed_steps(source._handle, most_boxes))
+        checked(lib.motley_draw, source._handle, samples, *images, self.steps, self.counts)
         return self
 
     @classmethod
-    def of_transform(cls, transform, samples, sizes, channels):
-        """The same of a transform."""
-        self = cls(sizes, transform.max_steps, transform)
-        images = len(self), self.widths, self.heights, channels
-        checked(lib.motley_transform_draw, transform._handle, samples, *images, *self.structs)
-        return self
-
-    @classmethod
-    def read(cls, draws, sizes, channels, policy=None, transform=None):
+    def read(cls, draws, sizes, channels, source=None):
         """What `plain` returned, read back: for each image the list of its steps, or the object that `motley apply
         --draws` wrote. They have to be for these sizes, and of that policy or transform, as far as they say."""
+        transform = transform_in(source)
         if len(draws) != len(sizes):
             raise ArgumentError(f"draws has those of {len(draws)} images, there are {len(sizes)} images")
-        name = getattr(policy or transform, "name", None)
+        name = None if source is None else source.name
         for i, (draw, size) in enumerate(zip(draws, sizes)):
             check_origin(i, draw, size, name)
         if transform is None:
@@ -118,19 +114,19 @@ class Drawn:
                 raise PolicyError(f"draws of image {i}: {text_of(error.message)}")
         return self
 
-    def plain(self, policy, channels):
+    def plain(self, source, channels):
         """For each image the list of its steps, each with the keys that `motley draw` prints; of a transform the object
         that `motley draw` prints."""
         drawn = []
         for i in range(len(self)):
             steps = self.steps + i * self.max_steps, self.counts[i], channels
             if self.transform is None:
-                text = text_from(lib.motley_draw_json, policy._handle, i, *steps)
+                text = text_from(lib.motley_draw_json, source._handle, i, *steps)
                 made = Steps(json.loads(text)["steps"])
             else:
                 made = TransformDraw(json.loads(text_from(lib.motley_transform_draw_json, i, self.places + i, *steps)))
                 del made["sample"]
-            made.policy, made.size = policy.name, (self.widths[i], self.heights[i])
+            made.policy, made.size = source.name, (self.widths[i], self.heights[i])
             drawn.append(made)
         return drawn
 
@@ -146,6 +142,11 @@ class Drawn:
             if self.transform is not None:
                 made.places[i] = self.places[place]
         return made
+
+
+def transform_in(source):
+    """`source` where it is a transform; None where it is a policy, or None."""
+    return source if hasattr(source, "mixes") else None
 
 
 def boxes_given(policy, boxes):

@@ -24,7 +24,6 @@ from .moves import Moves
 from .policy import fill_bytes, interpolation_number
 from .processes import process_key
 from .stage import Stage
-from .transform import Transform
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -341,10 +340,7 @@ class Follow:
         source = images_of(sample[self.image], stage.layout)
         sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
         given = [draws] if source.single else draws
-        if isinstance(stage, Transform):
-            drawn = Drawn.read(given, sizes, channels, transform=stage)
-        else:
-            drawn = Drawn.read(given, sizes, channels, stage.policy)
+        drawn = Drawn.read(given, sizes, channels, stage.policy or stage)
         return self._replayed(sample, following, Moves(stage, sizes, source.single, given=drawn), draws)
 
     def _replayed(self, sample, following, moves, draws):

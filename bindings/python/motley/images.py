@@ -597,15 +597,9 @@ def target_of(source, sizes, out, dtype, layout, picture, stacked):
 
 # ---- which is which ----
 
-MAKERS = {}  # type of images -> what makes a batch of them; filled as types are met
-
-
 def images_of(images, layout):
     """The Batch (Picture, Tensor, Many) of what a caller handed over."""
-    make = MAKERS.get(type(images))
-    if make is None:
-        make = MAKERS[type(images)] = _maker_of(type(images))
-    return make(images, layout)
+    return _maker_of(type(images))(images, layout)
 
 
 def library_of(batch):
@@ -617,6 +611,7 @@ def library_of(batch):
     return {Torch: "torch", CuPy: "cupy"}.get(batch.kind, "numpy")
 
 
+@functools.lru_cache(maxsize=None)
 def _maker_of(cls):
     kind = kind_of(cls)
     if kind is Pillow:

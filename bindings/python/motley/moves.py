@@ -180,10 +180,7 @@ class Moves:
         if self._drawn is None:
             ids, (views, view) = ffi.new("uint64_t[]", self.ids), views_of(self.view, len(self.ids))
             samples = Samples(self.seed, self.epoch, 0, address(ids), view, (ids, views))
-            if isinstance(self.stage, Transform):
-                self._drawn = Drawn.of_transform(self.stage, samples.c, self.sizes, 3)
-            else:
-                self._drawn = Drawn.of(self.stage.policy_now, samples.c, self.sizes, 3)
+            self._drawn = Drawn.of(self.stage.policy_now or self.stage, samples.c, self.sizes, 3)
         return self._drawn
 
 

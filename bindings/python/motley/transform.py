@@ -211,7 +211,7 @@ class Transform(Stage):
         return self._run(batch, out, layout or self.layout, (None, 0, None, None), given=draws, mixing=mixing)
 
     def _draws(self, samples, count, size, channels, boxes):
-        return Drawn.of_transform(self, samples.c, [size[::-1]] * count, channels).plain(self, channels)
+        return Drawn.of(self, samples.c, [size[::-1]] * count, channels).plain(self, channels)
 
     def _run(
         self, batch, out, layout, which, return_draws=False, counting=True, given=None, mixing=None, followed=ffi.NULL
@@ -234,7 +234,7 @@ class Transform(Stage):
         if given is not None:
             if not isinstance(given, Drawn):
                 given = [given] if source.single else given
-                drawn = Drawn.read(given, sizes, channels, transform=self)
+                drawn = Drawn.read(given, sizes, channels, self)
             params.given, params.given_steps, params.given_step_counts = drawn.structs
         else:
             samples = self._samples(count, which)

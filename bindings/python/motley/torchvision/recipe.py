@@ -242,7 +242,7 @@ def _found(transform, kind, image, seed, ids, rest):
     stage = _stage_of(run.text())
     ids = [ids] if isinstance(ids, int) else ids
     sample = stage._samples(1, (ids, rest.get("view", 0), rest.get("epoch"), seed))
-    drawn = Drawn.of_transform(stage, sample.c, [size_of(image)[::-1]], channels)
+    drawn = Drawn.of(stage, sample.c, [size_of(image)[::-1]], channels)
     return kind.found(transform, drawn.places[0], list(drawn.steps[0 : drawn.counts[0]]), channels)
 
 
