@@ -38,7 +38,7 @@ FORMATS = {"xyxy": lib.MOTLEY_XYXY, "xywh": lib.MOTLEY_XYWH, "cxcywh": lib.MOTLE
 CONVENTIONS = {"continuous": lib.MOTLEY_CONTINUOUS, "index": lib.MOTLEY_INDEX}
 
 
-# ---- what follows, and how ----
+# ---- what follows, and how: follow() changes a sample's entry; `rows` has boxes and points that have moved ----
 
 
 @dataclasses.dataclass(frozen=True)

@@ -284,8 +284,10 @@ class Transform(Stage):
         pictures = dtype == "uint8" and not self._has_output and layout is None
         if self._has_output:
             layout = layout or self._made[1]
-        sizes = [self.size or (height, width) for width, height in source.sizes()] or [self.size or source.size]
-        if isinstance(source, images.Many) and len(set(sizes)) > 1 and dtype != "uint8":
+        many = isinstance(source, images.Many)
+        given = source.sizes() if many or source.count else [source.size[::-1]]
+        sizes = [self.size or (height, width) for width, height in given]
+        if many and len(set(sizes)) > 1 and dtype != "uint8":
             raise ArgumentError(
                 f"the images have {len(set(sizes))} sizes and transform '{self.name}' resizes none, want one size, or "
                 "a stage that crops or resizes"

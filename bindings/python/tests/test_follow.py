@@ -874,3 +874,22 @@ def test_custom_operations_cannot_be_followed():
     for key, value in ("mask", IMAGE[..., 0]), ("points", [[1, 2]]):
         with pytest.raises(motley.UnsupportedError, match="custom op"):
             follow({"image": IMAGE, key: value})
+
+
+@pytest.mark.parametrize("kind", ["list", "array", "tensor"])
+def test_a_wrong_pair_needs_no_mirror(kind):
+    """Pairs are checked whether or not an image is mirrored."""
+    made = {"list": list, "array": np.array, "tensor": torch.tensor if torch is not None else None}[kind]
+    if made is None:
+        pytest.skip("torch is missing")
+    follow = motley.Follow("motley: 1\nname: none\nbranches: [identity]\n", {"points": Points(pairs=[(0, 3)])})
+    sample = {"image": np.zeros((8, 8, 3), np.uint8), "points": made([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])}
+    with pytest.raises(motley.ArgumentError, match="want more than 3 points for `pairs`"):
+        follow(sample)
+
+
+def test_an_image_without_points_may_have_narrower_rows():
+    points = [np.zeros((0, 2)), np.array([[1.0, 2.0, 2.0]])]
+    sample = {"image": np.zeros((2, 8, 8, 3), np.uint8), "points": points}
+    made = motley.Follow("motley: 1\nname: none\nbranches: [identity]\n")(sample)["points"]
+    assert made[0].shape[0] == 0 and made[1].tolist() == [[1.0, 2.0, 2.0]]

@@ -323,3 +323,9 @@ def as_lists(samples):
     return [torch.from_numpy(np.array(image)).permute(2, 0, 1) for image, _ in samples], torch.tensor(
         [i for _, i in samples]
     )
+
+
+def test_an_empty_list_through_a_transform_without_a_size():
+    flips = motley.Transform('{"motley": 1, "name": "t", "stages": [{"flip": {"horizontal": 0.5}}]}')
+    assert flips([]) == [] and flips(()) == ()
+    assert flips(np.zeros((0, 4, 5, 3), np.uint8)).shape == (0, 4, 5, 3)
