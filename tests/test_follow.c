@@ -862,8 +862,8 @@ Test(follow, wrong_json_is_refused)
 {
     json_fails("[1]", "the draw is a list");
     json_fails("{\"steps\": []}", "\"sample\" is missing");
-    json_fails("{\"sample\": -1, \"steps\": []}", "no id");
-    json_fails("{\"sample\": 99999999999999999999, \"steps\": []}", "no id");
+    json_fails("{\"sample\": -1, \"steps\": []}", "not an id");
+    json_fails("{\"sample\": 99999999999999999999, \"steps\": []}", "not an id");
     json_fails("{\"sample\": 1}", "\"steps\" is missing");
     json_fails("{\"sample\": 1, \"steps\": [{}]}", "has no \"op\"");
     json_fails("{\"sample\": 1, \"steps\": [3]}", "a step is a value");
@@ -873,11 +873,11 @@ Test(follow, wrong_json_is_refused)
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": [1, 2]}]}", "has 2 values");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"cutout\", \"value\": 1, \"center\": [1]}]}", "want 2");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"cutout\", \"value\": [1, 2], \"center\": [3, 4]}]}",
-               "beside 2 values");
+               "with 2 values");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"bbox_cutout\", \"value\": 1, \"box\": [3, 4]}]}",
                "without \"center\"");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"interpolation\": \"box\"}]}",
-               "no filter");
+               "not a filter");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1]}]}",
                "the image 3 channels");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1, 2, 256]}]}", "has 256");
