@@ -77,7 +77,7 @@ const char *motley_status_name(motley_status status)
     return "UNKNOWN";
 }
 
-#define LONGEST_NAME 63
+#define LONGEST_NAME 63 /* bytes of a name that edits() compares; it bounds its rows */
 
 static unsigned least(unsigned a, unsigned b)
 {

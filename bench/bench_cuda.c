@@ -21,13 +21,13 @@
 #include <time.h>
 
 #define MAX_BUFFERS 64
-#define MAX_TIMES 512
-#define MAX_NODES 4096
-#define DISTINCT 256 /* pictures that are made; a larger batch repeats them */
+#define MAX_TIMES 512  /* of one measurement */
+#define MAX_NODES 4096 /* of a captured graph */
+#define DISTINCT 256   /* pictures that are made; a larger batch repeats them */
 #define CHANNELS 3
-#define SIDE 224 /* of a transform's output */
-#define BOXES 32 /* of an image, that follow it */
-#define POINTS 64
+#define SIDE 224  /* of a transform's output */
+#define BOXES 32  /* of an image, that follow it */
+#define POINTS 64 /* likewise */
 
 static const float mean[3] = { 0.485f, 0.456f, 0.406f }, std[3] = { 0.229f, 0.224f, 0.225f }; /* ImageNet's */
 static int runs = 12;

@@ -10,7 +10,7 @@
 #include "kernels/blur.h"
 #include "kernels/lanes_cpu.h"
 
-#define BLUR_LINES 16
+#define BLUR_LINES 16 /* of a strip, so that transposing takes tiles of 16 x 16 bytes */
 
 #ifdef MOT_HAS_VECTORS
 #define BLUR_VECTOR VECTOR_BYTES

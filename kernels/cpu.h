@@ -15,7 +15,7 @@
  * says `in_place`. `scratch` is mot_cpu_scratch_bytes of the image, aligned to MOT_CPU_ALIGN. */
 typedef void mot_cpu_kernel(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch);
 
-#define MOT_CPU_ALIGN 64
+#define MOT_CPU_ALIGN 64 /* bytes: a cache line, and the widest vector */
 
 typedef enum mot_layouts {
     MOT_LAYOUT_ANY = 0,    /* any strides */

@@ -15,9 +15,9 @@
 #include "kernels/resize.h"
 #include "kernels/warp.h"
 
-#define RESIZE_LOW_BITS 11
-#define RESIZE_PAD 64    /* bytes after a row in scratch that may be read and written */
-#define RESIZE_BEYOND 16 /* bytes after a row that the horizontal pass may read */
+#define RESIZE_LOW_BITS 11 /* of a weight's 22: both halves then fit a signed 16-bit number */
+#define RESIZE_PAD 64      /* bytes after a row in scratch that may be read and written */
+#define RESIZE_BEYOND 16   /* bytes after a row that the horizontal pass may read */
 #if defined(__AVX512BW__)
 #define RESIZE_ROWS 4
 #elif defined(__AVX2__)

@@ -123,7 +123,7 @@ static void warp_scale(const warp_plane *p, const mot_warp_plan *plan, int32_t *
 
 /* ---- 16.16 fixed point ---- */
 
-#define WARP_ONE 65536
+#define WARP_ONE 65536 /* 1 in 16.16 */
 
 static int64_t floor_div(int64_t a, int64_t b)
 {
@@ -293,7 +293,7 @@ static int warp_columns(const warp_plane *p, const mot_warp_plan *plan, warp_run
     return 1;
 }
 
-#define WARP_POSITIONS 256
+#define WARP_POSITIONS 256 /* that are computed at a time; 1 KiB on the stack */
 
 /* A line in several planes, whose positions are computed once. `l` is the line in the first plane. */
 static void warp_gather_planes(const warp_plane *planes, int count, const warp_line *l)

@@ -27,11 +27,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#define MOT_BLOCKS_PER_REPETITION 64u
+#define MOT_BLOCKS_PER_REPETITION 64u /* one for the branch, two for each of its 16 steps, rounded up */
 #define MOT_POLICY_BLOCKS (1 + MOT_BLOCKS_PER_REPETITION * MOT_MAX_WALK)
 #define MOT_BLOCKS_PER_CHAIN (MOT_BLOCKS_PER_REPETITION * MOT_MAX_MIXED_REPEAT)
-#define MOT_AUGMIX_BLOCK 48u
-#define MOT_VIEW_SHIFT 16
+#define MOT_AUGMIX_BLOCK 48u /* in a chain's first repetition, behind the blocks of its steps */
+#define MOT_VIEW_SHIFT 16    /* where the view begins in the counter's first word */
 #define MOT_MAX_VIEW 0xFFFFu
 
 /* A value relative to a side of `side_px` pixels. The arithmetic is exact on host and device: contraction is off. */

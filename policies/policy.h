@@ -13,8 +13,8 @@
 #include <stdbool.h>
 
 /* Limits of the model beside those of tables.h. They keep a canonical text under MOT_MAX_TEXT_BYTES. */
-#define MOT_MAX_SPACES 64
-#define MOT_MAX_CUSTOMS 32
+#define MOT_MAX_SPACES 64      /* entries under `ops` */
+#define MOT_MAX_CUSTOMS 32     /* custom ops */
 #define MOT_MAX_ALL_STEPS 5120 /* over all branches */
 #define MOT_MIN_ALPHA 0.05     /* of a Dirichlet or Beta distribution */
 #define MOT_MAX_ALPHA 50

@@ -6,13 +6,13 @@
 #include "motley/transform.h"
 #include "policies/policy.h"
 
-#define MOT_MAX_STAGES 16
+#define MOT_MAX_STAGES 16             /* of a transform */
 #define MOT_MAX_SAME_STAGES 4         /* of one kind */
 #define MOT_STAGE_POLICY_BLOCKS 8192u /* blocks of Philox words for each policy of a transform */
 #define MOT_RATIO_CELLS 4096          /* equally likely values that approximate a ratio of sides */
 #define MOT_NORMAL_CELLS 4096         /* equally likely values that approximate a standard normal */
 #define MOT_MAX_TRANSFORM_STEPS (MOT_MAX_SAME_STAGES * MOT_MAX_STEPS + 4 * MOT_MAX_STAGES)
-#define MOT_CROP_TRIES 10
+#define MOT_CROP_TRIES 10 /* as in torchvision's and timm's RandomResizedCrop and RandomErasing */
 #define MOT_FILTERS 6
 #define MOT_FILTER_WORDS "bilinear, bicubic, lanczos, nearest, box or hamming"
 

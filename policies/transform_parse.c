@@ -45,7 +45,7 @@ static void range(reader *r, const mot_yaml *node, const char *what, double low,
         memcpy(out, read, sizeof read);
 }
 
-#define MAX_SIDE 65536
+#define MAX_SIDE 65536 /* pixels of a result */
 
 /* One side of a square, or [height, width]. */
 static void read_size(reader *r, const mot_yaml *map, const char *stage, mot_stage *out)

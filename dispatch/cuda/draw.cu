@@ -353,13 +353,14 @@ cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job 
     return images ? launch_plan<MOT_FEW_IMAGES>(d, *job, images, stream) : launch_plan<0>(d, *job, images, stream);
 }
 
-/* Bytes of kernel arguments: 32,764 with toolkits that support that many, else 4,096. */
+/* Words that fit into a kernel's arguments beside the other fields: 32,764 bytes with toolkits that support that many,
+ * else 4,096. */
 #if CUDART_VERSION >= 12010
 #define SEND_WORDS 8160
 #else
 #define SEND_WORDS 960
 #endif
-#define SEND_FEW_WORDS 480
+#define SEND_FEW_WORDS 480 /* of the kernel for short uploads, whose launch copies fewer arguments */
 
 template <int WORDS> struct letter {
     uint32_t *to;

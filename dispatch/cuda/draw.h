@@ -27,7 +27,7 @@ typedef struct mot_cuda_plan {
     mot_tile_counters *counters; /* all 0 between calls */
 } mot_cuda_plan;
 
-#define MOT_FEW_IDS 256
+#define MOT_FEW_IDS 256                                    /* ids, and views, in kernel arguments */
 #define MOT_FEW_IMAGES (CUDART_VERSION >= 12010 ? 256 : 0) /* kernel arguments of more than 4 KiB */
 #define MOT_SLOTS_LOG2 4                                   /* log2 of the most steps drawn in parallel */
 

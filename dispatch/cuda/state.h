@@ -11,7 +11,7 @@
 
 struct mot_tiles_plan;
 
-#define MOT_TABLES_KEPT 32
+#define MOT_TABLES_KEPT 32 /* policies whose tables stay on the device; the oldest is replaced */
 
 /* A policy's tables on the device. */
 typedef struct mot_cuda_tables {

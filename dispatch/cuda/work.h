@@ -7,7 +7,7 @@
 #include "dispatch/cuda/route.h"
 #include "kernels/cuda/resize.h"
 
-#define MOT_TRANSFORMS_KEPT 8
+#define MOT_TRANSFORMS_KEPT 8 /* whose tables stay on the device */
 
 /* A transform's tables on the device. */
 typedef struct mot_cuda_sent {
