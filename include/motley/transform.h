@@ -40,7 +40,7 @@ MOTLEY_API const char *motley_transform_builtin_text(size_t i);
 /** The transform as canonical text, which parses back to an equal transform.
  *
  *  Memory   *text is malloc'd: free() it.
- *  Errors   ARGUMENT: a follower has no text; MEMORY. *text is NULL then. */
+ *  Errors   UNSUPPORTED: a follower has no text; ARGUMENT, MEMORY. *text is NULL then. */
 MOTLEY_API motley_status motley_transform_print(const motley_transform *transform, char **text, motley_error *error);
 
 /** The transform as JSON, with every setting, defaults included.
