@@ -19,8 +19,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 data=$(dpkg -L "$package" 2>/dev/null | grep '/skimage/data$' || true)
 if [ -z "$data" ]; then
-    chmod 755 "$scratch" # apt may fetch as another user
-    (cd "$scratch" && apt-get download -q "$package" && dpkg -x "$package"_*.deb .)
+    # As this user: apt's own may not write there, which apt would warn of.
+    (cd "$scratch" && apt-get download -q -o APT::Sandbox::User=root "$package" && dpkg -x "$package"_*.deb .)
     data=$(find "$scratch" -type d -path '*/skimage/data' | head -n 1)
 fi
 mkdir -p "$folder"
