@@ -24,17 +24,20 @@ class Rows:
     def __init__(self, name, parts, sizes, widths, device=None):
         self.name, self.parts, self.sizes, self.moves_along = name, parts, sizes, False
         listed = _listed(name, parts, widths)
-        self.alike = listed is None and _alike(parts, widths)
-        if self.alike or listed is not None:
-            arrays = parts if self.alike else [listed]
-            self.width = arrays[0].shape[1]
-            self.shapes = [(len(part), self.width) for part in parts]
+        alike = None if listed is not None else _alike(parts, widths)
+        self.alike = alike is not None
+        if self.alike:
+            arrays, self.shapes = parts, alike
+            self.width, self.counts = alike[0][1], [rows for rows, _ in alike]
+        elif listed is not None:
+            arrays, self.width, self.counts = [listed], listed.shape[1], list(map(len, parts))
+            self.shapes = [(rows, self.width) for rows in self.counts]
         else:
             arrays = [self._array(i, part, widths) for i, part in enumerate(parts)]
             self.width = next((a.shape[-1] for a in arrays if 0 not in a.shape), widths[0])
             self.shapes = [tuple(a.shape) if 0 not in a.shape else (0, self.width) for a in arrays]
             self._check_alike(arrays)
-        self.counts = [math.prod(shape[:-1]) for shape in self.shapes]
+            self.counts = [math.prod(shape[:-1]) for shape in self.shapes]
         self.count = sum(self.counts)
         self.offsets = [0, *itertools.accumulate(self.counts)]
         self.of_torch = bool(arrays) and KINDS[type(arrays[0])] is Torch
@@ -271,17 +274,16 @@ class PointRows(Rows):
 
 
 def _alike(parts, widths):
-    """Whether these are tables of one library, width, dtype and device, and of no subclass: then nothing is done to
-    each by itself."""
+    """The shapes of tables of one library, width, dtype and device, and of no subclass: then nothing is done to each by
+    itself. None of others."""
     if not parts or KINDS[type(parts[0])] not in (Torch, NumPy) or type(parts[0]).__module__ not in ("torch", "numpy"):
-        return False
-    kinds = {(type(part), part.ndim, part.shape[-1:], part.dtype, getattr(part, "device", None)) for part in parts}
-    return (
-        len(kinds) == 1
-        and parts[0].ndim == 2
-        and parts[0].shape[1] in widths
-        and not any(getattr(part, "requires_grad", False) for part in parts)
-    )
+        return None
+    if len({(type(part), part.dtype, getattr(part, "device", None)) for part in parts}) > 1:
+        return None
+    shapes = [tuple(part.shape) for part in parts]
+    if len({shape[1:] for shape in shapes}) > 1 or len(shapes[0]) != 2 or shapes[0][1] not in widths:
+        return None
+    return None if any(getattr(part, "requires_grad", False) for part in parts) else shapes
 
 
 def _listed(name, parts, widths):

@@ -163,7 +163,7 @@ class Points:
     Args:
         convention: "continuous": the first pixel's centre is (0.5, 0.5), as for boxes; "index": it is (0, 0).
         pairs: Pairs of places along the axis before the last, such as left and right eye, which change places where the
-            image is mirrored.
+            image is mirrored. Every image that has points has to have these, mirrored or not.
         inside: A key under which to store whether each point was in the image before the first step and after every
             step.
     """

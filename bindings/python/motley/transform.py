@@ -227,10 +227,11 @@ class Transform(Stage):
             if source.device is not None:
                 params.stream = ffi.cast("void *", source.stream_of()())
         channels = src.channels or 3
-        target = self._target(source, out)
+        sizes = source.sizes()
+        target = self._target(source, out, sizes)
         if count:
             target.describe(dst[0])
-        drawn, sizes = given, source.sizes() if count else []
+        drawn = given
         if given is not None:
             if not isinstance(given, Drawn):
                 given = [given] if source.single else given
@@ -278,16 +279,18 @@ class Transform(Stage):
         params.mixed = mixed
         return mixed
 
-    def _target(self, source, out):
+    def _target(self, source, out, sizes):
         """What to write to."""
         dtype, layout = self._dtype or self._made[0], self.output_layout
         pictures = dtype == "uint8" and not self._has_output and layout is None
         if self._has_output:
             layout = layout or self._made[1]
         many = isinstance(source, images.Many)
-        given = source.sizes() if many or source.count else [source.size[::-1]]
-        sizes = [self.size or (height, width) for width, height in given]
-        if many and len(set(sizes)) > 1 and dtype != "uint8":
+        if self.size:
+            sizes = [self.size] * max(source.count, 1)
+        else:
+            sizes = [(height, width) for width, height in sizes or ([] if many else [source.size[::-1]])]
+        if many and dtype != "uint8" and len(set(sizes)) > 1:
             raise ArgumentError(
                 f"the images have {len(set(sizes))} sizes and transform '{self.name}' resizes none, want one size, or "
                 "a stage that crops or resizes"
