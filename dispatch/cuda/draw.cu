@@ -199,6 +199,14 @@ static __device__ void let_next_kernel_begin()
 #endif
 }
 
+/* What follows this kernel relies on the previous one having ended, too; see mot_cuda_draw.overlap. */
+static __device__ void wait_for_previous_kernel()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     draw_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near)
 {
@@ -243,6 +251,7 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
         begin_keys(first, first);
         if (first_slot)
             d.plan.order[first[key] + rank] = turn_of(i, count, key);
+        wait_for_previous_kernel();
         return;
     }
     if (first_slot) {
@@ -258,6 +267,7 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
         __threadfence();
         sort_samples(d, first);
     }
+    wait_for_previous_kernel();
 }
 
 /* Descriptions of a batch's images as kernel arguments: a separate upload would take another launch. */
@@ -326,9 +336,17 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream)
 {
     const near_memory near = near_memory_of(*draw, 0);
     const int samples = samples_of_cta(*draw);
-    draw_kernel<<<(unsigned)((draw->count + samples - 1) / samples), MOT_DRAW_THREADS,
-                  (size_t)(near.tables + near.steps), stream>>>(*draw, near);
-    return cudaGetLastError();
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)((draw->count + samples - 1) / samples));
+    config.blockDim = dim3(MOT_DRAW_THREADS);
+    config.dynamicSmemBytes = (size_t)(near.tables + near.steps);
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = draw->overlap ? 1 : 0;
+    return cudaLaunchKernelEx(&config, draw_kernel, *draw, near);
 }
 
 template <int FEW>

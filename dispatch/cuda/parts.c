@@ -238,7 +238,7 @@ static motley_status run_part(const run *r, int part, const motley_batch *src, c
     job.steps = NULL;
     job.drawn_steps = (const mot_step *)(void *)(r->device + r->p.part) + (size_t)part * job.count * most;
     job.max_steps = most;
-    return mot_cuda_run_steps(r->cuda, &job, error);
+    return mot_cuda_run_steps(r->cuda, &job, 0, error);
 }
 
 /* Runs the breaks after a part, from a batch to another or in place. */

@@ -84,7 +84,8 @@ motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cud
     return MOTLEY_OK;
 }
 
-static motley_status queue_work(mot_cuda_state *s, const mot_job *job, cudaStream_t stream, motley_error *error)
+static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resized, cudaStream_t stream,
+                                motley_error *error)
 {
     mot_cuda_draw draw = { .count = (int32_t)job->count, .channels = job->channels, .plan = s->plan };
     mot_cuda_job image = { .count = draw.count, .channels = job->channels };
@@ -108,6 +109,9 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, cudaStrea
     image.stage_bytes = shape.stage_bytes;
     if (!by_tiles)
         choose_order(&s->chip, &shape, &image);
+    draw.overlap = resized && s->chip.clusters > 1;
+    if (draw.overlap) /* no CTA may load its image before the resize has ended */
+        image.first_wave = 0;
     draw.first_wave = image.first_wave;
     const motley_batch *output = job->output ? &job->output->batch : work;
     image.src = mot_cuda_batch_of(job->src, s->images);
@@ -172,7 +176,8 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, cudaStrea
     return MOTLEY_OK;
 }
 
-static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, motley_error *error)
+/* `resized`: the last kernel that was queued on the stream resized job->src; the steps were drawn before it. */
+static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, int resized, motley_error *error)
 {
     const cudaStream_t stream = job->stream;
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -182,7 +187,7 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, motley
         CUDA_TRY(cudaStreamWaitEvent(stream, s->done, 0), "waiting for the workspace");
     MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, stream, error));
     s->last_count = 0;
-    motley_status status = queue_work(s, job, stream, error);
+    motley_status status = queue_work(s, job, resized, stream, error);
     if (status == MOTLEY_OK && job->followed)
         status = mot_cuda_follow_plan(
             s, job, s->images, s->last_run.route == MOT_ROUTE_TILES ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST,
@@ -208,16 +213,16 @@ motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error)
     if (mot_cuda_has_parts(&parts))
         return mot_cuda_run_apart(s, job, &parts, error);
     MOT_TRY(mot_cuda_enter(s, &before, error));
-    const motley_status status = run_on_device(s, job, error);
+    const motley_status status = run_on_device(s, job, 0, error);
     mot_cuda_leave(s, before);
     return status;
 }
 
 /* ---- for resizes and transforms ---- */
 
-motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, motley_error *error)
+motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, int resized, motley_error *error)
 {
-    return run_on_device(work->state, job, error);
+    return run_on_device(work->state, job, resized, error);
 }
 
 motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error)

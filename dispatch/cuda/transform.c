@@ -135,7 +135,7 @@ static motley_status send_stages(const mot_cuda_work *work, const motley_transfo
 
 /* ---- memory ---- */
 
-/* Offsets in the context's memory. The part before `sent` is assembled on the host and uploaded. */
+/* Offsets in the context's memory. The part between `values` and `sent` is assembled on the host and uploaded. */
 typedef struct places {
     size_t values, offsets, src, dst, images, ids, views, given, given_steps, sent;
     size_t axes, drawn, steps, pixels, tables, parts, mix, bytes;
@@ -183,7 +183,7 @@ static places lay_out(const mot_cuda_work *work, const mot_transform_call *call,
     const int mixed = call->src->images || call->dst->images || params->given;
     const int several = needs_pixels && call->dst->images;
     places p = { 0 };
-    p.values = take(&p.bytes, sizeof call->table);
+    p.values = take(&p.bytes, sizeof call->table); /* the draw kernel makes them */
     p.offsets = mixed ? take(&p.bytes, n * sizeof(int64_t)) : 0;
     p.src = call->src->images ? take(&p.bytes, n * sizeof(motley_image)) : 0;
     p.dst = call->dst->images ? take(&p.bytes, n * sizeof(motley_image)) : 0;
@@ -225,7 +225,6 @@ static void fill(const mot_transform_call *call, const places *p, uint8_t *host,
     const size_t n = call->src->count, most = call->info->max_steps;
     int64_t *const offset = (int64_t *)(void *)(host + p->offsets);
     places ignored = { 0 };
-    memcpy(host + p->values, call->table, sizeof call->table);
     if (p->offsets)
         for (size_t i = 0, at = 0; i < n; at += (size_t)most_table_bytes(call, i++, &ignored))
             offset[i] = (int64_t)at;
@@ -277,17 +276,23 @@ static const motley_policy *only_policy(const mot_transform_call *call)
     return stages == 1 && !call->params->given ? policy : NULL;
 }
 
+/* What components are normalised by; stage: NULL if there is no such stage. */
+static void output_numbers(const mot_stage *stage, float mean[4], float std[4])
+{
+    for (int c = 0; c < 4; c++) {
+        const int at = stage && stage->values > 1 ? c : 0;
+        mot_output_numbers(stage ? stage->convention : 0, stage ? stage->mean[at] : 0, stage ? stage->std[at] : 1,
+                           &mean[c], &std[c]);
+    }
+}
+
 static motley_status run_steps(const mot_cuda_work *work, const mot_transform_call *call, const motley_batch *pixels,
                                const mot_cuda_parts *parts, const places *p, motley_error *error)
 {
     uint8_t *const device = work->kept->memory;
     const mot_stage *const stage = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
     motley_output output = { .batch = *call->dst };
-    for (int c = 0; c < 4; c++) {
-        const int at = stage && stage->values > 1 ? c : 0;
-        mot_output_numbers(stage ? stage->convention : 0, stage ? stage->mean[at] : 0, stage ? stage->std[at] : 1,
-                           &output.mean[c], &output.std[c]);
-    }
+    output_numbers(stage, output.mean, output.std);
     const int normalises = call->dst->dtype != MOTLEY_U8;
     const mot_job job = { .count = call->src->count,
                           .channels = call->src->channels,
@@ -302,7 +307,7 @@ static motley_status run_steps(const mot_cuda_work *work, const mot_transform_ca
     if (mot_cuda_has_parts(parts))
         return mot_cuda_run_parts(work, &job, parts, pixels, call->params->given != NULL, device + p->parts,
                                   (uint8_t *)work->kept->host + p->sent, error);
-    return mot_cuda_run_steps(work, &job, error);
+    return mot_cuda_run_steps(work, &job, 1, error);
 }
 
 /* Draws the chains of a policy that mixes, which the kernel of all draws does not. It is the first stage with steps. */
@@ -384,7 +389,9 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     MOT_TRY(mot_cuda_reserve(work, p.bytes, p.sent + p.host_bytes, error));
     uint8_t *const host = work->kept->host, *const device = work->kept->memory;
     fill(call, &p, host, device);
-    MOT_TRY(mot_cuda_try(mot_cuda_send(device, host, p.sent, work->stream), "sending the images", error));
+    const size_t first = sizeof call->table;
+    MOT_TRY(mot_cuda_try(mot_cuda_send(device + first, host + first, p.sent - first, work->stream),
+                         "sending the images", error));
 
     motley_batch pixels = {
         .count = n, .channels = src->channels, .data = device + p.pixels, .width = p.width, .height = p.height
@@ -403,7 +410,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
                     .axes = (mot_cuda_axes *)(void *)(device + p.axes),
                     .tables = device + p.tables,
                     .table_bytes = p.table_bytes,
-                    .values = (const uint32_t *)(void *)(device + p.values) },
+                    .values = (uint32_t *)(void *)(device + p.values) },
         .stage = sent->memory,
         .stages = (int32_t)call->transform->stages,
         .max_steps = (int32_t)call->info->max_steps,
@@ -417,6 +424,9 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
         .drawn = (motley_transform_drawn *)(void *)(device + p.drawn),
         .steps = (mot_step *)(void *)(device + p.steps)
     };
+    const mot_stage *const output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
+    draw.convention = output ? (int32_t)output->convention : 0;
+    output_numbers(output, draw.mean, draw.std);
     size_t tables = 0;
     take(&tables, call->transform->stages * sizeof(mot_stage));
     draw.table = (const mot_tables *)(const void *)((const uint8_t *)sent->memory + tables);

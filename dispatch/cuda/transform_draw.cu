@@ -102,6 +102,10 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     __syncthreads();
     for (int k = threadIdx.x; k < words && !job.given; k += MOT_TRANSFORM_THREADS)
         ((uint32_t *)&job.drawn[i])[k] = ((const uint32_t *)&drawn)[k];
+    for (int k = threadIdx.x; i == 0 && job.resize.dst_dtype != MOTLEY_U8 && k < 256 * job.resize.channels;
+         k += MOT_TRANSFORM_THREADS)
+        job.resize.values[k] =
+            mot_output_bits(job.convention, (uint8_t)k, job.resize.dst_dtype, job.mean[k >> 8], job.std[k >> 8]);
     make_axes(job.resize, i, place_of(drawn, job.order), MOT_TRANSFORM_THREADS, most);
 }
 

@@ -23,6 +23,8 @@ typedef struct mot_transform_draw_job {
     const uint32_t *views;         /* [count], or NULL */
     motley_transform_drawn *drawn; /* [count] */
     mot_step *steps;               /* [count][max_steps]; steps that are not drawn change nothing */
+    float mean[4], std[4];         /* resize.values are made from these: mot_output_numbers of `convention` */
+    int32_t convention;            /* motley_normalization */
 } mot_transform_draw_job;
 
 /* Draws, and makes the tables of the resize kernel. */

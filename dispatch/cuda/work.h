@@ -50,7 +50,7 @@ motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t finger
                                       mot_cuda_sent **sent, motley_error *error);
 
 /* Runs a job after the work already queued on the stream. */
-motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, motley_error *error);
+motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, int resized, motley_error *error);
 
 /* Checks that the images are on the context's device. */
 motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error);

@@ -52,7 +52,7 @@ typedef struct mot_resize_job {
     uint8_t *tables;                  /* taps and windows of all images ... */
     const int64_t *table_offset;      /* [count]: ... and where each image's begin; NULL: they all have one size, ... */
     int64_t table_bytes;              /* ... this one */
-    const uint32_t *values;           /* [channels][256]: each byte as dst_dtype */
+    uint32_t *values;                 /* [channels][256]: each byte as dst_dtype */
 } mot_resize_job;
 
 /* The most groups of taps that an axis can have if `in` components, or a part of them, become `out`. */
