@@ -180,20 +180,27 @@ template <int C> DEVICE void store_four(const resize_tile &t, int x, int y, cons
         return;
     }
     const int size = t.dtype == MOTLEY_F32 ? 4 : 2;
+    uint32_t bits[C][4];
+#pragma unroll
+    for (int c = 0; c < C; c++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            bits[c][i] = resize_values[c][__byte_perm(bytes[c], 0, 0x4440 + i)];
+    if (whole && t.vectors && size == 2) {
+#pragma unroll
+        for (int c = 0; c < C; c++)
+            *(uint2 *)(p + c * t.dst.channel) =
+                make_uint2(__byte_perm(bits[c][0], bits[c][1], 0x5410), __byte_perm(bits[c][2], bits[c][3], 0x5410));
+        return;
+    }
 #pragma unroll
     for (int c = 0; c < C; c++) {
         uint8_t *q = p + c * t.dst.channel;
-        uint32_t bits[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            bits[i] = resize_values[c][byte_of(bytes[c], i)];
-        if (whole && t.vectors && size == 2)
-            *(uint2 *)q = make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
-        else if (whole && t.vectors)
-            *(uint4 *)q = make_uint4(bits[0], bits[1], bits[2], bits[3]);
+        if (whole && t.vectors)
+            *(uint4 *)q = make_uint4(bits[c][0], bits[c][1], bits[c][2], bits[c][3]);
         else
             for (int i = 0; i < 4 && x + i < t.x0 + t.width; i++, q += t.dst.pixel)
-                store_value(q, size, bits[i]);
+                store_value(q, size, bits[c][i]);
     }
 }
 
@@ -352,24 +359,30 @@ DEVICE void transpose(const uint32_t row[4], uint32_t column[4])
     column[3] = __byte_perm(c, d, 0x7632);
 }
 
-/* Four columns of one row of the result; `load(g, column)` fills in the four taps of group g for each. */
-template <class Load> DEVICE uint32_t resize_row(const resize_tile &t, int y, Load load)
+/* Four columns of one row of the result, a word a channel; `load(column)` fills in the four taps of the next group for
+ * each. GROUPS == 0: any number. */
+template <int C, int GROUPS, class Load>
+DEVICE void resize_row(const resize_tile &t, int y, Load load, uint32_t made[C])
 {
     const mot_cuda_taps *taps = t.rows.taps + y;
-    tap_sum sum[4];
+    tap_sum sum[C][4];
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        sum[i] = tap_sum{ HALF_UPPER, 0 };
-#pragma unroll 1
-    for (int g = 0; g < t.axes.groups[1]; g++, taps += t.out[1]) {
-        uint32_t column[4];
-        load(g, column);
-        const mot_cuda_taps w = load_taps(taps);
-#pragma unroll
+    for (int c = 0; c < C; c++)
         for (int i = 0; i < 4; i++)
-            add_taps(sum[i], w, column[i]);
+            sum[c][i] = tap_sum{ HALF_UPPER, 0 };
+#pragma unroll
+    for (int g = 0; g < (GROUPS ? GROUPS : t.axes.groups[1]); g++, taps += t.out[1]) {
+        const mot_cuda_taps w = load_taps(taps);
+        uint32_t column[C][4];
+        load(column);
+#pragma unroll
+        for (int c = 0; c < C; c++)
+            for (int i = 0; i < 4; i++)
+                add_taps(sum[c][i], w, column[c][i]);
     }
-    return pack_results(sum);
+#pragma unroll
+    for (int c = 0; c < C; c++)
+        made[c] = pack_results(sum[c]);
 }
 
 /* ---- the two orders ---- */
@@ -402,12 +415,53 @@ DEVICE int rows_that_fit(const resize_tile &t, int done, int units)
     return low + 1 - done;
 }
 
-/* The ring holds units of four rows, one word for each column and channel, so that vertical taps lie side by side. */
+/* A ring of units of four rows, one word for each column and channel, so that vertical taps lie side by side. */
+struct unit_ring {
+    uint32_t *word;
+    int units, pitch; /* pitch: words of a unit of one channel */
+    int oldest, slot; /* the oldest unit that is needed, and where it is */
+};
+
+/* The vertical pass of `rows` rows of the tile, from the `done`-th on, by all threads: each makes four columns. */
+template <int C, int GROUPS> DEVICE void resize_rows(const resize_tile &t, const unit_ring &ring, int done, int rows)
+{
+    const int quads = ring.pitch / 4, quad = (int)threadIdx.x % quads, step = (int)blockDim.x / quads;
+    const uint4 *const words = (const uint4 *)ring.word + quad;
+    if (4 * quad >= t.width)
+        return;
+#pragma unroll 1
+    for (int j = (int)threadIdx.x / quads; j < rows; j += step) {
+        const int y = tile_row(t, done + j), from = t.rows.first[y], skip = 8 * (from & 3);
+        int slot = from / 4 - ring.oldest + ring.slot;
+        slot -= slot >= ring.units ? ring.units : 0;
+        uint4 low[C];
+#pragma unroll
+        for (int c = 0; c < C; c++)
+            low[c] = words[(c * ring.units + slot) * quads];
+        uint32_t bytes[C];
+        resize_row<C, GROUPS>(
+            t, y,
+            [&](uint32_t column[C][4]) {
+                slot = slot + 1 == ring.units ? 0 : slot + 1;
+#pragma unroll
+                for (int c = 0; c < C; c++) {
+                    const uint4 high = words[(c * ring.units + slot) * quads];
+                    column[c][0] = __funnelshift_r(low[c].x, high.x, skip);
+                    column[c][1] = __funnelshift_r(low[c].y, high.y, skip);
+                    column[c][2] = __funnelshift_r(low[c].z, high.z, skip);
+                    column[c][3] = __funnelshift_r(low[c].w, high.w, skip);
+                    low[c] = high;
+                }
+            },
+            bytes);
+        store_four<C>(t, t.x0 + 4 * quad, y, bytes);
+    }
+}
+
 template <int C> DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, uint32_t *ring)
 {
-    const int pitch = job.tile_width, units = job.shared_rows / 4, plane = units * pitch, quads = pitch / 4;
+    const int pitch = job.tile_width, units = job.shared_rows / 4, plane = units * pitch;
     const int column = (int)threadIdx.x % pitch, lane = (int)threadIdx.x / pitch, lanes = (int)blockDim.x / pitch;
-    const int quad = (int)threadIdx.x % quads, first_row = (int)threadIdx.x / quads, row_step = 4 * lanes;
     const int x = t.x0 + column, last = t.axes.in[1] - 1;
     const uint32_t row_bytes = (uint32_t)t.src.row;
     const uint8_t *const base = t.crop + (column < t.width ? t.columns.first[x] * C : 0);
@@ -415,7 +469,8 @@ template <int C> DEVICE void columns_first(const mot_resize_job &job, const resi
     for (int done = 0; done < t.height;) {
         const int rows = rows_that_fit(t, done, units);
         const int until = (t.rows.first[tile_row(t, done + rows - 1)] + 4 * t.axes.groups[1] + 3) / 4;
-        ready = max(ready, t.rows.first[tile_row(t, done)] / 4);
+        const int oldest = t.rows.first[tile_row(t, done)] / 4;
+        ready = max(ready, oldest);
         if (column < t.width) {
             int slot = (ready + lane) % units;
             const auto put = [&](const uint32_t made[C]) {
@@ -434,27 +489,13 @@ template <int C> DEVICE void columns_first(const mot_resize_job &job, const resi
         }
         ready = until;
         __syncthreads();
-        for (int j = first_row; j < rows && 4 * quad < t.width; j += row_step) {
-            const int y = tile_row(t, done + j), from = t.rows.first[y], skip = 8 * (from & 3);
-            const int slot = from / 4 % units;
-            uint32_t bytes[C];
-#pragma unroll
-            for (int c = 0; c < C; c++) {
-                const uint4 *const words = (const uint4 *)(ring + c * plane) + quad;
-                int s = slot;
-                uint4 low = words[s * quads];
-                bytes[c] = resize_row(t, y, [&](int, uint32_t at[4]) {
-                    s = s + 1 == units ? 0 : s + 1;
-                    const uint4 high = words[s * quads];
-                    at[0] = __funnelshift_r(low.x, high.x, skip);
-                    at[1] = __funnelshift_r(low.y, high.y, skip);
-                    at[2] = __funnelshift_r(low.z, high.z, skip);
-                    at[3] = __funnelshift_r(low.w, high.w, skip);
-                    low = high;
-                });
-            }
-            store_four<C>(t, t.x0 + 4 * quad, y, bytes);
-        }
+        const unit_ring made = { ring, units, pitch, oldest, oldest % units };
+        if (t.axes.groups[1] == 1)
+            resize_rows<C, 1>(t, made, done, rows);
+        else if (t.axes.groups[1] == 2)
+            resize_rows<C, 2>(t, made, done, rows);
+        else
+            resize_rows<C, 0>(t, made, done, rows);
         __syncthreads();
         done += rows;
     }
@@ -469,17 +510,39 @@ template <int C> DEVICE int tile_span(const resize_tile &t, int *first)
 }
 
 /* Four bytes of row y after the vertical pass, from byte `at` of the crop's rows on. */
-template <class Load> DEVICE uint32_t resize_source_row(const resize_tile &t, int y, int at, Load load)
+template <int GROUPS, class Load> DEVICE uint32_t resize_source_row(const resize_tile &t, int y, int at, Load load)
 {
     const uint32_t pitch = (uint32_t)t.src.row;
-    uint32_t from = t.rows.first[y] * pitch + at;
-    return resize_row(t, y, [&](int, uint32_t column[4]) {
-        uint32_t row[4];
+    uint32_t from = t.rows.first[y] * pitch + at, made;
+    resize_row<1, GROUPS>(
+        t, y,
+        [&](uint32_t column[1][4]) {
+            uint32_t row[4];
 #pragma unroll
-        for (int k = 0; k < 4; k++, from += pitch)
-            load_run<1>(read_row(t.crop + from), 0, load, &row[k]);
-        transpose(row, column);
-    });
+            for (int k = 0; k < 4; k++, from += pitch)
+                load_run<1>(read_row(t.crop + from), 0, load, &row[k]);
+            transpose(row, column[0]);
+        },
+        &made);
+    return made;
+}
+
+/* The vertical pass of `rows` rows of the result, from `y` on, for `words` words of the source from byte `at` of the
+ * crop's rows on. */
+template <int GROUPS> DEVICE void resize_source(const resize_tile &t, int y, int rows, int at, int words, uint8_t *made)
+{
+    const int rows_on = (int)blockDim.x / words, words_on = (int)blockDim.x % words;
+    int j = (int)threadIdx.x / words, k = (int)threadIdx.x % words;
+#pragma unroll 1
+    while (j < rows) {
+        const bool last = t.rows.first[y + j] + 4 * t.axes.groups[1] > t.last_row;
+        *(uint32_t *)(made + 4 * (j * words + k)) =
+            last ? resize_source_row<0>(t, y + j, at + 4 * k, from_last_row{ end_of(t.src) })
+                 : resize_source_row<GROUPS>(t, y + j, at + 4 * k, from_source());
+        j += rows_on, k += words_on;
+        if (k >= words)
+            j++, k -= words;
+    }
 }
 
 #define WORD_MORE 4 /* bytes behind the last row in shared memory, which load_run also reads and nothing writes */
@@ -496,13 +559,10 @@ template <int C> DEVICE void rows_first(const mot_resize_job &job, const resize_
     const int x = t.x0 + column, quads = (t.width + 3) / 4, plane = group / 4 * pitch;
     for (int done = 0; done < t.height; done += group) {
         const int rows = min(group, t.height - done);
-        for (int item = threadIdx.x; item < rows * words; item += blockDim.x) {
-            const int j = item / words, k = item - j * words, y = t.y0 + done + j, at = first * C + 4 * k;
-            const bool last = t.rows.first[y] + 4 * t.axes.groups[1] > t.last_row;
-            *(uint32_t *)(between + j * row_bytes + 4 * k) =
-                last ? resize_source_row(t, y, at, from_last_row{ end_of(t.src) })
-                     : resize_source_row(t, y, at, from_source());
-        }
+        if (t.axes.groups[1] == 1)
+            resize_source<1>(t, t.y0 + done, rows, first * C, words, between);
+        else
+            resize_source<0>(t, t.y0 + done, rows, first * C, words, between);
         __syncthreads();
         if (column < t.width) {
             uint32_t *to = made + lane * pitch + column;
@@ -615,7 +675,7 @@ template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const res
 }
 
 template <int C>
-static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, 3)
+static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     resize_kernel(const __grid_constant__ mot_resize_job job)
 {
     const int planes = job.format == MOT_FORMAT_PLANES ? job.channels : 1;
