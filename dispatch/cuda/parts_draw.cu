@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws samples of policies with breaks, a thread each, and takes any steps apart, a warp an image. */
+/* Draws samples of policies with breaks, a CTA of one thread each, since the threads of a warp would wait for each
+ * other's branches; and takes any steps apart, a warp an image. */
 #include "dispatch/cuda/parts_draw.h"
 
 #include "augmentations/kernel_blur.h"
 #include "policies/draw.h"
 #include "policies/transform.h"
 
-#define DRAW_THREADS 32 /* few, so that samples are drawn by many multiprocessors */
-#define WARPS 4         /* images of a CTA */
+#define WARPS 4 /* images of a CTA */
 
 static __device__ mot_drawn_sample sample_of(const mot_cuda_draw &d, int i)
 {
@@ -30,12 +30,10 @@ static __device__ void put_nothing(mot_step *step)
     step->arg.flags = MOT_ARG_IDENTITY;
 }
 
-static __global__ void __launch_bounds__(DRAW_THREADS)
+static __global__ void __launch_bounds__(1)
     parts_draw_kernel(const __grid_constant__ mot_cuda_draw d, const mot_tables *tables, int own_steps)
 {
-    const int i = blockIdx.x * DRAW_THREADS + threadIdx.x;
-    if (i >= d.count)
-        return;
+    const int i = blockIdx.x;
     const mot_tables t = tables ? *tables : d.tables;
     const mot_drawn_sample of = sample_of(d, i);
     mot_step *const steps = d.plan.steps + (int64_t)i * d.max_steps;
@@ -49,8 +47,7 @@ static __global__ void __launch_bounds__(DRAW_THREADS)
 cudaError_t mot_parts_draw_launch(const mot_cuda_draw *draw, const mot_tables *tables, int own_steps,
                                   cudaStream_t stream)
 {
-    parts_draw_kernel<<<(unsigned)((draw->count + DRAW_THREADS - 1) / DRAW_THREADS), DRAW_THREADS, 0, stream>>>(
-        *draw, tables, own_steps);
+    parts_draw_kernel<<<(unsigned)draw->count, 1, 0, stream>>>(*draw, tables, own_steps);
     return cudaGetLastError();
 }
 
