@@ -171,8 +171,8 @@ static __device__ __noinline__ void stencil_slab(int first_row, int rows, int im
         if (SINK == TO_IMAGE) {
             const int at_byte = 4 * lane < 3 * (quads - first) ? 12 * first + 16 * lane : -1;
             write_quads<FORMAT>(cta().to, cta().to_plane, q, quads, at_byte, words, stage);
-        } else if (q < quads) {
-            write_output<FORMAT>(q, 4 * column, y, words);
+        } else {
+            write_output<FORMAT>(q, quads, 4 * column, y, words, stage);
         }
     }
 }

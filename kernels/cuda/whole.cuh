@@ -277,40 +277,77 @@ DEVICE uint32_t output_of(uint32_t table, uint32_t word, int i)
     return *(const uint32_t *)__cvta_shared_to_generic(__dp4a(word, 4u << (8 * i), table));
 }
 
-/* Writes a quad to an output at `out`: four components of a channel, and those of the next channel `next` bytes
- * further; or in pixel order. */
-template <int FORMAT, bool PLANES> DEVICE void write_fours(uint8_t *out, int64_t next, int dtype, const uint32_t w[3])
+/* Writes four neighbouring components. */
+DEVICE void write_four(uint8_t *out, int dtype, const uint32_t v[4])
 {
-    const int channels = FORMAT == MOT_FORMAT_GREY ? 1 : 3;
+    if (dtype == MOTLEY_F32)
+        *(uint4 *)out = make_uint4(v[0], v[1], v[2], v[3]);
+    else
+        *(uint2 *)out = make_uint2(__byte_perm(v[0], v[1], 0x5410), __byte_perm(v[2], v[3], 0x5410));
+}
+
+/* Writes quad `q` to an output in planes. */
+template <int FORMAT> DEVICE void write_planes(int q, const uint32_t w[3])
+{
+    const int dtype = cta().output_dtype;
+    const int64_t next = cta().output.channel;
     const uint32_t tables = shared_address(output_table());
+    uint8_t *out = cta().output.data + (int64_t)q * (dtype == MOTLEY_F32 ? 16 : 8);
 #pragma unroll
-    for (int k = 0; k < channels; k++, out += next) {
+    for (int c = 0; c < (FORMAT == MOT_FORMAT_GREY ? 1 : 3); c++, out += next) {
         uint32_t v[4];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const int pixel = PLANES ? i : (4 * k + i) / channels, channel = PLANES ? k : (4 * k + i) % channels;
-            const int byte = FORMAT == MOT_FORMAT_RGB ? 3 * pixel + channel : 4 * channel + pixel;
-            v[i] = output_of(tables + 1024 * channel, w[byte / 4], byte % 4);
+            const int byte = FORMAT == MOT_FORMAT_RGB ? 3 * i + c : 4 * c + i;
+            v[i] = output_of(tables + 1024 * c, w[byte / 4], byte % 4);
         }
-        if (dtype == MOTLEY_F32)
-            *(uint4 *)out = make_uint4(v[0], v[1], v[2], v[3]);
-        else
-            *(uint2 *)out = make_uint2(__byte_perm(v[0], v[1], 0x5410), __byte_perm(v[2], v[3], 0x5410));
+        write_four(out, dtype, v);
     }
 }
 
-/* Writes quad `q`, the four pixels from (x, y) on, to the output. */
-template <int FORMAT> DEVICE void write_output(int q, int x, int y, const uint32_t w[3])
+/* Writes 32 quads to an output in the order of its pixels, quad `q` of each lane. The lanes exchange their words by
+ * `stage`, so that neighbours write next to each other: a quad's three words would lie 24 or 48 bytes from the next
+ * one's. */
+template <int FORMAT> DEVICE void write_pixels(int q, int quads, const uint32_t w[3], uint32_t *stage)
 {
-    const int dtype = cta().output_dtype, four = dtype == MOTLEY_F32 ? 16 : 8;
-    if (cta().output_form == OUTPUT_PLANES) {
-        write_fours<FORMAT, true>(cta().output.data + (int64_t)q * four, cta().output.channel, dtype, w);
-    } else if (cta().output_form == OUTPUT_PIXELS) {
-        write_fours<FORMAT, false>(cta().output.data + (int64_t)q * four * 3, four, dtype, w);
-    } else {
+    const int lane = threadIdx.x & 31, dtype = cta().output_dtype, four = dtype == MOTLEY_F32 ? 16 : 8;
+    const uint32_t tables = shared_address(output_table());
+    uint8_t *const out = cta().output.data;
+    uint32_t rgb[3] = { w[0], w[1], w[2] };
+    if (FORMAT == MOT_FORMAT_PLANES) {
         uint32_t px[4];
         unpack<FORMAT>(w, px);
-        store_output(cta().output, dtype, output_table(), x, y, px);
+        pack_rgb(px, rgb);
+    }
+#pragma unroll
+    for (int i = 0; i < 3; i++)
+        stage[3 * lane + i] = rgb[i];
+    __syncwarp();
+    int channel = lane % 3; /* of the word's first byte */
+#pragma unroll 1
+    for (int word = lane; word < 3 * 32; word += 32, channel = channel == 0 ? 2 : channel - 1) {
+        const int owner = __shfl_sync(0xFFFFFFFFu, q, word / 3);
+        const uint32_t first = tables + 1024 * channel, second = channel == 2 ? tables : first + 1024,
+                       third = channel == 0 ? first + 2048 : first - 1024, bytes = stage[word];
+        const uint32_t v[4] = { output_of(first, bytes, 0), output_of(second, bytes, 1), output_of(third, bytes, 2),
+                                output_of(first, bytes, 3) };
+        if (owner < quads)
+            write_four(out + (3 * (int64_t)owner + channel) * four, dtype, v);
+    }
+    __syncwarp();
+}
+
+/* Writes 32 quads to the output, one for each lane: quad `q`, the four pixels from (x, y) on. For whole warps. */
+template <int FORMAT> DEVICE void write_output(int q, int quads, int x, int y, const uint32_t w[3], uint32_t *stage)
+{
+    if (FORMAT != MOT_FORMAT_GREY && cta().output_form == OUTPUT_PIXELS) {
+        write_pixels<FORMAT>(q, quads, w, stage);
+    } else if (q < quads && cta().output_form == OUTPUT_PLANES) {
+        write_planes<FORMAT>(q, w);
+    } else if (q < quads) {
+        uint32_t px[4];
+        unpack<FORMAT>(w, px);
+        store_output(cta().output, cta().output_dtype, output_table(), x, y, px);
     }
 }
 
@@ -422,14 +459,12 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
             chain_words<FORMAT>(gathers && form == CHAIN_ANY ? CHAIN_NONE : form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE) {
                 write_quads<FORMAT>(to, cta().to_plane, q, quads, at_byte, words, stage);
+            } else if (SINK == TO_OUTPUT) {
+                write_output<FORMAT>(q, quads, 4 * column, y, words, stage);
             } else if (q < quads) {
-                if (SINK == TO_BOX) {
 #pragma unroll
-                    for (int i = 0; i < MOT_WORDS(FORMAT); i++)
-                        *quad_word<FORMAT>(quads, q, i) = words[i];
-                } else {
-                    write_output<FORMAT>(q, 4 * column, y, words);
-                }
+                for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+                    *quad_word<FORMAT>(quads, q, i) = words[i];
             }
         }
     }
