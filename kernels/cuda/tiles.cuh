@@ -23,8 +23,11 @@ DEVICE void choose_tile(int t)
 DEVICE void begin_tiles()
 {
     tile_state &s = cta();
-    s.tiles = s.image.cut.across * s.image.cut.down;
-    s.several = s.tiles > s.image.members;
+    mot_tile_cut &cut = s.image.cut;
+    s.several = cut.across * cut.down > s.image.members;
+    if (s.several)
+        mot_even_turns(&cut, s.image.height, s.image.members);
+    s.tiles = cut.across * cut.down;
     choose_tile(s.member);
 }
 

@@ -94,6 +94,15 @@ MOT_FN int mot_tile_members(const mot_tile_cut *cut, int team, int spread)
     return tiles <= team ? (int)tiles : spread;
 }
 
+/* For an image with more tiles than CTAs (`members`): makes tiles lower, so that each CTA has equally many. */
+MOT_FN void mot_even_turns(mot_tile_cut *cut, int height, int members)
+{
+    const int tiles = cut->across * cut->down, turns = (tiles + members - 1) / members;
+    const int down = turns * members / cut->across;
+    cut->height = (height + down - 1) / down;
+    cut->down = (height + cut->height - 1) / cut->height;
+}
+
 /* An image as its CTAs see it. */
 typedef struct mot_tile_image {
     mot_view src, work, result, scratch;
