@@ -803,40 +803,63 @@ DEVICE void store_rgb(const mot_view &to)
     });
 }
 
-/* One byte a pixel: planes or grey. */
+/* Four pixels of the tile as a word for each plane. */
+template <int FORMAT> DEVICE void pack_bytes(const uint32_t *pixels, uint32_t w[3])
+{
+    const uint4 v = *(const uint4 *)pixels;
+    const uint32_t px[4] = { v.x, v.y, v.z, v.w };
+    if (FORMAT == MOT_FORMAT_PLANES)
+        pack_planes(px, w);
+    else
+        w[0] = pack_grey(px);
+}
+
+/* One byte a pixel: planes or grey. A thread writes an aligned word of each plane, made of two neighbouring quads where
+ * rows do not begin at words; the bytes at their ends are written one by one. */
 template <int FORMAT> DEVICE void store_bytes_of_planes(const mot_view &to)
 {
     const tile_state &s = cta();
-    const int planes = FORMAT == MOT_FORMAT_PLANES ? 3 : 1, pitch = s.image.pitch, columns = s.columns;
-    const int quads = (columns + 3) >> 2, n = quads * s.rows;
+    const int planes = FORMAT == MOT_FORMAT_PLANES ? 3 : 1, pitch = s.image.pitch, columns = s.columns, rows = s.rows;
+    const int quads = (columns + 3) >> 2, n = quads * rows;
     const uint32_t by_quads = inverse_of(quads), row_bytes = (uint32_t)to.row;
     const int64_t plane = to.channel; /* `to` lies in shared memory, and would be read again after each store */
     uint8_t *const data = to.data + s.y0 * to.row + s.x0;
-    const bool even = aligned(data, 4) && (to.row & 3) == 0 && (planes == 1 || (to.channel & 3) == 0);
+    const bool even = aligned(data, 4) && (row_bytes & 3) == 0 && (planes == 1 || (plane & 3) == 0);
+    if (even && (columns & 3) == 0) {
 #pragma unroll 2
-    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
-        const int row = divided(q, by_quads), k = q - row * quads;
-        const uint4 v = *(const uint4 *)(tile_words() + row * pitch + 4 * k);
-        const uint32_t px[4] = { v.x, v.y, v.z, v.w };
-        uint32_t w[3];
-        if (planes == 3)
-            pack_planes(px, w);
-        else
-            w[0] = pack_grey(px);
-        uint8_t *const p = data + (uint32_t)(row * row_bytes + 4 * k);
-        const int here = min(columns - 4 * k, 4);
-        if (even && here == 4) {
+        for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+            const int row = divided(q, by_quads), k = q - row * quads;
+            uint32_t w[3];
+            pack_bytes<FORMAT>(tile_words() + row * pitch + 4 * k, w);
+            uint8_t *const p = data + (uint32_t)(row * row_bytes + 4 * k);
 #pragma unroll
             for (int c = 0; c < planes; c++)
                 store_word(p + c * plane, w[c]);
-        } else {
-#pragma unroll
-            for (int c = 0; c < planes; c++)
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    if (i < here)
-                        store_byte(p + c * plane + i, w[c] >> (8 * i));
         }
+        return;
+    }
+#pragma unroll 2
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+        const int row = divided(q, by_quads), k = q - row * quads;
+        const uint32_t *const at = tile_words() + row * pitch + 4 * k;
+        uint32_t left[3], right[3];
+        pack_bytes<FORMAT>(k > 0 ? at - 4 : at, left);
+        pack_bytes<FORMAT>(at, right);
+        uint8_t *p = data + (uint32_t)(row * row_bytes);
+#pragma unroll
+        for (int c = 0; c < planes; c++, p += plane) {
+            const int skip = (int)((uintptr_t)p & 3), x = 4 * k - skip;
+            if (x >= 0 && x + 4 <= columns)
+                store_word(p + x, __funnelshift_l(left[c], right[c], 8 * skip));
+        }
+    }
+    for (int i = threadIdx.x; i < 8 * planes * rows; i += MOT_TILE_THREADS) {
+        const int c = (i >> 3) % planes, row = (i >> 3) / planes, k = i & 7;
+        uint8_t *const p = data + (uint32_t)(row * row_bytes) + c * plane;
+        const int head = min((int)(-(uintptr_t)p & 3), columns), end = head + ((columns - head) & ~3);
+        const int x = k < 4 ? k : end + k - 4;
+        if (k < 4 ? k < head : x < columns)
+            store_byte(p + x, tile_words()[row * pitch + x] >> (8 * c));
     }
 }
 

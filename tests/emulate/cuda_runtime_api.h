@@ -148,6 +148,11 @@ static inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t by)
     return (uint32_t)((low | (uint64_t)high << 32) >> (by & 31));
 }
 
+static inline uint32_t __funnelshift_l(uint32_t low, uint32_t high, uint32_t by)
+{
+    return (uint32_t)((((uint64_t)high << 32 | low) << (by & 31)) >> 32);
+}
+
 static inline uint32_t __vminu4(uint32_t a, uint32_t b)
 {
     uint32_t out = 0;
