@@ -86,18 +86,22 @@ int main(void)
     f = uniform(64, 512, 512);
     wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
     f = uniform(12, 1024, 1024);
-    wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
+    wants(&h200, &f, MOT_ROUTE_TILES, "large");
     f.format = MOT_FORMAT_PLANES;
-    wants(&h200, &f, MOT_ROUTE_TILES, "planes");
+    wants(&h200, &f, MOT_ROUTE_TILES, "large");
+    f.format = MOT_FORMAT_GREY;
+    f.channels = 1;
+    wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
     f = uniform(64, 512, 512);
     f.format = MOT_FORMAT_PLANES;
-    wants(&h200, &f, MOT_ROUTE_TILES, "planes");
+    wants(&h200, &f, MOT_ROUTE_TILES, "large");
     f = uniform(100, 384, 384);
     f.format = MOT_FORMAT_PLANES;
     wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
     f.max_steps = 1;
-    wants(&h200, &f, MOT_ROUTE_TILES, "planes");
+    wants(&h200, &f, MOT_ROUTE_TILES, "large");
     f = uniform(4, 2048, 2048);
+    f.format = MOT_FORMAT_GREY;
     wants(&h200, &f, MOT_ROUTE_TILES, "no cluster");
     f = uniform(8, 224, 224); /* too few for one CTA each */
     wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");

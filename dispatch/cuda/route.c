@@ -166,8 +166,12 @@ mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f
         choice.reason = "one CTA holds an image";
         return choice;
     }
-    if (f->format == MOT_FORMAT_PLANES && pixels >= (f->max_steps == 1 ? MOT_TILES_PLANES_ONE : MOT_TILES_PLANES))
-        return tiles("planes of large images");
+    const int64_t fewest = f->format == MOT_FORMAT_RGB    ? MOT_TILES_RGB
+                           : f->format == MOT_FORMAT_GREY ? INT64_MAX
+                           : f->max_steps == 1            ? MOT_TILES_PLANES_ONE
+                                                          : MOT_TILES_PLANES;
+    if (pixels >= fewest)
+        return tiles("large images");
     if (!f->interpolates && f->width % 16 == 0 && cluster_shape(chip, f, &choice.shape)) {
         choice.route = MOT_ROUTE_CLUSTER;
         choice.reason = "a cluster of CTAs holds an image";

@@ -29,9 +29,10 @@
 #define MOT_SLAB_QUADS (MOT_BANDS << MOT_BAND_SHIFT)
 
 /* Which route a batch takes (dispatch/cuda/route.c). */
-#define MOT_TILES_INTERPOLATE 4096   /* pixels: images from this size on are interpolated in tiles */
-#define MOT_TILES_PLANES (512 * 512) /* pixels: from this size on, planes are faster in tiles than in clusters, ... */
-#define MOT_TILES_PLANES_ONE (384 * 384) /* ... and already from this one on if a policy has one step */
+#define MOT_TILES_INTERPOLATE 4096 /* pixels: images from this size on are interpolated in tiles */
+#define MOT_TILES_RGB (768 * 768)  /* pixels: from this size on, RGB images are no slower in tiles than in clusters, */
+#define MOT_TILES_PLANES (512 * 512)     /* and planes from this one on, */
+#define MOT_TILES_PLANES_ONE (384 * 384) /* or from this one on if a policy has one step; grey images never */
 #define MOT_THREADS_PER_SM 2048
 #define MOT_STATIC_BYTES (9 * 1024) /* a CTA's own variables, and what the chip reserves */
 
