@@ -415,6 +415,13 @@ DEVICE int rows_that_fit(const resize_tile &t, int done, int units)
     return low + 1 - done;
 }
 
+/* The column of the result that a thread makes, or, for threads that make none, its tile's last: the compiler loads its
+ * taps before it looks whether the thread makes one. */
+DEVICE int column_of(const resize_tile &t, int column)
+{
+    return t.x0 + min(column, t.width - 1);
+}
+
 /* A ring of units of four rows, one word for each column and channel, so that vertical taps lie side by side. */
 struct unit_ring {
     uint32_t *word;
@@ -462,9 +469,9 @@ template <int C> DEVICE void columns_first(const mot_resize_job &job, const resi
 {
     const int pitch = job.tile_width, units = job.shared_rows / 4, plane = units * pitch;
     const int column = (int)threadIdx.x % pitch, lane = (int)threadIdx.x / pitch, lanes = (int)blockDim.x / pitch;
-    const int x = t.x0 + column, last = t.axes.in[1] - 1;
+    const int x = column_of(t, column), last = t.axes.in[1] - 1;
     const uint32_t row_bytes = (uint32_t)t.src.row;
-    const uint8_t *const base = t.crop + (column < t.width ? t.columns.first[x] * C : 0);
+    const uint8_t *const base = t.crop + t.columns.first[x] * C;
     int ready = 0; /* units before it have been loaded */
     for (int done = 0; done < t.height;) {
         const int rows = rows_that_fit(t, done, units);
@@ -556,7 +563,7 @@ template <int C> DEVICE void rows_first(const mot_resize_job &job, const resize_
     uint8_t *const between = memory;
     uint32_t *const made = (uint32_t *)(memory + group * row_bytes + WORD_MORE); /* a word a column: four rows */
     const int column = (int)threadIdx.x % pitch, lane = (int)threadIdx.x / pitch, lanes = (int)blockDim.x / pitch;
-    const int x = t.x0 + column, quads = (t.width + 3) / 4, plane = group / 4 * pitch;
+    const int x = column_of(t, column), quads = (t.width + 3) / 4, plane = group / 4 * pitch;
     for (int done = 0; done < t.height; done += group) {
         const int rows = min(group, t.height - done);
         if (t.axes.groups[1] == 1)
