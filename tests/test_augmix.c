@@ -210,7 +210,7 @@ static void check_pixels(motley_context *context, motley_context *reference, con
     }
 }
 
-Test(augmix, pixels_are_those_of_the_chains, .timeout = 60)
+Test(augmix, pixels_are_those_of_the_chains)
 {
     static const char *const mixes[] = { "{width: 1, alpha: 0.5}", "{width: 3}", "{width: 4, form: blends}",
                                          "{width: 8, form: blends}", "{width: 2, form: one_sum}" };

@@ -50,7 +50,7 @@ static motley_batch batch_of(uint8_t *pixels, size_t count, int32_t channels, in
 #define SMALL_H 13
 #define SMALL (SMALL_W * SMALL_H * 3)
 
-Test(follow, recorded_draws_give_the_same_bytes, .timeout = 120)
+Test(follow, recorded_draws_give_the_same_bytes)
 {
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
     uint8_t *in = malloc((size_t)REPLAYED * SMALL), *first = malloc((size_t)REPLAYED * SMALL);
@@ -136,7 +136,7 @@ static void number_pixels(uint8_t *pixels, size_t images)
 
 /* A mask that follows has the bytes of its image's warps, one by one, with nearest and the mask's fill; and the image
  * itself, where its policy is nearest, has its pixels from the same places. */
-Test(follow, masks_have_the_bytes_of_nearest, .timeout = 60)
+Test(follow, masks_have_the_bytes_of_nearest)
 {
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
     static uint8_t in[MASKS * PIXELS * 2], got[sizeof in], want[sizeof in];
@@ -255,7 +255,7 @@ static motley_policy *long_chains(size_t i)
 
 /* Every pixel has its own number, so that a mask says where each of its pixels came from: where the recorded matrices
  * say, one step after the other. */
-Test(follow, numbers_go_through_chains_as_their_matrices_say, .timeout = 120)
+Test(follow, numbers_go_through_chains_as_their_matrices_say)
 {
     static int32_t moved[CHAINS * PIXELS];
     const motley_backend backends[2] = { MOTLEY_BACKEND_CPU, MOTLEY_BACKEND_REFERENCE };
@@ -326,7 +326,7 @@ static motley_follower_params half_params(size_t half)
     return how;
 }
 
-Test(follow, elements_of_eight_bytes_move_by_halves, .timeout = 60)
+Test(follow, elements_of_eight_bytes_move_by_halves)
 {
     static int32_t moved[CHAINS * PIXELS];
     static uint64_t in[CHAINS * PIXELS], got[CHAINS * PIXELS];
@@ -989,7 +989,7 @@ static void place_naively(motley_context *context, const motley_transform_drawn 
     free(resized);
 }
 
-Test(follow, masks_follow_transforms, .timeout = 120)
+Test(follow, masks_follow_transforms)
 {
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
     const motley_follower_params how = { .channels = 2, .fill = { 255, 254 } };
@@ -1059,7 +1059,7 @@ Test(follow, masks_follow_transforms, .timeout = 120)
 }
 
 /* Each half of an element of eight bytes goes through a transform like a mask of four. */
-Test(follow, elements_of_eight_bytes_follow_transforms, .timeout = 60)
+Test(follow, elements_of_eight_bytes_follow_transforms)
 {
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
     static int32_t in[PLACED * SOURCE];
@@ -1105,7 +1105,7 @@ Test(follow, elements_of_eight_bytes_follow_transforms, .timeout = 60)
 
 /* The matrix of a transform says where each pixel came from: a nearest resize takes the source pixel that it points
  * into. */
-Test(follow, matrices_of_transforms_are_where_pixels_come_from, .timeout = 60)
+Test(follow, matrices_of_transforms_are_where_pixels_come_from)
 {
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
     const motley_follower_params how = { .channels = 2, .fill = { 255, 255 } };
