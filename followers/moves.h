@@ -51,9 +51,6 @@ MOT_FN int mot_set_move(mot_geometry *out, const double a[6])
     return det != 0 && mot_is_finite(det);
 }
 
-/* In mot_arg.flags, of an op that erases: u[0] .. u[3] are the left, top, right and bottom of what it erases. */
-#define MOT_ARG_RECT 8u
-
 /* Makes the argument of an op that erases within a part of the image one for the whole image. */
 MOT_FN void mot_erase_in(mot_arg *arg, int op, mot_rect part)
 {
