@@ -32,7 +32,7 @@ motley_status mot_no_builtin(const char *name, bool transform, motley_error *err
     const size_t counts[2] = { mot_builtin_count, mot_builtin_transform_count }, count = counts[0] + counts[1];
     const char **names = calloc(count, sizeof *names);
     if (!names)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the names of %zu policies", count);
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu names", count);
     for (size_t i = 0; i < count; i++) { /* those of this kind first: of equally near names, the first is suggested */
         const size_t own = counts[transform];
         names[i] = i < own ? tables[transform][i].name : tables[!transform][i - own].name;

@@ -309,15 +309,9 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
     if (of && !facts->pixels)
         PROBLEM(r, of, "'of' is given for '%s', but only pixels can be relative to a side: want %s", info->name,
                 names_of(has_pixels, wanted, sizeof wanted));
-    if (of && (base || min || max))
-        PROBLEM(r,
-                base  ? base
-                : min ? min
-                      : max,
-                "'%s' cannot be combined with 'of'",
-                base  ? "base"
-                : min ? "min"
-                      : "max");
+    const char *const beside = base ? "base" : min ? "min" : max ? "max" : NULL;
+    if (of && beside)
+        PROBLEM(r, get(r, map, beside), "'%s' cannot be combined with 'of'", beside);
     if (via && facts->tangent == MOT_TANGENT_NONE)
         PROBLEM(r, via, "'via' is given for '%s', want %s", info->name, names_of(has_tangent, wanted, sizeof wanted));
     if (get(r, map, "fill") && info->shape != MOTLEY_SHAPE_WARP && info->shape != MOTLEY_SHAPE_ERASE)
