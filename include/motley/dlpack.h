@@ -2,7 +2,7 @@
 /** Batches from the DLPack tensors of torch, CuPy, JAX, NumPy and other libraries, without a copy.
  *
  *  The structs are those of DLPack (https://dmlc.github.io/dlpack), legacy and versioned. They are not declared here: a
- *  program passes pointers to the structs of its own dlpack.h. */
+ *  program includes dlpack.h itself and passes pointers to its structs. */
 #ifndef MOTLEY_DLPACK_H
 #define MOTLEY_DLPACK_H
 
