@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the fuzz targets of a build directory, one after the other.
 #   tests/fuzz/run.sh [--record] BUILD SECONDS_EACH [NAME...]     NAME: policy, image, ...; all without one
-# --record appends a line for each target that found nothing to tests/fuzz/record.csv, which is committed. Recorded runs
-# add up: each begins with the inputs that earlier ones left in BUILD, and with another seed.
+# --record appends a line for each target that found nothing to tests/fuzz/record.csv, which is committed: the seconds are
+# processor time, so that a busy machine does not count for more than it did. Recorded runs add up: each begins with the
+# inputs that earlier ones left in BUILD, and with another seed.
 set -uo pipefail
+TIMEFORMAT='%U %S'
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 record= seed=-seed=1
@@ -30,15 +32,18 @@ for name in "${names[@]}"; do
     [[ -f $here/$name.dict ]] && dictionary=("-dict=$here/$name.dict")
     mkdir -p "$build/corpus-$name"
     echo "-- $name, $seconds s"
-    "$build/tests/fuzz/fuzz_$name" $seed -max_total_time="$seconds" -timeout=30 -rss_limit_mb=4096 \
-        -artifact_prefix="$build/$name-" -verbosity=0 -print_final_stats=1 "${dictionary[@]}" "$build/corpus-$name" \
-        "${seeds[@]}" >"$build/$name.log" 2>&1
+    {
+        time "$build/tests/fuzz/fuzz_$name" $seed -max_total_time="$seconds" -timeout=30 -rss_limit_mb=4096 \
+            -artifact_prefix="$build/$name-" -verbosity=0 -print_final_stats=1 "${dictionary[@]}" \
+            "$build/corpus-$name" "${seeds[@]}" >"$build/$name.log" 2>&1
+    } 2>"$build/$name.time"
     status=$?
     tail -n 60 "$build/$name.log" | grep -v '# Uses:'
     ((status == 0)) || exit 1
     if [[ $record ]]; then
+        used=$(awk '{ printf "%.0f", $1 + $2 }' "$build/$name.time")
         inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$build/$name.log")
         [[ -f $record ]] || echo "date,commit,target,seconds,inputs" >"$record"
-        echo "$(date -u +%F),$commit,$name,$seconds,$inputs" >>"$record"
+        echo "$(date -u +%F),$commit,$name,$used,$inputs" >>"$record"
     fi
 done
