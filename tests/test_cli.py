@@ -1058,6 +1058,29 @@ class Limits(Case):
                 self.assertRegex(done.stderr, "cannot start 200 threads: .*; want fewer, or a higher limit")
                 self.run_motley("op", "invert", path, self.path("o.png"), "-t", "1", preexec_fn=limit)
 
+    @unittest.skipIf(SANITIZED or COUNTED, "sanitizers map memory, and line counters need some at the end")
+    def test_a_png_without_memory_is_not_called_damaged(self):
+        wide = self.file("wide.png", png(10**6, 2, 3, bytes(6 * 10**6)))  # two rows, and libpng's copies of rows
+        small = self.file("small.png", png(300, 500, 3, bytes(300 * 500 * 3)))  # less than zlib takes to compress it
+
+        def run(size, *args):
+            return subprocess.run([MOTLEY, *args], capture_output=True, text=True, timeout=60,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+        found = {run(size << 20, "op", "invert", wide, self.path("o.png")).stderr for size in range(16, 46, 3)}
+        self.assertIn(f"motley: {wide}: no memory to read a PNG\n", found)
+        self.assertNotIn("damaged", "".join(found))
+
+        apply = "apply", "trivial_augment_wide", small, "-t", "1", "-o", self.path("out")
+        too_little, enough = 8 << 20, 64 << 20
+        while enough - too_little > 16384:
+            middle = (too_little + enough) // 2
+            if run(middle, *apply).returncode:
+                too_little = middle
+            else:
+                enough = middle
+        self.assertEqual(run(too_little, *apply).stderr,
+                         f"motley: {self.path('out/small-0.png')}: no memory to write a PNG\n")
+
 
 class Output(Case):
     def test_output_that_cannot_be_written(self):

@@ -13,17 +13,35 @@ typedef struct messages {
     char warning[96];
 } messages;
 
-static void fail(png_structp png, png_const_charp text)
+/* libpng has no codes: its texts say "Out of memory", and zlib's "insufficient memory". */
+static bool is_memory(const char *text)
+{
+    return strstr(text, "memory") != NULL;
+}
+
+static void fail_to_read(png_structp png, png_const_charp text)
 {
     const messages *self = png_get_error_ptr(png);
     if (!strcmp(text, "Read Error") || strstr(text, "Not enough"))
         snprintf(self->why, PICTURE_WHY, "the PNG file is truncated");
-    else if (!strcmp(text, "Write Error"))
-        snprintf(self->why, PICTURE_WHY, "%s", errno ? strerror(errno) : "could not be written");
+    else if (is_memory(text))
+        snprintf(self->why, PICTURE_WHY, "no memory to read a PNG");
     else if (*self->warning)
         snprintf(self->why, PICTURE_WHY, "the PNG file is damaged: %s (%s)", text, self->warning);
     else
         snprintf(self->why, PICTURE_WHY, "the PNG file is damaged: %s", text);
+    png_longjmp(png, 1);
+}
+
+static void fail_to_write(png_structp png, png_const_charp text)
+{
+    const messages *self = png_get_error_ptr(png);
+    if (is_memory(text))
+        snprintf(self->why, PICTURE_WHY, "no memory to write a PNG");
+    else if (!strcmp(text, "Write Error") && errno)
+        snprintf(self->why, PICTURE_WHY, "%s", strerror(errno));
+    else
+        snprintf(self->why, PICTURE_WHY, "could not be written: %s", text);
     png_longjmp(png, 1);
 }
 
@@ -82,7 +100,7 @@ static void find_orientation(png_structp png, png_infop info, int *orientation)
 bool png_read(FILE *file, picture *out, int *orientation, char why[PICTURE_WHY])
 {
     messages self = { .why = why };
-    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &self, fail, warn);
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &self, fail_to_read, warn);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     uint8_t **volatile rows = NULL;
     volatile bool good = false;
@@ -126,7 +144,7 @@ bool png_write(FILE *file, const picture *in, int effort, char why[PICTURE_WHY])
     static const int types[] = { PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
                                  PNG_COLOR_TYPE_RGB_ALPHA };
     messages self = { .why = why };
-    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &self, fail, warn);
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &self, fail_to_write, warn);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     volatile bool good = false;
     if (!info) {
