@@ -4,6 +4,7 @@
  * host. */
 #include "followers/follow.h"
 #include "followers/moves.h"
+#include "kernels/cuda/overlap.cuh"
 
 #define MOST_WARPS 4               /* of a CTA for boxes, and as many for points */
 #define POLYGON_BYTES (64 * 1024)  /* the most shared memory for polygons, unless a single warp needs more */
@@ -41,13 +42,6 @@ static __device__ mot_step step_at(const mot_step *from)
     for (int k = 0; k < (int)(sizeof(mot_step) / 16); k++)
         read.words[k] = __ldcg((const uint4 *)from + k);
     return read.step;
-}
-
-static __device__ void wait_for_last_kernel()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
 }
 
 /* Sets the geometry of image i. Returns to all threads whether all of its matrices have an inverse. */
@@ -130,7 +124,7 @@ static __global__ void __launch_bounds__(64 * MOST_WARPS)
     for (int k = 0; k < 4; k++)
         in[k] = at < own.end && k < numbers ? from[numbers * at + k] : 0;
     if (job.waits != MOT_FOLLOW_WAITS_LAST)
-        wait_for_last_kernel();
+        wait_for_previous_kernel();
     int32_t width = job.src.width, height = job.src.height;
     if (job.src.images)
         width = job.src.images[i].width, height = job.src.images[i].height;
@@ -154,7 +148,7 @@ static __global__ void __launch_bounds__(64 * MOST_WARPS)
         move_box<REAL>(f, at, in, &p, steps, count, width, height, good);
     }
     if (job.waits == MOT_FOLLOW_WAITS_LAST)
-        wait_for_last_kernel(); /* work queued after this kernel relies on the images, too */
+        wait_for_previous_kernel(); /* work queued after this kernel relies on the images, too */
 }
 
 /* How many warps of a CTA take part if a batch of `count` images has `items` boxes or points. */

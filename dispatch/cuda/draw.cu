@@ -3,6 +3,7 @@
  * into sub-batches, heavy ones first. On the tiles route a warp draws a sample and makes its programs as well. The host
  * reads nothing back. */
 #include "dispatch/cuda/draw.h"
+#include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/programs.cuh"
 #include "kernels/cuda/tuning.h"
 #include "policies/draw.h"
@@ -192,21 +193,6 @@ static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &table
     return __popc(all);
 }
 
-static __device__ void let_next_kernel_begin()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-
-/* What follows this kernel relies on the previous one having ended, too; see mot_cuda_draw.overlap. */
-static __device__ void wait_for_previous_kernel()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     draw_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near)
 {
@@ -267,7 +253,7 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
         __threadfence();
         sort_samples(d, first);
     }
-    wait_for_previous_kernel();
+    wait_for_previous_kernel(); /* what follows relies on that one having ended, too: mot_cuda_draw.overlap */
 }
 
 /* Descriptions of a batch's images as kernel arguments: a separate upload would take another launch. */

@@ -3,6 +3,7 @@
  * thread of another warp draws the steps of each stage. Then all threads make the tables of the image's axes. */
 #include "dispatch/cuda/transform_draw.h"
 #include "kernels/cuda/axes.cuh"
+#include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/tuning.h"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
@@ -83,9 +84,7 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     __shared__ alignas(16) uint32_t stages[MOT_MAX_STAGES * sizeof(mot_stage) / 4];
     __shared__ uint32_t most[2];
     const int i = blockIdx.x;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
+    let_next_kernel_begin();
     mot_step *const steps = job.steps + (int64_t)i * job.max_steps;
     const int words = (int)(sizeof drawn / 4);
     for (int k = threadIdx.x; k < words; k += MOT_TRANSFORM_THREADS)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The image kernel: a CTA, or a cluster of them, takes one sample, and runs its steps on the image in shared memory. */
+#include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/slab.cuh"
 
 #include <climits>
@@ -16,22 +17,6 @@ DEVICE int wait_for_draw(const mot_cuda_job &job, uint32_t place)
         asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(drawn) : "l"(job.ready + place) : "memory");
 #endif
     return drawn - 1;
-}
-
-DEVICE void wait_for_draws()
-{
-#ifdef MOT_CLUSTERS
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-/* The kernel that moves boxes and points needs only the draws, so it may begin once every CTA has seen the draws of its
- * sample. */
-DEVICE void let_next_kernel_begin()
-{
-#ifdef MOT_CLUSTERS
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
 }
 
 /* The place of the CTA's sample in the order. Expensive samples come first, interleaved with cheaper ones, so that the
@@ -54,7 +39,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     const bool early = place < (uint32_t)job.first_wave;
     mot_cuda_turn turn = { (int32_t)place, 0 };
     if (!early) {
-        wait_for_draws();
+        wait_for_previous_kernel();
         turn = job.order[mixed_place(job, place)];
     }
     const mot_step *const steps = job.steps + (int64_t)turn.sample * job.max_steps;
@@ -107,7 +92,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     if (threadIdx.x < turn.steps * STEP_WORDS)
         ((uint32_t *)cta().step)[threadIdx.x] = word;
     __syncthreads();
-    let_next_kernel_begin();
+    let_next_kernel_begin(); /* the one that moves boxes and points needs only the draws */
     if (early && threadIdx.x == 0)
         job.ready[place] = 0;
     if (OUTPUT)
@@ -123,7 +108,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         arriving a = arriving_of(cta().width / 4 * cta().height);
         wait_quads(a, INT_MAX);
     }
-    wait_for_draws(); /* what follows this kernel relies on the draw kernel having ended, too */
+    wait_for_previous_kernel(); /* what follows this kernel relies on the draw kernel having ended, too */
 #endif
 }
 

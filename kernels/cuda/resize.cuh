@@ -13,6 +13,7 @@
 
 #include "kernels/cuda/axes.cuh"
 #include "kernels/cuda/memory.cuh"
+#include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/tuning.h"
 #include "kernels/warp.h"
 
@@ -691,10 +692,8 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     const int tile = at % tiles;
     at /= tiles;
     const int plane = at % planes, image = at / planes;
-#if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
+    wait_for_previous_kernel();
+    let_next_kernel_begin();
     resize_tile t;
     t.src = view_of(job.src, job.channels, image);
     t.dst = view_of(job.dst, job.channels, image);
@@ -734,9 +733,7 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
 static __global__ void __launch_bounds__(MOT_RESIZE_THREADS) axes_kernel(const __grid_constant__ mot_resize_job job)
 {
     __shared__ uint32_t most[2];
-#if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
+    let_next_kernel_begin();
     make_axes(job, blockIdx.x, job.place[blockIdx.x], MOT_RESIZE_THREADS, most);
 }
 

@@ -3,6 +3,7 @@
 #ifndef MOT_TILES_CUH
 #define MOT_TILES_CUH
 
+#include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/tile.cuh"
 #include "kernels/cuda/tile_stats.cuh"
 
@@ -295,19 +296,12 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
     }
 }
 
-DEVICE void wait_for_earlier_kernel()
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 template <int FORMAT>
 static __global__ void __launch_bounds__(MOT_TILE_THREADS, MOT_TILE_CTAS)
     tile_kernel(const __grid_constant__ mot_tiles_job job)
 {
     tile_state &s = cta();
-    wait_for_earlier_kernel();
+    wait_for_previous_kernel();
     if (threadIdx.x == 0) {
         unsigned pairs = 0;
         for (int l = 0; l < MOT_TILE_LISTS; l++)
