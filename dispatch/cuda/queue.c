@@ -84,6 +84,84 @@ motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cud
     return MOTLEY_OK;
 }
 
+/* Sends the images where pixels come from and go: src -> work (between passes) -> output. */
+static motley_status send_images(mot_cuda_state *s, const mot_job *job, const motley_batch *work, cudaStream_t stream,
+                                 mot_cuda_job *image, motley_error *error)
+{
+    image->src = mot_cuda_batch_of(job->src, s->images);
+    if (!mot_tiles_few_images(job))
+        MOT_TRY(mot_cuda_send_batch(job->src, s->images, stream, &image->src, error));
+    image->work = image->src;
+    if (work != job->src)
+        MOT_TRY(mot_cuda_send_batch(work, s->images + s->capacity, stream, &image->work, error));
+    image->output = image->work;
+    image->output_dtype = MOTLEY_U8;
+    image->plain = !job->output;
+    if (!job->output)
+        return MOTLEY_OK;
+    const motley_output *const output = job->output;
+    image->output_dtype = output->batch.dtype;
+    memcpy(image->mean, output->mean, sizeof image->mean);
+    memcpy(image->std, output->std, sizeof image->std);
+    image->convention = job->convention;
+    return mot_cuda_send_batch(&output->batch, s->images + 2 * s->capacity, stream, &image->output, error);
+}
+
+/* The steps are in the device's memory already, or are drawn there, or are sent. */
+static motley_status describe_steps(mot_cuda_state *s, const mot_job *job, cudaStream_t stream, mot_cuda_draw *draw,
+                                    motley_error *error)
+{
+    if (job->drawn_steps)
+        draw->plan.steps = (mot_step *)job->drawn_steps; /* which it only reads */
+    else if (job->policy)
+        MOT_TRY(mot_cuda_describe_draws(s, job, stream, draw, error));
+    else
+        CUDA_TRY(mot_cuda_send(s->plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),
+                 "sending the values");
+    return MOTLEY_OK;
+}
+
+/* Queues the kernel that draws and makes programs, and the tile kernel. */
+static motley_status queue_tiles(mot_cuda_state *s, const mot_job *job, const motley_batch *work,
+                                 const mot_cuda_draw *draw, const mot_cuda_job *image, const mot_tiles_plan *plan,
+                                 cudaStream_t stream, motley_error *error)
+{
+    const mot_cuda_format format = s->last_run.format;
+    if (!s->tiles_prepared[format])
+        CUDA_TRY(mot_tiles_prepare(format), "preparing the tile kernel");
+    s->tiles_prepared[format] = 1;
+    mot_tiles_job tiles = { .src = image->src,
+                            .work = image->work,
+                            .output = image->output,
+                            .channels = job->channels,
+                            .output_dtype = image->output_dtype,
+                            .has_output = job->output != NULL,
+                            .work_strided = mot_cuda_format_of(work) != format,
+                            .work_in_output = !job->dst,
+                            .convention = image->convention };
+    memcpy(tiles.mean, image->mean, sizeof tiles.mean);
+    memcpy(tiles.std, image->std, sizeof tiles.std);
+    CUDA_TRY(mot_tiles_queue(job, draw, &tiles, plan, format, s->chip.clusters > 1, s->tiles, stream),
+             "launching the tile kernel");
+    return MOTLEY_OK;
+}
+
+/* Queues the draw kernel and the image kernel. */
+static motley_status queue_resident(mot_cuda_state *s, const mot_cuda_draw *draw, const mot_cuda_job *image,
+                                    const mot_cuda_shape *shape, cudaStream_t stream, motley_error *error)
+{
+    const mot_cuda_format format = s->last_run.format;
+    if (!s->prepared[format])
+        CUDA_TRY(mot_cuda_image_prepare(format, s->chip.shared_bytes), "preparing the image kernel");
+    s->prepared[format] = 1;
+    CUDA_TRY(mot_cuda_draw_launch(draw, stream), "launching the draw kernel");
+    const cudaError_t launched = mot_cuda_image_launch(image, format, shape, stream);
+    if (launched != cudaSuccess) /* no kernel consumes what the draw kernel marks as ready */
+        cudaMemsetAsync(s->plan.ready, 0, s->capacity * sizeof(int32_t), stream);
+    CUDA_TRY(launched, "launching the image kernel");
+    return MOTLEY_OK;
+}
+
 static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resized, cudaStream_t stream,
                                 motley_error *error)
 {
@@ -93,7 +171,6 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resiz
     const mot_tiles_plan plan = mot_tiles_plan_of(job, format, mot_cuda_resident_ctas(&s->chip));
     MOT_TRY(mot_cuda_reserve_tiles(s, &plan, stream, error));
 
-    /* Where pixels come from and go: src -> work (between passes) -> output. */
     motley_batch waiting;
     const motley_batch *work = job->dst;
     if (!work) {
@@ -101,79 +178,26 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resiz
         work = &waiting;
     }
     const mot_route_choice choice = mot_route_of(&s->chip, job, format, work, s->always_tiles, &s->warps);
-    const mot_cuda_shape shape = choice.shape;
     const int by_tiles = choice.route == MOT_ROUTE_TILES;
     s->last_run = (mot_cuda_last){ choice.route, choice.reason, format, job->output != NULL };
     image.max_steps = draw.max_steps = (int32_t)job->max_steps;
-    image.box_bytes = shape.box_bytes;
-    image.stage_bytes = shape.stage_bytes;
+    image.box_bytes = choice.shape.box_bytes;
+    image.stage_bytes = choice.shape.stage_bytes;
     if (!by_tiles)
-        choose_order(&s->chip, &shape, &image);
+        choose_order(&s->chip, &choice.shape, &image);
     draw.overlap = resized && s->chip.clusters > 1;
     if (draw.overlap) /* no CTA may load its image before the resize has ended */
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
-    const motley_batch *output = job->output ? &job->output->batch : work;
-    image.src = mot_cuda_batch_of(job->src, s->images);
-    if (!mot_tiles_few_images(job))
-        MOT_TRY(mot_cuda_send_batch(job->src, s->images, stream, &image.src, error));
-    image.work = image.src;
-    if (work != job->src)
-        MOT_TRY(mot_cuda_send_batch(work, s->images + s->capacity, stream, &image.work, error));
-    image.output = image.work;
-    if (output != work)
-        MOT_TRY(mot_cuda_send_batch(output, s->images + 2 * s->capacity, stream, &image.output, error));
-    image.output_dtype = job->output ? job->output->batch.dtype : MOTLEY_U8;
-    image.plain = !job->output;
-    if (job->output) {
-        memcpy(image.mean, job->output->mean, sizeof image.mean);
-        memcpy(image.std, job->output->std, sizeof image.std);
-        image.convention = job->convention;
-    }
-
-    if (job->drawn_steps) {
-        draw.plan.steps = (mot_step *)job->drawn_steps; /* which it only reads */
-    } else if (job->policy) {
-        MOT_TRY(mot_cuda_describe_draws(s, job, stream, &draw, error));
-    } else {
-        CUDA_TRY(mot_cuda_send(s->plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),
-                 "sending the values");
-    }
+    MOT_TRY(send_images(s, job, work, stream, &image, error));
+    MOT_TRY(describe_steps(s, job, stream, &draw, error));
     draw.src = image.src;
     memcpy(draw.op, s->op, sizeof draw.op);
     image.steps = draw.plan.steps;
     image.ready = s->plan.ready;
     image.order = s->plan.order;
-    if (by_tiles) {
-        if (!s->tiles_prepared[format]) {
-            CUDA_TRY(mot_tiles_prepare(format), "preparing the tile kernel");
-            s->tiles_prepared[format] = 1;
-        }
-        mot_tiles_job tiles = { .src = image.src,
-                                .work = image.work,
-                                .output = image.output,
-                                .channels = job->channels,
-                                .output_dtype = image.output_dtype,
-                                .has_output = job->output != NULL,
-                                .work_strided = mot_cuda_format_of(work) != format,
-                                .work_in_output = !job->dst };
-        memcpy(tiles.mean, image.mean, sizeof tiles.mean);
-        memcpy(tiles.std, image.std, sizeof tiles.std);
-        tiles.convention = image.convention;
-        CUDA_TRY(mot_tiles_queue(job, &draw, &tiles, &plan, format, s->chip.clusters > 1, s->tiles, stream),
-                 "launching the tile kernel");
-        return MOTLEY_OK;
-    }
-    if (!s->prepared[format]) {
-        CUDA_TRY(mot_cuda_image_prepare(format, s->chip.shared_bytes), "preparing the image kernel");
-        s->prepared[format] = 1;
-    }
-    CUDA_TRY(mot_cuda_draw_launch(&draw, stream), "launching the draw kernel");
-    const cudaError_t launched = mot_cuda_image_launch(&image, format, &shape, stream);
-    if (launched != cudaSuccess) /* no kernel consumes what the draw kernel marks as ready */
-        cudaMemsetAsync(s->plan.ready, 0, s->capacity * sizeof(int32_t), stream);
-    CUDA_TRY(launched, "launching the image kernel");
-    return MOTLEY_OK;
+    return by_tiles ? queue_tiles(s, job, work, &draw, &image, &plan, stream, error)
+                    : queue_resident(s, &draw, &image, &choice.shape, stream, error);
 }
 
 /* `resized`: the last kernel that was queued on the stream resized job->src; the steps were drawn before it. */
