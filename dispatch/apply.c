@@ -60,15 +60,16 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
                         const motley_batch *dst, const motley_output *output, const motley_apply_params *params,
                         motley_error *error)
 {
-    const int cuda = context->backend->id == MOTLEY_BACKEND_CUDA;
+    const int has_streams = context->backend->wait != NULL;
     MOT_REQUIRE(policy, error, "policy is NULL");
     MOT_TRY(mot_samples_check(&params->samples, src->count, error));
     MOT_REQUIRE(!params->steps == !params->step_counts, error,
                 "only one of steps and step_counts is set, want both or neither");
-    MOT_REQUIRE(cuda || (!params->stream && !params->counter), error,
+    MOT_REQUIRE(has_streams || (!params->stream && !params->counter), error,
                 "stream or counter is set, but the %s backend has neither", context->backend->name);
-    MOT_REQUIRE(!cuda || !params->steps, error,
-                "steps is set, but the cuda backend does not wait for its draws: call motley_draw");
+    MOT_REQUIRE(!has_streams || !params->steps, error,
+                "steps is set, but the %s backend does not wait for its draws: call motley_draw",
+                context->backend->name);
     MOT_TRY(mot_boxes_check(policy, &params->samples, src->count, error));
     const size_t boxes = mot_most_boxes(policy, &params->samples, src->count);
     motley_followed followed;
@@ -139,8 +140,8 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
     MOT_TRY(mot_check_values_count(info, values_per_image, error));
     MOT_REQUIRE(values || values_per_image == 0, error, "%s: values is NULL", info->name);
     MOT_TRY(mot_check_interpolation(params->interpolation, error));
-    MOT_REQUIRE(context->backend->id == MOTLEY_BACKEND_CUDA || !params->stream, error,
-                "stream is set, but the %s backend has none", context->backend->name);
+    MOT_REQUIRE(context->backend->wait || !params->stream, error, "stream is set, but the %s backend has none",
+                context->backend->name);
     for (size_t i = 0; values && i < src->count; i++) {
         const double *value = values + i * (size_t)values_per_image;
         MOT_TRY(mot_fail_in(error, mot_validate_values(op, value, values_per_image, error), "image %zu: ", i));

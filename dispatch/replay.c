@@ -123,8 +123,8 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
     MOT_REQUIRE(context, error, "context is NULL");
     const motley_output *output;
     MOT_TRY(mot_validate_batches(src, dst, &params->output, &output, error));
-    MOT_REQUIRE(context->backend->id == MOTLEY_BACKEND_CUDA || !params->stream, error,
-                "stream is set, but the %s backend has none", context->backend->name);
+    MOT_REQUIRE(context->backend->wait || !params->stream, error, "stream is set, but the %s backend has none",
+                context->backend->name);
     if (src->count == 0)
         return MOTLEY_OK;
     MOT_REQUIRE(step_counts, error, "step_counts is NULL, want the number of steps of %zu images", src->count);

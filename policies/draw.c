@@ -34,6 +34,8 @@ motley_step mot_step_inside(const motley_op_info *info, const mot_step *step, mo
     return out;
 }
 
+_Static_assert(sizeof(mot_arg) == 64 && sizeof(mot_step) == 96,
+               "as on the device, which gets them as bytes: dispatch/cuda/draw.cu asserts the same");
 _Static_assert(MOT_POLICY_BLOCKS <= 1 << MOT_VIEW_SHIFT, "a view's blocks must not run into the next view's");
 _Static_assert(2 + 2 * MOT_MAX_BRANCH_STEPS <= MOT_BLOCKS_PER_REPETITION,
                "a repetition's blocks must not run into the next repetition's");

@@ -306,6 +306,7 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
 
 static_assert(sizeof(mot_cuda_draw) + sizeof(near_memory) + sizeof(mot_tiles_job) <= 4096,
               "a kernel's arguments are at most 4 KiB");
+static_assert(sizeof(mot_arg) == 64 && sizeof(mot_step) == 96, "as on the host: policies/draw.c asserts the same");
 
 cudaError_t mot_cuda_draw_prepare(int near_bytes)
 {
