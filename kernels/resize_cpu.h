@@ -411,7 +411,7 @@ static void resize_down(const uint8_t *const *rows, int taps, const int16_t *wei
 /* ---- rows in and out ---- */
 
 /* Loads a row of src as packed pixels. */
-static void resize_bring(const mot_view *src, int y, uint8_t *row, int opaque)
+static void resize_load_row(const mot_view *src, int y, uint8_t *row, int opaque)
 {
     const uint8_t *in = src->data + y * src->row;
     const int channels = src->channels;
@@ -507,7 +507,7 @@ static void resize_fill(resize_ring *ring, const mot_view *src, int until, const
 {
     while (ring->next < until) {
         if (!columns) {
-            resize_bring(src, ring->next, resize_ring_row(ring, ring->next), opaque);
+            resize_load_row(src, ring->next, resize_ring_row(ring, ring->next), opaque);
             ring->next++;
             continue;
         }
@@ -521,7 +521,7 @@ static void resize_fill(resize_ring *ring, const mot_view *src, int until, const
             in[r] = in_place ? src->data + (ring->next + row) * src->row : raw + (size_t)row * raw_bytes;
             out[r] = resize_ring_row(ring, ring->next + row);
             if (r < n && !in_place)
-                resize_bring(src, ring->next + r, raw + (size_t)r * raw_bytes, opaque);
+                resize_load_row(src, ring->next + r, raw + (size_t)r * raw_bytes, opaque);
         }
         resize_along_rows(in, out, columns, out_width, src->channels, in_place ? (int)src->pixel : src->channels);
         ring->next += n;
@@ -578,7 +578,7 @@ static void resize_nearest(const mot_view *src, const mot_view *dst, const mot_r
             const int in_place = packed && row[y] != last;
             const uint8_t *from = in_place ? src->data + row[y] * src->row : in;
             if (!in_place)
-                resize_bring(src, row[y], in, 1);
+                resize_load_row(src, row[y], in, 1);
             loaded = row[y];
             if (channels == 3 && !some_outside) /* constants, for the compiler */
                 resize_pick(from, out, column, dst->width, 3, 0);
@@ -603,7 +603,7 @@ static void resize_crop(const mot_view *src, const mot_view *dst, const mot_resi
         return;
     }
     for (int y = 0; y < dst->height; y++) {
-        resize_bring(&part, y, row, plan->opaque);
+        resize_load_row(&part, y, row, plan->opaque);
         if (how->flip)
             resize_mirror(row, dst->width, dst->channels);
         resize_put(row, dst, y, plan->opaque);
