@@ -193,7 +193,10 @@ def test_what_cannot_be_taken_runs_as_it_is(caplog):
         (transforms.RandomResizedCrop(8), transforms.Grayscale(1), "num_output_channels is not 3"),
         (transforms.RandomResizedCrop(8), transforms.RandomCrop(4, padding=(1, 2)), "padding is .*different"),
         (transforms.RandomResizedCrop(8), transforms.Resize(8, max_size=9), "max_size is given"),
-        (transforms.RandomResizedCrop(8), transforms.ColorJitter(), "it changes nothing"),
+        (transforms.RandomResizedCrop(8), transforms.ColorJitter(contrast=1e6), "'contrast' is 1000001, want 0..10000"),
+        (transforms.RandomResizedCrop(8), transforms.RandomHorizontalFlip(1.5), "'horizontal' is 1.5, want 0..1"),
+        (transforms.RandomResizedCrop(8), transforms.RandAugment(fill=[1, 2, 3, 4]), "fill has 4 values, want 1 or 3"),
+        (transforms.RandomResizedCrop(8), transforms.RandAugment(magnitude=40), "magnitude is 40, want 0..30"),
         (transforms.RandomResizedCrop(8), transforms.GaussianBlur((3, 5)), "its kernel is 3x5, want a square of 3 to"),
         (transforms.RandomResizedCrop(8), transforms.GaussianBlur(25), "its kernel is 25x25, want"),
         (transforms.RandomResizedCrop(8), transforms.RandomApply([transforms.RandomInvert()]), "it applies something"),
@@ -214,6 +217,94 @@ def test_a_run_begins_where_it_can():
     assert fused.before == recipe[:1] and fused.after == []
     assert fused.not_taken == [(recipe[0], "it leaves images of many sizes, and no crop stands behind it")]
     assert fused(next(photographs(1))).shape == (3, 8, 8)
+
+
+class ColorJitter(transforms.ColorJitter):
+    def forward(self, img):
+        return functional.invert(img)
+
+
+class Compose:
+    def __init__(self, transforms):
+        self.transforms = transforms
+
+    def __call__(self, image):
+        return image
+
+
+@pytest.mark.parametrize("other", [transforms.RandomApply([ColorJitter(0.4)]), ColorJitter(0.4), Compose([]),
+                                   transforms.RandomChoice([transforms.RandomHorizontalFlip()])], ids=str)  # fmt: skip
+def test_a_name_or_an_attribute_alone_is_not_enough(other):
+    assert fuse([transforms.CenterCrop(8), other]).after == [other]
+    with pytest.raises(motley.ArgumentError, match=f"{type(other).__name__}: "):
+        fuse(other)
+
+
+def test_one_transform_and_what_changes_nothing():
+    image = next(photographs(1))
+    recipe = [transforms.CenterCrop(8), transforms.ColorJitter(), transforms.ToTensor(), transforms.Normalize(0.5, 2.0)]
+    fused = fuse(recipe)
+    assert fused.not_taken == [] and torch.equal(fused(image), transforms.Compose(recipe)(image))
+    assert np.array_equal(np.asarray(fuse(recipe[0])(image)), np.asarray(recipe[0](image)))
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "LA", "RGBA"])
+def test_grayscale_makes_three_channels(mode):
+    recipe = transforms.Compose([transforms.CenterCrop(20), transforms.Grayscale(3), transforms.ToTensor()])
+    fused, image = fuse(recipe), next(photographs(1)).convert(mode)
+    if mode in ("LA", "RGBA"):
+        with pytest.raises(motley.ArgumentError, match=f"the image has {len(mode)} channels, want 1 or 3"):
+            fused(image)
+        return
+    assert torch.equal(fused(image), recipe(image))
+    assert torch.equal(fused(functional.pil_to_tensor(image)), recipe(image))
+
+
+def test_all_images_of_a_tensor_share_a_draw():
+    fused = fuse([transforms.RandomResizedCrop(20), transforms.RandomHorizontalFlip(), transforms.ColorJitter(0.5)])
+    image = functional.pil_to_tensor(next(photographs(1)))
+    torch.manual_seed(1)
+    alone = fused(image)
+    torch.manual_seed(1)
+    clips = fused(image.repeat(2, 3, 1, 1, 1))
+    assert clips.shape == (2, 3, 3, 20, 20) and (clips == alone).all()
+    with motley.samples([4, 5]):
+        first, second = fused(image.repeat(2, 1, 1, 1))
+    with motley.samples(5):
+        assert torch.equal(second, fused(image)) and not torch.equal(first, second)
+    with pytest.raises(motley.ArgumentError, match="the input is a list, want a PIL image or a uint8 tensor"):
+        fused([image, image])
+
+
+@pytest.mark.skipif(v2 is None, reason="torchvision before 0.16")
+def test_types_of_v2():
+    from torchvision import tv_tensors
+
+    image = next(photographs(1))
+    kinds = {tv_tensors.Image: torch.float32, "others": None}
+    recipe = v2.Compose([v2.CenterCrop(20), v2.ToImage(), v2.ToDtype(kinds, scale=True)])
+    for transforms_ in (recipe.transforms, [*recipe.transforms, v2.ToPureTensor()], recipe.transforms[:2]):
+        made, wanted = fuse(transforms_)(image), v2.Compose(transforms_)(image)
+        assert type(made) is type(wanted) and made.dtype == wanted.dtype and torch.equal(made, wanted)
+    assert fuse([v2.CenterCrop(8), v2.ToImage(), v2.ToPureTensor()]).not_taken == []
+    video = tv_tensors.Video(functional.pil_to_tensor(image).repeat(3, 1, 1, 1))
+    assert type(fuse([v2.CenterCrop(20)])(video)) is tv_tensors.Video
+    masks = {tv_tensors.Mask: 9, PIL.Image.Image: 5}
+    fused = fuse([v2.RandAugment(fill=masks)])
+    assert fused.not_taken == [] and "fill: [5, 5, 5, 5]" in fused.stage.show()
+    several = {tv_tensors.Image: 9, PIL.Image.Image: 5, "others": 0}
+    for transform in (v2.RandAugment(fill=several), v2.RandomCrop(4, fill=several)):
+        assert fuse([v2.CenterCrop(8), transform]).not_taken == [(transform, "fill differs for types of images")]
+
+
+def test_the_transforms_of_weights_are_taken():
+    models = pytest.importorskip("torchvision.models")
+    for weights in (models.ResNet50_Weights.IMAGENET1K_V1, models.ViT_B_16_Weights.IMAGENET1K_SWAG_E2E_V1):
+        recipe = weights.transforms()
+        fused = fuse(recipe)
+        assert fused.not_taken == []
+        for image in photographs(2):
+            assert torch.equal(fused(image), recipe(image))
 
 
 def test_nothing_to_fuse():
@@ -283,6 +374,14 @@ def test_create_transform_leaves_timm_what_is_timms():
     for each in several:
         image = each(image)
     assert image.shape == (3, 40, 40)
+
+
+def test_tensors_of_timm_are_not_scaled():
+    ours = pytest.importorskip("timm.data.transforms").ToTensor()
+    recipe, image = [transforms.CenterCrop(8), ours], next(photographs(1))
+    fused = fuse(recipe)
+    assert fused.not_taken == [(ours, "it does not divide by 255")]
+    assert torch.equal(fused(image), transforms.Compose(recipe)(image))
 
 
 def test_fuse_takes_augmix_where_a_transform_mixes():

@@ -143,6 +143,7 @@ def test_floats_are_torchvisions(version, name, arguments):
         ("Resize", {"size": 20, "antialias": None}, torch.zeros(3, 9, 9, dtype=torch.uint8), "antialias is not set"),
         ("RandomResizedCrop", {"size": 20, "interpolation": MODES.NEAREST},
          torch.zeros(3, 9, 9, dtype=torch.uint8), "nearest on tensors"),
+        ("ColorJitter", {"contrast": (1e5, 1e6)}, picture(), "a factor above 10000"),
         ("ColorJitter", JITTER, picture("LA"), "a PIL image of mode LA"),
         ("RandomGrayscale", {}, picture("P"), "a PIL image of mode P"),
         ("GaussianBlur", {"kernel_size": (3, 5)}, picture(), "a kernel of 3x5"),
@@ -184,7 +185,10 @@ def test_what_stands_beside_an_image_moves_by_the_same_draw(name, arguments, by_
             alone = mine(image)
         assert made["image"].tobytes() == alone.tobytes() and made["label"] == 3
         if by_id:  # theirs, by what was drawn
-            drawn = ours.recipe._found(mine, ours.recipe.KINDS[name], image, 0, [seed], {}) if name != "Resize" else {}
+            cls, kind = ours.recipe._kind_of(type(mine))
+            with motley.samples(seed):
+                stage = ours.recipe._stage_by_id(mine, cls, kind)
+            drawn = ours.recipe._found(mine, kind, stage, image, 0, [seed], {}) if name != "Resize" else {}
             want = (
                 sample
                 if drawn is None
@@ -199,6 +203,30 @@ def test_what_stands_beside_an_image_moves_by_the_same_draw(name, arguments, by_
 
 
 # ---- by sample id ----
+
+
+def test_by_id_what_no_stage_draws_is_torchvisions(caplog):
+    ours._say.cache_clear()
+    image = picture()
+    with motley.samples(3):
+        assert ours.ColorJitter()(image) is image
+        assert ours.RandomResizedCrop(8, scale=(1, 1.5))(image).size == (8, 8)
+        assert ours.RandomErasing(1.0, value=float("nan"))(torch.rand(3, 20, 20)).isnan().any()
+    said = [record.getMessage() for record in caplog.records if record.name == "motley.torchvision"]
+    assert said == [
+        "RandomResizedCrop draws as torchvision does, not by sample id: 'scale' is 1.5, want 0..1",
+        "RandomErasing draws as torchvision does, not by sample id: 'value' is 'NaN', want a number, a list of them, "
+        "channel or pixel",
+    ]
+
+
+def test_by_id_images_of_many_channels():
+    """Which Motley's stages do not take, but torchvision flips and erases."""
+    image = torch.rand(7, 30, 30)
+    for transform in (ours.RandomHorizontalFlip(1.0), ours.RandomErasing(1.0)):
+        with motley.samples(3):
+            seven, three = transform(image), transform(image[:3])
+        assert torch.equal(seven[:3], three) and not torch.equal(seven, image)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

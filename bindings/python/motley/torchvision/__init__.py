@@ -36,7 +36,6 @@ Scripts   torch.jit.script compiles a policy to an operator, with the draws that
 import functools
 import inspect
 import json
-import math
 import types
 from multiprocessing import context as _processes
 
@@ -51,7 +50,7 @@ from motley.policy import INTERPOLATIONS, interpolation_number
 from motley.samples import samples_of, torch_seed
 from motley.torchvision import following, recipe
 from motley.torchvision.pixels import NotOurs as _NotOurs
-from motley.torchvision.pixels import channels_of, tv_tensors
+from motley.torchvision.pixels import channels_of, ids_for, tv_tensors
 from motley.torchvision.pixels import say as _say
 from motley.torchvision.pixels import v2 as _v2
 
@@ -204,7 +203,7 @@ def _run(stage, image, samples, v2):
     if image.ndim == 3 and not hasattr(ids, "__len__"):
         out = stage(plain, seed=seed, sample_ids=ids, **rest)
     else:
-        batch, ids = plain.reshape(-1, *image.shape[-3:]), _ids_for(ids, image.shape[:-3])
+        batch, ids = plain.reshape(-1, *image.shape[-3:]), ids_for(ids, image.shape[:-3])
         out = stage(batch, seed=seed, sample_ids=ids, **rest).reshape(image.shape)
     return tv_tensors.wrap(out, like=image) if v2 and isinstance(image, tv_tensors.TVTensor) else out
 
@@ -222,18 +221,6 @@ def _augment_sample(transform, inputs):
     samples = samples_of(transform, torch_seed)
     images = [_run(stage, image, samples, True) for stage, image in zip(stages, sample.images)]
     return sample.with_images(images, stages[0], samples)
-
-
-def _ids_for(ids, lead):
-    """An id for each image of a tensor [*lead, C, H, W]: `ids` is that of all, or has one for each entry of lead[0]."""
-    count = math.prod(lead)
-    if not hasattr(ids, "__len__"):
-        return torch.full((count,), ids, dtype=torch.int64)
-    entries = lead[0] if lead else 1
-    if len(ids) != entries:
-        raise ArgumentError(f"motley.samples has {len(ids)} ids, the tensor has {entries} images along its first axis: "
-                            "want an id for each, or one for all")
-    return torch.as_tensor(ids).to("cpu", torch.int64).repeat_interleave(count // entries)
 
 
 def _run_v1(self, img):

@@ -6,19 +6,22 @@ The stages of a file have a fixed order, so a run of transforms ends before the 
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import math
 from typing import Any
 
+import PIL.Image
 import torch
+from torchvision import transforms as _v1
 
 import motley
 from motley._core import lib
 from motley.policy import filter_number
 from motley.resize import FILTERS
 from motley.samples import samples_of, torch_seed
-from motley.torchvision.pixels import ORDER
+from motley.torchvision.pixels import ORDER, ids_for, tv_tensors
 
 RANKS = {
     "random_resized_crop": 0, "resize": 0, "center_crop": 1, "random_crop": 1, "flip": 2, "policy": 3, "jitter": 3,
@@ -41,21 +44,37 @@ class Fused(torch.nn.Module):
         not_taken: [(transform, why)] of `before` and `after`.
     """
 
-    def __init__(self, before, stage, after, not_taken, to_tensor, seed=None):
+    def __init__(self, before, run, after, not_taken, seed=None):
         super().__init__()
-        self.before, self.stage, self.after, self.not_taken = before, stage, after, not_taken
-        self._to_tensor, self._seed = to_tensor, seed
+        self.before, self.stage, self.after, self.not_taken = before, motley.Transform(run.text()), after, not_taken
+        self._to_tensor, self._to_image = "output" in dict(run.stages), run.to_image
+        self._to_rgb, self._seed = run.to_rgb, seed
 
     def forward(self, image: Any) -> Any:
         for transform in self.before:
             image = transform(image)
-        seed, ids, rest = samples_of(self, torch_seed)
-        image = self.stage(image, seed=seed, sample_ids=ids, **rest)
+        image = self._staged(_rgb(image) if self._to_rgb else image)
         if self._to_tensor and not isinstance(image, torch.Tensor):
             image = torch.from_numpy(image)
+        if self._to_image and type(image) is torch.Tensor:
+            image = tv_tensors.Image(image)
         for transform in self.after:
             image = transform(image)
         return image
+
+    def _staged(self, image):
+        if isinstance(image, (list, tuple)):
+            raise motley.ArgumentError(
+                f"the input is a {type(image).__name__}, want a PIL image or a uint8 tensor; `stage` takes lists"
+            )
+        seed, ids, rest = samples_of(self, torch_seed)
+        if not isinstance(image, torch.Tensor) or image.ndim < 4:
+            return self.stage(image, seed=seed, sample_ids=ids, **rest)
+        lead = image.shape[:-3]
+        batch = image.as_subclass(torch.Tensor).reshape(-1, *image.shape[-3:])
+        made = self.stage(batch, seed=seed, sample_ids=ids_for(ids, lead), **rest)
+        made = made.reshape(*lead, *made.shape[1:])
+        return tv_tensors.wrap(made, like=image) if tv_tensors and isinstance(image, tv_tensors.TVTensor) else made
 
     def __repr__(self):
         lines = [*map(repr, self.before), repr(self.stage), *map(repr, self.after)]
@@ -70,22 +89,24 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
             transforms.ToTensor(), transforms.Normalize(mean, std), transforms.RandomErasing(0.25)]))
         print(transform.not_taken)                  # [(transform, why)], here none
 
-    The result takes a PIL image or a uint8 tensor, as `compose` does, and gives what torchvision gives on PIL images
-    for the same draw, bit for bit. (A fused GaussianBlur computes its weights itself. Their last bits depend on how
-    torch was built, so a few bytes differ by 1; motley.torchvision.GaussianBlur takes torch's weights.) The draws are
-    others than torchvision makes from the same generator. Each call takes a new seed from torch's generator, or draws
-    for the sample of a `motley.samples` block around it. `result.stage` is the motley.Transform, which takes whole
-    batches, as the stage of a motley.torch.MotleyCollate for one.
+    The result takes a PIL image (L, LA, RGB, RGBA) or a uint8 tensor, whose images share one draw, and gives what
+    torchvision gives on PIL images for the same draw, bit for bit. (Images keep their alpha, which torchvision's hue
+    makes opaque. A fused GaussianBlur computes its weights itself. Their last bits depend on how torch was built, so a
+    few bytes differ by 1; motley.torchvision.GaussianBlur takes torch's weights.) The draws are others than torchvision
+    makes from the same generator. Each call takes a new seed from torch's generator, or draws for the sample of a
+    `motley.samples` block around it. `result.stage` is the motley.Transform, which takes whole batches, as the stage of
+    a motley.torch.MotleyCollate for one.
 
     Args:
-        compose: torchvision's Compose, v1 or v2, or a list of transforms; of torchvision or timm. Those that are not
-            taken run as they are, before or after; the logger "motley.torchvision" says which and why.
+        compose: torchvision's Compose, v1 or v2, a list of transforms of torchvision or timm, or what
+            `weights.transforms()` makes for a classification model. Transforms that are not taken run as they are,
+            before or after; the logger "motley.torchvision" says which and why.
         seed: Makes two runs differ where motley.samples() says which samples are drawn for.
 
     Raises:
         motley.ArgumentError: None of them can be taken, and why.
     """
-    listed = list(_flat(getattr(compose, "transforms", compose)))
+    listed = list(_flat(compose if isinstance(compose, (list, tuple, torch.nn.ModuleList)) else [compose]))
     why, at = {}, 0
     while at < len(listed):
         run = Run()
@@ -113,16 +134,28 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
     for transform, reason in not_taken:
         logging.getLogger("motley.torchvision").warning("%s is not fused: %s", type(transform).__name__, reason)
     run.finish()
-    stage = motley.Transform(run.text())
-    return Fused(listed[:at], stage, listed[end:], not_taken, "output" in dict(run.stages), seed)
+    return Fused(listed[:at], run, listed[end:], not_taken, seed)
 
 
 def _flat(transforms):
     for transform in transforms:
-        if type(transform).__name__ in ("Compose", "Sequential"):
+        name = type(transform).__name__
+        if not _is_known(transform, "torch"):
+            yield transform
+        elif name in ("Compose", "Sequential"):
             yield from _flat(getattr(transform, "transforms", transform))
+        elif name == "ImageClassification":
+            size = transform.resize_size[0] if len(transform.resize_size) == 1 else transform.resize_size
+            yield _v1.Resize(size, transform.interpolation)
+            yield from (_v1.CenterCrop(transform.crop_size), _v1.ToTensor())
+            yield _v1.Normalize(transform.mean, transform.std)
         else:
             yield transform
+
+
+@functools.lru_cache(maxsize=256)
+def _stage_of(text):
+    return motley.Transform(text)
 
 
 class Run:
@@ -132,6 +165,9 @@ class Run:
         self.stages = []  # (name, settings), those of a policy being its text
         self.scaled = False  # whether ToTensor or its like has been
         self.began_as_tensor = False  # by ToImage, before everything else
+        self.to_image = False  # whether a tv_tensors.Image comes out
+        self.to_rgb = False  # whether grey images become RGB
+        self.stage = None  # the motley.Transform that they are, shared with equal runs
 
     def text(self):
         lines = ["motley: 1", "name: fused", "stages:"]
@@ -146,19 +182,28 @@ class Run:
         names = [name for name, _ in self.stages]
         if not names:
             raise NotTaken("there is nothing to do at once")
-        if isinstance(dict(self.stages).get("resize", {}).get("size"), int) and not {"center_crop", "random_crop"} & {
-            *names
-        }:
+        if self.lacks_crop():
             raise NotTaken("it leaves images of many sizes, and no crop stands behind it")
         if self.began_as_tensor and not {"output", "erase"} & {*names}:
             self.add("output", type="u8")
+
+    def lacks_crop(self):
+        resize = dict(self.stages).get("resize", {})
+        return isinstance(resize.get("size"), int) and not {"center_crop", "random_crop"} & {*dict(self.stages)}
 
     def take(self, transform):
         names = [cls.__name__ for cls in type(transform).__mro__]
         take = next((TAKERS[name] for name in names if name in TAKERS), None)
         if take is None or not _is_known(transform):
             raise NotTaken("Motley has no such stage")
+        before = {**vars(self), "stages": [*self.stages]}
         take(self, transform)
+        try:
+            if self.stages != before["stages"] and not self.lacks_crop():
+                self.stage = _stage_of(self.text())
+        except motley.PolicyError as error:
+            vars(self).update(before)
+            raise NotTaken("; ".join(dict.fromkeys(sentence for _, _, sentence in error.problems))) from None
 
     def add(self, name, settings=None, **more):
         for other, _ in self.stages:
@@ -181,8 +226,24 @@ class Run:
             self.add("flip", **{which: p})
 
 
-def _is_known(transform):
-    return type(transform).__module__.split(".")[0] in ("torchvision", "timm", "motley")
+def _is_known(transform, *others):
+    return type(transform).__module__.split(".")[0] in ("torchvision", "timm", "motley", *others)
+
+
+def _rgb(image):
+    """A grey image as RGB. All stages do the same to three equal channels, so it can come before them."""
+    channels = 3
+    if isinstance(image, PIL.Image.Image):
+        channels = len(image.getbands())
+        if image.mode == "L":
+            return image.convert("RGB")
+    elif isinstance(image, torch.Tensor) and image.ndim > 2:
+        channels = image.shape[-3]
+        if channels == 1:
+            return image.repeat_interleave(3, -3)
+    if channels in (2, 4):
+        raise motley.ArgumentError(f"the image has {channels} channels, want 1 or 3: Grayscale makes 3 of them")
+    return image
 
 
 def _filters(interpolation):
@@ -203,7 +264,8 @@ def _size(size):
 
 
 def _numbers(values):
-    return [float(v) for v in (values.tolist() if hasattr(values, "tolist") else values)]
+    values = values.tolist() if hasattr(values, "tolist") else values
+    return [float(v) for v in (values if isinstance(values, (list, tuple)) else [values])]
 
 
 # ---- one function for each kind of transform ----
@@ -236,10 +298,19 @@ def _random_crop(run, t):
 
 
 def _fill(t):
-    fill = t.fill
-    if isinstance(fill, dict):  # v2: of each kind of image
-        fill = next(iter(fill.values()), 0)
+    fill = _fill_of_images(t.fill)
     return 0 if fill in (0, None, [0], (0,)) else fill
+
+
+def _fill_of_images(fill):
+    """v2 has a fill for each type of input, and for "others"."""
+    if not isinstance(fill, dict):
+        return fill
+    kinds = PIL.Image.Image, torch.Tensor, tv_tensors.Image
+    found = [fill[kind if kind in fill else "others"] for kind in kinds if {kind, "others"} & {*fill}]
+    if not found or found.count(found[0]) < len(found):
+        raise NotTaken("fill differs for types of images" if found else "fill has none for images")
+    return found[0]
 
 
 def _policy(run, t):
@@ -248,12 +319,10 @@ def _policy(run, t):
 
     v2 = _v2 is not None and isinstance(t, _v2.Transform)
     own = vars(t)
-    fill = own["_fill" if v2 else "fill"]
-    if isinstance(fill, dict):
-        fill = next(iter(fill.values()), None)
+    fill = _fill_of_images(own["_fill" if v2 else "fill"])
     try:
         run.add("policy", _new_stage(t, v2, 3, fill).policy.show())
-    except NotOurs as found:
+    except (NotOurs, ValueError, IndexError) as found:  # also what torchvision refuses, or takes of other channels only
         raise NotTaken(str(found)) from None
 
 
@@ -271,9 +340,8 @@ def _jitter(run, t, p=1.0):
         given = getattr(t, name)
         if given is not None:
             ranges[name] = _numbers(given)
-    if not ranges:
-        raise NotTaken("it changes nothing")
-    run.add("jitter", p=float(p), **ranges)
+    if ranges:
+        run.add("jitter", p=float(p), **ranges)
 
 
 def _blur(run, t, p=1.0):
@@ -285,7 +353,7 @@ def _blur(run, t, p=1.0):
 
 def _random_apply(run, t):
     inner = list(t.transforms)
-    take = APPLIED.get(type(inner[0]).__name__) if len(inner) == 1 else None
+    take = APPLIED.get(type(inner[0]).__name__) if len(inner) == 1 and _is_known(inner[0]) else None
     if take is None:
         raise NotTaken(f"it applies something else than one {' or '.join(APPLIED)}")
     take(run, inner[0], t.p)
@@ -295,9 +363,12 @@ def _grayscale(run, t):
     if getattr(t, "num_output_channels", 3) != 3:
         raise NotTaken("num_output_channels is not 3")
     run.add("grayscale", p=float(getattr(t, "p", 1.0)))
+    run.to_rgb = run.to_rgb or type(t).__name__ == "Grayscale"
 
 
 def _to_tensor(run, t):
+    if hasattr(t, "dtype"):  # timm's
+        raise NotTaken("it does not divide by 255")
     run.add("output")
     run.scaled = True
 
@@ -306,6 +377,11 @@ def _to_bytes(run, t):
     if run.stages:
         run.add("output", type="u8")
     run.began_as_tensor = True
+    run.to_image = type(t).__name__ == "ToImage"
+
+
+def _to_pure_tensor(run, t):
+    run.to_image = False
 
 
 def _to_dtype(run, t):
@@ -369,6 +445,7 @@ TAKERS = {
     "ToTensor": _to_tensor,
     "PILToTensor": _to_bytes,
     "ToImage": _to_bytes,
+    "ToPureTensor": _to_pure_tensor,
     "MaybePILToTensor": _to_bytes,
     "ToDtype": _to_dtype,
     "Normalize": _normalize,

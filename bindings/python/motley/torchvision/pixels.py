@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import threading
 
 import PIL.Image
@@ -53,6 +54,20 @@ class Kept(threading.local):
 
 kept = Kept()
 _any_steps = motley.Transform('{"motley": 1, "name": "jitter", "stages": [{"jitter": {"brightness": 1}}]}')
+
+
+def ids_for(ids, lead):
+    """An id for each image of a tensor [*lead, C, H, W]: `ids` is that of all, or has one for each entry of lead[0]."""
+    count = math.prod(lead)
+    if not hasattr(ids, "__len__"):
+        return torch.full((count,), ids, dtype=torch.int64)
+    entries = lead[0] if lead else 1
+    if len(ids) != entries:
+        raise motley.ArgumentError(
+            f"motley.samples has {len(ids)} ids, the tensor has {entries} images along its first axis: want an id for "
+            "each, or one for all"
+        )
+    return torch.as_tensor(ids).to("cpu", torch.int64).repeat_interleave(count // entries)
 
 
 @functools.lru_cache(maxsize=None)

@@ -93,8 +93,14 @@ def _resize_run(t, image, p):
 # ---- colours ----
 
 
+MOST_FACTOR = 1e4  # that an op takes
+
+
 def _takes_jitter(t, image):
     channels_of(image, (1, 3))
+    ranges = t.brightness, t.contrast, t.saturation
+    if any(given is not None and given[1] > MOST_FACTOR for given in ranges):
+        raise NotOurs(f"a factor above {MOST_FACTOR:g}")
 
 
 def _jitter_drawn(t, image):
@@ -216,33 +222,33 @@ def _kind_of(cls):
 # ---- draws by sample id ----
 
 
-@functools.lru_cache(maxsize=256)
-def _stage_of(text):
-    return motley.Transform(text)
+def _stage_by_id(transform, cls, kind):
+    """The stage that draws for a transform by sample id; None where torchvision draws, or nothing is drawn."""
+    if kind.found is None or not draws_by_id(transform):
+        return None
+    why = "it overrides how it draws"
+    if all(getattr(type(transform), name, None) is getattr(cls, name, None) for name in ("get_params", MAKE_PARAMS)):
+        run = fused.Run()
+        if kind is KINDS["RandomErasing"]:
+            fused.TAKERS["ToTensor"](run, None)  # behind which erasing stands
+        try:
+            run.take(transform)
+            return run.stage
+        except fused.NotTaken as found:
+            why = str(found)
+    say(type(transform).__name__, why, "draws as torchvision does, not by sample id")
+    return None
 
 
-def _can_draw_by_id(transform, cls, kind):
-    if kind.found is None:
-        return False
-    if any(
-        getattr(type(transform), name, None) is not getattr(cls, name, None) for name in ("get_params", MAKE_PARAMS)
-    ):
-        say(type(transform).__name__, "it overrides how it draws", "draws as torchvision does, not by sample id")
-        return False
-    return True
+MOST_CHANNELS = 4  # that a stage draws for; flips and boxes do not depend on their number
 
 
-def _found(transform, kind, image, seed, ids, rest):
+def _found(transform, kind, stage, image, seed, ids, rest):
     """The transform's parameters by sample id."""
-    run = fused.Run()
-    if kind is KINDS["RandomErasing"]:
-        fused.TAKERS["ToTensor"](run, None)  # behind which erasing stands
-    run.take(transform)
     channels = len(image.getbands()) if isinstance(image, PIL.Image.Image) else image.shape[-3]
-    stage = _stage_of(run.text())
     ids = [ids] if isinstance(ids, int) else ids
     sample = stage._samples(1, (ids, rest.get("view", 0), rest.get("epoch"), seed))
-    drawn = Drawn.of(stage, sample.c, [size_of(image)[::-1]], channels)
+    drawn = Drawn.of(stage, sample.c, [size_of(image)[::-1]], min(channels, MOST_CHANNELS))
     return kind.found(transform, drawn.places[0], list(drawn.steps[0 : drawn.counts[0]]), channels)
 
 
@@ -277,11 +283,11 @@ def _run_v1(self, img):
     except NotOurs as found:
         say(type(self).__name__, str(found))
         return THEIRS[cls]["forward"](self, img)
-    if draws_by_id(self) and _can_draw_by_id(self, cls, kind):
+    if stage := _stage_by_id(self, cls, kind):
         seed, ids, rest = samples_of(self, None)
         if hasattr(ids, "__len__"):
             return _each(self, img, ids, rest)
-        parameters = _found(self, kind, img, seed, [ids], rest)
+        parameters = _found(self, kind, stage, img, seed, [ids], rest)
     elif kind.drawn is None:
         return THEIRS[cls]["forward"](self, img)
     else:
@@ -298,7 +304,8 @@ def _forward_v1(self, img: torch.Tensor) -> torch.Tensor:
 
 def _forward_v2(self, *inputs):
     cls, kind = _kind_of(type(self))
-    if not (draws_by_id(self) and _can_draw_by_id(self, cls, kind)):
+    stage = _stage_by_id(self, cls, kind)
+    if stage is None:
         return THEIRS[cls]["forward"](self, *inputs)
     flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
     if hasattr(self, "check_inputs"):
@@ -315,7 +322,7 @@ def _forward_v2(self, *inputs):
             )
         flat[mine[0]] = _each(self, flat[mine[0]], ids, rest)
         return tree_unflatten(flat, spec)
-    parameters = _found(self, kind, images[0], seed, [ids], rest)
+    parameters = _found(self, kind, stage, images[0], seed, [ids], rest)
     for i in mine if parameters is not None else ():
         flat[i] = getattr(self, TRANSFORM)(flat[i], parameters)
     return tree_unflatten(flat, spec)
