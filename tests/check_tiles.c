@@ -323,6 +323,60 @@ static void check_blurs(void)
         }
 }
 
+/* Halved tiles cover the image, and are at most twice as many as before. */
+static void check_halves(void)
+{
+    static const int widths[] = { 1, 31, 224, 333, 512, 513, 2048 };
+    for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
+        for (int height = 1; height < 2100; height++) {
+            const mot_tile_cut tiles = mot_cut_tiles(widths[w], height);
+            mot_tile_cut halves = tiles;
+            mot_halve_tiles(&halves, height);
+            cases++;
+            if (halves.across == tiles.across && halves.width == tiles.width && halves.height > 0 &&
+                halves.height <= tiles.height && (tiles.height < 16 || halves.height < tiles.height) &&
+                halves.down <= 2 * tiles.down && halves.down * halves.height >= height &&
+                (halves.down - 1) * halves.height < height)
+                continue;
+            fprintf(stderr, "%dx%d: %d tiles of %d rows are halved to %d of %d\n", widths[w], height, tiles.down,
+                    tiles.height, halves.down, halves.height);
+            failures++;
+        }
+}
+
+/* Programs so expensive that their tiles are halved, if the device holds as many CTAs. */
+static void check_expensive(void)
+{
+    static const input_size tried[] = { { 224, 64 }, { 96, 131 }, { 301, 33 }, { 40, 7 }, { 224, 70 }, { 5, 400 } };
+    static const struct {
+        const char *name;
+        double value;
+    } others[] = { { "equalize", 0 }, { "sharpness", 1.5 }, { "gaussian_blur", 1.5 }, { "contrast", 0.5 } };
+    enum { N = 12, STEPS = 4 };
+    for (size_t o = 0; o < sizeof others / sizeof others[0]; o++) {
+        const size_t n = o == 0 ? 1 : N; /* alone, an image's halves need all CTAs */
+        images *const src = calloc(1, sizeof *src);
+        mot_step steps[N * STEPS];
+        int32_t counts[N];
+        double values[N * STEPS][MOTLEY_MAX_VALUES] = { { 0 } };
+        need(src != NULL, "no memory");
+        for (size_t i = 0; i < n; i++) {
+            add_image(src, INPUT_PACKED, tried[i % 6], 3, SEED + i);
+            for (size_t s = 0; s < STEPS; s++) {
+                const size_t at = STEPS * i + s;
+                const int warps = s != (o + i) % STEPS;
+                values[at][0] = warps ? 10 + 7 * (double)s : others[o].value;
+                steps[at] = make_step(motley_op_find(warps ? "rotate" : others[o].name), values[at], warps ? 2 : 0);
+            }
+            counts[i] = STEPS;
+        }
+        emulate_backwards = (int)(o & 1);
+        ctas = 4;
+        check_batch(src, NULL, 3, steps, counts, STEPS, values, "expensive programs");
+        drop(src);
+    }
+}
+
 /* More images than are worked on at a time. */
 static void check_many(void)
 {
@@ -523,6 +577,8 @@ int main(int argc, char **argv)
     if (!only && first == 0) {
         check_long_lines();
         check_blurs();
+        check_halves();
+        check_expensive();
         check_many();
     }
     for (uint64_t turn = first; turn < first + turns && !only; turn++) {

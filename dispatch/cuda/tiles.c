@@ -83,6 +83,7 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     const int64_t turns = plan.pairs / ctas; /* of a CTA, if light programs' pieces were tiles */
     plan.piece_quads = turns < 1 ? MOT_PIECE_FEWEST : turns > 2 ? MOT_PIECE_MOST : MOT_PIECE_FEWEST * (int)turns;
     plan.pairs = plan.pairs < most * (int64_t)plan.images ? plan.pairs : most * (int64_t)plan.images;
+    plan.pairs *= 2; /* the tiles of expensive programs are halved */
     const int64_t wanted = all < MOT_TILES_SCRATCH ? all : MOT_TILES_SCRATCH;
     plan.scratch_bytes = wanted > largest ? wanted : largest;
     plan.whole = plan.images == job->count && plan.scratch_bytes == all;

@@ -3,7 +3,8 @@
  *
  * Loads are explicit loads of global memory: a pointer that was kept in shared memory is a generic one, and the
  * compiler may not move a generic load across a store to shared memory. Loads read aligned words. The one word that may
- * hold bytes past the end of the image is never read as a word: its bytes are read one by one. */
+ * hold bytes past the end of the image is never read as a word: its bytes are read one by one. The word in which an
+ * image begins is read whole, and what lies before the image is shifted out. */
 #ifndef MOT_MEMORY_CUH
 #define MOT_MEMORY_CUH
 

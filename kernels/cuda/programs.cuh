@@ -156,11 +156,13 @@ DEVICE bool is_light(const mot_program &program, int ops)
     return __ballot_sync(0xFFFFFFFFu, light) == 0xFFFFFFFFu;
 }
 
+#define COST_OF_HALVES 60 /* of programs whose tiles are halved: two warps that interpolate */
+
 /* The list for images whose tiles have this cost. */
 DEVICE int list_of(int cost)
 {
-    static_assert(MOT_TILE_LISTS == 4, "one for each of these, and one for less");
-    return cost >= 25 ? 0 : cost >= 14 ? 1 : cost >= 7 ? 2 : 3;
+    static_assert(MOT_TILE_LISTS == 5, "one for each of these, and one for less");
+    return cost >= COST_OF_HALVES ? 0 : cost >= 25 ? 1 : cost >= 14 ? 2 : cost >= 10 ? 3 : 4;
 }
 
 /* Makes the programs of image `i` of the launch, which has `count` steps, and clears the memory where its CTAs count.
@@ -195,14 +197,15 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
         counts += w.counts;
         __syncwarp();
     }
-    if (light) {
-        if (lane == 0) {
-            w.image.cut = mot_cut_pieces(w.image.width, w.image.height, job.piece_quads);
-            w.image.members = mot_tile_members(&w.image.cut, job.team, job.spread);
-        }
-        __syncwarp();
-        cost *= 2; /* a piece is larger than a tile */
+    if (lane == 0 && light) {
+        w.image.cut = mot_cut_pieces(w.image.width, w.image.height, job.piece_quads);
+        w.image.members = mot_tile_members(&w.image.cut, job.team, job.spread);
+    } else if (lane == 0 && cost >= COST_OF_HALVES && 2 * w.image.cut.across * w.image.cut.down <= job.team) {
+        mot_halve_tiles(&w.image.cut, w.image.height); /* else such an image ends after all others */
+        w.image.members = w.image.cut.across * w.image.cut.down;
     }
+    __syncwarp();
+    cost *= light ? 2 : 1; /* a piece is larger than a tile */
     const int list = list_of(cost), members = w.image.members;
     unsigned pair = 0;
     if (lane == 0) {

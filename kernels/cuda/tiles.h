@@ -69,6 +69,15 @@ MOT_FN mot_tile_cut mot_cut_pieces(int width, int height, int quads)
     return cut.down < tiles.across * tiles.down ? cut : tiles;
 }
 
+/* Makes tiles about half as high, and at most twice as many. */
+MOT_FN void mot_halve_tiles(mot_tile_cut *cut, int height)
+{
+    if (cut->height < 8)
+        return;
+    cut->height = (cut->height + 7) / 8 * 4;
+    cut->down = (height + cut->height - 1) / cut->height;
+}
+
 /* Cuts an image into strips of whole columns instead, the same number for each of `members` CTAs; height 0: no CTA can
  * hold a column. A thread reads four columns at a time. */
 MOT_FN mot_tile_cut mot_cut_strips(int width, int height, int members)
@@ -122,7 +131,7 @@ typedef struct mot_tile_pair {
 /* Pairs are listed by cost, and taken from the first list on. */
 typedef struct mot_tile_counters {
     unsigned pairs[MOT_TILE_LISTS];
-    unsigned taken, unused;     /* taken so far, besides the first one of each CTA */
+    unsigned taken;             /* so far, besides the first one of each CTA */
     unsigned long long scratch; /* bytes of second places */
 } mot_tile_counters;
 

@@ -13,7 +13,7 @@
 #define MOT_TILE_WIDEST 512       /* pixels: up to this width, images are cut into bands of whole rows, ... */
 #define MOT_TILE_BLOCK 256        /* ... wider ones into blocks of this width */
 #define MOT_TILE_HIGHEST 512      /* rows */
-#define MOT_TILE_LISTS 4          /* lists of images, from expensive to cheap */
+#define MOT_TILE_LISTS 5          /* lists of images, from expensive to cheap */
 #define MOT_TILE_QUADS 2          /* that a thread loads at the same time; more take more instructions to fetch */
 #define MOT_PIECE_FEWEST 1792     /* quads of a light program's piece: as a tile if CTAs would idle, ... */
 #define MOT_PIECE_MOST 4096       /* ... else more, so that fewer CTAs wait for programs and for each other */
