@@ -28,7 +28,7 @@ struct slab_state {
     bool here, dirty;    /* the slab is in shared memory; it differs from the image in memory */
     bool loaded;         /* the bands' barriers have been used */
     bool others;         /* this CTA has read other CTAs' rows since group_sync() */
-    bool spilled;        /* the image has been written to */
+    bool flushed;        /* the image has been written to */
 };
 
 /* The rows from `first` on, as an image. */
@@ -230,7 +230,7 @@ template <int FORMAT> static __device__ __noinline__ void store_slab(slab_state 
 }
 
 /* After the whole slab was written: from here on every CTA reads the image from `work`. */
-DEVICE void begin_anew(slab_state &s)
+DEVICE void read_from_work(slab_state &s)
 {
     image_fence();
     group_sync();
@@ -240,10 +240,11 @@ DEVICE void begin_anew(slab_state &s)
     }
     __syncthreads();
     s.dirty = s.others = false;
-    s.spilled = true;
+    s.flushed = true;
 }
 
-/* Writes the result of the steps so far to memory, so that a spatial op can read it. */
+/* Flushes the slab: writes the result of the steps so far to memory, so that a spatial op can read it. (With another
+ * name of this function, or of bring(), ptxas allocates other registers: renaming them needs a measurement.) */
 template <int FORMAT> static __device__ __noinline__ void spill(slab_state &s, int image_height)
 {
     if (s.spatial >= 0)
@@ -256,7 +257,7 @@ template <int FORMAT> static __device__ __noinline__ void spill(slab_state &s, i
     walk<FORMAT, QUAD_ITSELF, TO_IMAGE, true>(s.chain.items, 0, 0, 0);
     s.here = s.chain.items == 0;
     s.chain = chain_state{};
-    begin_anew(s);
+    read_from_work(s);
 }
 
 /* Runs the deferred stencil and the chain after it, into the image's destination. */
@@ -273,7 +274,7 @@ static __device__ __noinline__ void do_stencil(slab_state &s, int image_height, 
     s.spatial = -1;
     s.here = false;
     if (!last)
-        begin_anew(s);
+        read_from_work(s);
 }
 
 /* Statistics of the whole image, into cta().stats. */
@@ -349,7 +350,7 @@ template <int FORMAT, bool OUTPUT> static __device__ __noinline__ void run_slab(
             s.spatial = at;
         }
     }
-    if (OUTPUT && s.spilled) /* the output may overlap rows that other CTAs still read */
+    if (OUTPUT && s.flushed) /* the output may overlap rows that other CTAs still read */
         s.others = true;
     if (is_stencil(s)) {
         do_stencil<FORMAT, OUTPUT ? TO_OUTPUT : TO_IMAGE>(s, height, true);
