@@ -147,7 +147,13 @@ class Mixup:
         multi_label: bool = False,
     ) -> None:
         self.mixup_enabled, self.multi_label = True, multi_label
+        chances = {"prob": prob, "switch_prob": switch_prob, "label_smoothing": label_smoothing}
+        for name, value in chances.items():
+            if not 0 <= value <= 1:
+                raise ArgumentError(f"{name} is {value!r}, want 0 to 1")
         self._on = prob > 0
+        if not self._on and cutmix_minmax is None and not (mixup_alpha or cutmix_alpha):
+            mixup_alpha = 1.0  # nothing is mixed, whatever it is
         cut = switch_prob if mixup_alpha > 0 else 1.0
         if cut == 0:  # never CutMix, though it is given
             cutmix_alpha, cutmix_minmax, cut = 0.0, None, 1.0

@@ -427,6 +427,11 @@ def test_timms_mixup():
         off.mixup_enabled = False
         theirs = mixup.Mixup(prob=0, num_classes=10)
         assert all(map(torch.equal, off(images.clone(), labels), theirs(images.clone(), labels)))
+    off = motley.timm.Mixup(mixup_alpha=0, prob=0, num_classes=10)(images.clone(), labels)
+    assert all(map(torch.equal, off, mixup.Mixup(mixup_alpha=0, prob=0, num_classes=10)(images.clone(), labels)))
+    for name, value in (("prob", 1.5), ("switch_prob", -0.5), ("label_smoothing", float("nan"))):
+        with pytest.raises(motley.ArgumentError, match=f"^{name} is {value}, want 0 to 1"):
+            motley.timm.Mixup(**{name: value})
     for arguments, why in (((images[:3], labels[:3]), "3 images, want an even number"),
                            ((images, torch.rand(8, 10)), "multi_label is False")):  # fmt: skip
         with pytest.raises(motley.ArgumentError, match=why):
