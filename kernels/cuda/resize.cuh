@@ -108,10 +108,19 @@ DEVICE uint32_t pack_results(const tap_sum s[4])
 }
 #endif
 
+/* Four taps, by a volatile load: the compiler moves other loads out of branches, and then reads taps that the table
+ * does not have. */
 DEVICE mot_cuda_taps load_taps(const mot_cuda_taps *p)
 {
-    const uint4 v = load_four_words(p);
-    return mot_cuda_taps{ v.x, v.y, v.z, v.w };
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    mot_cuda_taps t;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(t.upper01), "=r"(t.upper23), "=r"(t.lower), "=r"(t.unused)
+                 : "l"(p));
+    return t;
+#else
+    return *p;
+#endif
 }
 
 /* The same number for a weight by itself. */
@@ -416,8 +425,8 @@ DEVICE int rows_that_fit(const resize_tile &t, int done, int units)
     return low + 1 - done;
 }
 
-/* The column of the result that a thread makes, or, for threads that make none, its tile's last: the compiler loads its
- * taps before it looks whether the thread makes one. */
+/* The column of the result that a thread makes; its tile's last for threads that make none, as all of them look up
+ * where their column begins. */
 DEVICE int column_of(const resize_tile &t, int column)
 {
     return t.x0 + min(column, t.width - 1);
