@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of clips, for policies and for transforms. */
 #include "dispatch/clips.h"
-#include "motley/op.h"
 
-bool mot_step_pools(const mot_step *step)
-{
-    const motley_op_info *info = motley_op_get(step->op);
-    return info && info->shape == MOTLEY_SHAPE_STATS;
-}
+#include <stdbool.h>
 
 motley_status mot_clips_check(size_t frames, size_t count, const char *alone, motley_error *error)
 {
@@ -27,7 +22,7 @@ motley_status mot_clips_check_steps(size_t i, const mot_step *steps, int count, 
     bool same = count == first_count;
     for (int s = 0; same && s < count; s++)
         same =
-            steps[s].op == first_steps[s].op && (!mot_step_pools(&steps[s]) || steps[s].value == first_steps[s].value);
+            steps[s].op == first_steps[s].op && (!mot_op_pools(steps[s].op) || steps[s].value == first_steps[s].value);
     MOT_REQUIRE(same, error, "image %zu has other steps than image %zu of its clip, want equal sample ids and views", i,
                 first);
     return MOTLEY_OK;

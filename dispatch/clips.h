@@ -3,13 +3,15 @@
 #ifndef MOT_CLIPS_H
 #define MOT_CLIPS_H
 
+#include "augmentations/ops.h"
 #include "augmentations/step.h"
 #include "base/error.h"
 
-#include <stdbool.h>
-
-/* Whether a step needs the statistics of all frames of its clip. */
-bool mot_step_pools(const mot_step *step);
+/* Whether an op needs statistics, which are those of all frames of a clip. */
+MOT_FN int mot_op_pools(int op)
+{
+    return op >= 0 && mot_shape_of(op) == MOTLEY_SHAPE_STATS;
+}
 
 /* Requires that `count` images are whole clips of `frames`; with 0 or 1 there are no clips. `alone`, if not NULL, says
  * why clips are refused here, as the end of the message. */

@@ -11,6 +11,7 @@
 #include "followers/moves.h"
 #include "policies/draw.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,7 +94,7 @@ static motley_status draw(rounds *call, motley_error *error)
 /* Whether a step needs the statistics of a clip. */
 static bool pools(const rounds *call, const mot_step *step)
 {
-    return call->job->clip_frames > 1 && mot_step_pools(step);
+    return call->job->clip_frames > 1 && mot_op_pools(step->op);
 }
 
 /* Whether image i stops at step s. */

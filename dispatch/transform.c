@@ -245,11 +245,11 @@ static motley_status check(const motley_context *context, mot_transform_call *ca
     MOT_REQUIRE(!p->given == !p->given_steps && !p->given == !p->given_step_counts, error,
                 "only some of given, given_steps and given_step_counts are set, want all three or none");
     MOT_TRY(check_policies(call, error));
-    MOT_TRY(mot_clips_check(p->clip_frames, src->count,
-                            context->backend->transform ? "on CUDA"
-                            : call->mixes               ? "where chains of ops are mixed"
-                                                        : NULL,
-                            error));
+    MOT_TRY(mot_clips_check(p->clip_frames, src->count, call->mixes ? "where chains of ops are mixed" : NULL, error));
+    if (p->counter && p->clip_frames > 1)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "counter is set, but transform '%s' is applied to clips, and so is drawn on the host",
+                        call->transform->name);
     if (src->count == 0)
         return MOTLEY_OK;
     MOT_REQUIRE(src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
@@ -509,7 +509,7 @@ static void transform_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, 
     }
     for (int begin = 0, count = plans[0].count; begin < count;) {
         int end = begin;
-        while (end < count && !mot_step_pools(&plans[0].steps[end]))
+        while (end < count && !mot_op_pools(plans[0].steps[end].op))
             end++;
         for (size_t k = 0; k < frames && end > begin; k++) {
             const mot_view image = dense(one.width, one.height, one.channels, work + k * frame_bytes);
@@ -641,7 +641,8 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
                                 .src = src,
                                 .dst = dst,
                                 .params = params,
-                                .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
+                                .erase = mot_transform_stage(transform, MOT_STAGE_ERASE),
+                                .drawn_on_host = params->given || params->clip_frames > 1 };
     MOT_TRY(check(context, &call, error));
     MOT_TRY(mot_followed_read(params->followed, &call.followed, error));
     MOT_TRY(check_followed(&call, error));
@@ -653,9 +654,9 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
     make_table(&call);
     if (call.info->mix)
         MOT_TRY(draw_mix(&call, error));
+    MOT_TRY(check_clips(&call, error));
     if (context->backend->transform)
         return context->backend->transform(context->state, &call, error);
-    MOT_TRY(check_clips(&call, error));
     MOT_TRY(run_on_host(context, &call, error));
     return call.info->mix ? motley_mix_apply(context, dst, dst, call.params->mixed, error) : MOTLEY_OK;
 }

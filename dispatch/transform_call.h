@@ -18,6 +18,7 @@ typedef struct mot_transform_call {
     size_t image_room;        /* CPU: bytes of each of a worker's three images */
     motley_followed followed; /* what moves with the images, from mot_followed_read */
     int mixes;                /* != 0: its first policy mixes chains of ops */
+    int drawn_on_host;        /* != 0: the draws are given, or the images are clips, whose draws are compared */
 } mot_transform_call;
 
 /* Writes what image i draws or is given, and also to the caller's arrays if the params have them. Returns the number of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_transform_apply on the GPU against the CPU's: every built-in transform, the texts below, and their followers;
- * batches of any sizes, layouts and types, new and given draws, and graphs. Then motley_mix_apply and
+ * batches of any sizes, layouts and types, clips, new and given draws, and graphs. Then motley_mix_apply and
  * motley_mix_targets. One differing byte fails, canaries included.
  *
  *     check_cuda_transform [--require] [--cases N] [--most SIDE] [--only NAME]
@@ -74,14 +74,19 @@ static const char *const texts[] = {
          "  - mix: {mixup: 0.8, cutmix: 1, rules: timm, mode: elem, p: 0.8}\n",
     HEAD "  - resize: {size: [33, 21]}\n  - policy: {name: rand_augment}\n  - output: {type: u8}\n"
          "  - mix: {cutmix: 1, mode: elem, partner: drawn, lambda: drawn}\n",
+    /* many steps that clips share */
+    HEAD "  - policy: {name: rand_augment, repeat: 4}\n",
+    HEAD "  - random_resized_crop: {size: [31, 43]}\n  - policy: {name: rand_augment, repeat: 3}\n"
+         "  - jitter: {p: 0.8, contrast: [0.6, 1.4], hue: [-0.1, 0.1]}\n  - output: {}\n  - erase: {p: 0.5}\n",
 };
 #define TEXTS (sizeof texts / sizeof texts[0])
 
-/* The result: one batch, host and device, canaries around it. */
+/* The result: one batch, host and device, canaries around it and between its images. */
 typedef struct result {
     size_t bytes;
     uint8_t *host, *device, *back;
-    motley_batch batch; /* of the host */
+    motley_batch batch;                                              /* of the host */
+    motley_image host_image[MOST_IMAGES], device_image[MOST_IMAGES]; /* of a list of images */
 } result;
 
 static const size_t dtype_bytes[] = { 1, 4, 2, 2 };
@@ -96,6 +101,8 @@ static void make_result(result *r, motley_batch batch)
 {
     const size_t n = batch.count * (size_t)batch.channels * (size_t)batch.width * (size_t)batch.height;
     r->bytes = n * dtype_bytes[batch.dtype] + 2 * CANARY;
+    for (size_t i = 0; i < batch.count && !batch.width; i++) /* a list of images, packed, with gaps between them */
+        r->bytes += (size_t)r->host_image[i].height * (size_t)r->host_image[i].row_stride + CANARY;
     r->host = malloc(r->bytes);
     r->back = malloc(r->bytes);
     need(r->host && r->back, "no memory");
@@ -104,6 +111,15 @@ static void make_result(result *r, motley_batch batch)
     need_cuda(cudaMemcpy(r->device, r->host, r->bytes, cudaMemcpyHostToDevice));
     r->batch = batch;
     r->batch.data = r->host + CANARY;
+    size_t at = CANARY;
+    for (size_t i = 0; i < batch.count && !batch.width; i++) {
+        r->device_image[i] = r->host_image[i];
+        r->host_image[i].data = r->host + at;
+        r->device_image[i].data = r->device + at;
+        at += (size_t)r->host_image[i].height * (size_t)r->host_image[i].row_stride + CANARY;
+    }
+    if (!batch.width)
+        r->batch.images = r->host_image;
 }
 
 static void drop_result(result *r)
@@ -233,7 +249,7 @@ static void check_batch(const motley_transform *transform, const char *name, uin
     }
     const motley_batch host_src = { .count = (size_t)count, .channels = channels, .images = src->host_image };
     const motley_batch device_src = { .count = (size_t)count, .channels = channels, .images = src->device_image };
-    result r;
+    result r = { 0 };
     make_result(&r, (motley_batch){ .count = (size_t)count,
                                     .channels = channels,
                                     .dtype = info->dtype == MOTLEY_U8 ? MOTLEY_U8 : (motley_dtype)(number % 3 + 1),
@@ -308,12 +324,104 @@ static void check_batch(const motley_transform *transform, const char *name, uin
     free(src);
 }
 
+/* Clips, of one size each: new draws, then given ones. */
+static void check_clips(const motley_transform *transform, const char *name, uint64_t number, int32_t most)
+{
+    uint64_t state = SEED + number * 613;
+    const motley_transform_info *info = motley_transform_describe(transform);
+    const size_t frames = 2 + number % 4, count = number % 3 ? frames : 2 * frames;
+    const size_t steps = info->max_steps ? info->max_steps : 1;
+    const int channels = number % 9 == 8 ? 1 : 3;
+    const motley_dtype dtype = info->dtype == MOTLEY_U8 ? MOTLEY_U8 : (motley_dtype)(number % 3 + 1);
+    const int64_t pixel = channels * (int64_t)dtype_bytes[dtype];
+    const int listed = !info->width || number % 2;
+    source *const src = calloc(1, sizeof *src);
+    result *const r = calloc(1, sizeof *r);
+    motley_transform_drawn *const drawn = calloc(count, sizeof *drawn);
+    motley_step *const step = calloc(count * steps, sizeof *step);
+    int32_t step_count[MOST_IMAGES];
+    motley_mixed mixed[MOST_IMAGES], other[MOST_IMAGES];
+    uint64_t id[MOST_IMAGES];
+    need(src && r && drawn && step, "no memory");
+    input_size size = { 0, 0 };
+    for (size_t i = 0; i < count; i++) {
+        if (i % frames == 0 || info->width)
+            size = (input_size){ 4 + (int32_t)(input_random(&state) % (uint64_t)most),
+                                 4 + (int32_t)(input_random(&state) % (uint64_t)most) };
+        add_source(src, number % 2 ? INPUT_PADDED : INPUT_PACKED, size, channels, input_random(&state));
+        id[i] = number * 100 + i / frames;
+        r->host_image[i].width = info->width ? info->width : size.width;
+        r->host_image[i].height = info->width ? info->height : size.height;
+        r->host_image[i].row_stride = pixel * r->host_image[i].width;
+        r->host_image[i].pixel_stride = pixel;
+        r->host_image[i].channel_stride = (int64_t)dtype_bytes[dtype];
+    }
+    motley_batch dst = { .count = count, .channels = channels, .dtype = dtype };
+    if (!listed) {
+        dst.width = info->width;
+        dst.height = info->height;
+        dst.layout = (motley_layout)(number / 2 % 2);
+    }
+    make_result(r, dst);
+    const motley_batch host_src = { .count = count, .channels = channels, .images = src->host_image },
+                       device_src = { .count = count, .channels = channels, .images = src->device_image };
+    motley_batch device_dst = moved(r->batch, r->host, r->device);
+    if (listed)
+        device_dst.images = r->device_image;
+    motley_transform_params params = { .samples = { .seed = number, .ids = id },
+                                       .drawn = drawn,
+                                       .steps = step,
+                                       .step_counts = step_count,
+                                       .mixed = info->mix ? mixed : NULL,
+                                       .clip_frames = frames };
+    char what[120];
+    motley_error error = { 0 };
+    const motley_status wanted = motley_transform_apply(cpu, transform, &host_src, &r->batch, &params, &error);
+    params.mixed = info->mix ? other : NULL;
+    const motley_status status = motley_transform_apply(cuda, transform, &device_src, &device_dst, &params, &error);
+    need(status == wanted, error.message);
+    need_cuda(cudaDeviceSynchronize());
+    snprintf(what, sizeof what, "%s, clips %" PRIu64, name, number);
+    same(r, what);
+    if (wanted == MOTLEY_OK) {
+        const motley_transform_params given = { .given = drawn,
+                                                .given_steps = step,
+                                                .given_step_counts = step_count,
+                                                .given_mixed = info->mix ? mixed : NULL,
+                                                .mixed = params.mixed,
+                                                .clip_frames = frames };
+        need(motley_transform_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK,
+             error.message);
+        need_cuda(cudaDeviceSynchronize());
+        snprintf(what, sizeof what, "%s, clips %" PRIu64 ", given draws", name, number);
+        same(r, what);
+        uint64_t *counter;
+        need_cuda(cudaMalloc((void **)&counter, 2 * sizeof *counter));
+        params.drawn = NULL;
+        params.steps = NULL;
+        params.step_counts = NULL;
+        params.counter = counter;
+        need(motley_transform_apply(cuda, transform, &device_src, &device_dst, &params, &error) != MOTLEY_OK,
+             "clips are drawn by a counter");
+        same(r, what);
+        need_cuda(cudaFree(counter));
+    }
+    free(drawn);
+    free(step);
+    drop_result(r);
+    free(r);
+    drop_source(src);
+    free(src);
+}
+
 static void check_transform(const motley_transform *transform, const char *name, uint64_t cases, int32_t most,
                             int of_channels)
 {
     const int before = failures, refused_before = refused;
     for (uint64_t number = 0; number < cases; number++)
         check_batch(transform, name, number, most, of_channels);
+    for (uint64_t number = 0; number < cases / 2 && !of_channels; number++)
+        check_clips(transform, name, number, most);
     printf("%-40s %s%s\n", name, failures == before ? "ok" : "FAILED",
            refused - refused_before == (int)cases ? ", refused" : "");
 }

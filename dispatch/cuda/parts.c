@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs jobs with breaks: a kernel takes the steps apart, then parts and breaks alternate. Chains are run one after the
- * other from the source, each into its own pixels, and one kernel mixes them. */
+ * other from the source, each into its own pixels, and one kernel mixes them. The frames of a clip become one image
+ * where they share statistics. */
 #include "dispatch/cuda/parts.h"
+#include "dispatch/clips.h"
 #include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/parts_draw.h"
 #include "dispatch/cuda/state.h"
@@ -71,9 +73,10 @@ void mot_cuda_parts_add_image(mot_cuda_parts *parts, const int32_t *ops, int cou
     int32_t breaks = 0, run = 0;
     for (; k < count; k++) {
         const int kind = mot_break_of(ops[k]);
+        const int breaks_here = kind || (parts->clip_frames > 1 && mot_op_pools(ops[k]));
         parts->kinds |= kind;
-        breaks += kind != 0;
-        run = kind ? 0 : run + 1;
+        breaks += breaks_here;
+        run = breaks_here ? 0 : run + 1;
         parts->most = larger(parts->most, run);
         parts->first_ops |= breaks == 0;
     }
@@ -105,18 +108,11 @@ mot_cuda_parts mot_cuda_parts_of(const mot_job *job)
 enum { SRC, WORK, SPARE, CHAINS };
 
 typedef struct places {
-    size_t part, after, turn, counts, images; /* offsets */
-    size_t pixels[CHAINS + 1];                /* of SPARE, of CHAINS, and of WORK if that is in this memory */
-    size_t image_bytes, batch_bytes;          /* of one image where all have one size; of a batch */
+    size_t part, after, pooled, turn, counts, images; /* offsets */
+    size_t pixels[CHAINS + 1];                        /* of SPARE, of CHAINS, and of WORK if that is in this memory */
+    size_t image_bytes, batch_bytes;                  /* of one image where all have one size; of a batch */
     size_t device, host;
 } places;
-
-static size_t take(size_t *at, size_t bytes)
-{
-    const size_t begin = *at;
-    *at += (bytes + 255) & ~(size_t)255;
-    return begin;
-}
 
 static size_t dense_bytes(const mot_view *v)
 {
@@ -126,6 +122,12 @@ static size_t dense_bytes(const mot_view *v)
 static int32_t count_parts(const mot_cuda_parts *parts)
 {
     return parts->chains * (parts->chain_breaks + 1) + parts->breaks + 1;
+}
+
+/* 0: the job has no clips. */
+static size_t count_clips(const mot_cuda_parts *parts, size_t images)
+{
+    return parts->clip_frames > 1 ? images / (size_t)parts->clip_frames : 0;
 }
 
 size_t mot_cuda_part_steps(const mot_cuda_parts *parts)
@@ -143,17 +145,18 @@ static places lay_out(const mot_cuda_parts *parts, const mot_job *job, int has_w
         p.image_bytes = dense_bytes(&v);
         p.batch_bytes += several ? (p.image_bytes + 15) & ~(size_t)15 : n * p.image_bytes;
     }
-    p.part = take(&p.device, steps * mot_cuda_part_steps(parts) * sizeof(mot_step));
-    p.after = take(&p.device, steps * sizeof(mot_step));
-    p.turn = take(&p.device, n * (size_t)parts->turns * sizeof(mot_mix_turn));
-    p.counts = take(&p.device, n * sizeof(int32_t));
-    p.host = several ? (CHAINS + (size_t)parts->chains) * n * sizeof(motley_image) : 0;
-    p.images = take(&p.device, p.host);
+    p.part = mot_cuda_take(&p.device, steps * mot_cuda_part_steps(parts) * sizeof(mot_step));
+    p.after = mot_cuda_take(&p.device, steps * sizeof(mot_step));
+    p.pooled = mot_cuda_take(&p.device, count_clips(parts, steps) * sizeof(mot_step));
+    p.turn = mot_cuda_take(&p.device, n * (size_t)parts->turns * sizeof(mot_mix_turn));
+    p.counts = mot_cuda_take(&p.device, n * sizeof(int32_t));
+    p.host = several ? ((CHAINS + (size_t)parts->chains) * n + count_clips(parts, n)) * sizeof(motley_image) : 0;
+    p.images = mot_cuda_take(&p.device, p.host);
     if (!has_work)
-        p.pixels[WORK] = take(&p.device, p.batch_bytes);
+        p.pixels[WORK] = mot_cuda_take(&p.device, p.batch_bytes);
     if (parts->kinds & (MOT_BREAK_BLUR | MOT_BREAK_FILTER))
-        p.pixels[SPARE] = take(&p.device, p.batch_bytes);
-    p.pixels[CHAINS] = take(&p.device, (size_t)parts->chains * p.batch_bytes);
+        p.pixels[SPARE] = mot_cuda_take(&p.device, p.batch_bytes);
+    p.pixels[CHAINS] = mot_cuda_take(&p.device, (size_t)parts->chains * p.batch_bytes);
     return p;
 }
 
@@ -171,8 +174,9 @@ typedef struct run {
     const mot_cuda_parts *parts;
     places p;
     uint8_t *device;
-    motley_image *images; /* [CHAINS + chains][count] on the host, or NULL: one size */
+    motley_image *images; /* [CHAINS + chains][count], then [clips], on the host; or NULL: one size */
     motley_batch work;
+    int work_is_dst;
     int32_t width, height; /* of the largest image */
 } run;
 
@@ -262,6 +266,31 @@ static motley_status run_break(const run *r, int part, const motley_batch *src, 
     return mot_cuda_try(mot_break_launch(&job, r->cuda->stream), "launching the kernels of breaks", error);
 }
 
+/* Runs the steps after a part that need the statistics of clips, in `work`, in place: each clip is one image. */
+static motley_status run_clips(const run *r, int part, motley_error *error)
+{
+    const size_t frames = (size_t)r->parts->clip_frames, clips = count_clips(r->parts, r->job->count);
+    motley_batch tall = { .count = clips, .channels = r->job->channels, .data = r->work.data };
+    tall.width = r->width;
+    tall.height = r->height * (int32_t)frames;
+    if (r->images) {
+        motley_image *const images = r->images + (CHAINS + r->parts->chains) * r->job->count;
+        for (size_t c = 0; c < clips; c++) {
+            images[c] = r->work.images[c * frames];
+            images[c].height *= (int32_t)frames;
+        }
+        tall.images = images;
+    }
+    const mot_job job = { .count = clips,
+                          .channels = r->job->channels,
+                          .src = &tall,
+                          .dst = &tall,
+                          .drawn_steps = (const mot_step *)(void *)(r->device + r->p.pooled) + (size_t)part * clips,
+                          .max_steps = 1,
+                          .stream = r->job->stream };
+    return mot_cuda_run_steps(r->cuda, &job, 0, error);
+}
+
 /* Runs the chains, and mixes them into `work`. */
 static motley_status run_chains(const run *r, motley_error *error)
 {
@@ -315,11 +344,14 @@ static motley_status run_rest(const run *r, motley_error *error)
             from = &r->work;
             which = WORK;
         }
-        MOT_TRY(run_break(r, part, from, which, &r->work, WORK, error));
+        if (parts->kinds)
+            MOT_TRY(run_break(r, part, from, which, &r->work, WORK, error));
         from = &r->work;
         which = WORK;
+        if (parts->clip_frames > 1)
+            MOT_TRY(run_clips(r, part, error));
     }
-    if (which == WORK && r->job->dst && !r->job->output && !parts->last_ops)
+    if (which == WORK && r->work_is_dst && !r->job->output && !parts->last_ops)
         return MOTLEY_OK;
     return run_part(r, part, from, r->job->dst, r->job->output, error);
 }
@@ -337,6 +369,7 @@ motley_status mot_cuda_run_parts(const mot_cuda_work *cuda, const mot_job *job, 
         r.height = larger(r.height, v.height);
     }
     r.work = work ? *work : job->dst ? *job->dst : batch_at(&r, WORK);
+    r.work_is_dst = job->dst && (!work || work == job->dst);
     if (r.images) {
         describe(job->src, r.images + SRC * job->count);
         describe(&r.work, r.images + WORK * job->count);
@@ -355,6 +388,8 @@ motley_status mot_cuda_run_parts(const mot_cuda_work *cuda, const mot_job *job, 
                                   .most = (int32_t)mot_cuda_part_steps(parts),
                                   .part = (mot_step *)(void *)(device + r.p.part),
                                   .after = (mot_step *)(void *)(device + r.p.after),
+                                  .clip_frames = parts->clip_frames,
+                                  .pooled = (mot_step *)(void *)(device + r.p.pooled),
                                   .turn = (mot_mix_turn *)(void *)(device + r.p.turn),
                                   .turns = parts->turns };
     MOT_TRY(mot_cuda_try(mot_parts_launch(&apart, cuda->stream), "launching the kernel of the parts", error));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs with breaks (kernels/cuda/breaks.h), which the image and the tile kernels cannot run as a whole. They are split
- * at their breaks, and the parts in between run as separate jobs. */
+/* Jobs with breaks, which the image and the tile kernels cannot run as a whole: those of kernels/cuda/breaks.h, and ops
+ * that need the statistics of a clip. They are split at their breaks, and the parts in between run as separate jobs. */
 #ifndef MOT_CUDA_PARTS_H
 #define MOT_CUDA_PARTS_H
 
@@ -14,11 +14,12 @@ typedef struct mot_cuda_parts {
     int32_t breaks;               /* outside of chains */
     int32_t most;                 /* ops between two breaks */
     int32_t first_ops, last_ops;  /* != 0: outside of chains there may be ops before the first break, after the last */
+    int32_t clip_frames;          /* > 1: ops that need statistics are breaks, which work on so many images at a time */
 } mot_cuda_parts;
 
 static inline int mot_cuda_has_parts(const mot_cuda_parts *parts)
 {
-    return parts->kinds != 0 || parts->turns > 0;
+    return parts->kinds != 0 || parts->breaks > 0 || parts->turns > 0;
 }
 
 /* The parts of a job's policy or given steps. */
@@ -42,9 +43,9 @@ typedef struct mot_cuda_parts_bytes {
 
 mot_cuda_parts_bytes mot_cuda_parts_need(const mot_cuda_parts *parts, const mot_job *job, int has_work);
 
-/* Runs a job whose steps are in device memory. `work`: where its pixels are between the parts, if it has no dst; NULL:
- * in `device`. `given`: the weights of its kernel blurs are in their arguments. `device` and `host` are
- * mot_cuda_parts_need. */
+/* Runs a job whose steps are in device memory. `work`: where its pixels are between the parts; NULL: in dst, or in
+ * `device` if there is no dst. With clips it is dense HWC, the frames of a clip one after the other. `given`: the
+ * weights of its kernel blurs are in their arguments. `device` and `host` are mot_cuda_parts_need. */
 motley_status mot_cuda_run_parts(const mot_cuda_work *cuda, const mot_job *job, const mot_cuda_parts *parts,
                                  const motley_batch *work, int given, uint8_t *device, uint8_t *host,
                                  motley_error *error);

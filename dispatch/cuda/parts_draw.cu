@@ -4,6 +4,7 @@
 #include "dispatch/cuda/parts_draw.h"
 
 #include "augmentations/kernel_blur.h"
+#include "dispatch/clips.h"
 #include "policies/draw.h"
 #include "policies/transform.h"
 
@@ -69,9 +70,10 @@ cudaError_t mot_cuda_fill(int32_t *to, int32_t value, size_t count, cudaStream_t
 /* The steps of one image, as a warp sees them. */
 struct sorter {
     int16_t op[MOT_MAX_TRANSFORM_STEPS];    /* MOT_OP_COUNT: the step changes nothing */
-    int16_t place[MOT_MAX_TRANSFORM_STEPS]; /* among the ops of its part; -1: it is the break after that */
+    int16_t place[MOT_MAX_TRANSFORM_STEPS]; /* among the ops of its part, or one of these: */
     int16_t part[MOT_MAX_TRANSFORM_STEPS];  /* -1: the step is in no part */
 };
+enum { AFTER = -1, POOLED = -2 }; /* the break after its part, which works on one image, on a clip */
 
 /* Finds the part of each step, and the turns of the mixing. One thread. */
 static __device__ void sort_steps(const mot_parts_job &job, sorter &s, const mot_step *steps, mot_mix_turn *turn)
@@ -96,11 +98,15 @@ static __device__ void sort_steps(const mot_parts_job &job, sorter &s, const mot
             place = 0;
             continue;
         }
-        const bool breaks = mot_break_of(op) != 0;
         any = true;
         s.part[k] = (int16_t)part;
-        s.place[k] = (int16_t)(breaks ? -1 : place++);
-        if (breaks)
+        if (mot_break_of(op))
+            s.place[k] = AFTER;
+        else if (job.clip_frames > 1 && mot_op_pools(op))
+            s.place[k] = POOLED;
+        else
+            s.place[k] = (int16_t)place++;
+        if (s.place[k] < 0)
             part++, place = 0;
     }
     for (; turns < job.turns; turns++)
@@ -129,6 +135,11 @@ static __global__ void __launch_bounds__(32 * WARPS) parts_kernel(const __grid_c
         const int64_t of = (int64_t)part * job.count + i;
         put_nothing(place < job.most ? &job.part[of * job.most + place] : &job.after[of]);
     }
+    const bool begins_clip = job.clip_frames > 1 && i % job.clip_frames == 0;
+    mot_step *const pooled = begins_clip ? job.pooled + i / job.clip_frames : NULL; /* of the first part */
+    const int64_t clips = begins_clip ? job.count / job.clip_frames : 0;
+    for (int part = lane; part < parts && pooled; part += 32)
+        put_nothing(&pooled[part * clips]);
     __syncwarp();
     if (lane == 0)
         sort_steps(job, s, steps, job.turn + (int64_t)i * job.turns);
@@ -137,7 +148,12 @@ static __global__ void __launch_bounds__(32 * WARPS) parts_kernel(const __grid_c
         if (s.part[k] < 0)
             continue;
         const int64_t of = (int64_t)s.part[k] * job.count + i;
-        mot_step *const to = s.place[k] < 0 ? &job.after[of] : &job.part[of * job.most + s.place[k]];
+        if (s.place[k] == POOLED) {
+            if (pooled)
+                copy_step(&steps[k], &pooled[s.part[k] * clips], lane);
+            continue;
+        }
+        mot_step *const to = s.place[k] == AFTER ? &job.after[of] : &job.part[of * job.most + s.place[k]];
         copy_step(&steps[k], to, lane);
         __syncwarp();
         if (lane == 0 && s.op[k] == MOTLEY_STEP_KERNEL_BLUR && !job.given) {

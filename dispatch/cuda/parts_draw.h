@@ -30,6 +30,8 @@ typedef struct mot_parts_job {
     int32_t most;                 /* ops of a part */
     mot_step *part;               /* [parts][count][most]; those that an image lacks change nothing */
     mot_step *after;              /* [parts][count], likewise */
+    int32_t clip_frames;          /* > 1: ops that need statistics are breaks, and common to so many images: */
+    mot_step *pooled;             /* [parts][clips], likewise */
     mot_mix_turn *turn;           /* [count][turns]; 0: no more */
     int32_t turns;
 } mot_parts_job;

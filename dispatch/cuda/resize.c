@@ -6,17 +6,10 @@
 
 #include <string.h>
 
-/* The upload, in one piece; NULL or 0 marks what is absent. Offsets are the same on the host and on the device. */
+/* The upload, in one piece. Places are the same on the host and on the device. */
 typedef struct parcel {
     size_t places, offsets, src, dst, bytes;
 } parcel;
-
-static size_t take(size_t *at, size_t bytes)
-{
-    const size_t begin = *at;
-    *at += (bytes + 255) & ~(size_t)255;
-    return begin;
-}
 
 static mot_cuda_place place_of(const motley_resize_params *p, const mot_view *src, const mot_view *dst, size_t i)
 {
@@ -82,26 +75,26 @@ static motley_status queue(const mot_cuda_work *work, const motley_batch *src, c
     mot_cuda_kept *const kept = work->kept;
     const size_t n = src->count;
     parcel p = { 0 };
-    p.places = take(&p.bytes, n * sizeof(mot_cuda_place));
-    p.offsets = take(&p.bytes, n * sizeof(int64_t));
-    p.src = src->images ? take(&p.bytes, n * sizeof(motley_image)) : 0;
-    p.dst = dst->images ? take(&p.bytes, n * sizeof(motley_image)) : 0;
+    p.places = mot_cuda_take(&p.bytes, n * sizeof(mot_cuda_place));
+    p.offsets = mot_cuda_take(&p.bytes, n * sizeof(int64_t));
+    p.src = mot_cuda_take_if(src->images != NULL, &p.bytes, n * sizeof(motley_image));
+    p.dst = mot_cuda_take_if(dst->images != NULL, &p.bytes, n * sizeof(motley_image));
     size_t device_bytes = p.bytes;
-    const size_t axes = take(&device_bytes, n * sizeof(mot_cuda_axes));
+    const size_t axes = mot_cuda_take(&device_bytes, n * sizeof(mot_cuda_axes));
     MOT_TRY(mot_cuda_reserve(work, 0, p.bytes, error));
     uint8_t *const host = kept->host;
     memset(host, 0, p.bytes);
     const extremes most = fill_places(src, dst, params, (mot_cuda_place *)(void *)(host + p.places),
                                       (int64_t *)(void *)(host + p.offsets));
-    const size_t tables = take(&device_bytes, (size_t)most.table_bytes);
+    const size_t tables = mot_cuda_take(&device_bytes, (size_t)most.table_bytes);
     if (src->images)
         memcpy(host + p.src, src->images, n * sizeof(motley_image));
     if (dst->images)
         memcpy(host + p.dst, dst->images, n * sizeof(motley_image));
     MOT_TRY(mot_cuda_reserve(work, device_bytes, p.bytes, error));
     uint8_t *const device = kept->memory;
-    mot_resize_job job = { .src = mot_cuda_batch_of(src, (const motley_image *)(void *)(device + p.src)),
-                           .dst = mot_cuda_batch_of(dst, (const motley_image *)(void *)(device + p.dst)),
+    mot_resize_job job = { .src = mot_cuda_batch_of(src, mot_cuda_at(device, p.src)),
+                           .dst = mot_cuda_batch_of(dst, mot_cuda_at(device, p.dst)),
                            .count = (int32_t)n,
                            .channels = src->channels,
                            .format = (int32_t)mot_cuda_format_of(src),

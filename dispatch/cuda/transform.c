@@ -2,6 +2,7 @@
 /* motley_transform_apply on the GPU. It queues, in this order: the draws and the tables of the axes; the resize of
  * every image, to bytes; the steps, the last of which writes the normalised output; the erased boxes. A transform
  * without steps is resized directly into its output. */
+#include "base/values.h"
 #include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/mix.h"
 #include "dispatch/cuda/parts.h"
@@ -13,21 +14,22 @@
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-static size_t take(size_t *at, size_t bytes)
-{
-    const size_t begin = *at;
-    *at += (bytes + 255) & ~(size_t)255;
-    return begin;
-}
 
 /* ---- checks ---- */
 
 static motley_status check(void *state, const mot_transform_call *call, motley_error *error)
 {
     const motley_batch *const dst = call->dst;
+    const size_t frames = call->params->clip_frames;
+    for (size_t i = 0; frames > 1 && i < dst->count; i += frames) {
+        const mot_view v = mot_batch_view(dst, i);
+        MOT_REQUIRE(frames <= (size_t)(MOT_MAX_SIDE / v.height), error,
+                    "a clip has %zu frames of %" PRId32 "x%" PRId32 ", want at most %d rows in all on CUDA", frames,
+                    v.width, v.height, MOT_MAX_SIDE);
+    }
     MOT_TRY(mot_cuda_check(state, "src", call->src, error));
     MOT_TRY(mot_cuda_check(state, "dst", dst, error));
     if (call->params->counter)
@@ -43,12 +45,27 @@ static int turns_hue(const mot_stage *stage)
            (stage->range[MOT_HUE][0] != 0 || stage->range[MOT_HUE][1] != 0);
 }
 
+/* Adds the steps of image i, which the host draws. */
+static void add_image(mot_cuda_parts *parts, const mot_transform_call *call, size_t i)
+{
+    motley_transform_drawn drawn;
+    mot_step steps[MOT_MAX_TRANSFORM_STEPS];
+    int32_t ops[MOT_MAX_TRANSFORM_STEPS];
+    int changing = 0;
+    const int count = mot_transform_draw_image(call, i, &drawn, steps);
+    for (int s = 0; s < count; s++)
+        if (!(steps[s].arg.flags & MOT_ARG_IDENTITY))
+            ops[changing++] = steps[s].op;
+    mot_cuda_parts_add_image(parts, ops, changing);
+}
+
 /* The parts and breaks that the call's steps may have. */
 static mot_cuda_parts parts_of(const mot_transform_call *call)
 {
-    const motley_transform_params *const p = call->params;
-    mot_cuda_parts parts = { 0 };
-    for (uint32_t s = 0; s < call->transform->stages && !p->given; s++) {
+    mot_cuda_parts parts = { .clip_frames = (int32_t)call->params->clip_frames };
+    for (size_t i = 0; call->drawn_on_host && i < call->src->count; i++)
+        add_image(&parts, call, i);
+    for (uint32_t s = 0; s < call->transform->stages && !call->drawn_on_host; s++) {
         const mot_stage *const stage = &call->transform->stage[s];
         const int blurs = stage->kernel_size > 0, hue = turns_hue(stage);
         if (stage->policy) {
@@ -57,12 +74,6 @@ static mot_cuda_parts parts_of(const mot_transform_call *call)
         }
         mot_cuda_parts_add(&parts, mot_stage_steps(stage), blurs ? MOT_BREAK_BLUR : hue ? MOT_BREAK_HUE : 0, !blurs);
         parts.breaks += blurs || hue;
-    }
-    for (size_t i = 0; p->given && i < call->src->count; i++) {
-        int32_t ops[MOT_MAX_TRANSFORM_STEPS];
-        for (int32_t s = 0; s < p->given_step_counts[i]; s++)
-            ops[s] = p->given_steps[i * call->info->max_steps + (size_t)s].op;
-        mot_cuda_parts_add_image(&parts, ops, p->given_step_counts[i]);
     }
     return parts;
 }
@@ -79,13 +90,13 @@ static motley_status send_stages(const mot_cuda_work *work, const motley_transfo
                                  motley_error *error)
 {
     size_t bytes = 0, ratios[MOT_MAX_STAGES], normals[MOT_MAX_STAGES], compiled[MOT_MAX_STAGES];
-    const size_t stages = take(&bytes, t->stages * sizeof(mot_stage)),
-                 tables = take(&bytes, t->stages * sizeof(mot_tables));
+    const size_t stages = mot_cuda_take(&bytes, t->stages * sizeof(mot_stage)),
+                 tables = mot_cuda_take(&bytes, t->stages * sizeof(mot_tables));
     for (uint32_t s = 0; s < t->stages; s++) {
         const mot_stage *const stage = &t->stage[s];
-        ratios[s] = stage->ratios ? take(&bytes, MOT_RATIO_CELLS * sizeof(double)) : 0;
-        normals[s] = stage->normals ? take(&bytes, MOT_NORMAL_CELLS * sizeof(float)) : 0;
-        compiled[s] = has_policy(stage) ? take(&bytes, stage->policy->compiled_bytes) : 0;
+        ratios[s] = stage->ratios ? mot_cuda_take(&bytes, MOT_RATIO_CELLS * sizeof(double)) : 0;
+        normals[s] = stage->normals ? mot_cuda_take(&bytes, MOT_NORMAL_CELLS * sizeof(float)) : 0;
+        compiled[s] = has_policy(stage) ? mot_cuda_take(&bytes, stage->policy->compiled_bytes) : 0;
     }
     MOT_TRY(mot_cuda_keep_transform(work, t->fingerprint, bytes, sent, error));
     if ((*sent)->fingerprint == t->fingerprint)
@@ -135,10 +146,11 @@ static motley_status send_stages(const mot_cuda_work *work, const motley_transfo
 
 /* ---- memory ---- */
 
-/* Offsets in the context's memory. The part between `values` and `sent` is assembled on the host and uploaded. */
+/* Places in the context's memory. Those before `sent` are assembled on the host and uploaded; one that the call does
+ * not need is MOT_ABSENT. */
 typedef struct places {
-    size_t values, offsets, src, dst, images, ids, views, given, given_steps, sent;
-    size_t axes, drawn, steps, pixels, tables, parts, mix, bytes;
+    size_t offsets, src, dst, images, ids, views, given, given_steps, sent;
+    size_t values, axes, drawn, steps, pixels, tables, parts, mix, bytes;
     size_t host_bytes;   /* behind what is sent */
     int64_t table_bytes; /* of one image when there are no offsets, else of all */
     int row_groups, width, height;
@@ -175,82 +187,83 @@ static size_t image_bytes(const mot_transform_call *call, size_t i)
     return (size_t)v.width * (size_t)v.height * (size_t)v.channels;
 }
 
+/* How many images lie one after the other without gaps: a clip's. */
+static size_t images_together(const mot_transform_call *call)
+{
+    return call->params->clip_frames > 1 ? call->params->clip_frames : 1;
+}
+
 static places lay_out(const mot_cuda_work *work, const mot_transform_call *call, const mot_cuda_parts *parts,
                       int needs_pixels)
 {
     const motley_transform_params *const params = call->params;
-    const size_t n = call->src->count, steps = n * call->info->max_steps * sizeof(mot_step);
+    const size_t n = call->src->count, drawn = n * sizeof(motley_transform_drawn),
+                 steps = n * call->info->max_steps * sizeof(mot_step), together = images_together(call);
     const int mixed = call->src->images || call->dst->images || params->given;
     const int several = needs_pixels && call->dst->images;
     places p = { 0 };
-    p.values = take(&p.bytes, sizeof call->table); /* the draw kernel makes them */
-    p.offsets = mixed ? take(&p.bytes, n * sizeof(int64_t)) : 0;
-    p.src = call->src->images ? take(&p.bytes, n * sizeof(motley_image)) : 0;
-    p.dst = call->dst->images ? take(&p.bytes, n * sizeof(motley_image)) : 0;
-    p.images = several ? take(&p.bytes, n * sizeof(motley_image)) : 0;
-    p.ids = params->samples.ids && !params->given ? take(&p.bytes, n * sizeof(uint64_t)) : 0;
-    p.views = params->samples.views && !params->given ? take(&p.bytes, n * sizeof(uint32_t)) : 0;
-    p.given = params->given ? take(&p.bytes, n * sizeof(motley_transform_drawn)) : 0;
-    p.given_steps = params->given ? take(&p.bytes, steps) : 0;
+    p.offsets = mot_cuda_take_if(mixed, &p.bytes, n * sizeof(int64_t));
+    p.src = mot_cuda_take_if(call->src->images != NULL, &p.bytes, n * sizeof(motley_image));
+    p.dst = mot_cuda_take_if(call->dst->images != NULL, &p.bytes, n * sizeof(motley_image));
+    p.images = mot_cuda_take_if(several, &p.bytes, n * sizeof(motley_image));
+    p.ids = mot_cuda_take_if(params->samples.ids && !call->drawn_on_host, &p.bytes, n * sizeof(uint64_t));
+    p.views = mot_cuda_take_if(params->samples.views && !call->drawn_on_host, &p.bytes, n * sizeof(uint32_t));
+    p.given = mot_cuda_take_if(call->drawn_on_host, &p.bytes, drawn);
+    p.given_steps = mot_cuda_take_if(call->drawn_on_host, &p.bytes, steps);
     p.sent = p.bytes;
-    p.axes = take(&p.bytes, n * sizeof(mot_cuda_axes));
-    p.drawn = params->given ? p.given : take(&p.bytes, n * sizeof(motley_transform_drawn));
-    p.steps = params->given ? p.given_steps : take(&p.bytes, steps);
+    p.values = mot_cuda_take(&p.bytes, sizeof call->table); /* the draw kernel makes them */
+    p.axes = mot_cuda_take(&p.bytes, n * sizeof(mot_cuda_axes));
+    p.drawn = call->drawn_on_host ? p.given : mot_cuda_take(&p.bytes, drawn);
+    p.steps = call->drawn_on_host ? p.given_steps : mot_cuda_take(&p.bytes, steps);
     for (size_t i = 0; i < (mixed ? n : 1); i++)
         p.table_bytes += most_table_bytes(call, i, &p);
-    p.tables = take(&p.bytes, (size_t)p.table_bytes * (mixed ? 1 : n));
+    p.tables = mot_cuda_take(&p.bytes, (size_t)p.table_bytes * (mixed ? 1 : n));
     if (mot_cuda_has_parts(parts)) {
         const mot_job job = { .count = n, .channels = call->dst->channels, .src = call->dst };
         const mot_cuda_parts_bytes bytes = mot_cuda_parts_need(parts, &job, 1);
-        p.parts = take(&p.bytes, bytes.device);
+        p.parts = mot_cuda_take(&p.bytes, bytes.device);
         p.host_bytes = bytes.host;
     }
     if (call->info->mix) {
         size_t host_bytes;
-        p.mix = take(&p.bytes, mot_cuda_mix_bytes(work, call->dst, &host_bytes));
+        p.mix = mot_cuda_take(&p.bytes, mot_cuda_mix_bytes(work, call->dst, &host_bytes));
         p.host_bytes = host_bytes > p.host_bytes ? host_bytes : p.host_bytes;
     }
     p.pixels = p.bytes;
-    for (size_t i = 0; i < n && needs_pixels; i++)
-        take(&p.bytes, several ? image_bytes(call, i) : 0);
+    for (size_t i = 0; i < n && several; i += together)
+        mot_cuda_take(&p.bytes, together * image_bytes(call, i));
     if (needs_pixels && !several)
-        take(&p.bytes, n * image_bytes(call, 0));
+        mot_cuda_take(&p.bytes, n * image_bytes(call, 0));
     return p;
 }
 
-/* Assembles the upload in the host's memory. */
-static void fill(const mot_transform_call *call, const places *p, uint8_t *host, uint8_t *device)
+/* Describes where the resized images are on the device. */
+static void fill_images(const mot_transform_call *call, const places *p, uint8_t *device, motley_image *images)
 {
-    const motley_transform_params *const params = call->params;
-    const size_t n = call->src->count, most = call->info->max_steps;
-    int64_t *const offset = (int64_t *)(void *)(host + p->offsets);
-    places ignored = { 0 };
-    if (p->offsets)
-        for (size_t i = 0, at = 0; i < n; at += (size_t)most_table_bytes(call, i++, &ignored))
-            offset[i] = (int64_t)at;
-    if (p->src)
-        memcpy(host + p->src, call->src->images, n * sizeof(motley_image));
-    if (p->dst)
-        memcpy(host + p->dst, call->dst->images, n * sizeof(motley_image));
-    motley_image *const images = (motley_image *)(void *)(host + p->images);
-    for (size_t i = 0, at = p->pixels; p->images && i < n; i++) {
+    const size_t together = images_together(call);
+    size_t end = p->pixels, begin = end;
+    for (size_t i = 0; i < call->dst->count; i++) {
         const mot_view v = mot_batch_view(call->dst, i);
-        images[i] = (motley_image){ device + at, v.width, v.height, (int64_t)v.width * v.channels, v.channels, 1 };
-        take(&at, image_bytes(call, i));
+        if (i % together == 0)
+            begin = mot_cuda_take(&end, together * image_bytes(call, i));
+        images[i] = (motley_image){ device + begin + i % together * image_bytes(call, i),
+                                    v.width,
+                                    v.height,
+                                    (int64_t)v.width * v.channels,
+                                    v.channels,
+                                    1 };
     }
-    if (p->ids)
-        memcpy(host + p->ids, params->samples.ids, n * sizeof(uint64_t));
-    if (p->views)
-        memcpy(host + p->views, params->samples.views, n * sizeof(uint32_t));
-    if (!params->given && !params->drawn && !params->steps)
-        return;
-    motley_transform_drawn *const drawn = (motley_transform_drawn *)(void *)(host + p->given);
-    mot_step *const steps = (mot_step *)(void *)(host + p->given_steps);
-    for (size_t i = 0; i < n; i++) {
+}
+
+/* Draws on the host: for the upload, if `drawn` is not NULL, and for the caller. */
+static void fill_draws(const mot_transform_call *call, motley_transform_drawn *drawn, mot_step *steps)
+{
+    const size_t most = call->info->max_steps;
+    for (size_t i = 0; i < call->src->count; i++) {
         motley_transform_drawn one;
         mot_step own[MOT_MAX_TRANSFORM_STEPS];
-        const int count = mot_transform_draw_image(call, i, &one, own); /* and reports it to the caller */
-        if (!params->given)
+        const int count = mot_transform_draw_image(call, i, &one, own);
+        if (!drawn)
             continue;
         drawn[i] = one;
         memcpy(steps + i * most, own, (size_t)count * sizeof *own);
@@ -258,6 +271,30 @@ static void fill(const mot_transform_call *call, const places *p, uint8_t *host,
         for (size_t s = (size_t)count; s < most; s++)
             steps[i * most + s].arg.flags = MOT_ARG_IDENTITY;
     }
+}
+
+/* Assembles the upload in the host's memory. */
+static void fill(const mot_transform_call *call, const places *p, uint8_t *host, uint8_t *device)
+{
+    const motley_transform_params *const params = call->params;
+    const size_t n = call->src->count;
+    int64_t *const offset = mot_cuda_at(host, p->offsets);
+    motley_image *const images = mot_cuda_at(host, p->images);
+    places ignored = { 0 };
+    for (size_t i = 0, at = 0; offset && i < n; at += (size_t)most_table_bytes(call, i++, &ignored))
+        offset[i] = (int64_t)at;
+    if (call->src->images)
+        memcpy(host + p->src, call->src->images, n * sizeof(motley_image));
+    if (call->dst->images)
+        memcpy(host + p->dst, call->dst->images, n * sizeof(motley_image));
+    if (images)
+        fill_images(call, p, device, images);
+    if (p->ids != MOT_ABSENT)
+        memcpy(host + p->ids, params->samples.ids, n * sizeof(uint64_t));
+    if (p->views != MOT_ABSENT)
+        memcpy(host + p->views, params->samples.views, n * sizeof(uint32_t));
+    if (call->drawn_on_host || params->drawn || params->steps)
+        fill_draws(call, mot_cuda_at(host, p->given), mot_cuda_at(host, p->given_steps));
 }
 
 /* ---- the kernels ---- */
@@ -273,7 +310,7 @@ static const motley_policy *only_policy(const mot_transform_call *call)
                   stage->kind == MOT_STAGE_GRAYSCALE || stage->kind == MOT_STAGE_BLUR;
         policy = stage->policy ? stage->policy : policy;
     }
-    return stages == 1 && !call->params->given ? policy : NULL;
+    return stages == 1 && !call->drawn_on_host ? policy : NULL;
 }
 
 /* What components are normalised by; stage: NULL if there is no such stage. */
@@ -297,7 +334,7 @@ static motley_status run_steps(const mot_cuda_work *work, const mot_transform_ca
     const mot_job job = { .count = call->src->count,
                           .channels = call->src->channels,
                           .src = pixels,
-                          .dst = normalises ? NULL : pixels,
+                          .dst = normalises ? NULL : call->dst,
                           .output = normalises ? &output : NULL,
                           .convention = stage ? stage->convention : 0,
                           .policy = only_policy(call),
@@ -305,7 +342,7 @@ static motley_status run_steps(const mot_cuda_work *work, const mot_transform_ca
                           .max_steps = call->info->max_steps,
                           .stream = work->stream };
     if (mot_cuda_has_parts(parts))
-        return mot_cuda_run_parts(work, &job, parts, pixels, call->params->given != NULL, device + p->parts,
+        return mot_cuda_run_parts(work, &job, parts, pixels, call->drawn_on_host, device + p->parts,
                                   (uint8_t *)work->kept->host + p->sent, error);
     return mot_cuda_run_steps(work, &job, 1, error);
 }
@@ -376,12 +413,52 @@ static motley_status follow(const mot_cuda_work *work, const mot_transform_call 
                         error);
 }
 
-static motley_status queue(const mot_cuda_work *work, const mot_transform_call *call, motley_error *error)
+/* What the draw kernel does, and the resize kernel after it, to `resized`. */
+static mot_transform_draw_job describe(const mot_transform_call *call, const places *p, const mot_cuda_sent *sent,
+                                       const motley_batch *resized, uint8_t *device)
 {
     const motley_transform_params *const params = call->params;
-    const motley_batch *const src = call->src, *const dst = call->dst;
-    const size_t n = src->count;
-    const int steps = call->info->max_steps > 0, apart = steps && dst->dtype != MOTLEY_U8;
+    const motley_batch *const src = call->src;
+    const mot_stage *const output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
+    const size_t images = p->images != MOT_ABSENT ? p->images : p->dst;
+    size_t tables = 0; /* behind the stages: see send_stages */
+    mot_cuda_take(&tables, call->transform->stages * sizeof(mot_stage));
+    mot_transform_draw_job draw = { .resize = { .src = mot_cuda_batch_of(src, mot_cuda_at(device, p->src)),
+                                                .dst = mot_cuda_batch_of(resized, mot_cuda_at(device, images)),
+                                                .count = (int32_t)src->count,
+                                                .channels = src->channels,
+                                                .format = (int32_t)mot_cuda_format_of(src),
+                                                .dst_dtype = (int32_t)resized->dtype,
+                                                .axes = mot_cuda_at(device, p->axes),
+                                                .tables = device + p->tables,
+                                                .table_offset = mot_cuda_at(device, p->offsets),
+                                                .table_bytes = p->table_bytes,
+                                                .values = mot_cuda_at(device, p->values) },
+                                    .stage = sent->memory,
+                                    .table = mot_cuda_at(sent->memory, tables),
+                                    .stages = (int32_t)call->transform->stages,
+                                    .max_steps = (int32_t)call->info->max_steps,
+                                    .order = (int32_t)call->order,
+                                    .given = call->drawn_on_host,
+                                    .seed = params->samples.seed,
+                                    .sample = params->samples.first,
+                                    .epoch = params->samples.epoch,
+                                    .view = params->samples.view,
+                                    .counter = params->counter,
+                                    .ids = mot_cuda_at(device, p->ids),
+                                    .views = mot_cuda_at(device, p->views),
+                                    .drawn = mot_cuda_at(device, p->drawn),
+                                    .steps = mot_cuda_at(device, p->steps),
+                                    .convention = output ? (int32_t)output->convention : 0 };
+    output_numbers(output, draw.mean, draw.std);
+    return draw;
+}
+
+static motley_status queue(const mot_cuda_work *work, const mot_transform_call *call, motley_error *error)
+{
+    const motley_batch *const dst = call->dst;
+    const int steps = call->info->max_steps > 0;
+    const int apart = steps && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
     mot_cuda_sent *sent;
     MOT_TRY(send_stages(work, call->transform, &sent, error));
     const mot_cuda_parts parts = parts_of(call);
@@ -389,50 +466,16 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     MOT_TRY(mot_cuda_reserve(work, p.bytes, p.sent + p.host_bytes, error));
     uint8_t *const host = work->kept->host, *const device = work->kept->memory;
     fill(call, &p, host, device);
-    const size_t first = sizeof call->table;
-    MOT_TRY(mot_cuda_try(mot_cuda_send(device + first, host + first, p.sent - first, work->stream),
-                         "sending the images", error));
+    MOT_TRY(mot_cuda_try(mot_cuda_send(device, host, p.sent, work->stream), "sending the images", error));
 
-    motley_batch pixels = {
-        .count = n, .channels = src->channels, .data = device + p.pixels, .width = p.width, .height = p.height
-    };
-    if (p.images)
-        pixels.images = (const motley_image *)(void *)(host + p.images);
+    const motley_batch pixels = { .count = dst->count,
+                                  .channels = dst->channels,
+                                  .data = device + p.pixels,
+                                  .width = p.width,
+                                  .height = p.height,
+                                  .images = mot_cuda_at(host, p.images) };
     const motley_batch *const resized = apart ? &pixels : dst;
-    mot_transform_draw_job draw = {
-        .resize = { .src = mot_cuda_batch_of(src, (const motley_image *)(void *)(device + p.src)),
-                    .dst = mot_cuda_batch_of(resized,
-                                             (const motley_image *)(void *)(device + (p.images ? p.images : p.dst))),
-                    .count = (int32_t)n,
-                    .channels = src->channels,
-                    .format = (int32_t)mot_cuda_format_of(src),
-                    .dst_dtype = (int32_t)resized->dtype,
-                    .axes = (mot_cuda_axes *)(void *)(device + p.axes),
-                    .tables = device + p.tables,
-                    .table_bytes = p.table_bytes,
-                    .values = (uint32_t *)(void *)(device + p.values) },
-        .stage = sent->memory,
-        .stages = (int32_t)call->transform->stages,
-        .max_steps = (int32_t)call->info->max_steps,
-        .order = (int32_t)call->order,
-        .given = params->given != NULL,
-        .seed = params->samples.seed,
-        .sample = params->samples.first,
-        .epoch = params->samples.epoch,
-        .view = params->samples.view,
-        .counter = params->counter,
-        .drawn = (motley_transform_drawn *)(void *)(device + p.drawn),
-        .steps = (mot_step *)(void *)(device + p.steps)
-    };
-    const mot_stage *const output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
-    draw.convention = output ? (int32_t)output->convention : 0;
-    output_numbers(output, draw.mean, draw.std);
-    size_t tables = 0;
-    take(&tables, call->transform->stages * sizeof(mot_stage));
-    draw.table = (const mot_tables *)(const void *)((const uint8_t *)sent->memory + tables);
-    draw.resize.table_offset = p.offsets ? (const int64_t *)(void *)(device + p.offsets) : NULL;
-    draw.ids = p.ids ? (const uint64_t *)(void *)(device + p.ids) : NULL;
-    draw.views = p.views ? (const uint32_t *)(void *)(device + p.views) : NULL;
+    mot_transform_draw_job draw = describe(call, &p, sent, resized, device);
     MOT_TRY(mot_cuda_cut(work, &draw.resize, p.width, p.height, p.row_groups, error));
     MOT_TRY(mot_cuda_try(mot_transform_draw_launch(&draw, work->stream), "launching the draw kernel", error));
     MOT_TRY(mot_cuda_try(mot_resize_launch(&draw.resize, work->chip->clusters > 1, work->stream),
@@ -440,17 +483,17 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     static const uint8_t none[4];
     if (memcmp(call->transform->fill, none, sizeof none) != 0)
         MOT_TRY(fill_windows(work, call, &draw, error));
-    if (call->mixes && !params->given)
+    if (call->mixes && !call->drawn_on_host)
         MOT_TRY(draw_chains(work, call, &draw, error));
     if (steps)
         MOT_TRY(run_steps(work, call, resized, &parts, &p, error));
     if (call->erase)
-        MOT_TRY(erase_boxes(work, call, &draw, sent, (const motley_image *)(void *)(device + p.dst), error));
+        MOT_TRY(erase_boxes(work, call, &draw, sent, mot_cuda_at(device, p.dst), error));
     if (mot_followed_any(&call->followed))
         MOT_TRY(follow(work, call, &draw, error));
     if (!call->info->mix)
         return MOTLEY_OK;
-    return mot_cuda_mix_queue(work, dst, dst, params->mixed, NULL, device + p.mix, host + p.sent, error);
+    return mot_cuda_mix_queue(work, dst, dst, call->params->mixed, NULL, device + p.mix, host + p.sent, error);
 }
 
 motley_status mot_cuda_transform(void *state, const mot_transform_call *call, motley_error *error)

@@ -42,6 +42,27 @@ typedef struct mot_cuda_work {
 motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error);
 motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motley_error *error);
 
+/* Lays memory out: *at is where it ends so far. */
+static inline size_t mot_cuda_take(size_t *at, size_t bytes)
+{
+    const size_t begin = *at;
+    *at += (bytes + 255) & ~(size_t)255;
+    return begin;
+}
+
+#define MOT_ABSENT SIZE_MAX /* the place of what a call does not have */
+
+static inline size_t mot_cuda_take_if(int has, size_t *at, size_t bytes)
+{
+    return has ? mot_cuda_take(at, bytes) : MOT_ABSENT;
+}
+
+/* The address of a place in `memory`; NULL: it is absent. */
+static inline void *mot_cuda_at(void *memory, size_t place)
+{
+    return place == MOT_ABSENT ? NULL : (uint8_t *)memory + place;
+}
+
 /* Makes sure that `kept` has so much memory. */
 motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, size_t host_bytes, motley_error *error);
 

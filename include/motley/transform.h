@@ -128,7 +128,7 @@ typedef struct motley_transform_params {
     const float (*given_kernels)[MOTLEY_KERNEL_WEIGHTS]; /* [count][max_steps]; with `given`: the weights of each
                                                             MOTLEY_STEP_KERNEL_BLUR, from the middle outward. NULL: as
                                                             torchvision's v1, with exp rounded to binary32 */
-    size_t clip_frames; /* CPU: each run of so many images is a clip, see motley_transform_apply; 0 or 1: no clips */
+    size_t clip_frames; /* each run of so many images is a clip, see motley_transform_apply; 0 or 1: no clips */
     const struct motley_followed *followed; /* what moves with the images (motley/follow.h), or NULL */
 } motley_transform_params;
 
@@ -181,7 +181,8 @@ MOTLEY_API motley_status motley_transform_draw_read(const char *json, size_t len
  *  Random   Image i depends on its sample id only: not on batch size, order, backend or threads.
  *  Clips    With clip_frames, ops of MOTLEY_SHAPE_STATS use the statistics of all frames of a clip together, as in
  *           motley_apply. A clip's frames have equal sample ids and views, come out in one size, and may be anywhere in
- *           memory; one thread works on a clip. Refused: CUDA, policies that mix chains.
+ *           memory. The host draws, since it compares the frames' draws. CPU: one thread works on a clip. CUDA: a clip
+ *           has at most 1048576 rows in all. Refused: a counter, policies that mix chains.
  *  Errors   ARGUMENT, MEMORY, UNSUPPORTED: dst is untouched. CUDA: dst is unspecified. */
 MOTLEY_API motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,
                                                 const motley_batch *src, const motley_batch *dst,

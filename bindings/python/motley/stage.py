@@ -77,7 +77,7 @@ class Stage:
         views: How many views a call makes of each image; a call can be given another number.
         clip_frames: How many images in a row are the frames of a clip, with equal sample_ids: operations that use an
             image's statistics (equalize, auto_contrast, contrast) then use those of the whole clip, so that its
-            brightness does not flicker. 0: each image its own. Not on CUDA.
+            brightness does not flicker. 0: each image its own. Not with counter, since the host draws then.
         counter: An array of two int64, the epoch and the number of the next sample, to count in. In memory of the CUDA
             device that the images are on it is read when the work runs, so that a CUDA graph makes new draws each time
             it is replayed.

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 import recipes
+from conftest import cuda, torch
 from PIL import Image
 
 import motley
@@ -113,6 +114,17 @@ def test_transforms_share_statistics(threads):
         for box in draw.get("erase", ()):
             wanted[i, box["top"] : box["top"] + box["height"], box["left"] : box["left"] + box["width"]] = 0
     assert any("erase" in draw for draw in draws) and np.array_equal(got.transpose(0, 2, 3, 1), wanted)
+
+
+@cuda
+@pytest.mark.parametrize("output", ["", "  - output: {mean: 0.5, std: 0.25, type: f16}\n  - erase: {}\n"])
+def test_transforms_share_statistics_on_cuda(output):
+    stage = motley.Transform(STAGES + output, seed=3, layout="hwc", clip_frames=FRAMES)
+    images, ids = torch.from_numpy(np.repeat(frames(), 2, axis=1)), motley.group_ids(range(CLIPS), FRAMES)
+    wanted, draws = stage(images, ids, return_draws=True)
+    made, drawn = stage(images.cuda(), ids, return_draws=True)
+    assert torch.equal(made.cpu(), wanted) and drawn == draws
+    assert torch.equal(stage.replay(images.cuda(), draws).cpu(), wanted)
 
 
 @pytest.mark.parametrize("text, call, message", [
