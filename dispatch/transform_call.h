@@ -25,7 +25,21 @@ typedef struct mot_transform_call {
  * steps. */
 int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_transform_drawn *drawn, mot_step *steps);
 
+/* ---- dispatch/transform_check.c ---- */
+
 /* The size to which image i is resized. */
 void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *width, int32_t *height);
+
+/* The largest kernel that image i may be blurred by; 0: none. */
+int32_t mot_transform_largest_kernel(const mot_transform_call *call, size_t i);
+
+/* Checks all but the two below, and finds call->mixes. */
+motley_status mot_transform_check(const motley_context *context, mot_transform_call *call, motley_error *error);
+
+/* Requires that the frames of each clip draw the same and become one size. */
+motley_status mot_transform_check_clips(const mot_transform_call *call, motley_error *error);
+
+/* Requires that call->followed, if there is any, can follow the images. */
+motley_status mot_transform_check_followed(const mot_transform_call *call, motley_error *error);
 
 #endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The checks of a call of motley_transform_apply. */
+#include "augmentations/augmix.h"
+#include "augmentations/kernel_blur.h"
+#include "base/values.h"
+#include "dispatch/clips.h"
+#include "dispatch/follow.h"
+#include "dispatch/transform_call.h"
+#include "kernels/output.h"
+#include "policies/transform_draw.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+static motley_status check_output(const mot_transform_call *call, motley_error *error)
+{
+    const motley_transform *t = call->transform;
+    const motley_batch *dst = call->dst;
+    const mot_stage *output = mot_transform_stage(t, MOT_STAGE_OUTPUT);
+    const int values = output ? output->values : 0;
+    MOT_REQUIRE(dst->dtype == MOTLEY_U8 || values <= 1 || values == dst->channels, error,
+                "transform '%s' normalises %d channels, the images have %" PRId32, t->name, values, dst->channels);
+    MOT_REQUIRE(!t->follower || dst->dtype == MOTLEY_U8, error,
+                "a follower of transform '%s' comes out as bytes, want dst as U8", t->name);
+    MOT_REQUIRE(!call->erase || t->follower || dst->dtype != MOTLEY_U8, error,
+                "transform '%s' erases after normalisation, want dst as F32, F16 or BF16", t->name);
+    MOT_REQUIRE(!call->erase || t->follower || call->erase->values <= 1 || call->erase->values == dst->channels, error,
+                "transform '%s' erases with %d values, the images have %" PRId32 " channels", t->name,
+                call->erase->values, dst->channels);
+    for (size_t i = 0; i < dst->count; i++) {
+        const mot_view from = mot_batch_view(call->src, i), to = mot_batch_view(dst, i);
+        const int32_t width = call->info->width ? call->info->width : from.width;
+        const int32_t height = call->info->width ? call->info->height : from.height;
+        MOT_REQUIRE(to.width == width && to.height == height, error,
+                    "dst image %zu: size is %" PRId32 "x%" PRId32 ", want %" PRId32 "x%" PRId32 ", %s", i, to.width,
+                    to.height, width, height, call->info->width ? "the transform's" : "src's");
+        MOT_REQUIRE((uintptr_t)to.data % mot_dtype_bytes(dst->dtype) == 0, error,
+                    "dst image %zu: data is not aligned to the %zu bytes of a component", i,
+                    mot_dtype_bytes(dst->dtype));
+        if (!dst->images && (call->info->width || !call->src->images))
+            break;
+    }
+    return MOTLEY_OK;
+}
+
+void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *width, int32_t *height)
+{
+    const mot_view src = mot_batch_view(call->src, i);
+    const mot_stage *resize = mot_transform_stage(call->transform, MOT_STAGE_RESIZE);
+    const mot_stage *crop = mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP);
+    *width = crop ? crop->width : src.width;
+    *height = crop ? crop->height : src.height;
+    if (resize)
+        mot_resized_sides(resize, src.width, src.height, width, height);
+    if (call->params->given) {
+        *width = call->params->given[i].width;
+        *height = call->params->given[i].height;
+    }
+}
+
+static motley_status check_sides(const mot_transform_call *call, motley_error *error)
+{
+    const mot_stage *random = mot_transform_stage(call->transform, MOT_STAGE_RANDOM_CROP);
+    for (size_t i = 0; i < call->src->count; i++) {
+        int32_t width, height;
+        mot_transform_sides(call, i, &width, &height);
+        MOT_REQUIRE(width >= 1 && height >= 1 && width <= MOT_MAX_SIDE && height <= MOT_MAX_SIDE &&
+                        (int64_t)width * height <= INT32_MAX,
+                    error, "image %zu: it would be resized to %" PRId32 "x%" PRId32 ", want 1 to %d each way", i, width,
+                    height, MOT_MAX_SIDE);
+        MOT_REQUIRE(!random || call->params->given ||
+                        (width + 2 * (int64_t)random->padding >= random->width &&
+                         height + 2 * (int64_t)random->padding >= random->height),
+                    error,
+                    "image %zu: %" PRId32 "x%" PRId32 " with a padding of %" PRId32
+                    " is smaller than the random_crop of %" PRId32 "x%" PRId32,
+                    i, width, height, random->padding, random->width, random->height);
+    }
+    return MOTLEY_OK;
+}
+
+/* `mixed`: the step belongs to chains that are mixed. */
+static motley_status check_given_step(const motley_step *step, size_t i, int s, bool mixed, motley_error *error)
+{
+    MOT_REQUIRE(!mixed || step->op >= 0 || mot_step_mixes(step->op), error,
+                "image %zu, step %d is not an op of the table, but is in a chain that is mixed", i, s);
+    if (step->op == MOTLEY_STEP_HUE) {
+        MOT_REQUIRE(step->values_count == 1 && step->values[0] >= -0.5 && step->values[0] <= 0.5, error,
+                    "image %zu, step %d: hue is %g, want -0.5 to 0.5", i, s, step->values[0]);
+        return MOTLEY_OK;
+    }
+    if (step->op == MOTLEY_STEP_KERNEL_BLUR) {
+        const double sigma = step->values[0], size = step->values[1];
+        MOT_REQUIRE(step->values_count == 2 && mot_is_kernel_sigma(sigma), error,
+                    "image %zu, step %d: sigma is %g, want %g to %g pixels", i, s, sigma, MOT_KERNEL_SIGMA_MIN,
+                    MOT_KERNEL_SIGMA_MAX);
+        MOT_REQUIRE(mot_is_kernel_size(size), error,
+                    "image %zu, step %d: the kernel's size is %g, want an odd number of 3 to %d", i, s, size,
+                    MOTLEY_MAX_KERNEL);
+        return MOTLEY_OK;
+    }
+    const motley_op_info *info = mixed ? mot_step_info(step->op) : motley_op_get(step->op);
+    MOT_REQUIRE(info, error,
+                "image %zu, step %d: op is %d, want one of the table, MOTLEY_STEP_HUE or MOTLEY_STEP_KERNEL_BLUR", i, s,
+                step->op);
+    MOT_REQUIRE(!(step->inside[0] | step->inside[1] | step->inside[2] | step->inside[3]), error,
+                "image %zu, step %d works inside a part of the image, which a transform does not do", i, s);
+    return mot_fail_in(error, mot_validate_step(step, error), "image %zu, step %d: ", i, s);
+}
+
+int32_t mot_transform_largest_kernel(const mot_transform_call *call, size_t i)
+{
+    const motley_transform_params *p = call->params;
+    const size_t most = call->info->max_steps;
+    int32_t largest = 0;
+    for (uint32_t s = 0; s < call->transform->stages && !p->given; s++)
+        if (call->transform->stage[s].kernel_size > largest)
+            largest = call->transform->stage[s].kernel_size;
+    for (int s = 0; p->given && s < p->given_step_counts[i]; s++) {
+        const motley_step *step = &p->given_steps[i * most + (size_t)s];
+        if (step->op == MOTLEY_STEP_KERNEL_BLUR && step->values[1] > largest)
+            largest = (int32_t)step->values[1];
+    }
+    return largest;
+}
+
+/* An image is mirrored at its edges, which needs as many pixels as half the kernel and one more. */
+static motley_status check_kernels(const mot_transform_call *call, motley_error *error)
+{
+    for (size_t i = 0; i < call->src->count; i++) {
+        const mot_view dst = mot_batch_view(call->dst, i);
+        const int32_t size = mot_transform_largest_kernel(call, i);
+        MOT_REQUIRE(size == 0 || (dst.width > size / 2 && dst.height > size / 2), error,
+                    "image %zu: %" PRId32 "x%" PRId32 " is too small for a blur by a kernel of %" PRId32
+                    ", want at least %" PRId32 " each way",
+                    i, dst.width, dst.height, size, size / 2 + 1);
+    }
+    return MOTLEY_OK;
+}
+
+static motley_status check_given(const mot_transform_call *call, size_t i, motley_error *error)
+{
+    const motley_transform_drawn *d = &call->params->given[i];
+    const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+    MOT_REQUIRE(d->crop.width >= 1 && d->crop.height >= 1 && d->crop.left >= 0 && d->crop.top >= 0 &&
+                    (int64_t)d->crop.left + d->crop.width <= src.width &&
+                    (int64_t)d->crop.top + d->crop.height <= src.height,
+                error,
+                "image %zu: the given crop of %" PRId32 "x%" PRId32 " at (%" PRId32 ", %" PRId32
+                ") leaves the image of %" PRId32 "x%" PRId32,
+                i, d->crop.width, d->crop.height, d->crop.left, d->crop.top, src.width, src.height);
+    MOT_REQUIRE((unsigned)d->filter <= MOTLEY_FILTER_HAMMING, error,
+                "image %zu: the given filter is %d, want one of motley_filter", i, (int)d->filter);
+    MOT_REQUIRE(d->left >= -MOT_MAX_SIDE && d->left <= MOT_MAX_SIDE && d->top >= -MOT_MAX_SIDE &&
+                    d->top <= MOT_MAX_SIDE,
+                error, "image %zu: the given window begins at (%" PRId32 ", %" PRId32 "), want at most %d away", i,
+                d->left, d->top, MOT_MAX_SIDE);
+    MOT_REQUIRE(d->boxes_count >= 0 && d->boxes_count <= MOTLEY_MAX_ERASED_BOXES &&
+                    (d->boxes_count == 0 || call->erase),
+                error, "image %zu: %" PRId32 " boxes are given, want at most %d", i, d->boxes_count,
+                call->erase ? MOTLEY_MAX_ERASED_BOXES : 0);
+    for (int b = 0; b < d->boxes_count; b++) {
+        const motley_erased_box *box = &d->boxes[b];
+        MOT_REQUIRE(box->left >= 0 && box->top >= 0 && box->width >= 0 && box->height >= 0 &&
+                        (int64_t)box->left + box->width <= dst.width && (int64_t)box->top + box->height <= dst.height,
+                    error,
+                    "image %zu, box %d: %" PRId32 "x%" PRId32 " at (%" PRId32 ", %" PRId32
+                    ") leaves the output of %" PRId32 "x%" PRId32,
+                    i, b, box->width, box->height, box->left, box->top, dst.width, dst.height);
+    }
+    const int32_t steps = call->params->given_step_counts[i];
+    MOT_REQUIRE(steps >= 0 && (size_t)steps <= call->info->max_steps, error,
+                "image %zu: %" PRId32 " steps are given, want at most %zu", i, steps, call->info->max_steps);
+    const motley_step *given = steps ? &call->params->given_steps[i * call->info->max_steps] : NULL;
+    int mixed = call->mixes ? steps : 0;
+    while (mixed > 0 && !mot_step_mixes(given[mixed - 1].op))
+        mixed--;
+    MOT_REQUIRE(mixed <= MOT_MAX_STEPS, error, "image %zu: chains of %d steps are given, want at most %d", i, mixed,
+                MOT_MAX_STEPS);
+    for (int s = 0; s < steps; s++)
+        MOT_TRY(check_given_step(&given[s], i, s, s < mixed, error));
+    return MOTLEY_OK;
+}
+
+/* Refuses transforms with policies that cannot run in one. */
+static motley_status check_policies(mot_transform_call *call, motley_error *error)
+{
+    int steps_before = 0;
+    for (uint32_t i = 0; i < call->transform->stages; i++) {
+        const mot_stage *stage = &call->transform->stage[i];
+        const motley_policy *policy = stage->policy;
+        if (policy && policy->customs)
+            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                            "transform '%s' has a policy that has custom ops, which motley_apply runs",
+                            call->transform->name);
+        if (policy && policy->takes_boxes)
+            return mot_fail(
+                error, MOTLEY_ERR_UNSUPPORTED,
+                "transform '%s' has policy '%s', which works in the boxes of an image: motley_apply takes them",
+                call->transform->name, policy->name);
+        if (policy && policy->augmix.width) {
+            MOT_REQUIRE(
+                !steps_before, error,
+                "transform '%s': policy '%s' mixes chains of ops, want it before every other stage that draws ops",
+                call->transform->name, policy->name);
+            call->mixes = 1;
+        }
+        steps_before += mot_stage_steps(stage);
+    }
+    return MOTLEY_OK;
+}
+
+motley_status mot_transform_check(const motley_context *context, mot_transform_call *call, motley_error *error)
+{
+    const motley_batch *src = call->src, *dst = call->dst;
+    const motley_transform_params *p = call->params;
+    MOT_TRY(mot_validate_batch("src", src, error));
+    MOT_TRY(mot_validate_batch("dst", dst, error));
+    MOT_TRY(mot_samples_check(&p->samples, src->count, error));
+    MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
+    MOT_REQUIRE(!p->steps == !p->step_counts, error, "only one of steps and step_counts is set, want both or neither");
+    MOT_REQUIRE(!call->info->mix || p->mixed, error,
+                "transform '%s' mixes images, want params.mixed, by which targets are mixed", call->transform->name);
+    MOT_REQUIRE(!p->given_mixed == !(p->given && call->info->mix), error,
+                p->given_mixed ? "given_mixed is set, want it with given draws of a transform that mixes"
+                               : "given is set without given_mixed, but the transform mixes images");
+    MOT_REQUIRE(!p->given_kernels || p->given, error, "given_kernels is set without given, whose blurs it is for");
+    MOT_REQUIRE(!p->given == !p->given_steps && !p->given == !p->given_step_counts, error,
+                "only some of given, given_steps and given_step_counts are set, want all three or none");
+    MOT_TRY(check_policies(call, error));
+    MOT_TRY(mot_clips_check(p->clip_frames, src->count, call->mixes ? "where chains of ops are mixed" : NULL, error));
+    if (p->counter && p->clip_frames > 1)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "counter is set, but transform '%s' is applied to clips, and so is drawn on the host",
+                        call->transform->name);
+    if (src->count == 0)
+        return MOTLEY_OK;
+    MOT_REQUIRE(src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
+    MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want src's %" PRId32,
+                dst->channels, src->channels);
+    MOT_TRY(check_output(call, error));
+    MOT_TRY(check_sides(call, error));
+    for (size_t i = 0; p->given && i < src->count; i++)
+        MOT_TRY(check_given(call, i, error));
+    MOT_TRY(check_kernels(call, error));
+    MOT_TRY(mot_validate_apart(src, dst, error));
+    MOT_REQUIRE(context->backend->transform || (!p->stream && !p->counter), error,
+                "stream or counter is set, but the %s backend has neither", context->backend->name);
+    MOT_REQUIRE(!p->counter || !(p->drawn || p->steps || p->mixed), error,
+                "counter is set, and so is drawn, steps or mixed: the host does not know what is drawn by a counter");
+    return MOTLEY_OK;
+}
+
+motley_status mot_transform_check_clips(const mot_transform_call *call, motley_error *error)
+{
+    const size_t frames = call->params->clip_frames;
+    mot_step steps[2][MOT_MAX_TRANSFORM_STEPS]; /* of a clip's first frame, and of another one */
+    int first_count = 0;
+    for (size_t i = 0; frames > 1 && i < call->src->count; i++) {
+        motley_transform_drawn drawn;
+        mot_step *const own = steps[i % frames > 0];
+        const int count = mot_transform_draw_image(call, i, &drawn, own);
+        if (i % frames == 0)
+            first_count = count;
+        const size_t begin = i - i % frames;
+        const mot_view a = mot_batch_view(call->dst, begin), b = mot_batch_view(call->dst, i);
+        MOT_REQUIRE(a.width == b.width && a.height == b.height, error,
+                    "image %zu comes out as %" PRId32 "x%" PRId32 ", but image %zu of its clip as %" PRId32 "x%" PRId32
+                    ", want one size",
+                    i, b.width, b.height, begin, a.width, a.height);
+        MOT_REQUIRE(frames <= (size_t)(INT32_MAX / a.width / a.height), error,
+                    "a clip has %zu frames of %" PRId32 "x%" PRId32 ", want at most 2^31-1 pixels", frames, a.width,
+                    a.height);
+        MOT_TRY(mot_clips_check_steps(i, own, count, begin, steps[0], first_count, error));
+    }
+    return MOTLEY_OK;
+}
+
+motley_status mot_transform_check_followed(const mot_transform_call *call, motley_error *error)
+{
+    const char *const why = call->info->mix ? "mixes images" : call->mixes ? "mixes chains of ops" : NULL;
+    if (mot_followed_any(&call->followed) && why)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' %s: nothing can follow it",
+                        call->transform->name, why);
+    return MOTLEY_OK;
+}
