@@ -215,7 +215,31 @@ static const struct {
 };
 #define PAIRS (sizeof pairs / sizeof pairs[0])
 
-/* One batch of these sizes, each with `each` values; --brief: each with another one of them. */
+/* The images on the device, all of one size and layout, as a batch with strides in place of a list. */
+static motley_batch with_strides(const batch *b)
+{
+    const motley_image *const first = &b->device[0];
+    return (motley_batch){ .count = b->count,
+                           .channels = b->channels,
+                           .data = first->data,
+                           .width = first->width,
+                           .height = first->height,
+                           .image_stride = b->count > 1 ? (int64_t)(b->offset[1] - b->offset[0]) : 0,
+                           .row_stride = first->row_stride,
+                           .pixel_stride = first->pixel_stride,
+                           .channel_stride = first->channel_stride };
+}
+
+static int is_one_size(const input_size *sizes, size_t count)
+{
+    size_t same = 1;
+    while (same < count && sizes[same].width == sizes[0].width && sizes[same].height == sizes[0].height)
+        same++;
+    return same == count;
+}
+
+/* One batch of these sizes, each with `each` values; --brief, or more sizes than INPUT_SIZES: each with another one of
+ * them. Images of one size go to the device with strides, because a list of images takes the tiles. */
 static void check_op_batch(int op, int channels, motley_interpolation interpolation, size_t pair,
                            const input_size *sizes, size_t sizes_count, int each)
 {
@@ -231,7 +255,7 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
     const int in_place = pairs[pair].in_place;
     for (size_t size = 0; size < sizes_count; size++)
         for (int v = 0; v < tried; v++) {
-            if (brief && (size_t)v != (from + size) % (size_t)tried)
+            if ((brief || sizes_count > INPUT_SIZES) && (size_t)v != (from + size) % (size_t)tried)
                 continue;
             if (info->shape == MOTLEY_SHAPE_BLUR && some[v][0] > 40 && sizes[size].width > 40 && sizes_count > 1)
                 continue;
@@ -253,8 +277,10 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
     const motley_op_params params = { .interpolation = interpolation, .fill = fill };
     const motley_batch host_src = { .count = src->count, .channels = channels, .images = src->host };
     const motley_batch host_dst = { .count = src->count, .channels = channels, .images = to->host };
-    const motley_batch device_src = { .count = src->count, .channels = channels, .images = src->device };
-    const motley_batch device_dst = { .count = src->count, .channels = channels, .images = to->device };
+    motley_batch device_src = { .count = src->count, .channels = channels, .images = src->device };
+    motley_batch device_dst = { .count = src->count, .channels = channels, .images = to->device };
+    if (is_one_size(sizes, sizes_count))
+        device_src = with_strides(src), device_dst = with_strides(to);
     char what[160];
     snprintf(what, sizeof what, "%s, %s to %s%s, interpolation %d, %zu sizes from %" PRId32 "x%" PRId32, info->name,
              input_layout_names[pairs[pair].src], input_layout_names[pairs[pair].dst], in_place ? " in place" : "",
@@ -283,6 +309,11 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
 
 static void check_op(int op)
 {
+    /* one for each multiprocessor: fewer images of so many pixels take the route of clusters */
+    static input_size resident[MAX_IMAGES];
+    need(multiprocessors <= MAX_IMAGES, "more multiprocessors than images of a batch");
+    for (size_t i = 0; i < multiprocessors; i++)
+        resident[i] = (input_size){ 132, 132 };
     const int interpolations = motley_op_get(op)->shape == MOTLEY_SHAPE_WARP ? 3 : 1;
     for (int channels = 1; channels <= 4; channels++)
         for (int interpolation = 0; interpolation < interpolations; interpolation++)
@@ -295,6 +326,8 @@ static void check_op(int op)
                 }
                 if (pair < 2 && channels == 3)
                     check_op_batch(op, channels, how, pair, &input_sizes[INPUT_SIZES - 1], 1, quick ? 4 : 8);
+                if (pair < 2 && channels % 2 && how == MOTLEY_NEAREST && !brief)
+                    check_op_batch(op, channels, how, pair, resident, multiprocessors, MAX_VALUES);
             }
 }
 
@@ -332,7 +365,7 @@ static void check_past_edge(void)
 }
 
 /* Few images of each size at which the image kernel takes another number of threads (dispatch/cuda/route.c),
- * and of each kind of layout. The largest get a group of CTAs each, or one CTA in a batch that fills the device. */
+ * and of each kind of layout. The largest get a cluster of CTAs each; among small images, they take tiles. */
 static void check_op_brief(int op)
 {
     static const struct {
