@@ -732,7 +732,7 @@ def test_many_devices(pixels, wanted):
     for i, out in enumerate(outs):
         assert out.device.index == i and np.array_equal(out.cpu(), wanted)
     with pytest.raises(motley.ArgumentError, match="out is on CUDA device 1, the images on CUDA device 0"):
-        stage(outs[0], out=outs[1])
+        stage(outs[0], out=outs[1], layout="hwc")
 
 
 @cuda
