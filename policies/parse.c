@@ -594,7 +594,8 @@ static bool read_policy(reader *r, const mot_yaml *map)
         return true;
     }
     if (!branches && !phases) {
-        PROBLEM(r, map, "key 'branches' is missing, want what a sample chooses from");
+        PROBLEM(r, map,
+                "key 'branches' is missing, want what a sample chooses from, or 'stages' for a whole transform");
         return true;
     }
     r->branches_offset = (branches ? branches : phases)->offset;
