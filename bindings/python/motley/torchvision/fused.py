@@ -139,10 +139,8 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
 
 def _flat(transforms):
     for transform in transforms:
-        name = type(transform).__name__
-        if not _is_known(transform, "torch"):
-            yield transform
-        elif name in ("Compose", "Sequential"):
+        name = type(transform).__name__ if _is_known(transform, "torch") else None
+        if name in ("Compose", "Sequential"):
             yield from _flat(getattr(transform, "transforms", transform))
         elif name == "ImageClassification":
             size = transform.resize_size[0] if len(transform.resize_size) == 1 else transform.resize_size
