@@ -84,7 +84,7 @@ motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cud
     return MOTLEY_OK;
 }
 
-/* Sends the images where pixels come from and go: src -> work (between passes) -> output. */
+/* Describes where pixels come from and go: src -> work (between passes) -> output. Lists of images are sent. */
 static motley_status send_images(mot_cuda_state *s, const mot_job *job, const motley_batch *work, cudaStream_t stream,
                                  mot_cuda_job *image, motley_error *error)
 {
