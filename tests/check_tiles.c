@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU's tile kernel (kernels/cuda/tiles.cuh) against the CPU backend, with its threads run by tests/emulate: every
- * op, and sequences of random ops, on every layout. One differing byte fails, canaries and scratch memory included.
+/* The GPU's tile kernel (kernels/cuda/tile_kernel.cuh) against the CPU backend, with its threads run by tests/emulate:
+ * every op, and sequences of random ops, on every layout. One differing byte fails, canaries and scratch memory
+ * included.
  *
  *     check_tiles [--op NAME] [--every N] [--turns N] [--first TURN]
  *

@@ -4,7 +4,7 @@
  * reads nothing back. */
 #include "dispatch/cuda/draw.h"
 #include "kernels/cuda/overlap.cuh"
-#include "kernels/cuda/programs.cuh"
+#include "kernels/cuda/tile_planner.cuh"
 #include "kernels/cuda/tuning.h"
 #include "policies/draw.h"
 

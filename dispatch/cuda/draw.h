@@ -4,7 +4,7 @@
 #define MOT_CUDA_DRAW_H
 
 #include "dispatch/buckets.h"
-#include "kernels/cuda/tiles.h"
+#include "kernels/cuda/tile_job.h"
 #include "policies/tables.h"
 
 #ifdef __cplusplus

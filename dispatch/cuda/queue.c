@@ -29,7 +29,7 @@ static void choose_threads(mot_cuda_draw *draw)
     draw->threads_log2 = draw->by_step ? threads_log2 : 0;
 }
 
-/* Chooses how many samples the first wave of CTAs has and how the others are interleaved; image.cu says why. */
+/* Chooses how many samples the first wave of CTAs has and how the others are interleaved; image_kernel.cu says why. */
 static void choose_order(const mot_chip *chip, const mot_cuda_shape *shape, mot_cuda_job *image)
 {
     static const int32_t primes[] = { 7919, 7907, 7901, 7883 };

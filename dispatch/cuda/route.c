@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses a batch's route on the GPU: resident images when the batch is uniform and dense, tiles otherwise. */
 #include "dispatch/cuda/route.h"
-#include "kernels/cuda/program.h"
+#include "kernels/cuda/tile_program.h"
 #include "kernels/cuda/tuning.h"
 #include "policies/draw.h"
 

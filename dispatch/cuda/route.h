@@ -7,9 +7,9 @@
 #include "kernels/cuda/job.h"
 
 typedef enum mot_route {
-    MOT_ROUTE_RESIDENT, /* a CTA holds an image in shared memory: kernels/cuda/whole.cuh */
-    MOT_ROUTE_CLUSTER,  /* a cluster of CTAs holds it: kernels/cuda/slab.cuh */
-    MOT_ROUTE_TILES,    /* any image, tile by tile: kernels/cuda/tiles.cuh */
+    MOT_ROUTE_RESIDENT, /* a CTA holds an image in shared memory: kernels/cuda/image_resident.cuh */
+    MOT_ROUTE_CLUSTER,  /* a cluster of CTAs holds it: kernels/cuda/image_cluster.cuh */
+    MOT_ROUTE_TILES,    /* any image, tile by tile: kernels/cuda/tile_kernel.cuh */
     MOT_ROUTES
 } mot_route;
 

@@ -2,8 +2,8 @@
 /* Draws a transform on the device, one CTA per image. One thread draws the rectangle, the window and the mirrors; a
  * thread of another warp draws the steps of each stage. Then all threads make the tables of the image's axes. */
 #include "dispatch/cuda/transform_draw.h"
-#include "kernels/cuda/axes.cuh"
 #include "kernels/cuda/overlap.cuh"
+#include "kernels/cuda/resize_axes.cuh"
 #include "kernels/cuda/tuning.h"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"

@@ -6,7 +6,7 @@
 
 #include "kernels/color.h"
 #include "kernels/cuda/pixels.cuh"
-#include "kernels/cuda/program.h"
+#include "kernels/cuda/tile_program.h"
 #include "kernels/erase.h"
 #include "kernels/point.h"
 #include "kernels/stats.h"

@@ -11,9 +11,9 @@
 #ifndef MOT_RESIZE_CUH
 #define MOT_RESIZE_CUH
 
-#include "kernels/cuda/axes.cuh"
 #include "kernels/cuda/memory.cuh"
 #include "kernels/cuda/overlap.cuh"
+#include "kernels/cuda/resize_axes.cuh"
 #include "kernels/cuda/tuning.h"
 #include "kernels/warp.h"
 

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/chain.cuh"
 #include "kernels/cuda/memory.cuh"
-#include "kernels/cuda/tiles.h"
+#include "kernels/cuda/tile_job.h"
 
 struct alignas(16) tile_state {
     mot_program program;
@@ -112,7 +112,7 @@ DEVICE void arrive_early()
     arrive(s.image.arrivals);
 }
 
-/* Waits until all CTAs of the image have arrived. tiles.h says why all of them are resident. */
+/* Waits until all CTAs of the image have arrived. tile_job.h says why all of them are resident. */
 OUTLINE void meet()
 {
     tile_state &s = cta();

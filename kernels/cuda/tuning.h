@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers of the CUDA kernels that were chosen by measurement, on an H200 in November 2026. None of them can change
- * a result. (Costs, by which work is ordered, stand beside what they estimate: draw.cu and programs.cuh.) */
+ * a result. (Costs, by which work is ordered, stand beside what they estimate: draw.cu and tile_planner.cuh.) */
 #ifndef MOT_TUNING_H
 #define MOT_TUNING_H
 

@@ -8,9 +8,9 @@
 #include <cuda_runtime_api.h>
 
 #include "dispatch/cuda/draw.h"
-#include "kernels/cuda/programs.cuh"
 #include "kernels/cuda/resize.cu"
-#include "kernels/cuda/tiles.cuh"
+#include "kernels/cuda/tile_kernel.cuh"
+#include "kernels/cuda/tile_planner.cuh"
 #include "kernels/cuda/tuning.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the tables of the images' axes, with one CTA for each image. Weights are computed in binary64, with every
  * operation rounded as on the CPU. */
-#ifndef MOT_AXES_CUH
-#define MOT_AXES_CUH
+#ifndef MOT_RESIZE_AXES_CUH
+#define MOT_RESIZE_AXES_CUH
 
 #include "kernels/cuda/pixels.cuh"
 #include "kernels/cuda/resize.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of the tile kernel: what it does to one image, as a short list of instructions. The same text makes them on
- * the device (kernels/cuda/programs.cuh) and in tests on the host. Plain C.
+ * the device (kernels/cuda/tile_planner.cuh) and in tests on the host. Plain C.
  *
  * The CTAs that share an image each own some of its tiles and run the same program. The instructions between two MEETs
  * are a phase: first those that run once (TABLE, CURRENT, CUT), then the others for each tile. If a CTA has one tile,
  * the tile stays in shared memory from phase to phase; if it has several (`held` == 0), a phase reads its tiles from
  * one place in memory and writes them to another. */
-#ifndef MOT_PROGRAM_H
-#define MOT_PROGRAM_H
+#ifndef MOT_TILE_PROGRAM_H
+#define MOT_TILE_PROGRAM_H
 
 #include "augmentations/ops.h"
 #include "augmentations/step.h"

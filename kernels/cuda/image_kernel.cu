@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The image kernel: a CTA, or a cluster of them, takes one sample, and runs its steps on the image in shared memory. */
+#include "kernels/cuda/image_cluster.cuh"
 #include "kernels/cuda/overlap.cuh"
-#include "kernels/cuda/slab.cuh"
 
 #include <climits>
 

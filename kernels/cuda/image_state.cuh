@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a CTA of the image kernel knows of the image in its shared memory, and the statistics of a cluster's CTAs. */
-#ifndef MOT_RESIDENT_CUH
-#define MOT_RESIDENT_CUH
+#ifndef MOT_IMAGE_STATE_CUH
+#define MOT_IMAGE_STATE_CUH
 
-#include "kernels/cuda/between.cuh"
 #include "kernels/cuda/group.cuh"
+#include "kernels/cuda/interpolate.cuh"
 #include "kernels/cuda/tuning.h"
 #include "kernels/output.h"
 #include "motley/op.h"
@@ -17,7 +17,7 @@ struct resident {
     mot_view src, work_view, output; /* the pass reads src and writes one of the others */
     mot_warp_plan plans[MOT_WINDOW]; /* of the steps ... */
     mot_warp warp[MOT_WINDOW];       /* ... and what they are made from */
-    int output_dtype, output_form;   /* and the output_form of whole.cuh */
+    int output_dtype, output_form;   /* and the output_form of image_resident.cuh */
     int box_bytes, stage_bytes;
     unsigned long long band[MOT_BANDS]; /* barriers of an image that is loaded as a whole ... */
     uint32_t phase;                     /* ... what they are at ... */

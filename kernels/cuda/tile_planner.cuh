@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes each image's programs from its steps, a warp an image, and lists it for the tile kernel's CTAs. */
-#ifndef MOT_PROGRAMS_CUH
-#define MOT_PROGRAMS_CUH
+#ifndef MOT_TILE_PLANNER_CUH
+#define MOT_TILE_PLANNER_CUH
 
 #include "kernels/cuda/tile_state.cuh"
 #include "kernels/output.h"

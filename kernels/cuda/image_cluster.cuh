@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The route `cluster`: a cluster of CTAs holds an image, each CTA a slab: some rows of the whole width.
  *
- * Whatever does not move pixels is done to the slab as in whole.cuh. A warp gathers from device memory, where the image
- * is still unchanged, and leaves its result in shared memory; it is written back after all CTAs have read. Gathering
- * from the other CTAs' shared memory would be ten times slower, and a box of everything that a slab may read would be
- * too large. */
-#ifndef MOT_SLAB_CUH
-#define MOT_SLAB_CUH
+ * Whatever does not move pixels is done to the slab as in image_resident.cuh. A warp gathers from device memory, where
+ * the image is still unchanged, and leaves its result in shared memory; it is written back after all CTAs have read.
+ * Gathering from the other CTAs' shared memory would be ten times slower, and a box of everything that a slab may read
+ * would be too large. */
+#ifndef MOT_IMAGE_CLUSTER_CUH
+#define MOT_IMAGE_CLUSTER_CUH
 
+#include "kernels/cuda/image_resident.cuh"
 #include "kernels/cuda/memory.cuh"
-#include "kernels/cuda/whole.cuh"
 
 #ifdef MOT_CLUSTERS
 

@@ -7,11 +7,11 @@
  * is not finished. If one of its pairs is not taken, every pair taken belongs to it or to finished images; an image has
  * at most as many members as the grid has CTAs, so some CTA is free to take the next pair. If all are taken, all run.)
  */
-#ifndef MOT_TILES_H
-#define MOT_TILES_H
+#ifndef MOT_TILE_JOB_H
+#define MOT_TILE_JOB_H
 
 #include "kernels/cuda/job.h"
-#include "kernels/cuda/program.h"
+#include "kernels/cuda/tile_program.h"
 #include "kernels/cuda/tuning.h"
 
 #ifdef __cplusplus

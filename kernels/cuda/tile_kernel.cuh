@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tile kernel. A CTA takes a part of one image after the other, and runs the image's programs on it. */
-#ifndef MOT_TILES_CUH
-#define MOT_TILES_CUH
+#ifndef MOT_TILE_KERNEL_CUH
+#define MOT_TILE_KERNEL_CUH
 
 #include "kernels/cuda/overlap.cuh"
-#include "kernels/cuda/tile.cuh"
+#include "kernels/cuda/tile_loops.cuh"
 #include "kernels/cuda/tile_stats.cuh"
 
 /* Makes tile `t` of the image the current one; past the last tile there is nothing to do. For one thread; a barrier

@@ -4,12 +4,12 @@
  * The image is loaded in bands. Every loop over its pixels takes them in the order in which they arrive, and the last
  * loop of a pass writes its results to memory, so that loading, computing and writing overlap. A thread works on a
  * quad, four neighbouring pixels, which it keeps packed as the words in which they lie. Images that only a cluster of
- * CTAs can hold take slab.cuh; what neither can do takes tiles (dispatch/cuda/route.c). */
-#ifndef MOT_WHOLE_CUH
-#define MOT_WHOLE_CUH
+ * CTAs can hold take image_cluster.cuh; what neither can do takes tiles (dispatch/cuda/route.c). */
+#ifndef MOT_IMAGE_RESIDENT_CUH
+#define MOT_IMAGE_RESIDENT_CUH
 
-#include "kernels/cuda/passes.h"
-#include "kernels/cuda/resident.cuh"
+#include "kernels/cuda/image_passes.h"
+#include "kernels/cuda/image_state.cuh"
 
 #ifdef MOT_CLUSTERS
 
@@ -377,8 +377,8 @@ template <int FORMAT> DEVICE box whole_box()
 
 /* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last one if
  * there are two. The chain's first items come before a warp: they apply to what it reads, and not to what it fills.
- * GROUP: called by slab.cuh. A function gets the registers that all its callers can spare, so clusters have a separate
- * instance. */
+ * GROUP: called by image_cluster.cuh. A function gets the registers that all its callers can spare, so clusters have a
+ * separate instance. */
 template <int FORMAT, int SOURCE, int SINK, bool GROUP = false>
 static __device__ __noinline__ void walk(int items, int at, int before, int first_items)
 {

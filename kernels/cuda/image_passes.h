@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ops one pass over a resident image can do (kernels/cuda/whole.cuh). */
-#ifndef MOT_CUDA_PASSES_H
-#define MOT_CUDA_PASSES_H
+/* Which ops one pass over a resident image can do (kernels/cuda/image_resident.cuh). */
+#ifndef MOT_IMAGE_PASSES_H
+#define MOT_IMAGE_PASSES_H
 
 #include "augmentations/op.h"
 #include "motley/image.h"

@@ -3,8 +3,8 @@
  * for each channel. The polynomials of kernels/warp.h need small whole multiples of them: dot products of that word
  * with the bytes of another. Whole numbers become doubles, and doubles whole numbers, by adding a large number: as
  * exact as a conversion, and much faster. */
-#ifndef MOT_BETWEEN_CUH
-#define MOT_BETWEEN_CUH
+#ifndef MOT_INTERPOLATE_CUH
+#define MOT_INTERPOLATE_CUH
 
 #include "kernels/cuda/spatial.cuh"
 

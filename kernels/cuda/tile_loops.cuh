@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loops over a tile: from memory, in place, and back to memory. Only those from and to memory know the image's
  * format, strides and alignment. */
-#ifndef MOT_TILE_CUH
-#define MOT_TILE_CUH
+#ifndef MOT_TILE_LOOPS_CUH
+#define MOT_TILE_LOOPS_CUH
 
 #include "kernels/blur.h"
-#include "kernels/cuda/between.cuh"
+#include "kernels/cuda/interpolate.cuh"
 #include "kernels/cuda/tile_state.cuh"
 #include "kernels/output.h"
 #include "motley/op.h"
