@@ -3,7 +3,7 @@
 #ifndef MOT_IMAGE_PASSES_H
 #define MOT_IMAGE_PASSES_H
 
-#include "augmentations/op.h"
+#include "augmentations/step.h"
 #include "motley/image.h"
 #include "motley/op.h"
 
