@@ -156,18 +156,25 @@ typedef struct places {
     int row_groups, width, height;
 } places;
 
-static int64_t most_table_bytes(const mot_transform_call *call, size_t i, places *p)
+/* The filters that may be drawn, a bit for each. */
+static unsigned filters_of(const motley_transform *transform)
+{
+    unsigned filters = 0;
+    for (uint32_t s = 0; s < transform->stages; s++)
+        for (int f = 0; f < transform->stage[s].filters; f++)
+            filters |= 1u << transform->stage[s].filter[f];
+    return filters;
+}
+
+static int64_t most_table_bytes(const mot_transform_call *call, size_t i, unsigned filters, places *p)
 {
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+    const unsigned possible = call->params->given ? 1u << call->params->given[i].filter : filters;
     int32_t width, height;
     mot_transform_sides(call, i, &width, &height);
     int columns = 1, rows = 1;
     for (int filter = 0; filter < MOT_FILTERS; filter++) {
-        int possible = call->params->given && (int)call->params->given[i].filter == filter;
-        for (uint32_t s = 0; s < call->transform->stages && !call->params->given; s++)
-            for (int f = 0; f < call->transform->stage[s].filters; f++)
-                possible |= (int)call->transform->stage[s].filter[f] == filter;
-        if (!possible)
+        if (!(possible >> filter & 1))
             continue;
         const int across = mot_resize_most_groups((motley_filter)filter, src.width, width);
         const int down = mot_resize_most_groups((motley_filter)filter, src.height, height);
@@ -215,8 +222,9 @@ static places lay_out(const mot_cuda_work *work, const mot_transform_call *call,
     p.axes = mot_cuda_take(&p.bytes, n * sizeof(mot_cuda_axes));
     p.drawn = call->drawn_on_host ? p.given : mot_cuda_take(&p.bytes, drawn);
     p.steps = call->drawn_on_host ? p.given_steps : mot_cuda_take(&p.bytes, steps);
+    const unsigned filters = filters_of(call->transform);
     for (size_t i = 0; i < (mixed ? n : 1); i++)
-        p.table_bytes += most_table_bytes(call, i, &p);
+        p.table_bytes += most_table_bytes(call, i, filters, &p);
     p.tables = mot_cuda_take(&p.bytes, (size_t)p.table_bytes * (mixed ? 1 : n));
     if (mot_cuda_has_parts(parts)) {
         const mot_job job = { .count = n, .channels = call->dst->channels, .src = call->dst };
@@ -280,8 +288,9 @@ static void fill(const mot_transform_call *call, const places *p, uint8_t *host,
     const size_t n = call->src->count;
     int64_t *const offset = mot_cuda_at(host, p->offsets);
     motley_image *const images = mot_cuda_at(host, p->images);
+    const unsigned filters = filters_of(call->transform);
     places ignored = { 0 };
-    for (size_t i = 0, at = 0; offset && i < n; at += (size_t)most_table_bytes(call, i++, &ignored))
+    for (size_t i = 0, at = 0; offset && i < n; at += (size_t)most_table_bytes(call, i++, filters, &ignored))
         offset[i] = (int64_t)at;
     if (call->src->images)
         memcpy(host + p->src, call->src->images, n * sizeof(motley_image));
