@@ -462,7 +462,7 @@ static int rank_of(mot_stage_kind kind)
 }
 
 /* Checks that a stage may follow those before it. */
-static void check_place(reader *r, const mot_yaml *key, const motley_transform *transform, mot_stage_kind kind)
+static bool check_place(reader *r, const mot_yaml *key, const motley_transform *transform, mot_stage_kind kind)
 {
     int same = 0;
     for (uint32_t i = 0; i < transform->stages; i++) {
@@ -474,12 +474,12 @@ static void check_place(reader *r, const mot_yaml *key, const motley_transform *
                     "'%s' stands behind '%s', want crop and resize first, then flip, policy, jitter, grayscale and "
                     "blur, then output, then erase, then mix",
                     mot_stage_names[kind], mot_stage_names[before->kind]);
-            return;
+            return false;
         }
         if (rank == rank_of(kind) && rank != 3) {
             PROBLEM(r, key, "'%s' follows '%s', want one of them", mot_stage_names[kind],
                     mot_stage_names[before->kind]);
-            return;
+            return false;
         }
     }
     if (same >= MOT_MAX_SAME_STAGES)
@@ -488,6 +488,7 @@ static void check_place(reader *r, const mot_yaml *key, const motley_transform *
         (transform->stages == 0 || transform->stage[transform->stages - 1].kind != MOT_STAGE_OUTPUT ||
          transform->stage[transform->stages - 1].dtype == MOTLEY_U8))
         PROBLEM(r, key, "'erase' works on normalised values, want an 'output' of type f32, f16 or bf16 before it");
+    return true;
 }
 
 /* Gives the second and later policies of a transform separate random words. */
@@ -534,12 +535,14 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
         PROBLEM(r, node, "more than %d stages", MOT_MAX_STAGES);
         return true;
     }
-    check_place(r, key, transform, (mot_stage_kind)kind);
+    const bool in_place = check_place(r, key, transform, (mot_stage_kind)kind);
     mot_stage *stage = &transform->stage[transform->stages++];
     stage->kind = (mot_stage_kind)kind;
     if (kind == MOT_STAGE_POLICY)
         return read_policy_stage(r, value, stage) && give_blocks(transform, stage->policy);
     read[kind](r, value, stage);
+    if (!in_place && kind == MOT_STAGE_RESIZE)
+        stage->height = stage->width; /* so that the sizes it leaves are no second problem */
     if (kind == MOT_STAGE_MIX && r->tree.problems == 0)
         return motley_mix_create(&stage->mixing, &stage->mix, NULL) != MOTLEY_ERR_MEMORY;
     return ((kind != MOT_STAGE_RANDOM_RESIZED_CROP && kind != MOT_STAGE_ERASE) || make_ratios(stage)) &&
@@ -556,7 +559,7 @@ static void check_sizes(reader *r, const mot_yaml *list, const motley_transform 
             open = stage->height == 0;
             sized = !open;
         }
-        if (stage->kind == MOT_STAGE_MIX && !sized)
+        if (stage->kind == MOT_STAGE_MIX && !sized && !open)
             PROBLEM(r, list, "'mix' mixes images of one size, want a stage that crops or resizes to it");
     }
     if (open)
