@@ -356,7 +356,8 @@ class Stage:
         call, source, target, pixels, written, result = self._prepare(batch, out, layout)
         if call is None:
             return self._run_by_channels(source.by_channels(), batch, out, layout, samples, return_draws, counting)
-        numbers, keep = self._numbers(call.count, samples, None if return_draws else call.caller[1])
+        on_host = return_draws or self.policy.custom_ops
+        numbers, keep = self._numbers(call.count, samples, None if on_host else call.caller[1])
         policy = self.policy_now
         if followed:
             call.c.params.followed = followed
@@ -442,11 +443,11 @@ class Stage:
         result = tuple(made) if isinstance(batch, tuple) and out is None else made if out is None else out
         return (result, drawn) if return_draws else result
 
-    def _samples(self, count, which):
-        """The Samples of a call that cannot be kept. which: as _numbers has it."""
-        (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which)
+    def _samples(self, count, which, device=None):
+        """The Samples of a call that cannot be kept. which, device: as _numbers has it."""
+        (seed, epoch, first, ids, signed, views, counter, seen), keep = self._numbers(count, which, device)
         whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
-        samples = Samples(seed, epoch_given(epoch), first, ids, views, keep, seen)
+        samples = Samples(seed, epoch_given(epoch), first, ids, views, keep, counter, seen)
         if signed and lib.has_negative(ids, count):
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
         return samples
@@ -464,7 +465,7 @@ class Stage:
         counter, on_device, held, keep, views = self.counter, 0, None, None, 0
         if counter.__class__ is list:
             now, first = counter
-        elif device is None or epoch is not None or self.policy.custom_ops or arrays.device_of(counter) != device:
+        elif device is None or epoch is not None or arrays.device_of(counter) != device:
             now, first = counter.tolist()
         else:
             now, first, on_device = 0, 0, KINDS[type(counter)].pointer(counter)

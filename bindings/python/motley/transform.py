@@ -238,8 +238,9 @@ class Transform(Stage):
                 drawn = Drawn.read(given, sizes, channels, self)
             params.given, params.given_steps, params.given_step_counts = drawn.structs
         else:
-            samples = self._samples(count, which)
-            params.samples = samples.c[0]
+            on_host = return_draws or mixing is not None or self.clip_frames > 1
+            samples = self._samples(count, which, None if on_host else source.device)
+            params.samples, params.counter = samples.c[0], samples.counter
             if return_draws:
                 drawn = Drawn(sizes, self.max_steps, self)
                 params.drawn, params.steps, params.step_counts = drawn.structs

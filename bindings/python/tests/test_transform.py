@@ -13,6 +13,8 @@ import motley
 from motley import ops
 
 torch = pytest.importorskip("torch")
+from conftest import cuda  # noqa: E402
+
 from motley.torch import Augmented, MotleyCollate, Prefetcher  # noqa: E402
 from motley.torch import Transform as TorchTransform  # noqa: E402
 
@@ -329,3 +331,28 @@ def test_an_empty_list_through_a_transform_without_a_size():
     flips = motley.Transform('{"motley": 1, "name": "t", "stages": [{"flip": {"horizontal": 0.5}}]}')
     assert flips([]) == [] and flips(()) == ()
     assert flips(np.zeros((0, 4, 5, 3), np.uint8)).shape == (0, 4, 5, 3)
+
+
+@cuda
+def test_the_device_reads_its_counter(photographs):
+    on_cpu, on_gpu = TorchTransform(TEXT, seed=4), TorchTransform(TEXT, seed=4).cuda()
+    images = tensors(photographs)
+    there = [image.cuda() for image in images]
+    out = on_gpu(there)
+    assert torch.equal(out.cpu(), on_cpu(images))
+    for epoch in (0, 1):
+        for one in (on_cpu, on_gpu):
+            one.set_epoch(epoch)
+        for _ in range(2):
+            torch.cuda.set_sync_debug_mode("error")
+            try:
+                made = on_gpu(there)
+            finally:
+                torch.cuda.set_sync_debug_mode("default")
+            assert torch.equal(made.cpu(), on_cpu(images))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        on_gpu(there, out=out)
+    for _ in range(3):
+        graph.replay()
+        assert torch.equal(out.cpu(), on_cpu(images))

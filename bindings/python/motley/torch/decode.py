@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -53,7 +53,7 @@ def _is_file(image):
 
 
 def decoded(
-    files: Sequence[Any], device: torch.device, names: Sequence[str], broken: str = "raise"
+    files: Sequence[Any], device: torch.device, name_of: Callable[[int], str], broken: str = "raise"
 ) -> tuple[list[torch.Tensor], list[int]]:
     """The images as RGB tensors [3, H, W] on the device, and which of the files they are.
 
@@ -62,7 +62,7 @@ def decoded(
     with a warning.
 
     Args:
-        names: What the files are called in messages.
+        name_of: What messages call file i.
         broken: "raise" or "skip".
 
     Raises:
@@ -84,8 +84,8 @@ def decoded(
             said = (str(wrong) or type(wrong).__name__).splitlines()[0]
             why = re.sub(r"^.*\.cpp:\d+, ", "", said)
             if broken == "raise":
-                raise motley.FileError(f"{names[i]}: cannot be decoded: {why}") from None
-            warnings.warn(f"{names[i]}: left out, cannot be decoded: {why}", stacklevel=4)
+                raise motley.FileError(f"{name_of(i)}: cannot be decoded: {why}") from None
+            warnings.warn(f"{name_of(i)}: left out, cannot be decoded: {why}", stacklevel=4)
     return images, kept
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -118,8 +119,8 @@ class Prefetcher:
     def __iter__(self) -> Iterator[Any]:
         self._begin_pass()
         if not self.stream:
-            for batch, _ in self._decoding():
-                yield self._prepare(batch)
+            for batch, images, _ in self._decoding(deque()):
+                yield self._prepare(batch, images)
             self._finished = True
             return
         self.stream.wait_stream(torch.cuda.current_stream(self.device))  # what the stage reads may just be written
@@ -130,50 +131,54 @@ class Prefetcher:
         # memory that it gets. (record_stream on each image costs 5 % of a ResNet-50's rate: an event for each of them.)
         lent: deque[tuple[list[torch.Tensor], list[torch.cuda.Event]]] = deque()
         try:
-            for batch, decoded_by in self._decoding():
-                while lent and lent[0][1][0].query():
-                    lent.popleft()
-                if decoded_by is not None:
-                    lent.append((batch[self.images], []))
-                prepared = self._prepare_aside(batch, decoded_by)
-                if decoded_by is not None:
-                    lent[-1][1].append(prepared[-1])
+            with contextlib.closing(self._decoding(lent)) as batches:
+                for batch, images, decoded_by in batches:
+                    if images is not None:
+                        lent.append((images, []))
+                    prepared = self._prepare_aside(batch, images, decoded_by)
+                    if images is not None:
+                        lent[-1][1].append(prepared[-1])
+                    if ahead:
+                        yield self._hand_over(*ahead)
+                    ahead = prepared
                 if ahead:
                     yield self._hand_over(*ahead)
-                ahead = prepared
-            if ahead:
-                yield self._hand_over(*ahead)
         finally:
             for images, _ in lent:
                 for image in images:
                     image.record_stream(self.stream)
         self._finished = True
 
-    def _decoding(self):
-        """The loader's batches and, of those whose images were encoded, the event that they are decoded by.
+    def _decoding(self, lent):
+        """Yields (batch, images, event) for each of the loader's batches. If its images were encoded, `images` are the
+        decoded ones, the batch has 0 in their place, and the event follows their decoding; otherwise both are None.
 
         The next batch is decoded in a thread while the caller works on this one: torchvision's decoder waits until the
-        GPU is done, which takes long where a model keeps it busy, and lets other threads run meanwhile."""
+        GPU is done, which takes long where a model keeps it busy, and lets other threads run meanwhile. The thread also
+        frees the images in `lent` that are no longer read, so that the caller's thread need not."""
         with ThreadPoolExecutor(1) as thread:
             ahead = None
             for batch in self.loader:
-                decoding = thread.submit(self._decode_aside, batch) if is_encoded(batch[self.images]) else None
+                encoded = is_encoded(batch[self.images])
+                decoding = thread.submit(self._decode_aside, batch, lent) if encoded else None
                 if ahead:
                     yield self._with_decoded(*ahead)
                 ahead = decoding and (batch, decoding)
                 if not decoding:
-                    yield batch, None
+                    yield batch, None, None
             if ahead:
                 yield self._with_decoded(*ahead)
 
-    def _decode_aside(self, batch):
+    def _decode_aside(self, batch, lent):
         if not self.stream:
             return *self._decode(batch), None
+        while lent and lent[0][1] and lent[0][1][0].query():
+            lent.popleft()
         with torch.cuda.stream(self._decoder):  # where the images' memory comes from
             return *self._decode(batch), self._decoder.record_event()
 
     def _with_decoded(self, batch, decoding):
-        """The batch with its decoded images, and the event that they are decoded by.
+        """What _decoding() yields of a batch.
 
         What is left out with broken files is left out here and not in the thread: labels that lie on the GPU are ready
         for the caller's stream, which the decoder's does not wait for."""
@@ -182,28 +187,30 @@ class Prefetcher:
         batch = replaced(batch, self.images, 0)
         if len(kept) < count:
             batch = without(batch, count, kept)
-        return replaced(batch, self.images, images), decoded_by
+        return batch, images, decoded_by
 
-    def _prepare(self, batch):
+    def _prepare(self, batch, images):
         ids, labels = (None if at is None else batch[at] for at in (self.ids, self.labels))  # wanted on the CPU
         batch = map_tensors(lambda t: t.to(self.device, non_blocking=True), batch)
         if ids is not None:
             batch = replaced(batch, self.ids, ids)
-        return augmented(batch, self.stage, (self.images, self.labels), batch[self.images], ids, labels)
+        images = batch[self.images] if images is None else images
+        return augmented(batch, self.stage, (self.images, self.labels), images, ids, labels)
 
     def _decode(self, batch):
         files = batch[self.images]
-        ids = batch[self.ids] if self.ids is not None else None
-        if self.names is not None:
-            names = list(map(str, batch[self.names]))
-        else:
-            names = [f"image {i}" + ("" if ids is None else f", sample {ids[i]}") for i in range(len(files))]
-        images, kept = decoded(files, self.device, names, self.broken)
+        images, kept = decoded(files, self.device, lambda i: self._name(batch, i), self.broken)
         if not kept:
-            raise motley.FileError(f"{names[0]} and all others of its batch cannot be decoded")
+            raise motley.FileError(f"{self._name(batch, 0)} and all others of its batch cannot be decoded")
         return images, kept
 
-    def _prepare_aside(self, batch, decoded_by):
+    def _name(self, batch, i):
+        """What messages call a batch's file i."""
+        if self.names is not None:
+            return str(batch[self.names][i])
+        return f"image {i}" + ("" if self.ids is None else f", sample {batch[self.ids][i]}")
+
+    def _prepare_aside(self, batch, images, decoded_by):
         current = torch.cuda.current_stream(self.device)
 
         def lend(tensor):  # data already on the device was made on the current stream, and is used on ours
@@ -212,22 +219,22 @@ class Prefetcher:
                 tensor.record_stream(self.stream)
             return tensor
         lend.any = False
-        map_tensors(lend, batch if decoded_by is None else replaced(batch, self.images, 0))
+        map_tensors(lend, batch)
         if lend.any:
             self.stream.wait_stream(current)
         if decoded_by is not None:
             self.stream.wait_event(decoded_by)
         with torch.cuda.stream(self.stream):
-            return *self._prepare_ahead(batch), self.stream.record_event()
+            return *self._prepare_ahead(batch, images), self.stream.record_event()
 
-    def _prepare_ahead(self, batch):
+    def _prepare_ahead(self, batch, images):
         """The batch, and what the stage's counter is to be when it is handed over."""
         if self._ahead is None:
-            return self._prepare(batch), None
+            return self._prepare(batch, images), None
         stage = self.stage
         counter, stage.counter = stage.counter, self._ahead
         try:
-            prepared = self._prepare(batch)
+            prepared = self._prepare(batch, images)
         finally:
             stage.counter = counter
         return prepared, _copied(self._ahead)
