@@ -38,6 +38,11 @@ DEVICE void store_four_words(void *p, uint4 v)
                  : "memory");
 }
 
+DEVICE void store_two_words(void *p, uint2 v)
+{
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(p), "r"(v.x), "r"(v.y) : "memory");
+}
+
 DEVICE void store_word(void *p, uint32_t v)
 {
     asm volatile("st.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
@@ -66,6 +71,11 @@ DEVICE uint4 load_four_words(const void *p)
 DEVICE void store_four_words(void *p, uint4 v)
 {
     *(uint4 *)p = v;
+}
+
+DEVICE void store_two_words(void *p, uint2 v)
+{
+    *(uint2 *)p = v;
 }
 
 DEVICE void store_word(void *p, uint32_t v)

@@ -19,6 +19,8 @@ void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, 
     job->tiles_across = (width + job->tile_width - 1) / job->tile_width;
     job->tile_height = MOT_RESIZE_TILE_ROWS;
     job->tiles_down = (height + job->tile_height - 1) / job->tile_height;
+    job->lanes = most / job->tile_width;
+    job->lane_of_thread = 65536 / (uint32_t)job->tile_width + 1;
     const int row = job->tile_width * channels, possible = shared_bytes / row / 4 * 4;
     const int rows = 4 * row_groups + 4 > MOT_RESIZE_SHARED_ROWS ? 4 * row_groups + 4 : MOT_RESIZE_SHARED_ROWS;
     job->shared_rows = rows < possible ? rows : possible;
@@ -74,7 +76,6 @@ cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream
     const int64_t ctas = tiles * job->count;
     if (ctas > INT32_MAX)
         return cudaErrorInvalidConfiguration;
-    const int threads = MOT_RESIZE_THREADS / job->tile_width * job->tile_width;
-    return launch(job, kernel_of(job->format), ctas, threads, (size_t)job->shared_rows * job->tile_width * channels,
-                  overlap, stream);
+    return launch(job, kernel_of(job->format), ctas, job->lanes * job->tile_width,
+                  (size_t)job->shared_rows * job->tile_width * channels, overlap, stream);
 }

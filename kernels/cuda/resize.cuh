@@ -24,7 +24,13 @@ extern uint4 *tile_memory; /* of the CTA that is being emulated */
 #define resize_memory tile_memory
 #endif
 
-__shared__ uint32_t resize_values[4][256]; /* each byte as the result's type, for each channel */
+alignas(16) __shared__ uint32_t resize_values[4][256]; /* each byte as the result's type, for each channel */
+
+/* Of each row of the tile: where its window begins, and its first two groups of taps. */
+#define STAGED_GROUPS 2
+static_assert(MOT_RESIZE_TILE_ROWS <= 32, "each row of a tile has a thread");
+__shared__ int resize_first[MOT_RESIZE_TILE_ROWS];
+alignas(16) __shared__ mot_cuda_taps resize_taps[STAGED_GROUPS][MOT_RESIZE_TILE_ROWS];
 
 #define DEVICE_MEMBER __device__ __forceinline__
 #define HALF_UPPER (1 << (MOT_RESIZE_BITS - 9)) /* half of a unit of the result, in the unit of the upper parts */
@@ -157,17 +163,16 @@ DEVICE void store_value(uint8_t *to, int size, uint32_t bits)
 
 DEVICE bool has_vectors(const mot_view &dst, int dtype)
 {
-    const int size = dtype == MOTLEY_F32 ? 4 : 2;
-    const uintptr_t all = (uintptr_t)dst.data | (uintptr_t)dst.row | (dst.channels > 1 ? (uintptr_t)dst.channel : 0);
-    return dst.pixel == size && all % (4 * size) == 0;
+    const uint32_t size = dtype == MOTLEY_F32 ? 4 : 2;
+    const uint32_t all =
+        (uint32_t)(uintptr_t)dst.data | (uint32_t)dst.row | (dst.channels > 1 ? (uint32_t)dst.channel : 0);
+    return dst.pixel == size && (all & (4 * size - 1)) == 0;
 }
 
-/* Writes four pixels from (x, y) on, those of them that lie inside the tile; one word of four bytes for each
- * channel. */
-template <int C> DEVICE void store_four(const resize_tile &t, int x, int y, const uint32_t bytes[C])
+/* Writes pixels from p on, the first `count` of four; one word of four bytes for each channel. */
+template <int C> DEVICE void store_four(const resize_tile &t, uint8_t *p, int count, const uint32_t bytes[C])
 {
-    const bool whole = x + 4 <= t.x0 + t.width;
-    uint8_t *const p = address(t.dst, x, y);
+    const bool whole = count >= 4;
     if (t.dtype == MOTLEY_U8) {
         if (C == 3 && t.dst.pixel == 3 && t.dst.channel == 1 && whole && aligned(p, 4)) {
             const uint32_t low = __byte_perm(bytes[0], bytes[1 % C], 0x5140);
@@ -184,7 +189,7 @@ template <int C> DEVICE void store_four(const resize_tile &t, int x, int y, cons
                 store_word(q, bytes[c]);
                 continue;
             }
-            for (int i = 0; i < 4 && x + i < t.x0 + t.width; i++, q += t.dst.pixel)
+            for (int i = 0; i < min(count, 4); i++, q += t.dst.pixel)
                 store_byte(q, byte_of(bytes[c], i));
         }
         return;
@@ -199,17 +204,17 @@ template <int C> DEVICE void store_four(const resize_tile &t, int x, int y, cons
     if (whole && t.vectors && size == 2) {
 #pragma unroll
         for (int c = 0; c < C; c++)
-            *(uint2 *)(p + c * t.dst.channel) =
-                make_uint2(__byte_perm(bits[c][0], bits[c][1], 0x5410), __byte_perm(bits[c][2], bits[c][3], 0x5410));
+            store_two_words(p + c * t.dst.channel, make_uint2(__byte_perm(bits[c][0], bits[c][1], 0x5410),
+                                                              __byte_perm(bits[c][2], bits[c][3], 0x5410)));
         return;
     }
 #pragma unroll
     for (int c = 0; c < C; c++) {
         uint8_t *q = p + c * t.dst.channel;
         if (whole && t.vectors)
-            *(uint4 *)q = make_uint4(bits[c][0], bits[c][1], bits[c][2], bits[c][3]);
+            store_four_words(q, make_uint4(bits[c][0], bits[c][1], bits[c][2], bits[c][3]));
         else
-            for (int i = 0; i < 4 && x + i < t.x0 + t.width; i++, q += t.dst.pixel)
+            for (int i = 0; i < min(count, 4); i++, q += t.dst.pixel)
                 store_value(q, size, bits[c][i]);
     }
 }
@@ -243,14 +248,9 @@ struct row_reader {
     uint32_t skip;       /* bits, modulo 32 */
 };
 
-DEVICE row_reader read_row(const uint8_t *from)
-{
-    const uintptr_t at = (uintptr_t)from;
-    return row_reader{ from - (at & 3), (uint32_t)at << 3 };
-}
-
 /* Where words are loaded from: the source, shared memory, or the source's last row, where no load may pass `end`. */
 struct from_source {
+    static const bool SHARED = false;
     DEVICE_MEMBER uint32_t operator()(const uint8_t *p) const
     {
         return load_word(p);
@@ -258,6 +258,7 @@ struct from_source {
 };
 
 struct from_shared {
+    static const bool SHARED = true;
     DEVICE_MEMBER uint32_t operator()(const uint8_t *p) const
     {
         return *(const uint32_t *)p;
@@ -265,12 +266,20 @@ struct from_shared {
 };
 
 struct from_last_row {
+    static const bool SHARED = false;
     const uint8_t *end;
     DEVICE_MEMBER uint32_t operator()(const uint8_t *p) const
     {
         return load_word_before(p, end);
     }
 };
+
+/* Masking is one instruction, but the compiler does not see then that a pointer points to shared memory. */
+template <class Load> DEVICE row_reader read_row(const uint8_t *from)
+{
+    const uintptr_t at = (uintptr_t)from;
+    return row_reader{ Load::SHARED ? from - (at & 3) : (const uint8_t *)(at & ~(uintptr_t)3), (uint32_t)at << 3 };
+}
 
 /* WORDS words of bytes from the reader's `at`-th word on. It reads one word more, which lies inside the image in every
  * row but its last. */
@@ -316,11 +325,11 @@ DEVICE void resize_four_rows(const resize_tile &t, const mot_cuda_taps *table, c
         made[c] = pack_results(sum[c]);
 }
 
-/* The same for units of four rows, first, first + step, ... below `end`: row 4 u + k is read from `base` + row * pitch,
- * rows past `last` from `last`. `put(made)` receives them in this order. */
+/* The same for `count` units of four rows, which lie `ahead` bytes apart, from the row at `from` on; `put(made)`
+ * receives the results in this order. */
 template <int C, int GROUPS, class Load, class Put>
-DEVICE void resize_column(const resize_tile &t, int x, int first, int end, int step, const uint8_t *base,
-                          uint32_t pitch, int last, Load load, Put put)
+DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int count, uint32_t ahead,
+                          Load load, Put put)
 {
     mot_cuda_taps taps[GROUPS ? GROUPS : 1];
     const mot_cuda_taps *const table = t.columns.taps + x;
@@ -328,30 +337,30 @@ DEVICE void resize_column(const resize_tile &t, int x, int first, int end, int s
     for (int g = 0; g < GROUPS; g++)
         taps[g] = load_taps(table + (int64_t)g * t.out[0]);
 #pragma unroll 1
-    for (int unit = first; unit < end; unit += step) {
+    for (; count > 0; count--, from += ahead) {
         row_reader rows[4];
         uint32_t made[C];
 #pragma unroll
         for (int k = 0; k < 4; k++)
-            rows[k] = read_row(base + (uint32_t)min(4 * unit + k, last) * pitch);
+            rows[k] = read_row<Load>(from + k * pitch);
         resize_four_rows<C, GROUPS>(t, table, taps, rows, load, made);
         put(made);
     }
 }
 
 template <int C, class Load, class Put>
-DEVICE void resize_columns(const resize_tile &t, int x, int first, int end, int step, const uint8_t *base,
-                           uint32_t pitch, int last, Load load, Put put)
+DEVICE void resize_columns(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int count, uint32_t ahead,
+                           Load load, Put put)
 {
     switch (t.axes.groups[0]) {
     case 1:
-        resize_column<C, 1>(t, x, first, end, step, base, pitch, last, load, put);
+        resize_column<C, 1>(t, x, from, pitch, count, ahead, load, put);
         break;
     case 2:
-        resize_column<C, 2>(t, x, first, end, step, base, pitch, last, load, put);
+        resize_column<C, 2>(t, x, from, pitch, count, ahead, load, put);
         break;
     default:
-        resize_column<C, 0>(t, x, first, end, step, base, pitch, last, load, put);
+        resize_column<C, 0>(t, x, from, pitch, count, ahead, load, put);
         break;
     }
 }
@@ -369,20 +378,21 @@ DEVICE void transpose(const uint32_t row[4], uint32_t column[4])
     column[3] = __byte_perm(c, d, 0x7632);
 }
 
-/* Four columns of one row of the result, a word a channel; `load(column)` fills in the four taps of the next group for
+/* Four columns of one row of the tile, a word a channel; `load(column)` fills in the four taps of the next group for
  * each. GROUPS == 0: any number. */
 template <int C, int GROUPS, class Load>
-DEVICE void resize_row(const resize_tile &t, int y, Load load, uint32_t made[C])
+DEVICE void resize_row(const resize_tile &t, int row, Load load, uint32_t made[C])
 {
-    const mot_cuda_taps *taps = t.rows.taps + y;
     tap_sum sum[C][4];
 #pragma unroll
     for (int c = 0; c < C; c++)
         for (int i = 0; i < 4; i++)
             sum[c][i] = tap_sum{ HALF_UPPER, 0 };
 #pragma unroll
-    for (int g = 0; g < (GROUPS ? GROUPS : t.axes.groups[1]); g++, taps += t.out[1]) {
-        const mot_cuda_taps w = load_taps(taps);
+    for (int g = 0; g < (GROUPS ? GROUPS : t.axes.groups[1]); g++) {
+        const mot_cuda_taps w = GROUPS || g < STAGED_GROUPS
+                                    ? resize_taps[g][row]
+                                    : load_taps(t.rows.taps + (int64_t)g * t.out[1] + t.y0 + row);
         uint32_t column[C][4];
         load(column);
 #pragma unroll
@@ -400,7 +410,7 @@ DEVICE void resize_row(const resize_tile &t, int y, Load load, uint32_t made[C])
 /* The tile's j-th row in the order of the rows' windows. */
 DEVICE int tile_row(const resize_tile &t, int j)
 {
-    return t.y0 + (t.axes.descending ? t.height - 1 - j : j);
+    return t.axes.descending ? t.height - 1 - j : j;
 }
 
 DEVICE const uint8_t *end_of(const mot_view &v)
@@ -412,11 +422,11 @@ DEVICE const uint8_t *end_of(const mot_view &v)
  * rows. */
 DEVICE int rows_that_fit(const resize_tile &t, int done, int units)
 {
-    const int oldest = t.rows.first[tile_row(t, done)] / 4, taps = 4 * t.axes.groups[1];
+    const int oldest = resize_first[tile_row(t, done)] / 4, taps = 4 * t.axes.groups[1];
     int low = done, high = t.height; /* the `low`-th fits; from the `high`-th on none is known to fit */
     int middle = t.height - 1;
     while (low + 1 < high) {
-        if ((t.rows.first[tile_row(t, middle)] + taps - 1) / 4 - oldest < units)
+        if ((resize_first[tile_row(t, middle)] + taps - 1) / 4 - oldest < units)
             low = middle;
         else
             high = middle;
@@ -439,16 +449,22 @@ struct unit_ring {
     int oldest, slot; /* the oldest unit that is needed, and where it is */
 };
 
-/* The vertical pass of `rows` rows of the tile, from the `done`-th on, by all threads: each makes four columns. */
-template <int C, int GROUPS> DEVICE void resize_rows(const resize_tile &t, const unit_ring &ring, int done, int rows)
+/* The vertical pass of `rows` rows of the tile, from the `done`-th on, by all threads: each makes four columns of every
+ * `step`-th row from the `j`-th on. */
+template <int C, int GROUPS>
+DEVICE void resize_rows(const resize_tile &t, const unit_ring &ring, int quad, int j, int step, int done, int rows)
 {
-    const int quads = ring.pitch / 4, quad = (int)threadIdx.x % quads, step = (int)blockDim.x / quads;
+    const int quads = ring.pitch / 4, count = t.width - 4 * quad;
     const uint4 *const words = (const uint4 *)ring.word + quad;
-    if (4 * quad >= t.width)
+    int row = tile_row(t, done + j);
+    uint8_t *p = address(t.dst, t.x0 + 4 * quad, t.y0 + row);
+    const int row_step = t.axes.descending ? -step : step;
+    const int64_t ahead = row_step * t.dst.row;
+    if (count <= 0)
         return;
 #pragma unroll 1
-    for (int j = (int)threadIdx.x / quads; j < rows; j += step) {
-        const int y = tile_row(t, done + j), from = t.rows.first[y], skip = 8 * (from & 3);
+    for (; j < rows; j += step, row += row_step, p += ahead) {
+        const int from = resize_first[row], skip = 8 * (from & 3);
         int slot = from / 4 - ring.oldest + ring.slot;
         slot -= slot >= ring.units ? ring.units : 0;
         uint4 low[C];
@@ -457,7 +473,7 @@ template <int C, int GROUPS> DEVICE void resize_rows(const resize_tile &t, const
             low[c] = words[(c * ring.units + slot) * quads];
         uint32_t bytes[C];
         resize_row<C, GROUPS>(
-            t, y,
+            t, row,
             [&](uint32_t column[C][4]) {
                 slot = slot + 1 == ring.units ? 0 : slot + 1;
 #pragma unroll
@@ -471,48 +487,60 @@ template <int C, int GROUPS> DEVICE void resize_rows(const resize_tile &t, const
                 }
             },
             bytes);
-        store_four<C>(t, t.x0 + 4 * quad, y, bytes);
+        store_four<C>(t, p, count, bytes);
     }
 }
 
-template <int C> DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, uint32_t *ring)
+template <int C>
+DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, int lane, int column, uint32_t *ring)
 {
-    const int pitch = job.tile_width, units = job.shared_rows / 4, plane = units * pitch;
-    const int column = (int)threadIdx.x % pitch, lane = (int)threadIdx.x / pitch, lanes = (int)blockDim.x / pitch;
-    const int x = column_of(t, column), last = t.axes.in[1] - 1;
+    const int pitch = job.tile_width, units = job.shared_rows / 4, plane = units * pitch, lanes = job.lanes;
+    const int x = column_of(t, column), last = t.axes.in[1] - 1, quads = pitch / 4;
+    const int part = (column >= quads) + (column >= 2 * quads) + (column >= 3 * quads);
     const uint32_t row_bytes = (uint32_t)t.src.row;
     const uint8_t *const base = t.crop + t.columns.first[x] * C;
-    int ready = 0; /* units before it have been loaded */
+    int ready = 0, ready_slot = 0; /* units before it have been loaded; where it will be */
     for (int done = 0; done < t.height;) {
         const int rows = rows_that_fit(t, done, units);
-        const int until = (t.rows.first[tile_row(t, done + rows - 1)] + 4 * t.axes.groups[1] + 3) / 4;
-        const int oldest = t.rows.first[tile_row(t, done)] / 4;
+        const int until = (resize_first[tile_row(t, done + rows - 1)] + 4 * t.axes.groups[1] + 3) / 4;
+        const int oldest = resize_first[tile_row(t, done)] / 4;
         ready = max(ready, oldest);
+        const int oldest_slot = ready_slot - (ready - oldest);
         if (column < t.width) {
-            int slot = (ready + lane) % units;
+            int word = (ready_slot + lane) * pitch + column;
+            word -= word >= plane ? plane : 0;
             const auto put = [&](const uint32_t made[C]) {
-                uint32_t *const to = ring + slot * pitch + column;
                 for (int c = 0; c < C; c++)
-                    to[c * plane] = made[c];
-                slot += lanes;
-                slot -= slot >= units ? units : 0;
+                    ring[c * plane + word] = made[c];
+                word += lanes * pitch;
+                word -= word >= plane ? plane : 0;
             };
             const int whole = min(until, t.last_row / 4); /* units without the image's last row */
-            resize_columns<C>(t, x, ready + lane, whole, lanes, base, row_bytes, last, from_source(), put);
+            const int first = ready + lane, count = (whole - first + lanes - 1) / lanes;
+            resize_columns<C>(t, x, base + (int64_t)(4 * first) * row_bytes, row_bytes, count, 4 * lanes * row_bytes,
+                              from_source(), put);
             for (int unit = max(ready, whole); unit < until; unit++)
-                if ((unit - ready) % lanes == lane)
-                    resize_column<C, 0>(t, x, unit, unit + 1, 1, base, row_bytes, last, from_last_row{ end_of(t.src) },
-                                        put);
+                if ((unit - ready) % lanes == lane) {
+                    uint32_t made[C];
+                    row_reader rows[4];
+                    for (int k = 0; k < 4; k++)
+                        rows[k] = read_row<from_last_row>(base + (int64_t)min(4 * unit + k, last) * row_bytes);
+                    resize_four_rows<C, 0>(t, t.columns.taps + x, NULL, rows, from_last_row{ end_of(t.src) }, made);
+                    put(made);
+                }
         }
+        ready_slot += until - ready;
+        ready_slot -= ready_slot >= units ? units : 0;
         ready = until;
         __syncthreads();
-        const unit_ring made = { ring, units, pitch, oldest, oldest % units };
+        const unit_ring made = { ring, units, pitch, oldest, oldest_slot < 0 ? oldest_slot + units : oldest_slot };
+        const int quad = column - part * quads, j = 4 * lane + part, step = 4 * lanes;
         if (t.axes.groups[1] == 1)
-            resize_rows<C, 1>(t, made, done, rows);
+            resize_rows<C, 1>(t, made, quad, j, step, done, rows);
         else if (t.axes.groups[1] == 2)
-            resize_rows<C, 2>(t, made, done, rows);
+            resize_rows<C, 2>(t, made, quad, j, step, done, rows);
         else
-            resize_rows<C, 0>(t, made, done, rows);
+            resize_rows<C, 0>(t, made, quad, j, step, done, rows);
         __syncthreads();
         done += rows;
     }
@@ -526,36 +554,37 @@ template <int C> DEVICE int tile_span(const resize_tile &t, int *first)
     return (max(a, b) + 4 * t.axes.groups[0] - *first) * C;
 }
 
-/* Four bytes of row y after the vertical pass, from byte `at` of the crop's rows on. */
-template <int GROUPS, class Load> DEVICE uint32_t resize_source_row(const resize_tile &t, int y, int at, Load load)
+/* Four bytes of the tile's row `row` after the vertical pass, from byte `at` of the crop's rows on. */
+template <int GROUPS, class Load> DEVICE uint32_t resize_source_row(const resize_tile &t, int row, int at, Load load)
 {
     const uint32_t pitch = (uint32_t)t.src.row;
-    uint32_t from = t.rows.first[y] * pitch + at, made;
+    uint32_t from = resize_first[row] * pitch + at, made;
     resize_row<1, GROUPS>(
-        t, y,
+        t, row,
         [&](uint32_t column[1][4]) {
-            uint32_t row[4];
+            uint32_t taps[4];
 #pragma unroll
             for (int k = 0; k < 4; k++, from += pitch)
-                load_run<1>(read_row(t.crop + from), 0, load, &row[k]);
-            transpose(row, column[0]);
+                load_run<1>(read_row<Load>(t.crop + from), 0, load, &taps[k]);
+            transpose(taps, column[0]);
         },
         &made);
     return made;
 }
 
-/* The vertical pass of `rows` rows of the result, from `y` on, for `words` words of the source from byte `at` of the
+/* The vertical pass of `rows` rows of the tile, from `row` on, for `words` words of the source from byte `at` of the
  * crop's rows on. */
-template <int GROUPS> DEVICE void resize_source(const resize_tile &t, int y, int rows, int at, int words, uint8_t *made)
+template <int GROUPS>
+DEVICE void resize_source(const resize_tile &t, int row, int rows, int at, int words, uint8_t *made)
 {
     const int rows_on = (int)blockDim.x / words, words_on = (int)blockDim.x % words;
     int j = (int)threadIdx.x / words, k = (int)threadIdx.x % words;
 #pragma unroll 1
     while (j < rows) {
-        const bool last = t.rows.first[y + j] + 4 * t.axes.groups[1] > t.last_row;
+        const bool last = resize_first[row + j] + 4 * t.axes.groups[1] > t.last_row;
         *(uint32_t *)(made + 4 * (j * words + k)) =
-            last ? resize_source_row<0>(t, y + j, at + 4 * k, from_last_row{ end_of(t.src) })
-                 : resize_source_row<GROUPS>(t, y + j, at + 4 * k, from_source());
+            last ? resize_source_row<0>(t, row + j, at + 4 * k, from_last_row{ end_of(t.src) })
+                 : resize_source_row<GROUPS>(t, row + j, at + 4 * k, from_source());
         j += rows_on, k += words_on;
         if (k >= words)
             j++, k -= words;
@@ -564,7 +593,8 @@ template <int GROUPS> DEVICE void resize_source(const resize_tile &t, int y, int
 
 #define WORD_MORE 4 /* bytes behind the last row in shared memory, which load_run also reads and nothing writes */
 
-template <int C> DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, uint8_t *memory)
+template <int C>
+DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, int lane, int column, uint8_t *memory)
 {
     int first;
     const int words = (tile_span<C>(t, &first) + 3) / 4, row_bytes = 4 * words, pitch = job.tile_width;
@@ -572,19 +602,20 @@ template <int C> DEVICE void rows_first(const mot_resize_job &job, const resize_
     const int group = fit / 4 * 4;                                                       /* in units of four */
     uint8_t *const between = memory;
     uint32_t *const made = (uint32_t *)(memory + group * row_bytes + WORD_MORE); /* a word a column: four rows */
-    const int column = (int)threadIdx.x % pitch, lane = (int)threadIdx.x / pitch, lanes = (int)blockDim.x / pitch;
-    const int x = column_of(t, column), quads = (t.width + 3) / 4, plane = group / 4 * pitch;
+    const int x = column_of(t, column), quads = (t.width + 3) / 4, plane = group / 4 * pitch, lanes = job.lanes;
     for (int done = 0; done < t.height; done += group) {
         const int rows = min(group, t.height - done);
         if (t.axes.groups[1] == 1)
-            resize_source<1>(t, t.y0 + done, rows, first * C, words, between);
+            resize_source<1>(t, done, rows, first * C, words, between);
         else
-            resize_source<0>(t, t.y0 + done, rows, first * C, words, between);
+            resize_source<0>(t, done, rows, first * C, words, between);
         __syncthreads();
         if (column < t.width) {
             uint32_t *to = made + lane * pitch + column;
-            resize_columns<C>(t, x, lane, (rows + 3) / 4, lanes, between + (t.columns.first[x] - first) * C,
-                              (uint32_t)row_bytes, rows - 1, from_shared(), [&](const uint32_t bytes[C]) {
+            const int count = ((rows + 3) / 4 - lane + lanes - 1) / lanes;
+            resize_columns<C>(t, x, between + (t.columns.first[x] - first) * C + 4 * lane * row_bytes,
+                              (uint32_t)row_bytes, count, (uint32_t)(4 * lanes * row_bytes), from_shared(),
+                              [&](const uint32_t bytes[C]) {
                                   for (int c = 0; c < C; c++)
                                       to[c * plane] = bytes[c];
                                   to += lanes * pitch;
@@ -600,7 +631,8 @@ template <int C> DEVICE void rows_first(const mot_resize_job &job, const resize_
                 uint32_t bytes[C];
                 for (int c = 0; c < C; c++)
                     bytes[c] = row[c][k];
-                store_four<C>(t, t.x0 + 4 * quad, t.y0 + done + 4 * unit + k, bytes);
+                store_four<C>(t, address(t.dst, t.x0 + 4 * quad, t.y0 + done + 4 * unit + k), t.width - 4 * quad,
+                              bytes);
             }
         }
         __syncthreads();
@@ -695,24 +727,23 @@ template <int C>
 static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     resize_kernel(const __grid_constant__ mot_resize_job job)
 {
-    const int planes = job.format == MOT_FORMAT_PLANES ? job.channels : 1;
-    const int tiles = job.tiles_across * job.tiles_down;
-    int at = blockIdx.x;
-    const int tile = at % tiles;
-    at /= tiles;
-    const int plane = at % planes, image = at / planes;
+    const uint32_t planes = job.format == MOT_FORMAT_PLANES ? job.channels : 1;
+    const uint32_t tiles = (uint32_t)(job.tiles_across * job.tiles_down), turn = blockIdx.x / tiles;
+    const int tile = (int)(blockIdx.x - turn * tiles), down = job.tiles_across > 1 ? tile / job.tiles_across : tile;
+    const int image = (int)(planes > 1 ? turn / planes : turn), plane = (int)(turn - image * planes);
     wait_for_previous_kernel();
     let_next_kernel_begin();
     resize_tile t;
     t.src = view_of(job.src, job.channels, image);
     t.dst = view_of(job.dst, job.channels, image);
-    t.x0 = tile % job.tiles_across * job.tile_width;
-    t.y0 = tile / job.tiles_across * job.tile_height;
+    t.x0 = (tile - down * job.tiles_across) * job.tile_width;
+    t.y0 = down * job.tile_height;
     if (t.x0 >= t.dst.width || t.y0 >= t.dst.height)
         return;
     t.width = min(job.tile_width, t.dst.width - t.x0);
     t.height = min(job.tile_height, t.dst.height - t.y0);
-    t.axes = job.axes[image];
+    const uint4 axes[2] = { load_four_words(&job.axes[image]), load_four_words((const uint4 *)&job.axes[image] + 1) };
+    memcpy(&t.axes, axes, sizeof t.axes);
     t.out[0] = t.dst.width, t.out[1] = t.dst.height;
     t.columns = table_of(tables_of(job, image), t.axes.groups, t.out, 0);
     t.rows = table_of(tables_of(job, image), t.axes.groups, t.out, 1);
@@ -725,17 +756,24 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     t.last_row = t.src.height - 1 - t.axes.start[1];
     t.dtype = job.dst_dtype;
     t.vectors = has_vectors(t.dst, t.dtype);
-    if (t.dtype != MOTLEY_U8) {
-        for (int i = threadIdx.x; i < 256 * t.dst.channels; i += blockDim.x)
-            resize_values[i / 256][i % 256] = job.values[256 * plane + i];
-        __syncthreads();
+    const int self = (int)threadIdx.x;
+    for (int i = self; i < 64 * t.dst.channels && t.dtype != MOTLEY_U8; i += blockDim.x)
+        ((uint4 *)resize_values)[i] = load_four_words(job.values + 256 * plane + 4 * i);
+    if (self < t.height) {
+        const mot_cuda_taps *const taps = t.rows.taps + t.y0 + self;
+        resize_first[self] = t.rows.first[t.y0 + self];
+        resize_taps[0][self] = load_taps(taps);
+        if (t.axes.groups[1] > 1)
+            resize_taps[1][self] = load_taps(taps + t.out[1]);
     }
+    __syncthreads();
+    const int lane = (int)(threadIdx.x * job.lane_of_thread >> 16), column = self - lane * job.tile_width;
     if (!takes_fast_way<C>(job, t))
         pixel_by_pixel(t);
     else if (t.axes.rows_first)
-        rows_first<C ? C : 1>(job, t, (uint8_t *)resize_memory);
+        rows_first<C ? C : 1>(job, t, lane, column, (uint8_t *)resize_memory);
     else
-        columns_first<C ? C : 1>(job, t, (uint32_t *)resize_memory);
+        columns_first<C ? C : 1>(job, t, lane, column, (uint32_t *)resize_memory);
 }
 
 /* One CTA for each image. */
