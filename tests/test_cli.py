@@ -1098,6 +1098,30 @@ class Output(Case):
             self.assertIn("No such file", self.bad("apply", "rand_augment", path, option, self.path("absent/file")))
         self.assertEqual(self.leftovers(), [])
 
+    def test_links_are_followed(self):
+        path, folder = self.image(), self.dir / "folder"
+        folder.mkdir()
+        (folder / "real.png").write_bytes(b"old")
+        os.symlink("folder/real.png", self.path("link.png"))
+        self.good("op", "invert", path, self.path("link.png"))
+        self.assertTrue(os.path.islink(self.path("link.png")))
+        self.assertEqual(self.read("folder/real.png"), self.read("link.png"))
+
+        with open(self.path("draws"), "w+") as file:  # as /dev/stdout is, if it is redirected to a file
+            os.symlink(f"/proc/self/fd/{file.fileno()}", self.path("stdout"))
+            args = "apply", "rand_augment", path, "--draws", self.path("stdout")
+            self.run_motley(*args, pass_fds=[file.fileno()])
+            self.assertEqual(json.loads((self.dir / "draws").read_text())["sample"], 0)
+            os.unlink(self.path("draws"))
+        with open(self.path("draws"), "w+") as file:
+            os.unlink(self.path("draws"))
+            os.unlink(self.path("stdout"))
+            os.symlink(f"/proc/self/fd/{file.fileno()}", self.path("stdout"))
+            self.run_motley(*args, pass_fds=[file.fileno()])
+            self.assertEqual(json.load(file)["sample"], 0)
+        self.assertTrue(os.path.islink(self.path("stdout")))
+        self.assertEqual(self.leftovers(), [])
+
     @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
     def test_a_folder_that_is_not_writable(self):
         path, out = self.image(), self.dir / "out"

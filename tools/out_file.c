@@ -85,11 +85,14 @@ bool out_file_open(out_file *file, const char *path)
 {
     struct stat info;
     file->stream = NULL;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-        if (!S_ISDIR(info.st_mode))
+    if (stat(path, &info) == 0) {
+        if (S_ISDIR(info.st_mode)) {
+            errno = EISDIR;
+            return false;
+        }
+        if (!S_ISREG(info.st_mode) || !realpath(path, file->target)) /* the latter of a deleted file: /dev/stdout */
             return open_in_place(file, path);
-        errno = EISDIR;
-        return false;
+        path = file->target;
     }
     const char *slash = strrchr(path, '/');
     const int folder = slash ? (int)(slash - path) + 1 : 0;

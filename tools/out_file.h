@@ -9,7 +9,8 @@
 
 typedef struct out_file {
     FILE *stream;
-    const char *path; /* the caller's */
+    const char *path;      /* the caller's, or `target` */
+    char target[PATH_MAX]; /* an existing file's path without links, so that a link is followed, not replaced */
     char temporary[PATH_MAX];
     struct out_file *next; /* in the list of open files, for the signal handler */
 } out_file;
