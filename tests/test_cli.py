@@ -486,6 +486,19 @@ class Apply(Case):
                       self.bad("apply", policy, images[0], "-o", self.path("not"), "--device", "cuda"))
         self.assertFalse((self.dir / "not").exists())
 
+    def test_texts_in_place_of_names(self):
+        for name in "rand_augment", "torchvision_train_v2":
+            text = self.good("show", name)
+            self.assertEqual(self.good("show", text), text)
+            self.assertEqual(self.good("draw", text, "-N", "9"), self.good("draw", name, "-N", "9"))
+        self.assertEqual(self.bad("show", text, "--level", "9").split(", ")[0],
+                         "motley: <policy>: it is a transform")
+        self.assertTrue(self.bad("show", text.replace("176", "0")).startswith("<policy>:9:"))
+        self.assertEqual(self.bad("show", self.good("show", "rand_augment"), "--level", "99"),
+                         "motley: <policy>: level is 99, want 0..30\n")
+        table = self.good("compare", self.good("show", "rand_augment"), "rand_augment", "-N", "9")
+        self.assertEqual(table.split()[:3], ["op", "<policy>", "rand_augment"])
+
     def test_replay_gives_the_same_files(self):
         images = [self.image("a.png"), self.image("b.png", 50, 20, 1), self.image("c.png", 33, 41, 4)]
         for policy in "rand_augment", "tf_rand_augment", "timm_rand_augment", "timm_augmix", "timm_train", "simclr":

@@ -259,7 +259,7 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
     free(offsets);
     if (good)
         return true;
-    complain("%s: %s", self->arguments->policy, error.message);
+    complain("%s: %s", policy_label(self->arguments->policy), error.message);
     self->failed = true;
     return false;
 }
@@ -297,7 +297,7 @@ static bool transform_to(job *self, int32_t channels, const batch_room *room, mo
     motley_error error;
     if (count == 0 || motley_transform_apply(self->context, self->pictures, &src, &dst, &params, &error) == MOTLEY_OK)
         return true;
-    complain("%s: %s", self->arguments->policy, error.message);
+    complain("%s: %s", policy_label(self->arguments->policy), error.message);
     self->failed = true;
     return false;
 }
@@ -676,12 +676,12 @@ static bool begin_boxes(job *self)
     const arguments *a = self->arguments;
     const bool takes = self->policy && motley_policy_takes_boxes(self->policy);
     if (takes && !a->boxes) {
-        complain("%s: it works in the boxes of an image, want --boxes", a->policy);
+        complain("%s: it works in the boxes of an image, want --boxes", policy_label(a->policy));
         return false;
     }
     if (a->boxes && !takes && !a->boxes_out) {
         complain("%s: it does not work in the boxes of an image, and there is no --boxes-out: --boxes has no use",
-                 a->policy);
+                 policy_label(a->policy));
         return false;
     }
     motley_policy *follower = NULL;
@@ -694,7 +694,7 @@ static bool begin_boxes(job *self)
     motley_policy_destroy(follower);
     motley_transform_destroy(transform_follower);
     if (status != MOTLEY_OK)
-        complain("%s: %s", a->policy, error.message);
+        complain("%s: %s", policy_label(a->policy), error.message);
     if (status != MOTLEY_OK || (a->boxes && !(self->boxes = boxes_file_read(a->boxes))))
         return false;
     size_t most = 0;
@@ -715,11 +715,11 @@ static bool begin(job *self)
     if (!open_either(a->policy, &a->options.changes, &self->policy, &self->transform) || !make_names(self))
         return false;
     if (self->transform && a->context.backend == MOTLEY_BACKEND_CUDA) {
-        complain("%s: it is a transform, want --device cpu", a->policy);
+        complain("%s: it is a transform, want --device cpu", policy_label(a->policy));
         return false;
     }
     if (self->transform && motley_transform_pictures(self->transform, &self->pictures, &error) != MOTLEY_OK) {
-        complain("%s: %s", a->policy, error.message);
+        complain("%s: %s", policy_label(a->policy), error.message);
         return false;
     }
     if (!begin_boxes(self) || (a->replay && !(self->replay = draws_file_read(a->replay))))

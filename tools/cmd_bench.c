@@ -129,7 +129,7 @@ static bool run_policies(arguments *self)
     for (int i = 0; i < (self->count ? self->count : 2); i++) {
         motley_policy *policy = open_policy(names[i], &self->options.changes);
         self->bench.policy = policy;
-        good = policy && run(&self->bench, names[i]) && good;
+        good = policy && run(&self->bench, policy_label(names[i])) && good;
         motley_policy_destroy(policy);
     }
     return good;

@@ -67,7 +67,7 @@ static void print_table(const arguments *self, op_summary *const *summary)
                 printf("%-16s", i < 0 ? "op" : summary[0][i].name);
             for (int p = 0; p < self->policies; p++) {
                 if (i < 0)
-                    snprintf(cell, sizeof cell, "%s", self->policy[p]);
+                    snprintf(cell, sizeof cell, "%s", policy_label(self->policy[p]));
                 else if (summary[p][i].used)
                     snprintf(cell, sizeof cell, "%s (x %.3f)", values_text(&summary[p][i], text),
                              summary[p][i].per_image);

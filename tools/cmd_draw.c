@@ -82,7 +82,7 @@ static bool draw_block(const arguments *self, const motley_policy *policy, const
         free(line);
     }
     if (status != MOTLEY_OK)
-        complain("%s: %s", self->policy, error.message);
+        complain("%s: %s", policy_label(self->policy), error.message);
     return good && status == MOTLEY_OK;
 }
 

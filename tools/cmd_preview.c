@@ -534,7 +534,7 @@ static bool read_texts(job *self, char **text, double *top)
         return true;
     if (self->transform || motley_policy_print(self->policy, text, &error) != MOTLEY_OK ||
         motley_policy_describe(self->policy, &json, &error) != MOTLEY_OK) {
-        complain("%s: %s", self->arguments->policy, error.message);
+        complain("%s: %s", policy_label(self->arguments->policy), error.message);
         return false;
     }
     struct json_object *described = need(json_tokener_parse(json)), *value = NULL;
@@ -607,7 +607,7 @@ static bool open_applied(job *self)
     else if (follow)
         status = motley_policy_follower(self->policy, NULL, &self->follower, &error);
     if (status != MOTLEY_OK)
-        complain("%s: %s", a->policy, error.message);
+        complain("%s: %s", policy_label(a->policy), error.message);
     return status == MOTLEY_OK;
 }
 

@@ -56,7 +56,7 @@ int cmd_show(int argc, char **argv)
     if (good)
         fputs(text, stdout);
     else
-        complain("%s: %s", self.policy, error.message);
+        complain("%s: %s", policy_label(self.policy), error.message);
     free(text);
     motley_policy_destroy(policy);
     motley_transform_destroy(transform);

@@ -342,22 +342,33 @@ static motley_policy *with_changes(const char *name, motley_policy *policy, cons
     return changed;
 }
 
+const char *policy_label(const char *name)
+{
+    return motley_policy_source_of(name) == MOTLEY_POLICY_TEXT ? "<policy>" : name;
+}
+
 motley_policy *open_policy(const char *name, const motley_policy_changes *changes)
 {
-    static const char *const shown[] = { [MOTLEY_POLICY_BUILTIN] = "", [MOTLEY_POLICY_TEXT] = "<policy>" };
-    const motley_policy_source source = motley_policy_source_of(name);
-    return with_changes(name, opened(false, name, source == MOTLEY_POLICY_FILE ? name : shown[source]), changes);
+    const bool builtin = motley_policy_source_of(name) == MOTLEY_POLICY_BUILTIN; /* its messages name it themselves */
+    return with_changes(policy_label(name), opened(false, name, builtin ? "" : policy_label(name)), changes);
+}
+
+/* Opens a transform from a file or a text; messages call it `name`. NULL after a message. */
+static motley_transform *opened_transform(bool file, const char *transform, const char *name)
+{
+    const motley_parse_params params = { .report = report_problem, .user = (void *)name };
+    motley_error error;
+    motley_transform *made = NULL;
+    const motley_status status = file ? motley_transform_load(transform, &params, &made, &error)
+                                      : motley_transform_parse(transform, strlen(transform), &params, &made, &error);
+    if (status != MOTLEY_OK && status != MOTLEY_ERR_POLICY) /* those have been reported one by one */
+        complain("%s: %s", name, error.message);
+    return made;
 }
 
 motley_transform *open_transform_file(const char *path)
 {
-    const motley_parse_params params = { .report = report_problem, .user = (void *)path };
-    motley_error error;
-    motley_transform *transform = NULL;
-    const motley_status status = motley_transform_load(path, &params, &transform, &error);
-    if (status != MOTLEY_OK && status != MOTLEY_ERR_POLICY) /* those have been reported one by one */
-        complain("%s: %s", path, error.message);
-    return transform;
+    return opened_transform(true, path, path);
 }
 
 bool names_transform(const char *name)
@@ -365,13 +376,14 @@ bool names_transform(const char *name)
     for (size_t i = 0; i < motley_transform_builtin_count(); i++)
         if (strcmp(name, motley_transform_builtin_name(i)) == 0)
             return true;
-    return motley_policy_source_of(name) == MOTLEY_POLICY_FILE;
+    return motley_policy_source_of(name) != MOTLEY_POLICY_BUILTIN;
 }
 
 motley_transform *open_transform(const char *name)
 {
-    if (motley_policy_source_of(name) == MOTLEY_POLICY_FILE)
-        return open_transform_file(name);
+    const motley_policy_source source = motley_policy_source_of(name);
+    if (source != MOTLEY_POLICY_BUILTIN)
+        return opened_transform(source == MOTLEY_POLICY_FILE, name, policy_label(name));
     motley_error error;
     motley_transform *transform = NULL;
     if (motley_transform_builtin(name, &transform, &error) != MOTLEY_OK)
@@ -400,12 +412,14 @@ bool open_either(const char *name, const motley_policy_changes *changes, motley_
     if (*transform && motley_transform_describe(*transform)->stages > 0) {
         if (!any_change(changes))
             return true;
-        complain("%s: it is a transform, whose policies are changed in its file: want no --level and the like", name);
+        complain("%s: it is a transform, whose policies are changed in its file: want no --level and the like",
+                 policy_label(name));
         motley_transform_destroy(*transform);
         *transform = NULL;
         return false;
     }
-    *policy = *transform ? with_changes(name, policy_of(*transform), changes) : open_policy(name, changes);
+    *policy =
+        *transform ? with_changes(policy_label(name), policy_of(*transform), changes) : open_policy(name, changes);
     motley_transform_destroy(*transform);
     *transform = NULL;
     return *policy != NULL;

@@ -183,7 +183,7 @@ op_summary *summarise(const char *name, const motley_policy *policy, const motle
     if ((!policy || read_description(policy, summary, &error)) &&
         count_draws(policy, transform, samples, counting, summary, &error))
         return summary;
-    complain("%s: %s", name, error.message);
+    complain("%s: %s", policy_label(name), error.message);
     summary_free(summary);
     return NULL;
 }

@@ -74,12 +74,15 @@ extern const struct argp counting_argp;
 #define COUNTING_DEFAULTS { .samples = 100000, .width = 224, .height = 224 }
 /* clang-format on */
 
-/* Opens the policy called `name`, a built-in or a file, and applies the changes. NULL after a message. */
+/* What messages call the policy or transform that a command's POLICY names: a text is "<policy>". */
+const char *policy_label(const char *name);
+
+/* Opens the policy called `name`, a built-in, a file or a text, and applies the changes. NULL after a message. */
 motley_policy *open_policy(const char *name, const motley_policy_changes *changes);
 motley_policy *open_policy_file(const char *path);
 
-/* Whether `name` can be a transform: a built-in one, or a file. The next two open a transform, or a file; NULL after a
- * message. */
+/* Whether `name` can be a transform: a built-in one, a file or a text. The next two open a transform, or a file; NULL
+ * after a message. */
 bool names_transform(const char *name);
 motley_transform *open_transform(const char *name);
 motley_transform *open_transform_file(const char *path);
