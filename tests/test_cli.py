@@ -513,6 +513,16 @@ class Apply(Case):
             self.assertEqual([row["size"] for row in rows[::5]], [[40, 30], [50, 20], [33, 41]])
             self.assertEqual({row["policy"] for row in rows}, {policy})
 
+    def test_replay_of_a_transform_that_erases(self):
+        """Its draws have the boxes, though what apply writes is not erased."""
+        text = '{"motley": 1, "name": "m", "stages": [{"random_resized_crop": {"size": 24}}, {"erase": {}}]}'
+        image, draws = self.image(), self.path("draws")
+        self.good("apply", text, image, "-k", "3", "-o", self.path("first"), "--draws", draws)
+        self.assertTrue(all(row["erase"] for row in self.rows("draws")))
+        self.good("apply", text, image, "-k", "3", "-o", self.path("again"), "--replay", draws)
+        for k in range(3):
+            self.assertEqual(self.read(f"first/a-{k}.png"), self.read(f"again/a-{k}.png"))
+
     def boxes(self, **rows):
         """A file of boxes: image=[boxes] or image=([boxes], [labels])."""
         lines = []

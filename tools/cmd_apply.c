@@ -281,6 +281,7 @@ static bool transform_to(job *self, int32_t channels, const batch_room *room, mo
         room->counts[count] = at->count;
         if (room->steps) {
             room->places[count] = at->place;
+            room->places[count].boxes_count = 0; /* `pictures` does not erase */
             memcpy(room->steps + count * most, at->steps, most * sizeof *at->steps);
         }
         count++;
