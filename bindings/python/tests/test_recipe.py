@@ -98,6 +98,23 @@ def test_a_seed_gives_torchvisions_image(version, name, arguments):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_images_that_pillow_keeps_in_several_blocks(version):
+    for size in (70, 2100), (2100, 70), (2100, 2100):
+        theirs, mine = pair(version, "Resize", {"size": 2 * [size[1]]})
+        image = picture(width=size[0], height=size[0])
+        assert outcome(mine, image, 0) == outcome(theirs, image, 0), size
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_crops_that_come_out_empty(version):
+    """torchvision's, of images too small for the ratio."""
+    theirs, mine = pair(version, "RandomResizedCrop", {"size": 99, "ratio": (5, 6)})
+    for image in picture(width=2, height=90), picture("LA", 1, 3), picture("RGBA", 2, 2):
+        want = outcome(theirs, image, 0)
+        assert outcome(mine, image, 0) == want and want[0][1] == (99, 99)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name,arguments", DRAWING + RESIZING, ids=name_of)
 def test_tensors_get_the_images_bytes(version, device, name, arguments):

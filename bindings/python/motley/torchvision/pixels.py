@@ -124,13 +124,13 @@ def resized(image, size, interpolation, crop=None):
     if picture and width * height <= SMALL and size[0] * size[1] <= SMALL:
         part = image.crop((crop[0], crop[1], crop[0] + width, crop[1] + height)) if crop else image
         return part.resize(size[::-1], PILLOWS_NUMBERS[filter])
-    address = Pillow.pointer(image) if picture else None
-    if address is None and (picture or image.is_cuda):
+    made = blank(image, *size) if picture else None
+    addresses = (Pillow.pointer(image), Pillow.pointer(made)) if picture else ()
+    if None in addresses or not picture and image.is_cuda:
         return _of_tensors(image, lambda batch: ops.resize(batch, size, filter=FILTERS[filter], crop=crop, order=ORDER))
     if picture:
-        made = blank(image, *size)
-        _describe_picture(kept.src, image, address)
-        _describe_picture(kept.dst, made, Pillow.pointer(made))
+        _describe_picture(kept.src, image, addresses[0])
+        _describe_picture(kept.dst, made, addresses[1])
     else:
         batch = image.as_subclass(torch.Tensor).reshape(-1, *image.shape[-3:])
         made = batch.new_empty((*batch.shape[:2], *size))
