@@ -73,6 +73,9 @@ def _crop_found(t, drawn, steps, channels):
 
 def _crop_run(t, image, p):
     crop = p["left"], p["top"], p["width"], p["height"]
+    if not (p["width"] and p["height"]):  # of a tiny image, with a ratio far from 1: Pillow makes it black
+        functional = F if _v2 is None else _v2.functional
+        return functional.resized_crop(image, *crop[1::-1], *crop[:1:-1], t.size, t.interpolation)
     return pixels.resized(image, tuple(t.size), t.interpolation, crop)
 
 
