@@ -116,6 +116,12 @@ void mot_cpu_run_mixed(const struct mot_cpu_rows *rows, const mot_step *steps, i
                        const mot_view *end, uint8_t *memory);
 size_t mot_cpu_mixed_bytes(int32_t width, int32_t height, int32_t channels);
 
+/* Host memory that a context keeps for the next call; it only grows. */
+typedef struct mot_kept {
+    void *memory;
+    size_t bytes;
+} mot_kept;
+
 struct motley_context {
     const mot_backend *backend;
     void *state;
@@ -126,11 +132,12 @@ struct motley_context {
         motley_policy *policy;
     } made[8];
     unsigned made_next;
-    /* Memory of mot_rounds_run, kept for the next call, and whether a call is using it. */
-    void *rounds_memory;
-    size_t rounds_bytes;
-    int rounds_busy;
+    mot_kept rounds, draws; /* of mot_rounds_run and of motley_transform_apply */
+    int rounds_busy;        /* a call is using `rounds` */
 };
+
+/* Makes sure that there are so many bytes, for the steps of `images` images, and forgets what was in them. */
+motley_status mot_keep(mot_kept *kept, size_t bytes, size_t images, motley_error *error);
 
 /* Runs a job whose images stop at custom ops, at steps in a part of the image, or at statistics of clips: draws on the
  * host, and runs the steps between the stops on the backend. */

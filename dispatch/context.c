@@ -73,6 +73,20 @@ void motley_context_destroy(motley_context *context)
     for (size_t i = 0; i < sizeof context->made / sizeof context->made[0]; i++)
         motley_policy_destroy(context->made[i].policy);
     context->backend->destroy(context->state);
-    free(context->rounds_memory);
+    free(context->rounds.memory);
+    free(context->draws.memory);
     free(context);
+}
+
+motley_status mot_keep(mot_kept *kept, size_t bytes, size_t images, motley_error *error)
+{
+    if (bytes <= kept->bytes)
+        return MOTLEY_OK;
+    free(kept->memory);
+    kept->bytes = 0;
+    kept->memory = malloc(bytes);
+    if (!kept->memory)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", images);
+    kept->bytes = bytes;
+    return MOTLEY_OK;
 }

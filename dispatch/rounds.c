@@ -34,20 +34,12 @@ typedef struct rounds {
 
 static motley_status reserve(rounds *call, motley_error *error)
 {
-    motley_context *const context = call->context;
     const size_t n = call->job->count, steps = n * call->room;
     const size_t bytes =
         steps * (2 * sizeof(mot_step) + sizeof(mot_rect)) +
         n * (sizeof(motley_image) + sizeof(uint64_t) + sizeof(double[3]) + sizeof(size_t) + 2 * sizeof(int32_t));
-    if (bytes > context->rounds_bytes) {
-        free(context->rounds_memory);
-        context->rounds_bytes = 0;
-        context->rounds_memory = malloc(bytes);
-        if (!context->rounds_memory)
-            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", n);
-        context->rounds_bytes = bytes;
-    }
-    call->drawn = context->rounds_memory;
+    MOT_TRY(mot_keep(&call->context->rounds, bytes, n, error));
+    call->drawn = call->context->rounds.memory;
     call->part = call->drawn + steps;
     call->images = (motley_image *)(void *)(call->part + steps);
     call->ids = (uint64_t *)(void *)(call->images + n);

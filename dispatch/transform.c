@@ -17,8 +17,8 @@
 
 /* The draw of one image. */
 typedef struct image_plan {
-    motley_transform_drawn drawn;
-    mot_step steps[MOT_MAX_TRANSFORM_STEPS];
+    const motley_transform_drawn *drawn;
+    mot_step *steps; /* run_steps changes them */
     int count;
 } image_plan;
 
@@ -72,6 +72,25 @@ int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_tr
             p->steps[i * most + (size_t)s] = mot_transform_public_step(&steps[s]);
     }
     return count;
+}
+
+/* Makes the draws of all images before any is touched. */
+static motley_status draw_all(motley_context *context, mot_transform_call *call, motley_error *error)
+{
+    const size_t n = call->src->count, most = call->info->max_steps;
+    MOT_TRY(mot_keep(&context->draws,
+                     n * (sizeof *call->drawn + most * sizeof *call->steps + sizeof *call->step_counts), n, error));
+    call->drawn = context->draws.memory;
+    call->steps = (mot_step *)(void *)(call->drawn + n);
+    call->step_counts = (int32_t *)(void *)(call->steps + n * most);
+    for (size_t i = 0; i < n; i++) {
+        mot_step *const steps = call->steps + i * most;
+        const int count = mot_transform_draw_image(call, i, &call->drawn[i], steps);
+        call->step_counts[i] = count;
+        for (size_t s = (size_t)count; s < most; s++)
+            steps[s] = (mot_step){ .arg.flags = MOT_ARG_IDENTITY };
+    }
+    return MOTLEY_OK;
 }
 
 /* ---- one image ---- */
@@ -201,24 +220,33 @@ static void write_image(const mot_transform_call *call, const mot_cpu_rows *rows
         mot_cpu_write_output(image, &dst, call->dst->dtype, (const uint32_t(*)[256])call->table);
 }
 
+/* What draw_all made for an image. */
+static image_plan drawn_plan(const mot_transform_call *call, size_t i)
+{
+    return (image_plan){ &call->drawn[i], call->steps + i * call->info->max_steps, call->step_counts[i] };
+}
+
 static void transform_image(void *opaque, size_t i, const mot_cpu_rows *rows, void *memory)
 {
     const mot_transform_call *call = opaque;
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
     uint8_t *between = memory, *work = between + call->image_room, *spare_memory = work + call->image_room;
     void *scratch = spare_memory + call->image_room;
-    image_plan plan;
-    plan.count = mot_transform_draw_image(call, i, &plan.drawn, plan.steps);
+    motley_transform_drawn drawn;
+    mot_step steps[MOT_MAX_TRANSFORM_STEPS];
+    const image_plan plan = call->drawn
+                                ? drawn_plan(call, i)
+                                : (image_plan){ &drawn, steps, mot_transform_draw_image(call, i, &drawn, steps) };
     const bool direct = call->dst->dtype == MOTLEY_U8 && plan.count == 0;
     const mot_view image = direct ? dst : dense(dst.width, dst.height, dst.channels, work);
-    place_image(call, rows, &plan.drawn, src, image, between, scratch);
+    place_image(call, rows, plan.drawn, src, image, between, scratch);
     if (!direct) {
         const mot_view spare = dense(dst.width, dst.height, dst.channels, spare_memory);
         run_steps(rows, plan.steps, plan.count, &image, &spare, scratch);
         write_image(call, rows, &image, i);
     }
     if (call->erase)
-        erase(call, &plan.drawn, &dst);
+        erase(call, plan.drawn, &dst);
 }
 
 /* Transforms all frames of a clip. They are dense in the worker's memory, one after the other, so a step that needs
@@ -230,25 +258,24 @@ static void transform_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, 
     const mot_view one = mot_batch_view(call->dst, first);
     const size_t frame_bytes = (size_t)one.width * (size_t)one.height * (size_t)one.channels;
     uint8_t *between = memory, *spare_memory = between + call->image_room, *work = spare_memory + call->image_room;
-    image_plan *plans = (image_plan *)(void *)(work + rounded(frames * frame_bytes));
-    void *scratch = (uint8_t *)plans + rounded(frames * sizeof *plans);
+    void *scratch = work + rounded(frames * frame_bytes);
     const mot_view spare = dense(one.width, one.height, one.channels, spare_memory);
     const mot_view all = dense(one.width, one.height * (int32_t)frames, one.channels, work);
     for (size_t k = 0; k < frames; k++) {
-        plans[k].count = mot_transform_draw_image(call, first + k, &plans[k].drawn, plans[k].steps);
         const mot_view image = dense(one.width, one.height, one.channels, work + k * frame_bytes);
-        place_image(call, rows, &plans[k].drawn, mot_batch_view(call->src, first + k), image, between, scratch);
+        place_image(call, rows, &call->drawn[first + k], mot_batch_view(call->src, first + k), image, between, scratch);
     }
-    for (int begin = 0, count = plans[0].count; begin < count;) {
+    const image_plan plan = drawn_plan(call, first);
+    for (int begin = 0; begin < plan.count;) {
         int end = begin;
-        while (end < count && !mot_op_pools(plans[0].steps[end].op))
+        while (end < plan.count && !mot_op_pools(plan.steps[end].op))
             end++;
         for (size_t k = 0; k < frames && end > begin; k++) {
             const mot_view image = dense(one.width, one.height, one.channels, work + k * frame_bytes);
-            run_steps(rows, &plans[k].steps[begin], end - begin, &image, &spare, scratch);
+            run_steps(rows, &drawn_plan(call, first + k).steps[begin], end - begin, &image, &spare, scratch);
         }
-        if (end < count) /* in place, as every kernel of such steps works */
-            run_steps(rows, &plans[0].steps[end++], 1, &all, NULL, scratch);
+        if (end < plan.count) /* in place, as every kernel of such steps works */
+            run_steps(rows, &plan.steps[end++], 1, &all, NULL, scratch);
         begin = end;
     }
     for (size_t k = 0; k < frames; k++) {
@@ -256,7 +283,7 @@ static void transform_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, 
         const mot_view dst = mot_batch_view(call->dst, first + k);
         write_image(call, rows, &image, first + k);
         if (call->erase)
-            erase(call, &plans[k].drawn, &dst);
+            erase(call, &call->drawn[first + k], &dst);
     }
 }
 
@@ -286,8 +313,8 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The memory that a worker needs for any of the images: three images, or two and all frames of a clip with their plans,
- * and scratch for the kernels. */
+/* The memory that a worker needs for any of the images: three images, or two and all frames of a clip, and scratch for
+ * the kernels. */
 static size_t scratch_bytes(mot_transform_call *call, const mot_cpu_rows *rows)
 {
     const size_t frames = call->params->clip_frames > 1 ? call->params->clip_frames : 1;
@@ -308,7 +335,7 @@ static size_t scratch_bytes(mot_transform_call *call, const mot_cpu_rows *rows)
     const size_t channels = (size_t)call->src->channels;
     call->image_room = rounded(pixels * channels);
     if (frames > 1)
-        bytes += rounded(frames * frame * channels) + rounded(frames * sizeof(image_plan));
+        bytes += rounded(frames * frame * channels);
     else
         bytes += call->image_room;
     return 2 * call->image_room + bytes;
@@ -365,8 +392,7 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
                                 .src = src,
                                 .dst = dst,
                                 .params = params,
-                                .erase = mot_transform_stage(transform, MOT_STAGE_ERASE),
-                                .drawn_on_host = params->given || params->clip_frames > 1 };
+                                .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
     MOT_TRY(mot_transform_check(context, &call, error));
     MOT_TRY(mot_followed_read(params->followed, &call.followed, error));
     MOT_TRY(mot_transform_check_followed(&call, error));
@@ -378,6 +404,8 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
     make_table(&call);
     if (call.info->mix)
         MOT_TRY(draw_mix(&call, error));
+    if (params->given || params->clip_frames > 1)
+        MOT_TRY(draw_all(context, &call, error));
     MOT_TRY(mot_transform_check_clips(&call, error));
     if (context->backend->transform)
         return context->backend->transform(context->state, &call, error);

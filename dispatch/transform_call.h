@@ -18,7 +18,11 @@ typedef struct mot_transform_call {
     size_t image_room;        /* CPU: bytes of each of a worker's three images */
     motley_followed followed; /* what moves with the images, from mot_followed_read */
     int mixes;                /* != 0: its first policy mixes chains of ops */
-    int drawn_on_host;        /* != 0: the draws are given, or the images are clips, whose draws are compared */
+    /* Draws made before any image is touched, because they are given, or because the images are clips, whose draws are
+     * compared; steps behind an image's last change nothing. NULL: an image is drawn when its turn comes. */
+    motley_transform_drawn *drawn; /* [count] */
+    mot_step *steps;               /* [count][max_steps] */
+    int32_t *step_counts;          /* [count] */
 } mot_transform_call;
 
 /* Writes what image i draws or is given, and also to the caller's arrays if the params have them. Returns the number of

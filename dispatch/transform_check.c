@@ -254,15 +254,8 @@ motley_status mot_transform_check(const motley_context *context, mot_transform_c
 motley_status mot_transform_check_clips(const mot_transform_call *call, motley_error *error)
 {
     const size_t frames = call->params->clip_frames;
-    mot_step steps[2][MOT_MAX_TRANSFORM_STEPS]; /* of a clip's first frame, and of another one */
-    int first_count = 0;
     for (size_t i = 0; frames > 1 && i < call->src->count; i++) {
-        motley_transform_drawn drawn;
-        mot_step *const own = steps[i % frames > 0];
-        const int count = mot_transform_draw_image(call, i, &drawn, own);
-        if (i % frames == 0)
-            first_count = count;
-        const size_t begin = i - i % frames;
+        const size_t begin = i - i % frames, most = call->info->max_steps;
         const mot_view a = mot_batch_view(call->dst, begin), b = mot_batch_view(call->dst, i);
         MOT_REQUIRE(a.width == b.width && a.height == b.height, error,
                     "image %zu comes out as %" PRId32 "x%" PRId32 ", but image %zu of its clip as %" PRId32 "x%" PRId32
@@ -271,7 +264,8 @@ motley_status mot_transform_check_clips(const mot_transform_call *call, motley_e
         MOT_REQUIRE(frames <= (size_t)(INT32_MAX / a.width / a.height), error,
                     "a clip has %zu frames of %" PRId32 "x%" PRId32 ", want at most 2^31-1 pixels", frames, a.width,
                     a.height);
-        MOT_TRY(mot_clips_check_steps(i, own, count, begin, steps[0], first_count, error));
+        MOT_TRY(mot_clips_check_steps(i, call->steps + i * most, call->step_counts[i], begin,
+                                      call->steps + begin * most, call->step_counts[begin], error));
     }
     return MOTLEY_OK;
 }

@@ -45,15 +45,13 @@ static int turns_hue(const mot_stage *stage)
            (stage->range[MOT_HUE][0] != 0 || stage->range[MOT_HUE][1] != 0);
 }
 
-/* Adds the steps of image i, which the host draws. */
+/* Adds the steps of image i, which the host has drawn. */
 static void add_image(mot_cuda_parts *parts, const mot_transform_call *call, size_t i)
 {
-    motley_transform_drawn drawn;
-    mot_step steps[MOT_MAX_TRANSFORM_STEPS];
+    const mot_step *const steps = call->steps + i * call->info->max_steps;
     int32_t ops[MOT_MAX_TRANSFORM_STEPS];
     int changing = 0;
-    const int count = mot_transform_draw_image(call, i, &drawn, steps);
-    for (int s = 0; s < count; s++)
+    for (int s = 0; s < call->step_counts[i]; s++)
         if (!(steps[s].arg.flags & MOT_ARG_IDENTITY))
             ops[changing++] = steps[s].op;
     mot_cuda_parts_add_image(parts, ops, changing);
@@ -63,9 +61,9 @@ static void add_image(mot_cuda_parts *parts, const mot_transform_call *call, siz
 static mot_cuda_parts parts_of(const mot_transform_call *call)
 {
     mot_cuda_parts parts = { .clip_frames = (int32_t)call->params->clip_frames };
-    for (size_t i = 0; call->drawn_on_host && i < call->src->count; i++)
+    for (size_t i = 0; call->drawn && i < call->src->count; i++)
         add_image(&parts, call, i);
-    for (uint32_t s = 0; s < call->transform->stages && !call->drawn_on_host; s++) {
+    for (uint32_t s = 0; s < call->transform->stages && !call->drawn; s++) {
         const mot_stage *const stage = &call->transform->stage[s];
         const int blurs = stage->kernel_size > 0, hue = turns_hue(stage);
         if (stage->policy) {
@@ -213,15 +211,15 @@ static places lay_out(const mot_cuda_work *work, const mot_transform_call *call,
     p.src = mot_cuda_take_if(call->src->images != NULL, &p.bytes, n * sizeof(motley_image));
     p.dst = mot_cuda_take_if(call->dst->images != NULL, &p.bytes, n * sizeof(motley_image));
     p.images = mot_cuda_take_if(several, &p.bytes, n * sizeof(motley_image));
-    p.ids = mot_cuda_take_if(params->samples.ids && !call->drawn_on_host, &p.bytes, n * sizeof(uint64_t));
-    p.views = mot_cuda_take_if(params->samples.views && !call->drawn_on_host, &p.bytes, n * sizeof(uint32_t));
-    p.given = mot_cuda_take_if(call->drawn_on_host, &p.bytes, drawn);
-    p.given_steps = mot_cuda_take_if(call->drawn_on_host, &p.bytes, steps);
+    p.ids = mot_cuda_take_if(params->samples.ids && !call->drawn, &p.bytes, n * sizeof(uint64_t));
+    p.views = mot_cuda_take_if(params->samples.views && !call->drawn, &p.bytes, n * sizeof(uint32_t));
+    p.given = mot_cuda_take_if(call->drawn != NULL, &p.bytes, drawn);
+    p.given_steps = mot_cuda_take_if(call->drawn != NULL, &p.bytes, steps);
     p.sent = p.bytes;
     p.values = mot_cuda_take(&p.bytes, sizeof call->table); /* the draw kernel makes them */
     p.axes = mot_cuda_take(&p.bytes, n * sizeof(mot_cuda_axes));
-    p.drawn = call->drawn_on_host ? p.given : mot_cuda_take(&p.bytes, drawn);
-    p.steps = call->drawn_on_host ? p.given_steps : mot_cuda_take(&p.bytes, steps);
+    p.drawn = call->drawn ? p.given : mot_cuda_take(&p.bytes, drawn);
+    p.steps = call->drawn ? p.given_steps : mot_cuda_take(&p.bytes, steps);
     const unsigned filters = filters_of(call->transform);
     for (size_t i = 0; i < (mixed ? n : 1); i++)
         p.table_bytes += most_table_bytes(call, i, filters, &p);
@@ -263,24 +261,6 @@ static void fill_images(const mot_transform_call *call, const places *p, uint8_t
     }
 }
 
-/* Draws on the host: for the upload, if `drawn` is not NULL, and for the caller. */
-static void fill_draws(const mot_transform_call *call, motley_transform_drawn *drawn, mot_step *steps)
-{
-    const size_t most = call->info->max_steps;
-    for (size_t i = 0; i < call->src->count; i++) {
-        motley_transform_drawn one;
-        mot_step own[MOT_MAX_TRANSFORM_STEPS];
-        const int count = mot_transform_draw_image(call, i, &one, own);
-        if (!drawn)
-            continue;
-        drawn[i] = one;
-        memcpy(steps + i * most, own, (size_t)count * sizeof *own);
-        memset(steps + i * most + count, 0, (most - (size_t)count) * sizeof *own);
-        for (size_t s = (size_t)count; s < most; s++)
-            steps[i * most + s].arg.flags = MOT_ARG_IDENTITY;
-    }
-}
-
 /* Assembles the upload in the host's memory. */
 static void fill(const mot_transform_call *call, const places *p, uint8_t *host, uint8_t *device)
 {
@@ -302,8 +282,15 @@ static void fill(const mot_transform_call *call, const places *p, uint8_t *host,
         memcpy(host + p->ids, params->samples.ids, n * sizeof(uint64_t));
     if (p->views != MOT_ABSENT)
         memcpy(host + p->views, params->samples.views, n * sizeof(uint32_t));
-    if (call->drawn_on_host || params->drawn || params->steps)
-        fill_draws(call, mot_cuda_at(host, p->given), mot_cuda_at(host, p->given_steps));
+    if (call->drawn) {
+        memcpy(host + p->given, call->drawn, n * sizeof *call->drawn);
+        memcpy(host + p->given_steps, call->steps, n * call->info->max_steps * sizeof *call->steps);
+    }
+    for (size_t i = 0; !call->drawn && (params->drawn || params->steps) && i < n; i++) { /* for the caller */
+        motley_transform_drawn drawn;
+        mot_step steps[MOT_MAX_TRANSFORM_STEPS];
+        mot_transform_draw_image(call, i, &drawn, steps);
+    }
 }
 
 /* ---- the kernels ---- */
@@ -319,7 +306,7 @@ static const motley_policy *only_policy(const mot_transform_call *call)
                   stage->kind == MOT_STAGE_GRAYSCALE || stage->kind == MOT_STAGE_BLUR;
         policy = stage->policy ? stage->policy : policy;
     }
-    return stages == 1 && !call->drawn_on_host ? policy : NULL;
+    return stages == 1 && !call->drawn ? policy : NULL;
 }
 
 /* What components are normalised by; stage: NULL if there is no such stage. */
@@ -351,7 +338,7 @@ static motley_status run_steps(const mot_cuda_work *work, const mot_transform_ca
                           .max_steps = call->info->max_steps,
                           .stream = work->stream };
     if (mot_cuda_has_parts(parts))
-        return mot_cuda_run_parts(work, &job, parts, pixels, call->drawn_on_host, device + p->parts,
+        return mot_cuda_run_parts(work, &job, parts, pixels, call->drawn != NULL, device + p->parts,
                                   (uint8_t *)work->kept->host + p->sent, error);
     return mot_cuda_run_steps(work, &job, 1, error);
 }
@@ -448,7 +435,7 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
                                     .stages = (int32_t)call->transform->stages,
                                     .max_steps = (int32_t)call->info->max_steps,
                                     .order = (int32_t)call->order,
-                                    .given = call->drawn_on_host,
+                                    .given = call->drawn != NULL,
                                     .seed = params->samples.seed,
                                     .sample = params->samples.first,
                                     .epoch = params->samples.epoch,
@@ -492,7 +479,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     static const uint8_t none[4];
     if (memcmp(call->transform->fill, none, sizeof none) != 0)
         MOT_TRY(fill_windows(work, call, &draw, error));
-    if (call->mixes && !call->drawn_on_host)
+    if (call->mixes && !call->drawn)
         MOT_TRY(draw_chains(work, call, &draw, error));
     if (steps)
         MOT_TRY(run_steps(work, call, resized, &parts, &p, error));
