@@ -78,66 +78,70 @@ static mot_cuda_parts parts_of(const mot_transform_call *call)
 
 /* ---- tables ---- */
 
-static int has_policy(const mot_stage *stage)
+/* Where a transform's stages and what they point to lie in the piece that is uploaded; 0: absent. */
+typedef struct stage_places {
+    size_t stages, tables, ratios[MOT_MAX_STAGES], normals[MOT_MAX_STAGES], compiled[MOT_MAX_STAGES], bytes;
+} stage_places;
+
+static stage_places lay_out_stages(const motley_transform *t)
 {
-    return stage->kind == MOT_STAGE_POLICY && stage->policy;
+    stage_places p = { 0 };
+    p.stages = mot_cuda_take(&p.bytes, t->stages * sizeof(mot_stage));
+    p.tables = mot_cuda_take(&p.bytes, t->stages * sizeof(mot_tables));
+    for (uint32_t s = 0; s < t->stages; s++) {
+        const mot_stage *const stage = &t->stage[s];
+        if (stage->ratios)
+            p.ratios[s] = mot_cuda_take(&p.bytes, MOT_RATIO_CELLS * sizeof(double));
+        if (stage->normals)
+            p.normals[s] = mot_cuda_take(&p.bytes, MOT_NORMAL_CELLS * sizeof(float));
+        if (stage->policy)
+            p.compiled[s] = mot_cuda_take(&p.bytes, stage->policy->compiled_bytes);
+    }
+    return p;
 }
 
-/* Uploads a transform's stages, their tables and numbers as one piece, assembled on the host. */
+/* Assembles a stage on the host, with pointers into the device's memory. */
+static void fill_stage(const mot_stage *stage, uint32_t s, const stage_places *p, uint8_t *host, uint8_t *device)
+{
+    mot_stage *const copy = (mot_stage *)(void *)(host + p->stages) + s;
+    *copy = *stage;
+    copy->name = NULL;
+    copy->policy = NULL;
+    copy->mix = NULL;
+    if (stage->ratios) {
+        copy->ratios = (double *)(void *)(device + p->ratios[s]);
+        memcpy(host + p->ratios[s], stage->ratios, MOT_RATIO_CELLS * sizeof(double));
+    }
+    if (stage->normals) {
+        copy->normals = (float *)(void *)(device + p->normals[s]);
+        memcpy(host + p->normals[s], stage->normals, MOT_NORMAL_CELLS * sizeof(float));
+    }
+    if (stage->policy) {
+        mot_tables *const tables = (mot_tables *)(void *)(host + p->tables) + s;
+        *tables = mot_cuda_tables_at(stage->policy, device + p->compiled[s]);
+        memcpy(host + p->compiled[s], stage->policy->compiled, stage->policy->compiled_bytes);
+    }
+}
+
+/* Uploads a transform's stages, their tables and numbers as one piece, unless the context has them. */
 static motley_status send_stages(const mot_cuda_work *work, const motley_transform *t, mot_cuda_sent **sent,
                                  motley_error *error)
 {
-    size_t bytes = 0, ratios[MOT_MAX_STAGES], normals[MOT_MAX_STAGES], compiled[MOT_MAX_STAGES];
-    const size_t stages = mot_cuda_take(&bytes, t->stages * sizeof(mot_stage)),
-                 tables = mot_cuda_take(&bytes, t->stages * sizeof(mot_tables));
-    for (uint32_t s = 0; s < t->stages; s++) {
-        const mot_stage *const stage = &t->stage[s];
-        ratios[s] = stage->ratios ? mot_cuda_take(&bytes, MOT_RATIO_CELLS * sizeof(double)) : 0;
-        normals[s] = stage->normals ? mot_cuda_take(&bytes, MOT_NORMAL_CELLS * sizeof(float)) : 0;
-        compiled[s] = has_policy(stage) ? mot_cuda_take(&bytes, stage->policy->compiled_bytes) : 0;
-    }
-    MOT_TRY(mot_cuda_keep_transform(work, t->fingerprint, bytes, sent, error));
+    const stage_places p = lay_out_stages(t);
+    MOT_TRY(mot_cuda_keep_transform(work, t->fingerprint, p.bytes, sent, error));
     if ((*sent)->fingerprint == t->fingerprint)
         return MOTLEY_OK;
-    uint8_t *const host = calloc(1, bytes), *const device = (*sent)->memory;
+    uint8_t *const host = calloc(1, p.bytes), *const device = (*sent)->memory;
     if (!host)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a transform's tables of %zu bytes", bytes);
-    for (uint32_t s = 0; s < t->stages; s++) {
-        const mot_stage *const stage = &t->stage[s];
-        mot_stage *const copy = (mot_stage *)(void *)(host + stages) + s;
-        mot_tables *const table = (mot_tables *)(void *)(host + tables) + s;
-        *copy = *stage;
-        copy->name = NULL;
-        copy->policy = NULL;
-        copy->mix = NULL;
-        copy->ratios = (double *)(void *)(device + ratios[s]);
-        copy->normals = (float *)(void *)(device + normals[s]);
-        if (stage->ratios)
-            memcpy(host + ratios[s], stage->ratios, MOT_RATIO_CELLS * sizeof(double));
-        if (stage->normals)
-            memcpy(host + normals[s], stage->normals, MOT_NORMAL_CELLS * sizeof(float));
-        if (!has_policy(stage))
-            continue;
-        const motley_policy *const policy = stage->policy;
-        const char *const from = policy->compiled;
-        const uint8_t *const to = device + compiled[s];
-        memcpy(host + compiled[s], from, policy->compiled_bytes);
-        *table = policy->tables;
-        table->phase = (const mot_table_phase *)(const void *)(to + ((const char *)table->phase - from));
-        table->branch = (const mot_table_branch *)(const void *)(to + ((const char *)table->branch - from));
-        table->step = (const mot_table_step *)(const void *)(to + ((const char *)table->step - from));
-        table->level = (const mot_level_entry *)(const void *)(to + ((const char *)table->level - from));
-        if (!table->chains)
-            continue;
-        table->gamma = (const double *)(const void *)(to + ((const char *)table->gamma - from));
-        table->beta = (const double *)(const void *)(to + ((const char *)table->beta - from));
-    }
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a transform's tables of %zu bytes", p.bytes);
+    for (uint32_t s = 0; s < t->stages; s++)
+        fill_stage(&t->stage[s], s, &p, host, device);
     /* from pageable memory: it is read before the call returns */
-    const cudaError_t code = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, work->stream);
+    const cudaError_t code = cudaMemcpyAsync(device, host, p.bytes, cudaMemcpyHostToDevice, work->stream);
     free(host);
     MOT_TRY(mot_cuda_try(code, "sending the transform", error));
     const mot_stage *const erase = mot_transform_stage(t, MOT_STAGE_ERASE);
-    (*sent)->normals = erase && erase->normals ? (const float *)(void *)(device + normals[erase - t->stage]) : NULL;
+    (*sent)->normals = erase && erase->normals ? mot_cuda_at(device, p.normals[erase - t->stage]) : NULL;
     (*sent)->fingerprint = t->fingerprint;
     return MOTLEY_OK;
 }
@@ -417,8 +421,6 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
     const motley_batch *const src = call->src;
     const mot_stage *const output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
     const size_t images = p->images != MOT_ABSENT ? p->images : p->dst;
-    size_t tables = 0; /* behind the stages: see send_stages */
-    mot_cuda_take(&tables, call->transform->stages * sizeof(mot_stage));
     mot_transform_draw_job draw = { .resize = { .src = mot_cuda_batch_of(src, mot_cuda_at(device, p->src)),
                                                 .dst = mot_cuda_batch_of(resized, mot_cuda_at(device, images)),
                                                 .count = (int32_t)src->count,
@@ -431,7 +433,7 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
                                                 .table_bytes = p->table_bytes,
                                                 .values = mot_cuda_at(device, p->values) },
                                     .stage = sent->memory,
-                                    .table = mot_cuda_at(sent->memory, tables),
+                                    .table = mot_cuda_at(sent->memory, lay_out_stages(call->transform).tables),
                                     .stages = (int32_t)call->transform->stages,
                                     .max_steps = (int32_t)call->info->max_steps,
                                     .order = (int32_t)call->order,

@@ -70,6 +70,9 @@ motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, s
 motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t fingerprint, size_t bytes,
                                       mot_cuda_sent **sent, motley_error *error);
 
+/* A policy's tables, whose compiled form lies at `memory`. */
+mot_tables mot_cuda_tables_at(const motley_policy *policy, const void *memory);
+
 /* Runs a job after the work already queued on the stream. */
 motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, int resized, motley_error *error);
 

@@ -125,6 +125,21 @@ static mot_cuda_tables *find_tables(mot_cuda_state *s, const motley_policy *poli
     return NULL;
 }
 
+mot_tables mot_cuda_tables_at(const motley_policy *policy, const void *memory)
+{
+    const char *const host = policy->compiled, *const device = memory;
+    mot_tables tables = policy->tables;
+    tables.phase = (const mot_table_phase *)(device + ((const char *)tables.phase - host));
+    tables.branch = (const mot_table_branch *)(device + ((const char *)tables.branch - host));
+    tables.step = (const mot_table_step *)(device + ((const char *)tables.step - host));
+    tables.level = (const mot_level_entry *)(device + ((const char *)tables.level - host));
+    if (tables.chains) {
+        tables.gamma = (const double *)(const void *)(device + ((const char *)tables.gamma - host));
+        tables.beta = (const double *)(const void *)(device + ((const char *)tables.beta - host));
+    }
+    return tables;
+}
+
 motley_status mot_cuda_send_tables(mot_cuda_state *s, const motley_policy *policy, cudaStream_t stream,
                                    mot_tables *tables, motley_error *error)
 {
@@ -146,16 +161,7 @@ motley_status mot_cuda_send_tables(mot_cuda_state *s, const motley_policy *polic
         }
         *found = (mot_cuda_tables){ policy->fingerprint, policy->compiled_bytes, memory };
     }
-    *tables = policy->tables;
-    const char *const host = policy->compiled, *const device = found->memory;
-    tables->phase = (const mot_table_phase *)(device + ((const char *)tables->phase - host));
-    tables->branch = (const mot_table_branch *)(device + ((const char *)tables->branch - host));
-    tables->step = (const mot_table_step *)(device + ((const char *)tables->step - host));
-    tables->level = (const mot_level_entry *)(device + ((const char *)tables->level - host));
-    if (tables->chains) {
-        tables->gamma = (const double *)(const void *)(device + ((const char *)tables->gamma - host));
-        tables->beta = (const double *)(const void *)(device + ((const char *)tables->beta - host));
-    }
+    *tables = mot_cuda_tables_at(policy, found->memory);
     return MOTLEY_OK;
 }
 
