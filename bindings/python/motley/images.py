@@ -176,9 +176,7 @@ class Picture(Batch):
     """One PIL image, in its own memory or, when that cannot be reached, in a buffer with its bytes."""
 
     def __init__(self, image, layout, buffer=None):
-        channels = Pillow.channels_of.get(image.mode)
-        if channels is None:
-            raise ArgumentError(f"the PIL image has mode {image.mode}, want L, LA, RGB or RGBA: convert() it")
+        channels = Pillow.channels(image)
         self.buffer = buffer
         self.pointer = Pillow.pointer(image) if buffer is None else None
         if self.pointer is not None:

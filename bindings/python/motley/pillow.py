@@ -9,7 +9,7 @@ import ctypes
 import sys
 
 from ._core import ffi, lib
-from .errors import UnsupportedError
+from .errors import ArgumentError, UnsupportedError
 
 PIXEL_BYTES = {"L": 1, "RGB": 4, "RGBA": 4}
 
@@ -70,6 +70,13 @@ class Pillow:
             ways.append(_by_rows)
         cls._reach = staticmethod(next(filter(_shows, ways), _nowhere))
         cls._image, cls._core = image.Image, image.core
+
+    @classmethod
+    def channels(cls, x):
+        """How many channels an image has."""
+        if x.mode not in cls.channels_of:
+            raise ArgumentError(f"the PIL image has mode {x.mode}, want L, LA, RGB or RGBA: convert() it")
+        return cls.channels_of[x.mode]
 
     @classmethod
     def pointer(cls, x):

@@ -489,6 +489,16 @@ def test_no_mask_is_augmented_as_a_picture(kind):
     assert type(augmented(Samples(lambda x, i: (image, i)))[0][0]) is tv_tensors.Image
 
 
+@pytest.mark.parametrize("mode", ["P", "PA", "CMYK", "YCbCr", "HSV"])
+def test_pil_images_that_hold_no_brightness_are_refused(mode):
+    from PIL import Image
+    image = Image.new(mode, (8, 6))
+    calls = lambda: augmented(Samples(lambda x, i: (image, i)))[0], lambda: MotleyCollate("rand_augment")([(image, 1)])
+    for call in calls:
+        with pytest.raises(motley.ArgumentError, match=f"the PIL image has mode {mode}, want L, LA, RGB or RGBA"):
+            call()
+
+
 # ---- the prefetcher's state, and what it takes ----
 
 class Ahead:

@@ -12,9 +12,11 @@ import torch
 import motley
 from motley import Policy
 from motley.adapters import check_labels, fresh_seed
+from motley.arrays import kind_of
 from motley.epochs import Passes, watch_loaders
 from motley.follow import Boxes, Points
 from motley.images import refuse_followers
+from motley.pillow import Pillow
 from motley.torch.batches import augmented, replaced
 from motley.torch.stage import Stage
 from motley.torch.transform import Transform
@@ -112,6 +114,9 @@ class MotleyCollate(Passes):
         if isinstance(images[0], torch.Tensor):
             refuse_followers(type(images[0]))
             return torch.stack(images)
+        for image in images:
+            if kind_of(type(image)) is Pillow:
+                Pillow.channels(image)  # or numpy would take a palette's indices, or hues, for brightness
         import numpy
         arrays = [numpy.asarray(image) for image in images]
         sizes = sorted({array.shape for array in arrays})
