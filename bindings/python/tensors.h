@@ -40,6 +40,9 @@ static int describe_tensor(const dl_tensor *tensor, int channel, int row, int co
                                  tensor->strides[row],
                                  tensor->strides[column],
                                  channel < 0 ? 1 : tensor->strides[channel] };
+    if ((width > 1 && !found.pixel_stride) || (height > 1 && !found.row_stride) ||
+        (channels > 1 && !found.channel_stride))
+        return 0; /* it was expanded: see source_of in images.py */
     const tensors_have have = { (int32_t)channels, tensor->device_type, tensor->device };
     *image = found;
     *has = have;

@@ -19,7 +19,7 @@ import sys
 
 from . import contexts
 from ._core import ffi, lib
-from .arrays import DTYPES, CuPy, NumPy, Torch, address, kind_of
+from .arrays import DTYPES, CuPy, NumPy, Torch, address, dense, kind_of
 from .checks import LAYOUTS
 from .errors import ArgumentError, UnsupportedError, check
 from .pillow import Pillow, blank
@@ -598,6 +598,20 @@ def target_of(source, sizes, out, dtype, layout, picture, stacked):
 def images_of(images, layout):
     """The Batch (Picture, Tensor, Many) of what a caller handed over."""
     return _maker_of(type(images))(images, layout)
+
+
+def source_of(images, layout):
+    """images_of, for images that are only read. Those that were expanded are copied, because the library takes no
+    images whose pixels share memory."""
+    made = images_of(images, layout)
+    if isinstance(made, Many):
+        copied = [dense(part.array) for part in made.parts] if made.images is None else []
+        if any(copy is not part.array for copy, part in zip(copied, made.parts)):
+            cls, made = made.cls, Many(copied, layout)
+            made.cls = cls
+        return made
+    copied = dense(images)
+    return made if copied is images else images_of(copied, layout)
 
 
 def library_of(batch):

@@ -160,7 +160,7 @@ class Mix(Stage):
         return drawn
 
     def _mixed(self, batch, labels, out, layout, which, return_draws=False, given=None):
-        source = self._source(batch, layout or self.layout)
+        source = self._source(batch, layout or self.layout, out)
         if isinstance(source, images.Many) or source.single:
             raise ArgumentError("mixing wants a batch, an array of several images of one size")
         if source.dtype < 0:

@@ -56,7 +56,7 @@ def resize(
     Raises:
         ArgumentError: An empty crop or size, or one outside the image; nothing is written.
     """
-    source = images.images_of(batch, layout)
+    source = images.source_of(batch, layout)
     count = source.count
     if isinstance(source, images.Many) and not count:
         return source.cls()

@@ -272,7 +272,7 @@ class Stage:
             ArgumentError: The draws have operations that this stage's policy does not draw, or say that they are of
                 another policy or for another size; nothing is written.
         """
-        source = self._source(arrays.dense(batch) if out is None else batch, layout or self.layout)
+        source = self._source(batch, layout or self.layout, out)
         target = self._target(source, batch, out, layout or self.layout)
         sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
         params = ffi.new("motley_replay_params *")
@@ -390,10 +390,10 @@ class Stage:
             return self._prepare_once(batch, out, layout)
         call = contexts.local.calls.get(key)
         if call is None:
-            dense = arrays.dense(batch) if out is None else batch
+            dense = batch if out is batch else arrays.dense(batch)
             if dense is not batch:
                 return self._prepare_once(dense, out, layout)
-            source = self._source(batch, layout)
+            source = self._source(batch, layout, out)
             target = self._target(source, batch, out, layout)
             call = calls.Call(self, source, target)
             call.finish = source.finish_for()
@@ -406,17 +406,17 @@ class Stage:
         return call, None, None, pixels, kind.pointer(result), result
 
     def _prepare_once(self, batch, out, layout):
-        source = self._source(batch, layout)
+        source = self._source(batch, layout, out)
         if isinstance(source, images.Many) and len(source.by_channels()) > 1:
             return None, source, None, 0, 0, None
         target = self._target(source, batch, out, layout)
         return calls.Call(self, source, target), source, target, source.pointer, target.pointer, out
 
     @staticmethod
-    def _source(batch, layout):
+    def _source(batch, layout, out=None):
         for cls in {type(batch), *(map(type, batch) if isinstance(batch, (list, tuple)) else ())}:
             images.refuse_followers(cls)
-        return images.images_of(batch, layout)
+        return images.images_of(batch, layout) if out is batch else images.source_of(batch, layout)
 
     def _run_by_channels(self, groups, batch, out, layout, samples, return_draws, counting):
         """A list of images of different numbers of channels: a call for each number."""

@@ -329,6 +329,41 @@ def test_expanded_images_are_read():
             stage.apply_(wide)
 
 
+def calls_that_read():
+    how = {"sample_ids": range(4)}
+    transform = motley.Transform("torchvision_train", seed=1)
+    stage = motley.TrivialAugmentWide(seed=1)
+    mix = motley.Mix(mixup=1, classes=2, seed=1)
+    yield lambda x: transform(x, **how)
+    yield lambda x: transform.replay(x, transform.draw(4, size=(8, 9), **how))
+    yield lambda x: list(transform(list(x), **how))
+    yield lambda x: list(transform(tuple(x), **how))
+    yield lambda x: stage(list(x), **how)
+    yield lambda x: stage(x, out=x.copy() if isinstance(x, np.ndarray) else x.clone(memory_format=DENSE), **how)
+    yield lambda x: stage.replay(list(x), stage.draw(4, size=(8, 9), **how))
+    yield lambda x: mix(x, [0, 1, 0, 1], **how)
+    yield lambda x: motley.ops.resize(x, (5, 6))
+    yield lambda x: motley.ops.resize(list(x), (5, 6))
+    yield lambda x: motley.ops.rotate(list(x), 9)
+
+
+DENSE = None if torch is None else torch.contiguous_format
+
+
+@pytest.mark.parametrize("call", list(calls_that_read()))
+def test_every_call_reads_expanded_images(call):
+    grey = pictures(4)[..., :1]
+    expanded = np.broadcast_to(grey, (4, 8, 9, 3))
+    kinds = [(expanded, expanded.copy())]
+    if torch is not None:
+        expanded = torch.from_numpy(grey.copy()).permute(0, 3, 1, 2).expand(-1, 3, -1, -1)
+        kinds.append((expanded, expanded.clone(memory_format=DENSE)))
+    for expanded, dense in kinds:
+        made, wanted = call(expanded), call(dense)
+        assert len(made) == len(wanted) > 0
+        assert all(np.array_equal(a, b) for a, b in zip(made, wanted))
+
+
 # ---- groups ----
 
 @pytest.mark.parametrize("name", ["rand_augment", "trivial_augment_wide", "auto_augment_imagenet"])

@@ -106,6 +106,22 @@ def test_images_that_pillow_keeps_in_several_blocks(version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name,arguments", DRAWING + RESIZING, ids=name_of)
+def test_tensors_that_were_expanded(version, name, arguments):
+    """As Grayscale(num_output_channels=3) makes them of tensors."""
+    if arguments.get("interpolation") is MODES.LANCZOS and version == "v1":
+        pytest.skip("torchvision refuses it")
+    mine = pair(version, name, arguments)[1]
+    grey = tensor(picture("L"))
+    for image in grey.expand(3, -1, -1), grey.expand(4, 3, -1, -1):
+        made = []
+        for each in image, image.contiguous():
+            torch.manual_seed(1)
+            made.append(mine(each))
+        assert torch.equal(*made)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_crops_that_come_out_empty(version):
     """torchvision's, of images too small for the ratio."""
     theirs, mine = pair(version, "RandomResizedCrop", {"size": 99, "ratio": (5, 6)})

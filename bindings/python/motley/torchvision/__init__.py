@@ -121,7 +121,8 @@ def _fill_of(fill, channels):
         return 0
     values = [fill] if isinstance(fill, (int, float)) else list(fill)
     if len(values) not in (1, channels):
-        raise ValueError(f"fill has {len(values)} values, want 1 or {channels}, one for each channel of the image")
+        wanted = "1" if channels == 1 else f"1 or {channels}"
+        raise ValueError(f"fill has {len(values)} values, want {wanted}, one for each channel of the image")
     if len(values) == 2:
         raise _NotOurs("a fill for grey and one for alpha")
     values = tuple(min(max(int(v), 0), 255) for v in values)

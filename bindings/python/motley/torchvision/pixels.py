@@ -13,7 +13,7 @@ import PIL.Image
 import torch
 
 import motley
-from motley import contexts, images, ops
+from motley import arrays, contexts, images, ops
 from motley._core import ffi, lib
 from motley.errors import checked
 from motley.pillow import PIXEL_BYTES, Pillow, blank
@@ -132,7 +132,7 @@ def resized(image, size, interpolation, crop=None):
         _describe_picture(kept.src, image, addresses[0])
         _describe_picture(kept.dst, made, addresses[1])
     else:
-        batch = image.as_subclass(torch.Tensor).reshape(-1, *image.shape[-3:])
+        batch = arrays.dense(image.as_subclass(torch.Tensor).reshape(-1, *image.shape[-3:]))
         made = batch.new_empty((*batch.shape[:2], *size))
         _describe_tensor(kept.src, batch)
         _describe_tensor(kept.dst, made)
@@ -154,13 +154,13 @@ def jittered(image, order, factors):
         steps = [(op, factor) for op, factor in steps if op in JITTER_OPS[:2]]
     if not steps:
         return image
-    return _of_tensors(image, lambda batch: _run_steps(images.images_of(batch, None), steps))
+    return _of_tensors(image, lambda batch: _run_steps(images.source_of(batch, None), steps))
 
 
 def blurred(image, sigma, weights):
     """`image` blurred as torchvision's gaussian_blur does it, by a square kernel with these weights along each axis."""
     step = lib.MOTLEY_STEP_KERNEL_BLUR, sigma, len(weights)
-    return _of_tensors(image, lambda batch: _run_steps(images.images_of(batch, None), [step], weights))
+    return _of_tensors(image, lambda batch: _run_steps(images.source_of(batch, None), [step], weights))
 
 
 def _run_steps(source, steps, weights=None):
