@@ -369,6 +369,8 @@ FEEDS = {
     'torchvision_pil': 'arrays, torchvision on Pillow images in the workers',
     'jpeg_motley': '**JPEG files decoded in the workers, Motley on the GPU**',
     'jpeg_gpu_motley': "**JPEG files decoded on the GPU, Motley's whole transform there, no workers**",
+    'gpu_decode': 'JPEG files decoded on the GPU and not used; the fixed batch',
+    'gpu_transform': "Motley's whole transform of images decoded before",
     'dali_plain': 'JPEG files, DALI: decoded on the GPU, cropped, flipped, normalised, no policy',
     'dali_own': "JPEG files, DALI: the same with its own RandAugment",
     'dali_motley': "**JPEG files, DALI: decoded on the GPU, Motley's whole transform as its operator**",

@@ -16,14 +16,16 @@ Every case trains the same model on the same random labels; a case is what stand
   jpeg_torchvision  workers decode JPEG files, crop, flip, and run torchvision's RandAugment
   jpeg_motley       workers decode JPEG files, crop and flip; Motley as the stage on the GPU
   jpeg_gpu_motley   JPEG files decoded on the GPU by the Prefetcher, then Motley's whole transform; no workers
+  gpu_decode        of that only the decoding: the model trains on one batch that is there
+  gpu_transform     of that only the transform: of one batch of images that are decoded already
   dali_plain        DALI decodes on the GPU, crops, flips and normalises, without a policy
   dali_own          the same with DALI's own RandAugment
   dali_motley       DALI decodes on the GPU; Motley's whole transform as its operator, fn.motley.augment
 
 All but DALI's feed the model through motley.torch.Prefetcher, so that copy and normalisation hide behind the model for
-everyone. The last four are also timed without the model: this process's CPU time stands where others have their
-workers', and the rate alone beside it. DALI's run where it is installed, the last where its native operator was built.
-Without a GPU all of it runs on the CPU.
+everyone. jpeg_gpu_motley and DALI's are also timed without the model: this process's CPU time stands where others have
+their workers', and the rate alone beside it. DALI's run where it is installed, the last where its native operator was
+built. Without a GPU all of it runs on the CPU.
 A run of some models keeps the rows of others in its file if the conditions are the same. bench/tables.py turns the
 result into the table and the plot of doc/python.md."""
 import argparse
@@ -182,17 +184,36 @@ class Cases:
             'motley_gpu': lambda: self.prefetch(pinned, motley_stage),
             'jpeg_torchvision': lambda: self.workers(jpegs, normalise, *crop, rand_augment, to_tensor),
             'jpeg_motley': lambda: self.workers(jpegs, motley_stage, *crop, to_tensor),
-            'jpeg_gpu_motley': self.from_files,
+            'jpeg_gpu_motley': lambda: self.from_files(self.transform()),
+            'gpu_decode': self.decoding,
+            'gpu_transform': self.transforming,
         }
         if dali is not None:
             self.make.update(dali_plain=lambda: self.pipeline(None), dali_own=lambda: self.pipeline('own'))
             if dali.why_not_native() is None:
                 self.make['dali_motley'] = lambda: self.pipeline('motley')
 
-    def from_files(self):
+    def transform(self):
+        return motley.torch.Transform(self.whole).to(self.device)
+
+    def from_files(self, stage):
         loader = torch.utils.data.DataLoader(Pictures(self.files, lambda file: file), self.args.batch,
                                              collate_fn=motley.torch.list_images)
-        return self.prefetch(loader, motley.torch.Transform(self.whole).to(self.device))
+        return self.prefetch(loader, stage)
+
+    def decoding(self):
+        batch, _ = next(self.make['fixed']())
+        return self.from_files(lambda images: batch)
+
+    def transforming(self):
+        decoded = []
+
+        def keep(images):
+            decoded[:] = images
+        next(self.from_files(keep))
+        transform = self.transform()
+        batch = torch.empty(0), torch.arange(self.args.batch)  # on the CPU: nothing of it waits for the model's stream
+        return self.prefetch(itertools.repeat(batch), lambda empty: transform(decoded))
 
     def pipeline(self, policy):
         """(images, labels) of DALI: decoded, cropped, flipped, normalised; policy: None, DALI's 'own' or 'motley'."""
