@@ -21,7 +21,7 @@ void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, 
     job->tiles_down = (height + job->tile_height - 1) / job->tile_height;
     job->lanes = most / job->tile_width;
     job->lane_of_thread = 65536 / (uint32_t)job->tile_width + 1;
-    const int row = job->tile_width * channels, possible = shared_bytes / row / 4 * 4;
+    const int row = RING_PITCH * channels, possible = shared_bytes / row / 4 * 4;
     const int rows = 4 * row_groups + 4 > MOT_RESIZE_SHARED_ROWS ? 4 * row_groups + 4 : MOT_RESIZE_SHARED_ROWS;
     job->shared_rows = rows < possible ? rows : possible;
 }
@@ -77,5 +77,5 @@ cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream
     if (ctas > INT32_MAX)
         return cudaErrorInvalidConfiguration;
     return launch(job, kernel_of(job->format), ctas, job->lanes * job->tile_width,
-                  (size_t)job->shared_rows * job->tile_width * channels, overlap, stream);
+                  (size_t)job->shared_rows * RING_PITCH * channels, overlap, stream);
 }

@@ -147,7 +147,18 @@ struct resize_tile {
     const uint8_t *crop;       /* the crop's first byte */
     int last_row;              /* the image's last row, counted in the crop: its words may pass the image's end */
     int dtype;
-    bool vectors; /* four values of a channel, from a multiple of four on, are one vector in memory */
+    int store; /* how four neighbouring pixels are written */
+    int fast;  /* not pixel by pixel */
+};
+
+__shared__ resize_tile resize_now;
+
+enum {
+    STORE_HALVES, /* four values of 16 bits of a channel lie side by side, at a multiple of 8 bytes */
+    STORE_FLOATS, /* four of 32 bits, at a multiple of 16 bytes */
+    STORE_RGB,    /* bytes of three channels lie side by side */
+    STORE_BYTES,  /* bytes of a channel lie side by side */
+    STORE_ANY
 };
 
 /* ---- results ---- */
@@ -161,61 +172,64 @@ DEVICE void store_value(uint8_t *to, int size, uint32_t bits)
         *(uint16_t *)to = (uint16_t)bits;
 }
 
-DEVICE bool has_vectors(const mot_view &dst, int dtype)
+DEVICE int store_of(const mot_view &dst, int dtype)
 {
+    if (dtype == MOTLEY_U8)
+        return dst.pixel == 3 && dst.channel == 1 ? STORE_RGB : dst.pixel == 1 ? STORE_BYTES : STORE_ANY;
     const uint32_t size = dtype == MOTLEY_F32 ? 4 : 2;
     const uint32_t all =
         (uint32_t)(uintptr_t)dst.data | (uint32_t)dst.row | (dst.channels > 1 ? (uint32_t)dst.channel : 0);
-    return dst.pixel == size && (all & (4 * size - 1)) == 0;
+    return dst.pixel != size || (all & (4 * size - 1)) != 0 ? STORE_ANY : size == 2 ? STORE_HALVES : STORE_FLOATS;
+}
+
+/* The values of four bytes. */
+DEVICE void look_up(const uint32_t value[256], uint32_t bytes, uint32_t bits[4])
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        bits[i] = value[__byte_perm(bytes, 0, 0x4440 + i)];
 }
 
 /* Writes pixels from p on, the first `count` of four; one word of four bytes for each channel. */
 template <int C> DEVICE void store_four(const resize_tile &t, uint8_t *p, int count, const uint32_t bytes[C])
 {
-    const bool whole = count >= 4;
-    if (t.dtype == MOTLEY_U8) {
-        if (C == 3 && t.dst.pixel == 3 && t.dst.channel == 1 && whole && aligned(p, 4)) {
-            const uint32_t low = __byte_perm(bytes[0], bytes[1 % C], 0x5140);
-            const uint32_t middle = __byte_perm(bytes[1 % C], bytes[2 % C], 0x2051);
-            const uint32_t high = __byte_perm(bytes[0], bytes[1 % C], 0x0073);
-            store_word(p, __byte_perm(low, bytes[2 % C], 0x2410));
-            store_word(p + 4, __byte_perm(middle, bytes[0], 0x3610));
-            store_word(p + 8, __byte_perm(bytes[2 % C], high, 0x3542));
-            return;
-        }
-        for (int c = 0; c < C; c++) {
-            uint8_t *q = p + c * t.dst.channel;
-            if (t.dst.pixel == 1 && whole && aligned(q, 4)) {
-                store_word(q, bytes[c]);
-                continue;
-            }
-            for (int i = 0; i < min(count, 4); i++, q += t.dst.pixel)
-                store_byte(q, byte_of(bytes[c], i));
-        }
-        return;
-    }
-    const int size = t.dtype == MOTLEY_F32 ? 4 : 2;
-    uint32_t bits[C][4];
-#pragma unroll
-    for (int c = 0; c < C; c++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            bits[c][i] = resize_values[c][__byte_perm(bytes[c], 0, 0x4440 + i)];
-    if (whole && t.vectors && size == 2) {
+    const int store = count < 4 ? STORE_ANY : t.store;
+    if (store == STORE_HALVES) {
+        uint32_t bits[C][4];
 #pragma unroll
         for (int c = 0; c < C; c++)
-            store_two_words(p + c * t.dst.channel, make_uint2(__byte_perm(bits[c][0], bits[c][1], 0x5410),
-                                                              __byte_perm(bits[c][2], bits[c][3], 0x5410)));
-        return;
-    }
+            look_up(resize_values[c], bytes[c], bits[c]);
 #pragma unroll
-    for (int c = 0; c < C; c++) {
-        uint8_t *q = p + c * t.dst.channel;
-        if (whole && t.vectors)
-            store_four_words(q, make_uint4(bits[c][0], bits[c][1], bits[c][2], bits[c][3]));
-        else
-            for (int i = 0; i < min(count, 4); i++, q += t.dst.pixel)
-                store_value(q, size, bits[c][i]);
+        for (int c = 0; c < C; c++, p += t.dst.channel)
+            store_two_words(p, make_uint2(__byte_perm(bits[c][0], bits[c][1], 0x5410),
+                                          __byte_perm(bits[c][2], bits[c][3], 0x5410)));
+    } else if (C == 3 && store == STORE_RGB && aligned(p, 4)) {
+        const uint32_t low = __byte_perm(bytes[0], bytes[1 % C], 0x5140);
+        const uint32_t middle = __byte_perm(bytes[1 % C], bytes[2 % C], 0x2051);
+        const uint32_t high = __byte_perm(bytes[0], bytes[1 % C], 0x0073);
+        store_word(p, __byte_perm(low, bytes[2 % C], 0x2410));
+        store_word(p + 4, __byte_perm(middle, bytes[0], 0x3610));
+        store_word(p + 8, __byte_perm(bytes[2 % C], high, 0x3542));
+    } else {
+#pragma unroll
+        for (int c = 0; c < C; c++, p += t.dst.channel) {
+            if (store == STORE_BYTES && aligned(p, 4)) {
+                store_word(p, bytes[c]);
+            } else if (store == STORE_FLOATS) {
+                uint32_t bits[4];
+                look_up(resize_values[c], bytes[c], bits);
+                store_four_words(p, make_uint4(bits[0], bits[1], bits[2], bits[3]));
+            } else {
+#pragma unroll 1
+                for (int i = 0; i < min(count, 4); i++) {
+                    if (t.dtype == MOTLEY_U8)
+                        store_byte(p + i * t.dst.pixel, byte_of(bytes[c], i));
+                    else
+                        store_value(p + i * t.dst.pixel, t.dtype == MOTLEY_F32 ? 4 : 2,
+                                    resize_values[c][byte_of(bytes[c], i)]);
+                }
+            }
+        }
     }
 }
 
@@ -248,12 +262,29 @@ struct row_reader {
     uint32_t skip;       /* bits, modulo 32 */
 };
 
-/* Where words are loaded from: the source, shared memory, or the source's last row, where no load may pass `end`. */
+/* Has a byte's line brought nearer. */
+DEVICE void prefetch(const uint8_t *p)
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(p));
+#else
+    (void)load_byte(p);
+#endif
+}
+
+/* Where words are loaded from: the source, shared memory, or the source's last row, where no load may pass `end`.
+ * prefetch_next() is for what is read next, `ahead` bytes further on. */
 struct from_source {
     static const bool SHARED = false;
+    const uint8_t *point; /* of what the warp reads; each thread has its own, and all together lie in all lines */
     DEVICE_MEMBER uint32_t operator()(const uint8_t *p) const
     {
         return load_word(p);
+    }
+    DEVICE_MEMBER void prefetch_next(uint32_t ahead)
+    {
+        point += ahead;
+        prefetch(point);
     }
 };
 
@@ -262,6 +293,9 @@ struct from_shared {
     DEVICE_MEMBER uint32_t operator()(const uint8_t *p) const
     {
         return *(const uint32_t *)p;
+    }
+    DEVICE_MEMBER void prefetch_next(uint32_t)
+    {
     }
 };
 
@@ -343,6 +377,8 @@ DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint
 #pragma unroll
         for (int k = 0; k < 4; k++)
             rows[k] = read_row<Load>(from + k * pitch);
+        if (count > 1)
+            load.prefetch_next(ahead);
         resize_four_rows<C, GROUPS>(t, table, taps, rows, load, made);
         put(made);
     }
@@ -442,20 +478,17 @@ DEVICE int column_of(const resize_tile &t, int column)
     return t.x0 + min(column, t.width - 1);
 }
 
-/* A ring of units of four rows, one word for each column and channel, so that vertical taps lie side by side. */
-struct unit_ring {
-    uint32_t *word;
-    int units, pitch; /* pitch: words of a unit of one channel */
-    int oldest, slot; /* the oldest unit that is needed, and where it is */
-};
+/* Columns first, shared memory is a ring of units of four rows: for each channel and column one word, so that vertical
+ * taps lie side by side. */
+#define RING_PITCH MOT_RESIZE_THREADS /* words */
 
 /* The vertical pass of `rows` rows of the tile, from the `done`-th on, by all threads: each makes four columns of every
- * `step`-th row from the `j`-th on. */
+ * `step`-th row from the `j`-th on. Where in the ring a row's window begins stands beside its taps. */
 template <int C, int GROUPS>
-DEVICE void resize_rows(const resize_tile &t, const unit_ring &ring, int quad, int j, int step, int done, int rows)
+DEVICE void resize_rows(const resize_tile &t, const uint4 *ring, int units, int quad, int j, int step, int done,
+                        int rows)
 {
-    const int quads = ring.pitch / 4, count = t.width - 4 * quad;
-    const uint4 *const words = (const uint4 *)ring.word + quad;
+    const int count = t.width - 4 * quad, unit = C * RING_PITCH / 4;
     int row = tile_row(t, done + j);
     uint8_t *p = address(t.dst, t.x0 + 4 * quad, t.y0 + row);
     const int row_step = t.axes.descending ? -step : step;
@@ -464,21 +497,21 @@ DEVICE void resize_rows(const resize_tile &t, const unit_ring &ring, int quad, i
         return;
 #pragma unroll 1
     for (; j < rows; j += step, row += row_step, p += ahead) {
-        const int from = resize_first[row], skip = 8 * (from & 3);
-        int slot = from / 4 - ring.oldest + ring.slot;
-        slot -= slot >= ring.units ? ring.units : 0;
+        const uint32_t place = resize_taps[0][row].unused, skip = place >> 16;
+        int at = (int)(place & 0xFFFF) + quad;
         uint4 low[C];
 #pragma unroll
         for (int c = 0; c < C; c++)
-            low[c] = words[(c * ring.units + slot) * quads];
+            low[c] = ring[at + c * (RING_PITCH / 4)];
         uint32_t bytes[C];
         resize_row<C, GROUPS>(
             t, row,
             [&](uint32_t column[C][4]) {
-                slot = slot + 1 == ring.units ? 0 : slot + 1;
+                at += unit;
+                at -= at >= units * unit ? units * unit : 0;
 #pragma unroll
                 for (int c = 0; c < C; c++) {
-                    const uint4 high = words[(c * ring.units + slot) * quads];
+                    const uint4 high = ring[at + c * (RING_PITCH / 4)];
                     column[c][0] = __funnelshift_r(low[c].x, high.x, skip);
                     column[c][1] = __funnelshift_r(low[c].y, high.y, skip);
                     column[c][2] = __funnelshift_r(low[c].z, high.z, skip);
@@ -491,40 +524,55 @@ DEVICE void resize_rows(const resize_tile &t, const unit_ring &ring, int quad, i
     }
 }
 
+/* What this thread prefetches of the four rows from `rows` on: a warp's lanes have eight places in each row. */
+template <int C> DEVICE const uint8_t *point_of(const resize_tile &t, int first_column, const uint8_t *rows)
+{
+    const int a = __shfl_sync(~0u, first_column, 0), b = __shfl_sync(~0u, first_column, 31), lane = threadIdx.x % 32;
+    const int bytes = ((a < b ? b - a : a - b) + 4 * t.axes.groups[0]) * C;
+    return rows + lane / 8 * t.src.row + min(a, b) * C + min(lane % 8 * max(32, bytes / 8), bytes - 1);
+}
+
 template <int C>
 DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, int lane, int column, uint32_t *ring)
 {
-    const int pitch = job.tile_width, units = job.shared_rows / 4, plane = units * pitch, lanes = job.lanes;
-    const int x = column_of(t, column), last = t.axes.in[1] - 1, quads = pitch / 4;
+    const int units = job.shared_rows / 4, unit_words = C * RING_PITCH, lanes = job.lanes, quads = job.tile_width / 4;
+    const int x = column_of(t, column), first_column = t.columns.first[x];
     const int part = (column >= quads) + (column >= 2 * quads) + (column >= 3 * quads);
-    const uint32_t row_bytes = (uint32_t)t.src.row;
-    const uint8_t *const base = t.crop + t.columns.first[x] * C;
     int ready = 0, ready_slot = 0; /* units before it have been loaded; where it will be */
     for (int done = 0; done < t.height;) {
         const int rows = rows_that_fit(t, done, units);
         const int until = (resize_first[tile_row(t, done + rows - 1)] + 4 * t.axes.groups[1] + 3) / 4;
         const int oldest = resize_first[tile_row(t, done)] / 4;
         ready = max(ready, oldest);
-        const int oldest_slot = ready_slot - (ready - oldest);
+        if ((int)threadIdx.x < rows) {
+            const int row = tile_row(t, done + (int)threadIdx.x), from = resize_first[row];
+            int slot = ready_slot - ready + from / 4;
+            slot += slot < 0 ? units : slot >= units ? -units : 0;
+            resize_taps[0][row].unused = (uint32_t)(slot * (unit_words / 4)) | (uint32_t)(from & 3) << 19;
+        }
+        const uint32_t row_bytes = (uint32_t)t.src.row;
+        const uint8_t *const base = t.crop + first_column * C;
+        const int whole = min(until, t.last_row / 4); /* units without the image's last row */
+        const int first = ready + lane, count = (whole - first + lanes - 1) / lanes;
+        const uint8_t *const point = point_of<C>(t, first_column, t.crop + (int64_t)(4 * first) * row_bytes);
         if (column < t.width) {
-            int word = (ready_slot + lane) * pitch + column;
-            word -= word >= plane ? plane : 0;
+            int word = (ready_slot + lane) * unit_words + column;
+            word -= word >= units * unit_words ? units * unit_words : 0;
             const auto put = [&](const uint32_t made[C]) {
                 for (int c = 0; c < C; c++)
-                    ring[c * plane + word] = made[c];
-                word += lanes * pitch;
-                word -= word >= plane ? plane : 0;
+                    ring[word + c * RING_PITCH] = made[c];
+                word += lanes * unit_words;
+                word -= word >= units * unit_words ? units * unit_words : 0;
             };
-            const int whole = min(until, t.last_row / 4); /* units without the image's last row */
-            const int first = ready + lane, count = (whole - first + lanes - 1) / lanes;
             resize_columns<C>(t, x, base + (int64_t)(4 * first) * row_bytes, row_bytes, count, 4 * lanes * row_bytes,
-                              from_source(), put);
+                              from_source{ point }, put);
             for (int unit = max(ready, whole); unit < until; unit++)
                 if ((unit - ready) % lanes == lane) {
                     uint32_t made[C];
                     row_reader rows[4];
                     for (int k = 0; k < 4; k++)
-                        rows[k] = read_row<from_last_row>(base + (int64_t)min(4 * unit + k, last) * row_bytes);
+                        rows[k] =
+                            read_row<from_last_row>(base + (int64_t)min(4 * unit + k, t.axes.in[1] - 1) * row_bytes);
                     resize_four_rows<C, 0>(t, t.columns.taps + x, NULL, rows, from_last_row{ end_of(t.src) }, made);
                     put(made);
                 }
@@ -533,14 +581,14 @@ DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, int l
         ready_slot -= ready_slot >= units ? units : 0;
         ready = until;
         __syncthreads();
-        const unit_ring made = { ring, units, pitch, oldest, oldest_slot < 0 ? oldest_slot + units : oldest_slot };
+        const uint4 *const words = (const uint4 *)ring;
         const int quad = column - part * quads, j = 4 * lane + part, step = 4 * lanes;
         if (t.axes.groups[1] == 1)
-            resize_rows<C, 1>(t, made, quad, j, step, done, rows);
+            resize_rows<C, 1>(t, words, units, quad, j, step, done, rows);
         else if (t.axes.groups[1] == 2)
-            resize_rows<C, 2>(t, made, quad, j, step, done, rows);
+            resize_rows<C, 2>(t, words, units, quad, j, step, done, rows);
         else
-            resize_rows<C, 0>(t, made, quad, j, step, done, rows);
+            resize_rows<C, 0>(t, words, units, quad, j, step, done, rows);
         __syncthreads();
         done += rows;
     }
@@ -554,40 +602,53 @@ template <int C> DEVICE int tile_span(const resize_tile &t, int *first)
     return (max(a, b) + 4 * t.axes.groups[0] - *first) * C;
 }
 
-/* Four bytes of the tile's row `row` after the vertical pass, from byte `at` of the crop's rows on. */
-template <int GROUPS, class Load> DEVICE uint32_t resize_source_row(const resize_tile &t, int row, int at, Load load)
+#define SOURCE_WORDS 4 /* that a thread makes together */
+
+/* Four words of the tile's row `row` after the vertical pass, from byte `at` of the crop's rows on. */
+template <int GROUPS, class Load> DEVICE uint4 resize_source_row(const resize_tile &t, int row, int at, Load load)
 {
     const uint32_t pitch = (uint32_t)t.src.row;
-    uint32_t from = resize_first[row] * pitch + at, made;
-    resize_row<1, GROUPS>(
+    uint32_t from = resize_first[row] * pitch + at, made[SOURCE_WORDS];
+    resize_row<SOURCE_WORDS, GROUPS>(
         t, row,
-        [&](uint32_t column[1][4]) {
-            uint32_t taps[4];
+        [&](uint32_t column[SOURCE_WORDS][4]) {
+            uint32_t taps[4][SOURCE_WORDS];
 #pragma unroll
             for (int k = 0; k < 4; k++, from += pitch)
-                load_run<1>(read_row<Load>(t.crop + from), 0, load, &taps[k]);
-            transpose(taps, column[0]);
+                load_run<SOURCE_WORDS>(read_row<Load>(t.crop + from), 0, load, taps[k]);
+#pragma unroll
+            for (int i = 0; i < SOURCE_WORDS; i++) {
+                const uint32_t word[4] = { taps[0][i], taps[1][i], taps[2][i], taps[3][i] };
+                transpose(word, column[i]);
+            }
         },
-        &made);
-    return made;
+        made);
+    return make_uint4(made[0], made[1], made[2], made[3]);
 }
 
-/* The vertical pass of `rows` rows of the tile, from `row` on, for `words` words of the source from byte `at` of the
- * crop's rows on. */
-template <int GROUPS>
-DEVICE void resize_source(const resize_tile &t, int row, int rows, int at, int words, uint8_t *made)
+/* Bytes of a row between the passes; the vertical one makes whole runs of SOURCE_WORDS words. */
+DEVICE int between_bytes(int span)
 {
-    const int rows_on = (int)blockDim.x / words, words_on = (int)blockDim.x % words;
-    int j = (int)threadIdx.x / words, k = (int)threadIdx.x % words;
+    return (span + 4 * SOURCE_WORDS - 1) & ~(4 * SOURCE_WORDS - 1);
+}
+
+/* The vertical pass of `rows` rows of the tile, from `row` on, for `runs` runs of the source from byte `at` of the
+ * crop's rows on. A run may pass the end of its row, by less than two runs. */
+template <int GROUPS>
+DEVICE void resize_source(const resize_tile &t, int row, int rows, int at, int runs, uint8_t *made)
+{
+    const int rows_on = (int)blockDim.x / runs, runs_on = (int)blockDim.x % runs;
+    const int most = 8 * SOURCE_WORDS, whole = t.last_row - (t.src.row < most ? most : 0) - 4 * t.axes.groups[1];
+    int j = (int)threadIdx.x / runs, k = (int)threadIdx.x % runs;
 #pragma unroll 1
     while (j < rows) {
-        const bool last = resize_first[row + j] + 4 * t.axes.groups[1] > t.last_row;
-        *(uint32_t *)(made + 4 * (j * words + k)) =
-            last ? resize_source_row<0>(t, row + j, at + 4 * k, from_last_row{ end_of(t.src) })
-                 : resize_source_row<GROUPS>(t, row + j, at + 4 * k, from_source());
-        j += rows_on, k += words_on;
-        if (k >= words)
-            j++, k -= words;
+        ((uint4 *)made)[j * runs + k] =
+            resize_first[row + j] > whole
+                ? resize_source_row<0>(t, row + j, at + 4 * SOURCE_WORDS * k, from_last_row{ end_of(t.src) })
+                : resize_source_row<GROUPS>(t, row + j, at + 4 * SOURCE_WORDS * k, from_source());
+        j += rows_on, k += runs_on;
+        if (k >= runs)
+            j++, k -= runs;
     }
 }
 
@@ -597,18 +658,18 @@ template <int C>
 DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, int lane, int column, uint8_t *memory)
 {
     int first;
-    const int words = (tile_span<C>(t, &first) + 3) / 4, row_bytes = 4 * words, pitch = job.tile_width;
-    const int fit = (job.shared_rows * pitch * C - WORD_MORE) / (row_bytes + pitch * C); /* rows at a time, */
-    const int group = fit / 4 * 4;                                                       /* in units of four */
+    const int row_bytes = between_bytes(tile_span<C>(t, &first)), runs = row_bytes / (4 * SOURCE_WORDS);
+    const int pitch = RING_PITCH, fit = (job.shared_rows * pitch * C - WORD_MORE) / (row_bytes + pitch * C);
+    const int group = fit / 4 * 4; /* rows at a time, in units of four */
     uint8_t *const between = memory;
     uint32_t *const made = (uint32_t *)(memory + group * row_bytes + WORD_MORE); /* a word a column: four rows */
     const int x = column_of(t, column), quads = (t.width + 3) / 4, plane = group / 4 * pitch, lanes = job.lanes;
     for (int done = 0; done < t.height; done += group) {
         const int rows = min(group, t.height - done);
         if (t.axes.groups[1] == 1)
-            resize_source<1>(t, done, rows, first * C, words, between);
+            resize_source<1>(t, done, rows, first * C, runs, between);
         else
-            resize_source<0>(t, done, rows, first * C, words, between);
+            resize_source<0>(t, done, rows, first * C, runs, between);
         __syncthreads();
         if (column < t.width) {
             uint32_t *to = made + lane * pitch + column;
@@ -692,7 +753,7 @@ DEVICE uint32_t resize_pixel(const resize_tile &t, int inner, const int at[2])
     return out;
 }
 
-static __device__ __noinline__ void pixel_by_pixel(const resize_tile t)
+static __device__ __noinline__ void pixel_by_pixel(const resize_tile &t)
 {
     for (int64_t i = threadIdx.x; i < (int64_t)t.width * t.height; i += blockDim.x) {
         const int at[2] = { t.x0 + (int)(i % t.width), t.y0 + (int)(i / t.width) };
@@ -719,8 +780,40 @@ template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const res
     if (!t.axes.rows_first)
         return 4 * t.axes.groups[1] + 4 <= job.shared_rows;
     int first;
-    const int64_t row = (tile_span < C ? C : 1 > (t, &first) + 3) / 4 * 4;
-    return 4 * (row + job.tile_width * C) + WORD_MORE <= (int64_t)job.shared_rows * job.tile_width * C;
+    const int64_t row = between_bytes(tile_span < C ? C : 1 > (t, &first));
+    return 4 * (row + RING_PITCH * C) + WORD_MORE <= (int64_t)job.shared_rows * RING_PITCH * C;
+}
+
+/* What this CTA works on; width 0: nothing. */
+template <int C> DEVICE resize_tile tile_of(const mot_resize_job &job, int tile, int plane, int image)
+{
+    const int down = job.tiles_across > 1 ? tile / job.tiles_across : tile;
+    resize_tile t;
+    t.dst = view_of(job.dst, job.channels, image);
+    t.x0 = (tile - down * job.tiles_across) * job.tile_width;
+    t.y0 = down * job.tile_height;
+    t.width = t.y0 >= t.dst.height ? 0 : max(0, min(job.tile_width, t.dst.width - t.x0));
+    if (t.width == 0)
+        return t;
+    t.src = view_of(job.src, job.channels, image);
+    t.height = min(job.tile_height, t.dst.height - t.y0);
+    const uint4 axes[2] = { load_four_words(&job.axes[image]), load_four_words((const uint4 *)&job.axes[image] + 1) };
+    memcpy(&t.axes, axes, sizeof t.axes);
+    t.out[0] = t.dst.width, t.out[1] = t.dst.height;
+    uint8_t *const tables = tables_of(job, image);
+    t.columns = table_of(tables, t.axes.groups, t.out, 0);
+    t.rows = table_of(tables, t.axes.groups, t.out, 1);
+    if (job.format == MOT_FORMAT_PLANES) {
+        t.src.data += plane * t.src.channel;
+        t.dst.data += plane * t.dst.channel;
+        t.src.channels = t.dst.channels = 1;
+    }
+    t.crop = t.src.data + t.axes.start[1] * t.src.row + t.axes.start[0] * t.src.pixel;
+    t.last_row = t.src.height - 1 - t.axes.start[1];
+    t.dtype = job.dst_dtype;
+    t.store = store_of(t.dst, t.dtype);
+    t.fast = takes_fast_way<C>(job, t);
+    return t;
 }
 
 template <int C>
@@ -729,46 +822,31 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
 {
     const uint32_t planes = job.format == MOT_FORMAT_PLANES ? job.channels : 1;
     const uint32_t tiles = (uint32_t)(job.tiles_across * job.tiles_down), turn = blockIdx.x / tiles;
-    const int tile = (int)(blockIdx.x - turn * tiles), down = job.tiles_across > 1 ? tile / job.tiles_across : tile;
     const int image = (int)(planes > 1 ? turn / planes : turn), plane = (int)(turn - image * planes);
+    const int self = (int)threadIdx.x;
     wait_for_previous_kernel();
     let_next_kernel_begin();
-    resize_tile t;
-    t.src = view_of(job.src, job.channels, image);
-    t.dst = view_of(job.dst, job.channels, image);
-    t.x0 = (tile - down * job.tiles_across) * job.tile_width;
-    t.y0 = down * job.tile_height;
-    if (t.x0 >= t.dst.width || t.y0 >= t.dst.height)
-        return;
-    t.width = min(job.tile_width, t.dst.width - t.x0);
-    t.height = min(job.tile_height, t.dst.height - t.y0);
-    const uint4 axes[2] = { load_four_words(&job.axes[image]), load_four_words((const uint4 *)&job.axes[image] + 1) };
-    memcpy(&t.axes, axes, sizeof t.axes);
-    t.out[0] = t.dst.width, t.out[1] = t.dst.height;
-    t.columns = table_of(tables_of(job, image), t.axes.groups, t.out, 0);
-    t.rows = table_of(tables_of(job, image), t.axes.groups, t.out, 1);
-    if (planes > 1) {
-        t.src.data += plane * t.src.channel;
-        t.dst.data += plane * t.dst.channel;
-        t.src.channels = t.dst.channels = 1;
-    }
-    t.crop = t.src.data + t.axes.start[1] * t.src.row + t.axes.start[0] * t.src.pixel;
-    t.last_row = t.src.height - 1 - t.axes.start[1];
-    t.dtype = job.dst_dtype;
-    t.vectors = has_vectors(t.dst, t.dtype);
-    const int self = (int)threadIdx.x;
-    for (int i = self; i < 64 * t.dst.channels && t.dtype != MOTLEY_U8; i += blockDim.x)
-        ((uint4 *)resize_values)[i] = load_four_words(job.values + 256 * plane + 4 * i);
-    if (self < t.height) {
-        const mot_cuda_taps *const taps = t.rows.taps + t.y0 + self;
-        resize_first[self] = t.rows.first[t.y0 + self];
-        resize_taps[0][self] = load_taps(taps);
-        if (t.axes.groups[1] > 1)
-            resize_taps[1][self] = load_taps(taps + t.out[1]);
+    if (self < 32) { /* the tile is described in shared memory, since registers are few */
+        const resize_tile t = tile_of<C>(job, (int)(blockIdx.x - turn * tiles), plane, image);
+        if (self == 0)
+            resize_now = t;
+        if (t.width > 0 && self < t.height) {
+            const mot_cuda_taps *const taps = t.rows.taps + t.y0 + self;
+            resize_first[self] = t.rows.first[t.y0 + self];
+            resize_taps[0][self] = load_taps(taps);
+            if (t.axes.groups[1] > 1)
+                resize_taps[1][self] = load_taps(taps + t.out[1]);
+        }
+    } else if (job.dst_dtype != MOTLEY_U8) {
+        for (int i = self - 32; i < 64 * (planes > 1 ? 1 : job.channels); i += (int)blockDim.x - 32)
+            ((uint4 *)resize_values)[i] = load_four_words(job.values + 256 * plane + 4 * i);
     }
     __syncthreads();
+    const resize_tile &t = resize_now;
     const int lane = (int)(threadIdx.x * job.lane_of_thread >> 16), column = self - lane * job.tile_width;
-    if (!takes_fast_way<C>(job, t))
+    if (t.width == 0)
+        return;
+    if (!t.fast)
         pixel_by_pixel(t);
     else if (t.axes.rows_first)
         rows_first<C ? C : 1>(job, t, lane, column, (uint8_t *)resize_memory);

@@ -46,7 +46,7 @@ typedef struct mot_resize_job {
     int32_t dst_dtype;                /* U8, or a type that `values` holds */
     int32_t tile_width, tile_height;  /* of dst, pixels; the width is a multiple of 32 */
     int32_t tiles_across, tiles_down; /* of the largest image */
-    int32_t shared_rows;              /* rows of a tile's width that shared memory holds */
+    int32_t shared_rows;              /* rows of MOT_RESIZE_THREADS columns that shared memory holds */
     int32_t lanes;                    /* threads of a CTA for each column */
     uint32_t lane_of_thread;          /* thread * this >> 16 is its lane */
     const mot_cuda_place *place;      /* [count] */
