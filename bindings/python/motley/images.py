@@ -15,6 +15,7 @@ error that names the layout.
 import contextlib
 import ctypes
 import functools
+import os
 import sys
 
 from . import contexts
@@ -634,7 +635,8 @@ def _maker_of(cls):
         return Many
     if hasattr(cls, "__dlpack__"):
         return Tensor
+    decoded = "decoded images: " if issubclass(cls, (bytes, bytearray, str, os.PathLike, dict)) else ""
     raise ArgumentError(
-        f"images are a {cls.__module__}.{cls.__qualname__}, want a torch, NumPy, CuPy, JAX or other DLPack "
+        f"images are a {cls.__module__}.{cls.__qualname__}, want {decoded}a torch, NumPy, CuPy, JAX or other DLPack "
         "array, a PIL image, or a list of these"
     )

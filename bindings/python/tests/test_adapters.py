@@ -233,6 +233,10 @@ def test_webdataset_names_what_is_missing():
     from motley.adapters.webdataset import Augment
     with pytest.raises(KeyError, match="'a7' has no jpg or jpeg or png or webp or ppm, only tiff, cls"):
         Augment("rand_augment")({"__key__": "a7", "tiff": 1, "cls": 2})
+    with pytest.raises(motley.ArgumentError, match=r"sample 'a7': jpg is not decoded, want decode\('pil'\)"):
+        Augment("rand_augment")({"__key__": "a7", "jpg": b"file"})
+    with pytest.raises(motley.ArgumentError, match=r"the sample is a tuple, want .* before to_tuple\(\)"):
+        Augment("rand_augment")((b"file", 2))
     picture = Image.fromarray(arrays(1)[0])
     assert Augment("rand_augment", image="view")({"__key__": "a", "view": picture})["view"].size == picture.size
 

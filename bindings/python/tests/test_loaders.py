@@ -564,6 +564,15 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
 
 @pytest.mark.parametrize("call, message", [
     (lambda s: s([1]), "images are a builtins.int, want a torch, NumPy, CuPy, JAX or other DLPack array, a PIL image"),
+    (lambda s: s([b"file"]), "images are a builtins.bytes, want decoded images: a torch, NumPy,"),
+    (lambda s: augmented(Samples(lambda x, i: {"picture": x, "label": i}))[0],
+     "a sample has no image at 0: it has the keys picture, label"),
+    (lambda s: MotleyCollate(s, images=2)([(x, 1) for x in pictures(2)]), "a sample has no image at 2: it has 2 items"),
+    (lambda s: MotleyCollate(s, ids=2)([(x, 1) for x in pictures(2)]),
+     "a batch has no sample ids at 2: it has 2 items; motley.torch.Indexed adds them"),
+    (lambda s: list(Prefetcher([{"picture": pictures(2)}], s, "cpu")),
+     "a batch has no images at 0: it has the keys picture"),
+    (lambda s: list(Prefetcher([(pictures(2), 1)], s, "cpu", ids=2)), "a batch has no sample ids at 2"),
     (lambda s: s(pictures() / 255), r"want uint8: pass uint8, for example \(x \* 255\).round"),
     (lambda s: s(pictures().to_sparse()), "images are a sparse or nested tensor, want a dense one"),
     (lambda s: s(pictures(), torch.arange(-1, COUNT - 1)), "sample_ids has a negative number"),

@@ -15,7 +15,7 @@ import torch
 
 import motley.torch
 from motley.adapters import refuse_mixing
-from motley.torch.batches import replaced
+from motley.torch.batches import item, replaced
 
 
 class Augments:
@@ -38,24 +38,19 @@ class Augments:
     def _motley_ids_of(self, batch):
         if self._motley_ids_at is None or not self.trainer.training:
             return None
-        try:
-            return batch[self._motley_ids_at]
-        except (IndexError, KeyError):
-            has = f"the keys {', '.join(map(str, batch))}" if isinstance(batch, dict) else f"{len(batch)} items"
-            raise motley.ArgumentError(
-                f"a batch has no sample ids at {self._motley_ids_at!r}: it has {has}; motley.torch.Indexed adds them"
-            ) from None
+        return item(batch, self._motley_ids_at, "sample ids")
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
         batch = super().on_after_batch_transfer(batch, dataloader_idx)
-        stage, images = self.motley_stage, self._motley_images
-        stage.to(batch[images].device).train(self.trainer.training)
+        stage, at = self.motley_stage, self._motley_images
+        images = item(batch, at, "images")
+        stage.to(images.device).train(self.trainer.training)
         if self.trainer.training and self._motley_epoch != self.trainer.current_epoch:
             # In the first pass a stage that a checkpoint has restored to this epoch keeps its place in it.
             if self._motley_epoch is not None or stage.epoch != self.trainer.current_epoch:
                 stage.set_epoch(self.trainer.current_epoch)
             self._motley_epoch = self.trainer.current_epoch
-        return replaced(batch, images, stage(batch[images], self._motley_ids))
+        return replaced(batch, at, stage(images, self._motley_ids))
 
     def state_dict(self, *args, **kwargs):
         state = super().state_dict(*args, **kwargs)

@@ -58,10 +58,16 @@ class Augment(Passes):
             super().begin_pass()
 
     def __call__(self, sample: Mapping[str, Any]) -> dict[str, Any]:
+        if not isinstance(sample, Mapping):
+            raise motley.ArgumentError(f"the sample is a {type(sample).__name__}, want the dictionary that it is "
+                                       "before to_tuple()")
         key = self.image or next((name for name in self.IMAGES if name in sample), None)
         if key not in sample:
             raise KeyError(f"sample {sample.get('__key__')!r} has no {self.image or ' or '.join(self.IMAGES)}, "
                            f"only {', '.join(k for k in sample if not k.startswith('__'))}")
+        if isinstance(sample[key], bytes):
+            raise motley.ArgumentError(f"sample {sample.get('__key__')!r}: {key} is not decoded, want "
+                                       "decode('pil'), 'rgb8' or 'torchrgb8' before")
         if self.epoch is None:
             image = self.stage(sample[key], seed=fresh_seed(), sample_ids=0)
         else:

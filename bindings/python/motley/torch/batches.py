@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import torch
 
+from motley.errors import ArgumentError
+
 
 def map_items(function, batch):
     """`batch` with each of its items replaced; anything but a container is returned unchanged."""
@@ -30,6 +32,16 @@ def replaced(batch, key, value):
     return _like(batch, items)
 
 
+def item(batch, key, what, whole="a batch"):
+    """Item `key` of a batch or a sample; the message says what it should be where there is none."""
+    is_mapping = isinstance(batch, Mapping)
+    if is_mapping and key not in batch or isinstance(batch, (tuple, list)) and not _is_index(key, len(batch)):
+        has = f"the keys {', '.join(map(str, batch))}" if is_mapping else f"{len(batch)} items"
+        adds = "; motley.torch.Indexed adds them" if what == "sample ids" else ""
+        raise ArgumentError(f"{whole} has no {what} at {key!r}: it has {has}{adds}")
+    return batch[key]
+
+
 def augmented(batch, stage, at, images, ids=None, labels=None):
     """`batch` with what the stage makes of the images; of those that it mixes, with targets in the place of labels.
 
@@ -38,6 +50,10 @@ def augmented(batch, stage, at, images, ids=None, labels=None):
         return replaced(batch, at[0], stage(images) if ids is None else stage(images, ids))
     made, targets = stage(images, sample_ids=ids, labels=labels)
     return replaced(replaced(batch, at[0], made), at[1], targets)
+
+
+def _is_index(key, count):
+    return hasattr(key, "__index__") and -count <= key < count
 
 
 def _like(batch, items):

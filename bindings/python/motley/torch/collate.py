@@ -17,7 +17,7 @@ from motley.epochs import Passes, watch_loaders
 from motley.follow import Boxes, Points
 from motley.images import refuse_followers
 from motley.pillow import Pillow
-from motley.torch.batches import augmented, replaced
+from motley.torch.batches import augmented, item, replaced
 from motley.torch.stage import Stage
 from motley.torch.transform import Transform
 
@@ -75,20 +75,20 @@ class MotleyCollate(Passes):
     def __call__(self, samples: list[Any]) -> Any:
         if self.follow:
             return self._followed(samples)
-        images = [sample[self.images] for sample in samples]
+        images = [item(sample, self.images, "image", "a sample") for sample in samples]
         if not isinstance(self.stage, Transform):
             images = self._stack(images)
         batch = self.collate([replaced(sample, self.images, 0) for sample in samples])
         if self.ids is not None:
-            ids = torch.as_tensor(batch[self.ids])
+            ids = torch.as_tensor(item(batch, self.ids, "sample ids"))
         else:
             ids = fresh_seed() + torch.arange(len(images))
-        labels = None if self.labels is None else batch[self.labels]
+        labels = None if self.labels is None else item(batch, self.labels, "labels")
         return augmented(batch, self.stage, (self.images, self.labels), images, ids, labels)
 
     def _followed(self, samples):
         if self.ids is not None:
-            ids = [int(sample[self.ids]) for sample in samples]
+            ids = [int(item(sample, self.ids, "sample ids", "a sample")) for sample in samples]
         else:
             ids = (fresh_seed() + torch.arange(len(samples))).tolist()
         made = self.follow(samples, sample_ids=ids)

@@ -20,7 +20,7 @@ from motley.adapters import stage_of
 from motley.checks import whole
 from motley.epochs import Epoch, Passes, Repeats, watch_loaders
 from motley.processes import mixed, rank_of_run, world_of_run
-from motley.torch.batches import replaced
+from motley.torch.batches import item, replaced
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -281,8 +281,8 @@ class Augmented(_Around, Passes):
         if self.follow is not None:
             return self.follow(sample, epoch=int(self.epoch), sample_ids=i, view=view, views=self.views)
         inside = isinstance(sample, (tuple, list, Mapping))
-        image = self.stage(sample[self.images] if inside else sample, epoch=int(self.epoch), sample_ids=i, view=view,
-                           views=self.views)
+        image = item(sample, self.images, "image", "a sample") if inside else sample
+        image = self.stage(image, epoch=int(self.epoch), sample_ids=i, view=view, views=self.views)
         return replaced(sample, self.images, image) if inside else image
 
     def __repr__(self):

@@ -16,7 +16,7 @@ import motley
 from motley.adapters import check_labels
 from motley.checks import one_of
 from motley.epochs import passes_in
-from motley.torch.batches import augmented, map_tensors, replaced
+from motley.torch.batches import augmented, item, map_tensors, replaced
 from motley.torch.decode import decoded, is_encoded, without
 
 # The driver has 8 queues for the streams of a process, if this variable does not say how many, and reads it when CUDA
@@ -159,7 +159,7 @@ class Prefetcher:
         with ThreadPoolExecutor(1) as thread:
             ahead = None
             for batch in self.loader:
-                encoded = is_encoded(batch[self.images])
+                encoded = is_encoded(item(batch, self.images, "images"))
                 decoding = thread.submit(self._decode_aside, batch, lent) if encoded else None
                 if ahead:
                     yield self._with_decoded(*ahead)
@@ -190,7 +190,8 @@ class Prefetcher:
         return batch, images, decoded_by
 
     def _prepare(self, batch, images):
-        ids, labels = (None if at is None else batch[at] for at in (self.ids, self.labels))  # wanted on the CPU
+        ids = None if self.ids is None else item(batch, self.ids, "sample ids")  # wanted on the CPU, as labels are
+        labels = None if self.labels is None else item(batch, self.labels, "labels")
         batch = map_tensors(lambda t: t.to(self.device, non_blocking=True), batch)
         if ids is not None:
             batch = replaced(batch, self.ids, ids)
@@ -207,8 +208,8 @@ class Prefetcher:
     def _name(self, batch, i):
         """What messages call a batch's file i."""
         if self.names is not None:
-            return str(batch[self.names][i])
-        return f"image {i}" + ("" if self.ids is None else f", sample {batch[self.ids][i]}")
+            return str(item(batch, self.names, "names")[i])
+        return f"image {i}" + ("" if self.ids is None else f", sample {item(batch, self.ids, 'sample ids')[i]}")
 
     def _prepare_aside(self, batch, images, decoded_by):
         current = torch.cuda.current_stream(self.device)
