@@ -27,15 +27,7 @@ static inline void mot_bbox_cutout_prepare(const double *values, int count, mot_
 MOT_FN mot_rect mot_bbox_cutout(int width, int height, const mot_arg *arg)
 {
     const double w = arg->d[3] == arg->d[3] ? arg->d[3] : width, h = arg->d[4] == arg->d[4] ? arg->d[4] : height;
-    const int pad_x = (int)(arg->d[0] * (w / 2)), pad_y = (int)(arg->d[0] * (h / 2));
-    const int cx = arg->d[1] == arg->d[1] ? (int)arg->d[1] : width / 2;
-    const int cy = arg->d[2] == arg->d[2] ? (int)arg->d[2] : height / 2;
-    mot_rect r;
-    r.x0 = cx - pad_x < 0 ? 0 : cx - pad_x;
-    r.y0 = cy - pad_y < 0 ? 0 : cy - pad_y;
-    r.x1 = cx + pad_x > width ? width : cx + pad_x;
-    r.y1 = cy + pad_y > height ? height : cy + pad_y;
-    return r;
+    return mot_rect_around(width, height, arg, (int)(arg->d[0] * (w / 2)), (int)(arg->d[0] * (h / 2)));
 }
 
 #endif

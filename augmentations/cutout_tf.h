@@ -28,15 +28,7 @@ static inline void mot_cutout_tf_prepare(const double *values, int count, mot_ar
 
 MOT_FN mot_rect mot_cutout_tf(int width, int height, const mot_arg *arg)
 {
-    const int pad = (int)arg->d[0];
-    const int cx = arg->d[1] == arg->d[1] ? (int)arg->d[1] : width / 2;
-    const int cy = arg->d[2] == arg->d[2] ? (int)arg->d[2] : height / 2;
-    mot_rect r;
-    r.x0 = cx - pad < 0 ? 0 : cx - pad;
-    r.y0 = cy - pad < 0 ? 0 : cy - pad;
-    r.x1 = cx + pad > width ? width : cx + pad;
-    r.y1 = cy + pad > height ? height : cy + pad;
-    return r;
+    return mot_rect_around(width, height, arg, (int)arg->d[0], (int)arg->d[0]);
 }
 
 #endif

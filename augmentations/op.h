@@ -80,6 +80,20 @@ typedef struct mot_rect {
     int x0, y0, x1, y1; /* half-open; empty when x0 >= x1 or y0 >= y1 */
 } mot_rect;
 
+/* The rectangle from c - pad up to c + pad in both directions, clipped to the image, where c is the centre in d[1] and
+ * d[2], truncated; NaN: the image's centre. */
+MOT_FN mot_rect mot_rect_around(int width, int height, const mot_arg *arg, int pad_x, int pad_y)
+{
+    const int cx = arg->d[1] == arg->d[1] ? (int)arg->d[1] : width / 2;
+    const int cy = arg->d[2] == arg->d[2] ? (int)arg->d[2] : height / 2;
+    mot_rect r;
+    r.x0 = cx - pad_x < 0 ? 0 : cx - pad_x;
+    r.y0 = cy - pad_y < 0 ? 0 : cy - pad_y;
+    r.x1 = cx + pad_x > width ? width : cx + pad_x;
+    r.y1 = cy + pad_y > height ? height : cy + pad_y;
+    return r;
+}
+
 /* A byte that an op reads. On the device it is a byte of a word, so that one instruction extracts it and converts it to
  * float. */
 #ifdef __CUDACC__
