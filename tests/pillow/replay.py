@@ -250,6 +250,9 @@ class Timm:
             arguments = () if step["value"] is None and step["op"] != "grayscale" else (self.timm_value(step),)
             if step["op"] in ("posterize", "solarize_add"):
                 arguments = (int(step["value"]),)
+            if step["op"] == "posterize" and arguments == (0,):  # timm's function fails with Pillow 13
+                image = recipes.posterize(image, arguments, resample, None)
+                continue
             image = self.function(step)(image, *arguments, fillcolor=tuple(step["fill"][:3]), resample=resample)
         return image
 
