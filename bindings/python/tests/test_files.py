@@ -248,6 +248,28 @@ def test_list_images(folder):
     assert list_images([(file, 0)])[0][0] is file  # not copied but in workers
 
 
+class Ragged(torch.utils.data.Dataset):
+    """Images of several sizes."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        return torch.full((3, 2 + i, 4), i, dtype=torch.uint8), i
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_workers_pass_a_batch_on_in_one_piece(folder, start):
+    """Each tensor of its own would be an open file of the process that reads it."""
+    for data in (folder, Ragged()):
+        loader = loader_of(data, num_workers=1, multiprocessing_context=start)
+        for k, (images, labels) in enumerate(loader):
+            assert type(images) is list and len({image.data_ptr() - image.storage_offset() for image in images}) == 1
+            wanted = [data[i] for i in range(4 * k, 4 * k + len(images))]
+            assert all(torch.equal(image, sample[0]) for image, sample in zip(images, wanted))
+            assert labels.tolist() == [sample[1] for sample in wanted]
+
+
 def test_the_next_batch_is_decoded_while_this_one_is_worked_on(folder, monkeypatch):
     begun, decoded = queue.Queue(), motley.torch.prefetcher.decoded
 

@@ -30,15 +30,26 @@ def list_images(samples: Sequence[Any]) -> Any:
 
     DataLoader(dataset, collate_fn=motley.torch.list_images) of ImageFolder(root, loader=motley.torch.read_file)"""
     rest = torch.utils.data.default_collate([tuple(sample)[1:] for sample in samples])
-    return ([_movable(sample[0]) for sample in samples], *rest)
-
-
-def _movable(image):
-    """A file's bytes in memory that a worker can pass on: torchvision.io.read_file maps the file itself.
-
-    Outside of workers they are not copied: torch copies with all its threads, which then wait by spinning."""
+    images = [sample[0] for sample in samples]
     in_worker = torch.utils.data.get_worker_info() is not None
-    return image.clone() if in_worker and isinstance(image, torch.Tensor) and image.dim() == 1 else image
+    return (_Joined(images) if in_worker and all(map(_is_plain, images)) else images, *rest)
+
+
+def _is_plain(image):
+    return type(image) is torch.Tensor and image.dtype == torch.uint8 and image.device.type == "cpu"
+
+
+class _Joined(list):
+    """Tensors that a worker passes on as one, and that arrive as a list. One by one each would take a file descriptor,
+    of which many processes may have 1,024; and torchvision.io.read_file's, which map the file, cannot be passed on."""
+
+    def __reduce__(self):
+        return _parts, (torch.cat([image.reshape(-1) for image in self]), [image.shape for image in self])
+
+
+def _parts(joined, shapes):
+    parts = joined.split([shape.numel() for shape in shapes])
+    return [part.view(shape) for part, shape in zip(parts, shapes)]
 
 
 def is_encoded(images: Any) -> bool:
