@@ -149,13 +149,6 @@ template <int FORMAT> DEVICE uint32_t read_bytes(const image_reader<FORMAT> &r, 
     return word;
 }
 
-/* Whether some word of the image holds other bytes as well; the image's bytes in it must be read one by one. */
-template <int FORMAT> DEVICE bool has_tail(const image_reader<FORMAT> &r)
-{
-    return is_packed(FORMAT) &&
-           r.whole != r.skip + (uint32_t)(r.height - 1) * (uint32_t)r.row + bytes_of(FORMAT) * r.width;
-}
-
 /* The pixel at an offset, byte by byte. Not for STRIDED. */
 template <int FORMAT> DEVICE uint32_t read_bytes_at(const image_reader<FORMAT> &r, uint32_t at)
 {
@@ -167,30 +160,34 @@ template <int FORMAT> DEVICE uint32_t read_bytes_at(const image_reader<FORMAT> &
     return word;
 }
 
-/* COUNT pixels at any offsets, with all loads in flight together. TAIL: has_tail(). Not for STRIDED. */
-template <int FORMAT, int COUNT, bool TAIL>
-DEVICE void read_pixels(const image_reader<FORMAT> &r, const uint32_t *at, uint32_t *px)
+/* In the offset of a pixel that is not used: the other bits are the offset of any pixel. */
+#define MOT_UNUSED_PIXEL 0x80000000u
+
+/* Whether the pixel at an offset is not read by read_pixels, as a word is needed that may hold bytes past the image. */
+template <int FORMAT> DEVICE bool is_last(const image_reader<FORMAT> &r, uint32_t at)
+{
+    return is_packed(FORMAT) && (int)at >= (int)r.whole - 4;
+}
+
+/* COUNT pixels at any offsets, with all loads in flight together: two words each, at one address. True: is_last() of
+ * one of them, which is undefined. Not for STRIDED. */
+template <int FORMAT, int COUNT>
+DEVICE bool read_pixels(const image_reader<FORMAT> &r, const uint32_t *at, uint32_t *px)
 {
     if (!is_packed(FORMAT)) {
 #pragma unroll
         for (int i = 0; i < COUNT; i++)
-            px[i] = read_bytes_at<FORMAT>(r, at[i]);
-        return;
+            px[i] = read_bytes_at<FORMAT>(r, at[i] & ~MOT_UNUSED_PIXEL);
+        return false;
     }
-    bool unread = false;
-    const uint32_t last = r.whole - 4; /* offset of the last whole word */
+    int most = 0;
 #pragma unroll
     for (int i = 0; i < COUNT; i++) {
-        const uint32_t first = at[i] & ~3u;
-        px[i] = __funnelshift_r(load_word(r.data + (TAIL ? min(first, last) : first)),
-                                load_word(r.data + min(first + 4, last)), at[i] * 8);
-        unread |= TAIL && at[i] + bytes_of(FORMAT) > r.whole;
+        const uint8_t *const p = r.data + min(at[i] & ~(MOT_UNUSED_PIXEL | 3u), r.whole - 8);
+        px[i] = __funnelshift_r(load_word(p), load_word(p + 4), at[i] * 8);
+        most = max(most, (int)at[i]);
     }
-    if (TAIL && unread)
-#pragma unroll
-        for (int i = 0; i < COUNT; i++)
-            if (at[i] + bytes_of(FORMAT) > r.whole)
-                px[i] = read_bytes_at<FORMAT>(r, at[i]);
+    return is_last(r, most);
 }
 
 /* The words in which the four pixels from (x, y) on lie: for RGB and RGBA consecutive ones, else one for each channel.

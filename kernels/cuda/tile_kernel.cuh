@@ -68,20 +68,20 @@ DEVICE uint32_t *totals_of(const mot_tiles_job &job, const mot_program_op &op)
     return job.totals + ((int64_t)s.place * job.max_counts + s.program.first_count + op.count) * MOT_TOTAL_WORDS;
 }
 
-template <int READ, bool TAIL> DEVICE void gather_nearest(const mot_program_op &op)
+template <int READ> DEVICE void gather_nearest(const mot_program_op &op)
 {
     if (op.c == MOT_NONE)
-        gather_tile<READ, false, TAIL>(op.b, 0, op.d);
+        gather_tile<READ, false>(op.b, 0, op.d);
     else
-        gather_tile<READ, true, TAIL>(op.b, op.c, op.d);
+        gather_tile<READ, true>(op.b, op.c, op.d);
 }
 
-template <int READ, bool TAIL> DEVICE void blur_pass(const mot_program_op &op)
+template <int READ> DEVICE void blur_pass(const mot_program_op &op)
 {
     if (op.a)
-        blur_tile<READ, true, TAIL>(op.b);
+        blur_tile<READ, true>(op.b);
     else
-        blur_tile<READ, false, TAIL>(op.b);
+        blur_tile<READ, false>(op.b);
 }
 
 /* READ: the format that `current` is read in. */
@@ -97,10 +97,8 @@ template <int READ> OUTLINE void bring_tile(const mot_program_op &op)
             gather_strided(op.b, op.c, op.d);
         else if (op.c == MOT_NONE && moves_rows(op.b))
             move_rows<READ>(op.b, op.d);
-        else if (is_packed(READ) && has_tail<READ>(reader_of<READ>(s.current)))
-            gather_nearest<READ, is_packed(READ)>(op);
         else
-            gather_nearest<READ, false>(op);
+            gather_nearest<READ>(op);
         break;
     case MOT_DO_INTERPOLATE:
         if (s.program.path[op.b] == MOT_WARP_BILINEAR)
@@ -112,10 +110,7 @@ template <int READ> OUTLINE void bring_tile(const mot_program_op &op)
         gather_by_sums<READ>(op.b, op.d);
         break;
     default:
-        if (is_packed(READ) && has_tail<READ>(reader_of<READ>(s.current)))
-            blur_pass<READ, is_packed(READ)>(op);
-        else
-            blur_pass<READ, false>(op);
+        blur_pass<READ>(op);
         break;
     }
 }

@@ -87,14 +87,17 @@ DEVICE uint32_t fill_of(int step, int mark)
 
 /* One nearest warp, or two, in units of 32 x 4 pixels. 32 threads take four blocks of 8 x 4, each thread one pixel of
  * each, so that neighbours read the same cache lines at any angle; and two units at a time. The output reads at
- * `second` from the result of `first`. TAIL: has_tail() of the image. */
-template <int FORMAT, bool TWICE, bool TAIL> OUTLINE void gather_tile(int first, int second, int marks)
+ * `second` from the result of `first`. */
+template <int FORMAT, bool TWICE> OUTLINE void gather_tile(int first, int second, int marks)
 {
     const tile_state &s = cta();
-    const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
+    image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
+    if (is_packed(FORMAT)) /* as reader_of gives it, the compiler would add each pixel's second address by itself */
+        r.data = (const uint8_t *)((uintptr_t)s.current.data & ~(uintptr_t)3);
     const uint32_t width = s.image.width, height = s.image.height, pitch = s.image.pitch;
     const int lane = threadIdx.x & 31, across = (s.tile_columns + 31) >> 5, n = across * ((s.tile_rows + 3) >> 2);
-    const uint32_t by_units = inverse_of(across), row_bytes = (uint32_t)r.row, nowhere = r.skip;
+    const uint32_t by_units = inverse_of(across), row_bytes = (uint32_t)r.row;
+    const uint32_t filled1 = r.skip | MOT_UNUSED_PIXEL, filled2 = filled1 + bytes_of(FORMAT);
     const fixed_warp_numbers f = fixed_numbers_of(first), g = TWICE ? fixed_numbers_of(second) : f;
     const uint32_t fill1 = fill_of(first, marks ? 1 : 0), fill2 = TWICE ? fill_of(second, marks ? 2 : 0) : fill1;
     const uint32_t of_pixel = marks ? 0xFFFFFFu : 0xFFFFFFFFu;
@@ -102,43 +105,59 @@ template <int FORMAT, bool TWICE, bool TAIL> OUTLINE void gather_tile(int first,
     const uint32_t in_x0 = g.cx + left * g.ax + top * g.bx, in_y0 = g.cy + left * g.ay + top * g.by;
     uint32_t *const to = tile_words() + y0 * pitch + x0;
     const int columns0 = s.tile_columns - (int)x0;
+    auto offset_at = [&](uint32_t in_x,
+                         uint32_t in_y) { /* in the image that is read */
+                                          uint32_t x = (uint32_t)((int32_t)in_x >> 16),
+                                                   y = (uint32_t)((int32_t)in_y >> 16);
+                                          bool inside = (x < width) & (y < height);
+                                          const uint32_t filled = TWICE && !inside ? filled2 : filled1;
+                                          if (TWICE) {
+                                              const uint32_t xi = x, yi = y;
+                                              x = (uint32_t)((int32_t)(f.cx + xi * f.ax + yi * f.bx) >> 16);
+                                              y = (uint32_t)((int32_t)(f.cy + xi * f.ay + yi * f.by) >> 16);
+                                              inside &= (x < width) & (y < height);
+                                          }
+                                          return inside ? y * row_bytes + (x * bytes_of(FORMAT) + r.skip) : filled;
+    };
+    unsigned unread = 0; /* turns with pixels that are read byte by byte, one bit each */
+    static_assert((MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS) / 128 + (MOT_TILE_WIDEST + 8) / 32 + MOT_TILE_HIGHEST / 4 +
+                          4 <
+                      32 * 2 * MOT_TILE_WARPS,
+                  "fewer turns than bits");
 #pragma unroll 1
-    for (int u0 = threadIdx.x >> 5; u0 < n; u0 += 2 * MOT_TILE_WARPS) {
+    for (int u0 = threadIdx.x >> 5, turn = 1; u0 < n; u0 += 2 * MOT_TILE_WARPS, turn *= 2) {
         uint32_t at[8], px[8];
-        bool inside[8], inside_second[8];
         int place[2], columns[2];
 #pragma unroll
         for (int z = 0; z < 2; z++) {
-            const int u = min(u0 + z * MOT_TILE_WARPS, n - 1); /* the last one may be done twice */
+            const bool any = u0 + z * MOT_TILE_WARPS < n;
+            const int u = any ? u0 + z * MOT_TILE_WARPS : u0;
             const int down = divided(u, by_units), right = u - down * across;
             const uint32_t in_x = in_x0 + 32 * right * g.ax + 4 * down * g.bx;
             const uint32_t in_y = in_y0 + 32 * right * g.ay + 4 * down * g.by;
             place[z] = 4 * down * pitch + 32 * right;
-            columns[z] = columns0 - 32 * right;
+            columns[z] = any ? columns0 - 32 * right : 0;
 #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const int i = 4 * z + k;
-                uint32_t x = (uint32_t)((int32_t)(in_x + 8 * k * g.ax) >> 16);
-                uint32_t y = (uint32_t)((int32_t)(in_y + 8 * k * g.ay) >> 16);
-                inside[i] = inside_second[i] = (x < width) & (y < height);
-                if (TWICE) {
-                    const uint32_t xi = x, yi = y;
-                    x = (uint32_t)((int32_t)(f.cx + xi * f.ax + yi * f.bx) >> 16);
-                    y = (uint32_t)((int32_t)(f.cy + xi * f.ay + yi * f.by) >> 16);
-                    inside[i] &= (x < width) & (y < height);
-                }
-                at[i] = y * row_bytes + (x * bytes_of(FORMAT) + nowhere);
-                at[i] = inside[i] ? at[i] : nowhere;
-            }
+            for (int k = 0; k < 4; k++)
+                at[4 * z + k] = offset_at(in_x + 8 * k * g.ax, in_y + 8 * k * g.ay);
         }
-        read_pixels<FORMAT, 8, TAIL>(r, at, px);
+        unread |= read_pixels<FORMAT, 8>(r, at, px) ? turn : 0;
 #pragma unroll
         for (int i = 0; i < 8; i++) {
-            const uint32_t fill = TWICE && !inside_second[i] ? fill2 : fill1;
+            const uint32_t fill = TWICE && at[i] == filled2 ? fill2 : fill1;
             if (8 * (i & 3) < columns[i >> 2])
-                to[place[i >> 2] + 8 * (i & 3)] = inside[i] ? px[i] & of_pixel : fill;
+                to[place[i >> 2] + 8 * (i & 3)] = at[i] & MOT_UNUSED_PIXEL ? fill : px[i] & of_pixel;
         }
     }
+    for (; unread; unread &= unread - 1)
+#pragma unroll 1
+        for (int i = 0; i < 8; i++) {
+            const int u = (threadIdx.x >> 5) + (2 * (__ffs(unread) - 1) + i / 4) * MOT_TILE_WARPS;
+            const int down = divided(u, by_units), x = 32 * (u - down * across) + i % 4 * 8, y = 4 * down;
+            const uint32_t at = offset_at(in_x0 + x * g.ax + y * g.bx, in_y0 + x * g.ay + y * g.by);
+            if (u < n && x < columns0 && is_last<FORMAT>(r, at))
+                to[y * pitch + x] = read_bytes_at<FORMAT>(r, at) & of_pixel;
+        }
 }
 
 /* Whether a nearest warp moves rows as they are: a horizontal shear or a translation. */
@@ -377,7 +396,7 @@ template <int FORMAT, bool CUBIC> OUTLINE void interpolate_tile(int step)
 
 /* One box pass of a blur, along rows or columns: a thread makes a run of pixels with running sums. Positions past the
  * ends repeat the last pixel. */
-template <int FORMAT, bool COLUMNS, bool TAIL> OUTLINE void blur_tile(int step)
+template <int FORMAT, bool COLUMNS> OUTLINE void blur_tile(int step)
 {
     const tile_state &s = cta();
     const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
@@ -397,8 +416,7 @@ template <int FORMAT, bool COLUMNS, bool TAIL> OUTLINE void blur_tile(int step)
             if constexpr (is_packed(FORMAT)) {
                 const uint32_t place = offset_in<FORMAT>(r, x, y);
                 uint32_t px;
-                read_pixels<FORMAT, 1, TAIL>(r, &place, &px);
-                return px;
+                return read_pixels<FORMAT, 1>(r, &place, &px) ? read_bytes_at<FORMAT>(r, place) : px;
             } else {
                 return read_bytes<FORMAT>(r, x, y);
             }
