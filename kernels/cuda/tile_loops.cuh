@@ -569,37 +569,53 @@ template <int FORMAT, bool COLUMNS, int OP> DEVICE void blur_lines_by_radius(int
     }
 }
 
+/* Calls body(quad's number, its four pixels) for each quad of the tile in shared memory, and writes the pixels back.
+ * MARKS: but not those that a warp after the `level`-th filled. */
+template <int AT_ONCE, bool MARKS, class BODY> DEVICE void change_quads(int level, BODY body)
+{
+    const tile_state &s = cta();
+    const int n = s.tile_rows * (s.image.pitch / 4);
+#pragma unroll AT_ONCE
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+        const uint4 v = ((const uint4 *)tile_words())[q];
+        const uint32_t old[4] = { v.x, v.y, v.z, v.w };
+        uint32_t px[4] = { v.x, v.y, v.z, v.w };
+        body(q, px);
+        if (MARKS)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                px[i] = old[i] >> 24 > level ? old[i] : (px[i] & 0xFFFFFF) | (old[i] & 0xFF000000u);
+        ((uint4 *)tile_words())[q] = make_uint4(px[0], px[1], px[2], px[3]);
+    }
+}
+
 /* Applies the items from `from` to before `to` of the program. MARKS: not to what a warp after an item filled. */
 template <int FORMAT, bool MARKS> OUTLINE void chain_tile(int from, int to)
 {
     const tile_state &s = cta();
-    const int quads = s.image.pitch / 4, n = s.tile_rows * quads, left = s.tile_x, top = s.tile_y,
-              channels = s.image.channels;
-    const uint32_t by_pitch = inverse_of(quads);
+    const int channels = s.image.channels;
 #pragma unroll 1
-    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
-        const uint4 v = ((const uint4 *)tile_words())[q];
-        uint32_t px[4] = { v.x, v.y, v.z, v.w };
-        for (int k = from; k < to; k++) {
-            const mot_item &item = s.program.item[k];
-            const uint32_t old[4] = { px[0], px[1], px[2], px[3] };
-            if (item.kind == MOT_ITEM_TABLE) {
-                apply_table<FORMAT>(table_of(item.table), channels, px);
-            } else if (item.kind == MOT_ITEM_COLOR) {
-                apply_color<FORMAT>(s.program.id[item.step], &s.program.arg[item.step], channels, px);
-            } else {
+    for (int k = from; k < to; k++) {
+        const mot_item item = s.program.item[k];
+        if (item.kind == MOT_ITEM_TABLE) {
+            const uint8_t(*const table)[256] = table_of(item.table);
+            change_quads<2, MARKS>(item.level, [&](int, uint32_t px[4]) { apply_table<FORMAT>(table, channels, px); });
+        } else if (item.kind == MOT_ITEM_COLOR) {
+            const int op = s.program.id[item.step];
+            const mot_arg *const arg = &s.program.arg[item.step];
+            change_quads<1, MARKS>(item.level,
+                                   [&](int, uint32_t px[4]) { apply_color<FORMAT>(op, arg, channels, px); });
+        } else {
+            const int quads = s.image.pitch / 4, left = s.tile_x, top = s.tile_y;
+            const uint32_t by_pitch = inverse_of(quads), fill = s.program.fill[item.step];
+            change_quads<1, MARKS>(item.level, [&](int q, uint32_t px[4]) {
                 const int row = divided(q, by_pitch), x = left + 4 * (q - row * quads), y = top + row;
 #pragma unroll
                 for (int i = 0; i < 4; i++)
                     if (x + i >= item.rect.x0 && x + i < item.rect.x1 && y >= item.rect.y0 && y < item.rect.y1)
-                        px[i] = s.program.fill[item.step];
-            }
-            if (MARKS)
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    px[i] = old[i] >> 24 > item.level ? old[i] : (px[i] & 0xFFFFFF) | (old[i] & 0xFF000000u);
+                        px[i] = fill;
+            });
         }
-        ((uint4 *)tile_words())[q] = make_uint4(px[0], px[1], px[2], px[3]);
     }
 }
 
