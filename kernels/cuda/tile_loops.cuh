@@ -1032,19 +1032,14 @@ template <int FORMAT> DEVICE uint4 look_up_sixteen(uint4 v, int at, const uint8_
         return make_uint4(look_up_bytes(v.x, t, t, t, t), look_up_bytes(v.y, t, t, t, t),
                           look_up_bytes(v.z, t, t, t, t), look_up_bytes(v.w, t, t, t, t));
     }
-    uint32_t w[4] = { v.x, v.y, v.z, v.w }; /* a run can begin with any channel */
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        uint32_t out = 0;
-#pragma unroll
-        for (int b = 0; b < 4; b++) {
-            const uint32_t byte = byte_of(w[i], b);
-            const int c = (at + b) & 3;
-            out |= (uint32_t)(c == 3 ? byte : tables[c][byte]) << (8 * b);
-        }
-        w[i] = out;
-    }
-    return make_uint4(w[0], w[1], w[2], w[3]);
+    const int k = at & 3; /* the first byte's channel; alpha goes through any table, and is put back */
+    const uint32_t alpha = 0xFF000000u >> (8 * k);
+    const uint8_t *const a = tables[min(k, 2)], *const b = tables[min((k + 1) & 3, 2)],
+                         *const c = tables[min((k + 2) & 3, 2)], *const d = tables[min((k + 3) & 3, 2)];
+    return make_uint4((look_up_bytes(v.x, a, b, c, d) & ~alpha) | (v.x & alpha),
+                      (look_up_bytes(v.y, a, b, c, d) & ~alpha) | (v.y & alpha),
+                      (look_up_bytes(v.z, a, b, c, d) & ~alpha) | (v.z & alpha),
+                      (look_up_bytes(v.w, a, b, c, d) & ~alpha) | (v.w & alpha));
 }
 
 /* Copies the tile's pixels from `current` to the result, which has the same format, through a table or unchanged. */
