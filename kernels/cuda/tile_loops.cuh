@@ -1067,7 +1067,8 @@ template <int FORMAT> OUTLINE void store_directly(int table)
                                                          : look_up_sixteen<FORMAT>(v, at, tables + (size == 1 ? z : 0));
         };
         for_odd_bytes(t, bytes, byte_at);
-        if (t.runs == 1 && aligned((const void *)(source - t.data), 16)) {
+        const bool alike = dense && aligned((const void *)(source - t.data), 16);
+        if (alike && t.runs == 1) {
             const int head = bytes_to_aligned(t.data, bytes), pieces = (bytes - head) >> 4;
 #pragma unroll 1
             for (int i = threadIdx.x; i < pieces; i += 2 * MOT_TILE_THREADS) {
@@ -1081,6 +1082,30 @@ template <int FORMAT> OUTLINE void store_directly(int table)
                     if (i + k * MOT_TILE_THREADS < pieces)
                         store_four_words(t.data + at, through(v[k], at));
                 }
+            }
+            continue;
+        }
+        if (alike) { /* rows: as many loads under way, but twice the instructions around them */
+            const int most = bytes >> 4, n = most * t.runs;
+            const uint32_t by_most = inverse_of(max(most, 1));
+#pragma unroll 1
+            for (int i = threadIdx.x; i < n; i += 2 * MOT_TILE_THREADS) {
+                uint32_t begin[2];
+                int at[2];
+                uint4 v[2];
+#pragma unroll
+                for (int k = 0; k < 2; k++) {
+                    const int own = i + k * MOT_TILE_THREADS, run = divided(own, by_most);
+                    begin[k] = run * (uint32_t)t.row;
+                    at[k] = bytes_to_aligned(t.data + begin[k], bytes) + 16 * (own - run * most);
+                    at[k] = own < n ? at[k] : bytes;
+                    if (at[k] + 16 <= bytes)
+                        v[k] = load_four_words(source + (begin[k] + at[k]));
+                }
+#pragma unroll
+                for (int k = 0; k < 2; k++)
+                    if (at[k] + 16 <= bytes)
+                        store_four_words(t.data + (begin[k] + at[k]), through(v[k], at[k]));
             }
             continue;
         }
