@@ -13,24 +13,33 @@
 /* Lows are counted as 255 - low, so that totals can begin at 0. */
 #define MOT_TOTAL_HIGH 4
 
-/* A thread's part of a range or a mean. */
+/* A thread's part of a range or a mean. Lows and highs: of bytes 0 and 2, and of bytes 1 and 3, in 16 bits each. */
 struct counted {
-    uint32_t low, high, luma; /* a word's four bytes */
+    uint32_t low[2], high[2], luma;
 };
 
+DEVICE counted nothing_counted()
+{
+    return counted{ { 0x00FF00FFu, 0x00FF00FFu }, { 0, 0 }, 0 };
+}
+
+/* Counts the first `n` pixels of four, at least one. */
 template <int FORMAT> DEVICE void count_pixels(counted &seen, const uint32_t px[4], int n, int needs, int channels)
 {
+    if (needs == MOT_NEEDS_RANGE) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        if (i >= n)
-            break;
-        if (needs == MOT_NEEDS_RANGE) {
-            seen.low = __vminu4(seen.low, px[i]);
-            seen.high = __vmaxu4(seen.high, px[i]);
-        } else {
-            seen.luma += (uint8_t)luma_of<FORMAT>(px[i], channels);
-        }
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int k = 0; k < 2; k++) {
+                const uint32_t v = (i < n ? px[i] : px[0]) >> (8 * k) & 0x00FF00FFu;
+                seen.low[k] = __vminu2(seen.low[k], v);
+                seen.high[k] = __vmaxu2(seen.high[k], v);
+            }
+        return;
     }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        seen.luma += i < n ? (uint8_t)luma_of<FORMAT>(px[i], channels) : 0;
 }
 
 /* Adds to the image's totals. */
@@ -42,14 +51,16 @@ DEVICE void add_counted(counted seen, int needs, uint32_t *totals)
             atomicAdd((unsigned long long *)totals, (unsigned long long)luma);
         return;
     }
-    for (int step = 16; step; step /= 2) {
-        seen.low = __vminu4(seen.low, __shfl_xor_sync(0xFFFFFFFFu, seen.low, step));
-        seen.high = __vmaxu4(seen.high, __shfl_xor_sync(0xFFFFFFFFu, seen.high, step));
-    }
+    for (int step = 16; step; step /= 2)
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            seen.low[k] = __vminu2(seen.low[k], __shfl_xor_sync(0xFFFFFFFFu, seen.low[k], step));
+            seen.high[k] = __vmaxu2(seen.high[k], __shfl_xor_sync(0xFFFFFFFFu, seen.high[k], step));
+        }
     const int c = threadIdx.x & 31;
     if (c < 3) {
-        atomicMax(&totals[c], 255 - byte_of(seen.low, c));
-        atomicMax(&totals[MOT_TOTAL_HIGH + c], byte_of(seen.high, c));
+        atomicMax(&totals[c], 255 - byte_of(seen.low[0] | seen.low[1] << 8, c));
+        atomicMax(&totals[MOT_TOTAL_HIGH + c], byte_of(seen.high[0] | seen.high[1] << 8, c));
     }
 }
 
@@ -71,17 +82,28 @@ DEVICE void count_byte(uint32_t *histogram, uint32_t px, int i, uint32_t copies)
 #endif
 }
 
+/* The same for a histogram. */
 template <int FORMAT>
 DEVICE void count_values(uint32_t *histogram, const uint32_t px[4], int n, uint32_t copies, int channels)
 {
     const int colors = colors_of<FORMAT>(channels);
+    auto count = [&](uint32_t pixel) {
 #pragma unroll
-    for (int i = 0; i < 4; i++)
+        for (int c = 0; c < 3; c++)
+            if (c < colors)
+                count_byte(histogram, pixel, c, copies);
+    };
+    count(px[0]);
+    if (n == 4) {
+#pragma unroll
+        for (int i = 1; i < 4; i++)
+            count(px[i]);
+        return;
+    }
+#pragma unroll
+    for (int i = 1; i < 3; i++)
         if (i < n)
-#pragma unroll
-            for (int c = 0; c < 3; c++)
-                if (c < colors)
-                    count_byte(histogram, px[i], c, copies);
+            count(px[i]);
 }
 
 DEVICE void add_histogram(const uint32_t *histogram, int copies, uint32_t *totals)
@@ -106,7 +128,7 @@ template <int FORMAT> OUTLINE void count_tile(int needs, uint32_t *totals)
     const int quads = (columns + 3) >> 2, n = quads * s.rows, channels = s.image.channels;
     const uint32_t by_quads = inverse_of(quads);
     uint32_t *const histogram = spare_words();
-    counted seen = { 0xFFFFFFFFu, 0, 0 };
+    counted seen = nothing_counted();
     if (needs == MOT_NEEDS_HISTOGRAM)
         zero_histogram(histogram, 3 * 256);
     for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
@@ -135,7 +157,7 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before,
     const uint32_t by_quads = inverse_of(quads);
     const bool even = has_even_rows<READ>(r);
     uint32_t *const histogram = tile_words();
-    counted seen = { 0xFFFFFFFFu, 0, 0 };
+    counted seen = nothing_counted();
     if (needs == MOT_NEEDS_HISTOGRAM)
         zero_histogram(histogram, 3 * 256 * copies);
     auto count = [&](uint32_t px[4], int here) {
@@ -174,7 +196,8 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before,
             for (int k = 0; k < MOT_TILE_QUADS; k++) {
                 uint32_t px[4];
                 unpack_words<READ>(w[k], px);
-                count(px, here[k]);
+                if (here[k])
+                    count(px, here[k]);
             }
         }
     }

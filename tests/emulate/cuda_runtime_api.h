@@ -153,19 +153,19 @@ static inline uint32_t __funnelshift_l(uint32_t low, uint32_t high, uint32_t by)
     return (uint32_t)((((uint64_t)high << 32 | low) << (by & 31)) >> 32);
 }
 
-static inline uint32_t __vminu4(uint32_t a, uint32_t b)
+static inline uint32_t __vminu2(uint32_t a, uint32_t b)
 {
     uint32_t out = 0;
-    for (int i = 0; i < 32; i += 8)
-        out |= ((a >> i & 0xFF) < (b >> i & 0xFF) ? a : b) & 0xFFu << i;
+    for (int i = 0; i < 32; i += 16)
+        out |= ((a >> i & 0xFFFF) < (b >> i & 0xFFFF) ? a : b) & 0xFFFFu << i;
     return out;
 }
 
-static inline uint32_t __vmaxu4(uint32_t a, uint32_t b)
+static inline uint32_t __vmaxu2(uint32_t a, uint32_t b)
 {
     uint32_t out = 0;
-    for (int i = 0; i < 32; i += 8)
-        out |= ((a >> i & 0xFF) > (b >> i & 0xFF) ? a : b) & 0xFFu << i;
+    for (int i = 0; i < 32; i += 16)
+        out |= ((a >> i & 0xFFFF) > (b >> i & 0xFFFF) ? a : b) & 0xFFFFu << i;
     return out;
 }
 
