@@ -58,3 +58,30 @@ def _is_index(key, count):
 
 def _like(batch, items):
     return type(batch)(*items) if hasattr(batch, "_fields") else type(batch)(items)
+
+
+def passed_on(values):
+    """A list that keeps its tensors apart, as a worker's batch should have it."""
+    in_worker = torch.utils.data.get_worker_info() is not None
+    return _Joined(values) if in_worker and _can_be_joined(values) else values
+
+
+def _can_be_joined(values):
+    return all(
+        type(value) is torch.Tensor
+        and (value.dtype, value.device.type, value.layout) == (values[0].dtype, "cpu", torch.strided)
+        for value in values
+    )
+
+
+class _Joined(list):
+    """Tensors that a worker passes on as one, and that arrive as a list. One by one each would take a file descriptor,
+    of which many processes may have 1,024; and torchvision.io.read_file's, which map the file, cannot be passed on."""
+
+    def __reduce__(self):
+        return _parts, (torch.cat([value.reshape(-1) for value in self]), [value.shape for value in self])
+
+
+def _parts(joined, shapes):
+    parts = joined.split([shape.numel() for shape in shapes])
+    return [part.view(shape) for part, shape in zip(parts, shapes)]

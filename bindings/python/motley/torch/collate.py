@@ -17,7 +17,7 @@ from motley.epochs import Passes, watch_loaders
 from motley.follow import Boxes, Points
 from motley.images import refuse_followers
 from motley.pillow import Pillow
-from motley.torch.batches import augmented, item, replaced
+from motley.torch.batches import augmented, item, passed_on, replaced
 from motley.torch.stage import Stage
 from motley.torch.transform import Transform
 
@@ -102,7 +102,7 @@ class MotleyCollate(Passes):
         batch = {}
         for key in samples[0]:
             values = [sample[key] for sample in samples]
-            batch[key] = values if key in apart else _stacked(values)
+            batch[key] = passed_on(values) if key in apart else _stacked(values)
         return batch
 
     def __repr__(self):
@@ -131,7 +131,7 @@ def _stacked(values):
     """What default_collate makes of them, or the list where it cannot: of PIL images, None, or different lengths."""
     shapes = {getattr(value, "shape", None) for value in values}
     if len(shapes) > 1:
-        return values
+        return passed_on(values)
     try:
         return torch.utils.data.default_collate(values)
     except (TypeError, RuntimeError):

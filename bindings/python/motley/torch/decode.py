@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 import motley
-from motley.torch.batches import map_items
+from motley.torch.batches import map_items, passed_on
 
 DEPRECATED = ".*decoding.* capabilities of TorchVision are deprecated"
 IGNORED = "ignore", re.compile(DEPRECATED, re.I), DeprecationWarning, None, 0  # as in warnings.filters
@@ -30,26 +30,7 @@ def list_images(samples: Sequence[Any]) -> Any:
 
     DataLoader(dataset, collate_fn=motley.torch.list_images) of ImageFolder(root, loader=motley.torch.read_file)"""
     rest = torch.utils.data.default_collate([tuple(sample)[1:] for sample in samples])
-    images = [sample[0] for sample in samples]
-    in_worker = torch.utils.data.get_worker_info() is not None
-    return (_Joined(images) if in_worker and all(map(_is_plain, images)) else images, *rest)
-
-
-def _is_plain(image):
-    return type(image) is torch.Tensor and image.dtype == torch.uint8 and image.device.type == "cpu"
-
-
-class _Joined(list):
-    """Tensors that a worker passes on as one, and that arrive as a list. One by one each would take a file descriptor,
-    of which many processes may have 1,024; and torchvision.io.read_file's, which map the file, cannot be passed on."""
-
-    def __reduce__(self):
-        return _parts, (torch.cat([image.reshape(-1) for image in self]), [image.shape for image in self])
-
-
-def _parts(joined, shapes):
-    parts = joined.split([shape.numel() for shape in shapes])
-    return [part.view(shape) for part, shape in zip(parts, shapes)]
+    return passed_on([sample[0] for sample in samples]), *rest
 
 
 def is_encoded(images: Any) -> bool:
