@@ -105,25 +105,23 @@ template <int FORMAT, bool TWICE> OUTLINE void gather_tile(int first, int second
     const uint32_t in_x0 = g.cx + left * g.ax + top * g.bx, in_y0 = g.cy + left * g.ay + top * g.by;
     uint32_t *const to = tile_words() + y0 * pitch + x0;
     const int columns0 = s.tile_columns - (int)x0;
-    auto offset_at = [&](uint32_t in_x,
-                         uint32_t in_y) { /* in the image that is read */
-                                          uint32_t x = (uint32_t)((int32_t)in_x >> 16),
-                                                   y = (uint32_t)((int32_t)in_y >> 16);
-                                          bool inside = (x < width) & (y < height);
-                                          const uint32_t filled = TWICE && !inside ? filled2 : filled1;
-                                          if (TWICE) {
-                                              const uint32_t xi = x, yi = y;
-                                              x = (uint32_t)((int32_t)(f.cx + xi * f.ax + yi * f.bx) >> 16);
-                                              y = (uint32_t)((int32_t)(f.cy + xi * f.ay + yi * f.by) >> 16);
-                                              inside &= (x < width) & (y < height);
-                                          }
-                                          return inside ? y * row_bytes + (x * bytes_of(FORMAT) + r.skip) : filled;
+    /* Of the pixel that a position in the output reads. */
+    auto offset_at = [&](uint32_t in_x, uint32_t in_y) {
+        uint32_t x = (uint32_t)((int32_t)in_x >> 16), y = (uint32_t)((int32_t)in_y >> 16);
+        bool inside = (x < width) & (y < height);
+        const uint32_t filled = TWICE && !inside ? filled2 : filled1;
+        if (TWICE) {
+            const uint32_t xi = x, yi = y;
+            x = (uint32_t)((int32_t)(f.cx + xi * f.ax + yi * f.bx) >> 16);
+            y = (uint32_t)((int32_t)(f.cy + xi * f.ay + yi * f.by) >> 16);
+            inside &= (x < width) & (y < height);
+        }
+        return inside ? y * row_bytes + (x * bytes_of(FORMAT) + r.skip) : filled;
     };
     unsigned unread = 0; /* turns with pixels that are read byte by byte, one bit each */
-    static_assert((MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS) / 128 + (MOT_TILE_WIDEST + 8) / 32 + MOT_TILE_HIGHEST / 4 +
-                          4 <
-                      32 * 2 * MOT_TILE_WARPS,
-                  "fewer turns than bits");
+    constexpr int most_units =
+        (MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS) / 128 + (MOT_TILE_WIDEST + 8) / 32 + MOT_TILE_HIGHEST / 4 + 4;
+    static_assert(most_units < 32 * 2 * MOT_TILE_WARPS, "fewer turns than bits");
 #pragma unroll 1
     for (int u0 = threadIdx.x >> 5, turn = 1; u0 < n; u0 += 2 * MOT_TILE_WARPS, turn *= 2) {
         uint32_t at[8], px[8];
