@@ -81,6 +81,7 @@ static motley_status queue(const mot_cuda_work *work, const motley_batch *src, c
     p.dst = mot_cuda_take_if(dst->images != NULL, &p.bytes, n * sizeof(motley_image));
     size_t device_bytes = p.bytes;
     const size_t axes = mot_cuda_take(&device_bytes, n * sizeof(mot_cuda_axes));
+    const size_t cost = mot_cuda_take(&device_bytes, mot_resize_costs(n) * sizeof(uint32_t));
     MOT_TRY(mot_cuda_reserve(work, 0, p.bytes, error));
     uint8_t *const host = kept->host;
     memset(host, 0, p.bytes);
@@ -100,6 +101,7 @@ static motley_status queue(const mot_cuda_work *work, const motley_batch *src, c
                            .format = (int32_t)mot_cuda_format_of(src),
                            .place = (const mot_cuda_place *)(void *)(device + p.places),
                            .axes = (mot_cuda_axes *)(void *)(device + axes),
+                           .cost = (uint32_t *)(void *)(device + cost),
                            .tables = device + tables,
                            .table_offset = (const int64_t *)(void *)(device + p.offsets) };
     MOT_TRY(mot_cuda_cut(work, &job, most.width, most.height, most.row_groups, error));

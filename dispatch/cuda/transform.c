@@ -152,7 +152,7 @@ static motley_status send_stages(const mot_cuda_work *work, const motley_transfo
  * not need is MOT_ABSENT. */
 typedef struct places {
     size_t offsets, src, dst, images, ids, views, given, given_steps, sent;
-    size_t values, axes, drawn, steps, pixels, tables, parts, mix, bytes;
+    size_t values, axes, cost, drawn, steps, pixels, tables, parts, mix, bytes;
     size_t host_bytes;   /* behind what is sent */
     int64_t table_bytes; /* of one image when there are no offsets, else of all */
     int row_groups, width, height;
@@ -222,6 +222,7 @@ static places lay_out(const mot_cuda_work *work, const mot_transform_call *call,
     p.sent = p.bytes;
     p.values = mot_cuda_take(&p.bytes, sizeof call->table); /* the draw kernel makes them */
     p.axes = mot_cuda_take(&p.bytes, n * sizeof(mot_cuda_axes));
+    p.cost = mot_cuda_take(&p.bytes, mot_resize_costs(n) * sizeof(uint32_t));
     p.drawn = call->drawn ? p.given : mot_cuda_take(&p.bytes, drawn);
     p.steps = call->drawn ? p.given_steps : mot_cuda_take(&p.bytes, steps);
     const unsigned filters = filters_of(call->transform);
@@ -428,6 +429,7 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
                                                 .format = (int32_t)mot_cuda_format_of(src),
                                                 .dst_dtype = (int32_t)resized->dtype,
                                                 .axes = mot_cuda_at(device, p->axes),
+                                                .cost = mot_cuda_at(device, p->cost),
                                                 .tables = device + p->tables,
                                                 .table_offset = mot_cuda_at(device, p->offsets),
                                                 .table_bytes = p->table_bytes,

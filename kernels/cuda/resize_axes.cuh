@@ -112,6 +112,15 @@ DEVICE void fill_nearest(const axis_plan &a, const axis_table &table, float from
     }
 }
 
+/* About how much work an image is: how many rows its passes make, by how many groups of taps. Limited, so that sums fit
+ * into 32 bits. */
+DEVICE uint32_t cost_of(const mot_cuda_axes &a, int rows)
+{
+    const int first = a.rows_first ? 0 : 1; /* the axis that the first pass leaves as it is */
+    const int64_t cost = (int64_t)a.in[first] * a.groups[1 - first] + (int64_t)rows * a.groups[first];
+    return (uint32_t)(cost < 1 << 20 ? cost : 1 << 20);
+}
+
 /* For all `threads` threads of a CTA: half of them make the columns, half the rows. `most` [2] is shared memory. */
 DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place &place, int threads, uint32_t *most)
 {
@@ -164,6 +173,7 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
         axes.rows_first = (uint8_t)plan.rows_first, axes.opaque = (uint8_t)plan.opaque;
         axes.descending = place.flip_vertical;
         job.axes[image] = axes;
+        job.cost[image] = cost_of(axes, out[1]);
     }
 }
 

@@ -232,6 +232,11 @@ static inline int __clz(uint32_t v)
     return v ? __builtin_clz(v) : 32;
 }
 
+static inline int __popc(uint32_t v)
+{
+    return __builtin_popcount(v);
+}
+
 static inline int __ffs(uint32_t v)
 {
     return __builtin_ffs((int)v);
