@@ -434,6 +434,30 @@ Test(transform, bad_calls)
     expect_refused(plain, 20, 30, 3, &given, "image 0: the given crop of 0x3 at (2, 2) leaves the image of 20x30");
     drawn = (motley_transform_drawn){ .crop = { 0, 0, 2, 3 }, .width = 0, .height = 8 };
     expect_refused(plain, 20, 30, 3, &given, "image 0: it would be resized to 0x8, want 1 to 1048576 each way");
+    drawn = (motley_transform_drawn){ .crop = { 0, 0, 2, 3 }, .width = 8, .height = 8, .left = 1048577 };
+    expect_refused(plain, 20, 30, 3, &given, "image 0: the given window begins at (1048577, 0), want at most 1048576");
+    drawn.left = 0;
+    drawn.boxes_count = 1;
+    drawn.boxes[0] = (motley_erased_box){ 3, 2, 6, 1 };
+    expect_refused(plain, 20, 30, 3, &given, "image 0: 1 boxes are given, want at most 0");
+    const char *const erasing = "  - resize: {size: [8, 8]}\n  - output: {}\n  - erase: {value: [1, 2, 3]}\n";
+    expect_refused(erasing, 20, 30, 3, &given, "image 0, box 0: 6x1 at (3, 2) leaves the output of 8x8");
+    drawn.boxes[0] = (motley_erased_box){ 2, 3, 1, 6 };
+    expect_refused(erasing, 20, 30, 3, &given, "image 0, box 0: 1x6 at (2, 3) leaves the output of 8x8");
+    drawn.boxes_count = 9;
+    expect_refused(erasing, 20, 30, 3, &given, "image 0: 9 boxes are given, want at most 8");
+    drawn.boxes_count = 0;
+    expect_refused(erasing, 20, 30, 4, NULL, "transform 'x' erases with 3 values, the images have 4 channels");
+    motley_step steps[68];
+    for (int i = 0; i < 68; i++)
+        steps[i] = (motley_step){ .op = motley_op_find("invert") };
+    steps[64] = (motley_step){ .op = MOTLEY_STEP_MIX_SUM, .values_count = 1 };
+    const int32_t many = 65;
+    const motley_transform_params long_chains = { .given = &drawn, .given_steps = steps, .given_step_counts = &many };
+    expect_refused("  - policy: {name: y, repeat: 7, augmix: {width: 7}, branches: [invert]}\n"
+                   "  - jitter: {brightness: 1, contrast: 1, saturation: 1, hue: 0.1}\n"
+                   "  - jitter: {brightness: 1, contrast: 1, saturation: 1, hue: 0.1}\n  - output: {}\n",
+                   20, 30, 3, &long_chains, "image 0: chains of 65 steps are given, want at most 64");
     expect_refused(plain, 0, 30, 3, NULL, "width");
     expect_refused(plain, 20, 30, 4, NULL, "transform 'x' normalises 3 channels, the images have 4");
     expect_refused("  - resize: {size: [8, 8]}\n  - mix: {mixup: 1}\n", 20, 30, 3, NULL,
@@ -768,14 +792,17 @@ Test(transform, requests_that_are_refused)
     motley_transform *t = parsed(HEAD "  - random_resized_crop: {size: 8}\n  - output: {mean: 0.5, std: 0.5}\n");
     motley_context *context;
     motley_error error = { 0 };
-    uint8_t in[12 * 12 * 3] = { 0 };
+    union {
+        uint8_t bytes[12 * 12 * 3];
+        float floats[3 * 8 * 8];
+    } in = { 0 };
     float out[3 * 8 * 8 + 1];
     for (int i = 0; i < 193; i++)
         out[i] = 7;
     cr_assert_eq(
         motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = 1 }, &context, NULL),
         MOTLEY_OK);
-    const motley_batch src = { .count = 1, .channels = 3, .data = in, .width = 12, .height = 12 };
+    const motley_batch src = { .count = 1, .channels = 3, .data = in.bytes, .width = 12, .height = 12 };
     motley_batch dst = { .count = 1, .channels = 3, .dtype = MOTLEY_F32, .data = out, .width = 9, .height = 8 };
     cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "size is 9x8, want 8x8, the transform's"), "%s", error.message);
@@ -786,6 +813,9 @@ Test(transform, requests_that_are_refused)
     dst.data = (uint8_t *)out + 1;
     cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "not aligned"), "%s", error.message);
+    dst.data = in.floats;
+    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "shares memory with src image 0"), "%s", error.message);
     dst.data = out;
     dst.dtype = (motley_dtype)9;
     cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
