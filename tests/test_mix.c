@@ -220,6 +220,12 @@ Test(mix, calls_that_are_refused_write_nothing)
     cr_expect_eq(values[0], 60);
     cr_expect_eq(values[EACH], EACH);
     cr_expect_eq(values[EACH + 6], 6);
+    float apart[COUNT * EACH] = { 0 };
+    motley_batch copy = batch;
+    copy.data = apart;
+    cr_assert_eq(motley_mix_apply(context, &batch, &copy, drawn, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_arr_eq(apart + 2 * EACH, values + 2 * EACH, EACH * sizeof *values,
+                     "an image that is not mixed is copied");
     static const int64_t labels[COUNT] = { 1, 2, 10 };
     cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, labels, NULL, 0, targets, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "label 2 is 10, want 0 to 9"), "%s", error.message);
