@@ -202,13 +202,24 @@ def test_what_cannot_be_taken_runs_as_it_is(caplog):
         (transforms.RandomResizedCrop(8), transforms.RandomApply([transforms.RandomInvert()]), "it applies something"),
         (transforms.ToTensor(), transforms.GaussianBlur(3), "'blur' cannot stand behind 'output'"),
         (transforms.RandomResizedCrop(8), transforms.RandAugment(num_ops=17), "num_ops is 17"),
+        ([transforms.ColorJitter(0.1)] * 4, transforms.ColorJitter(0.1), "more than 4 stages 'jitter'"),
+        (transforms.ToTensor(), transforms.Normalize([0.5] * 2, [0.5] * 2), "'mean' has 2 numbers and 'std' 2, want"),
+        (transforms.ToTensor(), transforms.Normalize([0.5] * 3, [0.5] * 4), "'mean' has 3 numbers and 'std' 4, want"),
     ],
 )
 def test_why_a_run_ends(first, second, why):
     import re
 
-    fused = fuse([first, second])
+    fused = fuse([*first, second] if isinstance(first, list) else [first, second])
     assert fused.after == [second] and re.match(why, fused.not_taken[0][1]), fused.not_taken
+
+
+@pytest.mark.skipif(v2 is None, reason="torchvision before 0.16")
+def test_types_that_are_not_scaled_to_float32():
+    for dtype in torch.float32, torch.float16, {torch.Tensor: torch.float32, "others": None}:
+        other = v2.ToDtype(dtype, scale=dtype is not torch.float32)
+        fused = fuse([transforms.RandomResizedCrop(8), v2.ToImage(), other])
+        assert fused.not_taken == [(other, "it is not to float32 with scale=True")]
 
 
 def test_a_run_begins_where_it_can():
