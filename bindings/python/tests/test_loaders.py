@@ -573,6 +573,7 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
     (lambda s: list(Prefetcher([{"picture": pictures(2)}], s, "cpu")),
      "a batch has no images at 0: it has the keys picture"),
     (lambda s: list(Prefetcher([(pictures(2), 1)], s, "cpu", ids=2)), "a batch has no sample ids at 2"),
+    (lambda s: list(Prefetcher([([b"file"], 1)], s, "cpu", names=2)), "a batch has no names at 2: it has 2 items"),
     (lambda s: s(pictures() / 255), r"want uint8: pass uint8, for example \(x \* 255\).round"),
     (lambda s: s(pictures().to_sparse()), "images are a sparse or nested tensor, want a dense one"),
     (lambda s: s(pictures(), torch.arange(-1, COUNT - 1)), "sample_ids has a negative number"),

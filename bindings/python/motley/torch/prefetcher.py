@@ -199,17 +199,18 @@ class Prefetcher:
         return augmented(batch, self.stage, (self.images, self.labels), images, ids, labels)
 
     def _decode(self, batch):
-        files = batch[self.images]
-        images, kept = decoded(files, self.device, lambda i: self._name(batch, i), self.broken)
-        if not kept:
-            raise motley.FileError(f"{self._name(batch, 0)} and all others of its batch cannot be decoded")
-        return images, kept
+        names = None if self.names is None else item(batch, self.names, "names")
+        ids = None if self.ids is None else item(batch, self.ids, "sample ids")
 
-    def _name(self, batch, i):
-        """What messages call a batch's file i."""
-        if self.names is not None:
-            return str(item(batch, self.names, "names")[i])
-        return f"image {i}" + ("" if self.ids is None else f", sample {item(batch, self.ids, 'sample ids')[i]}")
+        def name_of(i):
+            if names is not None:
+                return str(names[i])
+            return f"image {i}" + ("" if ids is None else f", sample {ids[i]}")
+
+        images, kept = decoded(batch[self.images], self.device, name_of, self.broken)
+        if not kept:
+            raise motley.FileError(f"{name_of(0)} and all others of its batch cannot be decoded")
+        return images, kept
 
     def _prepare_aside(self, batch, images, decoded_by):
         current = torch.cuda.current_stream(self.device)
