@@ -1097,8 +1097,7 @@ template <int FORMAT> OUTLINE void store_directly(int table)
                     begin[k] = run * (uint32_t)t.row;
                     at[k] = bytes_to_aligned(t.data + begin[k], bytes) + 16 * (own - run * most);
                     at[k] = own < n ? at[k] : bytes;
-                    if (at[k] + 16 <= bytes)
-                        v[k] = load_four_words(source + (begin[k] + at[k]));
+                    v[k] = at[k] + 16 <= bytes ? load_four_words(source + (begin[k] + at[k])) : make_uint4(0, 0, 0, 0);
                 }
 #pragma unroll
                 for (int k = 0; k < 2; k++)
