@@ -515,7 +515,8 @@ class Apply(Case):
 
     def test_replay_of_a_transform_that_erases(self):
         """Its draws have the boxes, though what apply writes is not erased."""
-        text = '{"motley": 1, "name": "m", "stages": [{"random_resized_crop": {"size": 24}}, {"erase": {}}]}'
+        text = """{"motley": 1, "name": "m", "stages": [
+            {"random_resized_crop": {"size": 24}}, {"output": {}}, {"erase": {}}]}"""
         image, draws = self.image(), self.path("draws")
         self.good("apply", text, image, "-k", "3", "-o", self.path("first"), "--draws", draws)
         self.assertTrue(all(row["erase"] for row in self.rows("draws")))
@@ -1208,7 +1209,8 @@ class Output(Case):
             terminal, side = pty.openpty()
         except OSError as error:  # a container without /dev/pts
             self.skipTest(f"no terminal here: {error}")
-        run = subprocess.Popen([MOTLEY, "apply", "rand_augment", path, "-k", "12", "--out", self.path("out")],
+        run = subprocess.Popen([MOTLEY, "apply", "rand_augment", path, "-k", "12", "--out", self.path("out"),
+                                "--threads", "1"],  # which takes more than a second
                                stderr=side)
         os.close(side)
         shown = b""
