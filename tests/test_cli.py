@@ -610,6 +610,9 @@ class Apply(Case):
         ):
             self.assertIn(why, self.bad("apply", "rand_augment", image, "--boxes", self.boxes(a=row), *out))
             self.assertFalse((self.dir / "o.jsonl").exists())
+        for more in ' {"image": "b.png", "boxes": []}', "]", " 1":  # which would be lost
+            lines = self.file("more.jsonl", json.dumps({"image": image, "boxes": []}) + more + "\n")
+            self.assertIn("more.jsonl:1: want {", self.bad("apply", "rand_augment", image, "--boxes", lines, *out))
         twice = self.file("twice.jsonl", 2 * (json.dumps({"image": image, "boxes": []}) + "\n"))
         self.assertIn(f"twice.jsonl:2: the boxes of {image} were given before, on line 1",
                       self.bad("apply", "rand_augment", image, "--boxes", twice, *out))

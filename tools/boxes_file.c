@@ -36,8 +36,8 @@ static bool read_line(void *user, size_t number, const char *text)
         self->line = need(realloc(self->line, (self->room = 2 * self->room + 64) * sizeof *self->line));
     image_boxes *line = &self->line[self->count++];
     *line = (image_boxes){ .number = number };
-    struct json_object *object = json_tokener_parse(text), *image = NULL, *boxes = NULL, *labels = NULL;
-    bool good = json_object_is_type(object, json_type_object) && json_object_object_get_ex(object, "image", &image) &&
+    struct json_object *object = line_json(text), *image = NULL, *boxes = NULL, *labels = NULL;
+    bool good = object && json_object_object_get_ex(object, "image", &image) &&
                 json_object_is_type(image, json_type_string) && json_object_object_get_ex(object, "boxes", &boxes) &&
                 json_object_is_type(boxes, json_type_array);
     if (!good) {

@@ -55,8 +55,8 @@ static bool read_line(void *user, size_t number, const char *text)
     draw_line *line = &self->line[self->count++];
     *line = (draw_line){ .number = number, .text = need(strdup(text)) };
     bool good = true;
-    struct json_object *object = json_tokener_parse(line->text), *sample, *size;
-    if (!json_object_is_type(object, json_type_object) || !json_object_object_get_ex(object, "sample", &sample) ||
+    struct json_object *object = line_json(line->text), *sample, *size;
+    if (!object || !json_object_object_get_ex(object, "sample", &sample) ||
         !json_object_is_type(sample, json_type_int) || json_object_get_int64(sample) < 0) {
         complain("%s:%zu: want a JSON object with \"sample\" and \"steps\", as 'motley apply --draws' writes it",
                  self->path, line->number);

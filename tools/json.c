@@ -62,6 +62,18 @@ char *text_read_again(const char *text)
     return copy;
 }
 
+struct json_object *line_json(const char *text)
+{
+    struct json_tokener *tokener = need(json_tokener_new());
+    struct json_object *object = json_tokener_parse_ex(tokener, text, -1);
+    const char *rest = text + json_tokener_get_parse_end(tokener);
+    json_tokener_free(tokener);
+    if (json_object_is_type(object, json_type_object) && !rest[strspn(rest, " \t\r\n")])
+        return object;
+    json_object_put(object);
+    return NULL;
+}
+
 char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int count, int channels)
 {
     motley_error error;

@@ -121,6 +121,8 @@ struct json_object;
 struct json_object *text_json(const char *text);
 /* The text that reading text_json back gives, to be freed: for comparisons with a file's texts. */
 char *text_read_again(const char *text);
+/* The object on a line of a file; NULL if the line is something else, or has more. */
+struct json_object *line_json(const char *text);
 struct json_object *number_json(double value);             /* null when not finite */
 bool print_json(FILE *stream, struct json_object *object); /* one line; frees the object */
 
