@@ -398,12 +398,6 @@ static bool put_on_sheet(const job *self, const item *at)
     return sheet_put(self->sheet, at->source->input, 1 + at->variant, &at->image, lines, at->count ? at->count : 1);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool put_original(const job *self, const source *from)
 {
     char size[32];

@@ -441,6 +441,12 @@ void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int
     samples->box_offsets = offsets;
 }
 
+const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 bool read_lines(const char *path, line_reader *read, void *user)
 {
     FILE *stream = fopen(path, "r");

@@ -22,12 +22,6 @@ struct draws_file {
     size_t count, room;
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* A side of "size"; 0 if it is not a valid one. */
 static int32_t side(struct json_object *size, size_t i)
 {

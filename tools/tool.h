@@ -95,6 +95,9 @@ bool open_either(const char *name, const motley_policy_changes *changes, motley_
 /* Whether the options ask for any change of a policy. */
 bool any_change(const motley_policy_changes *changes);
 
+/* A path without its folders. */
+const char *base_name(const char *path);
+
 /* Calls `read` for each line of a file that is not blank, with its number from 1, until it returns false, which it does
  * after a message. False after that, or after a message about the file. */
 typedef bool line_reader(void *user, size_t number, const char *text);
