@@ -606,10 +606,11 @@ def source_of(images, layout):
     images whose pixels share memory."""
     made = images_of(images, layout)
     if isinstance(made, Many):
-        copied = [dense(part.array) for part in made.parts] if made.images is None else []
-        if any(copy is not part.array for copy, part in zip(copied, made.parts)):
-            cls, made = made.cls, Many(copied, layout)
-            made.cls = cls
+        if made.images is None:  # tensors that were described in C are not expanded
+            copied = [dense(part.array) for part in made.parts]
+            if any(copy is not part.array for copy, part in zip(copied, made.parts)):
+                cls, made = made.cls, Many(copied, layout)
+                made.cls = cls
         return made
     copied = dense(images)
     return made if copied is images else images_of(copied, layout)

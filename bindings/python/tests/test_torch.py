@@ -566,7 +566,7 @@ def test_the_core_stage_under_compile():
 
 
 def described(batch, layout):
-    source = kinds.images_of(batch, layout)
+    source = kinds.source_of(batch, layout)
     source.require_bytes()
     table = kinds.ffi.new("motley_batch *")
     source.describe(table[0])
@@ -602,7 +602,7 @@ def test_lists_are_described_as_their_tensors_are_one_by_one(monkeypatch, layout
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_lists_of_results_are_described_at_once(kind):
     batch = kind([ODD[:, :, :3].permute(2, 0, 1), ODD[:7, :9, 1:].permute(2, 0, 1)])
-    source = kinds.images_of(batch, None)
+    source = kinds.source_of(batch, None)
     target = source.output()
     made = target.result(source)
     assert source._parts is None and target._parts is None and type(made) is kind
