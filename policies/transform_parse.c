@@ -549,16 +549,22 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
            (stage->erase_values == MOT_ERASE_CONST || make_normals(stage));
 }
 
-/* Checks that all images come out in one size, or that none is resized. */
+/* Checks that all images come out in one size, or that none is resized; and that it is not too small for a blur, which
+ * mirrors an image at its edges. */
 static void check_sizes(reader *r, const mot_yaml *list, const motley_transform *transform)
 {
     bool open = false, sized = false;
+    int32_t side = 0;
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
         if (stage->kind <= MOT_STAGE_RANDOM_CROP) {
             open = stage->height == 0;
             sized = !open;
+            side = stage->width < stage->height ? stage->width : stage->height;
         }
+        if (sized && stage->kernel_size / 2 >= side)
+            PROBLEM(r, list, "a 'blur' of 'kernel_size' %d wants images of at least %d each way, these have %d",
+                    (int)stage->kernel_size, (int)stage->kernel_size / 2 + 1, (int)side);
         if (stage->kind == MOT_STAGE_MIX && !sized && !open)
             PROBLEM(r, list, "'mix' mixes images of one size, want a stage that crops or resizes to it");
     }
