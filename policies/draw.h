@@ -182,31 +182,56 @@ MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_samp
     return wanted;
 }
 
+/* Where the words of step `s` of a branch begin, whose own are in block `of_branch`. */
+MOT_FN uint32_t mot_block_of_step(uint32_t of_branch, uint32_t s)
+{
+    return of_branch + 1 + 2 * s;
+}
+
 /* Whether step `s` of a branch, whose words begin at block `of_branch`, is applied. If so, pass *index, *block and
  * *words on to mot_draw_step. */
 MOT_RANDOM_FN int mot_step_applies(const mot_tables *t, const mot_drawn_sample *sample, const mot_table_branch *branch,
                                    uint32_t of_branch, uint32_t s, uint32_t *index, uint32_t *block, mot_words *words)
 {
     *index = branch->first_step + s;
-    *block = of_branch + 1 + 2 * s;
+    *block = mot_block_of_step(of_branch, s);
     *words = mot_words_of(sample, *block);
     return words->w[0] < t->step[*index].threshold;
 }
 
-/* Draws one step of a sample without the others: step `slot` % t->branch_steps of repetition `slot` / t->branch_steps.
- * Only for a policy that chooses with replacement. Returns what mot_step_applies returns. */
-MOT_RANDOM_FN int mot_draw_slot(const mot_tables *t, const mot_drawn_sample *sample, uint32_t slot, uint32_t *index,
-                                uint32_t *block, mot_words *words)
+/* One step of a sample, to be drawn without the others, and its words. */
+typedef struct mot_slot {
+    uint32_t repetition, step; /* of the repetition's branch */
+    uint32_t branch;           /* the word that chooses it */
+    uint32_t index, block;     /* of the step: see mot_draw_step */
+    mot_words words;
+} mot_slot;
+
+/* Step `at` % t->branch_steps of repetition `at` / t->branch_steps. Only for a policy that chooses with replacement.
+ * Reads no array of the tables. */
+MOT_RANDOM_FN mot_slot mot_find_slot(const mot_tables *t, const mot_drawn_sample *sample, uint32_t at)
+{
+    mot_slot slot;
+    slot.repetition = at / t->branch_steps;
+    slot.step = at - slot.repetition * t->branch_steps;
+    const uint32_t of_branch = t->first_block + 1 + MOT_BLOCKS_PER_REPETITION * slot.repetition;
+    slot.branch = mot_words_of(sample, of_branch).w[0];
+    slot.index = 0;
+    slot.block = mot_block_of_step(of_branch, slot.step);
+    slot.words = mot_words_of(sample, slot.block);
+    return slot;
+}
+
+/* Whether the step is applied. If so, slot->index is known, and mot_draw_step can draw it. */
+MOT_RANDOM_FN int mot_slot_applies(const mot_tables *t, const mot_drawn_sample *sample, mot_slot *slot)
 {
     const mot_table_phase *phase = mot_phase_at(t, sample->epoch);
     const mot_table_branch *branches = &t->branch[phase->first_branch];
-    const uint32_t r = slot / t->branch_steps, s = slot - r * t->branch_steps;
-    if (r >= mot_draw_repeat(t, sample, t->first_block))
+    if (slot->repetition >= mot_draw_repeat(t, sample, t->first_block))
         return 0;
-    const uint32_t of_branch = t->first_block + 1 + MOT_BLOCKS_PER_REPETITION * r;
-    const uint32_t chosen = mot_choose_branch(branches, phase, mot_words_of(sample, of_branch).w[0], NULL, 0);
-    return s < branches[chosen].steps &&
-           mot_step_applies(t, sample, &branches[chosen], of_branch, s, index, block, words);
+    const mot_table_branch *const branch = &branches[mot_choose_branch(branches, phase, slot->branch, NULL, 0)];
+    slot->index = branch->first_step + slot->step;
+    return slot->step < branch->steps && slot->words.w[0] < t->step[slot->index].threshold;
 }
 
 /* Draws one chain, whose words begin at first_block: writes its applied steps and returns their number. */

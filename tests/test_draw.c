@@ -385,11 +385,10 @@ Test(draw, slots_are_the_sample)
             mot_step wanted[MOT_MAX_STEPS] = { 0 }, got[MOT_MAX_STEPS] = { 0 };
             const int n = mot_draw_sample(t, &one, wanted);
             int count = 0;
-            for (uint32_t slot = 0; slot < t->max_steps; slot++) {
-                uint32_t index, block;
-                mot_words words;
-                if (mot_draw_slot(t, &one, slot, &index, &block, &words))
-                    mot_draw_step(t, index, &one, block, words, &got[count++]);
+            for (uint32_t at = 0; at < t->max_steps; at++) {
+                mot_slot slot = mot_find_slot(t, &one, at);
+                if (mot_slot_applies(t, &one, &slot))
+                    mot_draw_step(t, slot.index, &one, slot.block, slot.words, &got[count++]);
             }
             cr_assert_eq(count, n, "%s, sample %u", motley_policy_builtin_name(b), sample);
             cr_assert_arr_eq(got, wanted, sizeof got, "%s, sample %u", motley_policy_builtin_name(b), sample);

@@ -167,29 +167,45 @@ static __device__ void copy_steps(const mot_step *from, mot_step *to, int steps)
         ((uint64_t *)to)[k] = ((const uint64_t *)from)[k];
 }
 
-/* Draws the steps of sample `i` (-1: none), an image of this size, into `steps`, with all its threads or with one; call
- * from whole warps. Returns the number of steps. */
-static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &tables, int i, int width, int height,
-                                 int slot, mot_step *steps)
+/* What is known of a draw before the tables: its sample, and the words of the thread's step if it draws one. */
+struct begun_draw {
+    mot_drawn_sample of;
+    mot_slot slot;
+};
+
+/* Of sample `i` (-1: none), an image of the batch's size. */
+static __device__ begun_draw begin_draw(const mot_cuda_draw &d, int i, int slot)
 {
-    mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, width, height, d.channels, d.view };
+    begun_draw b = {};
+    b.of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view };
+    if (i < 0 || !d.draws)
+        return b;
     if (d.counter)
-        of.epoch = (uint32_t)d.counter[0], of.id = d.counter[1] + i;
-    if (i >= 0 && (d.few_ids || d.ids))
-        of.id = d.few_ids ? d.few_id[i] : d.ids[i];
-    if (i >= 0 && (d.few_views || d.views))
-        of.view = d.few_views ? d.few_view[i] : d.views[i];
+        b.of.epoch = (uint32_t)d.counter[0], b.of.id = d.counter[1] + i;
+    if (d.few_ids || d.ids)
+        b.of.id = d.few_ids ? d.few_id[i] : d.ids[i];
+    if (d.few_views || d.views)
+        b.of.view = d.few_views ? d.few_view[i] : d.views[i];
+    if (d.by_step && slot < d.max_steps)
+        b.slot = mot_find_slot(&d.tables, &b.of, slot);
+    return b;
+}
+
+/* Draws the steps of sample `i` (-1: none) into `steps`, with all its threads or with one; call from whole warps.
+ * Returns the number of steps. */
+static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &tables, begun_draw &b, int i, int slot,
+                                 mot_step *steps)
+{
     if (!d.by_step) {
-        const int count = i >= 0 && slot == 0 ? mot_draw_sample(&tables, &of, steps) : 0;
+        const int count = i >= 0 && slot == 0 ? mot_draw_sample(&tables, &b.of, steps) : 0;
         return __shfl_sync(0xFFFFFFFFu, count, (int)(threadIdx.x & 31) - slot);
     }
-    uint32_t index = 0, block = 0;
-    mot_words words = {};
-    const bool applied = i >= 0 && slot < d.max_steps && mot_draw_slot(&tables, &of, slot, &index, &block, &words);
+    const bool applied = i >= 0 && slot < d.max_steps && mot_slot_applies(&tables, &b.of, &b.slot);
     const uint32_t own = 0xFFFFFFFFu >> (32 - (1 << d.threads_log2)); /* the sample's threads within the warp */
     const uint32_t all = __ballot_sync(0xFFFFFFFFu, applied) >> ((threadIdx.x & 31) - slot) & own;
     if (applied)
-        mot_draw_step(&tables, index, &of, block, words, &steps[__popc(all & ((1u << slot) - 1))]);
+        mot_draw_step(&tables, b.slot.index, &b.of, b.slot.block, b.slot.words,
+                      &steps[__popc(all & ((1u << slot) - 1))]);
     return __popc(all);
 }
 
@@ -201,19 +217,20 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     const bool alone = gridDim.x == 1; /* the batch is one CTA, which sorts without shared counters */
     for (int k = threadIdx.x; k < MOT_KEYS; k += blockDim.x)
         first[k] = 0;
-    const mot_tables tables = near_tables(d, near.tables, memory, [] {});
-    __syncthreads();
-    let_next_kernel_begin();
     const int samples = samples_of_cta(d), begin = blockIdx.x * samples;
     const int mine = threadIdx.x >> d.threads_log2, i = begin + mine;
     const int slot = threadIdx.x & ((1 << d.threads_log2) - 1);
     const bool any = i < d.count, first_slot = any && slot == 0;
+    begun_draw draw;
+    const mot_tables tables = near_tables(d, near.tables, memory, [&] { draw = begin_draw(d, any ? i : -1, slot); });
+    __syncthreads();
+    let_next_kernel_begin();
     mot_step *const drawn = d.plan.steps + (int64_t)begin * d.max_steps; /* of this CTA */
     mot_step *const here = near.steps ? (mot_step *)(memory + near.tables / 8) : drawn;
     mot_step *const steps = here + mine * d.max_steps;
     int count = d.max_steps;
     if (d.draws)
-        count = draw_steps(d, tables, any ? i : -1, d.src.width, d.src.height, slot, steps);
+        count = draw_steps(d, tables, draw, any ? i : -1, slot, steps);
     if (first_slot)
         d.plan.step_count[i] = count;
     __syncwarp();
@@ -266,7 +283,7 @@ template <> struct few_images<0> {
 /* For the tiles route: draws the samples and makes their programs, one warp per sample. FEW: images described by `few`;
  * 0: job.src describes them. */
 template <int FEW>
-static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
+static __global__ void __launch_bounds__(MOT_DRAW_THREADS, 1) /* else registers are kept to 64, and spilled */
     plan_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near,
                 const __grid_constant__ mot_tiles_job job, const __grid_constant__ few_images<FEW> few)
 {
@@ -275,7 +292,9 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, i = blockIdx.x * (MOT_DRAW_THREADS / 32) + warp;
     const int sample = job.first + i;
     workplace &place = ((workplace *)shared)[warp];
+    begun_draw draw;
     const mot_tables tables = near_tables(d, near.tables, memory, [&] {
+        draw = begin_draw(d, i < job.images ? sample : -1, lane);
         if (lane != 0 || i >= job.images)
             return;
         const motley_image *images = job.src.images;
@@ -294,8 +313,10 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     mot_step *const drawn = d.plan.steps + (int64_t)sample * d.max_steps;
     mot_step *const steps = near.steps ? (mot_step *)(memory + near.tables / 8) + warp * d.max_steps : drawn;
     int count = d.max_steps;
-    if (d.draws)
-        count = draw_steps(d, tables, sample, place.image.width, place.image.height, lane, steps);
+    if (d.draws) {
+        draw.of.width = place.image.width, draw.of.height = place.image.height;
+        count = draw_steps(d, tables, draw, sample, lane, steps);
+    }
     if (lane == 0)
         d.plan.step_count[sample] = count;
     __syncwarp();
