@@ -302,7 +302,7 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS, 1) /* else registers 
             ((motley_image *)images)[sample] = few.image[sample];
             images = few.image;
         }
-        find_image(job, images, place.image, i);
+        find_image(job, images, place, i);
     });
     __syncthreads();
     let_next_kernel_begin();

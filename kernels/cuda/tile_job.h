@@ -37,7 +37,7 @@ MOT_FN mot_tile_cut mot_cut_tiles(int width, int height)
 {
     mot_tile_cut cut;
     cut.width = width <= MOT_TILE_WIDEST ? width : MOT_TILE_BLOCK;
-    cut.across = (width + cut.width - 1) / cut.width;
+    cut.across = width <= MOT_TILE_WIDEST ? 1 : (width + MOT_TILE_BLOCK - 1) / MOT_TILE_BLOCK;
     const int pitch = mot_tile_pitch(cut.across > 1 ? cut.width + 8 : cut.width);
     int most = MOT_TILE_WORDS / pitch;
     if (most > MOT_TILE_HIGHEST)
@@ -53,20 +53,19 @@ MOT_FN mot_tile_cut mot_cut_tiles(int width, int height)
 }
 
 /* Cuts an image into pieces for a light program, which needs no shared memory: bands of whole rows of at most `quads`
- * groups of four pixels. There are never more of them than tiles. */
-MOT_FN mot_tile_cut mot_cut_pieces(int width, int height, int quads)
+ * groups of four pixels. There are never more of them than `tiles`, those of mot_cut_tiles. */
+MOT_FN mot_tile_cut mot_cut_pieces(int width, int height, int quads, const mot_tile_cut *tiles)
 {
-    const mot_tile_cut tiles = mot_cut_tiles(width, height);
     const int rows = quads / ((width + 3) / 4);
     if (rows < 1)
-        return tiles;
+        return *tiles;
     mot_tile_cut cut;
     cut.across = 1;
     cut.width = width;
     cut.down = (height + rows - 1) / rows;
     cut.height = (height + cut.down - 1) / cut.down;
     cut.down = (height + cut.height - 1) / cut.height;
-    return cut.down < tiles.across * tiles.down ? cut : tiles;
+    return cut.down < tiles->across * tiles->down ? cut : *tiles;
 }
 
 /* Makes tiles about half as high, and at most twice as many. */

@@ -6,9 +6,10 @@
 #include "kernels/cuda/tile_state.cuh"
 #include "kernels/output.h"
 
-struct workplace {
+struct alignas(16) workplace {
     mot_program program;
     mot_tile_image image;
+    mot_program_facts facts;
     int step[MOT_WINDOW];   /* of the sample's, those in the program */
     int ops, place, counts; /* of the program */
 };
@@ -62,9 +63,24 @@ DEVICE void prepare_steps(workplace &w, const mot_step *steps, int n, const mot_
     mot_program_warp_path(&w.program, s, &warp, facts.width, facts.height, step.interpolation);
 }
 
-/* The image as its CTAs see it; `images` describe those of job.src. For one lane. */
-DEVICE void find_image(const mot_tiles_job &job, const motley_image *images, mot_tile_image &image, int i)
+DEVICE mot_program_facts facts_of(const mot_tiles_job &job, const mot_tile_image &image)
 {
+    mot_program_facts facts;
+    facts.width = image.width, facts.height = image.height, facts.channels = image.channels;
+    facts.held = image.members == image.cut.across * image.cut.down;
+    facts.lines = facts.held && image.cut.across == 1 && mot_cut_strips(image.width, image.height, 1).height > 0;
+    facts.in_place = image.src.data == image.work.data;
+    facts.output = job.has_output != 0;
+    facts.overlaps = job.work_in_output != 0;
+    facts.direct = !job.has_output && !job.work_strided && job.format != MOT_FORMAT_STRIDED;
+    facts.marks = job.format != MOT_FORMAT_RGBA && job.format != MOT_FORMAT_STRIDED;
+    return facts;
+}
+
+/* The image as its CTAs see it, and what its programs depend on; `images` describe those of job.src. For one lane. */
+DEVICE void find_image(const mot_tiles_job &job, const motley_image *images, workplace &w, int i)
+{
+    mot_tile_image &image = w.image;
     const int sample = job.first + i;
     const mot_view src = view_of(job.src, images, job.channels, sample);
     image.src = src;
@@ -80,20 +96,7 @@ DEVICE void find_image(const mot_tiles_job &job, const motley_image *images, mot
     image.pitch = mot_tile_pitch(image.cut.across > 1 ? image.cut.width + 8 : image.cut.width);
     image.work_strided = job.work_strided;
     image.scratch = mot_scratch_view(job.format, job.channels, src.width, src.height, job.scratch);
-}
-
-DEVICE mot_program_facts facts_of(const mot_tiles_job &job, const mot_tile_image &image)
-{
-    mot_program_facts facts;
-    facts.width = image.width, facts.height = image.height, facts.channels = image.channels;
-    facts.held = image.members == image.cut.across * image.cut.down;
-    facts.lines = facts.held && image.cut.across == 1 && mot_cut_strips(image.width, image.height, 1).height > 0;
-    facts.in_place = image.src.data == image.work.data;
-    facts.output = job.has_output != 0;
-    facts.overlaps = job.work_in_output != 0;
-    facts.direct = !job.has_output && !job.work_strided && job.format != MOT_FORMAT_STRIDED;
-    facts.marks = job.format != MOT_FORMAT_RGBA && job.format != MOT_FORMAT_STRIDED;
-    return facts;
+    w.facts = facts_of(job, image);
 }
 
 template <class T> DEVICE void copy_pieces(T *to, const T *from)
@@ -170,7 +173,7 @@ DEVICE int list_of(int cost)
 DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const mot_step *steps, int count)
 {
     const int lane = threadIdx.x & 31;
-    const mot_program_facts facts = facts_of(job, w.image);
+    const mot_program_facts &facts = w.facts;
     int at = 0, place = MOT_PLACE_SRC, counts = 0, cost = 0;
     bool light = true;
     for (int window = 0; window == 0 || at < count; window++) {
@@ -198,7 +201,7 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
         __syncwarp();
     }
     if (lane == 0 && light) {
-        w.image.cut = mot_cut_pieces(w.image.width, w.image.height, job.piece_quads);
+        w.image.cut = mot_cut_pieces(w.image.width, w.image.height, job.piece_quads, &w.image.cut);
         w.image.members = mot_tile_members(&w.image.cut, job.team, job.spread);
     } else if (lane == 0 && cost >= COST_OF_HALVES && 2 * w.image.cut.across * w.image.cut.down <= job.team) {
         mot_halve_tiles(&w.image.cut, w.image.height); /* else such an image ends after all others */

@@ -268,7 +268,7 @@ static void programs_kernel(mot_tiles_job job)
     const mot_cuda_draw &d = *draw_now;
     workplace &place = places[threadIdx.x / 32];
     if (i < job.images && threadIdx.x % 32 == 0)
-        find_image(job, few_now ? few_now : job.src.images, place.image, i);
+        find_image(job, few_now ? few_now : job.src.images, place, i);
     __syncwarp();
     if (i < job.images)
         make_programs(job, place, i, d.plan.steps + (int64_t)sample * d.max_steps, d.plan.step_count[sample]);
