@@ -143,20 +143,16 @@ DEVICE int cost_of_op(const mot_program &program, const mot_program_op &op)
     }
 }
 
-DEVICE int cost_of_program(const mot_program &program, int ops)
+/* The cost of a program, for a warp. `light` becomes false if the program is not. */
+DEVICE int cost_of_program(const mot_program &program, int ops, bool &light)
 {
+    enum { HEAVY = 1 << 16 }; /* more than any cost: counts the instructions that are not of light programs */
     int cost = 0;
     for (int k = threadIdx.x & 31; k < ops; k += 32)
-        cost += cost_of_op(program, program.op[k]);
-    return sum_of_warp(cost);
-}
-
-DEVICE bool is_light(const mot_program &program, int ops)
-{
-    bool light = true;
-    for (int k = threadIdx.x & 31; k < ops; k += 32)
-        light = light && mot_is_light(program.op[k].code);
-    return __ballot_sync(0xFFFFFFFFu, light) == 0xFFFFFFFFu;
+        cost += cost_of_op(program, program.op[k]) + (mot_is_light(program.op[k].code) ? 0 : HEAVY);
+    cost = sum_of_warp(cost);
+    light = light && cost < HEAVY;
+    return cost % HEAVY;
 }
 
 #define COST_OF_HALVES 60 /* of programs whose tiles are halved: two warps that interpolate */
@@ -194,8 +190,7 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
         }
         __syncwarp();
         copy_pieces(&job.programs[(int64_t)i * job.windows + window], &w.program);
-        cost += cost_of_program(w.program, w.ops);
-        light = light && is_light(w.program, w.ops);
+        cost += cost_of_program(w.program, w.ops, light);
         place = w.place;
         counts += w.counts;
         __syncwarp();
