@@ -14,53 +14,55 @@ struct alignas(16) workplace {
     int ops, place, counts; /* of the program */
 };
 
-/* Puts the next steps that change anything into `w`, at most MOT_WINDOW of them and one blur. Returns how many, and
- * moves `at` to the next step that changes something, or to the end. */
-DEVICE int take_steps(workplace &w, const mot_step *steps, int count, int &at)
+/* What the program in `w` needs to know of its step `k`, which is the sample's step `s`. For one lane. */
+DEVICE void prepare_step(workplace &w, int k, const mot_step *steps, int s)
 {
-    const int lane = threadIdx.x & 31;
-    int n = 0;
-    bool blurs = false;
-    for (int begin = at & ~31; begin < count; begin += 32) {
-        const int own = begin + lane;
-        const bool changes = own >= at && own < count && !(steps[own].arg.flags & MOT_ARG_IDENTITY);
-        for (unsigned found = __ballot_sync(0xFFFFFFFFu, changes); found; found &= found - 1) {
-            const int s = begin + __ffs(found) - 1;
-            const bool blur = mot_shape_of(steps[s].op) == MOTLEY_SHAPE_BLUR;
-            if (n == MOT_WINDOW || (blur && blurs)) {
-                at = s;
-                return n;
-            }
-            blurs |= blur;
-            if (lane == 0)
-                w.step[n] = s;
-            n++;
-        }
-    }
-    at = count;
-    return n;
-}
-
-/* What the program needs to know of its steps; each lane looks at one. */
-DEVICE void prepare_steps(workplace &w, const mot_step *steps, int n, const mot_program_facts &facts)
-{
-    const int s = threadIdx.x & 31;
-    if (s < MOT_WINDOW)
-        w.program.made_of[s] = 0;
-    if (s >= n)
-        return;
-    const mot_step &step = steps[w.step[s]];
-    w.program.id[s] = (uint8_t)step.op;
-    w.program.arg[s] = step.arg;
-    w.program.fill[s] = fill_word(step);
-    w.program.path[s] = 0;
+    const mot_step &step = steps[s];
+    const mot_program_facts &facts = w.facts;
+    w.step[k] = s;
+    w.program.id[k] = (uint8_t)step.op;
+    w.program.arg[k] = step.arg;
+    w.program.fill[k] = fill_word(step);
+    w.program.path[k] = 0;
     if (mot_shape_of(step.op) != MOTLEY_SHAPE_WARP)
         return;
     mot_warp warp;
     mot_warp_matrix(step.op, facts.width, facts.height, &step.arg, &warp);
     for (int i = 0; i < 6; i++)
-        w.program.m[s][i] = warp.m[i];
-    mot_program_warp_path(&w.program, s, &warp, facts.width, facts.height, step.interpolation);
+        w.program.m[k][i] = warp.m[i];
+    mot_program_warp_path(&w.program, k, &warp, facts.width, facts.height, step.interpolation);
+}
+
+/* Puts the next steps that change anything into `w`, at most MOT_WINDOW of them and one blur; each lane looks at one.
+ * Returns how many, and moves `at` to the next step that changes something, or to the end. */
+DEVICE int take_steps(workplace &w, const mot_step *steps, int count, int &at)
+{
+    const int lane = threadIdx.x & 31;
+    if (lane < MOT_WINDOW)
+        w.program.made_of[lane] = 0;
+    int n = 0;
+    unsigned blurs = 0;
+    for (; at < count; at += 32) {
+        const int own = at + lane;
+        const bool changes = own < count && !(steps[own].arg.flags & MOT_ARG_IDENTITY);
+        const bool blur = changes && mot_shape_of(steps[own].op) == MOTLEY_SHAPE_BLUR;
+        const unsigned before = (1u << lane) - 1;
+        const unsigned changing = __ballot_sync(0xFFFFFFFFu, changes), blurring = __ballot_sync(0xFFFFFFFFu, blur);
+        const int k = n + __popc(changing & before);
+        const bool over = changes && (k >= MOT_WINDOW || (blur && (blurs || (blurring & before))));
+        const unsigned later = __ballot_sync(0xFFFFFFFFu, over),
+                       taken = later ? changing & ((later & -later) - 1) : changing;
+        if (taken >> lane & 1)
+            prepare_step(w, k, steps, own);
+        n += __popc(taken);
+        if (later) {
+            at += __ffs(later) - 1;
+            return n;
+        }
+        blurs |= blurring;
+    }
+    at = count;
+    return n;
 }
 
 DEVICE mot_program_facts facts_of(const mot_tiles_job &job, const mot_tile_image &image)
@@ -176,8 +178,6 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
         const int n = take_steps(w, steps, count, at);
         if (window == 0 && n == 0 && facts.in_place && !facts.output)
             return; /* the image stays as it is */
-        __syncwarp();
-        prepare_steps(w, steps, n, facts);
         __syncwarp();
         if (lane == 0) {
             mot_program_state state;
