@@ -10,6 +10,8 @@
 
 #include "motley/op.h"
 
+#include <cuda_pipeline_primitives.h>
+
 /* An op's cost in addition to the cost of its pass, in the units of dispatch/buckets.h. */
 #define MOT_COST_POINT(ID) 3
 #define MOT_COST_COLOR(ID) 8
@@ -129,26 +131,15 @@ static near_memory near_memory_of(const mot_cuda_draw &d, int programs)
     return n;
 }
 
-/* Stages the tables in shared memory; `meanwhile` runs during the load. */
-template <class MEANWHILE>
-static __device__ mot_tables near_tables(const mot_cuda_draw &d, int bytes, uint64_t *memory, MEANWHILE meanwhile)
+/* Begins to copy the tables to shared memory, where they are after wait_for_tables. */
+static __device__ mot_tables begin_tables(const mot_cuda_draw &d, int bytes, uint64_t *memory)
 {
-    enum { PIECES = MOT_DRAW_TABLES / 8 / MOT_DRAW_THREADS };
     mot_tables t = d.tables;
     const char *const from = (const char *)t.phase;
-    uint64_t piece[PIECES];
-#pragma unroll
-    for (int k = 0; k < PIECES; k++) {
-        const int i = k * MOT_DRAW_THREADS + threadIdx.x;
-        piece[k] = i < bytes / 8 ? ((const uint64_t *)from)[i] : 0;
-    }
-    meanwhile();
-#pragma unroll
-    for (int k = 0; k < PIECES; k++) {
-        const int i = k * MOT_DRAW_THREADS + threadIdx.x;
-        if (i < bytes / 8)
-            memory[i] = piece[k];
-    }
+    MOT_ROLLED
+    for (int i = threadIdx.x; i < bytes / 8; i += MOT_DRAW_THREADS)
+        __pipeline_memcpy_async(&memory[i], (const uint64_t *)from + i, 8);
+    __pipeline_commit();
     if (bytes == 0)
         return t;
     if ((const char *)t.level - from < bytes)
@@ -157,6 +148,13 @@ static __device__ mot_tables near_tables(const mot_cuda_draw &d, int bytes, uint
     t.branch = (const mot_table_branch *)((char *)memory + ((const char *)t.branch - from));
     t.step = (const mot_table_step *)((char *)memory + ((const char *)t.step - from));
     return t;
+}
+
+/* For a CTA. */
+static __device__ void wait_for_tables()
+{
+    __pipeline_wait_prior(0);
+    __syncthreads();
 }
 
 /* Copies the steps that a warp has drawn to device memory. */
@@ -221,9 +219,9 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     const int mine = threadIdx.x >> d.threads_log2, i = begin + mine;
     const int slot = threadIdx.x & ((1 << d.threads_log2) - 1);
     const bool any = i < d.count, first_slot = any && slot == 0;
-    begun_draw draw;
-    const mot_tables tables = near_tables(d, near.tables, memory, [&] { draw = begin_draw(d, any ? i : -1, slot); });
-    __syncthreads();
+    const mot_tables tables = begin_tables(d, near.tables, memory);
+    begun_draw draw = begin_draw(d, any ? i : -1, slot);
+    wait_for_tables();
     let_next_kernel_begin();
     mot_step *const drawn = d.plan.steps + (int64_t)begin * d.max_steps; /* of this CTA */
     mot_step *const here = near.steps ? (mot_step *)(memory + near.tables / 8) : drawn;
@@ -292,19 +290,17 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS, 1) /* else registers 
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, i = blockIdx.x * (MOT_DRAW_THREADS / 32) + warp;
     const int sample = job.first + i;
     workplace &place = ((workplace *)shared)[warp];
-    begun_draw draw;
-    const mot_tables tables = near_tables(d, near.tables, memory, [&] {
-        draw = begin_draw(d, i < job.images ? sample : -1, lane);
-        if (lane != 0 || i >= job.images)
-            return;
+    const mot_tables tables = begin_tables(d, near.tables, memory);
+    begun_draw draw = begin_draw(d, i < job.images ? sample : -1, lane);
+    if (lane == 0 && i < job.images) {
         const motley_image *images = job.src.images;
         if constexpr (FEW > 0) {
             ((motley_image *)images)[sample] = few.image[sample];
             images = few.image;
         }
         find_image(job, images, place, i);
-    });
-    __syncthreads();
+    }
+    wait_for_tables();
     let_next_kernel_begin();
     if (blockIdx.x == 0)
         make_output_values(job);
