@@ -150,11 +150,11 @@ static __device__ mot_tables begin_tables(const mot_cuda_draw &d, int bytes, uin
     return t;
 }
 
-/* For a CTA. */
+/* For the threads of a CTA that draw. */
 static __device__ void wait_for_tables()
 {
     __pipeline_wait_prior(0);
-    __syncthreads();
+    asm volatile("bar.sync 1, %0;" ::"n"(MOT_DRAW_THREADS) : "memory");
 }
 
 /* Copies the steps that a warp has drawn to device memory. */
@@ -278,45 +278,74 @@ template <int COUNT> struct few_images {
 template <> struct few_images<0> {
 };
 
-/* For the tiles route: draws the samples and makes their programs, one warp per sample. FEW: images described by `few`;
- * 0: job.src describes them. */
+#define PLAN_WARPS (MOT_DRAW_THREADS / 32)   /* of a plan_kernel's CTA: as many draw, */
+#define PLAN_THREADS (MOT_DRAW_THREADS + 32) /* and one more finds their images */
+
+/* Finds the images of a CTA's warps, a lane each, and lets each warp go on that waits in wait_for_image. */
 template <int FEW>
-static __global__ void __launch_bounds__(MOT_DRAW_THREADS, 1) /* else registers are kept to 64, and spilled */
-    plan_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near,
-                const __grid_constant__ mot_tiles_job job, const __grid_constant__ few_images<FEW> few)
+static __device__ void find_images(const mot_tiles_job &job, const few_images<FEW> &few, workplace *places)
 {
-    extern __shared__ uint4 shared[];
-    uint64_t *const memory = (uint64_t *)((char *)shared + near.programs);
-    const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, i = blockIdx.x * (MOT_DRAW_THREADS / 32) + warp;
-    const int sample = job.first + i;
-    workplace &place = ((workplace *)shared)[warp];
-    const mot_tables tables = begin_tables(d, near.tables, memory);
-    begun_draw draw = begin_draw(d, i < job.images ? sample : -1, lane);
-    if (lane == 0 && i < job.images) {
+    const int first = blockIdx.x * PLAN_WARPS, found = min(PLAN_WARPS, job.images - first);
+    const int mine = threadIdx.x & 31, sample = job.first + first + mine;
+    if (mine < found) {
         const motley_image *images = job.src.images;
         if constexpr (FEW > 0) {
             ((motley_image *)images)[sample] = few.image[sample];
             images = few.image;
         }
-        find_image(job, images, place, i);
+        find_image(job, images, places[mine], first + mine);
+    }
+    __syncwarp();
+    MOT_ROLLED
+    for (int w = 0; w < found; w++)
+        asm volatile("bar.arrive %0, 64;" ::"r"(2 + w) : "memory");
+}
+
+static __device__ void wait_for_image(int warp)
+{
+    asm volatile("bar.sync %0, 64;" ::"r"(2 + warp) : "memory");
+}
+
+/* For the tiles route: draws the samples and makes their programs, one warp per sample. FEW: images described by `few`;
+ * 0: job.src describes them. */
+template <int FEW>
+static __global__ void __launch_bounds__(PLAN_THREADS, 1) /* else registers are kept to 64, and spilled */
+    plan_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near,
+                const __grid_constant__ mot_tiles_job job, const __grid_constant__ few_images<FEW> few)
+{
+    extern __shared__ uint4 shared[];
+    uint64_t *const memory = (uint64_t *)((char *)shared + near.programs);
+    const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, i = blockIdx.x * PLAN_WARPS + warp;
+    const int sample = job.first + i;
+    workplace *const places = (workplace *)shared;
+    if (warp == PLAN_WARPS) {
+        find_images(job, few, places);
+        return;
+    }
+    const mot_tables tables = begin_tables(d, near.tables, memory);
+    begun_draw draw = begin_draw(d, i < job.images ? sample : -1, lane);
+    if (i < job.images && job.src.images) {
+        const motley_image *images = job.src.images;
+        if constexpr (FEW > 0)
+            images = few.image;
+        draw.of.width = images[sample].width, draw.of.height = images[sample].height;
     }
     wait_for_tables();
     let_next_kernel_begin();
     if (blockIdx.x == 0)
-        make_output_values(job);
+        make_output_values(job, MOT_DRAW_THREADS);
     if (i >= job.images)
         return;
     mot_step *const drawn = d.plan.steps + (int64_t)sample * d.max_steps;
     mot_step *const steps = near.steps ? (mot_step *)(memory + near.tables / 8) + warp * d.max_steps : drawn;
     int count = d.max_steps;
-    if (d.draws) {
-        draw.of.width = place.image.width, draw.of.height = place.image.height;
+    if (d.draws)
         count = draw_steps(d, tables, draw, sample, lane, steps);
-    }
     if (lane == 0)
         d.plan.step_count[sample] = count;
     __syncwarp();
-    make_programs(job, place, i, steps, count);
+    wait_for_image(warp);
+    make_programs(job, places[warp], i, steps, count);
     if (near.steps)
         copy_steps(steps, drawn, d.max_steps);
 }
@@ -357,12 +386,11 @@ template <int FEW>
 static cudaError_t launch_plan(const mot_cuda_draw &d, const mot_tiles_job &job, const motley_image *images,
                                cudaStream_t stream)
 {
-    const int samples = MOT_DRAW_THREADS / 32;
-    const near_memory near = near_memory_of(d, samples * (int)sizeof(workplace));
+    const near_memory near = near_memory_of(d, PLAN_WARPS * (int)sizeof(workplace));
     few_images<FEW> few;
     if constexpr (FEW > 0)
         memcpy(few.image, images, (size_t)d.count * sizeof *images);
-    plan_kernel<FEW><<<(unsigned)((job.images + samples - 1) / samples), MOT_DRAW_THREADS,
+    plan_kernel<FEW><<<(unsigned)((job.images + PLAN_WARPS - 1) / PLAN_WARPS), PLAN_THREADS,
                        (size_t)(near.programs + near.tables + near.steps), stream>>>(d, near, job, few);
     return cudaGetLastError();
 }
