@@ -10,6 +10,7 @@ struct alignas(16) workplace {
     mot_program program;
     mot_tile_image image;
     mot_program_facts facts;
+    mot_tile_cut pieces;    /* see mot_cut_pieces */
     int step[MOT_WINDOW];   /* of the sample's, those in the program */
     int ops, place, counts; /* of the program */
 };
@@ -99,6 +100,7 @@ DEVICE void find_image(const mot_tiles_job &job, const motley_image *images, wor
     image.work_strided = job.work_strided;
     image.scratch = mot_scratch_view(job.format, job.channels, src.width, src.height, job.scratch);
     w.facts = facts_of(job, image);
+    w.pieces = mot_cut_pieces(src.width, src.height, job.piece_quads, &image.cut);
 }
 
 template <class T> DEVICE void copy_pieces(T *to, const T *from)
@@ -196,7 +198,7 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
         __syncwarp();
     }
     if (lane == 0 && light) {
-        w.image.cut = mot_cut_pieces(w.image.width, w.image.height, job.piece_quads, &w.image.cut);
+        w.image.cut = w.pieces;
         w.image.members = mot_tile_members(&w.image.cut, job.team, job.spread);
     } else if (lane == 0 && cost >= COST_OF_HALVES && 2 * w.image.cut.across * w.image.cut.down <= job.team) {
         mot_halve_tiles(&w.image.cut, w.image.height); /* else such an image ends after all others */
