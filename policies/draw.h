@@ -77,7 +77,11 @@ MOT_FN uint32_t mot_choose_branch(const mot_table_branch *branch, const mot_tabl
     for (uint32_t i = 0; i < taken_count; i++) /* skip the branches already taken */
         if (branch[taken[i]].below <= x)
             x += branch[taken[i]].weight;
-    uint32_t low = 0, high = phase->branches - 1; /* find the last branch with below <= x */
+    uint32_t low = 0, high = phase->branches - 1;
+    const uint32_t even = mot_choose(word, phase->branches); /* if all weigh the same */
+    if (branch[even].below <= x && (even == high || branch[even + 1].below > x))
+        return even;
+    /* find the last branch with below <= x */
     MOT_ROLLED
     while (low < high) {
         const uint32_t middle = (low + high + 1) / 2;
