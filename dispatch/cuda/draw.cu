@@ -281,7 +281,8 @@ template <> struct few_images<0> {
 #define PLAN_WARPS (MOT_DRAW_THREADS / 32)   /* of a plan_kernel's CTA: as many draw, */
 #define PLAN_THREADS (MOT_DRAW_THREADS + 32) /* and one more finds their images */
 
-/* Finds the images of a CTA's warps, a lane each, and lets each warp go on that waits in wait_for_image. */
+/* Finds the images of a CTA's warps, a lane each, and lets each warp go on that waits in wait_for_image. The first CTA
+ * then makes the output's values. */
 template <int FEW>
 static __device__ void find_images(const mot_tiles_job &job, const few_images<FEW> &few, workplace *places)
 {
@@ -299,6 +300,8 @@ static __device__ void find_images(const mot_tiles_job &job, const few_images<FE
     MOT_ROLLED
     for (int w = 0; w < found; w++)
         asm volatile("bar.arrive %0, 64;" ::"r"(2 + w) : "memory");
+    if (blockIdx.x == 0)
+        make_output_values(job, mine, 32);
 }
 
 static __device__ void wait_for_image(int warp)
@@ -332,8 +335,6 @@ static __global__ void __launch_bounds__(PLAN_THREADS, 1) /* else registers are 
     }
     wait_for_tables();
     let_next_kernel_begin();
-    if (blockIdx.x == 0)
-        make_output_values(job, MOT_DRAW_THREADS);
     if (i >= job.images)
         return;
     mot_step *const drawn = d.plan.steps + (int64_t)sample * d.max_steps;

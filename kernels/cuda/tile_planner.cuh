@@ -223,10 +223,10 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
         job.pairs[list * job.pairs_most + pair + m] = mot_tile_pair{ (uint16_t)i, (uint16_t)m };
 }
 
-/* Makes the table of bytes as the output's type. For the first `threads` threads of a CTA. */
-DEVICE void make_output_values(const mot_tiles_job &job, int threads)
+/* Makes the table of bytes as the output's type, as thread `first` of so many. */
+DEVICE void make_output_values(const mot_tiles_job &job, int first, int threads)
 {
-    for (int i = threadIdx.x; job.has_output && i < job.channels * 256; i += threads)
+    for (int i = first; job.has_output && i < job.channels * 256; i += threads)
         job.output_values[i] =
             mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
 }

@@ -273,7 +273,7 @@ static void programs_kernel(mot_tiles_job job)
     if (i < job.images)
         make_programs(job, place, i, d.plan.steps + (int64_t)sample * d.max_steps, d.plan.step_count[sample]);
     if (blockIdx.x == 0)
-        make_output_values(job, (int)blockDim.x);
+        make_output_values(job, (int)threadIdx.x, (int)blockDim.x);
 }
 
 /* The steps are there. */
