@@ -119,15 +119,17 @@ typedef struct mot_program_state {
  * STRIP: a strip of columns, which only its CTA uses until the next MEET. */
 enum { MOT_TILE_NOTHING, MOT_TILE_OWN, MOT_TILE_MOVED, MOT_TILE_STRIP };
 
+/* The state is read before the program is written, whose bytes could be the state's for all the compiler knows. */
 MOT_CALLED_FN int mot_emit(mot_program_state *s, int code, int a, int b, int c, int d)
 {
-    mot_program_op *const op = &s->p->op[s->ops];
-    op->code = (uint8_t)code, op->a = (uint8_t)a, op->b = (uint8_t)b, op->c = (uint8_t)c, op->d = (uint8_t)d;
-    op->count = (uint8_t)s->counts;
-    op->arrives = 0;
+    const int at = s->ops++, count = s->counts;
+    mot_program_op *const op = &s->p->op[at];
     if (code != MOT_DO_CHAIN && code != MOT_DO_STENCIL && code != MOT_DO_LINES)
-        s->shared = s->ops;
-    return s->ops++;
+        s->shared = at;
+    op->code = (uint8_t)code, op->a = (uint8_t)a, op->b = (uint8_t)b, op->c = (uint8_t)c, op->d = (uint8_t)d;
+    op->count = (uint8_t)count;
+    op->arrives = 0;
+    return at;
 }
 
 /* The image's CTAs meet. A CTA with one tile arrives as soon as it has done what others wait for, and works on in its
@@ -137,18 +139,18 @@ MOT_CALLED_FN void mot_meet(mot_program_state *s)
     if (s->facts->held && s->tile != MOT_TILE_STRIP && s->shared >= s->phase &&
         s->p->op[s->shared].code != MOT_DO_TABLE)
         s->p->op[s->shared].arrives = 1;
-    mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0);
-    s->phase = s->ops;
+    s->phase = mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0) + 1;
     s->met = 1;
 }
 
 MOT_FN void mot_add_item(mot_program_state *s, int kind, int table, int step)
 {
+    const int level = s->warps;
     mot_item *const item = &s->p->item[s->items++];
     item->kind = (uint8_t)kind;
     item->table = (uint8_t)table;
     item->step = (uint8_t)step;
-    item->level = (uint8_t)s->warps;
+    item->level = (uint8_t)level;
 }
 
 /* Whether a pending item, from `begin` on, must not change what a pending warp fills. */
@@ -252,9 +254,10 @@ MOT_CALLED_FN void mot_commit(mot_program_state *s)
 
 MOT_FN int mot_new_table(mot_program_state *s)
 {
-    s->p->made_of[s->tables] = 0;
-    s->table_op[s->tables] = -1;
-    return s->tables++;
+    const int table = s->tables++;
+    s->table_op[table] = -1;
+    s->p->made_of[table] = 0;
+    return table;
 }
 
 /* Merges step `step`, a point op, into table `t`. */
