@@ -294,7 +294,9 @@ static void check_long_lines(void)
  */
 static void check_blurs(void)
 {
-    static const input_size tried[] = { { 301, 70 }, { 64, 131 }, { 35, 33 }, { 128, 310 }, { 5, 400 } };
+    static const input_size tried[] = { { 301, 70 }, { 64, 131 }, { 35, 33 }, { 128, 310 },
+                                        { 5, 400 },  { 9, 46 },   { 7, 12 },  { 21, 8 } };
+    static const int channels[] = { 3, 1, 3, 4, 3 }; /* by the other op */
     static const double radii[] = { 0.5, 1.5, 2, 2.9, 3.4, 3.6 };
     static const struct {
         const char *name;
@@ -311,7 +313,7 @@ static void check_blurs(void)
             need(src != NULL, "no memory");
             for (size_t i = 0; i < 12; i++) {
                 const size_t own = 2 * i + (size_t)first, other = 2 * i + (size_t)!first;
-                add_image(src, INPUT_PACKED, tried[(i + o) % 5], 3, SEED + i);
+                add_image(src, INPUT_PACKED, tried[(i + o) % 8], channels[o], SEED + i);
                 values[own][0] = radii[i % 6];
                 values[other][0] = others[o].value;
                 steps[own] = make_step(blur, values[own], 0);
@@ -320,7 +322,7 @@ static void check_blurs(void)
             }
             emulate_backwards = first;
             ctas = 4;
-            check_batch(src, NULL, 3, steps, counts, 2, values, "blurs");
+            check_batch(src, NULL, channels[o], steps, counts, 2, values, "blurs");
             drop(src);
         }
 }

@@ -453,105 +453,144 @@ DEVICE uint32_t even_of(uint32_t px)
     return px & 0x00FF00FFu;
 }
 
-/* The same with channels 1 and 3, or, of three channels, channel 1 alone. */
-template <int CHANNELS> DEVICE uint32_t odd_of(uint32_t px)
-{
-    return __byte_perm(px, 0, CHANNELS == 4 ? 0x4341 : 0x4441);
-}
+/* The window of a box pass that moves along a line of one channel, a component at a time. */
+template <int EDGE, int OP> struct blur_window {
+    uint32_t near[2 * EDGE]; /* the components around the next output, but for the last one */
+    uint32_t inner;          /* the sum of all of them but the first */
 
-struct channel_pairs {
-    uint32_t even, odd;
-};
-
-template <int CHANNELS> DEVICE channel_pairs pairs_of(uint32_t px)
-{
-    return channel_pairs{ even_of(px), odd_of<CHANNELS>(px) };
-}
-
-/* The window of a box pass that moves along a line, one pixel at a time. */
-template <int CHANNELS, int EDGE, int OP> struct blur_window {
-    channel_pairs near[2 * EDGE]; /* the pixels around the next output, but for the last one */
-    channel_pairs inner;          /* the sum of all of them but the first */
-
-    /* The output whose window ends with `px`. */
-    __device__ __forceinline__ uint32_t next(uint32_t px, const mot_arg &arg)
+    __device__ __forceinline__ void begin(const uint32_t *first)
     {
-        const channel_pairs last = pairs_of<CHANNELS>(px);
-        const uint32_t even = near[0].even + last.even, odd = near[0].odd + last.odd;
-        const uint32_t made[4] = { mot_blur_value(OP, inner.even & 0xFFFF, even & 0xFFFF, &arg),
-                                   CHANNELS == 4 ? mot_blur_value(OP, inner.odd & 0xFFFF, odd & 0xFFFF, &arg)
-                                                 : mot_blur_value(OP, inner.odd, odd, &arg),
-                                   mot_blur_value(OP, inner.even >> 16, even >> 16, &arg),
-                                   CHANNELS == 4 ? mot_blur_value(OP, inner.odd >> 16, odd >> 16, &arg) : 0u };
-        inner.even += last.even - near[1].even;
-        inner.odd += last.odd - near[1].odd;
+        inner = 0;
+#pragma unroll
+        for (int i = 0; i < 2 * EDGE; i++) {
+            near[i] = first[i];
+            inner += i > 0 ? first[i] : 0;
+        }
+    }
+
+    /* The output whose window ends with `last`. */
+    __device__ __forceinline__ uint32_t next(uint32_t last, const mot_arg &arg)
+    {
+        const uint32_t out = mot_blur_value(OP, inner, near[0] + last, &arg);
+        inner += last - near[1];
 #pragma unroll
         for (int i = 0; i < 2 * EDGE - 1; i++)
             near[i] = near[i + 1];
         near[2 * EDGE - 1] = last;
-        return __byte_perm(__byte_perm(made[0], made[1], 0x0040),
-                           CHANNELS == 4 ? __byte_perm(made[2], made[3], 0x0040) : made[2], 0x5410);
+        return out;
+    }
+};
+
+/* The three box passes of a blur, each of which takes what the one before it makes. */
+template <int EDGE, int OP> struct blur_windows {
+    blur_window<EDGE, OP> pass[MOT_BLUR_PASSES];
+
+    /* `first`: the components from 3 EDGE before a run to 3 EDGE behind its begin. Before a line's begin, each pass
+     * takes the first value that the one before it makes there. */
+    __device__ __forceinline__ void begin(const uint32_t first[6 * EDGE], bool begins_line, const mot_arg &arg)
+    {
+        uint32_t second[4 * EDGE], third[2 * EDGE];
+        pass[0].begin(first);
+#pragma unroll
+        for (int i = 0; i < 4 * EDGE; i++)
+            second[i] = pass[0].next(first[2 * EDGE + i], arg);
+#pragma unroll
+        for (int i = 0; i < 2 * EDGE; i++)
+            second[i] = begins_line ? second[2 * EDGE] : second[i];
+        pass[1].begin(second);
+#pragma unroll
+        for (int i = 0; i < 2 * EDGE; i++)
+            third[i] = pass[1].next(second[2 * EDGE + i], arg);
+#pragma unroll
+        for (int i = 0; i < EDGE; i++)
+            third[i] = begins_line ? third[EDGE] : third[i];
+        pass[2].begin(third);
+    }
+
+    __device__ __forceinline__ uint32_t next(uint32_t last, const mot_arg &arg)
+    {
+        return pass[2].next(pass[1].next(pass[0].next(last, arg), arg), arg);
+    }
+
+    /* As next, for the `k`-th of the last 3 EDGE outputs of a run. Behind a line's end, each pass takes the last value
+     * that the one before it makes there. */
+    __device__ __forceinline__ uint32_t next_at_end(uint32_t last, int k, bool ends_line, const mot_arg &arg)
+    {
+        const uint32_t before1 = pass[1].near[2 * EDGE - 1], before2 = pass[2].near[2 * EDGE - 1];
+        uint32_t v = pass[0].next(last, arg);
+        v = pass[1].next(k >= EDGE && ends_line ? before1 : v, arg);
+        return pass[2].next(k >= 2 * EDGE && ends_line ? before2 : v, arg);
     }
 };
 
 /* The three box passes of a blur along the tile's rows or columns, which are whole rows or columns of the image. A
- * thread makes a run of pixels in place; it first reads the pixels of its neighbours' runs that it needs. Lines that do
- * not fit at once take turns. */
+ * thread makes a run of pixels in place, one channel after the other along rows, or one of the channels along columns,
+ * of which a tile holds fewer; it first reads the pixels of its neighbours' runs that it needs. Lines that do not fit
+ * at once take turns. */
 template <int FORMAT, bool COLUMNS, int RADIUS, int OP> OUTLINE void blur_lines(int step)
 {
-    enum { CHANNELS = bytes_of(FORMAT) == 1 || bytes_of(FORMAT) == 3 ? 3 : 4, EDGE = RADIUS + 1 };
-    enum { AT_ONCE = 2 * EDGE }; /* the window then is in the same registers again */
+    enum { EDGE = RADIUS + 1, HALO = MOT_BLUR_PASSES * EDGE };
+    enum { AT_ONCE = 2 * EDGE + 1 }; /* the windows, which take a register more, then are in the same ones again */
     const tile_state &s = cta();
     const mot_arg arg = s.program.arg[step];
+    const int channels = s.image.channels, units_of_line = COLUMNS ? channels : 1;
     const int length = COLUMNS ? s.rows : s.columns, lines = COLUMNS ? s.columns : s.rows;
     const int stride = COLUMNS ? s.image.pitch : 1, across = COLUMNS ? 1 : s.image.pitch;
-    const int at_once = min(lines, MOT_TILE_THREADS / 8), most = MOT_TILE_THREADS / at_once;
-    const int each = (length / most + 1) | 1; /* odd: neighbouring runs of a row begin in different banks */
-    const int runs = (length + each - 1) / each;
-    const int run = COLUMNS ? threadIdx.x / at_once : threadIdx.x % runs;
-    const int own = COLUMNS ? threadIdx.x % at_once : threadIdx.x / runs, first = run * each;
+    const int at_once = min(lines, MOT_TILE_THREADS / 8), units = at_once * units_of_line;
+    const int most = MOT_TILE_THREADS / units;
+    const int each = max(length / most + 1, (int)HALO) | 1; /* odd: runs of a row begin in different banks */
+    const int runs = max((length - HALO) / each, 0) + 1;    /* the last one has HALO pixels or more */
+    const int run = COLUMNS ? threadIdx.x / units : threadIdx.x % runs;
+    const int own = COLUMNS ? threadIdx.x % units : threadIdx.x / runs, first = run * each;
+    const int channel = COLUMNS ? own / at_once : 0, own_line = own - channel * at_once;
+    const bool begins = run == 0, ends = run == runs - 1;
+    const int n = ends ? length - first : each;
 #pragma unroll 1
-    for (int turn = 0; turn < MOT_BLUR_PASSES * ((lines + at_once - 1) / at_once); turn++) {
-        const int line = turn / MOT_BLUR_PASSES * at_once + own;
-        const int n = own < at_once && line < lines ? min(each, length - first) : 0;
-        uint32_t *const words = tile_words() + (n > 0 ? line : 0) * across;
+    for (int from = 0; from < lines; from += at_once) {
+        const int line = from + own_line;
+        const bool any = run < runs && own < units && line < lines;
+        uint32_t *const words = tile_words() + (any ? line * across : 0);
         auto pixel = [&](int at) { return words[max(min(at, length - 1), 0) * stride]; };
-        blur_window<CHANNELS, EDGE, OP> window;
-        uint32_t after[EDGE]; /* behind the run */
-        window.inner = channel_pairs{ 0, 0 };
+        uint32_t before[HALO], after[HALO];
 #pragma unroll
-        for (int k = 0; k < 2 * EDGE; k++) {
-            window.near[k] = pairs_of<CHANNELS>(pixel(first + k - EDGE));
-            window.inner.even += k > 0 ? window.near[k].even : 0;
-            window.inner.odd += k > 0 ? window.near[k].odd : 0;
-        }
-#pragma unroll
-        for (int k = 0; k < EDGE; k++)
+        for (int k = 0; k < HALO; k++) {
+            before[k] = pixel(first - HALO + k);
             after[k] = pixel(first + n + k);
-        __syncthreads();
-        uint32_t *at = words + first * stride;
-        const uint32_t *const inside = at + (n - EDGE) * stride; /* up to here the window ends within the run */
-#pragma unroll 1
-        for (; at + (AT_ONCE - 1) * stride < inside;) {
-            uint32_t px[AT_ONCE];
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++)
-                px[k] = at[(EDGE + k) * stride];
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++, at += stride)
-                *at = window.next(px[k], arg);
         }
-#pragma unroll 1
-        for (; at < inside; at += stride)
-            *at = window.next(at[EDGE * stride], arg);
-#pragma unroll
-        for (int k = 0; k < EDGE; k++)
-            if (n - EDGE + k >= 0) { /* false where the run is shorter than that */
-                *at = window.next(after[k], arg);
-                at += stride;
-            }
         __syncthreads();
+        if (!any)
+            continue;
+#pragma unroll 1
+        for (int c = channel; c < (COLUMNS ? channel + 1 : channels); c++) {
+            blur_windows<EDGE, OP> windows;
+            uint8_t *at = (uint8_t *)(words + first * stride) + c;
+            const uint8_t *const inside = at + 4 * (n - HALO) * stride; /* up to here windows end within the run */
+            uint32_t head[2 * HALO];
+#pragma unroll
+            for (int k = 0; k < HALO; k++) {
+                head[k] = byte_of(before[k], c);
+                head[HALO + k] = at[4 * k * stride];
+            }
+            windows.begin(head, begins, arg);
+#pragma unroll 1
+            while (at + 4 * (AT_ONCE - 1) * stride < inside) {
+                uint8_t v[AT_ONCE];
+#pragma unroll
+                for (int k = 0; k < AT_ONCE; k++)
+                    v[k] = at[4 * (HALO + k) * stride];
+#pragma unroll
+                for (int k = 0; k < AT_ONCE; k++, at += 4 * stride)
+                    *at = (uint8_t)windows.next(v[k], arg);
+            }
+#pragma unroll 1
+            for (; at < inside; at += 4 * stride)
+                *at = (uint8_t)windows.next(at[4 * HALO * stride], arg);
+#pragma unroll
+            for (int k = 0; k < HALO; k++, at += 4 * stride)
+                *at = (uint8_t)windows.next_at_end(byte_of(after[k], c), k, ends, arg);
+        }
     }
+    __syncthreads();
 }
 
 template <int FORMAT, bool COLUMNS, int OP> DEVICE void blur_lines_by_radius(int step)

@@ -405,7 +405,8 @@ MOT_FN void mot_program_stencil(mot_program_state *s, int step)
  * from memory to memory. */
 MOT_FN void mot_program_blur(mot_program_state *s, int step, const mot_step *what)
 {
-    if (s->facts->lines && mot_blur_radius(&what->arg) <= MOT_LINES_RADIUS) {
+    const int64_t radius = mot_blur_radius(&what->arg), fewest = MOT_BLUR_PASSES * (radius + 1); /* pixels of a line */
+    if (s->facts->lines && radius <= MOT_LINES_RADIUS && s->facts->width >= fewest && s->facts->height >= fewest) {
         if (s->tile == MOT_TILE_STRIP)
             mot_commit(s);
         mot_ensure_tile(s, 0);
