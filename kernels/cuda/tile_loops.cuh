@@ -526,16 +526,17 @@ template <int EDGE, int OP> struct blur_windows {
 /* The three box passes of a blur along the tile's rows or columns, which are whole rows or columns of the image. A
  * thread makes a run of pixels in place, one channel after the other along rows, or one of the channels along columns,
  * of which a tile holds fewer; it first reads the pixels of its neighbours' runs that it needs. Lines that do not fit
- * at once take turns. */
-template <int FORMAT, bool COLUMNS, int RADIUS, int OP> OUTLINE void blur_lines(int step)
+ * at once take turns. PITCH: of a strip of columns, or 0 along rows. */
+template <int FORMAT, int PITCH, int RADIUS, int OP> OUTLINE void blur_lines(int step)
 {
+    constexpr bool COLUMNS = PITCH > 0;
     enum { EDGE = RADIUS + 1, HALO = MOT_BLUR_PASSES * EDGE };
     enum { AT_ONCE = 2 * EDGE + 1 }; /* the windows, which take a register more, then are in the same ones again */
     const tile_state &s = cta();
     const mot_arg arg = s.program.arg[step];
     const int channels = s.image.channels, units_of_line = COLUMNS ? channels : 1;
     const int length = COLUMNS ? s.rows : s.columns, lines = COLUMNS ? s.columns : s.rows;
-    const int stride = COLUMNS ? s.image.pitch : 1, across = COLUMNS ? 1 : s.image.pitch;
+    const int stride = COLUMNS ? PITCH : 1, across = COLUMNS ? 1 : s.image.pitch;
     const int at_once = min(lines, MOT_TILE_THREADS / 8), units = at_once * units_of_line;
     const int most = MOT_TILE_THREADS / units;
     const int each = max(length / most + 1, (int)HALO) | 1; /* odd: runs of a row begin in different banks */
@@ -593,17 +594,29 @@ template <int FORMAT, bool COLUMNS, int RADIUS, int OP> OUTLINE void blur_lines(
     __syncthreads();
 }
 
-template <int FORMAT, bool COLUMNS, int OP> DEVICE void blur_lines_by_radius(int step)
+template <int FORMAT, int PITCH, int OP> DEVICE void blur_lines_by_radius(int step)
 {
     static_assert(MOT_LINES_RADIUS == 2, "one for each of these, and for 0");
     switch (mot_blur_radius(&cta().program.arg[step])) {
     case 0:
-        return blur_lines<FORMAT, COLUMNS, 0, OP>(step);
+        return blur_lines<FORMAT, PITCH, 0, OP>(step);
     case 1:
-        return blur_lines<FORMAT, COLUMNS, 1, OP>(step);
+        return blur_lines<FORMAT, PITCH, 1, OP>(step);
     default:
-        return blur_lines<FORMAT, COLUMNS, 2, OP>(step);
+        return blur_lines<FORMAT, PITCH, 2, OP>(step);
     }
+}
+
+/* Strips of 12 to 24 columns have a pitch of 24 words, narrower ones of 8 (mot_cut_strips): known at compile time, the
+ * addresses take no multiplications. */
+template <int FORMAT, bool COLUMNS, int OP> DEVICE void blur_lines_by_pitch(int step)
+{
+    if constexpr (!COLUMNS)
+        blur_lines_by_radius<FORMAT, 0, OP>(step);
+    else if (cta().image.pitch == 24)
+        blur_lines_by_radius<FORMAT, 24, OP>(step);
+    else
+        blur_lines_by_radius<FORMAT, 8, OP>(step);
 }
 
 /* Calls body(quad's number, its four pixels) for each quad of the tile in shared memory, and writes the pixels back.
@@ -723,7 +736,7 @@ template <int FORMAT, int OP> OUTLINE void stencil_tile(int step)
 #undef MOT_IF_BLUR
 #define MOT_IF_BLUR(ID, stem) \
     case MOT_OP_##ID: \
-        return blur_lines_by_radius<FORMAT, COLUMNS, MOT_OP_##ID>(step);
+        return blur_lines_by_pitch<FORMAT, COLUMNS, MOT_OP_##ID>(step);
 
 template <int FORMAT, bool COLUMNS> DEVICE void blur_lines_by(int step)
 {
