@@ -524,9 +524,8 @@ template <int EDGE, int OP> struct blur_windows {
 };
 
 /* The three box passes of a blur along the tile's rows or columns, which are whole rows or columns of the image. A
- * thread makes a run of pixels in place, one channel after the other along rows, or one of the channels along columns,
- * of which a tile holds fewer; it first reads the pixels of its neighbours' runs that it needs. Lines that do not fit
- * at once take turns. PITCH: of a strip of columns, or 0 along rows. */
+ * thread makes a run of one channel in place; it first reads the pixels of its neighbours' runs that it needs. Lines
+ * that do not fit at once take turns. PITCH: of a strip of columns, or 0 along rows. */
 template <int FORMAT, int PITCH, int RADIUS, int OP> OUTLINE void blur_lines(int step)
 {
     constexpr bool COLUMNS = PITCH > 0;
@@ -534,62 +533,56 @@ template <int FORMAT, int PITCH, int RADIUS, int OP> OUTLINE void blur_lines(int
     enum { AT_ONCE = 2 * EDGE + 1 }; /* the windows, which take a register more, then are in the same ones again */
     const tile_state &s = cta();
     const mot_arg arg = s.program.arg[step];
-    const int channels = s.image.channels, units_of_line = COLUMNS ? channels : 1;
+    const int channels = s.image.channels;
     const int length = COLUMNS ? s.rows : s.columns, lines = COLUMNS ? s.columns : s.rows;
     const int stride = COLUMNS ? PITCH : 1, across = COLUMNS ? 1 : s.image.pitch;
-    const int at_once = min(lines, MOT_TILE_THREADS / 8), units = at_once * units_of_line;
+    const int at_once = min(lines, MOT_TILE_THREADS / 8), units = at_once * channels;
     const int most = MOT_TILE_THREADS / units;
     const int each = max(length / most + 1, (int)HALO) | 1; /* odd: runs of a row begin in different banks */
     const int runs = max((length - HALO) / each, 0) + 1;    /* the last one has HALO pixels or more */
+    /* neighbouring threads: the runs and channels of a row, or the columns of a channel */
     const int run = COLUMNS ? threadIdx.x / units : threadIdx.x % runs;
     const int own = COLUMNS ? threadIdx.x % units : threadIdx.x / runs, first = run * each;
-    const int channel = COLUMNS ? own / at_once : 0, own_line = own - channel * at_once;
+    const int channel = COLUMNS ? own / at_once : own % channels;
+    const int own_line = COLUMNS ? own - channel * at_once : own / channels;
     const bool begins = run == 0, ends = run == runs - 1;
     const int n = ends ? length - first : each;
 #pragma unroll 1
     for (int from = 0; from < lines; from += at_once) {
         const int line = from + own_line;
         const bool any = run < runs && own < units && line < lines;
-        uint32_t *const words = tile_words() + (any ? line * across : 0);
-        auto pixel = [&](int at) { return words[max(min(at, length - 1), 0) * stride]; };
-        uint32_t before[HALO], after[HALO];
+        uint8_t *const bytes = (uint8_t *)(tile_words() + (any ? line * across : 0)) + channel;
+        auto component = [&](int at) { return bytes[4 * max(min(at, length - 1), 0) * stride]; };
+        uint32_t head[2 * HALO], after[HALO];
 #pragma unroll
-        for (int k = 0; k < HALO; k++) {
-            before[k] = pixel(first - HALO + k);
-            after[k] = pixel(first + n + k);
-        }
+        for (int k = 0; k < 2 * HALO; k++)
+            head[k] = component(first - HALO + k);
+#pragma unroll
+        for (int k = 0; k < HALO; k++)
+            after[k] = component(first + n + k);
+        blur_windows<EDGE, OP> windows;
+        windows.begin(head, begins, arg);
         __syncthreads();
         if (!any)
             continue;
+        uint8_t *at = bytes + 4 * first * stride;
+        const uint8_t *const inside = at + 4 * (n - HALO) * stride; /* up to here windows end within the run */
 #pragma unroll 1
-        for (int c = channel; c < (COLUMNS ? channel + 1 : channels); c++) {
-            blur_windows<EDGE, OP> windows;
-            uint8_t *at = (uint8_t *)(words + first * stride) + c;
-            const uint8_t *const inside = at + 4 * (n - HALO) * stride; /* up to here windows end within the run */
-            uint32_t head[2 * HALO];
+        while (at + 4 * (AT_ONCE - 1) * stride < inside) {
+            uint8_t v[AT_ONCE];
 #pragma unroll
-            for (int k = 0; k < HALO; k++) {
-                head[k] = byte_of(before[k], c);
-                head[HALO + k] = at[4 * k * stride];
-            }
-            windows.begin(head, begins, arg);
-#pragma unroll 1
-            while (at + 4 * (AT_ONCE - 1) * stride < inside) {
-                uint8_t v[AT_ONCE];
+            for (int k = 0; k < AT_ONCE; k++)
+                v[k] = at[4 * (HALO + k) * stride];
 #pragma unroll
-                for (int k = 0; k < AT_ONCE; k++)
-                    v[k] = at[4 * (HALO + k) * stride];
-#pragma unroll
-                for (int k = 0; k < AT_ONCE; k++, at += 4 * stride)
-                    *at = (uint8_t)windows.next(v[k], arg);
-            }
-#pragma unroll 1
-            for (; at < inside; at += 4 * stride)
-                *at = (uint8_t)windows.next(at[4 * HALO * stride], arg);
-#pragma unroll
-            for (int k = 0; k < HALO; k++, at += 4 * stride)
-                *at = (uint8_t)windows.next_at_end(byte_of(after[k], c), k, ends, arg);
+            for (int k = 0; k < AT_ONCE; k++, at += 4 * stride)
+                *at = (uint8_t)windows.next(v[k], arg);
         }
+#pragma unroll 1
+        for (; at < inside; at += 4 * stride)
+            *at = (uint8_t)windows.next(at[4 * HALO * stride], arg);
+#pragma unroll
+        for (int k = 0; k < HALO; k++, at += 4 * stride)
+            *at = (uint8_t)windows.next_at_end(after[k], k, ends, arg);
     }
     __syncthreads();
 }
