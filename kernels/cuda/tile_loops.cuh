@@ -472,7 +472,7 @@ template <int EDGE, int OP> struct blur_window {
     __device__ __forceinline__ uint32_t next(uint32_t last, const mot_arg &arg)
     {
         const uint32_t out = mot_blur_value(OP, inner, near[0] + last, &arg);
-        inner += last - near[1];
+        inner = EDGE == 1 ? last : inner + last - near[1]; /* known to be the same where it is a single one */
 #pragma unroll
         for (int i = 0; i < 2 * EDGE - 1; i++)
             near[i] = near[i + 1];
