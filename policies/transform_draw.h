@@ -24,6 +24,7 @@
 #include <string.h>
 
 #define MOT_STAGE_BLOCK(kind, n) (32768u + 256u * (4u * (uint32_t)(kind) + (uint32_t)(n)))
+#define MOT_CROP_FILTER_BLOCK 16u /* of a random_resized_crop */
 
 /* A word as a uniform number in torch's form: 24 bits, in [0, 1). */
 MOT_FN double mot_unit(uint32_t word)
@@ -50,24 +51,25 @@ MOT_FN void mot_draw_sides(double area_px, const double share[2], const double *
     *shorter = rint(sqrt(area / ratio));
 }
 
-/* RandomResizedCrop's rectangle: ten tries, then the middle of the image in the nearest ratio. */
-MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_drawn_sample *sample, uint32_t block, const double area[2],
-                                          const double ratio[2], const double *ratios)
+/* One try of RandomResizedCrop; returns whether its rectangle fits into the image. */
+MOT_FN int mot_try_crop(const mot_drawn_sample *sample, const double area[2], const double *ratios, mot_words words,
+                        mot_rectangle *crop)
+{
+    double width, height;
+    mot_draw_sides((double)sample->width * sample->height, area, ratios, words, &width, &height);
+    if (!(width >= 1 && width <= sample->width && height >= 1 && height <= sample->height))
+        return 0;
+    crop->width = (int32_t)width;
+    crop->height = (int32_t)height;
+    crop->top = (int32_t)mot_choose(words.w[2], (uint32_t)(sample->height - crop->height + 1));
+    crop->left = (int32_t)mot_choose(words.w[3], (uint32_t)(sample->width - crop->width + 1));
+    return 1;
+}
+
+/* RandomResizedCrop's rectangle when no try fits: the middle of the image in the nearest ratio. */
+MOT_FN mot_rectangle mot_middle_crop(const mot_drawn_sample *sample, const double ratio[2])
 {
     mot_rectangle crop = { 0, 0, sample->width, sample->height };
-    const double pixels = (double)sample->width * sample->height;
-    for (uint32_t t = 0; t < MOT_CROP_TRIES; t++) {
-        const mot_words words = mot_words_of(sample, block + t);
-        double width, height;
-        mot_draw_sides(pixels, area, ratios, words, &width, &height);
-        if (width >= 1 && width <= sample->width && height >= 1 && height <= sample->height) {
-            crop.width = (int32_t)width;
-            crop.height = (int32_t)height;
-            crop.top = (int32_t)mot_choose(words.w[2], (uint32_t)(sample->height - crop.height + 1));
-            crop.left = (int32_t)mot_choose(words.w[3], (uint32_t)(sample->width - crop.width + 1));
-            return crop;
-        }
-    }
     const double shape = (double)sample->width / sample->height;
     if (shape < ratio[0])
         crop.height = (int32_t)rint(sample->width / ratio[0]);
@@ -80,12 +82,38 @@ MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_drawn_sample *sample, uint32
     return crop;
 }
 
+/* RandomResizedCrop's rectangle: the first of ten tries that fits. */
+MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_stage *stage, const mot_drawn_sample *sample, uint32_t block)
+{
+    mot_rectangle crop;
+    for (uint32_t t = 0; t < MOT_CROP_TRIES; t++)
+        if (mot_try_crop(sample, stage->area, stage->ratios, mot_words_of(sample, block + t), &crop))
+            return crop;
+    return mot_middle_crop(sample, stage->ratio);
+}
+
+/* Puts down what RandomResizedCrop drew. */
+MOT_FN void mot_put_crop(const mot_stage *stage, mot_rectangle crop, motley_transform_drawn *drawn)
+{
+    drawn->crop.left = crop.left, drawn->crop.top = crop.top;
+    drawn->crop.width = crop.width, drawn->crop.height = crop.height;
+    drawn->width = stage->width;
+    drawn->height = stage->height;
+}
+
+/* RandomResizedCrop's filter; `words` are those of its block MOT_CROP_FILTER_BLOCK. */
+MOT_FN motley_filter mot_crop_filter(const mot_stage *stage, mot_words words)
+{
+    return stage->filter[mot_choose(words.w[0], (uint32_t)stage->filters)];
+}
+
 /* RandomErasing's rectangle in an image of width x height, with a share of its area divided by `boxes`. Returns 0 when
  * ten tries miss.
  */
 MOT_RANDOM_FN int mot_draw_box(const mot_drawn_sample *sample, uint32_t block, int width, int height, int boxes,
                                const double area[2], const double *ratios, mot_rectangle *box)
 {
+    MOT_ROLLED
     for (uint32_t t = 0; t < MOT_CROP_TRIES; t++) {
         const mot_words words = mot_words_of(sample, block + t);
         double w, h;
@@ -239,15 +267,10 @@ MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample
                                   int32_t height, motley_transform_drawn *drawn)
 {
     switch (stage->kind) {
-    case MOT_STAGE_RANDOM_RESIZED_CROP: {
-        const mot_rectangle crop = mot_draw_crop(sample, block, stage->area, stage->ratio, stage->ratios);
-        drawn->crop.left = crop.left, drawn->crop.top = crop.top;
-        drawn->crop.width = crop.width, drawn->crop.height = crop.height;
-        drawn->filter = stage->filter[mot_choose(mot_words_of(sample, block + 16).w[0], (uint32_t)stage->filters)];
-        drawn->width = stage->width;
-        drawn->height = stage->height;
+    case MOT_STAGE_RANDOM_RESIZED_CROP:
+        mot_put_crop(stage, mot_draw_crop(stage, sample, block), drawn);
+        drawn->filter = mot_crop_filter(stage, mot_words_of(sample, block + MOT_CROP_FILTER_BLOCK));
         break;
-    }
     case MOT_STAGE_RESIZE:
         mot_resized_sides(stage, sample->width, sample->height, &drawn->width, &drawn->height);
         drawn->filter = stage->filter[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws a transform on the device, one CTA per image. One thread draws the rectangle, the window and the mirrors; a
+/* Draws a transform on the device, one CTA per image. One warp draws the rectangle, the window and the mirrors; a
  * thread of another warp draws the steps of each stage. Then all threads make the tables of the image's axes. */
 #include "dispatch/cuda/transform_draw.h"
 #include "kernels/cuda/overlap.cuh"
@@ -41,14 +41,28 @@ static __device__ stage_turn turn_of(const mot_stage *stage, int s, const mot_dr
     return t;
 }
 
-/* Each warp's first thread draws some of the stages: the first warp's draws all places in sequence. */
+/* RandomResizedCrop, for a whole warp: lane t makes try t, and the first one that fits is taken. */
+static __device__ void draw_crop(const mot_stage *stage, const mot_drawn_sample &of, uint32_t block,
+                                 motley_transform_drawn *drawn)
+{
+    static_assert(MOT_CROP_TRIES <= MOT_CROP_FILTER_BLOCK && MOT_CROP_FILTER_BLOCK < 32, "a lane for each block");
+    const uint32_t lane = threadIdx.x % 32;
+    const mot_words words = mot_words_of(&of, block + lane);
+    mot_rectangle crop;
+    const bool fits = mot_try_crop(&of, stage->area, stage->ratios, words, &crop);
+    const uint32_t fitting = __ballot_sync(~0u, fits && lane < MOT_CROP_TRIES);
+    if (lane == (fitting ? __ffs(fitting) - 1 : 0))
+        mot_put_crop(stage, fitting ? crop : mot_middle_crop(&of, stage->ratio), drawn);
+    if (lane == MOT_CROP_FILTER_BLOCK)
+        drawn->filter = mot_crop_filter(stage, words);
+}
+
+/* The first warp draws all places in sequence; the first thread of each other warp draws some stages' steps. */
 static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_stage *stages,
                                    const mot_drawn_sample &of, motley_transform_drawn *drawn, mot_step *steps)
 {
-    const int warps = MOT_TRANSFORM_THREADS / 32, warp = threadIdx.x / 32;
-    if (threadIdx.x % 32)
-        return;
-    if (warp == 0)
+    const int warps = MOT_TRANSFORM_THREADS / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (threadIdx.x == 0)
         mot_draw_whole(&of, drawn);
     for (int s = 0, turn = 0; s < job.stages; s++) {
         const mot_stage *const stage = &stages[s];
@@ -56,9 +70,12 @@ static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_
         if ((places ? 0 : 1 + turn++ % (warps - 1)) != warp)
             continue;
         const stage_turn t = turn_of(stages, s, of);
-        if (places)
+        __syncwarp();
+        if (stage->kind == MOT_STAGE_RANDOM_RESIZED_CROP)
+            draw_crop(stage, of, t.block, drawn);
+        else if (lane == 0 && places)
             mot_draw_place(stage, &of, t.block, t.width, t.height, drawn);
-        else
+        else if (lane == 0)
             mot_draw_steps(stage, &job.table[s], &of, t.block, t.width, t.height, steps + t.first_step);
     }
 }
