@@ -121,10 +121,16 @@ MOT_FN int mot_resize_window(const mot_resize_axis *axis, int i, int *first, dou
     return (high > axis->in ? axis->in : (int)high) - *first;
 }
 
+/* Where a component of the source is in the filter of a window with this centre. */
+MOT_FN double mot_resize_place(const mot_resize_axis *axis, double centre, double component)
+{
+    return (component - centre + 0.5) * axis->inverse;
+}
+
 /* The filter's value at tap `t` of a window, before the taps are normalised. */
 MOT_FN double mot_resize_tap(const mot_resize_axis *axis, double centre, int first, int t)
 {
-    return mot_resize_filter(axis->filter, (t + first - centre + 0.5) * axis->inverse);
+    return mot_resize_filter(axis->filter, mot_resize_place(axis, centre, t + first));
 }
 
 /* Converts a tap to a whole weight; `sum` is the sum of all taps. */

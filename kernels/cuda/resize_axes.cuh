@@ -69,26 +69,56 @@ DEVICE mot_cuda_taps pack_taps(const int32_t weight[4])
     return t;
 }
 
+/* The filter, called: the usual ones are short, and code that all threads jump over takes time to arrive. */
+static __device__ __noinline__ double called_filter(motley_filter filter, double x)
+{
+    return mot_resize_filter(filter, x);
+}
+
+/* The filter at four neighbouring components from `component` on. */
+DEVICE void four_taps(const mot_resize_axis &axis, double centre, int component, double tap[4])
+{
+    double x[4];
+    for (int k = 0; k < 4; k++)
+        x[k] = mot_resize_place(&axis, centre, component + k);
+    if (axis.filter == MOTLEY_FILTER_BILINEAR)
+        for (int k = 0; k < 4; k++)
+            tap[k] = mot_resize_filter(MOTLEY_FILTER_BILINEAR, x[k]);
+    else if (axis.filter == MOTLEY_FILTER_BICUBIC)
+        for (int k = 0; k < 4; k++)
+            tap[k] = mot_resize_filter(MOTLEY_FILTER_BICUBIC, x[k]);
+    else
+        for (int k = 0; k < 4; k++)
+            tap[k] = called_filter(axis.filter, x[k]);
+}
+
 /* The taps of result component `i`. Windows are moved inwards, so that all their taps are components of the crop if it
- * has enough of them. */
+ * has enough of them. Every group is needed for the sum, and then once more for its weights, except for the last. */
 DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, int i)
 {
     int first;
     double centre = 0, sum = 0;
     const int count = window_of(a, i, &first, &centre);
     const int moved = first > a.axis.in - 4 * groups ? max(a.axis.in - 4 * groups, 0) : first;
-    for (int t = 0; t < count && !a.single; t++)
-        sum += mot_resize_tap(&a.axis, centre, first, t);
-    for (int g = 0; g < groups; g++) {
-        int32_t weight[4];
+    MOT_ROLLED
+    for (int turn = 0; turn < 2 * groups - 1; turn++) {
+        const int group = turn < groups ? turn : turn - groups;
+        const int component = moved + 4 * group;
+        double tap[4] = { 1, 1, 1, 1 };
+        if (!a.single)
+            four_taps(a.axis, centre, component, tap);
         for (int k = 0; k < 4; k++) {
-            const int t = moved + 4 * g + k - first;
-            const bool any = t >= 0 && t < count;
-            weight[k] = !any       ? 0
-                        : a.single ? 1 << MOT_RESIZE_BITS
-                                   : mot_resize_whole(mot_resize_tap(&a.axis, centre, first, t), sum);
+            if (component + k < first || component + k >= first + count)
+                tap[k] = 0;
+            if (turn < groups)
+                sum += tap[k];
         }
-        table.taps[(int64_t)g * a.out + i] = pack_taps(weight);
+        if (turn < groups - 1)
+            continue;
+        int32_t weight[4];
+        for (int k = 0; k < 4; k++)
+            weight[k] = mot_resize_whole(tap[k], sum);
+        table.taps[(int64_t)group * a.out + i] = pack_taps(weight);
     }
     table.first[i] = moved;
 }
