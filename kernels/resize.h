@@ -133,10 +133,9 @@ MOT_FN double mot_resize_tap(const mot_resize_axis *axis, double centre, int fir
     return mot_resize_filter(axis->filter, mot_resize_place(axis, centre, t + first));
 }
 
-/* Converts a tap to a whole weight; `sum` is the sum of all taps. */
-MOT_FN int32_t mot_resize_whole(double tap, double sum)
+/* Converts a normalised tap to a whole weight. */
+MOT_FN int32_t mot_resize_whole(double share)
 {
-    const double share = sum != 0 ? tap / sum : tap;
     const double scaled = share * (1 << MOT_RESIZE_BITS);
     return (int32_t)(share < 0 ? scaled - 0.5 : scaled + 0.5);
 }
@@ -152,7 +151,7 @@ MOT_FN int mot_resize_weights(const mot_resize_axis *axis, int i, int *first, in
         sum += exact[t];
     }
     for (int t = 0; t < count; t++)
-        weight[t] = mot_resize_whole(exact[t], sum);
+        weight[t] = mot_resize_whole(sum != 0 ? exact[t] / sum : exact[t]);
     return count;
 }
 

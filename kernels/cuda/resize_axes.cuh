@@ -92,6 +92,16 @@ DEVICE void four_taps(const mot_resize_axis &axis, double centre, int component,
             tap[k] = called_filter(axis.filter, x[k]);
 }
 
+/* a / b, rounded to nearest, where `inverse` is 1 / b, rounded to nearest: the first correction brings the quotient
+ * within a unit in the last place, and the second one then rounds it correctly (Markstein 1990). For numbers far from
+ * the ends of the range. */
+DEVICE double quotient(double a, double b, double inverse)
+{
+    double q = a * inverse;
+    q = fma(fma(-b, q, a), inverse, q);
+    return fma(fma(-b, q, a), inverse, q);
+}
+
 /* The taps of result component `i`. Windows are moved inwards, so that all their taps are components of the crop if it
  * has enough of them. Every group is needed for the sum, and then once more for its weights, except for the last. */
 DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, int i)
@@ -115,9 +125,10 @@ DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, i
         }
         if (turn < groups - 1)
             continue;
+        const double divisor = sum != 0 ? sum : 1, inverse = 1 / divisor;
         int32_t weight[4];
         for (int k = 0; k < 4; k++)
-            weight[k] = mot_resize_whole(tap[k], sum);
+            weight[k] = mot_resize_whole(quotient(tap[k], divisor, inverse));
         table.taps[(int64_t)group * a.out + i] = pack_taps(weight);
     }
     table.first[i] = moved;
