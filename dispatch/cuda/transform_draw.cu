@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws a transform on the device, one CTA per image. One warp draws the rectangle, the window and the mirrors; a
- * thread of another warp draws the steps of each stage. Then all threads make the tables of the image's axes. */
+/* Draws a transform on the device, one CTA per image. One warp draws the rectangle and the window; threads of other
+ * warps draw the mirrors, the erased boxes and the steps of each stage. Then all threads make the tables of the image's
+ * axes. */
 #include "dispatch/cuda/transform_draw.h"
 #include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/resize_axes.cuh"
@@ -57,23 +58,32 @@ static __device__ void draw_crop(const mot_stage *stage, const mot_drawn_sample 
         drawn->filter = mot_crop_filter(stage, words);
 }
 
-/* The first warp draws all places in sequence; the first thread of each other warp draws some stages' steps. */
+/* Which warp draws a stage. Flips and erased boxes depend on no other place; the other places are drawn in sequence.
+ * `turn` counts the stages with steps. */
+static __device__ int warp_of(const mot_stage *stage, int *turn)
+{
+    const int others = 3, warps = MOT_TRANSFORM_THREADS / 32;
+    if (mot_stage_steps(stage) > 0)
+        return others + (*turn)++ % (warps - others);
+    return stage->kind == MOT_STAGE_FLIP ? 1 : stage->kind == MOT_STAGE_ERASE ? 2 : 0;
+}
+
+/* Each warp draws its stages; only RandomResizedCrop takes more than its first lane. */
 static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_stage *stages,
                                    const mot_drawn_sample &of, motley_transform_drawn *drawn, mot_step *steps)
 {
-    const int warps = MOT_TRANSFORM_THREADS / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     if (threadIdx.x == 0)
         mot_draw_whole(&of, drawn);
     for (int s = 0, turn = 0; s < job.stages; s++) {
         const mot_stage *const stage = &stages[s];
-        const bool places = mot_stage_steps(stage) == 0;
-        if ((places ? 0 : 1 + turn++ % (warps - 1)) != warp)
+        if (warp_of(stage, &turn) != warp)
             continue;
         const stage_turn t = turn_of(stages, s, of);
         __syncwarp();
         if (stage->kind == MOT_STAGE_RANDOM_RESIZED_CROP)
             draw_crop(stage, of, t.block, drawn);
-        else if (lane == 0 && places)
+        else if (lane == 0 && mot_stage_steps(stage) == 0)
             mot_draw_place(stage, &of, t.block, t.width, t.height, drawn);
         else if (lane == 0)
             mot_draw_steps(stage, &job.table[s], &of, t.block, t.width, t.height, steps + t.first_step);
