@@ -108,26 +108,32 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     transform_draw_kernel(const __grid_constant__ mot_transform_draw_job job)
 {
     __shared__ motley_transform_drawn drawn;
-    __shared__ alignas(16) uint32_t stages[MOT_MAX_STAGES * sizeof(mot_stage) / 4];
+    __shared__ uint2 stages[MOT_MAX_STAGES * sizeof(mot_stage) / 8];
     __shared__ uint32_t most[2];
     const int i = blockIdx.x;
     let_next_kernel_begin();
     mot_step *const steps = job.steps + (int64_t)i * job.max_steps;
-    const int words = (int)(sizeof drawn / 4);
+    const int words = (int)(sizeof drawn / 4), doubles = job.stages * (int)(sizeof(mot_stage) / 8);
+    const mot_drawn_sample of = sample_of(job, i);
+    MOT_ROLLED
     for (int k = threadIdx.x; k < words; k += MOT_TRANSFORM_THREADS)
         ((uint32_t *)&drawn)[k] = job.given ? ((const uint32_t *)&job.drawn[i])[k] : 0;
-    for (int k = threadIdx.x; k < job.stages * (int)(sizeof(mot_stage) / 4) && !job.given; k += MOT_TRANSFORM_THREADS)
-        stages[k] = ((const uint32_t *)job.stage)[k];
+    MOT_ROLLED
+    for (int k = threadIdx.x; k < doubles && !job.given; k += MOT_TRANSFORM_THREADS)
+        stages[k] = ((const uint2 *)job.stage)[k];
+    MOT_ROLLED
     for (int s = threadIdx.x; s < job.max_steps && !job.given; s += MOT_TRANSFORM_THREADS) {
-        memset(&steps[s], 0, sizeof *steps);
+        steps[s] = mot_step{};
         steps[s].arg.flags = MOT_ARG_IDENTITY;
     }
     __syncthreads();
     if (!job.given)
-        draw_stages(job, (const mot_stage *)stages, sample_of(job, i), &drawn, steps);
+        draw_stages(job, (const mot_stage *)stages, of, &drawn, steps);
     __syncthreads();
+    MOT_ROLLED
     for (int k = threadIdx.x; k < words && !job.given; k += MOT_TRANSFORM_THREADS)
         ((uint32_t *)&job.drawn[i])[k] = ((const uint32_t *)&drawn)[k];
+    MOT_ROLLED
     for (int k = threadIdx.x; i == 0 && job.resize.dst_dtype != MOTLEY_U8 && k < 256 * job.resize.channels;
          k += MOT_TRANSFORM_THREADS)
         job.resize.values[k] =
@@ -136,7 +142,8 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
 }
 
 static_assert(sizeof(mot_transform_draw_job) <= 4096, "a kernel's arguments are at most 4 KiB");
-static_assert(sizeof(motley_transform_drawn) % 4 == 0 && sizeof(mot_stage) % 4 == 0, "they are copied by words");
+static_assert(sizeof(motley_transform_drawn) % 4 == 0, "it is copied by words");
+static_assert(sizeof(mot_stage) % 8 == 0 && alignof(mot_stage) == 8, "stages are copied by eight bytes");
 
 cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, cudaStream_t stream)
 {
