@@ -104,6 +104,15 @@ static __device__ mot_cuda_place place_of(const motley_transform_drawn &d, int o
     return p;
 }
 
+/* The numbers of the output's bytes, by threads that would wait for the first warp's draws. */
+static __device__ void make_values(const mot_transform_draw_job &job, int self, int threads)
+{
+    MOT_ROLLED
+    for (int k = self; k < 256 * job.resize.channels; k += threads)
+        job.resize.values[k] =
+            mot_output_bits(job.convention, (uint8_t)k, job.resize.dst_dtype, job.mean[k >> 8], job.std[k >> 8]);
+}
+
 static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     transform_draw_kernel(const __grid_constant__ mot_transform_draw_job job)
 {
@@ -129,15 +138,12 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     __syncthreads();
     if (!job.given)
         draw_stages(job, (const mot_stage *)stages, of, &drawn, steps);
+    if (i == 0 && threadIdx.x >= 32 && job.resize.dst_dtype != MOTLEY_U8)
+        make_values(job, threadIdx.x - 32, MOT_TRANSFORM_THREADS - 32);
     __syncthreads();
     MOT_ROLLED
     for (int k = threadIdx.x; k < words && !job.given; k += MOT_TRANSFORM_THREADS)
         ((uint32_t *)&job.drawn[i])[k] = ((const uint32_t *)&drawn)[k];
-    MOT_ROLLED
-    for (int k = threadIdx.x; i == 0 && job.resize.dst_dtype != MOTLEY_U8 && k < 256 * job.resize.channels;
-         k += MOT_TRANSFORM_THREADS)
-        job.resize.values[k] =
-            mot_output_bits(job.convention, (uint8_t)k, job.resize.dst_dtype, job.mean[k >> 8], job.std[k >> 8]);
     make_axes(job.resize, i, place_of(drawn, job.order), MOT_TRANSFORM_THREADS, most);
 }
 
