@@ -124,6 +124,8 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     mot_step *const steps = job.steps + (int64_t)i * job.max_steps;
     const int words = (int)(sizeof drawn / 4), doubles = job.stages * (int)(sizeof(mot_stage) / 8);
     const mot_drawn_sample of = sample_of(job, i);
+    if (threadIdx.x < 2)
+        most[threadIdx.x] = 1;
     MOT_ROLLED
     for (int k = threadIdx.x; k < words; k += MOT_TRANSFORM_THREADS)
         ((uint32_t *)&drawn)[k] = job.given ? ((const uint32_t *)&job.drawn[i])[k] : 0;

@@ -907,6 +907,9 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS) axes_kernel(const _
 {
     __shared__ uint32_t most[2];
     let_next_kernel_begin();
+    if (threadIdx.x < 2)
+        most[threadIdx.x] = 1;
+    __syncthreads();
     make_axes(job, blockIdx.x, job.place[blockIdx.x], MOT_RESIZE_THREADS, most);
 }
 

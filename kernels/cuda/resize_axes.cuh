@@ -44,18 +44,25 @@ DEVICE bool resized_number(const axis_plan &a, int i, int *number)
     return *number >= 0 && *number < a.axis.out;
 }
 
+struct axis_window {
+    int first, taps;
+    double centre;
+};
+
 /* The window of result component `i`; outside the axis it is empty, and adjacent to the windows of its neighbours. */
-DEVICE int window_of(const axis_plan &a, int i, int *first, double *centre)
+DEVICE axis_window window_of(const axis_plan &a, int i)
 {
+    axis_window w = { 0, 1, 0 };
     int number;
     const bool inside = resized_number(a, i, &number);
     number = number < 0 ? 0 : number >= a.axis.out ? a.axis.out - 1 : number;
-    int taps = 1;
     if (a.single)
-        *first = number + a.shift;
+        w.first = number + a.shift;
     else
-        taps = mot_resize_window(&a.axis, number, first, centre);
-    return inside ? taps : 0;
+        w.taps = mot_resize_window(&a.axis, number, &w.first, &w.centre);
+    if (!inside)
+        w.taps = 0;
+    return w;
 }
 
 DEVICE mot_cuda_taps pack_taps(const int32_t weight[4])
@@ -102,23 +109,22 @@ DEVICE double quotient(double a, double b, double inverse)
     return fma(fma(-b, q, a), inverse, q);
 }
 
-/* The taps of result component `i`. Windows are moved inwards, so that all their taps are components of the crop if it
- * has enough of them. Every group is needed for the sum, and then once more for its weights, except for the last. */
-DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, int i)
+/* The taps of result component `i`, whose window is `w`. Windows are moved inwards, so that all their taps are
+ * components of the crop if it has enough of them. Every group is needed for the sum, and then once more for its
+ * weights, except for the last. */
+DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, int i, const axis_window &w)
 {
-    int first;
-    double centre = 0, sum = 0;
-    const int count = window_of(a, i, &first, &centre);
-    const int moved = first > a.axis.in - 4 * groups ? max(a.axis.in - 4 * groups, 0) : first;
+    double sum = 0;
+    const int moved = w.first > a.axis.in - 4 * groups ? max(a.axis.in - 4 * groups, 0) : w.first;
     MOT_ROLLED
     for (int turn = 0; turn < 2 * groups - 1; turn++) {
         const int group = turn < groups ? turn : turn - groups;
         const int component = moved + 4 * group;
         double tap[4] = { 1, 1, 1, 1 };
         if (!a.single)
-            four_taps(a.axis, centre, component, tap);
+            four_taps(a.axis, w.centre, component, tap);
         for (int k = 0; k < 4; k++) {
-            if (component + k < first || component + k >= first + count)
+            if (component + k < w.first || component + k >= w.first + w.taps)
                 tap[k] = 0;
             if (turn < groups)
                 sum += tap[k];
@@ -157,12 +163,13 @@ DEVICE void fill_nearest(const axis_plan &a, const axis_table &table, float from
  * into 32 bits. */
 DEVICE uint32_t cost_of(const mot_cuda_axes &a, int rows)
 {
-    const int first = a.rows_first ? 0 : 1; /* the axis that the first pass leaves as it is */
-    const int64_t cost = (int64_t)a.in[first] * a.groups[1 - first] + (int64_t)rows * a.groups[first];
+    const int64_t cost = a.rows_first ? (int64_t)a.in[0] * a.groups[1] + (int64_t)rows * a.groups[0]
+                                      : (int64_t)a.in[1] * a.groups[0] + (int64_t)rows * a.groups[1];
     return (uint32_t)(cost < 1 << 20 ? cost : 1 << 20);
 }
 
-/* For all `threads` threads of a CTA: half of them make the columns, half the rows. `most` [2] is shared memory. */
+/* For all `threads` threads of a CTA: half of them make the columns, half the rows. `most` [2] is shared memory,
+ * 1 before a barrier. */
 DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place &place, int threads, uint32_t *most)
 {
     const int half = threads / 2, axis = (int)threadIdx.x / half, self = (int)threadIdx.x % half;
@@ -184,29 +191,15 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
     a.flip = axis ? place.flip_vertical : place.flip_horizontal;
     a.single = plan.crop || !(axis ? plan.rows : plan.columns);
     a.shift = !plan.crop ? 0 : axis ? plan.top : plan.left;
-    if (self == 0)
-        most[axis] = 1;
-    __syncthreads();
-    int taps = 1, first, number;
-    double centre;
-    for (int i = self; i < a.out && !nearest; i += half)
-        taps = max(taps, window_of(a, i, &first, &centre));
+    const axis_window own = window_of(a, self);
+    int taps = self < a.out && !nearest ? own.taps : 1, number;
+    MOT_ROLLED
+    for (int i = self + half; i < a.out && !nearest; i += half)
+        taps = max(taps, window_of(a, i).taps);
     atomicMax(&most[axis], (uint32_t)taps);
     __syncthreads();
     const int32_t groups[2] = { (int32_t)(most[0] + 3) / 4, (int32_t)(most[1] + 3) / 4 };
-    const axis_table table = table_of(tables_of(job, image), groups, out, axis);
-    for (int i = self; i < a.out && !nearest; i += half)
-        fill_taps(a, table, groups[axis], i);
-    for (int i = self; i < a.out && nearest;
-         i += half) /* those outside the resized image, which fill_nearest leaves out */
-        if (!resized_number(a, i, &number)) {
-            const int32_t none[4] = { 0, 0, 0, 0 };
-            table.taps[i] = pack_taps(none);
-            table.first[i] = number < 0 ? 0 : max(a.axis.in - 4, 0);
-        }
-    if (nearest && self == 0)
-        fill_nearest(a, table, from, to);
-    if (threadIdx.x == 0) {
+    if ((int)threadIdx.x == half - 1) { /* often without a column of its own */
         mot_cuda_axes axes = {};
         axes.groups[0] = groups[0], axes.groups[1] = groups[1];
         axes.start[0] = place.left, axes.start[1] = place.top;
@@ -216,6 +209,24 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
         job.axes[image] = axes;
         job.cost[image] = cost_of(axes, out[1]);
     }
+    const axis_table table = table_of(tables_of(job, image), groups, out, axis);
+    axis_window window = own;
+    MOT_ROLLED
+    for (int i = self; i < a.out && !nearest; i += half) {
+        if (i > self)
+            window = window_of(a, i);
+        fill_taps(a, table, axis ? groups[1] : groups[0], i, window);
+    }
+    MOT_ROLLED
+    for (int i = self; i < a.out && nearest;
+         i += half) /* those outside the resized image, which fill_nearest leaves out */
+        if (!resized_number(a, i, &number)) {
+            const int32_t none[4] = { 0, 0, 0, 0 };
+            table.taps[i] = pack_taps(none);
+            table.first[i] = number < 0 ? 0 : max(a.axis.in - 4, 0);
+        }
+    if (nearest && self == 0)
+        fill_nearest(a, table, from, to);
 }
 
 #endif
