@@ -76,27 +76,21 @@ DEVICE mot_cuda_taps pack_taps(const int32_t weight[4])
     return t;
 }
 
-/* The filter, called: the usual ones are short, and code that all threads jump over takes time to arrive. */
-static __device__ __noinline__ double called_filter(motley_filter filter, double x)
-{
-    return mot_resize_filter(filter, x);
-}
-
-/* The filter at four neighbouring components from `component` on. */
-DEVICE void four_taps(const mot_resize_axis &axis, double centre, int component, double tap[4])
+/* The filter at four neighbouring components from `component` on; USUAL: bilinear or bicubic. */
+template <bool USUAL> DEVICE void four_taps(const mot_resize_axis &axis, double centre, int component, double tap[4])
 {
     double x[4];
     for (int k = 0; k < 4; k++)
         x[k] = mot_resize_place(&axis, centre, component + k);
-    if (axis.filter == MOTLEY_FILTER_BILINEAR)
+    if (!USUAL)
         for (int k = 0; k < 4; k++)
-            tap[k] = mot_resize_filter(MOTLEY_FILTER_BILINEAR, x[k]);
+            tap[k] = mot_resize_filter(axis.filter, x[k]);
     else if (axis.filter == MOTLEY_FILTER_BICUBIC)
         for (int k = 0; k < 4; k++)
             tap[k] = mot_resize_filter(MOTLEY_FILTER_BICUBIC, x[k]);
     else
         for (int k = 0; k < 4; k++)
-            tap[k] = called_filter(axis.filter, x[k]);
+            tap[k] = mot_resize_filter(MOTLEY_FILTER_BILINEAR, x[k]);
 }
 
 /* a / b, rounded to nearest, where `inverse` is 1 / b, rounded to nearest: the first correction brings the quotient
@@ -112,6 +106,7 @@ DEVICE double quotient(double a, double b, double inverse)
 /* The taps of result component `i`, whose window is `w`. Windows are moved inwards, so that all their taps are
  * components of the crop if it has enough of them. Every group is needed for the sum, and then once more for its
  * weights, except for the last. */
+template <bool USUAL>
 DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, int i, const axis_window &w)
 {
     double sum = 0;
@@ -122,7 +117,7 @@ DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, i
         const int component = moved + 4 * group;
         double tap[4] = { 1, 1, 1, 1 };
         if (!a.single)
-            four_taps(a.axis, w.centre, component, tap);
+            four_taps<USUAL>(a.axis, w.centre, component, tap);
         for (int k = 0; k < 4; k++) {
             if (component + k < w.first || component + k >= w.first + w.taps)
                 tap[k] = 0;
@@ -159,6 +154,25 @@ DEVICE void fill_nearest(const axis_plan &a, const axis_table &table, float from
     }
 }
 
+/* The taps of an axis with another filter than bilinear and bicubic; `self` is one of `threads`. Called, since code
+ * that all threads jump over takes time to arrive. */
+static __device__ __noinline__ void fill_other(axis_plan a, axis_table table, int groups, int self, int threads,
+                                               bool nearest, float from, float to)
+{
+    int number;
+    for (int i = self; i < a.out; i += threads) {
+        if (!nearest) {
+            fill_taps<false>(a, table, groups, i, window_of(a, i));
+        } else if (!resized_number(a, i, &number)) { /* outside the resized image, which fill_nearest leaves out */
+            const int32_t none[4] = { 0, 0, 0, 0 };
+            table.taps[i] = pack_taps(none);
+            table.first[i] = number < 0 ? 0 : max(a.axis.in - 4, 0);
+        }
+    }
+    if (nearest && self == 0)
+        fill_nearest(a, table, from, to);
+}
+
 /* About how much work an image is: how many rows its passes make, by how many groups of taps. Limited, so that sums fit
  * into 32 bits. */
 DEVICE uint32_t cost_of(const mot_cuda_axes &a, int rows)
@@ -192,7 +206,7 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
     a.single = plan.crop || !(axis ? plan.rows : plan.columns);
     a.shift = !plan.crop ? 0 : axis ? plan.top : plan.left;
     const axis_window own = window_of(a, self);
-    int taps = self < a.out && !nearest ? own.taps : 1, number;
+    int taps = self < a.out && !nearest ? own.taps : 1;
     MOT_ROLLED
     for (int i = self + half; i < a.out && !nearest; i += half)
         taps = max(taps, window_of(a, i).taps);
@@ -209,24 +223,20 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
         job.axes[image] = axes;
         job.cost[image] = cost_of(axes, out[1]);
     }
+    const bool usual = how.filter == MOTLEY_FILTER_BILINEAR || how.filter == MOTLEY_FILTER_BICUBIC;
     const axis_table table = table_of(tables_of(job, image), groups, out, axis);
+    const int own_groups = axis ? groups[1] : groups[0];
+    if (!usual) {
+        fill_other(a, table, own_groups, self, half, nearest, from, to);
+        return;
+    }
     axis_window window = own;
     MOT_ROLLED
-    for (int i = self; i < a.out && !nearest; i += half) {
+    for (int i = self; i < a.out; i += half) {
         if (i > self)
             window = window_of(a, i);
-        fill_taps(a, table, axis ? groups[1] : groups[0], i, window);
+        fill_taps<true>(a, table, own_groups, i, window);
     }
-    MOT_ROLLED
-    for (int i = self; i < a.out && nearest;
-         i += half) /* those outside the resized image, which fill_nearest leaves out */
-        if (!resized_number(a, i, &number)) {
-            const int32_t none[4] = { 0, 0, 0, 0 };
-            table.taps[i] = pack_taps(none);
-            table.first[i] = number < 0 ? 0 : max(a.axis.in - 4, 0);
-        }
-    if (nearest && self == 0)
-        fill_nearest(a, table, from, to);
 }
 
 #endif
