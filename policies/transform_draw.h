@@ -86,6 +86,7 @@ MOT_FN mot_rectangle mot_middle_crop(const mot_drawn_sample *sample, const doubl
 MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_stage *stage, const mot_drawn_sample *sample, uint32_t block)
 {
     mot_rectangle crop;
+    MOT_ROLLED
     for (uint32_t t = 0; t < MOT_CROP_TRIES; t++)
         if (mot_try_crop(sample, stage->area, stage->ratios, mot_words_of(sample, block + t), &crop))
             return crop;

@@ -33,6 +33,7 @@ static __device__ stage_turn turn_of(const mot_stage *stage, int s, const mot_dr
 {
     stage_turn t = { 0, 0, of.width, of.height };
     uint32_t same = 0;
+    MOT_ROLLED
     for (int i = 0; i < s; i++) {
         same += stage[i].kind == stage[s].kind;
         t.first_step += mot_stage_steps(&stage[i]);
@@ -42,19 +43,41 @@ static __device__ stage_turn turn_of(const mot_stage *stage, int s, const mot_dr
     return t;
 }
 
+/* When no try fits. Called, since the compiler would move its division before the tries. */
+static __device__ __noinline__ void put_middle_crop(const mot_stage *stage, mot_drawn_sample of,
+                                                    motley_transform_drawn *drawn)
+{
+    mot_put_crop(stage, mot_middle_crop(&of, stage->ratio), drawn);
+}
+
+/* Called, so that the loop over the stages is short. */
+static __device__ __noinline__ void draw_steps(const mot_stage *stage, const mot_tables *tables, mot_drawn_sample of,
+                                               stage_turn t, mot_step *steps)
+{
+    mot_draw_steps(stage, tables, &of, t.block, t.width, t.height, steps + t.first_step);
+}
+
+static __device__ __noinline__ void draw_place(const mot_stage *stage, mot_drawn_sample of, stage_turn t,
+                                               motley_transform_drawn *drawn)
+{
+    mot_draw_place(stage, &of, t.block, t.width, t.height, drawn);
+}
+
 /* RandomResizedCrop, for a whole warp: lane t makes try t, and the first one that fits is taken. */
 static __device__ void draw_crop(const mot_stage *stage, const mot_drawn_sample &of, uint32_t block,
                                  motley_transform_drawn *drawn)
 {
     static_assert(MOT_CROP_TRIES <= MOT_CROP_FILTER_BLOCK && MOT_CROP_FILTER_BLOCK < 32, "a lane for each block");
-    const uint32_t lane = threadIdx.x % 32;
-    const mot_words words = mot_words_of(&of, block + lane);
+    const int lane = threadIdx.x % 32;
+    const mot_words words = mot_words_of(&of, block + (uint32_t)lane);
     mot_rectangle crop;
     const bool fits = mot_try_crop(&of, stage->area, stage->ratios, words, &crop);
-    const uint32_t fitting = __ballot_sync(~0u, fits && lane < MOT_CROP_TRIES);
-    if (lane == (fitting ? __ffs(fitting) - 1 : 0))
-        mot_put_crop(stage, fitting ? crop : mot_middle_crop(&of, stage->ratio), drawn);
-    if (lane == MOT_CROP_FILTER_BLOCK)
+    const uint32_t fitting = __ballot_sync(~0u, fits && lane < (int)MOT_CROP_TRIES);
+    if (lane == __ffs(fitting) - 1)
+        mot_put_crop(stage, crop, drawn);
+    if (!fitting && lane == 0)
+        put_middle_crop(stage, of, drawn);
+    if (lane == (int)MOT_CROP_FILTER_BLOCK)
         drawn->filter = mot_crop_filter(stage, words);
 }
 
@@ -84,9 +107,9 @@ static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_
         if (stage->kind == MOT_STAGE_RANDOM_RESIZED_CROP)
             draw_crop(stage, of, t.block, drawn);
         else if (lane == 0 && mot_stage_steps(stage) == 0)
-            mot_draw_place(stage, &of, t.block, t.width, t.height, drawn);
+            draw_place(stage, of, t, drawn);
         else if (lane == 0)
-            mot_draw_steps(stage, &job.table[s], &of, t.block, t.width, t.height, steps + t.first_step);
+            draw_steps(stage, &job.table[s], of, t, steps);
     }
 }
 
