@@ -183,7 +183,7 @@ DEVICE uint32_t cost_of(const mot_cuda_axes &a, int rows)
 }
 
 /* For all `threads` threads of a CTA: half of them make the columns, half the rows. `most` [2] is shared memory,
- * 1 before a barrier. */
+ * 1 before a barrier; threads is a multiple of 32. */
 DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place &place, int threads, uint32_t *most)
 {
     const int half = threads / 2, axis = (int)threadIdx.x / half, self = (int)threadIdx.x % half;
@@ -210,7 +210,10 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
     MOT_ROLLED
     for (int i = self + half; i < a.out && !nearest; i += half)
         taps = max(taps, window_of(a, i).taps);
-    atomicMax(&most[axis], (uint32_t)taps);
+    for (int bits = 8; bits; bits /= 2) /* sixteen threads have one axis; all threads' maxima would take turns */
+        taps = max(taps, __shfl_xor_sync(~0u, taps, bits));
+    if (self % 16 == 0)
+        atomicMax(&most[axis], (uint32_t)taps);
     __syncthreads();
     const int32_t groups[2] = { (int32_t)(most[0] + 3) / 4, (int32_t)(most[1] + 3) / 4 };
     if ((int)threadIdx.x == half - 1) { /* often without a column of its own */
