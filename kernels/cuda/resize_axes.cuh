@@ -189,6 +189,7 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
     const int half = threads / 2, axis = (int)threadIdx.x / half, self = (int)threadIdx.x % half;
     const mot_view dst = view_of(job.dst, job.channels, image);
     const int out[2] = { dst.width, dst.height };
+    uint8_t *const tables = tables_of(job, image);
     mot_resize how;
     how.filter = (motley_filter)place.filter, how.order = (motley_resize_order)place.order, how.flip = 0;
     for (int k = 0; k < 4; k++)
@@ -227,7 +228,7 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
         job.cost[image] = cost_of(axes, out[1]);
     }
     const bool usual = how.filter == MOTLEY_FILTER_BILINEAR || how.filter == MOTLEY_FILTER_BICUBIC;
-    const axis_table table = table_of(tables_of(job, image), groups, out, axis);
+    const axis_table table = table_of(tables, groups, out, axis);
     const int own_groups = axis ? groups[1] : groups[0];
     if (!usual) {
         fill_other(a, table, own_groups, self, half, nearest, from, to);
