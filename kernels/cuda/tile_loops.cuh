@@ -551,7 +551,8 @@ template <int FORMAT, int PITCH, int RADIUS, int OP> OUTLINE void blur_lines(int
     for (int from = 0; from < lines; from += at_once) {
         const int line = from + own_line;
         const bool any = run < runs && own < units && line < lines;
-        uint8_t *const bytes = (uint8_t *)(tile_words() + (any ? line * across : 0)) + channel;
+        /* threads without a run read as well, but nothing that others may be writing since the last turn */
+        uint8_t *const bytes = (uint8_t *)(tile_words() + min(line, lines - 1) * across) + channel;
         auto component = [&](int at) { return bytes[4 * max(min(at, length - 1), 0) * stride]; };
         uint32_t head[2 * HALO], after[HALO];
 #pragma unroll
