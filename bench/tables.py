@@ -254,6 +254,16 @@ def cuda_mixed(result):
                f'| {row["img_s"]:,.0f} | {row["host_us"]:.1f} us | {row["launches"]} | {kib(row)} |')
 
 
+def cuda_transforms(result):
+    rows = [row for row in cuda_rows(result, 'transforms') if row['how'] == 'transform']
+    if rows:
+        yield '| images | transform | time | copies | images per second | host time of a call |'
+        yield '|---|---|' + '---:|' * 4
+    for row in rows:
+        yield (f'| {images(row)} | {row["name"]} | {row["us"]:.0f} us | **{row["copies"]:.2f}** '
+               f'| {row["img_s"]:,.0f} | {row["host_us"]:.1f} us |')
+
+
 def cuda_graph(result):
     rows = cuda_rows(result, 'graph')
     if rows:
@@ -450,6 +460,7 @@ TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
           'python-call-cuda': ('python-cuda', python_cuda), 'bench-cuda': ('cuda', cuda),
           'bench-cuda-ops': ('cuda', cuda_ops), 'bench-cuda-sizes': ('cuda', cuda_sizes),
           'bench-cuda-mixed': ('cuda', cuda_mixed), 'bench-cuda-graph': ('cuda', cuda_graph),
+          'bench-cuda-transforms': ('cuda', cuda_transforms),
           'bench-cuda-fused': ('cuda', cuda_fused), 'bench-cuda-large': ('cuda', cuda_large),
           'bench-cuda-shapes': ('cuda', cuda_shapes), 'bench-cuda-strides': ('cuda', cuda_strides),
           'bench-attempts': ('attempts', attempts), 'bench-peers': ('peers', peers),
