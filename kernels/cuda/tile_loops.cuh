@@ -628,7 +628,7 @@ template <int AT_ONCE, bool MARKS, class BODY> DEVICE void change_quads(int leve
         if (MARKS)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                px[i] = old[i] >> 24 > level ? old[i] : (px[i] & 0xFFFFFF) | (old[i] & 0xFF000000u);
+                px[i] = (int)(old[i] >> 24) > level ? old[i] : (px[i] & 0xFFFFFF) | (old[i] & 0xFF000000u);
         ((uint4 *)tile_words())[q] = make_uint4(px[0], px[1], px[2], px[3]);
     }
 }
