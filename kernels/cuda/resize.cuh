@@ -262,7 +262,7 @@ struct row_reader {
     uint32_t skip;       /* bits, modulo 32 */
 };
 
-/* Has a byte's line brought nearer. */
+/* Prefetches the line in which a byte lies into the L1 cache. */
 DEVICE void prefetch(const uint8_t *p)
 {
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)

@@ -211,13 +211,13 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
     MOT_ROLLED
     for (int i = self + half; i < a.out && !nearest; i += half)
         taps = max(taps, window_of(a, i).taps);
-    for (int bits = 8; bits; bits /= 2) /* sixteen threads have one axis; all threads' maxima would take turns */
+    for (int bits = 8; bits; bits /= 2) /* 16 threads share an axis; the atomics of all threads would be serialised */
         taps = max(taps, __shfl_xor_sync(~0u, taps, bits));
     if (self % 16 == 0)
         atomicMax(&most[axis], (uint32_t)taps);
     __syncthreads();
     const int32_t groups[2] = { (int32_t)(most[0] + 3) / 4, (int32_t)(most[1] + 3) / 4 };
-    if ((int)threadIdx.x == half - 1) { /* often without a column of its own */
+    if ((int)threadIdx.x == half - 1) { /* it often has no column to make */
         mot_cuda_axes axes = {};
         axes.groups[0] = groups[0], axes.groups[1] = groups[1];
         axes.start[0] = place.left, axes.start[1] = place.top;

@@ -524,8 +524,8 @@ template <int EDGE, int OP> struct blur_windows {
 };
 
 /* The three box passes of a blur along the tile's rows or columns, which are whole rows or columns of the image. A
- * thread makes a run of one channel in place; it first reads the pixels of its neighbours' runs that it needs. Lines
- * that do not fit at once take turns. PITCH: of a strip of columns, or 0 along rows. */
+ * thread makes a run of one channel in place; it first reads the pixels of its neighbours' runs that it needs. A CTA
+ * makes at most 32 lines at once. PITCH: of a strip of columns, or 0 along rows. */
 template <int FORMAT, int PITCH, int RADIUS, int OP> OUTLINE void blur_lines(int step)
 {
     constexpr bool COLUMNS = PITCH > 0;

@@ -260,7 +260,7 @@ class Ragged(torch.utils.data.Dataset):
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_workers_pass_a_batch_on_in_one_piece(folder, start):
-    """Each tensor of its own would be an open file of the process that reads it."""
+    """A tensor that is passed on by itself takes a file descriptor in the process that receives it."""
     for data in (folder, Ragged()):
         loader = loader_of(data, num_workers=1, multiprocessing_context=start)
         for k, (images, labels) in enumerate(loader):
