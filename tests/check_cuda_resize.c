@@ -10,9 +10,8 @@
 #include "tests/inputs.h"
 
 #ifdef MOT_EMULATE
-#include "dispatch/cuda/draw.h"
-#include "dispatch/cuda/work.h"
 #include "kernels/cuda/tuning.h"
+#include "tests/emulate/calls.h"
 #else
 #include <cuda_runtime_api.h>
 #endif
@@ -38,57 +37,6 @@ static void need(int ok, const char *what)
 /* ---- the GPU or its emulation ---- */
 
 #ifdef MOT_EMULATE
-extern int emulate_backwards;
-static mot_chip chip;
-static mot_cuda_kept kept;
-
-motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error)
-{
-    (void)error;
-    *work = (mot_cuda_work){ .state = state, .stream = stream, .chip = &chip, .kept = &kept };
-    return MOTLEY_OK;
-}
-
-motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motley_error *error)
-{
-    (void)work, (void)error;
-    return status;
-}
-
-motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, size_t host_bytes, motley_error *error)
-{
-    (void)work, (void)error;
-    if (host_bytes > kept.host_bytes)
-        need((kept.host = realloc(kept.host, kept.host_bytes = host_bytes)) != NULL, "no memory");
-    if (device_bytes == 0)
-        return MOTLEY_OK;
-    free(kept.memory); /* exactly the requested size, so that a sanitizer sees reads beyond it */
-    kept.memory = aligned_alloc(256, (device_bytes + 255) & ~(size_t)255);
-    need(kept.memory != NULL, "no memory");
-    memset(kept.memory, 0xA5, device_bytes);
-    return MOTLEY_OK;
-}
-
-motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error)
-{
-    (void)state, (void)name, (void)batch, (void)error;
-    return MOTLEY_OK;
-}
-
-motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error)
-{
-    (void)error;
-    need(code == cudaSuccess, what);
-    return MOTLEY_OK;
-}
-
-cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t stream)
-{
-    (void)stream;
-    memcpy(to, from, bytes);
-    return cudaSuccess;
-}
-
 static void *device_memory(size_t bytes)
 {
     return malloc(bytes);
@@ -104,16 +52,10 @@ static void copy(void *to, const void *from, size_t bytes)
     memcpy(to, from, bytes);
 }
 
-static motley_status resize(const motley_batch *src, const motley_batch *dst, const motley_resize_params *params,
-                            uint64_t number, motley_error *error)
+static void prepare(uint64_t number)
 {
     static const int shared_bytes[] = { 64 * 1024 - MOT_STATIC_BYTES, 6000, 20000 }; /* the first is sm_75's */
-    emulate_backwards = (int)(number & 1);
-    need(kept.prepared || mot_resize_prepare(shared_bytes[0]) == cudaSuccess, "no memory");
-    kept.prepared = 1;
-    chip.shared_bytes = shared_bytes[number % 3];
-    chip.clusters = 1;
-    return mot_cuda_resize(NULL, src, dst, params, error);
+    emulated_chip.shared_bytes = shared_bytes[number % 3];
 }
 #else
 static void need_cuda(cudaError_t code)
@@ -138,11 +80,9 @@ static void copy(void *to, const void *from, size_t bytes)
     need_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
 }
 
-static motley_status resize(const motley_batch *src, const motley_batch *dst, const motley_resize_params *params,
-                            uint64_t number, motley_error *error)
+static void prepare(uint64_t number)
 {
     (void)number;
-    return motley_resize(cuda, src, dst, params, error);
 }
 #endif
 
@@ -316,7 +256,8 @@ static int check_case(uint64_t number, int32_t most_side)
              crops ? ", crops" : "", boxes ? ", boxes" : "", flips ? ", flips" : "");
     motley_error error = { 0 };
     need(motley_resize(cpu, &host[0], &host[1], &params, &error) == MOTLEY_OK, error.message);
-    need(resize(&device[0], &device[1], &params, number, &error) == MOTLEY_OK, error.message);
+    prepare(number);
+    need(motley_resize(cuda, &device[0], &device[1], &params, &error) == MOTLEY_OK, error.message);
     const int ok = compare(dst, dst, "dst", how) && compare(src, src, "src", how);
     if (!ok)
         fprintf(stderr, "  again: check_cuda_resize --cases 1 --first %" PRIu64 " --most %" PRId32 "\n", number,
@@ -348,7 +289,9 @@ int main(int argc, char **argv)
     motley_error error = { 0 };
     const motley_context_params cpu_params = { .backend = MOTLEY_BACKEND_CPU };
     need(motley_context_create(&cpu_params, &cpu, &error) == MOTLEY_OK, error.message);
-#ifndef MOT_EMULATE
+#ifdef MOT_EMULATE
+    cuda = emulated_create();
+#else
     const motley_context_params cuda_params = { .backend = MOTLEY_BACKEND_CUDA };
     if (motley_context_create(&cuda_params, &cuda, &error) != MOTLEY_OK) {
         printf("skipped: %s\n", error.message);
@@ -360,8 +303,11 @@ int main(int argc, char **argv)
         failures += check_case(number, most);
     printf("%" PRIu64 " batches, %" PRId64 " bytes compared, %d failures\n", cases, compared, failures);
     (void)require;
-    if (cuda)
-        motley_context_destroy(cuda);
+#ifdef MOT_EMULATE
+    emulated_destroy(cuda);
+#else
+    motley_context_destroy(cuda);
+#endif
     motley_context_destroy(cpu);
     return failures > 0;
 }

@@ -172,14 +172,25 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     make_axes(job.resize, i, place_of(drawn, job.order), MOT_TRANSFORM_THREADS, most);
 }
 
+template <class Job>
+static cudaError_t launch(void (*kernel)(Job), const Job *job, int64_t ctas, int threads, cudaStream_t stream)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)ctas);
+    config.blockDim = dim3((unsigned)threads);
+    config.stream = stream;
+    Job copy = *job;
+    void *arguments[] = { &copy };
+    return cudaLaunchKernelExC(&config, (const void *)kernel, arguments);
+}
+
 static_assert(sizeof(mot_transform_draw_job) <= 4096, "a kernel's arguments are at most 4 KiB");
 static_assert(sizeof(motley_transform_drawn) % 4 == 0, "it is copied by words");
 static_assert(sizeof(mot_stage) % 8 == 0 && alignof(mot_stage) == 8, "stages are copied by eight bytes");
 
 cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, cudaStream_t stream)
 {
-    transform_draw_kernel<<<(unsigned)job->resize.count, MOT_TRANSFORM_THREADS, 0, stream>>>(*job);
-    return cudaGetLastError();
+    return launch(transform_draw_kernel, job, job->resize.count, MOT_TRANSFORM_THREADS, stream);
 }
 
 /* ---- erasing ---- */
@@ -221,8 +232,7 @@ static __global__ void __launch_bounds__(MOT_ERASE_THREADS) erase_kernel(const _
 
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 {
-    erase_kernel<<<(unsigned)job->count, MOT_ERASE_THREADS, 0, stream>>>(*job);
-    return cudaGetLastError();
+    return launch(erase_kernel, job, job->count, MOT_ERASE_THREADS, stream);
 }
 
 /* ---- filling ---- */
@@ -232,11 +242,12 @@ cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 /* Pixels that a window takes from outside of the resized image. */
 static __global__ void __launch_bounds__(MOT_ERASE_THREADS) fill_kernel(const __grid_constant__ mot_fill_job job)
 {
-    const motley_transform_drawn &d = job.drawn[blockIdx.x];
-    const mot_view dst = view_of(job.dst, job.channels, blockIdx.x);
+    const int image = (int)(blockIdx.x / FILL_CTAS), self = (int)(blockIdx.x % FILL_CTAS);
+    const motley_transform_drawn &d = job.drawn[image];
+    const mot_view dst = view_of(job.dst, job.channels, image);
     if (d.left >= 0 && d.top >= 0 && d.left + dst.width <= d.width && d.top + dst.height <= d.height)
         return;
-    for (int64_t i = blockIdx.y * MOT_ERASE_THREADS + threadIdx.x; i < (int64_t)dst.width * dst.height;
+    for (int64_t i = self * MOT_ERASE_THREADS + (int)threadIdx.x; i < (int64_t)dst.width * dst.height;
          i += FILL_CTAS * MOT_ERASE_THREADS) {
         const int y = (int)(i / dst.width), x = (int)(i - (int64_t)y * dst.width);
         const int column = d.left + (d.flip_horizontal ? dst.width - 1 - x : x);
@@ -250,6 +261,5 @@ static __global__ void __launch_bounds__(MOT_ERASE_THREADS) fill_kernel(const __
 
 cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
 {
-    fill_kernel<<<dim3((unsigned)job->count, FILL_CTAS), MOT_ERASE_THREADS, 0, stream>>>(*job);
-    return cudaGetLastError();
+    return launch(fill_kernel, job, (int64_t)job->count * FILL_CTAS, MOT_ERASE_THREADS, stream);
 }

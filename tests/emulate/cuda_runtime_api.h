@@ -8,7 +8,7 @@
 
 typedef enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidConfiguration } cudaError_t;
 #define CUDART_VERSION 13000
-typedef void *cudaStream_t;
+typedef void *cudaStream_t, *cudaEvent_t;
 typedef enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize } cudaFuncAttribute;
 typedef enum cudaLaunchAttributeID {
     cudaLaunchAttributeCooperative,
@@ -20,6 +20,47 @@ typedef struct cudaLaunchAttribute {
         int cooperative, programmaticStreamSerializationAllowed;
     } val;
 } cudaLaunchAttribute;
+
+#ifndef __cplusplus
+/* What checks call; the device's memory is the host's. */
+#include <stdlib.h>
+#include <string.h>
+
+static inline cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    *memory = malloc(bytes);
+    return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static inline cudaError_t cudaFree(void *memory)
+{
+    free(memory);
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, int kind)
+{
+    (void)kind;
+    memcpy(to, from, bytes);
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaMemset(void *memory, int value, size_t bytes)
+{
+    memset(memory, value, bytes);
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaDeviceSynchronize(void)
+{
+    return cudaSuccess;
+}
+
+static inline const char *cudaGetErrorString(cudaError_t code)
+{
+    return code == cudaSuccess ? "success" : "failure";
+}
+#endif
 
 #ifdef __cplusplus
 struct dim3 {
@@ -46,6 +87,8 @@ typedef struct cudaLaunchConfig_st {
 extern "C" {
 #endif
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value);
+typedef enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice } cudaMemcpyKind;
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream);
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments);
 #ifdef __cplusplus
@@ -67,7 +110,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 #define __grid_constant__
 #define __shared__ static
 
-struct uint2 {
+struct alignas(8) uint2 {
     uint32_t x, y;
 };
 struct alignas(16) uint4 {

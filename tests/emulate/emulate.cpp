@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the tile kernel and those that resize on the CPU, so that its arithmetic, addresses and barriers are tested
- * where no GPU is. The threads of all CTAs are fibers of one host thread, which change only where the kernel waits:
- * what a missing barrier would let through shows when the fibers run in the other order (emulate_backwards). CTAs of a
- * cooperative launch run together. The chip is the oldest and smallest, sm_75: no clusters, no bulk copies, 64 KB of
- * shared memory; what asks for more is refused. */
+/* Runs the tile kernel and those that draw transforms, resize and erase on the CPU, so that its arithmetic, addresses
+ * and barriers are tested where no GPU is. The threads of all CTAs are fibers of one host thread, which change only
+ * where the kernel waits: what a missing barrier would let through shows when the fibers run in the other order
+ * (emulate_backwards). CTAs of a cooperative launch run together. The chip is the oldest and smallest, sm_75: no
+ * clusters, no bulk copies, 64 KB of shared memory; what asks for more is refused. */
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
 #include "dispatch/cuda/draw.h"
+#include "dispatch/cuda/transform_draw.cu"
 #include "kernels/cuda/resize.cu"
 #include "kernels/cuda/tile_kernel.cuh"
 #include "kernels/cuda/tile_planner.cuh"
@@ -19,7 +20,7 @@
 #include <ucontext.h>
 
 #define MOST_CTAS 4
-#define MOST_THREADS 256 /* of a CTA */
+#define MOST_THREADS 256 /* of a CTA, if several run together */
 #define MOST_FIBERS (MOST_CTAS * MOST_THREADS)
 #define STACK_BYTES ((size_t)96 * 1024)
 /* Dynamic shared memory of a CTA on the smallest chip, sm_75: without asking, and beside a kernel's own variables. */
@@ -153,6 +154,11 @@ static bool resizes(const void *kernel)
            kernel == (const void *)resize_kernel<1> || kernel == (const void *)resize_kernel<3>;
 }
 
+template <class Job> static void call(void (*kernel)(Job))
+{
+    kernel(*(const Job *)argument_now);
+}
+
 /* One thread after the other. */
 static void fiber_main()
 {
@@ -161,9 +167,15 @@ static void fiber_main()
     for (;;) {
         go_on(self);
         if (resizes(kernel_now))
-            ((void (*)(mot_resize_job))kernel_now)(*(mot_resize_job *)argument_now);
+            call((void (*)(mot_resize_job))kernel_now);
+        else if (kernel_now == (const void *)transform_draw_kernel)
+            call(transform_draw_kernel);
+        else if (kernel_now == (const void *)erase_kernel)
+            call(erase_kernel);
+        else if (kernel_now == (const void *)fill_kernel)
+            call(fill_kernel);
         else
-            ((void (*)(mot_tiles_job))kernel_now)(*(mot_tiles_job *)argument_now);
+            call((void (*)(mot_tiles_job))kernel_now);
         const unsigned cta = self / threads;
         ended[self] = true;
         alive--;
@@ -230,6 +242,12 @@ cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int bytes)
     return cudaSuccess;
 }
 
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t)
+{
+    memcpy(to, from, bytes);
+    return cudaSuccess;
+}
+
 cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t)
 {
     abort(); /* no launch fails */
@@ -249,7 +267,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     blockDim = dim3(config->blockDim.x);
     const unsigned n = gridDim.x;
     const bool together = config->numAttrs > 0 && config->attrs[0].id == cudaLaunchAttributeCooperative;
-    if (blockDim.x > MOST_THREADS || (together && n > MOST_CTAS))
+    if (blockDim.x > MOST_FIBERS || (together && (n > MOST_CTAS || blockDim.x > MOST_THREADS)))
         abort();
     for (unsigned i = 0; i < n && !together; i++)
         run_ctas(emulate_backwards ? n - 1 - i : i, 1);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dispatch/cuda/resize.c and transform.c with the kernels of emulate.cpp: what they need of a context. */
+#ifndef MOT_EMULATE_CALLS_H
+#define MOT_EMULATE_CALLS_H
+
+#include "dispatch/cuda/work.h"
+
+extern mot_chip emulated_chip;
+extern mot_cuda_kept emulated_kept;
+extern int emulate_backwards; /* of emulate.cpp: threads run from the last to the first */
+
+/* Makes a context that resizes and transforms by emulated kernels, and does the rest on the CPU; destroy it with
+ * emulated_destroy. */
+motley_context *emulated_create(void);
+void emulated_destroy(motley_context *context);
+
+/* Whether the last transform is complete. Steps that break runs of ops (hue, kernel blurs), chains that are mixed, and
+ * the steps of clips are left out. */
+extern int emulated_whole;
+
+#endif
