@@ -255,8 +255,9 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
 #pragma unroll 1
     for (int at = 0;; at++) {
         const mot_program_op &op = s.program.op[at];
-        if (at == s.program.last_phase && threadIdx.x == 0) /* from here on this CTA waits for no other one */
-            s.next = s.tile == s.member ? gridDim.x + atomicAdd(&job.counters->taken, 1u) : s.next;
+        /* from here on this CTA waits for no other one */
+        if (at == s.program.last_op && threadIdx.x == 0 && s.tile + s.image.members >= s.tiles)
+            s.next = gridDim.x + atomicAdd(&job.counters->taken, 1u);
         switch (op.code) {
         case MOT_DO_TABLE:
             make_table<FORMAT>(op, totals_of(job, op));

@@ -84,7 +84,7 @@ typedef struct mot_program {
     uint8_t made_of[MOT_WINDOW]; /* for tables that do not depend on the image: the point ops in them, one bit a step */
     uint16_t first_count;        /* statistics of the image's programs before this one */
     uint8_t more;                /* another program follows */
-    uint8_t last_phase;          /* its first op; MOT_NONE if another program follows */
+    uint8_t last_op; /* that is more than END, or END if the last phase is empty; MOT_NONE if another program follows */
 } mot_program;
 
 /* What a program depends on besides its steps. */
@@ -520,9 +520,10 @@ MOT_FN void mot_program_end(mot_program_state *s, int more)
         mot_program_finish(s);
     else if (s->tile != MOT_TILE_NOTHING || s->warps > 0 || s->items > s->base)
         mot_commit(s);
-    mot_emit(s, MOT_DO_END, 0, 0, 0, 0);
+    const int end = mot_emit(s, MOT_DO_END, 0, 0, 0, 0);
+    const int code = end > s->phase ? (int)s->p->op[end - 1].code : MOT_DO_END;
     s->p->more = (uint8_t)more;
-    s->p->last_phase = (uint8_t)(more ? MOT_NONE : s->phase);
+    s->p->last_op = (uint8_t)(more ? MOT_NONE : code == MOT_DO_STORE || code == MOT_DO_DIRECT ? end - 1 : end);
 }
 
 #endif
