@@ -93,11 +93,12 @@ DEVICE uint32_t look_up(const uint8_t *table, uint32_t word, int i)
 #endif
 }
 
-template <int FORMAT> DEVICE void apply_table(const uint8_t (*table)[256], int channels, uint32_t px[4])
+template <int FORMAT, int COUNT = 4>
+DEVICE void apply_table(const uint8_t (*table)[256], int channels, uint32_t px[COUNT])
 {
     const int colors = colors_of<FORMAT>(channels);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < COUNT; i++) {
         const uint32_t v = px[i], first = look_up(table[0], v, 0);
         px[i] = colors == 3 ? of_three<FORMAT>(first, look_up(table[1], v, 1), look_up(table[2], v, 2), v)
                             : __byte_perm(v, first, 0x3214);

@@ -13,33 +13,44 @@
 /* Lows are counted as 255 - low, so that totals can begin at 0. */
 #define MOT_TOTAL_HIGH 4
 
-/* A thread's part of a range or a mean. Lows and highs: of bytes 0 and 2, and of bytes 1 and 3, in 16 bits each. */
+/* A thread's part of a range or a mean. Lows and highs: of bytes 0 and 2 in 16 bits each, and of byte 1 in the second
+ * one's lower 16, with any byte below it. */
 struct counted {
     uint32_t low[2], high[2], luma;
 };
 
 DEVICE counted nothing_counted()
 {
-    return counted{ { 0x00FF00FFu, 0x00FF00FFu }, { 0, 0 }, 0 };
+    return counted{ { 0x00FF00FFu, 0xFFFFFFFFu }, { 0, 0 }, 0 };
 }
 
-/* Counts the first `n` pixels of four, at least one. */
-template <int FORMAT> DEVICE void count_pixels(counted &seen, const uint32_t px[4], int n, int needs, int channels)
+DEVICE uint32_t add_byte(uint32_t sum, mot_u8 v)
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    return __dp4a(v.word, 1u << (8 * v.at), sum);
+#else
+    return sum + v;
+#endif
+}
+
+/* Counts COUNT pixels. */
+template <int FORMAT, int COUNT>
+DEVICE void count_pixels(counted &seen, const uint32_t px[COUNT], int needs, int channels)
 {
     if (needs == MOT_NEEDS_RANGE) {
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-#pragma unroll
-            for (int k = 0; k < 2; k++) {
-                const uint32_t v = (i < n ? px[i] : px[0]) >> (8 * k) & 0x00FF00FFu;
-                seen.low[k] = __vminu2(seen.low[k], v);
-                seen.high[k] = __vmaxu2(seen.high[k], v);
-            }
+        for (int i = 0; i < COUNT; i++) {
+            const uint32_t even = px[i] & 0x00FF00FFu, odd = px[i]; /* the lower of two bytes does not decide */
+            seen.low[0] = __vminu2(seen.low[0], even);
+            seen.high[0] = __vmaxu2(seen.high[0], even);
+            seen.low[1] = __vminu2(seen.low[1], odd);
+            seen.high[1] = __vmaxu2(seen.high[1], odd);
+        }
         return;
     }
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        seen.luma += i < n ? (uint8_t)luma_of<FORMAT>(px[i], channels) : 0;
+    for (int i = 0; i < COUNT; i++)
+        seen.luma = add_byte(seen.luma, luma_of<FORMAT>(px[i], channels));
 }
 
 /* Adds to the image's totals. */
@@ -59,8 +70,9 @@ DEVICE void add_counted(counted seen, int needs, uint32_t *totals)
         }
     const int c = threadIdx.x & 31;
     if (c < 3) {
-        atomicMax(&totals[c], 255 - byte_of(seen.low[0] | seen.low[1] << 8, c));
-        atomicMax(&totals[MOT_TOTAL_HIGH + c], byte_of(seen.high[0] | seen.high[1] << 8, c));
+        const int odd = c & 1;
+        atomicMax(&totals[c], 255 - byte_of(odd ? seen.low[1] : seen.low[0], c));
+        atomicMax(&totals[MOT_TOTAL_HIGH + c], byte_of(odd ? seen.high[1] : seen.high[0], c));
     }
 }
 
@@ -82,38 +94,33 @@ DEVICE void count_byte(uint32_t *histogram, uint32_t px, int i, uint32_t copies)
 #endif
 }
 
-/* The same for a histogram. */
-template <int FORMAT>
-DEVICE void count_values(uint32_t *histogram, const uint32_t px[4], int n, uint32_t copies, int channels)
+/* Counts COUNT pixels in a histogram. */
+template <int FORMAT, int COUNT>
+DEVICE void count_values(uint32_t *histogram, const uint32_t px[COUNT], uint32_t copies, int channels)
 {
     const int colors = colors_of<FORMAT>(channels);
-    auto count = [&](uint32_t pixel) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
 #pragma unroll
         for (int c = 0; c < 3; c++)
             if (c < colors)
-                count_byte(histogram, pixel, c, copies);
-    };
-    count(px[0]);
-    if (n == 4) {
-#pragma unroll
-        for (int i = 1; i < 4; i++)
-            count(px[i]);
-        return;
-    }
-#pragma unroll
-    for (int i = 1; i < 3; i++)
-        if (i < n)
-            count(px[i]);
+                count_byte(histogram, px[i], c, copies);
 }
 
-DEVICE void add_histogram(const uint32_t *histogram, int copies, uint32_t *totals)
+/* COPIES: 1, or a multiple of 8. */
+template <int COPIES> DEVICE void add_histogram(const uint32_t *histogram, uint32_t *totals)
 {
+    static_assert(3 * 256 % MOT_TILE_THREADS == 0, "values for each thread");
     __syncthreads();
-    for (int i = threadIdx.x; i < 3 * 256; i += MOT_TILE_THREADS) {
-        uint32_t sum = 0;
-#pragma unroll 4
-        for (int k = 0; k < copies; k++)
-            sum += histogram[i * copies + ((k + i) & (copies - 1))]; /* so that lanes read different banks */
+#pragma unroll
+    for (int k = 0; k < 3 * 256 / MOT_TILE_THREADS; k++) {
+        const int i = threadIdx.x + k * MOT_TILE_THREADS;
+        uint32_t sum = COPIES == 1 ? histogram[i] : 0;
+#pragma unroll
+        for (int z = 0; z < COPIES / 4; z++) { /* in such an order that lanes read different banks */
+            const uint4 v = ((const uint4 *)(histogram + i * COPIES))[z ^ (i >> 2 & 1)];
+            sum += v.x + v.y + v.z + v.w;
+        }
         if (sum)
             atomicAdd(totals + i, sum);
     }
@@ -134,84 +141,149 @@ template <int FORMAT> OUTLINE void count_tile(int needs, uint32_t *totals)
     for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
         const int row = divided(q, by_quads), k = q - row * quads, here = min(columns - 4 * k, 4);
         const uint4 v = *(const uint4 *)(tile_words() + (top + row) * pitch + left + 4 * k);
-        const uint32_t px[4] = { v.x, v.y, v.z, v.w };
-        if (needs == MOT_NEEDS_HISTOGRAM)
-            count_values<FORMAT>(histogram, px, here, 1, channels);
-        else
-            count_pixels<FORMAT>(seen, px, here, needs, channels);
+        /* what lies past the image is the quad's first pixel, which a range may see again */
+        const uint32_t px[4] = { v.x, here > 1 ? v.y : v.x, here > 2 ? v.z : v.x, here > 3 ? v.w : v.x };
+        if (needs == MOT_NEEDS_RANGE || here == 4) {
+            if (needs == MOT_NEEDS_HISTOGRAM)
+                count_values<FORMAT, 4>(histogram, px, 1, channels);
+            else
+                count_pixels<FORMAT, 4>(seen, px, needs, channels);
+            continue;
+        }
+#pragma unroll
+        for (int i = 0; i < 3; i++) {
+            if (i < here && needs == MOT_NEEDS_HISTOGRAM)
+                count_values<FORMAT, 1>(histogram, px + i, 1, channels);
+            else if (i < here)
+                count_pixels<FORMAT, 1>(seen, px + i, MOT_NEEDS_MEAN, channels);
+        }
     }
     if (needs == MOT_NEEDS_HISTOGRAM)
-        add_histogram(histogram, 1, totals);
+        add_histogram<1>(histogram, totals);
     else
         add_counted(seen, needs, totals);
+}
+
+/* Consecutive pixels in memory. Units of 16 are read together, the up to 5 pixels before and 18 behind them byte by
+ * byte.
+ */
+struct pixel_run {
+    const uint8_t *data;
+    int head, units; /* pixels before the first unit; units */
+};
+
+/* `pixels` from `p` on. The first unit of packed pixels begins in the first word of an aligned block of 16 bytes. No
+ * word that is read holds bytes behind the run. */
+template <int FORMAT> DEVICE pixel_run run_at(const uint8_t *p, int pixels, bool even)
+{
+    const int size = bytes_of(FORMAT), before = is_packed(FORMAT) ? (int)(-(uintptr_t)p & 15) : 0;
+    const int head = (before + size - 1) / size, skip = size * head - before;
+    const int more = is_packed(FORMAT) ? (skip ? 4 : 0) : even ? 0 : 3;
+    return pixel_run{ p, head, (size * pixels - before - more) / (16 * size) };
+}
+
+/* The 16 pixels of a unit that begins at `p`. */
+template <int FORMAT> DEVICE void read_unit(const uint8_t *p, int64_t channel, uint32_t px[16])
+{
+    if constexpr (is_packed(FORMAT)) {
+        enum { SIZE = bytes_of(FORMAT) };
+        const uint32_t skip = (uint32_t)(uintptr_t)p & 15;
+        const uint8_t *const from = p - skip;
+        uint32_t v[4 * SIZE + 1];
+#pragma unroll
+        for (int i = 0; i < SIZE; i++) {
+            const uint4 four = load_four_words(from + 16 * i);
+            v[4 * i] = four.x, v[4 * i + 1] = four.y, v[4 * i + 2] = four.z, v[4 * i + 3] = four.w;
+        }
+        v[4 * SIZE] = load_word(from + (skip ? 16 * SIZE : 0));
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            uint32_t w[4];
+#pragma unroll
+            for (int k = 0; k < SIZE; k++)
+                w[k] = __funnelshift_r(v[SIZE * i + k], v[SIZE * i + k + 1], 8 * skip);
+            unpack_words<FORMAT>(w, px + 4 * i);
+        }
+    } else {
+        uint4 v[3];
+#pragma unroll
+        for (int c = 0; c < (FORMAT == MOT_FORMAT_PLANES ? 3 : 1); c++)
+            v[c] = load_sixteen(p + c * channel);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            uint32_t w[4];
+#pragma unroll
+            for (int c = 0; c < (FORMAT == MOT_FORMAT_PLANES ? 3 : 1); c++)
+                w[c] = i == 0 ? v[c].x : i == 1 ? v[c].y : i == 2 ? v[c].z : v[c].w;
+            unpack_words<FORMAT>(w, px + 4 * i);
+        }
+    }
 }
 
 /* Counts the tile's own pixels in memory; the histogram's copies lie in the tile's place. READ: the format to read. */
 template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before, uint32_t *totals)
 {
+    enum { COPIES = 8 };
+    static_assert(3 * 256 * COPIES <= MOT_TILE_WORDS, "as many copies");
     const tile_state &s = cta();
     const image_reader<READ> r = reader_of<READ>(s.current);
-    const int columns = s.columns, quads = (columns + 3) >> 2, n = quads * s.rows, channels = s.image.channels;
-    const int x0 = s.x0, y0 = s.y0, copies = 8;
-    static_assert(3 * 256 * 8 <= MOT_TILE_WORDS, "as many copies");
-    const uint32_t by_quads = inverse_of(quads);
-    const bool even = has_even_rows<READ>(r);
-    uint32_t *const histogram = tile_words();
+    const int channels = s.image.channels;
+    uint32_t *const histogram = tile_words(), *const own_copy = histogram + (threadIdx.x & (COPIES - 1));
     counted seen = nothing_counted();
     if (needs == MOT_NEEDS_HISTOGRAM)
-        zero_histogram(histogram, 3 * 256 * copies);
-    auto count = [&](uint32_t px[4], int here) {
-        if (needs == MOT_NEEDS_HISTOGRAM) {
-            count_values<FORMAT>(histogram + (threadIdx.x & (copies - 1)), px, here, copies, channels);
-        } else {
-            if (before != MOT_NONE)
-                apply_table<FORMAT>(table_of(before), channels, px);
-            count_pixels<FORMAT>(seen, px, here, needs, channels);
-        }
-    };
-    unsigned unread = ~0u; /* quads to be read byte by byte, one bit for each turn of a thread */
-    static_assert(MOT_PIECE_MOST <= 32 * MOT_TILE_THREADS, "as many turns as bits");
+        zero_histogram(histogram, 3 * 256 * COPIES);
+    const bool dense = READ != MOT_FORMAT_STRIDED && s.columns == r.width && r.row == (int64_t)bytes_of(READ) * r.width;
+    const int runs = dense ? 1 : s.rows, pixels = dense ? s.rows * s.columns : s.columns;
+    const int most_odd = READ == MOT_FORMAT_STRIDED ? pixels : 32; /* pixels of a run that are read byte by byte */
+    const uint8_t *const first = r.data + s.x0 * (int64_t)bytes_of(READ) + r.skip + s.y0 * r.row;
+    const uint32_t all = (uint32_t)(uintptr_t)first | (runs > 1 ? (uint32_t)r.row : 0) |
+                         (READ == MOT_FORMAT_PLANES ? (uint32_t)r.channel : 0);
+    const bool even = (all & 3) == 0;
+    const bool odd = READ == MOT_FORMAT_STRIDED || (all & (is_packed(READ) ? 15 : 3)) || (pixels & 15);
     if constexpr (READ != MOT_FORMAT_STRIDED) {
-        unread = 0;
+        const int most = pixels >> 4, n = most * runs;
+        const uint32_t by_most = inverse_of(max(most, 1));
 #pragma unroll 1
-        for (int q = threadIdx.x; q < n; q += MOT_TILE_QUADS * MOT_TILE_THREADS) {
-            uint32_t w[MOT_TILE_QUADS][4];
-            int here[MOT_TILE_QUADS];
-#pragma unroll
-            for (int k = 0; k < MOT_TILE_QUADS; k++) {
-                const int own = min(q + k * MOT_TILE_THREADS, n - 1), row = divided(own, by_quads);
-                const int column = 4 * (own - row * quads);
-                bool whole = true;
-                if (even)
-                    read_even_words<READ>(r, x0 + column, y0 + row, w[k]);
-                else
-                    whole = read_four_words<READ>(r, x0 + column, y0 + row, w[k]);
-                here[k] = q + k * MOT_TILE_THREADS < n ? min(columns - column, 4) : 0;
-                if (!whole && here[k]) {
-                    unread |= 1u << ((own - (int)threadIdx.x) / MOT_TILE_THREADS);
-                    here[k] = 0;
-                }
+        for (int i = threadIdx.x; i < n; i += MOT_TILE_THREADS) {
+            const int run = divided(i, by_most), unit = i - run * most;
+            const pixel_run own = run_at<READ>(first + run * (uint32_t)r.row, pixels, even);
+            uint32_t px[16];
+            if (unit >= own.units)
+                continue;
+            read_unit<READ>(own.data + bytes_of(READ) * (own.head + 16 * unit), r.channel, px);
+            if (needs == MOT_NEEDS_HISTOGRAM) {
+                count_values<FORMAT, 16>(own_copy, px, COPIES, channels);
+                continue;
             }
-#pragma unroll
-            for (int k = 0; k < MOT_TILE_QUADS; k++) {
-                uint32_t px[4];
-                unpack_words<READ>(w[k], px);
-                if (here[k])
-                    count(px, here[k]);
-            }
+            if (before != MOT_NONE)
+                apply_table<FORMAT, 16>(table_of(before), channels, px);
+            count_pixels<FORMAT, 16>(seen, px, needs, channels);
         }
     }
-    for (int q = threadIdx.x; unread && q < n; q += MOT_TILE_THREADS, unread >>= READ != MOT_FORMAT_STRIDED) {
-        const int row = divided(q, by_quads), k = q - row * quads, here = min(columns - 4 * k, 4);
-        uint32_t px[4];
-        if (!(unread & 1))
+#pragma unroll 1
+    for (int i = odd ? threadIdx.x : runs * most_odd; i < runs * most_odd; i += MOT_TILE_THREADS) {
+        const int run = i / most_odd, k = i - run * most_odd;
+        uint32_t px[1];
+        if constexpr (READ == MOT_FORMAT_STRIDED) {
+            px[0] = read_bytes<READ>(r, s.x0 + k, s.y0 + run);
+        } else {
+            const pixel_run own = run_at<READ>(first + run * (uint32_t)r.row, pixels, even);
+            const int at = k < own.head ? k : k + 16 * own.units;
+            if (at >= pixels)
+                continue;
+            px[0] = read_bytes_at<READ>(r, (uint32_t)(own.data - r.data) + bytes_of(READ) * at);
+        }
+        if (needs == MOT_NEEDS_HISTOGRAM) {
+            count_values<FORMAT, 1>(own_copy, px, COPIES, channels);
             continue;
-        read_four_slowly<READ>(r, x0 + 4 * k, y0 + row, here, px);
-        count(px, here);
+        }
+        if (before != MOT_NONE)
+            apply_table<FORMAT, 1>(table_of(before), channels, px);
+        count_pixels<FORMAT, 1>(seen, px, needs, channels);
     }
     __syncthreads();
     if (needs == MOT_NEEDS_HISTOGRAM)
-        add_histogram(histogram, copies, totals);
+        add_histogram<COPIES>(histogram, totals);
     else
         add_counted(seen, needs, totals);
 }
