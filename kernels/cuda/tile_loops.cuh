@@ -663,7 +663,45 @@ template <int FORMAT, bool MARKS> OUTLINE void chain_tile(int from, int to)
     }
 }
 
-/* The stencil, from a tile with a halo to one without, whose first pixel takes the place of the halo's. */
+/* A row's sums of three neighbouring pixels' channels 0 and 2, and of channel 1 for two such sums side by side. */
+struct row_sums {
+    uint32_t even[4], odd[2];
+};
+
+/* The four pixels at `p` and their sums. `before`: the first one's left neighbour, from `p`. */
+DEVICE row_sums sums_of_row(const uint32_t *p, int before, uint32_t own[4])
+{
+    const uint4 v = *(const uint4 *)p;
+    const uint32_t px[6] = { p[before], v.x, v.y, v.z, v.w, p[4] };
+    row_sums sums;
+    uint32_t odd[4]; /* from the second byte on */
+#pragma unroll
+    for (int c = 0; c < 4; c++) {
+        own[c] = px[c + 1];
+        sums.even[c] = even_of(px[c]) + even_of(px[c + 1]) + even_of(px[c + 2]);
+        odd[c] = px[c] + px[c + 1] + px[c + 2] - sums.even[c];
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        sums.odd[i] = __byte_perm(odd[2 * i], odd[2 * i + 1], 0x6521);
+    return sums;
+}
+
+DEVICE row_sums both_sums(const row_sums &a, const row_sums &b)
+{
+    row_sums sums;
+#pragma unroll
+    for (int c = 0; c < 4; c++)
+        sums.even[c] = a.even[c] + b.even[c];
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        sums.odd[i] = a.odd[i] + b.odd[i];
+    return sums;
+}
+
+/* The stencil, from a tile with a halo to one without, whose first pixel takes the place of the halo's. A thread takes
+ * the same quad of some rows, from the lowest one up, and writes a row to the place of the one above it, which it has
+ * just read: only the other quads of this row need what was there. */
 template <int FORMAT, int OP> OUTLINE void stencil_tile(int step)
 {
     tile_state &s = cta();
@@ -671,54 +709,60 @@ template <int FORMAT, int OP> OUTLINE void stencil_tile(int step)
     const int left = s.x0 - s.tile_x, quads = (s.columns + 3) >> 2;
     const mot_arg *const arg = &s.program.arg[step];
     const uint32_t colors = colors_of<FORMAT>(s.image.channels) == 3 ? 0x00FFFFFFu : 0x000000FFu;
-    const int chunk = max(MOT_TILE_THREADS / quads, 1), n = chunk * quads; /* rows at a time */
-    const int row0 = threadIdx.x / quads, k = threadIdx.x - row0 * quads;
-    for (int first = 0; first < rows; first += chunk) {
-        const int row = first + row0, y = s.y0 + row, x = s.x0 + 4 * k;
-        const bool any = (int)threadIdx.x < n && row < rows;
-        uint32_t out[4];
+    const uint32_t by_quads = inverse_of(quads), parts = divided(MOT_TILE_THREADS, by_quads);
+    const int each = (rows + parts - 1) / parts, part = divided(threadIdx.x, by_quads);
+    const int k = threadIdx.x - part * quads, x = s.x0 + 4 * k;
+    const int first = part * each, end = part < (int)parts ? min(first + each, rows) : first;
+    const int before = x == 0 ? 0 : -1;
+    uint32_t changed[4]; /* the bits of a pixel that the stencil changes */
+#pragma unroll
+    for (int c = 0; c < 4; c++)
+        changed[c] = x + c == 0 || x + c >= width - 1 ? 0 : colors;
+    uint32_t *to = tile_words() + (end - 1) * pitch + 4 * k;
+    const uint32_t *from = to + left;
+    row_sums sums[2] = {}, both = {}; /* of the last row that was read and of the one below it; of both together */
+    uint32_t px[2][4] = {};
+    if (first < end) {
+        const row_sums lowest = sums_of_row(from + 2 * pitch, before, px[1]);
+        sums[0] = sums_of_row(from + pitch, before, px[0]);
+        both = both_sums(sums[0], lowest);
+    }
+    int row = end - 1;
+    auto make_row = [&](const row_sums &centre, row_sums &above, const uint32_t own[4], uint32_t own_above[4]) {
+        const bool any = row >= first;
+        const int y = s.y0 + row;
+        uint32_t out[4] = {};
         if (any) {
-            const uint32_t *const middle = tile_words() + (row + 1) * pitch + left + 4 * k;
-            uint32_t even[6] = {}, odd[5] = {}; /* sums of columns; of two columns' middle channels, side by side */
-            uint32_t centre[6];
-#pragma unroll
-            for (int dy = -1; dy <= 1; dy++) {
-                const uint32_t *const p = middle + dy * pitch;
-                const uint4 v = *(const uint4 *)p;
-                const uint32_t px[6] = { x == 0 ? 0 : p[-1], v.x, v.y, v.z, v.w, p[4] };
-#pragma unroll
-                for (int c = 0; c < 6; c++) {
-                    even[c] += even_of(px[c]);
-                    if (dy == 0)
-                        centre[c] = px[c];
-                }
-#pragma unroll
-                for (int c = 0; c < 5; c++)
-                    odd[c] += __byte_perm(px[c], px[c + 1], 0x5511) & 0x00FF00FFu;
-            }
+            above = sums_of_row(from, before, own_above);
 #pragma unroll
             for (int c = 0; c < 4; c++)
-                out[c] = centre[c + 1];
+                out[c] = own[c];
             if (y > 0 && y < height - 1) {
+                const row_sums all = both_sums(both, above);
                 uint32_t green[2];
 #pragma unroll
                 for (int i = 0; i < 2; i++)
-                    green[i] =
-                        mot_stencil_pair(OP, __byte_perm(centre[2 * i + 1], centre[2 * i + 2], 0x5511) & 0x00FF00FFu,
-                                         odd[2 * i] + odd[2 * i + 1] + odd[2 * i + 2], arg);
+                    green[i] = mot_stencil_pair(
+                        OP, __byte_perm(__byte_perm(own[2 * i], 0, 0x4441), own[2 * i + 1], 0x1510), all.odd[i], arg);
 #pragma unroll
                 for (int c = 0; c < 4; c++) {
-                    const uint32_t both =
-                        mot_stencil_pair(OP, even_of(centre[c + 1]), even[c] + even[c + 1] + even[c + 2], arg);
-                    const uint32_t made = __byte_perm(both, green[c >> 1], c & 1 ? 0x3260 : 0x3240);
-                    const bool edge = x + c == 0 || x + c >= width - 1;
-                    out[c] = edge ? out[c] : (made & colors) | (out[c] & ~colors);
+                    const uint32_t red_blue = mot_stencil_pair(OP, __byte_perm(own[c], 0, 0x4240), all.even[c], arg);
+                    const uint32_t made = __byte_perm(red_blue, green[c >> 1], c & 1 ? 0x3260 : 0x3240);
+                    out[c] = (made & changed[c]) | (out[c] & ~changed[c]);
                 }
             }
+            both = both_sums(centre, above);
         }
-        __syncthreads(); /* the rows that are written now are read for these rows at the latest */
+        __syncthreads();
         if (any)
-            *(uint4 *)(tile_words() + row * pitch + 4 * k) = make_uint4(out[0], out[1], out[2], out[3]);
+            *(uint4 *)to = make_uint4(out[0], out[1], out[2], out[3]);
+        row--, to -= pitch, from -= pitch;
+    };
+#pragma unroll 1
+    for (int i = 0; i < each; i += 2) {
+        make_row(sums[0], sums[1], px[0], px[1]);
+        if (i + 1 < each)
+            make_row(sums[1], sums[0], px[1], px[0]);
     }
     if (threadIdx.x == 0)
         s.tile_x = s.x0, s.tile_y = s.y0, s.tile_columns = s.columns, s.tile_rows = s.rows;
