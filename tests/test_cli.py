@@ -83,6 +83,17 @@ class Listings(Case):
         for row in rows:
             self.assertTrue(row["title"] and row["paper"] and row["max_steps"])
 
+    def test_transforms(self):
+        lines = self.good("transforms").splitlines()
+        rows = json.loads(self.good("transforms", "--json"))
+        self.assertEqual([line.split()[:3] for line in lines],
+                         [[row["name"], row["profile"], f"{row['width']}x{row['height']}"] for row in rows])
+        steps = {row["name"]: row["max_steps"] for row in rows}
+        self.assertEqual(steps["torchvision_eval"], 0)
+        self.assertGreater(steps["deit3_train"], 0)
+        for row in rows:
+            self.assertTrue(row["title"])
+
     def test_show_is_a_policy_file_that_shows_the_same(self):
         for row in json.loads(self.good("policies", "--json")):
             text = self.good("show", row["name"])
@@ -932,7 +943,7 @@ class BadInput(Case):
 
     def test_wrong_usage(self):
         path = self.image()
-        for args in ([], ["aply"], ["--nonsense"], ["ops", "x"], ["policies", "x"], ["show"],
+        for args in ([], ["aply"], ["--nonsense"], ["ops", "x"], ["policies", "x"], ["transforms", "x"], ["show"],
                      ["show", "a", "b"], ["check"],
                      ["draw"], ["draw", "a", "b"], ["draw", "rand_augment", "--samples", "x"],
                      ["draw", "rand_augment", "--samples", "-1"], ["draw", "rand_augment", "--seed", "-1"],
