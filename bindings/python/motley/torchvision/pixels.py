@@ -29,6 +29,7 @@ except ImportError:  # before torchvision 0.16
 ORDER = "pillow-13" if int(PIL.__version__.split(".")[0]) >= 13 else "pillow-12"
 JITTERS = "brightness", "contrast", "saturation", "hue"  # by torchvision's numbers
 JITTER_OPS = (*(ops.table[name].number for name in ("brightness", "contrast", "color")), lib.MOTLEY_STEP_HUE)
+SATURATION = JITTER_OPS[2]
 PILLOWS_NUMBERS = {FILTERS.index(name): number for number, name in PILLOWS.items()}  # by motley_filter
 SMALL = 64 * 64  # pixels: up to here Pillow is faster than a call of the library, with the same bytes
 
@@ -147,6 +148,13 @@ def resized(image, size, interpolation, crop=None):
     return made
 
 
+def _without_info(image):
+    """torchvision makes some PIL images anew, which drops their info."""
+    if isinstance(image, PIL.Image.Image):
+        image.info = {}
+    return image
+
+
 def jittered(image, order, factors):
     """`image` with the changes numbered in `order`, by their factors; None: not done. One pass does all."""
     steps = [(JITTER_OPS[which], factors[which]) for which in order if factors[which] is not None]
@@ -154,13 +162,14 @@ def jittered(image, order, factors):
         steps = [(op, factor) for op, factor in steps if op in JITTER_OPS[:2]]
     if not steps:
         return image
-    return _of_tensors(image, lambda batch: _run_steps(images.source_of(batch, None), steps))
+    made = _of_tensors(image, lambda batch: _run_steps(images.source_of(batch, None), steps))
+    return made if all(op == SATURATION for op, _ in steps) else _without_info(made)
 
 
 def blurred(image, sigma, weights):
     """`image` blurred as torchvision's gaussian_blur does it, by a square kernel with these weights along each axis."""
     step = lib.MOTLEY_STEP_KERNEL_BLUR, sigma, len(weights)
-    return _of_tensors(image, lambda batch: _run_steps(images.source_of(batch, None), [step], weights))
+    return _without_info(_of_tensors(image, lambda batch: _run_steps(images.source_of(batch, None), [step], weights)))
 
 
 def _run_steps(source, steps, weights=None):
@@ -193,7 +202,7 @@ def _run_steps(source, steps, weights=None):
 
 def grey(image):
     """`image` in grey, with as many channels."""
-    return image if channels_of(image) == 1 else _of_tensors(image, ops.grayscale)
+    return image if channels_of(image) == 1 else _without_info(_of_tensors(image, ops.grayscale))
 
 
 def _describe_picture(batch, image, address):
