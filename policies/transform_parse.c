@@ -541,8 +541,11 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
     if (kind == MOT_STAGE_POLICY)
         return read_policy_stage(r, value, stage) && give_blocks(transform, stage->policy);
     read[kind](r, value, stage);
-    if (!in_place && kind == MOT_STAGE_RESIZE)
-        stage->height = stage->width; /* so that the sizes it leaves are no second problem */
+    if (!in_place) { /* it was read for its own problems; that it stands there is no problem of others */
+        mot_stage_clear(stage);
+        transform->stages--;
+        return true;
+    }
     if (kind == MOT_STAGE_MIX && r->tree.problems == 0)
         return motley_mix_create(&stage->mixing, &stage->mix, NULL) != MOTLEY_ERR_MEMORY;
     return ((kind != MOT_STAGE_RANDOM_RESIZED_CROP && kind != MOT_STAGE_ERASE) || make_ratios(stage)) &&
