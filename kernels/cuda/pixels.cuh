@@ -7,6 +7,7 @@
 #include "kernels/cuda/job.h"
 
 #define DEVICE static __device__ __forceinline__
+#define DEVICE_MEMBER __device__ __forceinline__
 
 DEVICE mot_view view_of(const mot_cuda_batch &batch, const motley_image *images, int channels, int i)
 {

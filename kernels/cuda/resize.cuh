@@ -32,7 +32,6 @@ static_assert(MOT_RESIZE_TILE_ROWS <= 32, "each row of a tile has a thread");
 __shared__ int resize_first[MOT_RESIZE_TILE_ROWS];
 alignas(16) __shared__ mot_cuda_taps resize_taps[STAGED_GROUPS][MOT_RESIZE_TILE_ROWS];
 
-#define DEVICE_MEMBER __device__ __forceinline__
 #define HALF_UPPER (1 << (MOT_RESIZE_BITS - 9)) /* half of a unit of the result, in the unit of the upper parts */
 
 /* Dot products of signed upper halves with bytes, and of lowest bytes with bytes. */

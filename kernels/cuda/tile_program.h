@@ -29,11 +29,21 @@
 #define MOT_CALLED_FN MOT_FN
 #endif
 
+#ifdef __cplusplus
+#define MOT_ALIGN(bytes) alignas(bytes)
+#else
+#define MOT_ALIGN(bytes) _Alignas(bytes)
+#endif
+
 /* Where an image's pixels lie between phases. */
 typedef enum mot_place { MOT_PLACE_SRC, MOT_PLACE_WORK, MOT_PLACE_SCRATCH, MOT_PLACE_RESULT } mot_place;
 
 typedef enum mot_opcode {
+    /* between phases; b: the op at which a CTA with another tile in this phase goes on */
     MOT_DO_END,
+    MOT_DO_MEET,    /* a: the CTA has arrived already; waits until the image's other CTAs have arrived as well */
+    MOT_DO_CURRENT, /* a: the place that is read from now on */
+    MOT_DO_CUT,     /* a: the tiles are strips of columns from now on, or tiles again */
     /* loads the tile's pixels from memory; `halo`: with a row and a column of neighbours on each side */
     MOT_DO_FETCH,       /* a: halo */
     MOT_DO_GATHER,      /* a: halo, b: the warp, c: the one after it or MOT_NONE, d: mark what is filled */
@@ -49,18 +59,22 @@ typedef enum mot_opcode {
     MOT_DO_COUNT_MEMORY, /* of the tile's pixels in memory */
     MOT_DO_TABLE, /* a: the table made from them, b: the step, c: the table before, d: the one after, or MOT_NONE */
     /* writes */
-    MOT_DO_STORE,  /* a: the place */
-    MOT_DO_DIRECT, /* a: the table or MOT_NONE: copies from memory to the result, without a tile */
-    /* between phases */
-    MOT_DO_MEET,    /* waits until the image's other CTAs have arrived as well */
-    MOT_DO_CURRENT, /* a: the place that is read from now on */
-    MOT_DO_CUT      /* a: the tiles are strips of columns from now on, or tiles again */
+    MOT_DO_STORE, /* a: the place */
+    MOT_DO_DIRECT /* a: the table or MOT_NONE: copies from memory to the result, without a tile */
 } mot_opcode;
 
+/* What one thread does before an op. */
+enum {
+    MOT_FIRST_ARRIVE = 1, /* the CTA arrives at the next MEET, and goes on before it waits there */
+    MOT_FIRST_TAKE = 2    /* takes the CTA's next pair, as it waits for no other CTA from here on */
+};
+
 typedef struct mot_program_op {
-    uint8_t code, a, b, c, d;
-    uint8_t count;   /* COUNT, TABLE: the number of the statistics in the program */
-    uint8_t arrives; /* after it the CTA has arrived at the next MEET, and goes on before it waits there */
+    MOT_ALIGN(8) uint8_t code;
+    uint8_t a, b, c, d;
+    uint8_t count; /* COUNT, TABLE: the number of the statistics in the program */
+    uint8_t first; /* MOT_FIRST_* */
+    uint8_t unused;
 } mot_program_op;
 
 typedef enum mot_item_kind { MOT_ITEM_TABLE, MOT_ITEM_COLOR, MOT_ITEM_ERASE } mot_item_kind;
@@ -83,8 +97,8 @@ typedef struct mot_program {
     uint8_t path[MOT_WINDOW];    /* the warps' mot_warp_path */
     uint8_t made_of[MOT_WINDOW]; /* for tables that do not depend on the image: the point ops in them, one bit a step */
     uint16_t first_count;        /* statistics of the image's programs before this one */
-    uint8_t more;                /* another program follows */
-    uint8_t last_op; /* that is more than END, or END if the last phase is empty; MOT_NONE if another program follows */
+    uint8_t tables;
+    uint8_t more; /* another program follows */
 } mot_program;
 
 /* What a program depends on besides its steps. */
@@ -110,7 +124,7 @@ typedef struct mot_program_state {
     int tile; /* NOTHING: there is none */
     int met;  /* all CTAs have arrived somewhere since they loaded it */
     int place;
-    int phase;                /* its first op */
+    int phase, turn;          /* its first op, and the first one that is for each tile */
     int shared;               /* the last op that was more than work in the tile: other CTAs may wait for it */
     int table_op[MOT_WINDOW]; /* for tables made from statistics: their TABLE, else -1 */
 } mot_program_state;
@@ -126,9 +140,11 @@ MOT_CALLED_FN int mot_emit(mot_program_state *s, int code, int a, int b, int c, 
     mot_program_op *const op = &s->p->op[at];
     if (code != MOT_DO_CHAIN && code != MOT_DO_STENCIL && code != MOT_DO_LINES)
         s->shared = at;
+    if (code == MOT_DO_MEET || code == MOT_DO_TABLE || code == MOT_DO_CURRENT || code == MOT_DO_CUT)
+        s->turn = at + 1;
     op->code = (uint8_t)code, op->a = (uint8_t)a, op->b = (uint8_t)b, op->c = (uint8_t)c, op->d = (uint8_t)d;
     op->count = (uint8_t)count;
-    op->arrives = 0;
+    op->first = 0;
     return at;
 }
 
@@ -136,10 +152,12 @@ MOT_CALLED_FN int mot_emit(mot_program_state *s, int code, int a, int b, int c, 
  * tile before it waits. */
 MOT_CALLED_FN void mot_meet(mot_program_state *s)
 {
-    if (s->facts->held && s->tile != MOT_TILE_STRIP && s->shared >= s->phase &&
-        s->p->op[s->shared].code != MOT_DO_TABLE)
-        s->p->op[s->shared].arrives = 1;
-    s->phase = mot_emit(s, MOT_DO_MEET, 0, 0, 0, 0) + 1;
+    const int shared = s->shared, turn = s->turn;
+    const int early = s->facts->held && s->tile != MOT_TILE_STRIP && shared >= s->phase && shared + 1 < s->ops &&
+                      s->p->op[shared].code != MOT_DO_TABLE;
+    s->phase = mot_emit(s, MOT_DO_MEET, early, turn, 0, 0) + 1;
+    if (early)
+        s->p->op[shared + 1].first = MOT_FIRST_ARRIVE;
     s->met = 1;
 }
 
@@ -182,10 +200,12 @@ MOT_FN void mot_load_before_meeting(mot_program_state *s)
     op[load - 2] = moved;
     s->table_op[op[load].a] = load;
     s->phase = s->shared = load;
+    s->turn = load + 1;
     if (s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place)) {
-        op[load - 2].arrives = 1;
-        op[load - 3].arrives = 0;
         s->met = 1;
+    } else {
+        op[load - 2].first = MOT_FIRST_ARRIVE;
+        op[load - 1].a = 1;
     }
 }
 
@@ -505,7 +525,7 @@ MOT_FN void mot_program_begin(mot_program_state *s, mot_program *p, const mot_pr
 {
     s->p = p;
     s->facts = facts;
-    s->ops = s->phase = s->shared = s->met = s->items = s->tables = s->counts = 0;
+    s->ops = s->phase = s->turn = s->shared = s->met = s->items = s->tables = s->counts = 0;
     s->base = s->applied = s->warps = s->first = s->second = s->erases = 0;
     s->tile = MOT_TILE_NOTHING;
     s->place = place;
@@ -520,10 +540,12 @@ MOT_FN void mot_program_end(mot_program_state *s, int more)
         mot_program_finish(s);
     else if (s->tile != MOT_TILE_NOTHING || s->warps > 0 || s->items > s->base)
         mot_commit(s);
-    const int end = mot_emit(s, MOT_DO_END, 0, 0, 0, 0);
-    const int code = end > s->phase ? (int)s->p->op[end - 1].code : MOT_DO_END;
+    const int end = mot_emit(s, MOT_DO_END, 0, s->turn, 0, 0);
+    const int skipped = s->tile == MOT_TILE_STRIP; /* by CTAs without a strip */
+    if (!more)
+        s->p->op[end > s->turn && !skipped ? end - 1 : end].first = MOT_FIRST_TAKE;
+    s->p->tables = (uint8_t)s->tables;
     s->p->more = (uint8_t)more;
-    s->p->last_op = (uint8_t)(more ? MOT_NONE : code == MOT_DO_STORE || code == MOT_DO_DIRECT ? end - 1 : end);
 }
 
 #endif

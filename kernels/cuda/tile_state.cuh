@@ -10,24 +10,23 @@
 
 struct alignas(16) tile_state {
     mot_program program;
+    alignas(16) mot_tile_image image;
     uint8_t table[MOT_WINDOW][3][256];
     mot_stats stats[3];
     mot_warp_plan plan; /* of the warp that interpolates or sums positions */
-    alignas(16) mot_tile_image image;
-    mot_view current;
+    alignas(16) mot_view current;
     int current_strided; /* `current` is read byte by byte */
-    int place;           /* of the image in the launch */
+    uint32_t *totals;    /* of the program's statistics */
     int member;
-    int arrived; /* arrivals of the image's CTAs at the last meeting at which this one arrived */
-    int waits;   /* it arrived at the next meeting already */
+    int arrived; /* arrivals of the image's CTAs at the last meeting */
     /* the tile: the pixels of the image that this CTA makes, and those in shared memory */
     int x0, y0, columns, rows;
     int tile_x, tile_y, tile_columns, tile_rows;
+    mot_tile_cut uncut;                /* while the image is cut into strips: its tiles */
     int tile, tiles;                   /* its number, and how many the image has */
     int several;                       /* a phase takes several turns, a tile each */
-    int phase;                         /* the first op of a turn */
     unsigned list_end[MOT_TILE_LISTS]; /* pairs up to the end of each list */
-    unsigned next;                     /* the next pair to work on */
+    const mot_tile_pair *pair;         /* the next one to work on, if any */
 };
 
 #if defined(__NVCC__)
@@ -44,6 +43,47 @@ DEVICE tile_state &cta()
 DEVICE uint32_t *tile_words()
 {
     return (uint32_t *)((uint8_t *)tile_memory + sizeof(tile_state));
+}
+
+static_assert(sizeof(mot_program_op) == sizeof(uint2), "");
+
+/* An instruction, loaded as a whole. */
+struct tile_op {
+    uint2 bytes;
+
+    DEVICE_MEMBER int code() const
+    {
+        return bytes.x & 0xFF;
+    }
+    DEVICE_MEMBER int a() const
+    {
+        return bytes.x >> 8 & 0xFF;
+    }
+    DEVICE_MEMBER int b() const
+    {
+        return bytes.x >> 16 & 0xFF;
+    }
+    DEVICE_MEMBER int c() const
+    {
+        return bytes.x >> 24;
+    }
+    DEVICE_MEMBER int d() const
+    {
+        return bytes.y & 0xFF;
+    }
+    DEVICE_MEMBER int count() const
+    {
+        return bytes.y >> 8 & 0xFF;
+    }
+    DEVICE_MEMBER int first() const
+    {
+        return bytes.y >> 16 & 0xFF;
+    }
+};
+
+DEVICE const uint2 *op_at(int i)
+{
+    return (const uint2 *)&cta().program.op[i];
 }
 
 /* MOT_TILE_SPARE_WORDS behind the tile; the last rows of a halo may lie there. */
@@ -107,29 +147,17 @@ DEVICE const uint8_t (*table_of(int t))[256]
     return cta().table[t];
 }
 
-/* The CTA arrives at the next meeting: what it wrote to memory is visible to others when they leave it. For one thread,
- * after a barrier. */
-DEVICE void arrive_early()
+/* Waits until all CTAs of the image have arrived; this one may have arrived already. What each wrote to memory before
+ * it arrived is visible to the others after the next barrier. tile_job.h says why all of them are resident. For one
+ * thread, after a barrier. */
+DEVICE void meet(bool arrived)
 {
     tile_state &s = cta();
+    if (!arrived)
+        arrive(s.image.arrivals);
     s.arrived += s.image.members;
-    s.waits = 1;
-    arrive(s.image.arrivals);
-}
-
-/* Waits until all CTAs of the image have arrived. tile_job.h says why all of them are resident. */
-OUTLINE void meet()
-{
-    tile_state &s = cta();
-    __syncthreads();
-    if (s.image.members > 1 && threadIdx.x == 0) {
-        if (!s.waits)
-            arrive_early();
-        s.waits = 0;
-        while (arrivals_of(s.image.arrivals) < s.arrived)
-            emulate_others();
-    }
-    __syncthreads();
+    while (arrivals_of(s.image.arrivals) < s.arrived)
+        emulate_others();
 }
 
 #endif

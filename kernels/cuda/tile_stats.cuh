@@ -335,11 +335,11 @@ DEVICE void finish_histogram(uint32_t *counts, uint32_t pixels, mot_stats *stats
 }
 
 /* Runs TABLE after the whole image was counted: makes a table of another one, if any, then a step, then a third table,
- * if any. */
-template <int FORMAT> OUTLINE void make_table(const mot_program_op &what, const uint32_t *totals)
+ * if any. A barrier must follow. */
+template <int FORMAT> OUTLINE void make_table(tile_op what, const uint32_t *totals)
 {
     tile_state &s = cta();
-    const int made = what.a, step = what.b, before = what.c, after = what.d;
+    const int made = what.a(), step = what.b(), before = what.c(), after = what.d();
     const int op = s.program.id[step], needs = needs_of(op), colors = colors_of<FORMAT>(s.image.channels);
     const uint32_t pixels = (uint32_t)s.image.width * (uint32_t)s.image.height;
     uint32_t *const counts = spare_words();
@@ -380,7 +380,6 @@ template <int FORMAT> OUTLINE void make_table(const mot_program_op &what, const 
         const uint8_t out = mot_stats_value(op, v, &s.stats[c], arg);
         s.table[made][c][threadIdx.x] = after == MOT_NONE ? out : s.table[after][c][out];
     }
-    __syncthreads();
 }
 
 #endif
