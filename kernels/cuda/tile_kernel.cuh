@@ -124,57 +124,78 @@ DEVICE void prepare_plan(int step)
         s.plan.path = s.program.path[step], s.plan.width = s.image.width, s.plan.height = s.image.height;
 }
 
-/* Takes the CTA's next pair, which has this number. For one thread; a barrier must follow. */
+/* One warp does what is needed once for the CTA between ops. */
+DEVICE bool is_clerk()
+{
+    return threadIdx.x / 32 == 0;
+}
+
+enum { MOT_PROGRAM_PIECES = sizeof(mot_program) / 16, MOT_IMAGE_PIECES = sizeof(mot_tile_image) / 16 };
+static_assert(sizeof(mot_program) % 16 == 0 && sizeof(mot_tile_image) % 16 == 0, "whole pieces");
+static_assert(offsetof(tile_state, image) == sizeof(mot_program), "one behind the other");
+static_assert(offsetof(tile_state, next_image) == offsetof(tile_state, next_program) + sizeof(mot_program), "here too");
+static_assert(MOT_PROGRAM_PIECES + MOT_IMAGE_PIECES <= MOT_TILE_THREADS, "a piece a thread");
+
+/* Begins to load a program of the next pair's image, and the image's description. For the clerk. */
+DEVICE void begin_to_load(const mot_tiles_job &job, int place, int window)
+{
+    const uint4 *const program = (const uint4 *)&job.programs[(int64_t)place * job.windows + window];
+    const uint4 *const image = (const uint4 *)&job.image[place];
+    uint4 *const to = (uint4 *)&cta().next_program;
+#pragma unroll
+    for (int i = threadIdx.x & 31; i < MOT_PROGRAM_PIECES + MOT_IMAGE_PIECES; i += 32)
+        begin_to_copy(&to[i], i < MOT_PROGRAM_PIECES ? program + i : image + (i - MOT_PROGRAM_PIECES));
+}
+
+/* Takes the CTA's next pair, which has this number, and begins to load its program. For the clerk. */
 DEVICE void take_pair(const mot_tiles_job &job, unsigned number)
 {
     tile_state &s = cta();
     const unsigned pairs = s.list_end[MOT_TILE_LISTS - 1];
-    unsigned begin = 0;
-    int list = 0;
-    s.pair = nullptr;
+    const bool one = (threadIdx.x & 31) == 0;
     if (number < pairs) {
+        unsigned begin = 0;
+        int list = 0;
         for (; number >= s.list_end[list]; list++)
             begin = s.list_end[list];
-        s.pair = job.pairs + (list * job.pairs_most + (number - begin));
+        const mot_tile_pair pair = job.pairs[list * job.pairs_most + (number - begin)];
+        begin_to_load(job, pair.image, 0);
+        if (one)
+            s.next_place = pair.image, s.next_member = pair.member, s.next_window = 0;
+    } else if (one) {
+        s.next_place = -1;
     }
-    if (number == pairs + gridDim.x - 1)
+    if (one && number == pairs + gridDim.x - 1)
         *job.counters = mot_tile_counters{}; /* the last CTA to ask: no one reads them again */
 }
 
-/* For one thread. */
+/* For the clerk. */
 DEVICE void do_first(const mot_tiles_job &job, int what)
 {
     tile_state &s = cta();
-    if (what == MOT_FIRST_ARRIVE && s.image.members > 1)
+    const bool one = (threadIdx.x & 31) == 0;
+    if (what == MOT_FIRST_ARRIVE && s.image.members > 1 && one)
         arrive(s.image.arrivals);
-    if (what == MOT_FIRST_TAKE && s.tile + s.image.members >= s.tiles)
-        take_pair(job, gridDim.x + atomicAdd(&job.counters->taken, 1u));
+    if (what == MOT_FIRST_TAKE && s.tile + s.image.members >= s.tiles) {
+        const unsigned taken = one ? atomicAdd(&job.counters->taken, 1u) : 0;
+        take_pair(job, gridDim.x + __shfl_sync(0xFFFFFFFFu, taken, 0));
+    }
 }
 
-/* Loads the program `window` of an image into shared memory, with the image's description before its first one, and
- * makes the tables that do not depend on the image. */
-DEVICE void load_program(const mot_tiles_job &job, mot_tile_pair pair, int window)
+/* Begins with the program that was loaded: makes the tables that do not depend on the image. */
+DEVICE void begin_program(const mot_tiles_job &job)
 {
     tile_state &s = cta();
-    enum { PROGRAM = sizeof(mot_program) / 16, IMAGE = sizeof(mot_tile_image) / 16 };
-    static_assert(sizeof(mot_program) % 16 == 0 && sizeof(mot_tile_image) % 16 == 0, "whole pieces");
-    static_assert(offsetof(tile_state, image) == sizeof(mot_program), "one behind the other");
-    static_assert(PROGRAM + IMAGE <= MOT_TILE_THREADS, "a piece a thread");
-    const int piece = threadIdx.x;
-    const uint4 *const from = piece < PROGRAM
-                                  ? (const uint4 *)&job.programs[(int64_t)pair.image * job.windows + window] + piece
-                                  : (const uint4 *)&job.image[pair.image] + (piece - PROGRAM);
-    if (piece < PROGRAM + (window == 0 ? IMAGE : 0))
-        ((uint4 *)&s)[piece] = *from;
+    if (threadIdx.x < MOT_PROGRAM_PIECES + MOT_IMAGE_PIECES)
+        ((uint4 *)&s)[threadIdx.x] = ((const uint4 *)&s.next_program)[threadIdx.x];
     __syncthreads();
     if (threadIdx.x == 0) {
-        if (window == 0) {
-            s.member = pair.member;
-            s.current = s.image.src;
-            s.current_strided = is_tiny(s.image);
+        s.member = s.next_member;
+        s.current = s.image.src;
+        s.current_strided = is_tiny(s.image);
+        if (s.next_window == 0)
             s.arrived = 0;
-        }
-        s.totals = job.totals + ((int64_t)pair.image * job.max_counts + s.program.first_count) * MOT_TOTAL_WORDS;
+        s.totals = job.totals + ((int64_t)s.next_place * job.max_counts + s.program.first_count) * MOT_TOTAL_WORDS;
         begin_tiles();
     }
     static_assert(MOT_TILE_THREADS == 256, "a value for each thread");
@@ -231,7 +252,7 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
     tile_op op = { *at };
 #pragma unroll 1
     for (;;) {
-        if (op.first() && threadIdx.x == 0)
+        if (op.first() && is_clerk())
             do_first(job, op.first());
         switch (op.code()) {
         case MOT_DO_END:
@@ -241,8 +262,15 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
                 op = tile_op{ *at };
                 continue;
             }
-            if (op.code() == MOT_DO_END)
+            if (op.code() == MOT_DO_END) {
+                if (op.a() && is_clerk()) { /* another program follows */
+                    const int window = s.next_window + 1;
+                    begin_to_load(job, s.next_place, window);
+                    __syncwarp();
+                    s.next_window = window;
+                }
                 return;
+            }
             if (s.image.members > 1 && threadIdx.x == 0)
                 meet(op.a());
             break;
@@ -318,17 +346,20 @@ static __global__ void __launch_bounds__(MOT_TILE_THREADS, MOT_TILE_CTAS)
 {
     tile_state &s = cta();
     wait_for_previous_kernel();
-    if (threadIdx.x == 0) {
+    if (is_clerk()) {
         unsigned pairs = 0;
-        for (int l = 0; l < MOT_TILE_LISTS; l++)
+        for (int l = 0; l < MOT_TILE_LISTS && threadIdx.x % 32 == 0; l++)
             s.list_end[l] = pairs += job.counters->pairs[l];
+        __syncwarp();
         take_pair(job, blockIdx.x);
     }
-    for (int window = 0;; window = s.program.more ? window + 1 : 0) {
-        __syncthreads(); /* s.pair is known, and all threads are done with the last program */
-        if (!s.pair)
+    for (;;) {
+        if (is_clerk())
+            wait_for_copies();
+        __syncthreads(); /* the next program is there, and all threads are done with the last one */
+        if (s.next_place < 0)
             break;
-        load_program(job, *s.pair, window);
+        begin_program(job);
         run_program<FORMAT>(job);
     }
 }

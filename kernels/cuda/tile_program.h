@@ -40,7 +40,7 @@ typedef enum mot_place { MOT_PLACE_SRC, MOT_PLACE_WORK, MOT_PLACE_SCRATCH, MOT_P
 
 typedef enum mot_opcode {
     /* between phases; b: the op at which a CTA with another tile in this phase goes on */
-    MOT_DO_END,
+    MOT_DO_END,     /* a: another program follows */
     MOT_DO_MEET,    /* a: the CTA has arrived already; waits until the image's other CTAs have arrived as well */
     MOT_DO_CURRENT, /* a: the place that is read from now on */
     MOT_DO_CUT,     /* a: the tiles are strips of columns from now on, or tiles again */
@@ -98,7 +98,6 @@ typedef struct mot_program {
     uint8_t made_of[MOT_WINDOW]; /* for tables that do not depend on the image: the point ops in them, one bit a step */
     uint16_t first_count;        /* statistics of the image's programs before this one */
     uint8_t tables;
-    uint8_t more; /* another program follows */
 } mot_program;
 
 /* What a program depends on besides its steps. */
@@ -540,12 +539,11 @@ MOT_FN void mot_program_end(mot_program_state *s, int more)
         mot_program_finish(s);
     else if (s->tile != MOT_TILE_NOTHING || s->warps > 0 || s->items > s->base)
         mot_commit(s);
-    const int end = mot_emit(s, MOT_DO_END, 0, s->turn, 0, 0);
+    const int end = mot_emit(s, MOT_DO_END, more, s->turn, 0, 0);
     const int skipped = s->tile == MOT_TILE_STRIP; /* by CTAs without a strip */
     if (!more)
         s->p->op[end > s->turn && !skipped ? end - 1 : end].first = MOT_FIRST_TAKE;
     s->p->tables = (uint8_t)s->tables;
-    s->p->more = (uint8_t)more;
 }
 
 #endif

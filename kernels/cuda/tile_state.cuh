@@ -13,8 +13,10 @@ struct alignas(16) tile_state {
     alignas(16) mot_tile_image image;
     uint8_t table[MOT_WINDOW][3][256];
     mot_stats stats[3];
-    mot_warp_plan plan; /* of the warp that interpolates or sums positions */
-    alignas(16) mot_view current;
+    mot_warp_plan plan;                   /* of the warp that interpolates or sums positions */
+    alignas(16) mot_program next_program; /* and its image, on their way from memory */
+    alignas(16) mot_tile_image next_image;
+    mot_view current;
     int current_strided; /* `current` is read byte by byte */
     uint32_t *totals;    /* of the program's statistics */
     int member;
@@ -26,7 +28,8 @@ struct alignas(16) tile_state {
     int tile, tiles;                   /* its number, and how many the image has */
     int several;                       /* a phase takes several turns, a tile each */
     unsigned list_end[MOT_TILE_LISTS]; /* pairs up to the end of each list */
-    const mot_tile_pair *pair;         /* the next one to work on, if any */
+    int next_place, next_member;       /* the pair that comes next, as the number of its image in the launch, or -1 */
+    int next_window;                   /* which one of the image's programs comes next */
 };
 
 #if defined(__NVCC__)
@@ -84,6 +87,24 @@ struct tile_op {
 DEVICE const uint2 *op_at(int i)
 {
     return (const uint2 *)&cta().program.op[i];
+}
+
+/* Begins to copy 16 bytes into shared memory; from wait_for_copies() on, the same thread sees them. */
+DEVICE void begin_to_copy(uint4 *to, const uint4 *from)
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from)
+                 : "memory");
+#else
+    *to = *from;
+#endif
+}
+
+DEVICE void wait_for_copies()
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
 }
 
 /* MOT_TILE_SPARE_WORDS behind the tile; the last rows of a halo may lie there. */
