@@ -124,10 +124,10 @@ DEVICE void prepare_plan(int step)
         s.plan.path = s.program.path[step], s.plan.width = s.image.width, s.plan.height = s.image.height;
 }
 
-/* One warp does what is needed once for the CTA between ops. */
+/* One warp does what is needed once for the CTA between ops: the last one, which often has a turn of a loop less. */
 DEVICE bool is_clerk()
 {
-    return threadIdx.x / 32 == 0;
+    return threadIdx.x / 32 == MOT_TILE_WARPS - 1;
 }
 
 enum { MOT_PROGRAM_PIECES = sizeof(mot_program) / 16, MOT_IMAGE_PIECES = sizeof(mot_tile_image) / 16 };
