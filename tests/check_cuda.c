@@ -112,12 +112,20 @@ static const struct {
 };
 #define WRITTEN (sizeof written / sizeof *written)
 
+/* A policy without breaks: blurs of every width that an image in shared memory takes, beside ops of every shape. */
+static const char *const narrow_blurs =
+    HEAD "bins: 40\nlevel: uniform\nrepeat: 3\nfill: [7, 8, 9]\nops:\n  gaussian_blur: {range: [0, 3.3]}\n"
+         "  rotate: {range: [0, 30]}\n  contrast: {range: [0.1, 1.9]}\n  sharpness: {range: [0.1, 1.9]}\n"
+         "branches: [gaussian_blur, gaussian_blur, gaussian_blur, rotate, contrast, sharpness, invert, equalize]\n";
+
 /* One of these, or a built-in. */
 static motley_status open_policy(const char *name, motley_policy **policy, motley_error *error)
 {
     for (size_t i = 0; i < WRITTEN; i++)
         if (strcmp(name, written[i].name) == 0)
             return motley_policy_parse(written[i].text, strlen(written[i].text), NULL, policy, error);
+    if (strcmp(name, "narrow blurs") == 0)
+        return motley_policy_parse(narrow_blurs, strlen(narrow_blurs), NULL, policy, error);
     return motley_policy_builtin(name, policy, error);
 }
 
@@ -897,6 +905,19 @@ int main(int argc, char **argv)
             check_breaks(written[i].name);
             report(written[i].name, before);
         }
+    if (!only_op && !huge && (!only_policy || strcmp(only_policy, "narrow blurs") == 0)) {
+        const long before = failures;
+        check_policy_sizes("narrow blurs");
+        for (int layout = 0; layout < 4 && !brief; layout++)
+            check_output((output_case){ .dtype = MOTLEY_F16,
+                                        .from = (motley_layout)(layout & 1),
+                                        .to = (motley_layout)(layout >> 1),
+                                        .count = 300,
+                                        .width = 64,
+                                        .height = 48,
+                                        .policy = "narrow blurs" });
+        report("narrow blurs", before);
+    }
     if (!only_op && !only_policy && !huge) {
         for (int dtype = MOTLEY_U8; dtype <= MOTLEY_BF16 && !brief; dtype++)
             for (int layouts = 0; layouts < 8; layouts++) {

@@ -28,7 +28,8 @@ static mot_route_facts uniform(size_t count, int width, int height)
                               .one_size = 1,
                               .dense = 1,
                               .dense_between = 1,
-                              .max_steps = 2 };
+                              .max_steps = 2,
+                              .blur_radius = -1 };
 }
 
 static void wants(const mot_chip *chip, const mot_route_facts *f, mot_route route, const char *reason)
@@ -51,7 +52,7 @@ static void wants(const mot_chip *chip, const mot_route_facts *f, mot_route rout
 /* Of a built-in policy, in place on images of 224x224, the first of which begins at `data`. */
 static void wants_of(const char *policy, uint8_t *data, mot_route route, const char *reason)
 {
-    mot_plain_warps cache = { .next = 0 };
+    mot_level_cache cache = { .next = 0 };
     motley_policy *p;
     const motley_batch batch = { .count = 256, .channels = 3, .data = data, .width = 224, .height = 224 };
     if (motley_policy_builtin(policy, &p, NULL) != MOTLEY_OK) {
@@ -78,7 +79,7 @@ int main(void)
     wants_of("rand_augment", aligned, MOT_ROUTE_RESIDENT, "one CTA");
     wants_of("rand_augment", aligned + 1, MOT_ROUTE_TILES, "odd");
     wants_of("timm_rand_m9_mstd05_inc1", aligned, MOT_ROUTE_TILES, "interpolation");
-    wants_of("timm_3_augment", aligned, MOT_ROUTE_TILES, "blur");
+    wants_of("timm_3_augment", aligned, MOT_ROUTE_RESIDENT, "one CTA"); /* no warp that could interpolate */
     mot_route_facts f = uniform(256, 224, 224);
     wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
     f = uniform(1024, 32, 32);
@@ -113,10 +114,22 @@ int main(void)
     WITH(one_size, 0, "several sizes");
     WITH(dense, 0, "odd");
     WITH(dense_between, 0, "result");
-    WITH(blurs, 1, "blur");
+    WITH(blur_radius, 3, "wide blur");
+    WITH(blur_radius, INT64_MAX, "wide blur");
     WITH(sums, 1, "sums");
     WITH(max_steps, 5, "steps");
     WITH(interpolates, 1, "interpolation");
+    f = uniform(256, 224, 224);
+    f.blur_radius = 2;
+    wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
+    f = uniform(64, 512, 512);
+    f.blur_radius = 0;
+    wants(&h200, &f, MOT_ROUTE_TILES, "no CTA holds");
+    f = uniform(256, 224, 8); /* lower than what three passes read */
+    f.blur_radius = 1;
+    wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
+    f.blur_radius = 2;
+    wants(&h200, &f, MOT_ROUTE_TILES, "wide blur");
     const mot_chip turing = { 1, 64 * 1024 - MOT_STATIC_BYTES, 64 * 1024, 40, MOT_DRAW_BYTES };
     f = uniform(256, 224, 224);
     wants(&turing, &f, MOT_ROUTE_TILES, "no clusters");

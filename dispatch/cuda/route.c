@@ -141,7 +141,7 @@ static mot_route_choice tiles(const char *reason)
 
 mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f)
 {
-    mot_route_choice choice = { .shape = { .early = 1 } };
+    mot_route_choice choice = { .shape = { .early = 1, .blurs = f->blur_radius >= 0 } };
     if (f->always_tiles)
         return tiles("asked for");
     if (chip->clusters < 2)
@@ -152,8 +152,9 @@ mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f
         return tiles("images with gaps, at odd addresses, of odd widths, or with alpha");
     if (!f->dense_between)
         return tiles("a result of another layout, with gaps, or at odd addresses");
-    if (f->blurs)
-        return tiles("a blur");
+    if (f->blur_radius > MOT_LINES_RADIUS ||
+        MOT_BLUR_PASSES * (f->blur_radius + 1) > (f->width < f->height ? f->width : f->height))
+        return tiles("a wide blur");
     if (f->sums)
         return tiles("a warp whose positions are sums");
     if (f->max_steps > MOT_WINDOW)
@@ -166,6 +167,8 @@ mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f
         choice.reason = "one CTA holds an image";
         return choice;
     }
+    if (f->blur_radius >= 0)
+        return tiles("a blur of images that no CTA holds");
     const int64_t fewest = f->format == MOT_FORMAT_RGB    ? MOT_TILES_RGB
                            : f->format == MOT_FORMAT_GREY ? INT64_MAX
                            : f->max_steps == 1            ? MOT_TILES_PLANES_ONE
@@ -182,11 +185,22 @@ mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f
 
 /* ---- the facts of a job ---- */
 
+/* Whether a policy can draw a warp. */
+static int can_warp(const motley_policy *policy)
+{
+    const mot_tables *const t = &policy->tables;
+    for (uint32_t b = 0; b < policy->branches; b++)
+        for (uint32_t s = 0; s < t->branch[b].steps; s++)
+            if (t->step[t->branch[b].first_step + s].warps)
+                return 1;
+    return 0;
+}
+
 /* Whether no step of the call interpolates. */
 static int is_nearest(const mot_job *job)
 {
     for (uint32_t i = 0; job->policy && i < job->policy->tables.interpolations; i++)
-        if (job->policy->tables.interpolation[i] != MOTLEY_NEAREST)
+        if (job->policy->tables.interpolation[i] != MOTLEY_NEAREST && can_warp(job->policy))
             return 0;
     for (size_t i = 0; job->steps && i < job->count * job->max_steps; i++)
         if (job->steps[i].interpolation != MOTLEY_NEAREST)
@@ -229,31 +243,42 @@ static int has_plain_warps(const motley_policy *policy, int width, int height)
     return 1;
 }
 
-/* has_plain_warps, cached, because it takes as long as a whole call. */
-static int knows_plain_warps(mot_plain_warps *cache, const motley_policy *policy, int width, int height)
+/* The wider one of `radius` and a step's blur, if the step is one. */
+static int64_t widest(int64_t radius, int op, const mot_arg *arg)
+{
+    const int64_t own = mot_shape_of(op) == MOTLEY_SHAPE_BLUR ? (int64_t)mot_blur_radius(arg) : -1;
+    return own > radius ? own : radius;
+}
+
+/* The widest box that a policy can blur with; -1: none. */
+static int64_t blur_radius_of(const motley_policy *policy)
+{
+    const mot_tables *const t = &policy->tables;
+    int64_t radius = -1;
+    for (uint32_t b = 0; b < policy->branches; b++)
+        for (uint32_t s = 0; s < t->branch[b].steps; s++) {
+            const mot_table_step *const step = &t->step[t->branch[b].first_step + s];
+            for (uint32_t level = 0; mot_shape_of(step->op) == MOTLEY_SHAPE_BLUR && level < step->levels; level++)
+                for (int minus = 0; minus < 2; minus++)
+                    radius = widest(radius, step->op, &t->level[step->first_level + level].arg[minus]);
+        }
+    return radius;
+}
+
+/* What is known of a policy's levels, cached, because it takes as long as a whole call. */
+static const struct mot_level_facts *facts_of(mot_level_cache *cache, const motley_policy *policy, int width,
+                                              int height)
 {
     const unsigned kept = sizeof cache->kept / sizeof cache->kept[0];
     for (unsigned i = 0; i < kept; i++) {
-        const struct mot_plain_warp *const w = &cache->kept[i];
-        if (w->known && w->fingerprint == policy->fingerprint && w->width == width && w->height == height)
-            return w->plain;
+        const struct mot_level_facts *const k = &cache->kept[i];
+        if (k->known && k->fingerprint == policy->fingerprint && k->width == width && k->height == height)
+            return k;
     }
-    struct mot_plain_warp *const w = &cache->kept[cache->next++ % kept];
-    *w = (struct mot_plain_warp){ policy->fingerprint, width, height, 1, has_plain_warps(policy, width, height) };
-    return w->plain;
-}
-
-static int can_blur(const mot_job *job)
-{
-    int blurs = job->drawn_steps && !job->policy; /* any of several stages may blur */
-    for (uint32_t b = 0; job->policy && b < job->policy->branches; b++) {
-        const mot_table_branch *const branch = &job->policy->tables.branch[b];
-        for (uint32_t s = 0; s < branch->steps; s++)
-            blurs |= mot_shape_of(job->policy->tables.step[branch->first_step + s].op) == MOTLEY_SHAPE_BLUR;
-    }
-    for (size_t i = 0; job->steps && i < job->count * job->max_steps; i++)
-        blurs |= mot_shape_of(job->steps[i].op) == MOTLEY_SHAPE_BLUR;
-    return blurs;
+    struct mot_level_facts *const k = &cache->kept[cache->next++ % kept];
+    *k = (struct mot_level_facts){ policy->fingerprint,   width, height, 1, has_plain_warps(policy, width, height),
+                                   blur_radius_of(policy) };
+    return k;
 }
 
 /* Whether all images satisfy mot_is_dense(). */
@@ -265,7 +290,7 @@ static int are_dense(const motley_batch *batch, mot_cuda_format format)
 }
 
 mot_route_choice mot_route_of(const mot_chip *chip, const mot_job *job, mot_cuda_format format,
-                              const motley_batch *work, int always_tiles, mot_plain_warps *cache)
+                              const motley_batch *work, int always_tiles, mot_level_cache *cache)
 {
     const mot_view v = mot_batch_view(job->src, 0);
     mot_route_facts f = { .count = job->count,
@@ -280,11 +305,18 @@ mot_route_choice mot_route_of(const mot_chip *chip, const mot_job *job, mot_cuda
     f.dense = are_dense(job->src, format);
     f.dense_between = mot_cuda_format_of(work) == format && are_dense(work, format);
     if (f.one_size && f.dense && f.dense_between) { /* else the rest makes no difference */
-        f.blurs = can_blur(job);
         f.interpolates = !is_nearest(job);
-        f.sums = job->policy && !knows_plain_warps(cache, job->policy, v.width, v.height);
-        for (size_t i = 0; job->steps && !f.sums && i < job->count * job->max_steps; i++)
-            f.sums = !is_plain_warp(&job->steps[i], v.width, v.height);
+        /* any of several stages may blur */
+        f.blur_radius = job->drawn_steps && !job->policy ? INT64_MAX : -1;
+        if (job->policy) {
+            const struct mot_level_facts *const levels = facts_of(cache, job->policy, v.width, v.height);
+            f.blur_radius = levels->blur_radius;
+            f.sums = !levels->plain_warps;
+        }
+        for (size_t i = 0; job->steps && i < job->count * job->max_steps; i++) {
+            f.blur_radius = widest(f.blur_radius, job->steps[i].op, &job->steps[i].arg);
+            f.sums = f.sums || !is_plain_warp(&job->steps[i], v.width, v.height);
+        }
     }
     return mot_route_choose(chip, &f);
 }

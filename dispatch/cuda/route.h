@@ -33,8 +33,9 @@ typedef struct mot_route_facts {
     int dense_between; /* the same for the pixels between passes: dst, or the output's memory without dst */
     int output;
     size_t max_steps;
-    int blurs, interpolates; /* some step may */
-    int sums;                /* some warp's positions may be sums of doubles: MOT_WARP_SCALE, MOT_WARP_DOUBLE */
+    int interpolates;    /* some step may */
+    int64_t blur_radius; /* of the widest box that some step may blur with (mot_blur_radius); -1: none may blur */
+    int sums;            /* some warp's positions may be sums of doubles: MOT_WARP_SCALE, MOT_WARP_DOUBLE */
     int always_tiles;
 } mot_route_facts;
 
@@ -46,20 +47,21 @@ typedef struct mot_route_choice {
 
 mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *facts);
 
-/* Cached answers to a question that takes as long as a whole call: whether all warps of a policy, for images of one
- * size, read at 16.16 positions or interpolate. */
-typedef struct mot_plain_warps {
-    struct mot_plain_warp {
+/* Cached answers to questions that take as long as a whole call: of a policy's levels, for images of one size. */
+typedef struct mot_level_cache {
+    struct mot_level_facts {
         uint64_t fingerprint; /* of the policy */
         int32_t width, height;
-        int known, plain;
+        int known;
+        int plain_warps;     /* all warps read at 16.16 positions or interpolate */
+        int64_t blur_radius; /* as in mot_route_facts */
     } kept[16];
     unsigned next;
-} mot_plain_warps;
+} mot_level_cache;
 
 /* A job's route. `work`: dst, or the part of the output that holds pixels between passes. */
 mot_route_choice mot_route_of(const mot_chip *chip, const mot_job *job, mot_cuda_format format,
-                              const motley_batch *work, int always_tiles, mot_plain_warps *cache);
+                              const motley_batch *work, int always_tiles, mot_level_cache *cache);
 
 /* The format that all images of a batch have. */
 mot_cuda_format mot_cuda_format_of(const motley_batch *batch);

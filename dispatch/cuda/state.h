@@ -37,7 +37,7 @@ typedef struct mot_cuda_state {
     void *tiles;           /* memory for batches on the tiles route */
     size_t tiles_bytes;
     int always_tiles;
-    mot_plain_warps warps;
+    mot_level_cache warps;
     mot_cuda_tables tables[MOT_TABLES_KEPT];
     unsigned tables_next;
     cudaStream_t last_stream;

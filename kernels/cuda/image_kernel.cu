@@ -28,9 +28,12 @@ DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
     return after < (uint32_t)job.mixed ? job.first_wave + after * job.mix % job.mixed : place;
 }
 
-/* GROUP: a group of CTAs shares an image. OUTPUT: the result has another type or layout than `work`. They are separate
- * kernels because every caller of a loop has to leave it the registers that it needs. */
-template <int FORMAT, bool GROUP, bool OUTPUT>
+enum image_kind { IMAGE_WHOLE, IMAGE_BLURRED, IMAGE_SLABS };
+
+/* KIND: a CTA has an image, which no step blurs, or some may; or a group of CTAs shares it. OUTPUT: the result has
+ * another type or layout than `work`. They are separate kernels because every caller of a loop has to leave it the
+ * registers that it needs. */
+template <int FORMAT, int KIND, bool OUTPUT>
 __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ mot_cuda_job job)
 {
 #ifdef MOT_CLUSTERS
@@ -56,7 +59,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     const int image = src.width * src.height * job.channels;
     const int spare = 2 * image <= job.box_bytes ? image : 0;
     int bands = 0;
-    if (GROUP) {
+    if (KIND == IMAGE_SLABS) {
         make_bands(src.width / 4 * (slab_rows(src.height) + 2));
     } else {
         make_bands(src.width / 4 * src.height);
@@ -67,7 +70,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     if (early && threadIdx.x / 32 < max(step_warps, bands)) { /* the other warps have nothing to load */
         turn.steps = wait_for_draw(job, place);
         word = threadIdx.x < turn.steps * STEP_WORDS ? __ldcg(&words[threadIdx.x]) : 0;
-        if (!GROUP)
+        if (KIND != IMAGE_SLABS)
             load_bands<FORMAT>(src, MOT_EARLY_BANDS, MOT_BANDS);
     }
     if (threadIdx.x == blockDim.x - 1) {
@@ -100,11 +103,11 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
             output_table()[i >> 8][i & 255] =
                 mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
     if (plan_steps(cta().steps) || !in_place) { /* nothing is kept in registers across this call: the loops need them */
-        if (GROUP)
+        if (KIND == IMAGE_SLABS)
             run_slab<FORMAT, OUTPUT>();
         else
-            run_whole<FORMAT, OUTPUT>();
-    } else if (!GROUP) {
+            run_whole<FORMAT, OUTPUT, KIND == IMAGE_BLURRED>();
+    } else if (KIND != IMAGE_SLABS) {
         arriving a = arriving_of(cta().width / 4 * cta().height);
         wait_quads(a, INT_MAX);
     }
@@ -114,21 +117,25 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
 
 typedef void kernel_function(mot_cuda_job);
 
-#define OF_FORMATS(GROUP, OUTPUT) \
+#define OF_FORMATS(KIND, OUTPUT) \
     { \
-        image_kernel<MOT_FORMAT_GREY, GROUP, OUTPUT>, image_kernel<MOT_FORMAT_RGB, GROUP, OUTPUT>, \
-            image_kernel<MOT_FORMAT_PLANES, GROUP, OUTPUT>, \
+        image_kernel<MOT_FORMAT_GREY, KIND, OUTPUT>, image_kernel<MOT_FORMAT_RGB, KIND, OUTPUT>, \
+            image_kernel<MOT_FORMAT_PLANES, KIND, OUTPUT>, \
+    }
+#define OF_OUTPUTS(KIND) \
+    { \
+        OF_FORMATS(KIND, false), OF_FORMATS(KIND, true) \
     }
 
-/* [an image is a group's][there is an output][format] */
-static kernel_function *const kernels[2][2][MOT_RESIDENT_FORMATS] = {
-    { OF_FORMATS(false, false), OF_FORMATS(false, true) }, { OF_FORMATS(true, false), OF_FORMATS(true, true) }
-};
+/* [image_kind][there is an output][format] */
+static kernel_function *const kernels[3][2][MOT_RESIDENT_FORMATS] = { OF_OUTPUTS(IMAGE_WHOLE),
+                                                                      OF_OUTPUTS(IMAGE_BLURRED),
+                                                                      OF_OUTPUTS(IMAGE_SLABS) };
 
 cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
 {
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < 4 && error == cudaSuccess; i++) {
+    for (int i = 0; i < 6 && error == cudaSuccess; i++) {
         const void *const kernel = (const void *)kernels[i / 2][i % 2][format];
         error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      shared_bytes_max + MOT_RESIDENT_BYTES);
@@ -154,6 +161,7 @@ cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format forma
     config.attrs = attribute;
     config.numAttrs = shape->early ? 2 : 0;
     mot_cuda_job copy = *job;
+    const image_kind kind = shape->clusters > 1 ? IMAGE_SLABS : shape->blurs ? IMAGE_BLURRED : IMAGE_WHOLE;
     void *arguments[] = { &copy };
-    return cudaLaunchKernelExC(&config, (const void *)kernels[shape->clusters > 1][!job->plain][format], arguments);
+    return cudaLaunchKernelExC(&config, (const void *)kernels[kind][!job->plain][format], arguments);
 }

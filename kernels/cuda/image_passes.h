@@ -24,10 +24,10 @@ MOT_FN int mot_pass_takes(mot_pass_form *form, int shape)
     const mot_pass_form before = *form;
     switch (shape) {
     case MOTLEY_SHAPE_STATS:
+    case MOTLEY_SHAPE_BLUR: /* in place */
         *form = MOT_PASS_STILL;
         return before == MOT_PASS_STILL;
     case MOTLEY_SHAPE_STENCIL:
-    case MOTLEY_SHAPE_BLUR:
         *form = MOT_PASS_FULL;
         return before == MOT_PASS_STILL;
     case MOTLEY_SHAPE_WARP: /* two in a row become one that reads twice */

@@ -8,6 +8,7 @@
 #ifndef MOT_IMAGE_RESIDENT_CUH
 #define MOT_IMAGE_RESIDENT_CUH
 
+#include "kernels/cuda/blur_runs.cuh"
 #include "kernels/cuda/image_passes.h"
 #include "kernels/cuda/image_state.cuh"
 
@@ -610,6 +611,73 @@ template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
     __syncthreads();
 }
 
+/* ---- blurs ---- */
+
+/* The three box passes of a blur along the rows or columns of the image in the box; a line is a row or column of one
+ * channel. */
+template <int FORMAT, bool COLUMNS, int RADIUS, int OP> static __device__ __noinline__ void blur_lines(int step)
+{
+    const mot_arg arg = cta().step[step].arg;
+    const int width = cta().width, height = cta().height, threads = blockDim.x;
+    const int pixel = pixel_bytes(FORMAT), row = width * pixel, stride = COLUMNS ? row : pixel;
+    const int length = COLUMNS ? height : width, lines = planes_of(FORMAT) * (COLUMNS ? row : height * pixel);
+    /* Neighbouring threads have neighbouring columns, or four runs of a row, which begin in different banks: rows of
+     * 224 pixels begin in four banks only. */
+    const int at_once = min(lines, COLUMNS ? threads : threads / 4), most = threads / at_once;
+    const blur_runs<RADIUS> all(length, max((length + most - 1) / most, (int)blur_runs<RADIUS>::HALO));
+    const int run = COLUMNS ? threadIdx.x / at_once : threadIdx.x % all.runs;
+    const int own = COLUMNS ? threadIdx.x % at_once : threadIdx.x / all.runs;
+#pragma unroll 1
+    for (int from = 0; from < lines; from += at_once) {
+        /* threads without a run read as well, but nothing that others may be writing since the last turn */
+        const int line = min(from + own, lines - 1), plane = planes_of(FORMAT) == 1 ? 0 : line / row;
+        const int begin = COLUMNS ? line + plane * row * (height - 1) : line / pixel * row + line % pixel;
+        all.template blur<OP>(box_memory() + begin, stride, run, run < all.runs && own < at_once && from + own < lines,
+                              arg);
+    }
+    __syncthreads();
+}
+
+template <int FORMAT, int RADIUS, int OP> DEVICE void blur_rows_and_columns(int step)
+{
+    blur_lines<FORMAT, false, RADIUS, OP>(step);
+    blur_lines<FORMAT, true, RADIUS, OP>(step);
+}
+
+template <int FORMAT, int OP> DEVICE void blur_by_radius(int step)
+{
+    static_assert(MOT_LINES_RADIUS == 2, "one for each of these, and for 0");
+    switch (mot_blur_radius(&cta().step[step].arg)) {
+    case 0:
+        return blur_rows_and_columns<FORMAT, 0, OP>(step);
+    case 1:
+        return blur_rows_and_columns<FORMAT, 1, OP>(step);
+    default:
+        return blur_rows_and_columns<FORMAT, 2, OP>(step);
+    }
+}
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_BLUR
+#define MOT_IF_BLUR(ID, stem) \
+    case MOT_OP_##ID: \
+        return blur_by_radius<FORMAT, MOT_OP_##ID>(step);
+
+/* Blurs the image in the box. */
+template <int FORMAT> DEVICE void blur_image(int step)
+{
+    arriving a = arriving_of(cta().width / 4 * cta().height);
+    wait_quads(a, INT_MAX);
+    loop_ended();
+    switch (cta().step[step].op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        return;
+    }
+}
+
+#include "kernels/shapes_off.h"
+
 /* ---- a sample ---- */
 
 /* mot_warp_make_plan() of step `s`, a warp, by 32 threads together: the image would have to wait for one. Positions
@@ -689,7 +757,7 @@ template <int FORMAT, int SINK> DEVICE void walk_to(int items, bool stencil, int
 }
 
 /* Runs the steps of the window from `at` on, as many as one pass can do. Returns the next one. */
-template <int FORMAT, bool OUTPUT> DEVICE int whole_pass(int at)
+template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE int whole_pass(int at)
 {
     chain_state chain = {};
     mot_pass_form form = MOT_PASS_STILL;
@@ -708,7 +776,8 @@ template <int FORMAT, bool OUTPUT> DEVICE int whole_pass(int at)
             chain.open = false;
         }
         const bool moves = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_STENCIL;
-        if ((moves || shape == MOTLEY_SHAPE_STATS) && chain.items > 0 && !joins) {
+        const bool whole = moves || shape == MOTLEY_SHAPE_STATS || (BLURS && shape == MOTLEY_SHAPE_BLUR);
+        if (whole && chain.items > 0 && !joins) {
             __syncthreads();
             walk<FORMAT, QUAD_ITSELF, TO_BOX>(chain.items, 0, 0, 0);
             loop_ended();
@@ -717,6 +786,8 @@ template <int FORMAT, bool OUTPUT> DEVICE int whole_pass(int at)
         if (moves) {
             before = spatial;
             spatial = at;
+        } else if (BLURS && shape == MOTLEY_SHAPE_BLUR) {
+            blur_image<FORMAT>(at);
         } else if (shape == MOTLEY_SHAPE_STATS) {
             count_image<FORMAT>(needs_of(step.op));
             finish_stats(needs_of(step.op), (uint32_t)cta().width * (uint32_t)cta().height, cta().partial);
@@ -745,10 +816,10 @@ template <int FORMAT, bool OUTPUT> DEVICE int whole_pass(int at)
 }
 
 /* Runs all steps of a sample whose image is being loaded. */
-template <int FORMAT, bool OUTPUT> DEVICE void run_whole()
+template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE void run_whole()
 {
     for (int at = 0;;) {
-        at = whole_pass<FORMAT, OUTPUT>(at);
+        at = whole_pass<FORMAT, OUTPUT, BLURS>(at);
         if (at == cta().steps)
             return;
         if (cta().spare > 0) {

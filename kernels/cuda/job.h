@@ -62,6 +62,7 @@ typedef struct mot_cuda_job {
 /* How the image kernel is launched. */
 typedef struct mot_cuda_shape {
     int clusters; /* CTAs of one image: 1, 2, 4, 8 or 16 */
+    int blurs;    /* some step may; for one CTA */
     int threads;  /* of a CTA */
     int box_bytes, stage_bytes;
     int shared_bytes; /* dynamic, all of it */

@@ -4,7 +4,7 @@
 #ifndef MOT_TILE_LOOPS_CUH
 #define MOT_TILE_LOOPS_CUH
 
-#include "kernels/blur.h"
+#include "kernels/cuda/blur_runs.cuh"
 #include "kernels/cuda/interpolate.cuh"
 #include "kernels/cuda/tile_state.cuh"
 #include "kernels/output.h"
@@ -453,137 +453,31 @@ DEVICE uint32_t even_of(uint32_t px)
     return px & 0x00FF00FFu;
 }
 
-/* The window of a box pass that moves along a line of one channel, a component at a time. */
-template <int EDGE, int OP> struct blur_window {
-    uint32_t near[2 * EDGE]; /* the components around the next output, but for the last one */
-    uint32_t inner;          /* the sum of all of them but the first */
-
-    __device__ __forceinline__ void begin(const uint32_t *first)
-    {
-        inner = 0;
-#pragma unroll
-        for (int i = 0; i < 2 * EDGE; i++) {
-            near[i] = first[i];
-            inner += i > 0 ? first[i] : 0;
-        }
-    }
-
-    /* The output whose window ends with `last`. */
-    __device__ __forceinline__ uint32_t next(uint32_t last, const mot_arg &arg)
-    {
-        const uint32_t out = mot_blur_value(OP, inner, near[0] + last, &arg);
-        inner = EDGE == 1 ? last : inner + last - near[1]; /* known to be the same where it is a single one */
-#pragma unroll
-        for (int i = 0; i < 2 * EDGE - 1; i++)
-            near[i] = near[i + 1];
-        near[2 * EDGE - 1] = last;
-        return out;
-    }
-};
-
-/* The three box passes of a blur, each of which takes what the one before it makes. */
-template <int EDGE, int OP> struct blur_windows {
-    blur_window<EDGE, OP> pass[MOT_BLUR_PASSES];
-
-    /* `first`: the components from 3 EDGE before a run to 3 EDGE behind its begin. Before a line's begin, each pass
-     * takes the first value that the one before it makes there. */
-    __device__ __forceinline__ void begin(const uint32_t first[6 * EDGE], bool begins_line, const mot_arg &arg)
-    {
-        uint32_t second[4 * EDGE], third[2 * EDGE];
-        pass[0].begin(first);
-#pragma unroll
-        for (int i = 0; i < 4 * EDGE; i++)
-            second[i] = pass[0].next(first[2 * EDGE + i], arg);
-#pragma unroll
-        for (int i = 0; i < 2 * EDGE; i++)
-            second[i] = begins_line ? second[2 * EDGE] : second[i];
-        pass[1].begin(second);
-#pragma unroll
-        for (int i = 0; i < 2 * EDGE; i++)
-            third[i] = pass[1].next(second[2 * EDGE + i], arg);
-#pragma unroll
-        for (int i = 0; i < EDGE; i++)
-            third[i] = begins_line ? third[EDGE] : third[i];
-        pass[2].begin(third);
-    }
-
-    __device__ __forceinline__ uint32_t next(uint32_t last, const mot_arg &arg)
-    {
-        return pass[2].next(pass[1].next(pass[0].next(last, arg), arg), arg);
-    }
-
-    /* As next, for the `k`-th of the last 3 EDGE outputs of a run. Behind a line's end, each pass takes the last value
-     * that the one before it makes there. */
-    __device__ __forceinline__ uint32_t next_at_end(uint32_t last, int k, bool ends_line, const mot_arg &arg)
-    {
-        const uint32_t before1 = pass[1].near[2 * EDGE - 1], before2 = pass[2].near[2 * EDGE - 1];
-        uint32_t v = pass[0].next(last, arg);
-        v = pass[1].next(k >= EDGE && ends_line ? before1 : v, arg);
-        return pass[2].next(k >= 2 * EDGE && ends_line ? before2 : v, arg);
-    }
-};
-
-/* The three box passes of a blur along the tile's rows or columns, which are whole rows or columns of the image. A
- * thread makes a run of one channel in place; it first reads the pixels of its neighbours' runs that it needs. A CTA
+/* The three box passes of a blur along the tile's rows or columns, which are whole rows or columns of the image. A CTA
  * makes at most 32 lines at once. PITCH: of a strip of columns, or 0 along rows. */
 template <int FORMAT, int PITCH, int RADIUS, int OP> OUTLINE void blur_lines(int step)
 {
     constexpr bool COLUMNS = PITCH > 0;
-    enum { EDGE = RADIUS + 1, HALO = MOT_BLUR_PASSES * EDGE };
-    enum { AT_ONCE = 2 * EDGE + 1 }; /* the windows, which take a register more, then are in the same ones again */
     const tile_state &s = cta();
     const mot_arg arg = s.program.arg[step];
     const int channels = s.image.channels;
     const int length = COLUMNS ? s.rows : s.columns, lines = COLUMNS ? s.columns : s.rows;
     const int stride = COLUMNS ? PITCH : 1, across = COLUMNS ? 1 : s.image.pitch;
     const int at_once = min(lines, MOT_TILE_THREADS / 8), units = at_once * channels;
-    const int most = MOT_TILE_THREADS / units;
-    const int each = max(length / most + 1, (int)HALO) | 1; /* odd: runs of a row begin in different banks */
-    const int runs = max((length - HALO) / each, 0) + 1;    /* the last one has HALO pixels or more */
+    const int even = length / (MOT_TILE_THREADS / units) + 1;
+    /* odd: runs of a row begin in different banks */
+    const blur_runs<RADIUS> all(length, max(even, (int)blur_runs<RADIUS>::HALO) | 1);
     /* neighbouring threads: the runs and channels of a row, or the columns of a channel */
-    const int run = COLUMNS ? threadIdx.x / units : threadIdx.x % runs;
-    const int own = COLUMNS ? threadIdx.x % units : threadIdx.x / runs, first = run * each;
+    const int run = COLUMNS ? threadIdx.x / units : threadIdx.x % all.runs;
+    const int own = COLUMNS ? threadIdx.x % units : threadIdx.x / all.runs;
     const int channel = COLUMNS ? own / at_once : own % channels;
     const int own_line = COLUMNS ? own - channel * at_once : own / channels;
-    const bool begins = run == 0, ends = run == runs - 1;
-    const int n = ends ? length - first : each;
 #pragma unroll 1
     for (int from = 0; from < lines; from += at_once) {
         const int line = from + own_line;
-        const bool any = run < runs && own < units && line < lines;
         /* threads without a run read as well, but nothing that others may be writing since the last turn */
         uint8_t *const bytes = (uint8_t *)(tile_words() + min(line, lines - 1) * across) + channel;
-        auto component = [&](int at) { return bytes[4 * max(min(at, length - 1), 0) * stride]; };
-        uint32_t head[2 * HALO], after[HALO];
-#pragma unroll
-        for (int k = 0; k < 2 * HALO; k++)
-            head[k] = component(first - HALO + k);
-#pragma unroll
-        for (int k = 0; k < HALO; k++)
-            after[k] = component(first + n + k);
-        blur_windows<EDGE, OP> windows;
-        windows.begin(head, begins, arg);
-        __syncthreads();
-        if (!any)
-            continue;
-        uint8_t *at = bytes + 4 * first * stride;
-        const uint8_t *const inside = at + 4 * (n - HALO) * stride; /* up to here windows end within the run */
-#pragma unroll 1
-        while (at + 4 * (AT_ONCE - 1) * stride < inside) {
-            uint8_t v[AT_ONCE];
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++)
-                v[k] = at[4 * (HALO + k) * stride];
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++, at += 4 * stride)
-                *at = (uint8_t)windows.next(v[k], arg);
-        }
-#pragma unroll 1
-        for (; at < inside; at += 4 * stride)
-            *at = (uint8_t)windows.next(at[4 * HALO * stride], arg);
-#pragma unroll
-        for (int k = 0; k < HALO; k++, at += 4 * stride)
-            *at = (uint8_t)windows.next_at_end(after[k], k, ends, arg);
+        all.template blur<OP>(bytes, 4 * stride, run, run < all.runs && own < units && line < lines, arg);
     }
     __syncthreads();
 }
