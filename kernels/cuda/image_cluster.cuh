@@ -158,6 +158,7 @@ static __device__ __noinline__ void stencil_slab(int first_row, int rows, int im
     uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
     for (int first = threadIdx.x & ~31; first < quads; first += blockDim.x) {
         const int q = first + lane, y = q / across, column = q - y * across, row = first_row + y;
+        const int at_byte = 4 * lane < 3 * (quads - first) ? 12 * first + 16 * lane : -1;
         uint32_t words[3] = { 0, 0, 0 };
         if (q < quads) {
             if (row == 0 || row == image_height - 1)
@@ -169,10 +170,9 @@ static __device__ __noinline__ void stencil_slab(int first_row, int rows, int im
         }
         chain_words<FORMAT>(form, items, 4 * column, y, words);
         if (SINK == TO_IMAGE) {
-            const int at_byte = 4 * lane < 3 * (quads - first) ? 12 * first + 16 * lane : -1;
             write_quads<FORMAT>(cta().to, cta().to_plane, q, quads, at_byte, words, stage);
         } else {
-            write_output<FORMAT>(q, quads, 4 * column, y, words, stage);
+            write_output<FORMAT>(q, quads, at_byte, 4 * column, y, words, stage);
         }
     }
 }

@@ -338,10 +338,135 @@ template <int FORMAT> DEVICE void write_pixels(int q, int quads, const uint32_t 
     __syncwarp();
 }
 
-/* Writes 32 quads to the output, one for each lane: quad `q`, the four pixels from (x, y) on. For whole warps. */
-template <int FORMAT> DEVICE void write_output(int q, int quads, int x, int y, const uint32_t w[3], uint32_t *stage)
+/* ---- a fused output of 16 bits without look-ups, of which a warp's 32 meet in shared memory's banks: nearly always
+ * some line, rounded to the type, makes the table's value of each byte ---- */
+
+/* A byte of a word, in bits 16 to 23 of a float: the byte times 2^-133, as these include the exponent's lowest bit. */
+DEVICE float line_value(const output_line &line, uint32_t word, int i)
 {
-    if (FORMAT != MOT_FORMAT_GREY && cta().output_form == OUTPUT_PIXELS) {
+    return __fmaf_rn(__uint_as_float(__byte_perm(word, 0, 0x4044 | i << 8)), line.scale, line.offset);
+}
+
+DEVICE uint32_t two_f16(float first, float second)
+{
+    uint32_t both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    return both;
+}
+
+DEVICE uint32_t two_bf16(float first, float second)
+{
+    uint32_t both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    return both;
+}
+
+#define MOT_LINES 8 /* that are tried */
+#define MOT_NO_LINE ((1u << MOT_LINES) - 1)
+
+/* The line that is tried first for a channel; subtrahend and divisor are those of mot_output_numbers. */
+DEVICE output_line first_line(int convention, float subtrahend, float divisor)
+{
+    const float by = divisor == 0 ? 1 : divisor, most = convention == MOTLEY_NORMALIZATION_TIMM ? 1 : 255;
+    /* too large a scale becomes infinite, and makes no value */
+    return output_line{ 1 / (most * by) * 0x1p100f * 0x1p33f, -subtrahend / by };
+}
+
+/* The `k`-th one: its offset is the next number above or below. */
+DEVICE output_line line_of(int k, const output_line &first)
+{
+    return output_line{ first.scale, __int_as_float(__float_as_int(first.offset) + (k & 1 ? k + 1 : -k) / 2) };
+}
+
+/* Notes which lines do not make `bits` of byte `v`, for channel `c`, the same for all of a warp. */
+DEVICE void try_lines(int c, int v, uint32_t bits, int dtype, const output_line &first)
+{
+    uint32_t misses = dtype == MOTLEY_F16 || dtype == MOTLEY_BF16 ? 0 : MOT_NO_LINE;
+    MOT_ROLLED
+    for (int k = 0; k < MOT_LINES; k++) {
+        const float made = line_value(line_of(k, first), v, 0);
+        const uint32_t two = dtype == MOTLEY_F16 ? two_f16(made, made) : two_bf16(made, made);
+        misses |= (two & 0xFFFF) != bits ? 1u << k : 0;
+    }
+    misses = __reduce_or_sync(0xFFFFFFFFu, misses);
+    if ((threadIdx.x & 31) == 0)
+        atomicOr(&cta().line_misses[c], misses);
+}
+
+/* Chooses the line of each channel. After a barrier, and another one must follow. */
+DEVICE void choose_lines(const mot_cuda_job &job)
+{
+    const int c = threadIdx.x;
+    if (c < job.channels)
+        cta().line[c] = line_of(__ffs(~cta().line_misses[c]) - 1, first_line(job.convention, job.mean[c], job.std[c]));
+    if (c == 0)
+        cta().by_lines = cta().output_form != OUTPUT_ANY && cta().line_misses[0] != MOT_NO_LINE &&
+                         cta().line_misses[1] != MOT_NO_LINE && cta().line_misses[2] != MOT_NO_LINE;
+}
+
+/* The components of a quad, two a word: channel by channel, or pixel by pixel. */
+template <int FORMAT, bool PIXELS> DEVICE void make_lines(const uint32_t w[3], uint32_t out[6])
+{
+    const int channels = FORMAT == MOT_FORMAT_GREY ? 1 : 3;
+    float v[12];
+#pragma unroll
+    for (int c = 0; c < channels; c++) {
+        const output_line line = cta().line[c];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int byte = FORMAT == MOT_FORMAT_RGB ? 3 * i + c : 4 * c + i;
+            v[PIXELS ? channels * i + c : 4 * c + i] = line_value(line, w[byte / 4], byte % 4);
+        }
+    }
+    if (cta().output_dtype == MOTLEY_F16)
+#pragma unroll
+        for (int i = 0; i < 2 * channels; i++)
+            out[i] = two_f16(v[2 * i], v[2 * i + 1]);
+    else
+#pragma unroll
+        for (int i = 0; i < 2 * channels; i++)
+            out[i] = two_bf16(v[2 * i], v[2 * i + 1]);
+}
+
+/* As write_planes and write_pixels; `at` as in write_quads. */
+template <int FORMAT> DEVICE void write_lines(int q, int quads, int at, const uint32_t w[3], uint32_t *stage)
+{
+    uint32_t v[6];
+    uint8_t *const out = cta().output.data;
+    if (FORMAT == MOT_FORMAT_GREY || cta().output_form == OUTPUT_PLANES) {
+        make_lines<FORMAT, false>(w, v);
+        uint8_t *to = out + 8 * (int64_t)q;
+        const int64_t next = cta().output.channel;
+        if (q < quads)
+#pragma unroll
+            for (int c = 0; c < (FORMAT == MOT_FORMAT_GREY ? 1 : 3); c++, to += next)
+                *(uint2 *)to = make_uint2(v[2 * c], v[2 * c + 1]);
+        return;
+    }
+    make_lines<FORMAT, true>(w, v);
+    const int lane = threadIdx.x & 31;
+#pragma unroll
+    for (int half = 0; half < 2; half++) { /* 16 lanes' quads take the stage's 384 bytes */
+        if (lane / 16 == half)
+#pragma unroll
+            for (int i = 0; i < 3; i++)
+                ((uint2 *)stage)[3 * (lane & 15) + i] = make_uint2(v[2 * i], v[2 * i + 1]);
+        __syncwarp();
+        const int piece = __shfl_sync(0xFFFFFFFFu, at, (24 * half + lane) / 2); /* of the bytes, twice as long here */
+        if (lane < 24 && piece >= 0)
+            *(uint4 *)(out + 2 * (int64_t)piece + 16 * (lane & 1)) = ((const uint4 *)stage)[lane];
+        __syncwarp();
+    }
+}
+
+/* Writes 32 quads to the output, one for each lane: quad `q`, the four pixels from (x, y) on; `at` as in write_quads.
+ * For whole warps. */
+template <int FORMAT>
+DEVICE void write_output(int q, int quads, int at, int x, int y, const uint32_t w[3], uint32_t *stage)
+{
+    if (cta().by_lines) {
+        write_lines<FORMAT>(q, quads, at, w, stage);
+    } else if (FORMAT != MOT_FORMAT_GREY && cta().output_form == OUTPUT_PIXELS) {
         write_pixels<FORMAT>(q, quads, w, stage);
     } else if (q < quads && cta().output_form == OUTPUT_PLANES) {
         write_planes<FORMAT>(q, w);
@@ -461,7 +586,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
             if (SINK == TO_IMAGE) {
                 write_quads<FORMAT>(to, cta().to_plane, q, quads, at_byte, words, stage);
             } else if (SINK == TO_OUTPUT) {
-                write_output<FORMAT>(q, quads, 4 * column, y, words, stage);
+                write_output<FORMAT>(q, quads, at_byte, 4 * column, y, words, stage);
             } else if (q < quads) {
 #pragma unroll
                 for (int i = 0; i < MOT_WORDS(FORMAT); i++)
