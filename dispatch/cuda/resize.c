@@ -8,7 +8,7 @@
 
 /* The upload, in one piece. Places are the same on the host and on the device. */
 typedef struct parcel {
-    size_t places, offsets, src, dst, bytes;
+    size_t places, counted, offsets, src, dst, bytes;
 } parcel;
 
 static mot_cuda_place place_of(const motley_resize_params *p, const mot_view *src, const mot_view *dst, size_t i)
@@ -76,12 +76,14 @@ static motley_status queue(const mot_cuda_work *work, const motley_batch *src, c
     const size_t n = src->count;
     parcel p = { 0 };
     p.places = mot_cuda_take(&p.bytes, n * sizeof(mot_cuda_place));
+    p.counted = mot_cuda_take(&p.bytes, MOT_RESIZE_COUNTERS * sizeof(uint32_t));
     p.offsets = mot_cuda_take(&p.bytes, n * sizeof(int64_t));
     p.src = mot_cuda_take_if(src->images != NULL, &p.bytes, n * sizeof(motley_image));
     p.dst = mot_cuda_take_if(dst->images != NULL, &p.bytes, n * sizeof(motley_image));
     size_t device_bytes = p.bytes;
     const size_t axes = mot_cuda_take(&device_bytes, n * sizeof(mot_cuda_axes));
-    const size_t cost = mot_cuda_take(&device_bytes, mot_resize_costs(n) * sizeof(uint32_t));
+    const size_t cost = mot_cuda_take(&device_bytes, n * sizeof(uint32_t));
+    const size_t order = mot_cuda_take(&device_bytes, n * sizeof(uint32_t));
     MOT_TRY(mot_cuda_reserve(work, 0, p.bytes, error));
     uint8_t *const host = kept->host;
     memset(host, 0, p.bytes);
@@ -102,6 +104,8 @@ static motley_status queue(const mot_cuda_work *work, const motley_batch *src, c
                            .place = (const mot_cuda_place *)(void *)(device + p.places),
                            .axes = (mot_cuda_axes *)(void *)(device + axes),
                            .cost = (uint32_t *)(void *)(device + cost),
+                           .order = (uint32_t *)(void *)(device + order),
+                           .counted = (uint32_t *)(void *)(device + p.counted),
                            .tables = device + tables,
                            .table_offset = (const int64_t *)(void *)(device + p.offsets) };
     MOT_TRY(mot_cuda_cut(work, &job, most.width, most.height, most.row_groups, error));

@@ -78,9 +78,9 @@ static mot_cuda_parts parts_of(const mot_transform_call *call)
 
 /* ---- tables ---- */
 
-/* Where a transform's stages and what they point to lie in the piece that is uploaded; 0: absent. */
+/* Where a transform's stages, what they point to, and counters lie in the piece that is uploaded; 0: absent. */
 typedef struct stage_places {
-    size_t stages, tables, ratios[MOT_MAX_STAGES], normals[MOT_MAX_STAGES], compiled[MOT_MAX_STAGES], bytes;
+    size_t stages, tables, counted, ratios[MOT_MAX_STAGES], normals[MOT_MAX_STAGES], compiled[MOT_MAX_STAGES], bytes;
 } stage_places;
 
 static stage_places lay_out_stages(const motley_transform *t)
@@ -88,6 +88,7 @@ static stage_places lay_out_stages(const motley_transform *t)
     stage_places p = { 0 };
     p.stages = mot_cuda_take(&p.bytes, t->stages * sizeof(mot_stage));
     p.tables = mot_cuda_take(&p.bytes, t->stages * sizeof(mot_tables));
+    p.counted = mot_cuda_take(&p.bytes, MOT_RESIZE_COUNTERS * sizeof(uint32_t));
     for (uint32_t s = 0; s < t->stages; s++) {
         const mot_stage *const stage = &t->stage[s];
         if (stage->ratios)
@@ -152,7 +153,7 @@ static motley_status send_stages(const mot_cuda_work *work, const motley_transfo
  * not need is MOT_ABSENT. */
 typedef struct places {
     size_t offsets, src, dst, images, ids, views, given, given_steps, sent;
-    size_t values, axes, cost, drawn, steps, pixels, tables, parts, mix, bytes;
+    size_t values, axes, cost, order, drawn, steps, pixels, tables, parts, mix, bytes;
     size_t host_bytes;   /* behind what is sent */
     int64_t table_bytes; /* of one image when there are no offsets, else of all */
     int row_groups, width, height;
@@ -222,7 +223,8 @@ static places lay_out(const mot_cuda_work *work, const mot_transform_call *call,
     p.sent = p.bytes;
     p.values = mot_cuda_take(&p.bytes, sizeof call->table); /* the draw kernel makes them */
     p.axes = mot_cuda_take(&p.bytes, n * sizeof(mot_cuda_axes));
-    p.cost = mot_cuda_take(&p.bytes, mot_resize_costs(n) * sizeof(uint32_t));
+    p.cost = mot_cuda_take(&p.bytes, n * sizeof(uint32_t));
+    p.order = mot_cuda_take(&p.bytes, n * sizeof(uint32_t));
     p.drawn = call->drawn ? p.given : mot_cuda_take(&p.bytes, drawn);
     p.steps = call->drawn ? p.given_steps : mot_cuda_take(&p.bytes, steps);
     const unsigned filters = filters_of(call->transform);
@@ -422,6 +424,7 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
     const motley_batch *const src = call->src;
     const mot_stage *const output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
     const size_t images = p->images != MOT_ABSENT ? p->images : p->dst;
+    const stage_places stages = lay_out_stages(call->transform);
     mot_transform_draw_job draw = { .resize = { .src = mot_cuda_batch_of(src, mot_cuda_at(device, p->src)),
                                                 .dst = mot_cuda_batch_of(resized, mot_cuda_at(device, images)),
                                                 .count = (int32_t)src->count,
@@ -430,12 +433,14 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
                                                 .dst_dtype = (int32_t)resized->dtype,
                                                 .axes = mot_cuda_at(device, p->axes),
                                                 .cost = mot_cuda_at(device, p->cost),
+                                                .order = mot_cuda_at(device, p->order),
+                                                .counted = mot_cuda_at(sent->memory, stages.counted),
                                                 .tables = device + p->tables,
                                                 .table_offset = mot_cuda_at(device, p->offsets),
                                                 .table_bytes = p->table_bytes,
                                                 .values = mot_cuda_at(device, p->values) },
                                     .stage = sent->memory,
-                                    .table = mot_cuda_at(sent->memory, lay_out_stages(call->transform).tables),
+                                    .table = mot_cuda_at(sent->memory, stages.tables),
                                     .stages = (int32_t)call->transform->stages,
                                     .max_steps = (int32_t)call->info->max_steps,
                                     .order = (int32_t)call->order,

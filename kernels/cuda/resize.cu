@@ -20,7 +20,6 @@ void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, 
     job->tile_height = MOT_RESIZE_TILE_ROWS;
     job->tiles_down = (height + job->tile_height - 1) / job->tile_height;
     job->lanes = most / job->tile_width;
-    job->ordered = row_groups >= MOT_RESIZE_ORDERED_GROUPS;
     job->lane_of_thread = 65536 / (uint32_t)job->tile_width + 1;
     const int row = RING_PITCH * channels, possible = shared_bytes / row / 4 * 4;
     const int rows = 4 * row_groups + 4 > MOT_RESIZE_SHARED_ROWS ? 4 * row_groups + 4 : MOT_RESIZE_SHARED_ROWS;

@@ -783,53 +783,6 @@ template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const res
     return 4 * (row + RING_PITCH * C) + WORD_MORE <= (int64_t)job.shared_rows * RING_PITCH * C;
 }
 
-#define ORDERED 256 /* images that are ordered among each other */
-
-/* The image whose turn it is, so that the CTAs that begin last are short: of ORDERED images, those that cost more than
- * 9/8 of their mean come first, those that cost less than 7/8 last. For one warp; each lane has eight images. */
-DEVICE int image_of(const uint32_t *cost, int count, int turn)
-{
-    const int begin = turn / ORDERED * ORDERED, n = min(count - begin, ORDERED), lane = (int)threadIdx.x % 32;
-    const int own = max(0, min(8, n - 8 * lane));
-    uint4 costs[2] = {};
-    uint32_t sum = 0, large = 0, small = 0;
-    for (int i = 0; i < 2 && own > 0; i++)
-        costs[i] = load_four_words(cost + begin + 8 * lane + 4 * i);
-    const uint32_t one[8] = { costs[0].x, costs[0].y, costs[0].z, costs[0].w,
-                              costs[1].x, costs[1].y, costs[1].z, costs[1].w };
-#pragma unroll
-    for (int k = 0; k < 8; k++)
-        sum += k < own ? one[k] : 0;
-    for (int i = 16; i > 0; i /= 2)
-        sum += __shfl_xor_sync(~0u, sum, i);
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        large |= (uint32_t)(k < own && 8 * one[k] * n > 9 * sum) << k;
-        small |= (uint32_t)(k < own && 8 * one[k] * n < 7 * sum) << k;
-    }
-    const uint32_t pair = (uint32_t)__popc(large) | (uint32_t)__popc(small) << 16;
-    uint32_t until = pair; /* how many there are in the lanes up to this one */
-    for (int i = 1; i < 32; i *= 2) {
-        const uint32_t before = __shfl_sync(~0u, until, lane - i);
-        until += lane >= i ? before : 0;
-    }
-    const uint32_t all = __shfl_sync(~0u, until, 31), before = until - pair;
-    const int first = (int)(all & 0xFFFF), last = n - (int)(all >> 16), place = turn - begin;
-    uint32_t those = large;
-    int skipped = place - (int)(before & 0xFFFF); /* of those, in this lane, before the one whose turn it is */
-    if (place >= last) {
-        those = small;
-        skipped = place - last - (int)(before >> 16);
-    } else if (place >= first) {
-        those = ~(large | small) & ((1u << own) - 1);
-        skipped = place - first - (min(8 * lane, n) - (int)(before & 0xFFFF) - (int)(before >> 16));
-    }
-    const uint32_t chosen = __ballot_sync(~0u, skipped >= 0 && skipped < __popc(those));
-    for (int i = 0; i < min(skipped, 7); i++)
-        those &= those - 1;
-    return begin + __shfl_sync(~0u, 8 * lane + __ffs(those) - 1, __ffs(chosen) - 1);
-}
-
 /* What this CTA works on; width 0: nothing. */
 template <int C> DEVICE resize_tile tile_of(const mot_resize_job &job, int tile, int plane, int image)
 {
@@ -873,7 +826,7 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     wait_for_previous_kernel();
     let_next_kernel_begin();
     if (self < 32) { /* the tile is described in shared memory, since registers are few */
-        const int image = job.ordered ? image_of(job.cost, job.count, nth) : nth;
+        const int image = (int)job.order[nth];
         const resize_tile t = tile_of<C>(job, (int)(blockIdx.x - turn * tiles), plane, image);
         if (self == 0)
             resize_now = t;

@@ -42,7 +42,6 @@ typedef struct mot_cuda_taps {
 typedef struct mot_resize_job {
     mot_cuda_batch src, dst;
     int32_t count, channels;
-    int32_t ordered;                  /* costly images first */
     int32_t format;                   /* of src */
     int32_t dst_dtype;                /* U8, or a type that `values` holds */
     int32_t tile_width, tile_height;  /* of dst, pixels; the width is a multiple of 32 */
@@ -52,7 +51,9 @@ typedef struct mot_resize_job {
     uint32_t lane_of_thread;          /* thread * this >> 16 is its lane */
     const mot_cuda_place *place;      /* [count] */
     mot_cuda_axes *axes;              /* [count] */
-    uint32_t *cost;                   /* [mot_resize_costs(count)]: about how much work each image is */
+    uint32_t *cost;                   /* [count]: about how much work each image is */
+    uint32_t *order;                  /* [count]: of every MOT_RESIZE_ORDERED images, costly ones first */
+    uint32_t *counted;                /* [MOT_RESIZE_COUNTERS]: images whose cost is known; 0 between launches */
     uint8_t *tables;                  /* taps and windows of all images ... */
     const int64_t *table_offset;      /* [count]: ... and where each image's begin; NULL: they all have one size, ... */
     int64_t table_bytes;              /* ... this one */
@@ -62,11 +63,8 @@ typedef struct mot_resize_job {
 /* The most groups of taps that an axis can have if `in` components, or a part of them, become `out`. */
 int mot_resize_most_groups(motley_filter filter, int in, int out);
 
-/* The length of `cost`, which is read eight by eight. */
-MOT_FN size_t mot_resize_costs(size_t count)
-{
-    return (count + 7) & ~(size_t)7;
-}
+#define MOT_RESIZE_ORDERED 256 /* images that are ordered among each other, ... */
+#define MOT_RESIZE_COUNTERS 64 /* ... so many times; later images follow as they come */
 
 /* Bytes of an image's tables. */
 MOT_FN int64_t mot_resize_table_bytes(int columns, int column_groups, int rows, int row_groups)
@@ -76,8 +74,8 @@ MOT_FN int64_t mot_resize_table_bytes(int columns, int column_groups, int rows, 
            ~(int64_t)255;
 }
 
-/* Cuts the largest dst into tiles: fills tile_*, tiles_*, shared_rows, lanes and ordered, for at most
- * `shared_bytes` of a CTA. `row_groups`: the most of any image. */
+/* Cuts the largest dst into tiles: fills tile_*, tiles_*, shared_rows and lanes, for at most `shared_bytes` of a
+ * CTA. `row_groups`: the most of any image. */
 void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, int shared_bytes);
 
 /* Raises the kernels' limits, once. */

@@ -173,13 +173,83 @@ static __device__ __noinline__ void fill_other(axis_plan a, axis_table table, in
         fill_nearest(a, table, from, to);
 }
 
-/* About how much work an image is: how many rows its passes make, by how many groups of taps. Limited, so that sums fit
- * into 32 bits. */
-DEVICE uint32_t cost_of(const mot_cuda_axes &a, int rows)
+/* About how many instructions an image takes: how much each pass makes, by how many groups of taps. Limited, so that
+ * sums fit into 32 bits. */
+DEVICE uint32_t cost_of(const mot_cuda_place &place, bool rows_first, const int32_t groups[2], int rows)
 {
-    const int64_t cost = a.rows_first ? (int64_t)a.in[0] * a.groups[1] + (int64_t)rows * a.groups[0]
-                                      : (int64_t)a.in[1] * a.groups[0] + (int64_t)rows * a.groups[1];
-    return (uint32_t)(cost < 1 << 20 ? cost : 1 << 20);
+    const float columns = (float)groups[0], taps = (float)groups[1];
+    const float cost = rows_first ? (float)place.width * (1 + taps) + (float)rows * (2 + 2 * columns)
+                                  : (float)place.height * (1 + 2 * columns) + (float)rows * (1 + taps);
+    return (uint32_t)fminf(cost, 1 << 23);
+}
+
+#define COST_CLASSES 32 /* a warp's lanes */
+
+/* What runs last ought to be short, and what is long ought to begin early. Between these, costly and cheap images stay
+ * mixed: the former wait for memory more than the latter. */
+DEVICE uint32_t class_of(uint32_t cost, float mean)
+{
+    const float share = (float)cost / mean;
+    return share > 2 ? 0 : share > 1 ? 1 : 2 + (uint32_t)((1 - share) * (COST_CLASSES - 2.5f));
+}
+
+/* Orders images by their costs, which other CTAs have written: by one warp. */
+static __device__ __noinline__ void order_images(const uint32_t *cost, uint32_t *order, int first, int count)
+{
+    const int own = MOT_RESIZE_ORDERED / 32, lane = (int)threadIdx.x % 32;
+    __shared__ uint32_t begin[COST_CLASSES];
+    uint32_t costs[own], sum = 0;
+#pragma unroll
+    for (int k = 0; k < own; k++) {
+        costs[k] = 32 * k + lane < count ? ((const volatile uint32_t *)cost)[first + 32 * k + lane] : 0;
+        sum += costs[k];
+    }
+    begin[lane] = 0;
+    for (int bits = 16; bits > 0; bits /= 2)
+        sum += __shfl_xor_sync(~0u, sum, bits);
+    __syncwarp();
+    const float mean = (float)sum / (float)count;
+    uint32_t where[own]; /* a class, and the place in it */
+#pragma unroll
+    for (int k = 0; k < own; k++) {
+        const uint32_t in = class_of(costs[k], mean);
+        where[k] = in | (32 * k + lane < count ? atomicAdd(&begin[in], 1u) : 0) << 8;
+    }
+    __syncwarp();
+    const uint32_t members = begin[lane];
+    uint32_t until = members; /* images in the classes up to this one */
+    for (int i = 1; i < 32; i *= 2) {
+        const uint32_t before = __shfl_sync(~0u, until, lane - i);
+        until += lane >= i ? before : 0;
+    }
+    __syncwarp();
+    begin[lane] = until - members;
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < own; k++)
+        if (32 * k + lane < count)
+            order[first + begin[where[k] & 255] + (where[k] >> 8)] = (uint32_t)(first + 32 * k + lane);
+}
+
+/* The warp that calls it last for its images orders them. */
+DEVICE void count_image(const mot_resize_job &job, int image, uint32_t cost)
+{
+    const int turn = image / MOT_RESIZE_ORDERED, first = turn * MOT_RESIZE_ORDERED;
+    const int count = min(job.count - first, MOT_RESIZE_ORDERED);
+    uint32_t before = 0;
+    if (turn >= MOT_RESIZE_COUNTERS) {
+        job.order[image] = (uint32_t)image;
+        return;
+    }
+    if (threadIdx.x % 32 == 0) {
+        job.cost[image] = cost;
+        __threadfence();
+        before = atomicInc(&job.counted[turn], (uint32_t)count - 1);
+        __threadfence();
+    }
+    __syncwarp();
+    if (__shfl_sync(~0u, before, 0) == (uint32_t)count - 1)
+        order_images(job.cost, job.order, first, count);
 }
 
 /* For all `threads` threads of a CTA: half of them make the columns, half the rows. `most` [2] is shared memory,
@@ -225,22 +295,21 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
         axes.rows_first = (uint8_t)plan.rows_first, axes.opaque = (uint8_t)plan.opaque;
         axes.descending = place.flip_vertical;
         job.axes[image] = axes;
-        job.cost[image] = cost_of(axes, out[1]);
     }
     const bool usual = how.filter == MOTLEY_FILTER_BILINEAR || how.filter == MOTLEY_FILTER_BICUBIC;
     const axis_table table = table_of(tables, groups, out, axis);
     const int own_groups = axis ? groups[1] : groups[0];
-    if (!usual) {
+    if (!usual)
         fill_other(a, table, own_groups, self, half, nearest, from, to);
-        return;
-    }
     axis_window window = own;
     MOT_ROLLED
-    for (int i = self; i < a.out; i += half) {
+    for (int i = self; i < a.out && usual; i += half) {
         if (i > self)
             window = window_of(a, i);
         fill_taps<true>(a, table, own_groups, i, window);
     }
+    if ((int)threadIdx.x / 32 == threads / 32 - 1) /* it often has no row to make */
+        count_image(job, image, cost_of(place, plan.rows_first, groups, out[1]));
 }
 
 #endif

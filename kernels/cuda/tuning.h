@@ -63,7 +63,6 @@
 #define MOT_RESIZE_THREADS 224 /* at most */
 #define MOT_RESIZE_CTAS 4      /* on a multiprocessor; bounds a thread's registers */
 #define MOT_RESIZE_TILE_ROWS 28
-#define MOT_RESIZE_ORDERED_GROUPS 3 /* of taps of some image's rows: from so many on, costly images come first */
-#define MOT_RESIZE_SHARED_ROWS 48   /* in shared memory, when windows are small */
+#define MOT_RESIZE_SHARED_ROWS 48 /* in shared memory, when windows are small */
 
 #endif

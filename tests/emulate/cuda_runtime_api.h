@@ -142,6 +142,13 @@ template <class T> static inline T atomicAdd(T *to, T v)
     return old;
 }
 
+static inline uint32_t atomicInc(uint32_t *to, uint32_t most)
+{
+    const uint32_t old = *to;
+    *to = old >= most ? 0 : old + 1;
+    return old;
+}
+
 static inline void atomicMin(uint32_t *to, uint32_t v)
 {
     *to = v < *to ? v : *to;
