@@ -169,20 +169,25 @@ DEVICE void take_pair(const mot_tiles_job &job, unsigned number)
         *job.counters = mot_tile_counters{}; /* the last CTA to ask: no one reads them again */
 }
 
-/* For the clerk. */
-DEVICE void do_first(const mot_tiles_job &job, int what)
+/* At a program's end, when the clerk is done with its part of the last op: begins to load what comes next, another
+ * program of the image (`more`) or the next pair's. From here on this CTA waits for no other one. For the clerk. */
+DEVICE void look_ahead(const mot_tiles_job &job, bool more)
 {
     tile_state &s = cta();
-    const bool one = (threadIdx.x & 31) == 0;
-    if (what == MOT_FIRST_ARRIVE && s.image.members > 1 && one)
-        arrive(s.image.arrivals);
-    if (what == MOT_FIRST_TAKE && s.tile + s.image.members >= s.tiles) {
-        const unsigned taken = one ? atomicAdd(&job.counters->taken, 1u) : 0;
-        take_pair(job, gridDim.x + __shfl_sync(0xFFFFFFFFu, taken, 0));
+    if (s.tile + s.image.members < s.tiles)
+        return; /* another turn follows */
+    if (more) {
+        const int window = s.next_window + 1;
+        begin_to_load(job, s.next_place, window);
+        __syncwarp();
+        s.next_window = window;
+        return;
     }
+    const unsigned taken = (threadIdx.x & 31) == 0 ? atomicAdd(&job.counters->taken, 1u) : 0;
+    take_pair(job, gridDim.x + __shfl_sync(0xFFFFFFFFu, taken, 0));
 }
 
-/* Begins with the program that was loaded: makes the tables that do not depend on the image. */
+/* Begins with the program that was loaded: makes the tables that do not depend on the image. A barrier must follow. */
 DEVICE void begin_program(const mot_tiles_job &job)
 {
     tile_state &s = cta();
@@ -213,7 +218,6 @@ DEVICE void begin_program(const mot_tiles_job &job)
         for (int c = 0; c < 3; c++)
             s.table[t][c][threadIdx.x] = v;
     }
-    __syncthreads();
 }
 
 /* Cuts the image into strips of columns, or back into its tiles. A barrier must follow. */
@@ -230,8 +234,8 @@ DEVICE void cut_image(bool strips)
     begin_tiles();
 }
 
-/* At the end of a phase that takes several turns: if the CTA has another tile, makes that the current one. For all
- * threads. */
+/* At the end of a phase that takes several turns: if the CTA has another tile, makes that the current one, else its
+ * first one. For all threads. */
 DEVICE bool has_another_tile()
 {
     tile_state &s = cta();
@@ -249,30 +253,28 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
 {
     tile_state &s = cta();
     const uint2 *at = op_at(0);
-    tile_op op = { *at };
 #pragma unroll 1
-    for (;;) {
-        if (op.first() && is_clerk())
-            do_first(job, op.first());
+    for (;; at++) {
+        const tile_op op = { *at };
+        if (op.code() == MOT_DO_END && is_clerk())
+            look_ahead(job, op.a());
+        __syncthreads();
+        if (op.arrives() && s.image.members > 1 && is_clerk() && threadIdx.x % 32 == 0)
+            arrive(s.image.arrivals);
         switch (op.code()) {
         case MOT_DO_END:
         case MOT_DO_MEET:
             if (s.several && has_another_tile()) {
-                at = op_at(op.b());
-                op = tile_op{ *at };
-                continue;
+                at = op_at(op.b()) - 1;
+                break;
             }
-            if (op.code() == MOT_DO_END) {
-                if (op.a() && is_clerk()) { /* another program follows */
-                    const int window = s.next_window + 1;
-                    begin_to_load(job, s.next_place, window);
-                    __syncwarp();
-                    s.next_window = window;
-                }
+            if (op.code() == MOT_DO_END)
                 return;
+            if (s.image.members > 1 && is_clerk()) {
+                if (threadIdx.x % 32 == 0)
+                    meet(op.a());
+                __syncwarp();
             }
-            if (s.image.members > 1 && threadIdx.x == 0)
-                meet(op.a());
             break;
         case MOT_DO_TABLE:
             make_table<FORMAT>(op, totals_of(op));
@@ -335,8 +337,6 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
                 bring_tile<FORMAT>(op);
             break;
         }
-        op = tile_op{ *++at };
-        __syncthreads();
     }
 }
 

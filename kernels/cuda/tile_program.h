@@ -63,17 +63,11 @@ typedef enum mot_opcode {
     MOT_DO_DIRECT /* a: the table or MOT_NONE: copies from memory to the result, without a tile */
 } mot_opcode;
 
-/* What one thread does before an op. */
-enum {
-    MOT_FIRST_ARRIVE = 1, /* the CTA arrives at the next MEET, and goes on before it waits there */
-    MOT_FIRST_TAKE = 2    /* takes the CTA's next pair, as it waits for no other CTA from here on */
-};
-
 typedef struct mot_program_op {
     MOT_ALIGN(8) uint8_t code;
     uint8_t a, b, c, d;
-    uint8_t count; /* COUNT, TABLE: the number of the statistics in the program */
-    uint8_t first; /* MOT_FIRST_* */
+    uint8_t count;   /* COUNT, TABLE: the number of the statistics in the program */
+    uint8_t arrives; /* before it the CTA arrives at the next MEET, and goes on before it waits there */
     uint8_t unused;
 } mot_program_op;
 
@@ -143,7 +137,7 @@ MOT_CALLED_FN int mot_emit(mot_program_state *s, int code, int a, int b, int c, 
         s->turn = at + 1;
     op->code = (uint8_t)code, op->a = (uint8_t)a, op->b = (uint8_t)b, op->c = (uint8_t)c, op->d = (uint8_t)d;
     op->count = (uint8_t)count;
-    op->first = 0;
+    op->arrives = 0;
     return at;
 }
 
@@ -156,7 +150,7 @@ MOT_CALLED_FN void mot_meet(mot_program_state *s)
                       s->p->op[shared].code != MOT_DO_TABLE;
     s->phase = mot_emit(s, MOT_DO_MEET, early, turn, 0, 0) + 1;
     if (early)
-        s->p->op[shared + 1].first = MOT_FIRST_ARRIVE;
+        s->p->op[shared + 1].arrives = 1;
     s->met = 1;
 }
 
@@ -203,7 +197,7 @@ MOT_FN void mot_load_before_meeting(mot_program_state *s)
     if (s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place)) {
         s->met = 1;
     } else {
-        op[load - 2].first = MOT_FIRST_ARRIVE;
+        op[load - 2].arrives = 1;
         op[load - 1].a = 1;
     }
 }
@@ -539,10 +533,9 @@ MOT_FN void mot_program_end(mot_program_state *s, int more)
         mot_program_finish(s);
     else if (s->tile != MOT_TILE_NOTHING || s->warps > 0 || s->items > s->base)
         mot_commit(s);
-    const int end = mot_emit(s, MOT_DO_END, more, s->turn, 0, 0);
-    const int skipped = s->tile == MOT_TILE_STRIP; /* by CTAs without a strip */
-    if (!more)
-        s->p->op[end > s->turn && !skipped ? end - 1 : end].first = MOT_FIRST_TAKE;
+    if (s->ops == 0) /* END is not the first op */
+        mot_emit(s, MOT_DO_CURRENT, s->place, 0, 0, 0);
+    mot_emit(s, MOT_DO_END, more, s->turn, 0, 0);
     s->p->tables = (uint8_t)s->tables;
 }
 

@@ -78,7 +78,7 @@ struct tile_op {
     {
         return bytes.y >> 8 & 0xFF;
     }
-    DEVICE_MEMBER int first() const
+    DEVICE_MEMBER int arrives() const
     {
         return bytes.y >> 16 & 0xFF;
     }
