@@ -71,7 +71,8 @@ DEVICE mot_program_facts facts_of(const mot_tiles_job &job, const mot_tile_image
     mot_program_facts facts;
     facts.width = image.width, facts.height = image.height, facts.channels = image.channels;
     facts.held = image.members == image.cut.across * image.cut.down;
-    facts.lines = facts.held && image.cut.across == 1 && mot_cut_strips(image.width, image.height, 1).height > 0;
+    facts.bands = image.cut.across == 1;
+    facts.lines = facts.held && facts.bands && mot_cut_strips(image.width, image.height, 1).height > 0;
     facts.in_place = image.src.data == image.work.data;
     facts.output = job.has_output != 0;
     facts.overlaps = job.work_in_output != 0;

@@ -98,7 +98,8 @@ typedef struct mot_program {
 typedef struct mot_program_facts {
     int width, height, channels;
     uint8_t held;     /* each CTA has one tile */
-    uint8_t lines;    /* `held`, tiles are bands of whole rows, and strips of whole columns are possible */
+    uint8_t bands;    /* tiles are bands of whole rows */
+    uint8_t lines;    /* `held`, `bands`, and strips of whole columns are possible */
     uint8_t in_place; /* SRC and WORK are the same pixels */
     uint8_t output;   /* RESULT is of another type or layout than WORK, ... */
     uint8_t overlaps; /* ... and shares memory with it */
@@ -115,7 +116,8 @@ typedef struct mot_program_state {
     int warps, first, second; /* nearest warps that have not been read through yet */
     int erases;
     int tile; /* NOTHING: there is none */
-    int met;  /* all CTAs have arrived somewhere since they loaded it */
+    int met;  /* no other CTA reads this one's pixels any more: all have loaded their tiles, or each reads only its own
+               */
     int place;
     int phase, turn;          /* its first op, and the first one that is for each tile */
     int shared;               /* the last op that was more than work in the tile: other CTAs may wait for it */
@@ -194,12 +196,19 @@ MOT_FN void mot_load_before_meeting(mot_program_state *s)
     s->table_op[op[load].a] = load;
     s->phase = s->shared = load;
     s->turn = load + 1;
-    if (s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place)) {
+    if (s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place) && !s->met) {
         s->met = 1;
     } else {
         op[load - 2].arrives = 1;
         op[load - 1].a = 1;
     }
+}
+
+/* Whether a warp moves pixels only along their rows: a horizontal shear, translation or flip. */
+MOT_FN int mot_stays_in_rows(const mot_program *p, int step)
+{
+    const uint32_t *const f = p->fixed[step];
+    return p->path[step] == MOT_WARP_FIXED && f[3] == 0 && f[4] == 65536 && f[5] < 65536;
 }
 
 /* Loads the tile, unless it is there already. */
@@ -218,7 +227,8 @@ MOT_CALLED_FN void mot_ensure_tile(mot_program_state *s, int halo)
         mot_emit(s, MOT_DO_INTERPOLATE, halo, s->first, 0, 0);
     s->tile = s->warps == 0 ? MOT_TILE_OWN : MOT_TILE_MOVED;
     s->applied = s->base;
-    s->met = 0;
+    s->met = s->warps > 0 && s->facts->bands && !halo && mot_stays_in_rows(s->p, s->first) &&
+             (s->warps < 2 || mot_stays_in_rows(s->p, s->second));
     mot_load_before_meeting(s);
 }
 
