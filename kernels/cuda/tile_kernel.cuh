@@ -254,8 +254,8 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
     tile_state &s = cta();
     const uint2 *at = op_at(0);
 #pragma unroll 1
-    for (;; at++) {
-        const tile_op op = { *at };
+    for (;;) {
+        const tile_op op = { *at++ };
         if (op.code() == MOT_DO_END && is_clerk())
             look_ahead(job, op.a());
         __syncthreads();
@@ -265,7 +265,7 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
         case MOT_DO_END:
         case MOT_DO_MEET:
             if (s.several && has_another_tile()) {
-                at = op_at(op.b()) - 1;
+                at = op_at(op.b());
                 break;
             }
             if (op.code() == MOT_DO_END)
@@ -285,7 +285,7 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
         case MOT_DO_CUT:
             cut_image(op.a() != 0);
             __syncthreads();
-            while (s.tile >= s.tiles && tile_op{ at[1] }.code() > MOT_DO_MEET)
+            while (s.tile >= s.tiles && tile_op{ *at }.code() > MOT_DO_MEET)
                 at++; /* no strip for this CTA: goes on at the phase's end */
             break;
         case MOT_DO_CHAIN:
