@@ -830,18 +830,19 @@ template <int FORMAT> DEVICE void pack_bytes(const uint32_t *pixels, uint32_t w[
         w[0] = pack_grey(px);
 }
 
-/* One byte a pixel: planes or grey. A thread writes an aligned word of each plane, made of two neighbouring quads where
- * rows do not begin at words; the bytes at their ends are written one by one. */
+/* One byte a pixel: planes or grey. */
 template <int FORMAT> DEVICE void store_bytes_of_planes(const mot_view &to)
 {
     const tile_state &s = cta();
     const int planes = FORMAT == MOT_FORMAT_PLANES ? 3 : 1, pitch = s.image.pitch, columns = s.columns, rows = s.rows;
-    const int quads = (columns + 3) >> 2, n = quads * rows;
-    const uint32_t by_quads = inverse_of(quads), row_bytes = (uint32_t)to.row;
+    const int quads = (columns + 3) >> 2;
+    const uint32_t row_bytes = (uint32_t)to.row;
     const int64_t plane = to.channel; /* `to` lies in shared memory, and would be read again after each store */
     uint8_t *const data = to.data + s.y0 * to.row + s.x0;
     const bool even = aligned(data, 4) && (row_bytes & 3) == 0 && (planes == 1 || (plane & 3) == 0);
     if (even && (columns & 3) == 0) {
+        const int n = quads * rows;
+        const uint32_t by_quads = inverse_of(quads);
 #pragma unroll 2
         for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
             const int row = divided(q, by_quads), k = q - row * quads;
@@ -854,28 +855,45 @@ template <int FORMAT> DEVICE void store_bytes_of_planes(const mot_view &to)
         }
         return;
     }
-#pragma unroll 2
-    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
-        const int row = divided(q, by_quads), k = q - row * quads;
-        const uint32_t *const at = tile_words() + row * pitch + 4 * k;
-        uint32_t left[3], right[3];
-        pack_bytes<FORMAT>(k > 0 ? at - 4 : at, left);
-        pack_bytes<FORMAT>(at, right);
-        uint8_t *p = data + (uint32_t)(row * row_bytes);
+    /* 8, 16 or 32 threads take a row. Each packs a quad and writes an aligned word of each plane, which begins with
+     * bytes of the quad before: the neighbouring thread has packed that one. Bytes outside of such words come last. */
+    const int bits = 3 + (rows <= 16) + (rows <= 8), group = 1 << bits;
+    const int lane = threadIdx.x & 31, k = lane & (group - 1);
+    const int neighbour = (lane & -group) | ((lane - 1) & (group - 1));
+    const uint32_t end = 4 * (quads + k), words = max(columns - 3, 0); /* each begins before this pixel */
+#pragma unroll 1
+    for (int first = threadIdx.x >> 5 << (5 - bits); first < rows; first += MOT_TILE_THREADS >> bits) {
+        const int row = min(first + (lane >> bits), rows - 1); /* some threads may write the last row once more */
+        const uint32_t *const at = tile_words() + row * pitch;
+        uint8_t *p[3];
+        uint32_t skip[3], before[3] = { 0, 0, 0 };
 #pragma unroll
-        for (int c = 0; c < planes; c++, p += plane) {
-            const int skip = (int)((uintptr_t)p & 3), x = 4 * k - skip;
-            if (x >= 0 && x + 4 <= columns)
-                store_word(p + x, __funnelshift_l(left[c], right[c], 8 * skip));
+        for (int c = 0; c < planes; c++) {
+            p[c] = data + (uint32_t)(row * row_bytes) + c * plane;
+            skip[c] = (uint32_t)(uintptr_t)p[c] & 3;
+            p[c] -= skip[c];
         }
-    }
-    for (int i = threadIdx.x; i < 8 * planes * rows; i += MOT_TILE_THREADS) {
-        const int c = (i >> 3) % planes, row = (i >> 3) / planes, k = i & 7;
-        uint8_t *const p = data + (uint32_t)(row * row_bytes) + c * plane;
-        const int head = min((int)(-(uintptr_t)p & 3), columns), end = head + ((columns - head) & ~3);
-        const int x = k < 4 ? k : end + k - 4;
-        if (k < 4 ? k < head : x < columns)
-            store_byte(p + x, tile_words()[row * pitch + x] >> (8 * c));
+#pragma unroll 2
+        for (uint32_t x = 4 * k; x < end; x += 4 << bits) {
+            uint32_t w[3], left[3];
+            pack_bytes<FORMAT>(at + x, w);
+#pragma unroll
+            for (int c = 0; c < planes; c++) {
+                left[c] = __shfl_sync(0xFFFFFFFFu, k == group - 1 ? before[c] : w[c], neighbour);
+                before[c] = w[c];
+            }
+#pragma unroll
+            for (int c = 0; c < planes; c++)
+                if (x - skip[c] < words)
+                    store_word(p[c] + x, __funnelshift_l(left[c], w[c], 8 * skip[c]));
+        }
+#pragma unroll
+        for (int c = 0; c < planes; c++) {
+            const int head = min((int)(-skip[c] & 3), columns), tail = head + ((columns - head) & ~3);
+            const uint32_t x = k < 4 ? k : tail + k - 4;
+            if (k < 8 && (int)x < (k < 4 ? head : columns))
+                store_byte(p[c] + (x + skip[c]), at[x] >> (8 * c));
+        }
     }
 }
 
