@@ -165,77 +165,80 @@ DEVICE bool moves_rows(int step)
     return f.ax == 65536 && f.ay == 0 && f.by == 65536;
 }
 
-/* Four neighbouring pixels at `at`, whose words must be readable: for one channel after the other, or for packed ones
- * in a row. */
-template <int FORMAT> DEVICE void read_run(const image_reader<FORMAT> &r, uint32_t at, uint32_t w[4])
-{
-    if constexpr (is_packed(FORMAT)) {
-        const uint8_t *const p = r.data + (at & ~3u);
-        uint32_t v[5];
-#pragma unroll
-        for (int i = 0; i <= bytes_of(FORMAT); i++)
-            v[i] = load_word(p + 4 * i);
-#pragma unroll
-        for (int i = 0; i < bytes_of(FORMAT); i++)
-            w[i] = __funnelshift_r(v[i], v[i + 1], at * 8);
-    } else {
-#pragma unroll
-        for (int c = 0; c < (FORMAT == MOT_FORMAT_PLANES ? 3 : 1); c++) {
-            const uint8_t *const p = r.data + c * r.channel + at;
-            const uint32_t skip = (uint32_t)(uintptr_t)p & 3;
-            w[c] = __funnelshift_r(load_word(p - skip), load_word(p - skip + 4), skip * 8);
-        }
-    }
-}
-
-/* Such a warp: 32 threads take a row, two quads of it at a time. Quads at its ends read pixels of other rows as well,
- * in whose place they are filled. */
+/* Such a warp: 32 threads take a row, two quads of it at a time. All quads of a row begin at the same byte of a word.
+ * They are read as words, if all these are the image's: quads at the row's ends read pixels of other rows as well, in
+ * whose place they are filled. */
 template <int FORMAT> OUTLINE void move_rows(int step, int marks)
 {
-    enum { SPAN = is_packed(FORMAT) ? 4 * bytes_of(FORMAT) + 4 : 8 }; /* bytes from a quad's first to its last word */
+    enum {
+        PLANES = FORMAT == MOT_FORMAT_PLANES ? 3 : 1,
+        SIZE = bytes_of(FORMAT),
+        WORDS = is_packed(FORMAT) ? SIZE : 1, /* of a quad, in each plane */
+    };
     const tile_state &s = cta();
     const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
     const fixed_warp_numbers f = fixed_numbers_of(step);
     const uint32_t fill = fill_of(step, marks ? 1 : 0), of_pixel = marks ? 0xFFFFFFu : 0xFFFFFFFFu;
     const int across = (s.tile_columns + 3) >> 2, rows = s.tile_rows, pitch = s.image.pitch;
     const int left = s.tile_x, top = s.tile_y, down = (int32_t)f.cy >> 16, lane = threadIdx.x & 31;
-    const int first_word = is_packed(FORMAT) ? 0 : 4; /* a plane's first word may begin before it */
+    const int first_byte = is_packed(FORMAT) ? 0 : 4; /* a plane's first word may begin before it */
+    const int last_byte = (int)r.whole - 4 * (across - 1) * SIZE - (is_packed(FORMAT) ? 4 * WORDS + 4 : 8);
 #pragma unroll 1
     for (int row = threadIdx.x >> 5; row < rows; row += MOT_TILE_WARPS) {
         const int y = top + row + down, begin = left + ((int32_t)(f.cx + (top + row) * f.bx) >> 16);
-        const bool any = (unsigned)y < (unsigned)r.height;
-        const int row_at = (int)((uint32_t)y * (uint32_t)r.row + r.skip);
+        const uint32_t width = (unsigned)y < (unsigned)r.height ? r.width : 0;
+        const int at = (int)((uint32_t)y * (uint32_t)r.row + r.skip + begin * SIZE);
         uint32_t *const to = tile_words() + row * pitch;
+        auto put = [&](int k, const uint32_t px[4]) {
+            uint32_t out[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                out[i] = (uint32_t)(begin + 4 * k + i) < width ? px[i] & of_pixel : fill;
+            *(uint4 *)(to + 4 * k) = make_uint4(out[0], out[1], out[2], out[3]);
+        };
+        if (width == 0 || at < first_byte || at > last_byte) {
+#pragma unroll 1
+            for (int k = lane; k < across; k += 32) {
+                uint32_t px[4];
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    px[i] = (uint32_t)(begin + 4 * k + i) < width ? read_bytes<FORMAT>(r, begin + 4 * k + i, y) : 0;
+                put(k, px);
+            }
+            continue;
+        }
+        const uint8_t *p[PLANES];
+        uint32_t skip[PLANES];
+#pragma unroll
+        for (int c = 0; c < PLANES; c++) {
+            p[c] = r.data + c * r.channel + at;
+            skip[c] = (uint32_t)(uintptr_t)p[c] & 3;
+            p[c] += 4 * WORDS * lane - (int)skip[c];
+        }
 #pragma unroll 1
         for (int k0 = lane; k0 < across; k0 += 64) {
             uint32_t w[2][4];
-            bool readable[2];
 #pragma unroll
-            for (int z = 0; z < 2; z++) {
-                const int at = row_at + (begin + 4 * (k0 + 32 * z)) * (int)bytes_of(FORMAT);
-                readable[z] = any && at >= first_word && at + SPAN <= (int)r.whole;
-                read_run<FORMAT>(r, readable[z] ? at : first_word, w[z]);
+            for (int c = 0; c < PLANES; c++) {
+#pragma unroll
+                for (int z = 0; z < 2; z++) {
+                    const uint8_t *const q = p[c] + (z ? 4 * WORDS * (uint32_t)min(32, across - 1 - k0) : 0);
+                    uint32_t v[WORDS + 1];
+#pragma unroll
+                    for (int i = 0; i <= WORDS; i++)
+                        v[i] = load_word(q + 4 * i);
+#pragma unroll
+                    for (int i = 0; i < WORDS; i++)
+                        w[z][c + i] = __funnelshift_r(v[i], v[i + 1], 8 * skip[c]);
+                }
+                p[c] += 4 * WORDS * 64;
             }
 #pragma unroll
             for (int z = 0; z < 2; z++) {
-                const int k = k0 + 32 * z, x = begin + 4 * k;
                 uint32_t px[4];
-                if (k >= across)
-                    break;
                 unpack_words<FORMAT>(w[z], px);
-                if (!readable[z] || x < 0 || x + 4 > r.width)
-#pragma unroll
-                    for (int i = 0; i < 4; i++) {
-                        const bool inside = any && (unsigned)(x + i) < (unsigned)r.width;
-                        if (inside && !readable[z])
-                            px[i] = read_bytes<FORMAT>(r, x + i, y);
-                        px[i] = inside ? px[i] & of_pixel : fill;
-                    }
-                else
-#pragma unroll
-                    for (int i = 0; i < 4; i++)
-                        px[i] &= of_pixel;
-                *(uint4 *)(to + 4 * k) = make_uint4(px[0], px[1], px[2], px[3]);
+                if (k0 + 32 * z < across)
+                    put(k0 + 32 * z, px);
             }
         }
     }
