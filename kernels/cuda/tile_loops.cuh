@@ -735,7 +735,7 @@ template <class BODY> DEVICE void for_odd_bytes(const tile_runs &t, int bytes, B
     }
 }
 
-/* Calls body(run, byte) for each aligned block of 16 bytes of a run. */
+/* Calls body(run, byte, whether there is one run) for each aligned block of 16 bytes of a run. */
 template <class BODY> DEVICE void for_pieces(const tile_runs &t, int bytes, BODY body)
 {
     const int most = bytes >> 4, n = most * t.runs;
@@ -743,7 +743,7 @@ template <class BODY> DEVICE void for_pieces(const tile_runs &t, int bytes, BODY
         const int head = bytes_to_aligned(t.data, bytes), end = bytes - 15;
 #pragma unroll 2
         for (int at = head + 16 * (int)threadIdx.x; at < end; at += 16 * MOT_TILE_THREADS)
-            body(0, at);
+            body(0, at, true);
         return;
     }
     const uint32_t by_most = inverse_of(max(most, 1));
@@ -752,7 +752,7 @@ template <class BODY> DEVICE void for_pieces(const tile_runs &t, int bytes, BODY
         const int run = divided(i, by_most);
         const int at = bytes_to_aligned(t.data + (uint32_t)(run * (uint32_t)t.row), bytes) + 16 * (i - run * most);
         if (at + 16 <= bytes)
-            body(run, at);
+            body(run, at, false);
     }
 }
 
@@ -810,14 +810,14 @@ DEVICE void store_rgb(const mot_view &to)
         const int word = rows ? run * pitch + p : p + row * gap;
         store_byte(t.data + (run * (uint32_t)t.row + at), words[word] >> (8 * (at - 3 * p)));
     });
-    for_pieces(t, bytes, [&](int run, int at) {
-        const int p = __umulhi(at, 0x55555556u), row = rows ? run : divided(p, by_columns);
-        const int left = rows ? columns - p : (row + 1) * columns - p;
-        const uint32_t *const w = words + (rows ? run * pitch + p : p + row * gap);
-        uint32_t px[6];
+    for_pieces(t, bytes, [&](int run, int at, bool one) {
+        const int p = __umulhi(at, 0x55555556u), row = one ? __umulhi(p, by_columns) : run;
+        const int left = one ? (row + 1) * columns - p : 6; /* pixels of the row; the others are in the next row */
+        const uint32_t *const w = words + (one ? p + row * gap : row * pitch + p), *const next = w + gap;
+        uint32_t px[6] = { w[0] };
 #pragma unroll
-        for (int i = 0; i < 6; i++) /* a block that passes a row's end continues in the next row */
-            px[i] = w[i + (i >= left && !rows ? gap : 0)];
+        for (int i = 1; i < 6; i++)
+            px[i] = (i < left ? w : next)[i];
         store_four_words(t.data + (run * (uint32_t)t.row + at), pack_sixteen(px, at - 3 * p));
     });
 }
@@ -1096,7 +1096,7 @@ template <int FORMAT> OUTLINE void store_directly(int table)
             }
             continue;
         }
-        for_pieces(t, bytes, [&](int run, int at) {
+        for_pieces(t, bytes, [&](int run, int at, bool) {
             const uint8_t *const p = source + (run * (uint32_t)from.row + at);
             if (((uintptr_t)p & 3) && at + 20 > bytes) { /* the last word may hold bytes past the image */
 #pragma unroll 1
