@@ -773,33 +773,33 @@ DEVICE void store_rgb(const mot_view &to)
     const uint32_t by_columns = inverse_of(columns);
     uint32_t *const words = tile_words();
     if (aligned(t.data, 16) && (columns & 15) == 0 && (t.runs == 1 || (t.row & 15) == 0)) {
-        /* groups of 16 pixels are packed into 48 bytes in place, and written from there */
-        const int across = columns >> 4, groups = across * s.rows, pieces = 3 * across;
-        const uint32_t by_groups = inverse_of(across), by_pieces = inverse_of(pieces);
+        /* 4 to 32 threads take a row: they pack four pixels each into 12 bytes in place, and write these 16 at a time
+         */
+        const int quads = columns >> 2, bits = 2 + (quads > 4) + (quads > 8) + (quads > 16), group = 1 << bits,
+                  n = s.rows;
+        const int lane = threadIdx.x & 31, k = lane & (group - 1);
         const uint32_t row_bytes = t.runs == 1 ? 3 * columns : (uint32_t)t.row;
-#pragma unroll 2
-        for (int g = threadIdx.x; g < groups; g += MOT_TILE_THREADS) {
-            const int row = divided(g, by_groups);
-            uint32_t *const w = words + row * pitch + 16 * (g - row * across);
-            uint32_t px[16], out[12];
+#pragma unroll 1
+        for (int first = threadIdx.x >> 5 << (5 - bits); first < n; first += MOT_TILE_THREADS >> bits) {
+            const int row = first + (lane >> bits);
+            uint32_t *w = words + min(row, n - 1) * pitch;
+            uint8_t *p = t.data + (row_bytes * row + 16 * k);
+#pragma unroll 1
+            for (int left = quads; left > 0; left -= 32, w += 128, p += 384) {
+                const int here = row < n ? min(left, 32) : 0; /* quads of this turn */
+                const uint4 v = ((const uint4 *)w)[min(k, left - 1)];
+                const uint32_t px[4] = { v.x, v.y, v.z, v.w };
+                uint32_t out[3];
+                pack_rgb(px, out);
+                __syncwarp();
+                if (k < here)
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const uint4 v = ((const uint4 *)w)[i];
-                px[4 * i] = v.x, px[4 * i + 1] = v.y, px[4 * i + 2] = v.z, px[4 * i + 3] = v.w;
+                    for (int i = 0; i < 3; i++)
+                        w[3 * k + i] = out[i];
+                __syncwarp();
+                if (4 * k < 3 * here)
+                    store_four_words(p, ((const uint4 *)w)[k]);
             }
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                pack_rgb(px + 4 * i, out + 3 * i);
-#pragma unroll
-            for (int i = 0; i < 3; i++)
-                ((uint4 *)w)[i] = make_uint4(out[4 * i], out[4 * i + 1], out[4 * i + 2], out[4 * i + 3]);
-        }
-        __syncthreads();
-#pragma unroll 3
-        for (int i = threadIdx.x; i < pieces * s.rows; i += MOT_TILE_THREADS) {
-            const int row = divided(i, by_pieces), k = i - row * pieces, g = __umulhi(k, 0x55555556u);
-            store_four_words(t.data + (uint32_t)(row_bytes * row + 16 * k),
-                             *(const uint4 *)(words + row * pitch + 4 * k + 4 * g));
         }
         return;
     }
