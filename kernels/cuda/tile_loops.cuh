@@ -859,11 +859,12 @@ template <int FORMAT> DEVICE void store_bytes_of_planes(const mot_view &to)
         return;
     }
     /* 8, 16 or 32 threads take a row. Each packs a quad and writes an aligned word of each plane, which begins with
-     * bytes of the quad before: the neighbouring thread has packed that one. Bytes outside of such words come last. */
+     * bytes of the quad before: the neighbouring thread has packed that one. They begin where a block of 32 bytes of
+     * the first plane does, which is then written whole. Bytes outside of such words come last. */
     const int bits = 3 + (rows <= 16) + (rows <= 8), group = 1 << bits;
-    const int lane = threadIdx.x & 31, k = lane & (group - 1);
-    const int neighbour = (lane & -group) | ((lane - 1) & (group - 1));
-    const uint32_t end = 4 * (quads + k), words = max(columns - 3, 0); /* each begins before this pixel */
+    const int lane = threadIdx.x & 31, k = lane & (group - 1), neighbour = (lane & -group) | ((lane - 1) & (group - 1));
+    const uint32_t end = 4 * (quads + k) + (row_bytes & 31 ? 28 : (uint32_t)(uintptr_t)data & 28);
+    const uint32_t words = max(columns - 3, 0); /* each begins before this pixel */
 #pragma unroll 1
     for (int first = threadIdx.x >> 5 << (5 - bits); first < rows; first += MOT_TILE_THREADS >> bits) {
         const int row = min(first + (lane >> bits), rows - 1); /* some threads may write the last row once more */
@@ -871,15 +872,18 @@ template <int FORMAT> DEVICE void store_bytes_of_planes(const mot_view &to)
         uint8_t *p[3];
         uint32_t skip[3], before[3] = { 0, 0, 0 };
 #pragma unroll
-        for (int c = 0; c < planes; c++) {
+        for (int c = 0; c < planes; c++)
             p[c] = data + (uint32_t)(row * row_bytes) + c * plane;
-            skip[c] = (uint32_t)(uintptr_t)p[c] & 3;
+        const uint32_t begin = (uint32_t)(uintptr_t)p[0] & 28; /* of the row, in its first block */
+#pragma unroll
+        for (int c = 0; c < planes; c++) {
+            skip[c] = begin + ((uint32_t)(uintptr_t)p[c] & 3);
             p[c] -= skip[c];
         }
 #pragma unroll 2
         for (uint32_t x = 4 * k; x < end; x += 4 << bits) {
             uint32_t w[3], left[3];
-            pack_bytes<FORMAT>(at + x, w);
+            pack_bytes<FORMAT>(at + (max(x, begin) - begin), w);
 #pragma unroll
             for (int c = 0; c < planes; c++) {
                 left[c] = __shfl_sync(0xFFFFFFFFu, k == group - 1 ? before[c] : w[c], neighbour);
