@@ -617,49 +617,43 @@ template <int FORMAT, int OP> OUTLINE void stencil_tile(int step)
         changed[c] = x + c == 0 || x + c >= width - 1 ? 0 : colors;
     uint32_t *to = tile_words() + (end - 1) * pitch + 4 * k;
     const uint32_t *from = to + left;
-    row_sums sums[2] = {}, both = {}; /* of the last row that was read and of the one below it; of both together */
-    uint32_t px[2][4] = {};
+    /* of the row to make: its pixels and sums, and these together with the sums of the row below it. (What is not set
+     * on every path would lie in local memory.) */
+    uint32_t px[4] = {};
+    row_sums own = {}, both = {};
     if (first < end) {
-        const row_sums lowest = sums_of_row(from + 2 * pitch, before, px[1]);
-        sums[0] = sums_of_row(from + pitch, before, px[0]);
-        both = both_sums(sums[0], lowest);
+        const row_sums below = sums_of_row(from + 2 * pitch, before, px);
+        own = sums_of_row(from + pitch, before, px);
+        both = both_sums(own, below);
     }
     int row = end - 1;
-    auto make_row = [&](const row_sums &centre, row_sums &above, const uint32_t own[4], uint32_t own_above[4]) {
-        const bool any = row >= first;
+#pragma unroll 1
+    for (int i = 0; i < each; i++, row--, to -= pitch, from -= pitch) {
         const int y = s.y0 + row;
-        uint32_t out[4] = {};
-        if (any) {
-            above = sums_of_row(from, before, own_above);
-#pragma unroll
-            for (int c = 0; c < 4; c++)
-                out[c] = own[c];
+        uint32_t out[4] = { px[0], px[1], px[2], px[3] };
+        if (row >= first) {
+            const row_sums above = sums_of_row(from, before, px);
             if (y > 0 && y < height - 1) {
                 const row_sums all = both_sums(both, above);
                 uint32_t green[2];
 #pragma unroll
-                for (int i = 0; i < 2; i++)
-                    green[i] = mot_stencil_pair(
-                        OP, __byte_perm(__byte_perm(own[2 * i], 0, 0x4441), own[2 * i + 1], 0x1510), all.odd[i], arg);
+                for (int g = 0; g < 2; g++) {
+                    const uint32_t pair = __byte_perm(__byte_perm(out[2 * g], 0, 0x4441), out[2 * g + 1], 0x1510);
+                    green[g] = mot_stencil_pair(OP, pair, all.odd[g], arg);
+                }
 #pragma unroll
                 for (int c = 0; c < 4; c++) {
-                    const uint32_t red_blue = mot_stencil_pair(OP, __byte_perm(own[c], 0, 0x4240), all.even[c], arg);
+                    const uint32_t red_blue = mot_stencil_pair(OP, __byte_perm(out[c], 0, 0x4240), all.even[c], arg);
                     const uint32_t made = __byte_perm(red_blue, green[c >> 1], c & 1 ? 0x3260 : 0x3240);
                     out[c] = (made & changed[c]) | (out[c] & ~changed[c]);
                 }
             }
-            both = both_sums(centre, above);
+            both = both_sums(own, above);
+            own = above;
         }
         __syncthreads();
-        if (any)
+        if (row >= first)
             *(uint4 *)to = make_uint4(out[0], out[1], out[2], out[3]);
-        row--, to -= pitch, from -= pitch;
-    };
-#pragma unroll 1
-    for (int i = 0; i < each; i += 2) {
-        make_row(sums[0], sums[1], px[0], px[1]);
-        if (i + 1 < each)
-            make_row(sums[1], sums[0], px[1], px[0]);
     }
     if (threadIdx.x == 0)
         s.tile_x = s.x0, s.tile_y = s.y0, s.tile_columns = s.columns, s.tile_rows = s.rows;
