@@ -516,6 +516,7 @@ template <int AT_ONCE, bool MARKS, class BODY> DEVICE void change_quads(int leve
 {
     const tile_state &s = cta();
     const int n = s.tile_rows * (s.image.pitch / 4);
+    const uint32_t later = (uint32_t)(level + 1) << 24; /* with these marks, and any pixel */
 #pragma unroll AT_ONCE
     for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
         const uint4 v = ((const uint4 *)tile_words())[q];
@@ -525,7 +526,7 @@ template <int AT_ONCE, bool MARKS, class BODY> DEVICE void change_quads(int leve
         if (MARKS)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                px[i] = (int)(old[i] >> 24) > level ? old[i] : (px[i] & 0xFFFFFF) | (old[i] & 0xFF000000u);
+                px[i] = old[i] >= later ? old[i] : (px[i] & 0xFFFFFF) | (old[i] & 0xFF000000u);
         ((uint4 *)tile_words())[q] = make_uint4(px[0], px[1], px[2], px[3]);
     }
 }
