@@ -334,6 +334,24 @@ DEVICE void finish_histogram(uint32_t *counts, uint32_t pixels, mot_stats *stats
         *stats = mot_stats{ pixels, low, high, last, 0, counts };
 }
 
+#include "kernels/shapes_off.h"
+#undef MOT_IF_STATS
+#define MOT_IF_STATS(ID, stem) \
+    case MOT_OP_##ID: \
+        _Pragma("unroll") for (int c = 0; c < 3; c++) if (c < colors) v[c] = mot_##stem(v[c], &stats[c], arg); \
+        break;
+
+/* One switch on the op for a value of each colour, so that they are made side by side. */
+DEVICE void make_values(int op, uint8_t v[3], int colors, const mot_stats *stats, const mot_arg *arg)
+{
+    switch (op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        break;
+    }
+}
+#include "kernels/shapes_off.h"
+
 /* Runs TABLE after the whole image was counted: makes a table of another one, if any, then a step, then a third table,
  * if any. A barrier must follow. */
 template <int FORMAT> OUTLINE void make_table(tile_op what, const uint32_t *totals)
@@ -373,13 +391,15 @@ template <int FORMAT> OUTLINE void make_table(tile_op what, const uint32_t *tota
     }
     static_assert(MOT_TILE_THREADS == 256, "a value for each thread");
     __syncthreads();
-    const mot_arg *const arg = &s.program.arg[step];
-#pragma unroll 1
-    for (int c = 0; c < colors; c++) {
-        const uint8_t v = in ? in[c][threadIdx.x] : (uint8_t)threadIdx.x;
-        const uint8_t out = mot_stats_value(op, v, &s.stats[c], arg);
-        s.table[made][c][threadIdx.x] = after == MOT_NONE ? out : s.table[after][c][out];
-    }
+    uint8_t v[3];
+#pragma unroll
+    for (int c = 0; c < 3; c++)
+        v[c] = in && c < colors ? in[c][threadIdx.x] : (uint8_t)threadIdx.x;
+    make_values(op, v, colors, s.stats, &s.program.arg[step]);
+#pragma unroll
+    for (int c = 0; c < 3; c++)
+        if (c < colors)
+            s.table[made][c][threadIdx.x] = after == MOT_NONE ? v[c] : s.table[after][c][v[c]];
 }
 
 #endif
