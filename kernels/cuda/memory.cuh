@@ -276,21 +276,6 @@ template <int FORMAT> DEVICE void read_even_words(const image_reader<FORMAT> &r,
     }
 }
 
-/* 16 bytes at any address. The aligned words around them must be readable. */
-DEVICE uint4 load_sixteen(const uint8_t *p)
-{
-    const uint32_t skip = (uint32_t)(uintptr_t)p & 3;
-    if (((uintptr_t)p & 15) == 0)
-        return load_four_words(p);
-    const uint8_t *const word = p - skip;
-    uint32_t v[5];
-#pragma unroll
-    for (int i = 0; i < 5; i++)
-        v[i] = load_word(word + (i < 4 ? 4 * i : skip ? 16 : 12));
-    return make_uint4(__funnelshift_r(v[0], v[1], 8 * skip), __funnelshift_r(v[1], v[2], 8 * skip),
-                      __funnelshift_r(v[2], v[3], 8 * skip), __funnelshift_r(v[3], v[4], 8 * skip));
-}
-
 /* Pixels from the words of any format. */
 template <int FORMAT> DEVICE void read_four_slowly(const image_reader<FORMAT> &r, int x, int y, int n, uint32_t px[4])
 {

@@ -1004,6 +1004,21 @@ DEVICE uint32_t look_up_bytes(uint32_t v, const uint8_t *a, const uint8_t *b, co
                        __byte_perm(look_up(c, v, 2), look_up(d, v, 3), 0x0040), 0x5410);
 }
 
+/* 16 bytes at any address. The aligned words around them must be readable. */
+DEVICE uint4 load_sixteen(const uint8_t *p)
+{
+    const uint32_t skip = (uint32_t)(uintptr_t)p & 3;
+    if (((uintptr_t)p & 15) == 0)
+        return load_four_words(p);
+    const uint8_t *const word = p - skip;
+    uint32_t v[5];
+#pragma unroll
+    for (int i = 0; i < 5; i++)
+        v[i] = load_word(word + (i < 4 ? 4 * i : skip ? 16 : 12));
+    return make_uint4(__funnelshift_r(v[0], v[1], 8 * skip), __funnelshift_r(v[1], v[2], 8 * skip),
+                      __funnelshift_r(v[2], v[3], 8 * skip), __funnelshift_r(v[3], v[4], 8 * skip));
+}
+
 /* 16 bytes of an image through its channels' tables, or of a plane through one; `at` is the first byte's position. */
 template <int FORMAT> DEVICE uint4 look_up_sixteen(uint4 v, int at, const uint8_t (*tables)[256])
 {

@@ -205,16 +205,36 @@ template <int FORMAT> DEVICE void read_unit(const uint8_t *p, int64_t channel, u
             unpack_words<FORMAT>(w, px + 4 * i);
         }
     } else {
-        uint4 v[3];
+        enum { PLANES = FORMAT == MOT_FORMAT_PLANES ? 3 : 1 };
+        uint32_t v[PLANES][5];
+        if ((((uintptr_t)p | (PLANES == 3 ? (uintptr_t)channel : 0)) & 15) == 0) {
 #pragma unroll
-        for (int c = 0; c < (FORMAT == MOT_FORMAT_PLANES ? 3 : 1); c++)
-            v[c] = load_sixteen(p + c * channel);
+            for (int c = 0; c < PLANES; c++) {
+                const uint4 four = load_four_words(p + c * channel);
+                v[c][0] = four.x, v[c][1] = four.y, v[c][2] = four.z, v[c][3] = four.w;
+            }
+        } else {
+            uint32_t skip[PLANES];
+#pragma unroll
+            for (int c = 0; c < PLANES; c++) {
+                const uint8_t *const from = p + c * channel;
+                skip[c] = (uint32_t)(uintptr_t)from & 3;
+#pragma unroll
+                for (int k = 0; k < 5; k++)
+                    v[c][k] = load_word(from - skip[c] + (k < 4 ? 4 * k : skip[c] ? 16 : 12));
+            }
+#pragma unroll
+            for (int c = 0; c < PLANES; c++)
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    v[c][k] = __funnelshift_r(v[c][k], v[c][k + 1], 8 * skip[c]);
+        }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             uint32_t w[4];
 #pragma unroll
-            for (int c = 0; c < (FORMAT == MOT_FORMAT_PLANES ? 3 : 1); c++)
-                w[c] = i == 0 ? v[c].x : i == 1 ? v[c].y : i == 2 ? v[c].z : v[c].w;
+            for (int c = 0; c < PLANES; c++)
+                w[c] = v[c][i];
             unpack_words<FORMAT>(w, px + 4 * i);
         }
     }
@@ -260,8 +280,9 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before,
             count_pixels<FORMAT, 16>(seen, px, needs, channels);
         }
     }
+    const int last_first = threadIdx.x ^ (MOT_TILE_THREADS - 32); /* the last warps had fewer units */
 #pragma unroll 1
-    for (int i = odd ? threadIdx.x : runs * most_odd; i < runs * most_odd; i += MOT_TILE_THREADS) {
+    for (int i = odd ? last_first : runs * most_odd; i < runs * most_odd; i += MOT_TILE_THREADS) {
         const int run = i / most_odd, k = i - run * most_odd;
         uint32_t px[1];
         if constexpr (READ == MOT_FORMAT_STRIDED) {
