@@ -191,20 +191,19 @@ DEVICE bool read_pixels(const image_reader<FORMAT> &r, const uint32_t *at, uint3
 }
 
 /* The words in which the four pixels from (x, y) on lie: for RGB and RGBA consecutive ones, else one for each channel.
- * In the image's last row and past its right edge they are undefined. False: one of the words in memory also holds
- * bytes that are not the image's, and others were read. Not for STRIDED. */
+ * In the image's last row and past its right edge they are undefined. False: one of the words in memory, or the one
+ * behind them, also holds bytes that are not the image's, and others were read. Not for STRIDED. */
 template <int FORMAT> DEVICE bool read_four_words(const image_reader<FORMAT> &r, int x, int y, uint32_t w[4])
 {
     const uint32_t at = offset_in<FORMAT>(r, x, y);
     if (is_packed(FORMAT)) {
         const int size = bytes_of(FORMAT);
-        const bool inside = at + 4 * size <= r.whole;
-        const uint32_t first = inside ? at & ~3u : 0;
+        const bool inside = (at & ~3u) + 4 * size + 4 <= r.whole;
+        const uint8_t *const p = r.data + (inside ? at & ~3u : 0);
         uint32_t v[5];
 #pragma unroll
-        for (int i = 0; i < size; i++)
-            v[i] = load_word(r.data + (first + 4 * i));
-        v[size] = load_word(r.data + min(first + 4 * size, r.whole - 4));
+        for (int i = 0; i <= size; i++)
+            v[i] = load_word(p + 4 * i);
 #pragma unroll
         for (int i = 0; i < size; i++)
             w[i] = __funnelshift_r(v[i], v[i + 1], at * 8);

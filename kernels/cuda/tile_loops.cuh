@@ -36,16 +36,16 @@ template <int FORMAT> OUTLINE void fetch_tile()
         return;
     }
     unsigned unread = 0; /* quads that share a word with bytes behind the image, one bit for each turn of the loop */
+    unsigned bit = 1;
 #pragma unroll 1
     for (int q = threadIdx.x; q < n; q += MOT_TILE_QUADS * MOT_TILE_THREADS) {
         uint32_t px[MOT_TILE_QUADS][4];
 #pragma unroll
-        for (int k = 0; k < MOT_TILE_QUADS; k++) {
+        for (int k = 0; k < MOT_TILE_QUADS; k++, bit *= 2) {
             const int own = min(q + k * MOT_TILE_THREADS, n - 1), row = divided(own, by_quads);
             const int x = max(left + 4 * (own - row * across), 0), y = min(max(top + row, 0), r.height - 1);
             const int from = x < r.width ? x : 0; /* a quad of the halo may lie past the image: not used */
-            if (!read_four<FORMAT>(r, from, y, min(r.width - from, 4), px[k]))
-                unread |= 1u << ((own - (int)threadIdx.x) / MOT_TILE_THREADS);
+            unread |= read_four<FORMAT>(r, from, y, min(r.width - from, 4), px[k]) ? 0 : bit;
         }
 #pragma unroll
         for (int k = 0; k < MOT_TILE_QUADS; k++) {
