@@ -78,6 +78,8 @@ MOT_FN uint32_t mot_choose_branch(const mot_table_branch *branch, const mot_tabl
         if (branch[taken[i]].below <= x)
             x += branch[taken[i]].weight;
     uint32_t low = 0, high = phase->branches - 1;
+    if (high == 0)
+        return 0;
     const uint32_t even = mot_choose(word, phase->branches); /* if all weigh the same */
     if (branch[even].below <= x && (even == high || branch[even + 1].below > x))
         return even;
