@@ -220,9 +220,9 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     const int slot = threadIdx.x & ((1 << d.threads_log2) - 1);
     const bool any = i < d.count, first_slot = any && slot == 0;
     const mot_tables tables = begin_tables(d, near.tables, memory);
+    let_next_kernel_begin(); /* its first loads are behind those of the tables */
     begun_draw draw = begin_draw(d, any ? i : -1, slot);
     wait_for_tables();
-    let_next_kernel_begin();
     mot_step *const drawn = d.plan.steps + (int64_t)begin * d.max_steps; /* of this CTA */
     mot_step *const here = near.steps ? (mot_step *)(memory + near.tables / 8) : drawn;
     mot_step *const steps = here + mine * d.max_steps;
