@@ -10,6 +10,7 @@
 #include "motley/image.h"
 #include "motley/transform.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Bytes of one component. */
@@ -87,6 +88,34 @@ MOT_FN uint32_t mot_output_cast(float v, int dtype)
 MOT_FN uint32_t mot_output_bits(int convention, uint8_t v, int dtype, float subtrahend, float divisor)
 {
     return dtype == MOTLEY_U8 ? v : mot_output_cast(mot_output_f32(convention, v, subtrahend, divisor), dtype);
+}
+
+/* A byte times `scale` plus `offset`, rounded once, and then to the output's type. */
+typedef struct mot_output_line {
+    float scale, offset;
+} mot_output_line;
+
+/* Finds a line that makes mot_output_bits of every byte, for types of 16 bits: nearly always one of a few next to each
+ * other does. 0: none of them. */
+MOT_FN int mot_find_output_line(int convention, int dtype, float subtrahend, float divisor, mot_output_line *line)
+{
+    const float by = divisor == 0.0f ? 1.0f : divisor;
+    const uint32_t first = mot_float_bits(-subtrahend / by);
+    line->scale = 1.0f / (convention == MOTLEY_NORMALIZATION_TIMM ? by : 255.0f * by);
+    for (int k = 0; k < 8 && mot_dtype_bytes(dtype) == 2; k++) {
+        const uint32_t offset = first + (uint32_t)((k & 1 ? k + 1 : -k) / 2);
+        int v = 0;
+        memcpy(&line->offset, &offset, sizeof offset);
+        for (; v < 256; v++) {
+            const float made = fmaf((float)v, line->scale, line->offset);
+            if (made != made ||
+                mot_output_cast(made, dtype) != mot_output_bits(convention, (uint8_t)v, dtype, subtrahend, divisor))
+                break;
+        }
+        if (v == 256)
+            return 1;
+    }
+    return 0;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "dispatch/cuda/tiles.h"
 #include "kernels/cuda/tuning.h"
 
+#include <math.h>
 #include <string.h>
 
 motley_status mot_cuda_send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
@@ -82,6 +83,33 @@ motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cud
         draw->views = s->views;
     }
     return MOTLEY_OK;
+}
+
+/* Finds the lines by which the image kernel makes the output's values, if there are any. */
+static void find_lines(mot_kept_lines *kept, mot_cuda_job *image)
+{
+    const int same = kept->known && kept->dtype == image->output_dtype && kept->convention == image->convention &&
+                     kept->channels == image->channels && memcmp(kept->mean, image->mean, sizeof kept->mean) == 0 &&
+                     memcmp(kept->std, image->std, sizeof kept->std) == 0;
+    if (!same) {
+        *kept = (mot_kept_lines){ .known = 1,
+                                  .found = image->channels <= 3,
+                                  .dtype = image->output_dtype,
+                                  .convention = image->convention,
+                                  .channels = image->channels };
+        memcpy(kept->mean, image->mean, sizeof kept->mean);
+        memcpy(kept->std, image->std, sizeof kept->std);
+        for (int c = 0; c < image->channels && kept->found; c++) {
+            mot_output_line *const line = &kept->line[c];
+            kept->found =
+                mot_find_output_line(image->convention, image->output_dtype, image->mean[c], image->std[c], line);
+            line->scale *= 0x1p100f; /* 2^133 is too large for a float */
+            line->scale *= 0x1p33f;
+            kept->found = kept->found && isfinite(line->scale);
+        }
+    }
+    image->by_lines = kept->found;
+    memcpy(image->line, kept->line, sizeof image->line);
 }
 
 /* Describes where pixels come from and go: src -> work (between passes) -> output. Lists of images are sent. */
@@ -190,6 +218,8 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resiz
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
     MOT_TRY(send_images(s, job, work, stream, &image, error));
+    if (job->output && !by_tiles)
+        find_lines(&s->lines, &image);
     MOT_TRY(describe_steps(s, job, stream, &draw, error));
     draw.src = image.src;
     memcpy(draw.op, s->op, sizeof draw.op);

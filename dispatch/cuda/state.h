@@ -20,6 +20,14 @@ typedef struct mot_cuda_tables {
     void *memory;
 } mot_cuda_tables;
 
+/* The lines of the last output's channels, or none: to find them takes as long as a call. */
+typedef struct mot_kept_lines {
+    int known, found;
+    int32_t dtype, convention, channels;
+    float mean[4], std[4];
+    mot_output_line line[3];
+} mot_kept_lines;
+
 typedef CUresult mot_ask_pointer(unsigned count, CUpointer_attribute *asked, void **answers, CUdeviceptr pointer);
 
 typedef struct mot_cuda_state {
@@ -38,6 +46,7 @@ typedef struct mot_cuda_state {
     size_t tiles_bytes;
     int always_tiles;
     mot_level_cache warps;
+    mot_kept_lines lines;
     mot_cuda_tables tables[MOT_TABLES_KEPT];
     unsigned tables_next;
     cudaStream_t last_stream;

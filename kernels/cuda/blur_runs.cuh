@@ -89,7 +89,8 @@ template <int RADIUS> struct blur_runs {
     }
 
     /* Blurs run `run` of a line that begins at `line`, if `any`. The thread first reads the components of its
-     * neighbours' runs that it needs, so all threads of a line call this at the same time. There is a barrier inside. */
+     * neighbours' runs that it needs, so all threads of a line call this at the same time. There is a barrier inside.
+     */
     template <int OP>
     __device__ __forceinline__ void blur(uint8_t *line, int stride, int run, bool any, const mot_arg &arg) const
     {

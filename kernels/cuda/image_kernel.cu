@@ -87,8 +87,9 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
             cta().output = output;
             cta().output_dtype = job.output_dtype;
             cta().output_form = output_form_of(output, job.output_dtype);
+            cta().by_lines = job.by_lines && cta().output_form != OUTPUT_ANY;
             for (int c = 0; c < 3; c++)
-                cta().line_misses[c] = 0;
+                cta().line[c] = job.line[c];
         }
     }
     static_assert(MOT_WINDOW * STEP_WORDS <= MOT_LEAST_THREADS, "a word of the steps for each thread");
@@ -100,18 +101,11 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     let_next_kernel_begin(); /* the one that moves boxes and points needs only the draws */
     if (early && threadIdx.x == 0)
         job.ready[place] = 0;
-    if (OUTPUT)
-        for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x) {
-            const int c = i >> 8, v = i & 255;
-            const uint32_t bits =
-                mot_output_bits(job.convention, (uint8_t)v, job.output_dtype, job.mean[c], job.std[c]);
-            output_table()[c][v] = bits;
-            try_lines(c, v, bits, job.output_dtype, first_line(job.convention, job.mean[c], job.std[c]));
-        }
-    const bool changes = plan_steps(cta().steps);
-    if (OUTPUT)
-        choose_lines(job);
-    if (changes || !in_place) { /* nothing is kept in registers across this call: the loops need them */
+    if (OUTPUT && !cta().by_lines)
+        for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
+            output_table()[i >> 8][i & 255] =
+                mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
+    if (plan_steps(cta().steps) || !in_place) { /* nothing is kept in registers across this call: the loops need them */
         if (KIND == IMAGE_SLABS)
             run_slab<FORMAT, OUTPUT>();
         else

@@ -338,11 +338,11 @@ template <int FORMAT> DEVICE void write_pixels(int q, int quads, const uint32_t 
     __syncwarp();
 }
 
-/* ---- a fused output of 16 bits without look-ups, of which a warp's 32 meet in shared memory's banks: nearly always
- * some line, rounded to the type, makes the table's value of each byte ---- */
+/* ---- a fused output by lines (mot_find_output_line) in place of look-ups, of which a warp's 32 meet in the banks of
+ * shared memory ---- */
 
 /* A byte of a word, in bits 16 to 23 of a float: the byte times 2^-133, as these include the exponent's lowest bit. */
-DEVICE float line_value(const output_line &line, uint32_t word, int i)
+DEVICE float line_value(const mot_output_line &line, uint32_t word, int i)
 {
     return __fmaf_rn(__uint_as_float(__byte_perm(word, 0, 0x4044 | i << 8)), line.scale, line.offset);
 }
@@ -361,49 +361,6 @@ DEVICE uint32_t two_bf16(float first, float second)
     return both;
 }
 
-#define MOT_LINES 8 /* that are tried */
-#define MOT_NO_LINE ((1u << MOT_LINES) - 1)
-
-/* The line that is tried first for a channel; subtrahend and divisor are those of mot_output_numbers. */
-DEVICE output_line first_line(int convention, float subtrahend, float divisor)
-{
-    const float by = divisor == 0 ? 1 : divisor, most = convention == MOTLEY_NORMALIZATION_TIMM ? 1 : 255;
-    /* too large a scale becomes infinite, and makes no value */
-    return output_line{ 1 / (most * by) * 0x1p100f * 0x1p33f, -subtrahend / by };
-}
-
-/* The `k`-th one: its offset is the next number above or below. */
-DEVICE output_line line_of(int k, const output_line &first)
-{
-    return output_line{ first.scale, __int_as_float(__float_as_int(first.offset) + (k & 1 ? k + 1 : -k) / 2) };
-}
-
-/* Notes which lines do not make `bits` of byte `v`, for channel `c`, the same for all of a warp. */
-DEVICE void try_lines(int c, int v, uint32_t bits, int dtype, const output_line &first)
-{
-    uint32_t misses = dtype == MOTLEY_F16 || dtype == MOTLEY_BF16 ? 0 : MOT_NO_LINE;
-    MOT_ROLLED
-    for (int k = 0; k < MOT_LINES; k++) {
-        const float made = line_value(line_of(k, first), v, 0);
-        const uint32_t two = dtype == MOTLEY_F16 ? two_f16(made, made) : two_bf16(made, made);
-        misses |= (two & 0xFFFF) != bits ? 1u << k : 0;
-    }
-    misses = __reduce_or_sync(0xFFFFFFFFu, misses);
-    if ((threadIdx.x & 31) == 0)
-        atomicOr(&cta().line_misses[c], misses);
-}
-
-/* Chooses the line of each channel. After a barrier, and another one must follow. */
-DEVICE void choose_lines(const mot_cuda_job &job)
-{
-    const int c = threadIdx.x;
-    if (c < job.channels)
-        cta().line[c] = line_of(__ffs(~cta().line_misses[c]) - 1, first_line(job.convention, job.mean[c], job.std[c]));
-    if (c == 0)
-        cta().by_lines = cta().output_form != OUTPUT_ANY && cta().line_misses[0] != MOT_NO_LINE &&
-                         cta().line_misses[1] != MOT_NO_LINE && cta().line_misses[2] != MOT_NO_LINE;
-}
-
 /* The components of a quad, two a word: channel by channel, or pixel by pixel. */
 template <int FORMAT, bool PIXELS> DEVICE void make_lines(const uint32_t w[3], uint32_t out[6])
 {
@@ -411,7 +368,7 @@ template <int FORMAT, bool PIXELS> DEVICE void make_lines(const uint32_t w[3], u
     float v[12];
 #pragma unroll
     for (int c = 0; c < channels; c++) {
-        const output_line line = cta().line[c];
+        const mot_output_line line = cta().line[c];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int byte = FORMAT == MOT_FORMAT_RGB ? 3 * i + c : 4 * c + i;

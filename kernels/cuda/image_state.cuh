@@ -9,11 +9,6 @@
 #include "kernels/output.h"
 #include "motley/op.h"
 
-/* A component of the output as the byte times a number plus another. */
-struct output_line {
-    float scale, offset; /* scale: times 2^133 */
-};
-
 /* One CTA's state, at the beginning of its dynamic shared memory, so that every function finds it at a constant
  * address. The image lies behind it, then the staging memory of each warp, then the output's table, if any. */
 struct resident {
@@ -23,9 +18,8 @@ struct resident {
     mot_warp_plan plans[MOT_WINDOW]; /* of the steps ... */
     mot_warp warp[MOT_WINDOW];       /* ... and what they are made from */
     int output_dtype, output_form;   /* and the output_form of image_resident.cuh */
-    bool by_lines;                   /* whether components of the output are made by `line` */
-    output_line line[3];             /* of each channel */
-    uint32_t line_misses[3];         /* which lines do not make the table's values: see try_lines */
+    int by_lines;                    /* components of the output are made by `line`, and there is no table */
+    mot_output_line line[3];         /* of each channel, the scale times 2^133 */
     int box_bytes, stage_bytes;
     unsigned long long band[MOT_BANDS]; /* barriers of an image that is loaded as a whole ... */
     uint32_t phase;                     /* ... what they are at ... */

@@ -4,6 +4,7 @@
 #define MOT_CUDA_JOB_H
 
 #include "augmentations/step.h"
+#include "kernels/output.h"
 #include "kernels/view.h"
 #include "motley/image.h"
 
@@ -54,6 +55,8 @@ typedef struct mot_cuda_job {
     int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, a histogram or more */
     float mean[4], std[4]; /* when output_dtype is not u8: mot_output_numbers of `convention` */
     int32_t convention;    /* motley_normalization */
+    int32_t by_lines;      /* each channel's values are made by `line`, whose scale is multiplied by 2^133 */
+    mot_output_line line[3];
 } mot_cuda_job;
 
 #define MOT_STAGE_BYTES 384 /* shared memory in which a warp collects what it writes: 32 lanes x 4 pixels x 3 bytes */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lines that make a 16-bit output's values (kernels/output.h): they make those of all bytes, and are found for the
+ * numbers that are used most. */
+#include "kernels/output.h"
+
+#include <stdio.h>
+
+static int failures;
+
+/* `wanted`: a line must be found. */
+static void check_line(int convention, int dtype, float mean, float std, int wanted)
+{
+    float subtrahend, divisor;
+    mot_output_line line;
+    mot_output_numbers(convention, mean, std, &subtrahend, &divisor);
+    const int found = mot_find_output_line(convention, dtype, subtrahend, divisor, &line);
+    int wrong = found < wanted;
+    for (int v = 0; found && v < 256; v++)
+        wrong |= mot_output_cast(fmaf((float)v, line.scale, line.offset), dtype) !=
+                 mot_output_bits(convention, (uint8_t)v, dtype, subtrahend, divisor);
+    if (wrong) {
+        fprintf(stderr, "test_output: type %d, convention %d, mean %g, std %g: %s\n", dtype, convention, mean, std,
+                found ? "a value differs" : "no line was found");
+        failures++;
+    }
+}
+
+int main(void)
+{
+    static const float used[][2] = { { 0.485f, 0.229f },   { 0.456f, 0.224f },   { 0.406f, 0.225f },   { 0.5f, 0.5f },
+                                     { 0.4914f, 0.2470f }, { 0.4822f, 0.2435f }, { 0.4465f, 0.2616f }, { 0, 1 } };
+    static const int types[] = { MOTLEY_F16, MOTLEY_BF16 };
+    for (int convention = 0; convention < 3; convention++)
+        for (int type = 0; type < 2; type++) {
+            for (size_t i = 0; i < sizeof used / sizeof *used; i++)
+                check_line(convention, types[type], used[i][0], used[i][1], 1);
+            for (int mean = -3; mean <= 20; mean++) /* some of these have none */
+                for (int std = -5; std <= 20; std++)
+                    check_line(convention, types[type], 0.0731f * (float)mean, 0.0517f * (float)std, 0);
+            check_line(convention, types[type], 0.4f, INFINITY, 0);
+            check_line(convention, types[type], NAN, 0.2f, 0);
+            check_line(convention, types[type], 0.4f, 1e-8f, 0);
+        }
+    mot_output_line line;
+    if (mot_find_output_line(MOTLEY_NORMALIZATION_TORCHVISION_V1, MOTLEY_F32, 0, 1, &line)) {
+        fprintf(stderr, "test_output: a line for a type of 32 bits\n");
+        failures++;
+    }
+    printf("%d failures\n", failures);
+    return failures > 0;
+}
