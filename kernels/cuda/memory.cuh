@@ -32,6 +32,17 @@ DEVICE uint4 load_four_words(const void *p)
     return v;
 }
 
+/* Two words at each of four addresses, all of them under way before the first is used. */
+DEVICE void load_four_pairs(const uint8_t *const p[4], uint32_t low[4], uint32_t high[4])
+{
+    asm volatile("ld.global.u32 %0, [%8]; ld.global.u32 %1, [%9]; ld.global.u32 %2, [%10]; ld.global.u32 %3, [%11];\n"
+                 "ld.global.u32 %4, [%8+4]; ld.global.u32 %5, [%9+4]; ld.global.u32 %6, [%10+4]; "
+                 "ld.global.u32 %7, [%11+4];"
+                 : "=&r"(low[0]), "=&r"(low[1]), "=&r"(low[2]), "=&r"(low[3]), "=&r"(high[0]), "=&r"(high[1]),
+                   "=&r"(high[2]), "=&r"(high[3])
+                 : "l"(p[0]), "l"(p[1]), "l"(p[2]), "l"(p[3]));
+}
+
 DEVICE void store_four_words(void *p, uint4 v)
 {
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
@@ -66,6 +77,12 @@ DEVICE uint32_t load_byte(const void *p)
 DEVICE uint4 load_four_words(const void *p)
 {
     return *(const uint4 *)p;
+}
+
+DEVICE void load_four_pairs(const uint8_t *const p[4], uint32_t low[4], uint32_t high[4])
+{
+    for (int i = 0; i < 4; i++)
+        low[i] = load_word(p[i]), high[i] = load_word(p[i] + 4);
 }
 
 DEVICE void store_four_words(void *p, uint4 v)
@@ -181,12 +198,22 @@ DEVICE bool read_pixels(const image_reader<FORMAT> &r, const uint32_t *at, uint3
         return false;
     }
     int most = 0;
+    const uint8_t *p[COUNT];
+    uint32_t low[COUNT], high[COUNT];
 #pragma unroll
     for (int i = 0; i < COUNT; i++) {
-        const uint8_t *const p = r.data + min(at[i] & ~(MOT_UNUSED_PIXEL | 3u), r.whole - 8);
-        px[i] = __funnelshift_r(load_word(p), load_word(p + 4), at[i] * 8);
+        p[i] = r.data + min(at[i] & ~(MOT_UNUSED_PIXEL | 3u), r.whole - 8);
         most = max(most, (int)at[i]);
     }
+    if constexpr (COUNT == 4)
+        load_four_pairs(p, low, high);
+    else
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            low[i] = load_word(p[i]), high[i] = load_word(p[i] + 4);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        px[i] = __funnelshift_r(low[i], high[i], at[i] * 8);
     return is_last(r, most);
 }
 

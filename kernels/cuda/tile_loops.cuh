@@ -86,27 +86,33 @@ DEVICE uint32_t fill_of(int step, int mark)
 }
 
 /* One nearest warp, or two, in units of 32 x 4 pixels. 32 threads take four blocks of 8 x 4, each thread one pixel of
- * each, so that neighbours read the same cache lines at any angle; and two units at a time. The output reads at
- * `second` from the result of `first`. */
-template <int FORMAT, bool TWICE> OUTLINE void gather_tile(int first, int second, int marks)
-{
-    const tile_state &s = cta();
-    image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
-    if (is_packed(FORMAT)) /* as reader_of gives it, the compiler would add each pixel's second address by itself */
-        r.data = (const uint8_t *)((uintptr_t)s.current.data & ~(uintptr_t)3);
-    const uint32_t width = s.image.width, height = s.image.height, pitch = s.image.pitch;
-    const int lane = threadIdx.x & 31, across = (s.tile_columns + 31) >> 5, n = across * ((s.tile_rows + 3) >> 2);
-    const uint32_t by_units = inverse_of(across), row_bytes = (uint32_t)r.row;
-    const uint32_t filled1 = r.skip | MOT_UNUSED_PIXEL, filled2 = filled1 + bytes_of(FORMAT);
-    const fixed_warp_numbers f = fixed_numbers_of(first), g = TWICE ? fixed_numbers_of(second) : f;
-    const uint32_t fill1 = fill_of(first, marks ? 1 : 0), fill2 = TWICE ? fill_of(second, marks ? 2 : 0) : fill1;
-    const uint32_t of_pixel = marks ? 0xFFFFFFu : 0xFFFFFFFFu;
-    const uint32_t x0 = lane & 7, y0 = lane >> 3, left = s.tile_x + x0, top = s.tile_y + y0;
-    const uint32_t in_x0 = g.cx + left * g.ax + top * g.bx, in_y0 = g.cy + left * g.ay + top * g.by;
-    uint32_t *const to = tile_words() + y0 * pitch + x0;
-    const int columns0 = s.tile_columns - (int)x0;
+ * each, so that neighbours read the same cache lines at any angle. The output reads at `second` from the result of
+ * `first`. */
+template <int FORMAT, bool TWICE> struct nearest_gather {
+    image_reader<FORMAT> r;
+    uint32_t width, height;
+    fixed_warp_numbers f, g;
+    uint32_t filled1, filled2; /* in place of a pixel's offset: it is filled */
+    uint32_t x0, y0;           /* in a unit, the thread's first pixel, ... */
+    uint32_t in_x0, in_y0;     /* ... and what it reads in the tile's first unit */
+
+    __device__ __forceinline__ nearest_gather(int first, int second)
+    {
+        const tile_state &s = cta();
+        r = reader_of<FORMAT>(s.current);
+        if (is_packed(FORMAT)) /* as reader_of gives it, the compiler would add each pixel's second address by itself */
+            r.data = (const uint8_t *)((uintptr_t)s.current.data & ~(uintptr_t)3);
+        width = s.image.width, height = s.image.height;
+        f = fixed_numbers_of(first), g = TWICE ? fixed_numbers_of(second) : f;
+        filled1 = r.skip | MOT_UNUSED_PIXEL, filled2 = filled1 + bytes_of(FORMAT);
+        x0 = threadIdx.x & 7, y0 = threadIdx.x >> 3 & 3;
+        const uint32_t left = s.tile_x + x0, top = s.tile_y + y0;
+        in_x0 = g.cx + left * g.ax + top * g.bx, in_y0 = g.cy + left * g.ay + top * g.by;
+    }
+
     /* Of the pixel that a position in the output reads. */
-    auto offset_at = [&](uint32_t in_x, uint32_t in_y) {
+    __device__ __forceinline__ uint32_t offset_at(uint32_t in_x, uint32_t in_y) const
+    {
         uint32_t x = (uint32_t)((int32_t)in_x >> 16), y = (uint32_t)((int32_t)in_y >> 16);
         bool inside = (x < width) & (y < height);
         const uint32_t filled = TWICE && !inside ? filled2 : filled1;
@@ -116,46 +122,71 @@ template <int FORMAT, bool TWICE> OUTLINE void gather_tile(int first, int second
             y = (uint32_t)((int32_t)(f.cy + xi * f.ay + yi * f.by) >> 16);
             inside &= (x < width) & (y < height);
         }
-        return inside ? y * row_bytes + (x * bytes_of(FORMAT) + r.skip) : filled;
-    };
+        return inside ? offset_in<FORMAT>(r, x, y) : filled;
+    }
+};
+
+/* Those of a thread's pixels that are read byte by byte, in the turns whose bits are set. A function of its own, so
+ * that what it needs takes no registers in the loop before. */
+template <int FORMAT, bool TWICE> OUTLINE void gather_last(int first, int second, uint32_t of_pixel, unsigned turns)
+{
+    const tile_state &s = cta();
+    const nearest_gather<FORMAT, TWICE> w(first, second);
+    const int across = (s.tile_columns + 31) >> 5;
+#pragma unroll 1
+    for (; turns; turns &= turns - 1) {
+        const int u = (threadIdx.x >> 5) + (__ffs(turns) - 1) * MOT_TILE_WARPS, y = 4 * (u / across);
+#pragma unroll 1
+        for (int i = 0, x = 32 * (u % across); i < 4; i++, x += 8) {
+            const uint32_t at = w.offset_at(w.in_x0 + x * w.g.ax + y * w.g.bx, w.in_y0 + x * w.g.ay + y * w.g.by);
+            if ((int)w.x0 + x < s.tile_columns && is_last<FORMAT>(w.r, at))
+                tile_words()[(w.y0 + y) * s.image.pitch + w.x0 + x] = read_bytes_at<FORMAT>(w.r, at) & of_pixel;
+        }
+    }
+}
+
+template <int FORMAT, bool TWICE> OUTLINE void gather_tile(int first, int second, int marks)
+{
+    const tile_state &s = cta();
+    const nearest_gather<FORMAT, TWICE> w(first, second);
+    const uint32_t fill1 = fill_of(first, marks ? 1 : 0), fill2 = TWICE ? fill_of(second, marks ? 2 : 0) : fill1;
+    const uint32_t of_pixel = marks ? 0xFFFFFFu : 0xFFFFFFFFu;
+    const int pitch = s.image.pitch, across = (s.tile_columns + 31) >> 5, n = across * ((s.tile_rows + 3) >> 2);
+    const uint32_t by_across = inverse_of(across), ax = w.g.ax, ay = w.g.ay;
     unsigned unread = 0; /* turns with pixels that are read byte by byte, one bit each */
     constexpr int most_units =
         (MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS) / 128 + (MOT_TILE_WIDEST + 8) / 32 + MOT_TILE_HIGHEST / 4 + 4;
-    static_assert(most_units < 32 * 2 * MOT_TILE_WARPS, "fewer turns than bits");
+    static_assert(most_units < 32 * MOT_TILE_WARPS, "fewer turns than bits");
+    const int warp = threadIdx.x >> 5, down0 = divided(warp, by_across), right0 = warp - down0 * across;
+    uint32_t in_x = w.in_x0 + 32 * right0 * ax + 4 * down0 * w.g.bx;
+    uint32_t in_y = w.in_y0 + 32 * right0 * ay + 4 * down0 * w.g.by;
+    uint32_t *to = tile_words() + (w.y0 + 4 * down0) * pitch + w.x0 + 32 * right0;
+    int columns = s.tile_columns - (int)w.x0 - 32 * right0; /* from the thread's first pixel on */
+    /* from a warp's unit to its next one, and from the end of a row of units to the next one's begin */
+    const int down = divided(MOT_TILE_WARPS, by_across), right = MOT_TILE_WARPS - down * across;
+    const uint32_t step_x = 32 * right * ax + 4 * down * w.g.bx, step_y = 32 * right * ay + 4 * down * w.g.by;
+    const uint32_t wrap_x = 4 * w.g.bx - 32 * across * ax, wrap_y = 4 * w.g.by - 32 * across * ay;
+    const int step = 32 * right + 4 * down * pitch, wrap = 4 * pitch - 32 * across;
+    const int end = columns + 32 * (right0 - across);
 #pragma unroll 1
-    for (int u0 = threadIdx.x >> 5, turn = 1; u0 < n; u0 += 2 * MOT_TILE_WARPS, turn *= 2) {
-        uint32_t at[8], px[8];
-        int place[2], columns[2];
+    for (int left = n - warp, turn = 1; left > 0; left -= MOT_TILE_WARPS, turn *= 2) {
+        uint32_t at[4], px[4];
 #pragma unroll
-        for (int z = 0; z < 2; z++) {
-            const bool any = u0 + z * MOT_TILE_WARPS < n;
-            const int u = any ? u0 + z * MOT_TILE_WARPS : u0;
-            const int down = divided(u, by_units), right = u - down * across;
-            const uint32_t in_x = in_x0 + 32 * right * g.ax + 4 * down * g.bx;
-            const uint32_t in_y = in_y0 + 32 * right * g.ay + 4 * down * g.by;
-            place[z] = 4 * down * pitch + 32 * right;
-            columns[z] = any ? columns0 - 32 * right : 0;
+        for (int k = 0; k < 4; k++)
+            at[k] = w.offset_at(in_x + 8 * k * ax, in_y + 8 * k * ay);
+        unread |= read_pixels<FORMAT, 4>(w.r, at, px) ? turn : 0;
 #pragma unroll
-            for (int k = 0; k < 4; k++)
-                at[4 * z + k] = offset_at(in_x + 8 * k * g.ax, in_y + 8 * k * g.ay);
+        for (int k = 0; k < 4; k++) {
+            const uint32_t fill = TWICE && at[k] == w.filled2 ? fill2 : fill1;
+            if (8 * k < columns)
+                to[8 * k] = at[k] & MOT_UNUSED_PIXEL ? fill : px[k] & of_pixel;
         }
-        unread |= read_pixels<FORMAT, 8>(r, at, px) ? turn : 0;
-#pragma unroll
-        for (int i = 0; i < 8; i++) {
-            const uint32_t fill = TWICE && at[i] == filled2 ? fill2 : fill1;
-            if (8 * (i & 3) < columns[i >> 2])
-                to[place[i >> 2] + 8 * (i & 3)] = at[i] & MOT_UNUSED_PIXEL ? fill : px[i] & of_pixel;
-        }
+        in_x += step_x, in_y += step_y, to += step, columns -= 32 * right;
+        if (columns <= end)
+            in_x += wrap_x, in_y += wrap_y, to += wrap, columns += 32 * across;
     }
-    for (; unread; unread &= unread - 1)
-#pragma unroll 1
-        for (int i = 0; i < 8; i++) {
-            const int u = (threadIdx.x >> 5) + (2 * (__ffs(unread) - 1) + i / 4) * MOT_TILE_WARPS;
-            const int down = divided(u, by_units), x = 32 * (u - down * across) + i % 4 * 8, y = 4 * down;
-            const uint32_t at = offset_at(in_x0 + x * g.ax + y * g.bx, in_y0 + x * g.ay + y * g.by);
-            if (u < n && x < columns0 && is_last<FORMAT>(r, at))
-                to[y * pitch + x] = read_bytes_at<FORMAT>(r, at) & of_pixel;
-        }
+    if (is_packed(FORMAT) && unread)
+        gather_last<FORMAT, TWICE>(first, second, of_pixel, unread);
 }
 
 /* Whether a nearest warp moves rows as they are: a horizontal shear or a translation. */
