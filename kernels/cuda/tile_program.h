@@ -116,8 +116,7 @@ typedef struct mot_program_state {
     int warps, first, second; /* nearest warps that have not been read through yet */
     int erases;
     int tile; /* NOTHING: there is none */
-    int met;  /* no other CTA reads this one's pixels any more: all have loaded their tiles, or each reads only its own
-               */
+    int met;  /* no other CTA needs this one's pixels in memory: all have loaded their tiles, or none reads another's */
     int place;
     int phase, turn;          /* its first op, and the first one that is for each tile */
     int shared;               /* the last op that was more than work in the tile: other CTAs may wait for it */

@@ -48,7 +48,7 @@ DEVICE uint32_t *tile_words()
     return (uint32_t *)((uint8_t *)tile_memory + sizeof(tile_state));
 }
 
-static_assert(sizeof(mot_program_op) == sizeof(uint2), "");
+static_assert(sizeof(mot_program_op) == sizeof(uint2), "one load");
 
 /* An instruction, loaded as a whole. */
 struct tile_op {
@@ -145,6 +145,7 @@ void emulate_others(); /* lets other CTAs run */
 
 #define MOT_TILE_BYTES (sizeof(tile_state) + 4 * (MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS))
 static_assert(MOT_TILE_BYTES <= 48 * 1024, "what a CTA gets on every chip, sm_75 included");
+static_assert(MOT_TILE_CTAS * (MOT_TILE_BYTES + 1024) <= 164 * 1024, "the next step, 196 KB, would be the L1 cache's");
 #define MOT_TILE_WARPS (MOT_TILE_THREADS / 32)
 
 /* A function that is called, and so has all registers to itself. */
