@@ -203,12 +203,21 @@ static size_t images_together(const mot_transform_call *call)
     return call->params->clip_frames > 1 ? call->params->clip_frames : 1;
 }
 
-static places lay_out(const mot_cuda_work *work, const mot_transform_call *call, const mot_cuda_parts *parts,
-                      int needs_pixels)
+static size_t drawn_bytes(const mot_transform_call *call)
+{
+    return call->src->count * sizeof(motley_transform_drawn);
+}
+
+static size_t steps_bytes(const mot_transform_call *call)
+{
+    return call->src->count * call->info->max_steps * sizeof(mot_step);
+}
+
+/* The places of what is uploaded. */
+static places lay_out_sent(const mot_transform_call *call, int needs_pixels)
 {
     const motley_transform_params *const params = call->params;
-    const size_t n = call->src->count, drawn = n * sizeof(motley_transform_drawn),
-                 steps = n * call->info->max_steps * sizeof(mot_step), together = images_together(call);
+    const size_t n = call->src->count;
     const int mixed = call->src->images || call->dst->images || params->given;
     const int several = needs_pixels && call->dst->images;
     places p = { 0 };
@@ -218,19 +227,31 @@ static places lay_out(const mot_cuda_work *work, const mot_transform_call *call,
     p.images = mot_cuda_take_if(several, &p.bytes, n * sizeof(motley_image));
     p.ids = mot_cuda_take_if(params->samples.ids && !call->drawn, &p.bytes, n * sizeof(uint64_t));
     p.views = mot_cuda_take_if(params->samples.views && !call->drawn, &p.bytes, n * sizeof(uint32_t));
-    p.given = mot_cuda_take_if(call->drawn != NULL, &p.bytes, drawn);
-    p.given_steps = mot_cuda_take_if(call->drawn != NULL, &p.bytes, steps);
+    p.given = mot_cuda_take_if(call->drawn != NULL, &p.bytes, drawn_bytes(call));
+    p.given_steps = mot_cuda_take_if(call->drawn != NULL, &p.bytes, steps_bytes(call));
     p.sent = p.bytes;
+    return p;
+}
+
+/* Adds those that the kernels fill. `offset`: receives where each image's tables begin, or NULL. */
+static places lay_out(places p, const mot_cuda_work *work, const mot_transform_call *call, const mot_cuda_parts *parts,
+                      int needs_pixels, int64_t *offset)
+{
+    const size_t n = call->src->count, together = images_together(call);
+    const int several = p.images != MOT_ABSENT;
     p.values = mot_cuda_take(&p.bytes, sizeof call->table); /* the draw kernel makes them */
     p.axes = mot_cuda_take(&p.bytes, n * sizeof(mot_cuda_axes));
     p.cost = mot_cuda_take(&p.bytes, n * sizeof(uint32_t));
     p.order = mot_cuda_take(&p.bytes, n * sizeof(uint32_t));
-    p.drawn = call->drawn ? p.given : mot_cuda_take(&p.bytes, drawn);
-    p.steps = call->drawn ? p.given_steps : mot_cuda_take(&p.bytes, steps);
+    p.drawn = call->drawn ? p.given : mot_cuda_take(&p.bytes, drawn_bytes(call));
+    p.steps = call->drawn ? p.given_steps : mot_cuda_take(&p.bytes, steps_bytes(call));
     const unsigned filters = filters_of(call->transform);
-    for (size_t i = 0; i < (mixed ? n : 1); i++)
+    for (size_t i = 0; i < (offset ? n : 1); i++) {
+        if (offset)
+            offset[i] = p.table_bytes;
         p.table_bytes += most_table_bytes(call, i, filters, &p);
-    p.tables = mot_cuda_take(&p.bytes, (size_t)p.table_bytes * (mixed ? 1 : n));
+    }
+    p.tables = mot_cuda_take(&p.bytes, (size_t)p.table_bytes * (offset ? 1 : n));
     if (mot_cuda_has_parts(parts)) {
         const mot_job job = { .count = n, .channels = call->dst->channels, .src = call->dst };
         const mot_cuda_parts_bytes bytes = mot_cuda_parts_need(parts, &job, 1);
@@ -268,17 +289,12 @@ static void fill_images(const mot_transform_call *call, const places *p, uint8_t
     }
 }
 
-/* Assembles the upload in the host's memory. */
+/* Assembles the rest of the upload in the host's memory, which has the offsets. */
 static void fill(const mot_transform_call *call, const places *p, uint8_t *host, uint8_t *device)
 {
     const motley_transform_params *const params = call->params;
     const size_t n = call->src->count;
-    int64_t *const offset = mot_cuda_at(host, p->offsets);
     motley_image *const images = mot_cuda_at(host, p->images);
-    const unsigned filters = filters_of(call->transform);
-    places ignored = { 0 };
-    for (size_t i = 0, at = 0; offset && i < n; at += (size_t)most_table_bytes(call, i++, filters, &ignored))
-        offset[i] = (int64_t)at;
     if (call->src->images)
         memcpy(host + p->src, call->src->images, n * sizeof(motley_image));
     if (call->dst->images)
@@ -467,7 +483,9 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     mot_cuda_sent *sent;
     MOT_TRY(send_stages(work, call->transform, &sent, error));
     const mot_cuda_parts parts = parts_of(call);
-    const places p = lay_out(work, call, &parts, apart);
+    const places before = lay_out_sent(call, apart);
+    MOT_TRY(mot_cuda_reserve(work, 0, before.sent, error));
+    const places p = lay_out(before, work, call, &parts, apart, mot_cuda_at(work->kept->host, before.offsets));
     MOT_TRY(mot_cuda_reserve(work, p.bytes, p.sent + p.host_bytes, error));
     uint8_t *const host = work->kept->host, *const device = work->kept->memory;
     fill(call, &p, host, device);
