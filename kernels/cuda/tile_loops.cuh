@@ -597,11 +597,12 @@ struct row_sums {
     uint32_t even[4], odd[2];
 };
 
-/* The four pixels at `p` and their sums. `before`: the first one's left neighbour, from `p`. */
-DEVICE row_sums sums_of_row(const uint32_t *p, int before, uint32_t own[4])
+/* The four pixels at `p` and their sums. `before`, `after`: the first one's left neighbour and the last one's right
+ * neighbour, from `p`. */
+DEVICE row_sums sums_of_row(const uint32_t *p, int before, int after, uint32_t own[4])
 {
     const uint4 v = *(const uint4 *)p;
-    const uint32_t px[6] = { p[before], v.x, v.y, v.z, v.w, p[4] };
+    const uint32_t px[6] = { p[before], v.x, v.y, v.z, v.w, p[after] };
     row_sums sums;
     uint32_t odd[4]; /* from the second byte on */
 #pragma unroll
@@ -642,7 +643,8 @@ template <int FORMAT, int OP> OUTLINE void stencil_tile(int step)
     const int each = (rows + parts - 1) / parts, part = divided(threadIdx.x, by_quads);
     const int k = threadIdx.x - part * quads, x = s.x0 + 4 * k;
     const int first = part * each, end = part < (int)parts ? min(first + each, rows) : first;
-    const int before = x == 0 ? 0 : -1;
+    /* Outside the image: not used, and the word behind a row can be the next one's, which others write. */
+    const int before = x == 0 ? 0 : -1, after = x + 4 >= width ? 3 : 4;
     uint32_t changed[4]; /* the bits of a pixel that the stencil changes */
 #pragma unroll
     for (int c = 0; c < 4; c++)
@@ -654,8 +656,8 @@ template <int FORMAT, int OP> OUTLINE void stencil_tile(int step)
     uint32_t px[4] = {};
     row_sums own = {}, both = {};
     if (first < end) {
-        const row_sums below = sums_of_row(from + 2 * pitch, before, px);
-        own = sums_of_row(from + pitch, before, px);
+        const row_sums below = sums_of_row(from + 2 * pitch, before, after, px);
+        own = sums_of_row(from + pitch, before, after, px);
         both = both_sums(own, below);
     }
     int row = end - 1;
@@ -664,7 +666,7 @@ template <int FORMAT, int OP> OUTLINE void stencil_tile(int step)
         const int y = s.y0 + row;
         uint32_t out[4] = { px[0], px[1], px[2], px[3] };
         if (row >= first) {
-            const row_sums above = sums_of_row(from, before, px);
+            const row_sums above = sums_of_row(from, before, after, px);
             if (y > 0 && y < height - 1) {
                 const row_sums all = both_sums(both, above);
                 uint32_t green[2];
