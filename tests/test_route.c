@@ -84,25 +84,25 @@ int main(void)
     wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
     f = uniform(1024, 32, 32);
     wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
-    f = uniform(64, 512, 512);
+    f = uniform(12, 512, 512);
+    wants(&h200, &f, MOT_ROUTE_TILES, "enough");
+    f = uniform(16, 384, 384);
     wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
-    f = uniform(12, 1024, 1024);
-    wants(&h200, &f, MOT_ROUTE_TILES, "large");
-    f.format = MOT_FORMAT_PLANES;
-    wants(&h200, &f, MOT_ROUTE_TILES, "large");
-    f.format = MOT_FORMAT_GREY;
-    f.channels = 1;
+    f = uniform(87, 384, 384);
+    wants(&h200, &f, MOT_ROUTE_TILES, "enough");
+    f = uniform(99, 224, 224);
     wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
-    f = uniform(64, 512, 512);
+    f = uniform(100, 224, 224);
+    wants(&h200, &f, MOT_ROUTE_TILES, "enough");
+    f = uniform(60, 224, 224);
     f.format = MOT_FORMAT_PLANES;
-    wants(&h200, &f, MOT_ROUTE_TILES, "large");
-    f = uniform(100, 384, 384);
-    f.format = MOT_FORMAT_PLANES;
+    wants(&h200, &f, MOT_ROUTE_TILES, "enough");
+    f.count = 59;
     wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
-    f.max_steps = 1;
-    wants(&h200, &f, MOT_ROUTE_TILES, "large");
     f = uniform(4, 2048, 2048);
     f.format = MOT_FORMAT_GREY;
+    wants(&h200, &f, MOT_ROUTE_TILES, "enough");
+    f = uniform(2, 504, 504); /* a width that is no multiple of 16 */
     wants(&h200, &f, MOT_ROUTE_TILES, "no cluster");
     f = uniform(8, 224, 224); /* too few for one CTA each */
     wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");

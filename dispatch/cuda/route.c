@@ -169,12 +169,9 @@ mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f
     }
     if (f->blur_radius >= 0)
         return tiles("a blur of images that no CTA holds");
-    const int64_t fewest = f->format == MOT_FORMAT_RGB    ? MOT_TILES_RGB
-                           : f->format == MOT_FORMAT_GREY ? INT64_MAX
-                           : f->max_steps == 1            ? MOT_TILES_PLANES_ONE
-                                                          : MOT_TILES_PLANES;
-    if (pixels >= fewest)
-        return tiles("large images");
+    const int64_t enough = f->format == MOT_FORMAT_PLANES ? MOT_TILES_PLANES : MOT_TILES_PIXELS;
+    if (pixels >= MOT_TILES_IMAGE || (int64_t)f->count * pixels >= enough)
+        return tiles("tiles enough for all multiprocessors");
     if (!f->interpolates && f->width % 16 == 0 && cluster_shape(chip, f, &choice.shape)) {
         choice.route = MOT_ROUTE_CLUSTER;
         choice.reason = "a cluster of CTAs holds an image";

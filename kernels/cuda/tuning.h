@@ -30,9 +30,9 @@
 
 /* Which route a batch takes (dispatch/cuda/route.c). */
 #define MOT_TILES_INTERPOLATE 4096 /* pixels: images from this size on are interpolated in tiles */
-#define MOT_TILES_RGB (768 * 768)  /* pixels: from this size on, RGB images are no slower in tiles than in clusters, */
-#define MOT_TILES_PLANES (512 * 512)     /* and planes from this one on, */
-#define MOT_TILES_PLANES_ONE (384 * 384) /* or from this one on if a policy has one step; grey images never */
+#define MOT_TILES_IMAGE (512 * 512) /* pixels: images from this size on are no slower in tiles than in clusters, */
+#define MOT_TILES_PIXELS 5000000    /* nor are smaller ones, if all together have so many pixels, */
+#define MOT_TILES_PLANES 3000000    /* or so many in planes */
 #define MOT_THREADS_PER_SM 2048
 #define MOT_STATIC_BYTES (9 * 1024) /* a CTA's own variables, and what the chip reserves */
 
