@@ -90,10 +90,19 @@ MOT_FN uint32_t mot_output_bits(int convention, uint8_t v, int dtype, float subt
     return dtype == MOTLEY_U8 ? v : mot_output_cast(mot_output_f32(convention, v, subtrahend, divisor), dtype);
 }
 
-/* A byte times `scale` plus `offset`, rounded once, and then to the output's type. */
+/* A byte, shifted to bits 16 to 23 of a float, times `scale` plus `offset`, rounded once, and then to the output's
+ * type. Such a float is the byte times 2^-133, without any conversion; `scale` is the line's slope times 2^133. */
 typedef struct mot_output_line {
     float scale, offset;
 } mot_output_line;
+
+MOT_FN float mot_output_on_line(const mot_output_line *line, uint8_t v)
+{
+    const uint32_t bits = (uint32_t)v << 16;
+    float byte;
+    memcpy(&byte, &bits, sizeof byte);
+    return fmaf(byte, line->scale, line->offset);
+}
 
 /* Finds a line that makes mot_output_bits of every byte, for types of 16 bits: nearly always one of a few next to each
  * other does. 0: none of them. */
@@ -102,12 +111,14 @@ MOT_FN int mot_find_output_line(int convention, int dtype, float subtrahend, flo
     const float by = divisor == 0.0f ? 1.0f : divisor;
     const uint32_t first = mot_float_bits(-subtrahend / by);
     line->scale = 1.0f / (convention == MOTLEY_NORMALIZATION_TIMM ? by : 255.0f * by);
+    line->scale *= 0x1p100f; /* 2^133 is too large for a float; so may be the scale, and then there is no line */
+    line->scale *= 0x1p33f;
     for (int k = 0; k < 8 && mot_dtype_bytes(dtype) == 2; k++) {
         const uint32_t offset = first + (uint32_t)((k & 1 ? k + 1 : -k) / 2);
         int v = 0;
         memcpy(&line->offset, &offset, sizeof offset);
         for (; v < 256; v++) {
-            const float made = fmaf((float)v, line->scale, line->offset);
+            const float made = mot_output_on_line(line, (uint8_t)v);
             if (made != made ||
                 mot_output_cast(made, dtype) != mot_output_bits(convention, (uint8_t)v, dtype, subtrahend, divisor))
                 break;

@@ -15,6 +15,7 @@ typedef struct mot_cuda_last {
     const char *reason;
     mot_cuda_format format;
     int output; /* it wrote a fused output */
+    int blurs;  /* of resident images: by the kernel that blurs */
 } mot_cuda_last;
 
 /* The route and kernel of the last batch that the context ran. */

@@ -103,9 +103,6 @@ static void find_lines(mot_kept_lines *kept, mot_cuda_job *image)
             mot_output_line *const line = &kept->line[c];
             kept->found =
                 mot_find_output_line(image->convention, image->output_dtype, image->mean[c], image->std[c], line);
-            line->scale *= 0x1p100f; /* 2^133 is too large for a float */
-            line->scale *= 0x1p33f;
-            kept->found = kept->found && isfinite(line->scale);
         }
     }
     image->by_lines = kept->found;
@@ -207,7 +204,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resiz
     }
     const mot_route_choice choice = mot_route_of(&s->chip, job, format, work, s->always_tiles, &s->warps);
     const int by_tiles = choice.route == MOT_ROUTE_TILES;
-    s->last_run = (mot_cuda_last){ choice.route, choice.reason, format, job->output != NULL };
+    s->last_run = (mot_cuda_last){ choice.route, choice.reason, format, job->output != NULL, choice.shape.blurs };
     image.max_steps = draw.max_steps = (int32_t)job->max_steps;
     image.box_bytes = choice.shape.box_bytes;
     image.stage_bytes = choice.shape.stage_bytes;
