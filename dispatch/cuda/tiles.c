@@ -54,7 +54,7 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     mot_tiles_plan plan = { .windows = k.blurs ? steps : (steps + MOT_WINDOW - 1) / MOT_WINDOW,
                             .max_counts = k.stats ? steps : 0,
                             .team = ctas,
-                            .moves = k.moves };
+                            .moves = k.moves || job->output }; /* an output may lie where pixels are read */
     const size_t each = (size_t)plan.windows * sizeof(mot_program) + (size_t)plan.max_counts * MOT_TOTAL_WORDS * 4;
     plan.images = MOT_TILES_BYTES / each;
     plan.images = plan.images > MOT_TILES_IMAGES ? MOT_TILES_IMAGES : plan.images;

@@ -75,7 +75,8 @@ DEVICE mot_program_facts facts_of(const mot_tiles_job &job, const mot_tile_image
     facts.lines = facts.held && facts.bands && mot_cut_strips(image.width, image.height, 1).height > 0;
     facts.in_place = image.src.data == image.work.data;
     facts.output = job.has_output != 0;
-    facts.overlaps = job.work_in_output != 0;
+    facts.overlaps = job.work_in_output || image.result.data == image.work.data;
+    facts.on_src = image.result.data == image.src.data;
     facts.direct = !job.has_output && !job.work_strided && job.format != MOT_FORMAT_STRIDED;
     facts.marks = job.format != MOT_FORMAT_RGBA && job.format != MOT_FORMAT_STRIDED;
     return facts;

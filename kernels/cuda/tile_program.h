@@ -102,7 +102,8 @@ typedef struct mot_program_facts {
     uint8_t lines;    /* `held`, `bands`, and strips of whole columns are possible */
     uint8_t in_place; /* SRC and WORK are the same pixels */
     uint8_t output;   /* RESULT is of another type or layout than WORK, ... */
-    uint8_t overlaps; /* ... and shares memory with it */
+    uint8_t overlaps; /* ... and shares memory with it, ... */
+    uint8_t on_src;   /* ... or with SRC: exactly its pixels */
     uint8_t direct;   /* RESULT is WORK, and has SRC's format */
     uint8_t marks;    /* a pixel's word has a spare byte, which says which warp filled it */
 } mot_program_facts;
@@ -466,7 +467,9 @@ MOT_FN void mot_program_finish(mot_program_state *s)
         mot_commit(s);
     mot_ensure_tile(s, 0);
     mot_settle(s);
-    const int in_the_way = facts->output ? facts->overlaps && s->place == MOT_PLACE_WORK : mot_is_in_the_way(s);
+    const int on_src = facts->on_src && s->place == MOT_PLACE_SRC && s->tile == MOT_TILE_MOVED;
+    const int in_the_way =
+        facts->output ? on_src || (facts->overlaps && s->place == MOT_PLACE_WORK) : mot_is_in_the_way(s);
     if (in_the_way && facts->held) {
         mot_meet(s);
     } else if (in_the_way) {
