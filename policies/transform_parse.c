@@ -538,14 +538,17 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
     const bool in_place = check_place(r, key, transform, (mot_stage_kind)kind);
     mot_stage *stage = &transform->stage[transform->stages++];
     stage->kind = (mot_stage_kind)kind;
-    if (kind == MOT_STAGE_POLICY)
-        return read_policy_stage(r, value, stage) && give_blocks(transform, stage->policy);
-    read[kind](r, value, stage);
+    if (kind != MOT_STAGE_POLICY)
+        read[kind](r, value, stage);
+    else if (!read_policy_stage(r, value, stage))
+        return false;
     if (!in_place) { /* it was read for its own problems; that it stands there is no problem of others */
         mot_stage_clear(stage);
         transform->stages--;
         return true;
     }
+    if (kind == MOT_STAGE_POLICY)
+        return give_blocks(transform, stage->policy);
     if (kind == MOT_STAGE_MIX && r->tree.problems == 0)
         return motley_mix_create(&stage->mixing, &stage->mix, NULL) != MOTLEY_ERR_MEMORY;
     return ((kind != MOT_STAGE_RANDOM_RESIZED_CROP && kind != MOT_STAGE_ERASE) || make_ratios(stage)) &&
