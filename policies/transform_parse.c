@@ -543,6 +543,7 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
     else if (!read_policy_stage(r, value, stage))
         return false;
     if (!in_place) { /* it was read for its own problems; that it stands there is no problem of others */
+        r->size_unknown = r->size_unknown || kind <= MOT_STAGE_RANDOM_CROP;
         mot_stage_clear(stage);
         transform->stages--;
         return true;
@@ -609,7 +610,8 @@ static bool read_transform(reader *r, const mot_yaml *map, motley_transform *tra
     for (const mot_yaml *s = mot_yaml_child(&r->tree, list); s; s = mot_yaml_next(&r->tree, s))
         if (!read_stage(r, s, transform))
             return false;
-    check_sizes(r, list, transform);
+    if (!r->size_unknown)
+        check_sizes(r, list, transform);
     return true;
 }
 
