@@ -115,7 +115,7 @@ int main(void)
     WITH(dense, 0, "odd");
     WITH(dense_between, 0, "result");
     WITH(blur_radius, 3, "wide blur");
-    WITH(blur_radius, INT64_MAX, "wide blur");
+    WITH(blur_radius, MOT_BLUR_UNKNOWN, "may blur");
     WITH(sums, 1, "sums");
     WITH(max_steps, 5, "steps");
     WITH(interpolates, 1, "interpolation");
@@ -129,7 +129,7 @@ int main(void)
     f.blur_radius = 1;
     wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
     f.blur_radius = 2;
-    wants(&h200, &f, MOT_ROUTE_TILES, "wide blur");
+    wants(&h200, &f, MOT_ROUTE_TILES, "across the image");
     const mot_chip turing = { 1, 64 * 1024 - MOT_STATIC_BYTES, 64 * 1024, 40, MOT_DRAW_BYTES };
     f = uniform(256, 224, 224);
     wants(&turing, &f, MOT_ROUTE_TILES, "no clusters");

@@ -152,9 +152,12 @@ mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f
         return tiles("images with gaps, at odd addresses, of odd widths, or with alpha");
     if (!f->dense_between)
         return tiles("a result of another layout, with gaps, or at odd addresses");
-    if (f->blur_radius > MOT_LINES_RADIUS ||
-        MOT_BLUR_PASSES * (f->blur_radius + 1) > (f->width < f->height ? f->width : f->height))
+    if (f->blur_radius == MOT_BLUR_UNKNOWN)
+        return tiles("several stages, or steps in parts, which may blur");
+    if (f->blur_radius > MOT_LINES_RADIUS)
         return tiles("a wide blur");
+    if (MOT_BLUR_PASSES * (f->blur_radius + 1) > (f->width < f->height ? f->width : f->height))
+        return tiles("a blur that reaches across the image");
     if (f->sums)
         return tiles("a warp whose positions are sums");
     if (f->max_steps > MOT_WINDOW)
@@ -303,8 +306,7 @@ mot_route_choice mot_route_of(const mot_chip *chip, const mot_job *job, mot_cuda
     f.dense_between = mot_cuda_format_of(work) == format && are_dense(work, format);
     if (f.one_size && f.dense && f.dense_between) { /* else the rest makes no difference */
         f.interpolates = !is_nearest(job);
-        /* any of several stages may blur */
-        f.blur_radius = job->drawn_steps && !job->policy ? INT64_MAX : -1;
+        f.blur_radius = job->drawn_steps && !job->policy ? MOT_BLUR_UNKNOWN : -1;
         if (job->policy) {
             const struct mot_level_facts *const levels = facts_of(cache, job->policy, v.width, v.height);
             f.blur_radius = levels->blur_radius;

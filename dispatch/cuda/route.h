@@ -24,6 +24,8 @@ typedef struct mot_chip {
     int draw_bytes; /* of shared memory for the draw kernel */
 } mot_chip;
 
+#define MOT_BLUR_UNKNOWN INT64_MAX
+
 typedef struct mot_route_facts {
     size_t count;
     int32_t width, height, channels; /* of all images, if they have one size */
@@ -34,7 +36,8 @@ typedef struct mot_route_facts {
     int output;
     size_t max_steps;
     int interpolates;    /* some step may */
-    int64_t blur_radius; /* of the widest box that some step may blur with (mot_blur_radius); -1: none may blur */
+    int64_t blur_radius; /* of the widest box that some step may blur with (mot_blur_radius); -1: none may blur;
+                          * MOT_BLUR_UNKNOWN: only the device has the steps, and any may blur */
     int sums;            /* some warp's positions may be sums of doubles: MOT_WARP_SCALE, MOT_WARP_DOUBLE */
     int always_tiles;
 } mot_route_facts;
