@@ -68,6 +68,8 @@ MOT_FN void mot_fill(const mot_table_step *step, int channels, uint8_t fill[4])
 MOT_FN uint32_t mot_choose_branch(const mot_table_branch *branch, const mot_table_phase *phase, uint32_t word,
                                   const uint16_t *taken, uint32_t taken_count)
 {
+    if (phase->branches == 1)
+        return 0;
     uint32_t total = phase->total_weight;
     MOT_ROLLED
     for (uint32_t i = 0; i < taken_count; i++)
@@ -78,8 +80,6 @@ MOT_FN uint32_t mot_choose_branch(const mot_table_branch *branch, const mot_tabl
         if (branch[taken[i]].below <= x)
             x += branch[taken[i]].weight;
     uint32_t low = 0, high = phase->branches - 1;
-    if (high == 0)
-        return 0;
     const uint32_t even = mot_choose(word, phase->branches); /* if all weigh the same */
     if (branch[even].below <= x && (even == high || branch[even + 1].below > x))
         return even;
