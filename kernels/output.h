@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The optional last step: bytes to normalised f32, f16 or bf16, by a table of 256 entries per channel.
+/* The optional last step: bytes to normalised f32, f16 or bf16, by a table of 256 entries per channel. Where it
+ * can, the GPU's image kernel makes 16-bit values without a table, by a line per channel (mot_output_line).
  *
  * All backends use these functions, so they write the same bits: by default ((float)v / 255 - mean) / std in binary32,
  * each operation rounded, and then rounded to the output's type, ties to even. */
