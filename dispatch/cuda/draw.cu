@@ -19,7 +19,7 @@
 #define MOT_COST_STATS(ID) (MOT_##ID##_NEEDS == MOT_NEEDS_HISTOGRAM ? 10 : 8)
 #define MOT_COST_WARP(ID) 5
 #define MOT_COST_STENCIL(ID) 14
-#define MOT_COST_BLUR(ID) 40
+#define MOT_COST_BLUR(ID) 40   /* of a narrow one; wide ones take tiles, where only the report has this rank */
 #define MOT_COST_FILTER(ID) 20 /* only in the report of the sub-batches: see dispatch/cuda/parts.h */
 static int cost_of(int op)
 {
