@@ -620,6 +620,51 @@ static void check_output(output_case c)
     motley_policy_destroy(policy);
 }
 
+/* An output in bytes over src, or over dst, which apply.h allows. */
+static void check_output_over(const char *name, size_t count, int32_t width, int32_t height, motley_layout layout)
+{
+    const size_t bytes = count * (size_t)width * (size_t)height * 3;
+    motley_policy *policy;
+    motley_error error;
+    need(open_policy(name, &policy, &error) == MOTLEY_OK, error.message);
+    uint8_t *const from = malloc(bytes), *const wanted = malloc(bytes), *const got = malloc(bytes), *device[2];
+    uint64_t state = SEED;
+    need(from && wanted && got, "no memory");
+    for (size_t i = 0; i < bytes; i++)
+        from[i] = (uint8_t)input_random(&state);
+    for (int i = 0; i < 2; i++)
+        need_cuda(cudaMalloc((void **)&device[i], bytes), "cudaMalloc");
+    motley_batch src = { .count = count, .channels = 3, .layout = layout, .width = width, .height = height }, dst = src;
+    motley_apply_params params = { .samples = { .seed = 8 } };
+    for (int over_dst = 0; over_dst < 2; over_dst++) {
+        char what[160];
+        snprintf(what, sizeof what, "%s, %zu x %dx%d, layout %d, output over %s", name, count, (int)width, (int)height,
+                 (int)layout, over_dst ? "dst" : "src");
+        memcpy(wanted, from, bytes);
+        need_cuda(cudaMemcpy(device[0], from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+        src.data = over_dst ? from : wanted;
+        dst.data = wanted;
+        params.output.batch = dst;
+        need_status(motley_apply(cpu, policy, &src, over_dst ? &dst : NULL, &params, &error), &error, what);
+        src.data = device[0];
+        dst.data = device[over_dst];
+        params.output.batch = dst;
+        need_status(motley_apply(cuda, policy, &src, over_dst ? &dst : NULL, &params, &error), &error, what);
+        need_cuda(cudaMemcpy(got, device[over_dst], bytes, cudaMemcpyDeviceToHost), what);
+        cases += (long)count;
+        if (memcmp(got, wanted, bytes) != 0) {
+            fprintf(stderr, "%s: other bytes\n", what);
+            failures++;
+        }
+    }
+    cudaFree(device[0]);
+    cudaFree(device[1]);
+    free(from);
+    free(wanted);
+    free(got);
+    motley_policy_destroy(policy);
+}
+
 /* A captured call makes new draws at each replay: it reads {epoch, first} from device memory. */
 static void check_graph(const char *name, size_t N, int32_t SIDE)
 {
@@ -963,6 +1008,13 @@ int main(int argc, char **argv)
                 .dtype = MOTLEY_F16, .from = MOTLEY_HWC, .to = MOTLEY_CHW, .count = 24, .width = 64, .height = 48 });
             check_output((output_case){
                 .dtype = MOTLEY_F16, .from = MOTLEY_HWC, .to = MOTLEY_CHW, .count = 6, .width = 256, .height = 128 });
+        }
+        for (int i = 0; i < 8 && !brief; i++) { /* by all routes */
+            static const int32_t shape[][3] = {
+                { 300, 64, 48 }, { 10, 256, 192 }, { 20, 256, 223 }, { 1, 3000, 2000 }
+            };
+            check_output_over("rand_augment", (size_t)shape[i / 2][0], shape[i / 2][1], shape[i / 2][2],
+                              (motley_layout)(i % 2));
         }
         check_graph("trivial_augment_wide", brief ? 4 : 40, brief ? 32 : 64);
         check_past_edge();

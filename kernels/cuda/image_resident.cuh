@@ -3,8 +3,9 @@
  *
  * The image is loaded in bands. Every loop over its pixels takes them in the order in which they arrive, and the last
  * loop of a pass writes its results to memory, so that loading, computing and writing overlap. A thread works on a
- * quad, four neighbouring pixels, which it keeps packed as the words in which they lie. Images that only a cluster of
- * CTAs can hold take image_cluster.cuh; what neither can do takes tiles (dispatch/cuda/route.c). */
+ * quad, four neighbouring pixels, which it keeps packed as the words in which they lie; in a blur it works on a run of
+ * a line, a row or column of one channel (blur_runs.cuh). Small batches of images take image_cluster.cuh; what neither
+ * can do takes tiles (dispatch/cuda/route.c). */
 #ifndef MOT_IMAGE_RESIDENT_CUH
 #define MOT_IMAGE_RESIDENT_CUH
 
