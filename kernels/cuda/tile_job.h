@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tile kernel's request, how images are cut into tiles, and the calls that launch it. Plain C on both sides.
  *
- * Images of any size, layout and alignment. Each is cut into tiles; CTAs take (image, member) pairs in order, and a
- * member of an image's CTAs owns the tiles member, member + members, ... The grid is launched cooperatively: all its
- * CTAs are resident, so that those which wait for an image's other members always meet them. (Take the first image that
- * is not finished. If one of its pairs is not taken, every pair taken belongs to it or to finished images; an image has
- * at most as many members as the grid has CTAs, so some CTA is free to take the next pair. If all are taken, all run.)
+ * Images of any size, layout and alignment. Each is cut into tiles; CTAs take (image, member) pairs in order (the
+ * first one by their own number, the next when they wait for no one in the last), and a member of an image's CTAs owns
+ * the tiles member, member + members, ... The grid is launched cooperatively: all its CTAs are resident, so that those
+ * which wait for an image's other members always meet them. (Take the first image that is not finished. If one of its
+ * pairs is not taken, every pair taken belongs to it or to finished images; an image has at most as many members as the
+ * grid has CTAs, so some CTA is free to take the next pair. If all are taken, all run.)
  */
 #ifndef MOT_TILE_JOB_H
 #define MOT_TILE_JOB_H

@@ -248,7 +248,7 @@ DEVICE bool has_another_tile()
 }
 
 /* Runs the program in shared memory on this CTA's part of an image. What is needed across ops lies in shared memory:
- * each op is a function that takes all registers. */
+ * each op is a function that takes all registers. A barrier precedes each op, so that none needs one at its end. */
 template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
 {
     tile_state &s = cta();

@@ -3,9 +3,9 @@
  * the device (kernels/cuda/tile_planner.cuh) and in tests on the host. Plain C.
  *
  * The CTAs that share an image each own some of its tiles and run the same program. The instructions between two MEETs
- * are a phase: first those that run once (TABLE, CURRENT, CUT), then the others for each tile. If a CTA has one tile,
- * the tile stays in shared memory from phase to phase; if it has several (`held` == 0), a phase reads its tiles from
- * one place in memory and writes them to another. */
+ * are a phase: first those that run once (TABLE, CURRENT, CUT; a CTA with one tile may load it before them), then the
+ * others for each tile. If a CTA has one tile, the tile stays in shared memory from phase to phase; if it has several
+ * (`held` == 0), a phase reads its tiles from one place in memory and writes them to another. */
 #ifndef MOT_TILE_PROGRAM_H
 #define MOT_TILE_PROGRAM_H
 
