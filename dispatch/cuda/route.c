@@ -172,8 +172,8 @@ mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f
     }
     if (f->blur_radius >= 0)
         return tiles("a blur of images that no CTA holds");
-    const int64_t enough = f->format == MOT_FORMAT_PLANES ? MOT_TILES_PLANES : MOT_TILES_PIXELS;
-    if (pixels >= MOT_TILES_IMAGE || (int64_t)f->count * pixels >= enough)
+    const int64_t enough = f->format == MOT_FORMAT_PLANES ? MOT_TILES_ALL_PLANES : MOT_TILES_ALL;
+    if (pixels >= MOT_TILES_ONE || (int64_t)f->count * pixels >= enough)
         return tiles("tiles enough for all multiprocessors");
     if (!f->interpolates && f->width % 16 == 0 && cluster_shape(chip, f, &choice.shape)) {
         choice.route = MOT_ROUTE_CLUSTER;

@@ -29,10 +29,10 @@
 #define MOT_SLAB_QUADS (MOT_BANDS << MOT_BAND_SHIFT)
 
 /* Which route a batch takes (dispatch/cuda/route.c). */
-#define MOT_TILES_INTERPOLATE 4096  /* pixels: images from this size on are interpolated in tiles */
-#define MOT_TILES_IMAGE (512 * 512) /* pixels: images from this size on are no slower in tiles than in clusters, */
-#define MOT_TILES_PIXELS 5000000    /* nor are smaller ones, if all together have so many pixels, */
-#define MOT_TILES_PLANES 3000000    /* or so many in planes */
+#define MOT_TILES_INTERPOLATE 4096   /* pixels: images from this size on are interpolated in tiles */
+#define MOT_TILES_ONE (512 * 512)    /* pixels: images from this size on are no slower in tiles than in clusters, */
+#define MOT_TILES_ALL 5000000        /* nor are smaller ones, if all together have so many pixels, */
+#define MOT_TILES_ALL_PLANES 3000000 /* or so many in planes */
 #define MOT_THREADS_PER_SM 2048
 #define MOT_STATIC_BYTES (9 * 1024) /* a CTA's own variables, and what the chip reserves */
 
