@@ -8,7 +8,6 @@
 #include "dispatch/cuda/tiles.h"
 #include "kernels/cuda/tuning.h"
 
-#include <math.h>
 #include <string.h>
 
 motley_status mot_cuda_send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
@@ -202,7 +201,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resiz
         waiting = mot_tiles_work(job->src, &job->output->batch, format);
         work = &waiting;
     }
-    const mot_route_choice choice = mot_route_of(&s->chip, job, format, work, s->always_tiles, &s->warps);
+    const mot_route_choice choice = mot_route_of(&s->chip, job, format, work, s->always_tiles, &s->levels);
     const int by_tiles = choice.route == MOT_ROUTE_TILES;
     s->last_run = (mot_cuda_last){ choice.route, choice.reason, format, job->output != NULL, choice.shape.blurs };
     image.max_steps = draw.max_steps = (int32_t)job->max_steps;

@@ -20,7 +20,7 @@ typedef struct mot_cuda_tables {
     void *memory;
 } mot_cuda_tables;
 
-/* The lines of the last output's channels, or none: to find them takes as long as a call. */
+/* The lines of the last output's channels, if it has any: finding them takes several microseconds. */
 typedef struct mot_kept_lines {
     int known, found;
     int32_t dtype, convention, channels;
@@ -45,7 +45,7 @@ typedef struct mot_cuda_state {
     void *tiles;           /* memory for batches on the tiles route */
     size_t tiles_bytes;
     int always_tiles;
-    mot_level_cache warps;
+    mot_level_cache levels;
     mot_kept_lines lines;
     mot_cuda_tables tables[MOT_TABLES_KEPT];
     unsigned tables_next;

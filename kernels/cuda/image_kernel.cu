@@ -30,9 +30,9 @@ DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
 
 enum image_kind { IMAGE_WHOLE, IMAGE_BLURRED, IMAGE_SLABS };
 
-/* KIND: a CTA has an image, which no step blurs, or some may; or a group of CTAs shares it. OUTPUT: the result has
- * another type or layout than `work`. They are separate kernels because every caller of a loop has to leave it the
- * registers that it needs. */
+/* KIND: one CTA holds an image, and no step blurs it (WHOLE) or some may (BLURRED); or several CTAs share it (SLABS).
+ * OUTPUT: the result has another type or layout than `work`. They are separate kernels because every caller of a loop
+ * has to leave it the registers that it needs. */
 template <int FORMAT, int KIND, bool OUTPUT>
 __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ mot_cuda_job job)
 {

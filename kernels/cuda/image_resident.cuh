@@ -339,10 +339,10 @@ template <int FORMAT> DEVICE void write_pixels(int q, int quads, const uint32_t 
     __syncwarp();
 }
 
-/* ---- a fused output by lines (mot_find_output_line) in place of look-ups, of which a warp's 32 meet in the banks of
- * shared memory ---- */
+/* ---- a fused output by lines (mot_find_output_line): a table's look-ups by 32 lanes conflict in the banks of shared
+ * memory ---- */
 
-/* A byte of a word, in bits 16 to 23 of a float: the byte times 2^-133, as these include the exponent's lowest bit. */
+/* mot_output_on_line of byte `i` of a word. */
 DEVICE float line_value(const mot_output_line &line, uint32_t word, int i)
 {
     return __fmaf_rn(__uint_as_float(__byte_perm(word, 0, 0x4044 | i << 8)), line.scale, line.offset);

@@ -19,7 +19,7 @@ struct resident {
     mot_warp warp[MOT_WINDOW];       /* ... and what they are made from */
     int output_dtype, output_form;   /* and the output_form of image_resident.cuh */
     int by_lines;                    /* components of the output are made by `line`, and there is no table */
-    mot_output_line line[3];         /* of each channel, the scale times 2^133 */
+    mot_output_line line[3];         /* of each channel */
     int box_bytes, stage_bytes;
     unsigned long long band[MOT_BANDS]; /* barriers of an image that is loaded as a whole ... */
     uint32_t phase;                     /* ... what they are at ... */

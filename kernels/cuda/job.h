@@ -55,7 +55,7 @@ typedef struct mot_cuda_job {
     int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, a histogram or more */
     float mean[4], std[4]; /* when output_dtype is not u8: mot_output_numbers of `convention` */
     int32_t convention;    /* motley_normalization */
-    int32_t by_lines;      /* each channel's values are made by `line`, whose scale is multiplied by 2^133 */
+    int32_t by_lines;      /* each channel's values are made by `line` */
     mot_output_line line[3];
 } mot_cuda_job;
 

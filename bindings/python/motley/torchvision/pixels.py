@@ -149,7 +149,7 @@ def resized(image, size, interpolation, crop=None):
 
 
 def _without_info(image):
-    """torchvision makes some PIL images anew, which drops their info."""
+    """`image` without its info, which torchvision does not copy to the PIL images that these functions return."""
     if isinstance(image, PIL.Image.Image):
         image.info = {}
     return image
