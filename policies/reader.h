@@ -21,7 +21,6 @@ typedef struct reader {
     size_t *step_offset;    /* [MOT_MAX_ALL_STEPS]: where each step is in the text */
     size_t level_offset;    /* where the policy's level is in the text */
     bool whole;             /* the policy is the whole text, not part of a transform */
-    bool size_unknown;      /* a transform's stage that crops or resizes was left out, because it is out of place */
     size_t branches_offset; /* where the branches are, for problems of the whole policy */
 } reader;
 

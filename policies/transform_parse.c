@@ -543,7 +543,6 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
     else if (!read_policy_stage(r, value, stage))
         return false;
     if (!in_place) { /* it was read for its own problems; that it stands there is no problem of others */
-        r->size_unknown = r->size_unknown || kind <= MOT_STAGE_RANDOM_CROP;
         mot_stage_clear(stage);
         transform->stages--;
         return true;
@@ -607,10 +606,16 @@ static bool read_transform(reader *r, const mot_yaml *map, motley_transform *tra
         PROBLEM(r, list, "'stages' is %s, want a list of at least one", list->children ? kind_of(list) : "empty");
         return true;
     }
-    for (const mot_yaml *s = mot_yaml_child(&r->tree, list); s; s = mot_yaml_next(&r->tree, s))
+    bool sizes_known = true;
+    for (const mot_yaml *s = mot_yaml_child(&r->tree, list); s; s = mot_yaml_next(&r->tree, s)) {
+        const uint32_t problems = r->tree.problems;
+        const uint32_t before = transform->stages;
         if (!read_stage(r, s, transform))
             return false;
-    if (!r->size_unknown)
+        if (r->tree.problems > problems) /* it was left out, or its size was not read */
+            sizes_known &= transform->stages > before && transform->stage[before].kind > MOT_STAGE_RANDOM_CROP;
+    }
+    if (sizes_known)
         check_sizes(r, list, transform);
     return true;
 }
