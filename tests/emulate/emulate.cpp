@@ -2,8 +2,9 @@
 /* Runs the tile kernel and those that draw transforms, resize and erase on the CPU, so that its arithmetic, addresses
  * and barriers are tested where no GPU is. The threads of all CTAs are fibers of one host thread, which change only
  * where the kernel waits: what a missing barrier would let through shows when the fibers run in the other order
- * (emulate_backwards). CTAs of a cooperative launch run together. The chip is the oldest and smallest, sm_75: no
- * clusters, no bulk copies, 64 KB of shared memory; what asks for more is refused. */
+ * (emulate_backwards), or in a random one: where the environment has EMULATE_SEED, a number from 1 on, each wait goes
+ * on with any thread that can. CTAs of a cooperative launch run together. The chip is the oldest and smallest, sm_75:
+ * no clusters, no bulk copies, 64 KB of shared memory; what asks for more is refused. */
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
@@ -60,7 +61,10 @@ static barrier all[MOST_CTAS], warp[MOST_FIBERS / 32];
 static unsigned cta_alive[MOST_CTAS], warp_alive[MOST_FIBERS / 32];
 static uint64_t shared_word[2][MOST_FIBERS]; /* of collective functions, by turns */
 static unsigned collective[MOST_FIBERS];
-static int shared_bytes = SHARED_BYTES; /* that a launch may have */
+static const barrier *waits_at[MOST_FIBERS]; /* ... or did last ... */
+static unsigned waits_in[MOST_FIBERS];       /* ... in this turn of it */
+static uint64_t random_state;                /* 0: threads run in order */
+static int shared_bytes = SHARED_BYTES;      /* that a launch may have */
 static const void *kernel_now;
 static void *argument_now;
 static unsigned first_cta; /* of those that run */
@@ -76,17 +80,36 @@ static void go_on(unsigned self)
     tile_memory = memory[self / threads];
 }
 
-static void yield()
+static bool can_run(unsigned i)
 {
-    const unsigned self = current, fibers = threads * ctas, step = emulate_backwards ? fibers - 1 : 1;
-    unsigned other = self;
-    if (++waited > 64 * MOST_FIBERS) {
+    return !ended[i] && !(waits_at[i] && waits_at[i]->turn == waits_in[i]);
+}
+
+static unsigned random_below(unsigned n)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)((random_state >> 33) % n);
+}
+
+/* The thread to go on with: the first one that can from `from` on. */
+static unsigned next_thread(unsigned from)
+{
+    const unsigned fibers = threads * ctas;
+    const bool down = random_state ? random_below(2) : emulate_backwards;
+    unsigned other = random_state ? random_below(fibers) : from;
+    for (unsigned i = 0; i < fibers && !can_run(other); i++)
+        other = (other + (down ? fibers - 1 : 1)) % fibers;
+    if (!can_run(other) || ++waited > 64 * MOST_FIBERS) {
         fprintf(stderr, "emulate: threads wait for each other\n");
         abort();
     }
-    do
-        other = (other + step) % fibers;
-    while (ended[other] && other != self);
+    return other;
+}
+
+static void yield()
+{
+    const unsigned self = current, fibers = threads * ctas;
+    const unsigned other = next_thread((self + (emulate_backwards ? fibers - 1 : 1)) % fibers);
     if (other == self)
         return;
     change(fiber[self], fiber[other]);
@@ -107,8 +130,9 @@ static void wait_at(barrier &b, unsigned expected)
         waited = 0;
         return;
     }
-    while (b.turn == turn)
-        yield();
+    waits_at[current] = &b;
+    waits_in[current] = turn;
+    yield();
     waited = 0;
 }
 
@@ -223,10 +247,11 @@ static void run_ctas(unsigned first, unsigned n)
     for (unsigned t = 0; t < alive; t++) {
         ended[t] = false;
         collective[t] = 0;
+        waits_at[t] = nullptr;
         warp[t / 32] = barrier{ 0, 0 };
         warp_alive[t / 32] = 32;
     }
-    change(host, fiber[emulate_backwards ? alive - 1 : 0]);
+    change(host, fiber[next_thread(emulate_backwards ? alive - 1 : 0)]);
 }
 
 cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int bytes)
@@ -258,8 +283,11 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     static bool made;
     if (config->dynamicSmemBytes > (size_t)shared_bytes)
         return cudaErrorInvalidConfiguration;
-    if (!made)
+    if (!made) {
+        const char *const seed = getenv("EMULATE_SEED");
+        random_state = seed ? strtoull(seed, nullptr, 10) : 0;
         make_fibers();
+    }
     made = true;
     kernel_now = kernel;
     argument_now = arguments[0];
