@@ -84,28 +84,29 @@ motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cud
     return MOTLEY_OK;
 }
 
-/* Finds the lines by which the image kernel makes the output's values, if there are any. */
-static void find_lines(mot_kept_lines *kept, mot_cuda_job *image)
+/* The lines of the image's output. */
+static const struct mot_kept_lines *lines_of(mot_line_cache *cache, const mot_cuda_job *image)
 {
-    const int same = kept->known && kept->dtype == image->output_dtype && kept->convention == image->convention &&
-                     kept->channels == image->channels && memcmp(kept->mean, image->mean, sizeof kept->mean) == 0 &&
-                     memcmp(kept->std, image->std, sizeof kept->std) == 0;
-    if (!same) {
-        *kept = (mot_kept_lines){ .known = 1,
+    const unsigned kept = sizeof cache->kept / sizeof cache->kept[0];
+    for (unsigned i = 0; i < kept; i++) {
+        const struct mot_kept_lines *const k = &cache->kept[i];
+        if (k->known && k->dtype == image->output_dtype && k->convention == image->convention &&
+            k->channels == image->channels && memcmp(k->mean, image->mean, sizeof k->mean) == 0 &&
+            memcmp(k->std, image->std, sizeof k->std) == 0)
+            return k;
+    }
+    struct mot_kept_lines *const k = &cache->kept[cache->next++ % kept];
+    *k = (struct mot_kept_lines){ .known = 1,
                                   .found = image->channels <= 3,
                                   .dtype = image->output_dtype,
                                   .convention = image->convention,
                                   .channels = image->channels };
-        memcpy(kept->mean, image->mean, sizeof kept->mean);
-        memcpy(kept->std, image->std, sizeof kept->std);
-        for (int c = 0; c < image->channels && kept->found; c++) {
-            mot_output_line *const line = &kept->line[c];
-            kept->found =
-                mot_find_output_line(image->convention, image->output_dtype, image->mean[c], image->std[c], line);
-        }
-    }
-    image->by_lines = kept->found;
-    memcpy(image->line, kept->line, sizeof image->line);
+    memcpy(k->mean, image->mean, sizeof k->mean);
+    memcpy(k->std, image->std, sizeof k->std);
+    for (int c = 0; c < image->channels && k->found; c++)
+        k->found =
+            mot_find_output_line(image->convention, image->output_dtype, image->mean[c], image->std[c], &k->line[c]);
+    return k;
 }
 
 /* Describes where pixels come from and go: src -> work (between passes) -> output. Lists of images are sent. */
@@ -214,8 +215,11 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resiz
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
     MOT_TRY(send_images(s, job, work, stream, &image, error));
-    if (job->output && !by_tiles)
-        find_lines(&s->lines, &image);
+    if (job->output && !by_tiles) {
+        const struct mot_kept_lines *const lines = lines_of(&s->lines, &image);
+        image.by_lines = lines->found;
+        memcpy(image.line, lines->line, sizeof image.line);
+    }
     MOT_TRY(describe_steps(s, job, stream, &draw, error));
     draw.src = image.src;
     memcpy(draw.op, s->op, sizeof draw.op);

@@ -20,13 +20,16 @@ typedef struct mot_cuda_tables {
     void *memory;
 } mot_cuda_tables;
 
-/* The lines of the last output's channels, if it has any: finding them takes several microseconds. */
-typedef struct mot_kept_lines {
-    int known, found;
-    int32_t dtype, convention, channels;
-    float mean[4], std[4];
-    mot_output_line line[3];
-} mot_kept_lines;
+/* The lines of the last outputs' channels, cached, because finding them takes several microseconds. */
+typedef struct mot_line_cache {
+    struct mot_kept_lines {
+        int known, found; /* found: every channel has a line */
+        int32_t dtype, convention, channels;
+        float mean[4], std[4];
+        mot_output_line line[3];
+    } kept[4];
+    unsigned next;
+} mot_line_cache;
 
 typedef CUresult mot_ask_pointer(unsigned count, CUpointer_attribute *asked, void **answers, CUdeviceptr pointer);
 
@@ -46,7 +49,7 @@ typedef struct mot_cuda_state {
     size_t tiles_bytes;
     int always_tiles;
     mot_level_cache levels;
-    mot_kept_lines lines;
+    mot_line_cache lines;
     mot_cuda_tables tables[MOT_TABLES_KEPT];
     unsigned tables_next;
     cudaStream_t last_stream;
