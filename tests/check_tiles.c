@@ -466,31 +466,108 @@ static void check_sequences(uint64_t turn)
     free(values);
 }
 
-/* The fused last step after sequences, with and without a dst to work in. */
+static const size_t bytes_of[] = { 1, 4, 2, 2 }; /* of a component, by dtype */
+
+/* Memory with a batch of one size in it, at any address and with any strides. */
+typedef struct room {
+    uint8_t *bytes;
+    size_t size;
+    motley_batch batch;
+} room;
+
+static uint8_t *component(const room *r, size_t i, int x, int y, int c)
+{
+    const mot_view v = mot_batch_view(&r->batch, i);
+    return v.data + y * v.row + x * v.pixel + c * v.channel;
+}
+
+static room make_room(uint64_t *random, size_t count, input_size size, int channels, motley_dtype dtype)
+{
+    enum { GUARD = 64 };
+    const int64_t one = (int64_t)bytes_of[dtype];
+    const int planes = input_random(random) & 1, dense = input_random(random) & 1;
+    motley_batch b = { .count = count,
+                       .channels = channels,
+                       .dtype = dtype,
+                       .width = size.width,
+                       .height = size.height,
+                       .layout = planes ? MOTLEY_CHW : MOTLEY_HWC };
+#define SOME(n) (dense ? 0 : one * (int64_t)(input_random(random) % (n))) /* components between others */
+    const int64_t pixel = one * (planes ? 1 : channels) + SOME(2), row = pixel * size.width + SOME(4);
+    const int64_t channel = planes ? row * size.height + SOME(3) : one;
+    const int64_t image = (planes ? channel * channels : row * size.height) + SOME(5);
+#undef SOME
+    room r = { .size = (size_t)image * count + 2 * GUARD + 16 };
+    r.bytes = aligned_alloc(64, (r.size + 63) & ~(size_t)63);
+    need(r.bytes != NULL, "no memory");
+    for (size_t i = 0; i < r.size; i++)
+        r.bytes[i] = (uint8_t)input_random(random);
+    uint8_t *data = r.bytes + GUARD + one * (int64_t)(input_random(random) % 4);
+    if (!dense) {
+        int64_t strides[] = { image, row, channel };
+        const int64_t steps[] = { (int64_t)count - 1, size.height - 1, channels - 1 };
+        for (int k = 0; k < 3; k++)
+            if (input_random(random) % 3 == 0) { /* from the last on */
+                data += steps[k] * strides[k];
+                strides[k] = -strides[k];
+            }
+        b.image_stride = strides[0], b.row_stride = strides[1], b.channel_stride = strides[2], b.pixel_stride = pixel;
+    }
+    b.data = data;
+    r.batch = b;
+    return r;
+}
+
+static uint8_t *copy_of(const room *r)
+{
+    uint8_t *const copy = malloc(r->size);
+    need(copy != NULL, "no memory");
+    memcpy(copy, r->bytes, r->size);
+    return copy;
+}
+
+/* The fused last step after sequences: src, dst and output in memory of their own, or in the same, as far as apply.h
+ * allows it. */
 static void check_output(motley_dtype dtype, uint64_t turn)
 {
-    static const size_t bytes_of[] = { 1, 4, 2, 2 };
     uint64_t random = SEED + 77 * turn;
     enum { N = 4, STEPS = 3 };
     const int channels = 1 + (int)(input_random(&random) % 4);
     const input_size size = sizes[input_random(&random) % SIZES];
-    const size_t samples = (size_t)size.width * (size_t)size.height * (size_t)channels;
-    uint8_t *const src = malloc(N * samples), *const work = malloc(N * samples), *const work2 = malloc(N * samples);
-    uint8_t *const wanted = calloc(N * samples, bytes_of[dtype]), *const got = calloc(N * samples, bytes_of[dtype]);
-    need(src && work && work2 && wanted && got, "no memory");
+    enum { NO_DST, DST_IS_SRC, DST } where = (int)(input_random(&random) % 3);
+    enum { APART, ON_SRC, ON_DST } alias = dtype == MOTLEY_U8 ? (int)(turn / 4 % 3) : APART; /* the same pixels */
+    if (alias == ON_DST && where == NO_DST)
+        where = DST;
+    room src = make_room(&random, N, size, channels, MOTLEY_U8), dst = make_room(&random, N, size, channels, MOTLEY_U8);
+    room own = make_room(&random, N, size, channels, dtype);
+    room *const work = where == DST ? &dst : &src, *const out = alias == ON_SRC ? &src : alias == ON_DST ? work : &own;
+    const size_t image = (size_t)size.width * (size_t)size.height * (size_t)channels;
+    uint8_t *const pixels = malloc(image), *const result = malloc(image * bytes_of[dtype]);
+    uint8_t *const wanted = copy_of(out), *const src_before = copy_of(&src);
+    need(pixels && result, "no memory");
+    motley_policy *nothing;
+    motley_error error;
+    static const char text[] = "motley: 1\nname: nothing\nops:\n  identity: {}\nbranches: [identity]\n";
+    if (motley_policy_parse(text, sizeof text - 1, NULL, &nothing, &error))
+        need(0, error.message);
+    motley_apply_params params = { .output = { .batch = { .count = 1,
+                                                          .channels = channels,
+                                                          .dtype = dtype,
+                                                          .data = result,
+                                                          .width = size.width,
+                                                          .height = size.height },
+                                               .mean = { 0.485f, 0.456f, 0.406f, 0.5f },
+                                               .std = { 0.229f, 0.224f, 0, 1 } } };
     mot_step steps[N * STEPS];
     int32_t counts[N];
-    for (size_t i = 0; i < N * samples; i++)
-        src[i] = (uint8_t)input_random(&random);
-    enum { APART, ON_SRC, ON_DST } alias = dtype == MOTLEY_U8 ? (int)(turn / 4 % 3) : APART; /* the same pixels */
-    const motley_layout from = input_random(&random) & 1, other = input_random(&random) & 1;
-    const motley_layout to = alias == APART ? other : from;
-    const int either = input_random(&random) & 1, with_dst = alias == APART ? either : alias == ON_DST;
-    motley_batch in = {
-        .count = N, .channels = channels, .layout = from, .data = src, .width = size.width, .height = size.height
-    };
-    memcpy(work, src, N * samples);
     for (int i = 0; i < N; i++) {
+        motley_batch one = {
+            .count = 1, .channels = channels, .data = pixels, .width = size.width, .height = size.height
+        };
+        for (size_t k = 0; k < image; k++) {
+            const int x = (int)(k / (size_t)channels % (size_t)size.width), c = (int)(k % (size_t)channels);
+            pixels[k] = *component(&src, (size_t)i, x, (int)(k / (size_t)(channels * size.width)), c);
+        }
         counts[i] = (int32_t)(input_random(&random) % (STEPS + 1));
         for (int s = 0; s < STEPS; s++) {
             int op;
@@ -502,57 +579,51 @@ static void check_output(motley_dtype dtype, uint64_t turn)
             const double *const chosen = some[input_random(&random) % (uint64_t)tried];
             const int how = (int)(input_random(&random) % 3);
             steps[i * STEPS + s] = make_step(op, chosen, how);
-            motley_batch one = in;
-            one.count = 1;
-            one.data = work + (size_t)i * samples;
-            motley_error error;
-            const motley_op_params params = { .interpolation = (motley_interpolation)how, .fill = fill };
+            const motley_op_params op_params = { .interpolation = (motley_interpolation)how, .fill = fill };
             if (s < counts[i] &&
-                motley_op_apply(cpu, op, chosen, motley_op_get(op)->values_max, &one, &one, &params, &error))
+                motley_op_apply(cpu, op, chosen, motley_op_get(op)->values_max, &one, &one, &op_params, &error))
                 need(0, error.message);
         }
+        if (motley_apply(cpu, nothing, &one, NULL, &params, &error))
+            need(0, error.message);
+        for (size_t k = 0; k < image; k++) {
+            const int x = (int)(k / (size_t)channels % (size_t)size.width), c = (int)(k % (size_t)channels);
+            const uint8_t *const at = component(out, (size_t)i, x, (int)(k / (size_t)(channels * size.width)), c);
+            memcpy(wanted + (at - out->bytes), result + k * bytes_of[dtype], bytes_of[dtype]);
+        }
     }
-    motley_policy *nothing;
-    motley_error error;
-    static const char text[] = "motley: 1\nname: nothing\nops:\n  identity: {}\nbranches: [identity]\n";
-    if (motley_policy_parse(text, sizeof text - 1, NULL, &nothing, &error))
-        need(0, error.message);
-    motley_apply_params params = { .output = { .batch = { .count = N,
-                                                          .channels = channels,
-                                                          .dtype = dtype,
-                                                          .layout = to,
-                                                          .data = wanted,
-                                                          .width = size.width,
-                                                          .height = size.height },
-                                               .mean = { 0.485f, 0.456f, 0.406f, 0.5f },
-                                               .std = { 0.229f, 0.224f, 0, 1 } } };
-    motley_batch done = in;
-    done.data = work;
-    if (motley_apply(cpu, nothing, &done, NULL, &params, &error))
-        need(0, error.message);
     motley_policy_destroy(nothing);
-    uint8_t *const out = alias == ON_SRC ? src : alias == ON_DST ? work2 : got;
-    params.output.batch.data = out;
-    motley_batch dst = in;
-    dst.data = work2;
+    params.output.batch = out->batch;
     emulate_backwards = (int)(turn & 1);
     ctas = 1 + (int)(turn / 2 % 4);
-    run_tiles(&in, with_dst ? &dst : NULL, &params.output, steps, counts, STEPS);
+    run_tiles(&src.batch, where == NO_DST ? NULL : &work->batch, &params.output, steps, counts, STEPS);
     cases += N;
-    for (size_t i = 0; i < N * samples * bytes_of[dtype]; i++)
-        if (out[i] != wanted[i]) {
-            fprintf(stderr,
-                    "output, dtype %d, turn %d, %d channels, %dx%d, layout %d to %d%s%s: byte %zu is %d, want %d\n",
-                    (int)dtype, (int)turn, channels, (int)size.width, (int)size.height, (int)from, (int)to,
-                    with_dst ? " with dst" : "", alias == APART ? "" : ", over what is read", i, out[i], wanted[i]);
-            failures++;
-            break;
-        }
-    free(src);
-    free(work);
-    free(work2);
+    const int src_same = out == &src || work == &src || memcmp(src.bytes, src_before, src.size) == 0;
+    if (memcmp(out->bytes, wanted, out->size) != 0 || !src_same) {
+        size_t at = 0;
+        while (at < out->size && out->bytes[at] == wanted[at])
+            at++;
+        fprintf(stderr, "output, dtype %d, turn %d, %d channels, %dx%d, dst %s, output %s: ", (int)dtype, (int)turn,
+                channels, (int)size.width, (int)size.height,
+                where == NO_DST ? "none"
+                : where == DST  ? "apart"
+                                : "src",
+                alias == APART    ? "apart"
+                : alias == ON_SRC ? "over src"
+                                  : "over dst");
+        if (at < out->size)
+            fprintf(stderr, "byte %zu is %d, want %d\n", at, out->bytes[at], wanted[at]);
+        else
+            fprintf(stderr, "src changed\n");
+        failures++;
+    }
+    free(src.bytes);
+    free(dst.bytes);
+    free(own.bytes);
+    free(pixels);
+    free(result);
     free(wanted);
-    free(got);
+    free(src_before);
 }
 
 #define USAGE "usage: check_tiles [--op NAME] [--every N] [--turns N] [--first TURN]"
