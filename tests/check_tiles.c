@@ -10,6 +10,7 @@
 #include "dispatch/cuda/route.h"
 #include "dispatch/cuda/tiles.h"
 #include "tests/inputs.h"
+#include "tests/rooms.h"
 
 #include <stdio.h>
 
@@ -466,66 +467,6 @@ static void check_sequences(uint64_t turn)
     free(values);
 }
 
-static const size_t bytes_of[] = { 1, 4, 2, 2 }; /* of a component, by dtype */
-
-/* Memory with a batch of one size in it, at any address and with any strides. */
-typedef struct room {
-    uint8_t *bytes;
-    size_t size;
-    motley_batch batch;
-} room;
-
-static uint8_t *component(const room *r, size_t i, int x, int y, int c)
-{
-    const mot_view v = mot_batch_view(&r->batch, i);
-    return v.data + y * v.row + x * v.pixel + c * v.channel;
-}
-
-static room make_room(uint64_t *random, size_t count, input_size size, int channels, motley_dtype dtype)
-{
-    enum { GUARD = 64 };
-    const int64_t one = (int64_t)bytes_of[dtype];
-    const int planes = input_random(random) & 1, dense = input_random(random) & 1;
-    motley_batch b = { .count = count,
-                       .channels = channels,
-                       .dtype = dtype,
-                       .width = size.width,
-                       .height = size.height,
-                       .layout = planes ? MOTLEY_CHW : MOTLEY_HWC };
-#define SOME(n) (dense ? 0 : one * (int64_t)(input_random(random) % (n))) /* components between others */
-    const int64_t pixel = one * (planes ? 1 : channels) + SOME(2), row = pixel * size.width + SOME(4);
-    const int64_t channel = planes ? row * size.height + SOME(3) : one;
-    const int64_t image = (planes ? channel * channels : row * size.height) + SOME(5);
-#undef SOME
-    room r = { .size = (size_t)image * count + 2 * GUARD + 16 };
-    r.bytes = aligned_alloc(64, (r.size + 63) & ~(size_t)63);
-    need(r.bytes != NULL, "no memory");
-    for (size_t i = 0; i < r.size; i++)
-        r.bytes[i] = (uint8_t)input_random(random);
-    uint8_t *data = r.bytes + GUARD + one * (int64_t)(input_random(random) % 4);
-    if (!dense) {
-        int64_t strides[] = { image, row, channel };
-        const int64_t steps[] = { (int64_t)count - 1, size.height - 1, channels - 1 };
-        for (int k = 0; k < 3; k++)
-            if (input_random(random) % 3 == 0) { /* from the last on */
-                data += steps[k] * strides[k];
-                strides[k] = -strides[k];
-            }
-        b.image_stride = strides[0], b.row_stride = strides[1], b.channel_stride = strides[2], b.pixel_stride = pixel;
-    }
-    b.data = data;
-    r.batch = b;
-    return r;
-}
-
-static uint8_t *copy_of(const room *r)
-{
-    uint8_t *const copy = malloc(r->size);
-    need(copy != NULL, "no memory");
-    memcpy(copy, r->bytes, r->size);
-    return copy;
-}
-
 /* The fused last step after sequences: src, dst and output in memory of their own, or in the same, as far as apply.h
  * allows it. */
 static void check_output(motley_dtype dtype, uint64_t turn)
@@ -538,12 +479,12 @@ static void check_output(motley_dtype dtype, uint64_t turn)
     enum { APART, ON_SRC, ON_DST } alias = dtype == MOTLEY_U8 ? (int)(turn / 4 % 3) : APART; /* the same pixels */
     if (alias == ON_DST && where == NO_DST)
         where = DST;
-    room src = make_room(&random, N, size, channels, MOTLEY_U8), dst = make_room(&random, N, size, channels, MOTLEY_U8);
-    room own = make_room(&random, N, size, channels, dtype);
+    room src = room_make(&random, N, size, channels, MOTLEY_U8), dst = room_make(&random, N, size, channels, MOTLEY_U8);
+    room own = room_make(&random, N, size, channels, dtype);
     room *const work = where == DST ? &dst : &src, *const out = alias == ON_SRC ? &src : alias == ON_DST ? work : &own;
     const size_t image = (size_t)size.width * (size_t)size.height * (size_t)channels;
-    uint8_t *const pixels = malloc(image), *const result = malloc(image * bytes_of[dtype]);
-    uint8_t *const wanted = copy_of(out), *const src_before = copy_of(&src);
+    uint8_t *const pixels = malloc(image), *const result = malloc(image * room_bytes[dtype]);
+    uint8_t *const wanted = room_copy(out), *const src_before = room_copy(&src);
     need(pixels && result, "no memory");
     motley_policy *nothing;
     motley_error error;
@@ -566,7 +507,7 @@ static void check_output(motley_dtype dtype, uint64_t turn)
         };
         for (size_t k = 0; k < image; k++) {
             const int x = (int)(k / (size_t)channels % (size_t)size.width), c = (int)(k % (size_t)channels);
-            pixels[k] = *component(&src, (size_t)i, x, (int)(k / (size_t)(channels * size.width)), c);
+            pixels[k] = *room_component(&src, (size_t)i, x, (int)(k / (size_t)(channels * size.width)), c);
         }
         counts[i] = (int32_t)(input_random(&random) % (STEPS + 1));
         for (int s = 0; s < STEPS; s++) {
@@ -588,8 +529,8 @@ static void check_output(motley_dtype dtype, uint64_t turn)
             need(0, error.message);
         for (size_t k = 0; k < image; k++) {
             const int x = (int)(k / (size_t)channels % (size_t)size.width), c = (int)(k % (size_t)channels);
-            const uint8_t *const at = component(out, (size_t)i, x, (int)(k / (size_t)(channels * size.width)), c);
-            memcpy(wanted + (at - out->bytes), result + k * bytes_of[dtype], bytes_of[dtype]);
+            const uint8_t *const at = room_component(out, (size_t)i, x, (int)(k / (size_t)(channels * size.width)), c);
+            memcpy(wanted + (at - out->bytes), result + k * room_bytes[dtype], room_bytes[dtype]);
         }
     }
     motley_policy_destroy(nothing);
