@@ -46,7 +46,7 @@ static inline room room_make(uint64_t *random, size_t count, input_size size, in
     r.data = r.bytes + GUARD + shift;
     if (!dense) { /* from the last image, row or channel on */
         int64_t *const strides[] = { &r.image, &r.row, &r.channel };
-        const int64_t steps[] = { (int64_t)count - 1, size.height - 1, channels - 1 };
+        const int64_t steps[] = { count ? (int64_t)count - 1 : 0, size.height - 1, channels - 1 };
         for (int k = 0; k < 3; k++)
             if (input_random(random) % 3 == 0) {
                 r.data += steps[k] * *strides[k];
