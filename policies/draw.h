@@ -194,17 +194,6 @@ MOT_FN uint32_t mot_block_of_step(uint32_t of_branch, uint32_t s)
     return of_branch + 1 + 2 * s;
 }
 
-/* Whether step `s` of a branch, whose words begin at block `of_branch`, is applied. If so, pass *index, *block and
- * *words on to mot_draw_step. */
-MOT_RANDOM_FN int mot_step_applies(const mot_tables *t, const mot_drawn_sample *sample, const mot_table_branch *branch,
-                                   uint32_t of_branch, uint32_t s, uint32_t *index, uint32_t *block, mot_words *words)
-{
-    *index = branch->first_step + s;
-    *block = mot_block_of_step(of_branch, s);
-    *words = mot_words_of(sample, *block);
-    return words->w[0] < t->step[*index].threshold;
-}
-
 /* One step of a sample, to be drawn without the others, and its words. */
 typedef struct mot_slot {
     uint32_t repetition, step; /* of the repetition's branch */
@@ -263,9 +252,9 @@ MOT_RANDOM_FN int mot_draw_chain(const mot_tables *t, const mot_drawn_sample *sa
             mot_choose_branch(branches, phase, mot_words_of(sample, of_branch).w[0], taken, taken_count);
         const int before = count;
         for (uint32_t s = 0; s < branches[chosen].steps; s++) {
-            uint32_t index, block;
-            mot_words words;
-            if (mot_step_applies(t, sample, &branches[chosen], of_branch, s, &index, &block, &words))
+            const uint32_t index = branches[chosen].first_step + s, block = mot_block_of_step(of_branch, s);
+            const mot_words words = mot_words_of(sample, block);
+            if (words.w[0] < t->step[index].threshold)
                 mot_draw_step(t, index, sample, block, words, &out[count++]);
         }
         if (t->choice == MOT_UNTIL_APPLIED && count > before && --wanted == 0)
