@@ -4,6 +4,7 @@
  * host. */
 #include "followers/follow.h"
 #include "followers/moves.h"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/overlap.cuh"
 
 #define MOST_WARPS 4               /* of a CTA for boxes, and as many for points */
@@ -174,17 +175,6 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
         error = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error != cudaSuccess)
         return error;
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)job->count);
-    config.blockDim = dim3(32 * (unsigned)(warps > 0 ? warps : 1));
-    config.dynamicSmemBytes = bytes;
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = job->waits == MOT_FOLLOW_BEGINS_AFTER ? 0 : 1;
-    mot_follow_job copy = *job;
-    void *arguments[] = { &copy, &shape };
-    return cudaLaunchKernelExC(&config, (const void *)kernel, arguments);
+    return mot_launch((const void *)kernel, job->count, 32 * (warps > 0 ? warps : 1), bytes,
+                      job->waits != MOT_FOLLOW_BEGINS_AFTER, stream, *job, shape);
 }

@@ -3,6 +3,7 @@
  * into sub-batches, heavy ones first. On the tiles route a warp draws a sample and makes its programs as well. The host
  * reads nothing back. */
 #include "dispatch/cuda/draw.h"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/tile_planner.cuh"
 #include "kernels/cuda/tuning.h"
@@ -370,17 +371,8 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream)
 {
     const near_memory near = near_memory_of(*draw, 0);
     const int samples = samples_of_cta(*draw);
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)((draw->count + samples - 1) / samples));
-    config.blockDim = dim3(MOT_DRAW_THREADS);
-    config.dynamicSmemBytes = (size_t)(near.tables + near.steps);
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = draw->overlap ? 1 : 0;
-    return cudaLaunchKernelEx(&config, draw_kernel, *draw, near);
+    return mot_launch((const void *)draw_kernel, (draw->count + samples - 1) / samples, MOT_DRAW_THREADS,
+                      (size_t)(near.tables + near.steps), draw->overlap, stream, *draw, near);
 }
 
 template <int FEW>

@@ -6,6 +6,7 @@
 #include "augmentations/augmix.h"
 #include "augmentations/hue.h"
 #include "augmentations/kernel_blur.h"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/memory.cuh"
 #include "kernels/cuda/tuning.h"
 #include "kernels/filter.h"
@@ -409,16 +410,8 @@ static int64_t ctas_of(int count, int64_t work, int multiprocessors)
 template <class JOB>
 static cudaError_t launch(const JOB &job, const void *kernel, int64_t work, int multiprocessors, cudaStream_t stream)
 {
-    const int64_t ctas = ctas_of(job.count, work, multiprocessors) * job.count;
-    if (ctas > INT32_MAX)
-        return cudaErrorInvalidConfiguration;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)ctas);
-    config.blockDim = dim3(MOT_BREAK_THREADS);
-    config.stream = stream;
-    JOB copy = job;
-    void *arguments[] = { &copy };
-    return cudaLaunchKernelExC(&config, kernel, arguments);
+    return mot_launch(kernel, ctas_of(job.count, work, multiprocessors) * job.count, MOT_BREAK_THREADS, 0, 0, stream,
+                      job);
 }
 
 /* Work of a CTA whose threads take four pixels each. */

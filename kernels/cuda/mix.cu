@@ -2,6 +2,7 @@
 /* Kernels that mix the images of a batch, and their targets. */
 #include "kernels/cuda/mix.h"
 
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/pixels.cuh"
 #include "kernels/cuda/tuning.h"
 #include "kernels/mix.h"
@@ -122,31 +123,18 @@ size_t mot_mix_cut(mot_mix_job *job, int shared_bytes, int multiprocessors)
     return fits ? 0 : (size_t)(job->ctas * one * job->strip);
 }
 
-static cudaError_t launch(const void *kernel, int64_t ctas, int64_t shared_bytes, const void *job, cudaStream_t stream)
-{
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)ctas);
-    config.blockDim = dim3(MOT_MIX_THREADS);
-    config.dynamicSmemBytes = (size_t)shared_bytes;
-    config.stream = stream;
-    void *arguments[] = { (void *)job };
-    if (shared_bytes > 48 * 1024) {
-        const cudaError_t error =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes);
-        if (error != cudaSuccess)
-            return error;
-    }
-    return cudaLaunchKernelExC(&config, kernel, arguments);
-}
-
 cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
 {
     const void *const kernel = job->dtype == MOTLEY_U8    ? (const void *)mix_kernel<MOTLEY_U8>
                                : job->dtype == MOTLEY_F32 ? (const void *)mix_kernel<MOTLEY_F32>
                                : job->dtype == MOTLEY_F16 ? (const void *)mix_kernel<MOTLEY_F16>
                                                           : (const void *)mix_kernel<MOTLEY_BF16>;
-    const int64_t held = (int64_t)job->count * job->strip * bytes_of(job->dtype);
-    return launch(kernel, job->ctas, job->hold ? 0 : held, job, stream);
+    const int shared_bytes = job->hold ? 0 : job->count * job->strip * bytes_of(job->dtype);
+    cudaError_t error = cudaSuccess;
+    if (shared_bytes > 48 * 1024)
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    return error == cudaSuccess ? mot_launch(kernel, job->ctas, MOT_MIX_THREADS, (size_t)shared_bytes, 0, stream, *job)
+                                : error;
 }
 
 static __global__ void __launch_bounds__(MOT_MIX_THREADS)
@@ -169,5 +157,5 @@ static __global__ void __launch_bounds__(MOT_MIX_THREADS)
 cudaError_t mot_mix_targets_launch(const mot_mix_targets_job *job, cudaStream_t stream)
 {
     const int64_t ctas = ((int64_t)job->count * job->classes + MOT_MIX_THREADS - 1) / MOT_MIX_THREADS;
-    return launch((const void *)targets_kernel, ctas < 65536 ? ctas : 65536, 0, job, stream);
+    return mot_launch((const void *)targets_kernel, ctas < 65536 ? ctas : 65536, MOT_MIX_THREADS, 0, 0, stream, *job);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts results into tiles, and launches the resize kernels. */
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/resize.cuh"
 #include "kernels/cuda/tuning.h"
 
@@ -45,27 +46,9 @@ cudaError_t mot_resize_prepare(int shared_bytes)
     return cudaSuccess;
 }
 
-static cudaError_t launch(const mot_resize_job *job, const void *kernel, int64_t ctas, int threads, size_t shared,
-                          int overlap, cudaStream_t stream)
-{
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)ctas);
-    config.blockDim = dim3((unsigned)threads);
-    config.dynamicSmemBytes = shared;
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = overlap ? 1 : 0;
-    mot_resize_job copy = *job;
-    void *arguments[] = { &copy };
-    return cudaLaunchKernelExC(&config, kernel, arguments);
-}
-
 cudaError_t mot_resize_axes_launch(const mot_resize_job *job, cudaStream_t stream)
 {
-    return launch(job, (const void *)axes_kernel, job->count, MOT_RESIZE_THREADS, 0, 0, stream);
+    return mot_launch((const void *)axes_kernel, job->count, MOT_RESIZE_THREADS, 0, 0, stream, *job);
 }
 
 cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream_t stream)
@@ -73,9 +56,6 @@ cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream
     const int planes = job->format == MOT_FORMAT_PLANES ? job->channels : 1;
     const int channels = job->format == MOT_FORMAT_RGB ? 3 : 1;
     const int64_t tiles = (int64_t)job->tiles_across * job->tiles_down * planes;
-    const int64_t ctas = tiles * job->count;
-    if (ctas > INT32_MAX)
-        return cudaErrorInvalidConfiguration;
-    return launch(job, kernel_of(job->format), ctas, job->lanes * job->tile_width,
-                  (size_t)job->shared_rows * RING_PITCH * channels, overlap, stream);
+    return mot_launch(kernel_of(job->format), tiles * job->count, job->lanes * job->tile_width,
+                      (size_t)job->shared_rows * RING_PITCH * channels, overlap, stream, *job);
 }

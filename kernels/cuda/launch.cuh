@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues a kernel. */
+#ifndef MOT_LAUNCH_CUH
+#define MOT_LAUNCH_CUH
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+/* `overlap`: the kernel may begin while the stream's previous one ends (kernels/cuda/overlap.cuh). */
+template <class... ARGUMENTS>
+static cudaError_t mot_launch(const void *kernel, int64_t ctas, int threads, size_t shared_bytes, int overlap,
+                              cudaStream_t stream, const ARGUMENTS &...of_kernel)
+{
+    if (ctas > INT32_MAX)
+        return cudaErrorInvalidConfiguration;
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)ctas);
+    config.blockDim = dim3((unsigned)threads);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = overlap ? 1 : 0;
+    void *arguments[] = { (void *)&of_kernel... };
+    return cudaLaunchKernelExC(&config, kernel, arguments);
+}
+
+#endif
