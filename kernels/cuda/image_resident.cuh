@@ -85,21 +85,24 @@ template <int FORMAT> DEVICE void load_bands(const mot_view &src, int begin, int
 
 /* How much of the image has arrived, as far as a loop over it knows. */
 struct arriving {
-    int bands, arrived, shift;
+    int next; /* the first quad that has not; INT_MAX: none */
+    int band, quads, shift;
     uint32_t phase;
 };
 
 DEVICE arriving arriving_of(int quads)
 {
-    const int bands = bands_of(quads);
-    return arriving{ bands, cta().all_here ? bands : 0, band_shift(quads), cta().phase };
+    return arriving{ cta().all_here ? INT_MAX : 0, 0, quads, band_shift(quads), cta().phase };
 }
 
-/* Waits until the quads up to `last` have arrived. */
-DEVICE void wait_quads(arriving &a, int last)
+/* Waits until the quads below `end` have arrived. */
+DEVICE void wait_quads(arriving &a, int end)
 {
-    while (a.arrived < a.bands && a.arrived << a.shift <= last)
-        barrier_wait(&cta().band[a.arrived++], a.phase);
+    while (a.next < end) {
+        barrier_wait(&cta().band[a.band++], a.phase);
+        const int next = a.band << a.shift;
+        a.next = next < a.quads ? next : INT_MAX;
+    }
 }
 
 /* ---- quads ---- */
@@ -459,6 +462,49 @@ template <int FORMAT> DEVICE box whole_box()
     return all;
 }
 
+/* The loop over an image that changes by one table at most, two quads a thread. All lanes look up the same channel at
+ * the same time: in one table, neighbours' values are close together, and in three they would conflict in the banks.
+ * RGB goes back to the box, from where each lane writes other words than those that it made. */
+template <int FORMAT, int SINK> DEVICE void walk_pairs(chain_form form)
+{
+    const bool rgb = FORMAT == MOT_FORMAT_RGB;
+    const int lane = threadIdx.x & 31, quads = cta().width / 4 * cta().height;
+    const int plane = planes_of(FORMAT) == 3 ? quads / 2 : 0; /* in pairs of words */
+    uint2 *const box = (uint2 *)box_memory();
+    uint8_t *const to = cta().to;
+    const int64_t to_plane = cta().to_plane;
+    arriving a = arriving_of(quads);
+    for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
+        wait_quads(a, first + MOT_STRIP);
+        const int pair = first / 2 + lane;
+        if (form == CHAIN_ONE_TABLE && 2 * pair < quads) {
+            uint2 *const at = box + (rgb ? 3 * pair : pair);
+            uint32_t w[6];
+#pragma unroll
+            for (int i = 0; i < MOT_WORDS(FORMAT); i++) {
+                const uint2 v = at[rgb ? i : i * plane];
+                w[2 * i] = v.x, w[2 * i + 1] = v.y;
+            }
+#pragma unroll
+            for (int i = 0; i < 2 * MOT_WORDS(FORMAT); i++)
+                w[i] = rgb ? table_word(cta().work.table[0], w[i], i, 3)
+                           : table_word(cta().work.table[0] + i / 2, w[i], 0, 1);
+#pragma unroll
+            for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+                at[rgb ? i : i * plane] = make_uint2(w[2 * i], w[2 * i + 1]);
+        }
+        if (SINK == TO_BOX)
+            continue;
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < MOT_WORDS(FORMAT); i++) {
+            const int at = rgb ? 3 * first / 2 + 32 * i + lane : pair;
+            if (at < quads / 2 * (rgb ? 3 : 1))
+                *(uint2 *)(to + (rgb ? 0 : i * to_plane) + 8 * at) = box[at + (rgb ? 0 : i * plane)];
+        }
+    }
+}
+
 /* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last one if
  * there are two. The chain's first items come before a warp: they apply to what it reads, and not to what it fills.
  * GROUP: called by image_cluster.cuh. A function gets the registers that all its callers can spare, so clusters have a
@@ -473,6 +519,8 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
               quads = across * height;
     const uint32_t rows_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
     const chain_form form = first_items > 0 ? CHAIN_ANY : form_of(items);
+    if (SOURCE == QUAD_ITSELF && SINK != TO_OUTPUT && !GROUP && form != CHAIN_ANY)
+        return walk_pairs<FORMAT, SINK>(form);
     const mot_step &step = cta().step[at];
     const mot_warp_plan &plan = cta().plans[at];
     const fixed_warp last_warp = gathers ? fixed_warp_of(at) : fixed_warp{};
@@ -482,22 +530,22 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
     const uint32_t block_rows_per_block = blocks ? 0xFFFFFFFFu / (across / 8) + 1 : 0; /* in 2^-32 as well */
     arriving a = arriving_of(quads);
     for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
-        if (a.arrived < a.bands) { /* pixels that the warp reads, and pixels that it may overwrite */
-            int last = first + MOT_STRIP - 1;
+        if (a.next < INT_MAX) { /* pixels that the warp reads, and pixels that it may overwrite */
+            int end = first + MOT_STRIP;
             if (SOURCE == QUAD_STENCIL)
-                last += across + 1;
+                end += across + 1;
             if (SOURCE == QUAD_GATHERED || blocks) {
-                int top = __umulhi(first, rows_per_quad), bottom = __umulhi(last, rows_per_quad);
+                int top = __umulhi(first, rows_per_quad), bottom = __umulhi(end - 1, rows_per_quad);
                 if (blocks)
                     top = 4 * __umulhi(first / 32, block_rows_per_block),
-                    bottom = 4 * __umulhi(last / 32, block_rows_per_block) + 3;
-                last = (max(last_row_read(plan, top, bottom), bottom) + 1) * across - 1;
+                    bottom = 4 * __umulhi((end - 1) / 32, block_rows_per_block) + 3;
+                end = (max(last_row_read(plan, top, bottom), bottom) + 1) * across;
             }
             if (SOURCE == QUAD_BETWEEN) {
-                const int top = __umulhi(first, rows_per_quad), bottom = __umulhi(last, rows_per_quad);
-                last = (max(last_row_between(plan, top, bottom), bottom) + 1) * across - 1;
+                const int top = __umulhi(first, rows_per_quad), bottom = __umulhi(end - 1, rows_per_quad);
+                end = (max(last_row_between(plan, top, bottom), bottom) + 1) * across;
             }
-            wait_quads(a, SOURCE == QUAD_GATHERED_TWICE ? INT_MAX : last);
+            wait_quads(a, SOURCE == QUAD_GATHERED_TWICE ? INT_MAX : end);
         }
 #pragma unroll(unrolled)
         for (int part = 0; part < MOT_STRIP; part += 32) {
@@ -571,7 +619,7 @@ template <int FORMAT, class BODY> DEVICE void for_words(BODY body)
     const int quads = cta().width / 4 * cta().height;
     arriving a = arriving_of(quads);
     for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
-        wait_quads(a, first + MOT_STRIP - 1);
+        wait_quads(a, first + MOT_STRIP);
 #pragma unroll
         for (int part = 0; part < MOT_STRIP; part += 32) {
             const int q = first + part + (threadIdx.x & 31);
