@@ -513,7 +513,6 @@ template <int FORMAT, int SOURCE, int SINK, bool GROUP = false>
 static __device__ __noinline__ void walk(int items, int at, int before, int first_items)
 {
     const bool blocks = SOURCE == QUAD_GATHERED_STEEP;
-    const int unrolled = SOURCE == QUAD_BETWEEN ? 1 : MOT_STRIP / 32;
     const bool gathers = SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TWICE || blocks;
     const int lane = threadIdx.x & 31, width = cta().width, height = cta().height, across = width / 4,
               quads = across * height;
@@ -547,7 +546,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
             }
             wait_quads(a, SOURCE == QUAD_GATHERED_TWICE ? INT_MAX : end);
         }
-#pragma unroll(unrolled)
+#pragma unroll 1
         for (int part = 0; part < MOT_STRIP; part += 32) {
             int q = first + part + lane, y = __umulhi(q, rows_per_quad), column = q - y * across;
             int at_byte = 4 * lane < 3 * (quads - first - part) ? 12 * (first + part) + 16 * lane : -1;
