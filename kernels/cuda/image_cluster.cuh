@@ -79,7 +79,34 @@ DEVICE void let_others_read(slab_state &s)
 
 /* ---- warps ---- */
 
-/* gather_quad() from the image in device memory. */
+/* The position that output (x, y) reads. False: it lies outside the image. */
+DEVICE bool reads(const fixed_warp &f, int width, int height, uint32_t x, uint32_t y, uint32_t *in_x, uint32_t *in_y)
+{
+    *in_x = (uint32_t)((int32_t)(f.x_of_0 + x * f.x_of_x + y * f.x_of_y) >> 16);
+    *in_y = (uint32_t)((int32_t)(f.y_of_0 + x * f.y_of_x + y * f.y_of_y) >> 16);
+    return (*in_x < (uint32_t)width) & (*in_y < (uint32_t)height);
+}
+
+/* Where pixel `i` of the four from (x, y) on reads, in bytes of the image's first plane: for one warp, or, with TWICE,
+ * for two, of which `before` is the first (the nearest pixel of a nearest pixel is a pixel of the image). Sets bits of
+ * `holes` for pixels that read outside the image: 0 to 3 in the warp, 4 to 7 in the one before it. There are no
+ * branches, so that all loads are in flight together. */
+template <int FORMAT, bool TWICE>
+DEVICE uint32_t place_read(int i, int width, int height, const fixed_warp &warp, const fixed_warp &before, int x, int y,
+                           uint32_t *holes)
+{
+    uint32_t in_x, in_y;
+    bool inside = reads(warp, width, height, x + i, y, &in_x, &in_y);
+    *holes |= inside ? 0 : 1u << i;
+    if (TWICE) {
+        const bool still = reads(before, width, height, in_x, in_y, &in_x, &in_y);
+        *holes |= still ? 0 : 16u << i;
+        inside &= still;
+    }
+    return inside ? (in_y * width + in_x) * pixel_bytes(FORMAT) : 0;
+}
+
+/* Reads four pixels from (x, y) on from the image in device memory; returns the holes. */
 template <int FORMAT, bool TWICE>
 DEVICE uint32_t gather_far(const uint8_t *image, int64_t plane, int width, int height, const fixed_warp &warp,
                            const fixed_warp &before, int x, int y, uint32_t px[4])
@@ -99,6 +126,17 @@ DEVICE uint32_t gather_far(const uint8_t *image, int64_t plane, int width, int h
         }
     }
     return holes;
+}
+
+template <bool TWICE>
+DEVICE void fill_holes(uint32_t holes, const fixed_warp &warp, const fixed_warp &before, uint32_t px[4])
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (TWICE)
+            px[i] = holes & 16u << i ? before.fill : px[i];
+        px[i] = holes & 1u << i ? warp.fill : px[i];
+    }
 }
 
 /* Runs one warp, or two, from the image to the slab in shared memory, with the chain. 32 threads take 32 quads in a row
@@ -156,9 +194,10 @@ static __device__ __noinline__ void stencil_slab(int first_row, int rows, int im
     const mot_step &step = cta().step[at];
     const chain_form form = form_of(items);
     uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
+    const int writes = end_of_writes(quads);
     for (int first = threadIdx.x & ~31; first < quads; first += blockDim.x) {
         const int q = first + lane, y = q / across, column = q - y * across, row = first_row + y;
-        const int at_byte = 4 * lane < 3 * (quads - first) ? 12 * first + 16 * lane : -1;
+        const int at_byte = first < writes ? 12 * first + 16 * lane : -1;
         uint32_t words[3] = { 0, 0, 0 };
         if (q < quads) {
             if (row == 0 || row == image_height - 1)

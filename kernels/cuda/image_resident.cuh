@@ -167,66 +167,115 @@ DEVICE fixed_warp fixed_warp_of(int step)
     return fixed_warp{ n[0], n[1], n[2], n[3], n[4], n[5], fill_word(cta().step[step]) };
 }
 
-/* The position that output (x, y) reads. False: it lies outside the image. */
-DEVICE bool reads(const fixed_warp &f, int width, int height, uint32_t x, uint32_t y, uint32_t *in_x, uint32_t *in_y)
+/* How a loop gathers from the box: quad `q`, which lies in row `y`, reads from x_of_0 + q * x_of_q + y * x_of_y on. */
+struct box_warp {
+    fixed_warp warp; /* its x_of_y and y_of_y are as above */
+    uint32_t x_of_q, y_of_q;
+    uint32_t right, below; /* the ends of the image, as 16.16 numbers */
+    uint32_t box, row;     /* the box's address in shared memory, and bytes from row to row */
+};
+
+template <int FORMAT> DEVICE box_warp box_warp_of(const fixed_warp &f, int width, int height)
 {
-    *in_x = (uint32_t)((int32_t)(f.x_of_0 + x * f.x_of_x + y * f.x_of_y) >> 16);
-    *in_y = (uint32_t)((int32_t)(f.y_of_0 + x * f.y_of_x + y * f.y_of_y) >> 16);
-    return (*in_x < (uint32_t)width) & (*in_y < (uint32_t)height);
+    box_warp b = { f,
+                   4 * f.x_of_x,
+                   4 * f.y_of_x,
+                   (uint32_t)width << 16,
+                   (uint32_t)height << 16,
+                   shared_address(box_memory()),
+                   (uint32_t)width * pixel_bytes(FORMAT) };
+    b.warp.x_of_y -= width * f.x_of_x;
+    b.warp.y_of_y -= width * f.y_of_x;
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    asm volatile("" : "+r"(b.box)); /* stays in a register: the compiler would find it again for each pixel */
+#endif
+    return b;
 }
 
-/* Where pixel `i` of the four from (x, y) on reads, in bytes of the image's first plane: for one warp, or, with TWICE,
- * for two, of which `before` is the first (the nearest pixel of a nearest pixel is a pixel of the image). Sets bits of
- * `holes` for pixels that read outside the image: 0 to 3 in the warp, 4 to 7 in the one before it. There are no
- * branches, so that all loads are in flight together. */
-template <int FORMAT, bool TWICE>
-DEVICE uint32_t place_read(int i, int width, int height, const fixed_warp &warp, const fixed_warp &before, int x, int y,
-                           uint32_t *holes)
-{
-    uint32_t in_x, in_y;
-    bool inside = reads(warp, width, height, x + i, y, &in_x, &in_y);
-    *holes |= inside ? 0 : 1u << i;
-    if (TWICE) {
-        const bool still = reads(before, width, height, in_x, in_y, &in_x, &in_y);
-        *holes |= still ? 0 : 16u << i;
-        inside &= still;
-    }
-    return inside ? (in_y * width + in_x) * pixel_bytes(FORMAT) : 0;
-}
+/* What is read from the box for four pixels. */
+struct gathered {
+    uint32_t px[4];
+    bool inside[4];   /* the image; other pixels are undefined, ... */
+    uint32_t fill[4]; /* ... and get these values */
+};
 
-/* Reads four pixels from (x, y) on from the box; returns the holes. */
-template <int FORMAT, bool TWICE>
-DEVICE uint32_t gather_quad(int width, int height, const fixed_warp &warp, const fixed_warp &before, int x, int y,
-                            uint32_t px[4])
+/* Four words at addresses in shared memory, and those behind them, all under way before the first is used. */
+DEVICE void load_pairs(const uint32_t at[4], uint32_t low[4], uint32_t high[4])
 {
-    const uint8_t *const box = box_memory();
-    const int plane = width * height;
-    uint32_t holes = 0;
-#pragma unroll
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    asm volatile("ld.shared.u32 %0, [%8]; ld.shared.u32 %1, [%9]; ld.shared.u32 %2, [%10]; ld.shared.u32 %3, [%11];\n"
+                 "ld.shared.u32 %4, [%8+4]; ld.shared.u32 %5, [%9+4]; ld.shared.u32 %6, [%10+4]; "
+                 "ld.shared.u32 %7, [%11+4];"
+                 : "=&r"(low[0]), "=&r"(low[1]), "=&r"(low[2]), "=&r"(low[3]), "=&r"(high[0]), "=&r"(high[1]),
+                   "=&r"(high[2]), "=&r"(high[3])
+                 : "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]));
+#else
     for (int i = 0; i < 4; i++) {
-        const uint32_t at = place_read<FORMAT, TWICE>(i, width, height, warp, before, x, y, &holes);
-        uint32_t &tap = px[i];
-        if (FORMAT == MOT_FORMAT_RGB) {
-            const uint32_t *const word = (const uint32_t *)(box + (at & ~3u));
-            tap = __funnelshift_r(word[0], word[1], at * 8);
-        } else if (FORMAT == MOT_FORMAT_PLANES) {
-            tap = box[at] | (uint32_t)box[at + plane] << 8 | (uint32_t)box[at + 2 * plane] << 16;
-        } else {
-            tap = box[at];
+        low[i] = *(const uint32_t *)__cvta_shared_to_generic(at[i]);
+        high[i] = *(const uint32_t *)__cvta_shared_to_generic(at[i] + 4);
+    }
+#endif
+}
+
+/* Loads from an address in shared memory. (With a pointer made from it, nvcc did not end compiling.) */
+DEVICE uint32_t load_shared_byte(uint32_t at)
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    uint32_t v;
+    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(at));
+    return v;
+#else
+    return *(const uint8_t *)__cvta_shared_to_generic(at);
+#endif
+}
+
+/* Reads four pixels, with one warp or, with TWICE, with two, of which `before` is the first (the nearest pixel of a
+ * nearest pixel is a pixel of the image). There are no branches, so that all loads are in flight together. */
+template <int FORMAT, bool TWICE>
+DEVICE void gather_quad(const box_warp &b, const fixed_warp &before, int plane, int q, int y, gathered &g)
+{
+    uint32_t at[4];
+    uint32_t in_x = b.warp.x_of_0 + q * b.x_of_q + y * b.warp.x_of_y;
+    uint32_t in_y = b.warp.y_of_0 + q * b.y_of_q + y * b.warp.y_of_y;
+#pragma unroll
+    for (int i = 0; i < 4; i++, in_x += b.warp.x_of_x, in_y += b.warp.y_of_x) {
+        uint32_t x = in_x, from = in_y;
+        bool inside = (x < b.right) & (from < b.below);
+        g.fill[i] = b.warp.fill;
+        if (TWICE) {
+            const uint32_t column = (int32_t)x >> 16, row = (int32_t)from >> 16;
+            g.fill[i] = inside ? before.fill : b.warp.fill;
+            x = before.x_of_0 + column * before.x_of_x + row * before.x_of_y;
+            from = before.y_of_0 + column * before.y_of_x + row * before.y_of_y;
+            inside &= (x < b.right) & (from < b.below);
+        }
+        g.inside[i] = inside;
+        at[i] = inside ? (from >> 16) * b.row + b.box + (x >> 16) * pixel_bytes(FORMAT) : b.box;
+    }
+    if (FORMAT == MOT_FORMAT_RGB) {
+        uint32_t word[4], low[4], high[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            word[i] = at[i] & ~3u;
+        load_pairs(word, low, high);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            g.px[i] = __funnelshift_r(low[i], high[i], at[i] * 8);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            g.px[i] = load_shared_byte(at[i]);
+            if (FORMAT == MOT_FORMAT_PLANES)
+                g.px[i] |= load_shared_byte(at[i] + plane) << 8 | load_shared_byte(at[i] + 2 * plane) << 16;
         }
     }
-    return holes;
 }
 
-template <bool TWICE>
-DEVICE void fill_holes(uint32_t holes, const fixed_warp &warp, const fixed_warp &before, uint32_t px[4])
+DEVICE void fill_outside(gathered &g)
 {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        if (TWICE)
-            px[i] = holes & 16u << i ? before.fill : px[i];
-        px[i] = holes & 1u << i ? warp.fill : px[i];
-    }
+    for (int i = 0; i < 4; i++)
+        g.px[i] = g.inside[i] ? g.px[i] : g.fill[i];
 }
 
 template <int FORMAT>
@@ -239,8 +288,15 @@ DEVICE void stencil_quad_words(int width, int height, int op, const mot_arg *arg
             op, arg, box_memory() + plane * width * height + y * pitch, pitch, column * 4 * words, out + plane);
 }
 
-/* Writes 32 quads to the image, one for each lane: quad `q`. For RGB they are 384 bytes; lanes below 24 write 16 of
- * them each, to offset `at`, or nothing if that is negative. */
+/* Of the 384 bytes of 32 RGB quads from quad `first` on, the thread writes 16 if `first` is below this. */
+DEVICE int end_of_writes(int quads)
+{
+    const int lane = threadIdx.x & 31;
+    return lane < 24 ? quads - 4 * lane / 3 : 0;
+}
+
+/* Writes 32 quads to the image, one for each lane: quad `q`. For RGB the lane writes 16 of their bytes, to offset `at`,
+ * or nothing if that is negative. */
 template <int FORMAT>
 DEVICE void write_quads(uint8_t *to, int64_t plane, int q, int quads, int at, const uint32_t w[3], uint32_t *stage)
 {
@@ -250,7 +306,7 @@ DEVICE void write_quads(uint8_t *to, int64_t plane, int q, int quads, int at, co
         for (int i = 0; i < 3; i++)
             stage[3 * lane + i] = w[i];
         __syncwarp();
-        if (lane < 24 && at >= 0)
+        if (at >= 0)
             *(uint4 *)(to + at) = ((const uint4 *)stage)[lane];
         __syncwarp();
     } else if (q < quads) {
@@ -523,10 +579,12 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
     const mot_step &step = cta().step[at];
     const mot_warp_plan &plan = cta().plans[at];
     const fixed_warp last_warp = gathers ? fixed_warp_of(at) : fixed_warp{};
+    const box_warp from = box_warp_of<FORMAT>(last_warp, width, height);
     const fixed_warp first_warp = SOURCE == QUAD_GATHERED_TWICE ? fixed_warp_of(before) : fixed_warp{};
     uint8_t *const to = cta().to;
     uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
     const uint32_t block_rows_per_block = blocks ? 0xFFFFFFFFu / (across / 8) + 1 : 0; /* in 2^-32 as well */
+    const int writes = end_of_writes(quads);
     arriving a = arriving_of(quads);
     for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
         if (a.next < INT_MAX) { /* pixels that the warp reads, and pixels that it may overwrite */
@@ -548,30 +606,31 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
         }
 #pragma unroll 1
         for (int part = 0; part < MOT_STRIP; part += 32) {
-            int q = first + part + lane, y = __umulhi(q, rows_per_quad), column = q - y * across;
-            int at_byte = 4 * lane < 3 * (quads - first - part) ? 12 * (first + part) + 16 * lane : -1;
+            const int begin = first + part;
+            int q = begin + lane, y = __umulhi(q, rows_per_quad), at_byte = 12 * begin + 16 * lane;
             if (blocks) {
-                const int block = (first + part) / 32, down = __umulhi(block, block_rows_per_block);
+                const int block = begin / 32, down = __umulhi(block, block_rows_per_block);
                 const int right = block - down * (across / 8);
                 y = 4 * down + lane / 8;
-                column = 8 * right + lane % 8;
-                q = y * across + column;
-                at_byte = first + part < quads ? (4 * down + lane / 6) * 3 * width + 96 * right + 16 * (lane % 6) : -1;
+                q = y * across + 8 * right + lane % 8;
+                at_byte = (4 * down + lane / 6) * 3 * width + 96 * right + 16 * (lane % 6);
             }
+            at_byte = begin < writes ? at_byte : -1;
+            const int column = q - y * across;
             uint32_t words[3] = { 0, 0, 0 };
             if (gathers) {
-                uint32_t px[4];
-                const bool twice = SOURCE == QUAD_GATHERED_TWICE;
-                const uint32_t holes =
-                    gather_quad<FORMAT, twice>(width, height, last_warp, first_warp, 4 * column, y, px);
-                for (int k = 0;; k++) {
+                gathered g;
+                gather_quad<FORMAT, SOURCE == QUAD_GATHERED_TWICE>(from, first_warp, width * height, q, y, g);
+                if (form != CHAIN_ANY)
+                    fill_outside(g);
+                for (int k = 0; form == CHAIN_ANY; k++) {
                     if (k == first_items)
-                        fill_holes<twice>(holes, last_warp, first_warp, px);
-                    if (k == items || form != CHAIN_ANY)
+                        fill_outside(g);
+                    if (k == items)
                         break;
-                    apply_item<FORMAT>(cta().work, k, 3, 4 * column, y, px);
+                    apply_item<FORMAT>(cta().work, k, 3, 4 * column, y, g.px);
                 }
-                pack<FORMAT>(px, words);
+                pack<FORMAT>(g.px, words);
             } else if (SOURCE == QUAD_BETWEEN) {
                 uint32_t px[4] = { 0, 0, 0, 0 };
                 const box all = whole_box<FORMAT>();
