@@ -194,10 +194,9 @@ static __device__ __noinline__ void stencil_slab(int first_row, int rows, int im
     const mot_step &step = cta().step[at];
     const chain_form form = form_of(items);
     uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
-    const int writes = end_of_writes(quads);
     for (int first = threadIdx.x & ~31; first < quads; first += blockDim.x) {
         const int q = first + lane, y = q / across, column = q - y * across, row = first_row + y;
-        const int at_byte = first < writes ? 12 * first + 16 * lane : -1;
+        const int at_byte = lane < 24 ? 12 * first + 16 * lane : MOT_NOWHERE;
         uint32_t words[3] = { 0, 0, 0 };
         if (q < quads) {
             if (row == 0 || row == image_height - 1)

@@ -19,7 +19,7 @@
 #define MOT_WORDS(FORMAT) (planes_of(FORMAT) * pixel_bytes(FORMAT))
 
 /* Where a loop takes quads from, and where it puts them. */
-enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_BETWEEN, QUAD_STENCIL };
+enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_BETWEEN };
 enum whole_sink { TO_BOX, TO_IMAGE, TO_OUTPUT };
 
 /* ---- loading ---- */
@@ -107,6 +107,37 @@ DEVICE void wait_quads(arriving &a, int end)
 
 /* ---- quads ---- */
 
+/* Keeps a number in a register that the compiler would find again at each use. */
+DEVICE void keep(uint32_t &number)
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    asm volatile("" : "+r"(number));
+#endif
+}
+
+/* Loads from addresses in shared memory. (With pointers made from them, nvcc did not end compiling.) */
+DEVICE uint32_t load_shared_word(uint32_t at)
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    uint32_t v;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at));
+    return v;
+#else
+    return *(const uint32_t *)__cvta_shared_to_generic(at);
+#endif
+}
+
+DEVICE uint32_t load_shared_byte(uint32_t at)
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    uint32_t v;
+    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(at));
+    return v;
+#else
+    return *(const uint8_t *)__cvta_shared_to_generic(at);
+#endif
+}
+
 template <int FORMAT> DEVICE uint32_t *quad_word(int quads, int q, int word)
 {
     uint32_t *const box = (uint32_t *)box_memory();
@@ -186,9 +217,7 @@ template <int FORMAT> DEVICE box_warp box_warp_of(const fixed_warp &f, int width
                    (uint32_t)width * pixel_bytes(FORMAT) };
     b.warp.x_of_y -= width * f.x_of_x;
     b.warp.y_of_y -= width * f.y_of_x;
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    asm volatile("" : "+r"(b.box)); /* stays in a register: the compiler would find it again for each pixel */
-#endif
+    keep(b.box);
     return b;
 }
 
@@ -211,21 +240,9 @@ DEVICE void load_pairs(const uint32_t at[4], uint32_t low[4], uint32_t high[4])
                  : "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]));
 #else
     for (int i = 0; i < 4; i++) {
-        low[i] = *(const uint32_t *)__cvta_shared_to_generic(at[i]);
-        high[i] = *(const uint32_t *)__cvta_shared_to_generic(at[i] + 4);
+        low[i] = load_shared_word(at[i]);
+        high[i] = load_shared_word(at[i] + 4);
     }
-#endif
-}
-
-/* Loads from an address in shared memory. (With a pointer made from it, nvcc did not end compiling.) */
-DEVICE uint32_t load_shared_byte(uint32_t at)
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    uint32_t v;
-    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(at));
-    return v;
-#else
-    return *(const uint8_t *)__cvta_shared_to_generic(at);
 #endif
 }
 
@@ -288,15 +305,11 @@ DEVICE void stencil_quad_words(int width, int height, int op, const mot_arg *arg
             op, arg, box_memory() + plane * width * height + y * pitch, pitch, column * 4 * words, out + plane);
 }
 
-/* Of the 384 bytes of 32 RGB quads from quad `first` on, the thread writes 16 if `first` is below this. */
-DEVICE int end_of_writes(int quads)
-{
-    const int lane = threadIdx.x & 31;
-    return lane < 24 ? quads - 4 * lane / 3 : 0;
-}
+/* Past the end of every image: for lanes that write nothing. */
+#define MOT_NOWHERE (1 << 30)
 
 /* Writes 32 quads to the image, one for each lane: quad `q`. For RGB the lane writes 16 of their bytes, to offset `at`,
- * or nothing if that is negative. */
+ * if that lies in the image. */
 template <int FORMAT>
 DEVICE void write_quads(uint8_t *to, int64_t plane, int q, int quads, int at, const uint32_t w[3], uint32_t *stage)
 {
@@ -306,7 +319,7 @@ DEVICE void write_quads(uint8_t *to, int64_t plane, int q, int quads, int at, co
         for (int i = 0; i < 3; i++)
             stage[3 * lane + i] = w[i];
         __syncwarp();
-        if (at >= 0)
+        if (at < 12 * quads)
             *(uint4 *)(to + at) = ((const uint4 *)stage)[lane];
         __syncwarp();
     } else if (q < quads) {
@@ -470,7 +483,7 @@ template <int FORMAT> DEVICE void write_lines(int q, int quads, int at, const ui
                 ((uint2 *)stage)[3 * (lane & 15) + i] = make_uint2(v[2 * i], v[2 * i + 1]);
         __syncwarp();
         const int piece = __shfl_sync(0xFFFFFFFFu, at, (24 * half + lane) / 2); /* of the bytes, twice as long here */
-        if (lane < 24 && piece >= 0)
+        if (lane < 24 && piece < 12 * quads)
             *(uint4 *)(out + 2 * (int64_t)piece + 16 * (lane & 1)) = ((const uint4 *)stage)[lane];
         __syncwarp();
     }
@@ -493,6 +506,136 @@ DEVICE void write_output(int q, int quads, int at, int x, int y, const uint32_t 
         store_output(cta().output, cta().output_dtype, output_table(), x, y, px);
     }
 }
+
+/* ---- the stencil ---- */
+
+/* A quad in a row: its words, and for each of their bytes the sum of this component and of those on both sides. */
+struct stencil_row {
+    uint32_t word[3];
+    word_sum sum[3];
+};
+
+/* The row of a quad at an address in shared memory, with the words `before` and `after` it at these offsets. */
+template <int FORMAT> DEVICE stencil_row stencil_row_at(uint32_t quad, uint32_t plane, uint32_t before, uint32_t after)
+{
+    stencil_row r;
+#pragma unroll
+    for (int p = 0; p < planes_of(FORMAT); p++, quad += plane) {
+        const int words = FORMAT == MOT_FORMAT_RGB ? 3 : 1;
+        word_sum w[5];
+#pragma unroll
+        for (int i = 0; i < words + 2; i++) {
+            const uint32_t word = load_shared_word(quad + (i == 0 ? before : i <= words ? 4 * (i - 1) : after));
+            w[i] = add_word(word_sum{ 0, 0 }, word);
+            if (i > 0 && i <= words)
+                r.word[p + i - 1] = word;
+        }
+#pragma unroll
+        for (int i = 0; i < words; i++)
+            r.sum[p + i] = sum_beside<(FORMAT == MOT_FORMAT_RGB ? 3 : 1)>(w[i], w[i + 1], w[i + 2]);
+    }
+    return r;
+}
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_STENCIL
+#define MOT_IF_STENCIL(ID, stem) \
+    case MOT_OP_##ID: \
+        _Pragma("unroll") for (int i = 0; i < MOT_WORDS(FORMAT); i++) \
+        { \
+            out[i] = stencil_word<MOT_OP_##ID>(arg, out[i], sum[i]); \
+        } \
+        break;
+
+/* One switch on the op for all words. */
+template <int FORMAT> DEVICE void apply_stencil(int op, const mot_arg *arg, const word_sum sum[3], uint32_t out[3])
+{
+    switch (op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        break;
+    }
+}
+#include "kernels/shapes_off.h"
+
+#define MOT_STENCIL_ROWS 7 /* that a thread walks down at a time, at most: chosen by measurement */
+
+/* The stencil, the chain, SINK. A thread walks down some rows of a column of quads, so that it reads each row once for
+ * three; if rows cannot be cut into blocks of 8 quads, one row. */
+template <int FORMAT, int SINK> static __device__ __noinline__ void walk_stencil(int items, int at)
+{
+    const int lane = threadIdx.x & 31, width = cta().width, height = cta().height, across = width / 4,
+              quads = across * height, pitch = width * pixel_bytes(FORMAT);
+    const uint32_t blocks_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
+    const chain_form form = form_of(items);
+    const mot_step &step = cta().step[at];
+    uint8_t *const to = cta().to;
+    uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
+    const int each = (quads + blockDim.x - 1) / blockDim.x, turns = (each + MOT_STENCIL_ROWS - 1) / MOT_STENCIL_ROWS;
+    const int rows = across % 8 == 0 ? (each + turns - 1) / turns : 1; /* of a block */
+    const int columns = (height + rows - 1) / rows * across;           /* of all blocks */
+    arriving a = arriving_of(quads);
+    for (int first = threadIdx.x - lane; first < columns; first += blockDim.x) {
+        const int mine = min(first + lane, columns - 1), block = __umulhi(mine, blocks_per_quad);
+        const int column = mine - block * across, last = __umulhi(min(first + 31, columns - 1), blocks_per_quad);
+        wait_quads(a, min((last + 1) * rows + 1, height) * across);
+        int y = block * rows, q = first + lane < columns ? y * across + column : quads;
+        /* The bytes that the lane writes begin those of the quads of lane `owner`. */
+        const int owner = first + lane / 6 * 8, of_owner = __umulhi(owner, blocks_per_quad);
+        int at_byte = lane < 24 && owner < columns ? 12 * (of_owner * (rows - 1) * across + owner) + 16 * (lane % 6)
+                                                   : MOT_NOWHERE;
+        uint32_t before = column == 0 ? 0 : -4, after = 4 * pixel_bytes(FORMAT) - (column == across - 1 ? 4 : 0);
+        keep(before);
+        keep(after);
+        uint32_t kept[3]; /* bits of the words that the stencil does not change */
+#pragma unroll
+        for (int i = 0; i < MOT_WORDS(FORMAT); i++) {
+            const bool rgb = FORMAT == MOT_FORMAT_RGB;
+            kept[i] = column == 0 && (!rgb || i == 0) ? (rgb ? 0x00FFFFFFu : 0x000000FFu) : 0;
+            if (column == across - 1 && (!rgb || i == 2))
+                kept[i] |= rgb ? 0xFFFFFF00u : 0xFF000000u;
+        }
+        const uint32_t plane = 4 * quads, top = shared_address(quad_word<FORMAT>(quads, column, 0));
+        const uint32_t bottom = top + (height - 1) * pitch;
+        uint32_t row = min(top + y * pitch, bottom);
+        /* of the row to make: its words and sums, and these together with those of the row above it */
+        stencil_row here = stencil_row_at<FORMAT>(row, plane, before, after);
+        word_sum both[3];
+        {
+            const stencil_row above = stencil_row_at<FORMAT>(row > top ? row - pitch : top, plane, before, after);
+#pragma unroll
+            for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+                both[i] = both_sums(above.sum[i], here.sum[i]);
+        }
+#pragma unroll 1
+        for (int k = 0; k < rows; k++) {
+            row = min(row + pitch, bottom);
+            const stencil_row below = stencil_row_at<FORMAT>(row, plane, before, after);
+            uint32_t words[3] = { here.word[0], here.word[1], here.word[2] };
+            if (y > 0 && y < height - 1) {
+#pragma unroll
+                for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+                    both[i] = both_sums(both[i], below.sum[i]);
+                apply_stencil<FORMAT>(step.op, &step.arg, both, words);
+#pragma unroll
+                for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+                    words[i] = (here.word[i] & kept[i]) | (words[i] & ~kept[i]);
+            }
+#pragma unroll
+            for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+                both[i] = both_sums(here.sum[i], below.sum[i]);
+            here = below;
+            chain_words<FORMAT>(form, items, 4 * column, y, words);
+            if (SINK == TO_IMAGE)
+                write_quads<FORMAT>(to, cta().to_plane, q, quads, at_byte, words, stage);
+            else
+                write_output<FORMAT>(q, quads, at_byte, 4 * column, y, words, stage);
+            y++, q += across, at_byte += 12 * across;
+        }
+    }
+}
+
+/* ---- the loop over quads ---- */
 
 /* The last row that the warp reads for output rows `first` to `last`. */
 DEVICE int last_row_read(const mot_warp_plan &plan, int first, int last)
@@ -584,13 +727,11 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
     uint8_t *const to = cta().to;
     uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
     const uint32_t block_rows_per_block = blocks ? 0xFFFFFFFFu / (across / 8) + 1 : 0; /* in 2^-32 as well */
-    const int writes = end_of_writes(quads);
+    const int at_lane = lane >= 24 ? MOT_NOWHERE : blocks ? (lane / 6) * 3 * width + 16 * (lane % 6) : 16 * lane;
     arriving a = arriving_of(quads);
     for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
         if (a.next < INT_MAX) { /* pixels that the warp reads, and pixels that it may overwrite */
             int end = first + MOT_STRIP;
-            if (SOURCE == QUAD_STENCIL)
-                end += across + 1;
             if (SOURCE == QUAD_GATHERED || blocks) {
                 int top = __umulhi(first, rows_per_quad), bottom = __umulhi(end - 1, rows_per_quad);
                 if (blocks)
@@ -607,15 +748,14 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
 #pragma unroll 1
         for (int part = 0; part < MOT_STRIP; part += 32) {
             const int begin = first + part;
-            int q = begin + lane, y = __umulhi(q, rows_per_quad), at_byte = 12 * begin + 16 * lane;
+            int q = begin + lane, y = __umulhi(q, rows_per_quad), at_byte = 12 * begin + at_lane;
             if (blocks) {
                 const int block = begin / 32, down = __umulhi(block, block_rows_per_block);
                 const int right = block - down * (across / 8);
                 y = 4 * down + lane / 8;
                 q = y * across + 8 * right + lane % 8;
-                at_byte = (4 * down + lane / 6) * 3 * width + 96 * right + 16 * (lane % 6);
+                at_byte = begin < quads ? 12 * down * width + 96 * right + at_lane : MOT_NOWHERE;
             }
-            at_byte = begin < writes ? at_byte : -1;
             const int column = q - y * across;
             uint32_t words[3] = { 0, 0, 0 };
             if (gathers) {
@@ -638,13 +778,10 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
                     warp_between_quad(plan, box_taps<FORMAT>{ all }, colors_of<FORMAT>(3), fill_word(step), false,
                                       4 * column, y, px);
                 pack<FORMAT>(px, words);
-            } else if (SOURCE == QUAD_ITSELF || y == 0 || y >= height - 1) {
-                if (q < quads)
+            } else if (q < quads) {
 #pragma unroll
-                    for (int i = 0; i < MOT_WORDS(FORMAT); i++)
-                        words[i] = *quad_word<FORMAT>(quads, q, i);
-            } else {
-                stencil_quad_words<FORMAT>(width, height, step.op, &step.arg, column, y, words);
+                for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+                    words[i] = *quad_word<FORMAT>(quads, q, i);
             }
             chain_words<FORMAT>(gathers && form == CHAIN_ANY ? CHAIN_NONE : form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE) {
@@ -934,7 +1071,7 @@ template <int FORMAT, int SINK> DEVICE void walk_to(int items, bool stencil, int
     if (spatial < 0)
         walk<FORMAT, QUAD_ITSELF, SINK>(items, 0, 0, 0);
     else if (stencil)
-        walk<FORMAT, QUAD_STENCIL, SINK>(items, spatial, 0, 0);
+        walk_stencil<FORMAT, SINK>(items, spatial);
     else if (cta().plans[spatial].path != MOT_WARP_FIXED) /* alone in its pass: mot_pass_shape */
         walk<FORMAT, QUAD_BETWEEN, SINK>(items, spatial, 0, 0);
     else if (before >= 0)

@@ -47,12 +47,35 @@ DEVICE word_sum add_word(word_sum s, uint32_t word)
     return word_sum{ s.even + (word & 0x00FF00FFu), s.odd + __byte_perm(word, 0, 0x4341) };
 }
 
+DEVICE word_sum both_sums(word_sum a, word_sum b)
+{
+    return word_sum{ a.even + b.even, a.odd + b.odd };
+}
+
 /* The sums of the bytes of three rows in 16 bits each, for each of four neighbouring bytes. */
 DEVICE word_sum sum_of_three(const uint8_t *middle, int pitch, int at)
 {
     word_sum s = add_word(word_sum{ 0, 0 }, *(const uint32_t *)(middle + at));
     s = add_word(s, *(const uint32_t *)(middle + at - pitch));
     return add_word(s, *(const uint32_t *)(middle + at + pitch));
+}
+
+/* The sums of a word's bytes and of those STEP (1 or 3) bytes to the left and to the right, from the words' bytes, or
+ * from sums of them. */
+template <int STEP> DEVICE word_sum sum_beside(word_sum left, word_sum here, word_sum right)
+{
+    if (STEP == 3)
+        return word_sum{ here.even + left.odd + __byte_perm(here.odd, right.odd, 0x5432),
+                         here.odd + __byte_perm(left.even, here.even, 0x5432) + right.even };
+    return word_sum{ here.even + __byte_perm(left.odd, here.odd, 0x5432) + here.odd,
+                     here.odd + here.even + __byte_perm(here.even, right.even, 0x5432) };
+}
+
+/* Four components, and for each of them the sum of nine. */
+template <int OP> DEVICE uint32_t stencil_word(const mot_arg *arg, uint32_t word, word_sum sum)
+{
+    return __byte_perm(mot_stencil_pair(OP, word & 0x00FF00FFu, sum.even, arg),
+                       mot_stencil_pair(OP, __byte_perm(word, 0, 0x4341), sum.odd, arg), 0x6240);
 }
 
 /* WORDS words of a row in shared memory, from byte `at` on, whose neighbours are STEP (1 or 3) bytes apart. Pixels are
@@ -66,17 +89,7 @@ DEVICE void stencil_words_of(const mot_arg *arg, const uint8_t *row, int pitch, 
 #pragma unroll
     for (int w = 0; w < WORDS; w++) {
         right = sum_of_three(row, pitch, w == WORDS - 1 && last ? at : at + 4 * w + 4);
-        uint32_t even, odd;
-        if (STEP == 3) {
-            even = here.even + left.odd + __byte_perm(here.odd, right.odd, 0x5432);
-            odd = here.odd + __byte_perm(left.even, here.even, 0x5432) + right.even;
-        } else {
-            even = here.even + __byte_perm(left.odd, here.odd, 0x5432) + here.odd;
-            odd = here.odd + here.even + __byte_perm(here.even, right.even, 0x5432);
-        }
-        const uint32_t v = *(const uint32_t *)(row + at + 4 * w);
-        out[w] = __byte_perm(mot_stencil_pair(OP, v & 0x00FF00FFu, even, arg),
-                             mot_stencil_pair(OP, __byte_perm(v, 0, 0x4341), odd, arg), 0x6240);
+        out[w] = stencil_word<OP>(arg, *(const uint32_t *)(row + at + 4 * w), sum_beside<STEP>(left, here, right));
         left = here, here = right;
     }
     const uint32_t low = STEP == 3 ? 0x00FFFFFFu : 0x000000FFu; /* a pixel's bytes in the first word, and in the last */
