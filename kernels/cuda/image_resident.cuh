@@ -1039,23 +1039,23 @@ static __device__ __noinline__ void plan_step(int s)
     }
 }
 
-/* Makes the plans of the steps that warp: for all threads, with a barrier. False: no step changes anything. */
+/* Finds the steps' shapes, and makes the plans of those that warp, a step a warp: for all threads, with a barrier.
+ * False: no step changes anything. */
 DEVICE bool plan_steps(int steps)
 {
     bool any = false;
-    for (int s = 0; s < steps; s++) {
-        const int shape = mot_shape_of(cta().step[s].op), in_pass = mot_pass_shape(shape, &cta().step[s]);
-        const bool still = cta().step[s].arg.flags & MOT_ARG_IDENTITY;
-        if (threadIdx.x == s)
-            cta().shape[s] = still ? -1 : in_pass;
-        if (still)
-            continue;
-        any = true;
-        if (shape == MOTLEY_SHAPE_WARP && threadIdx.x / 32 == s % (blockDim.x / 32))
+    MOT_ROLLED
+    for (int s = threadIdx.x / 32; s < steps; s += blockDim.x / 32) {
+        const mot_step &step = cta().step[s];
+        const int shape = mot_shape_of(step.op);
+        const bool still = step.arg.flags & MOT_ARG_IDENTITY;
+        if ((threadIdx.x & 31) == 0)
+            cta().shape[s] = still ? -1 : mot_pass_shape(shape, &step);
+        if (!still && shape == MOTLEY_SHAPE_WARP)
             plan_step(s);
+        any |= !still;
     }
-    __syncthreads();
-    return any;
+    return __syncthreads_or(any);
 }
 
 /* Whether a warp turns rows into columns, so that neighbouring lanes would read from the same bank. It is then done in
