@@ -808,8 +808,8 @@ DEVICE void loop_ended()
 
 /* ---- statistics ---- */
 
-/* Calls body(words) for each of the thread's quads as they arrive. */
-template <int FORMAT, class BODY> DEVICE void for_words(BODY body)
+/* Calls body(words) for each of the thread's quads as they arrive, after the chain. */
+template <int FORMAT, class BODY> DEVICE void for_words(chain_form form, BODY body)
 {
     const int quads = cta().width / 4 * cta().height;
     arriving a = arriving_of(quads);
@@ -824,6 +824,8 @@ template <int FORMAT, class BODY> DEVICE void for_words(BODY body)
 #pragma unroll
             for (int i = 0; i < MOT_WORDS(FORMAT); i++)
                 words[i] = *quad_word<FORMAT>(quads, q, i);
+            if (form == CHAIN_ONE_TABLE)
+                chain_words<FORMAT>(CHAIN_ONE_TABLE, 1, 0, 0, words);
             body(words);
         }
     }
@@ -836,14 +838,14 @@ DEVICE int channel_of(int format, int i)
 }
 
 /* Lows and highs by channel, into cta().partial[0] and [1]. */
-template <int FORMAT, bool GROUP> static __device__ __noinline__ void find_range()
+template <int FORMAT, bool GROUP> static __device__ __noinline__ void find_range(chain_form form)
 {
     const int words = MOT_WORDS(FORMAT);
     uint32_t low[2 * 3], high[2 * 3]; /* of bytes 0 and 2, and of bytes 1 and 3, side by side in 16 bits */
 #pragma unroll
     for (int i = 0; i < 2 * words; i++)
         low[i] = 0x00FF00FFu, high[i] = 0;
-    for_words<FORMAT>([&](const uint32_t word[3]) {
+    for_words<FORMAT>(form, [&](const uint32_t word[3]) {
 #pragma unroll
         for (int i = 0; i < 2 * words; i++) {
             const uint32_t v = word[i / 2] >> (8 * (i & 1)) & 0x00FF00FFu;
@@ -869,10 +871,10 @@ template <int FORMAT, bool GROUP> static __device__ __noinline__ void find_range
     }
 }
 
-template <int FORMAT, bool GROUP> static __device__ __noinline__ void add_luma()
+template <int FORMAT, bool GROUP> static __device__ __noinline__ void add_luma(chain_form form)
 {
     uint32_t sum = 0;
-    for_words<FORMAT>([&](const uint32_t word[3]) {
+    for_words<FORMAT>(form, [&](const uint32_t word[3]) {
         uint32_t px[4];
         unpack<FORMAT>(word, px);
 #pragma unroll
@@ -894,10 +896,10 @@ DEVICE int copies_of_histogram()
     return room >= 16 ? 16 : room >= 4 ? 4 : room >= 2 ? 2 : 1;
 }
 
-template <int FORMAT, bool GROUP> static __device__ __noinline__ void count_values()
+template <int FORMAT, bool GROUP> static __device__ __noinline__ void count_values(chain_form form)
 {
     const uint32_t copies = copies_of_histogram(), mine = shared_address(stages() + (threadIdx.x & (copies - 1)));
-    for_words<FORMAT>([&](const uint32_t word[3]) {
+    for_words<FORMAT>(form, [&](const uint32_t word[3]) {
 #pragma unroll
         for (int i = 0; i < 4 * MOT_WORDS(FORMAT); i++) { /* the byte times the bytes of a value's counters */
             const uint32_t of_channel = mine + channel_of(FORMAT, i) * 256 * 4 * copies;
@@ -907,8 +909,8 @@ template <int FORMAT, bool GROUP> static __device__ __noinline__ void count_valu
     });
 }
 
-/* Counts the image in the box, into cta().partial or cta().total_sum. */
-template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
+/* Counts the image in the box, after one table or as it is, into cta().partial or cta().total_sum. */
+template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs, chain_form form = CHAIN_NONE)
 {
     const int copies = copies_of_histogram();
     if (threadIdx.x < 3)
@@ -920,11 +922,11 @@ template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs)
             ((uint4 *)stages())[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
     if (needs == MOT_NEEDS_RANGE)
-        find_range<FORMAT, GROUP>();
+        find_range<FORMAT, GROUP>(form);
     else if (needs == MOT_NEEDS_MEAN)
-        add_luma<FORMAT, GROUP>();
+        add_luma<FORMAT, GROUP>(form);
     else
-        count_values<FORMAT, GROUP>();
+        count_values<FORMAT, GROUP>(form);
     loop_ended();
     MOT_ROLLED
     for (int i = threadIdx.x; i < 3 * 256 && needs == MOT_NEEDS_HISTOGRAM; i += blockDim.x) {
@@ -1103,7 +1105,8 @@ template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE int whole_pass(int at)
         }
         const bool moves = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_STENCIL;
         const bool whole = moves || shape == MOTLEY_SHAPE_STATS || (BLURS && shape == MOTLEY_SHAPE_BLUR);
-        if (whole && chain.items > 0 && !joins) {
+        const bool counts_table = shape == MOTLEY_SHAPE_STATS && chain.items == 1 && chain.open;
+        if (whole && chain.items > 0 && !joins && !counts_table) {
             __syncthreads();
             walk<FORMAT, QUAD_ITSELF, TO_BOX>(chain.items, 0, 0, 0);
             loop_ended();
@@ -1115,7 +1118,7 @@ template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE int whole_pass(int at)
         } else if (BLURS && shape == MOTLEY_SHAPE_BLUR) {
             blur_image<FORMAT>(at);
         } else if (shape == MOTLEY_SHAPE_STATS) {
-            count_image<FORMAT>(needs_of(step.op));
+            count_image<FORMAT>(needs_of(step.op), counts_table ? CHAIN_ONE_TABLE : CHAIN_NONE);
             finish_stats(needs_of(step.op), (uint32_t)cta().width * (uint32_t)cta().height, cta().partial);
             chain_stats(cta().work, chain, step.op, cta().stats, FORMAT == MOT_FORMAT_GREY ? 1 : 3, &step.arg);
         } else if (shape == MOTLEY_SHAPE_POINT) {
