@@ -47,13 +47,14 @@ static __constant__ uint32_t mot_top_of_float = 0x4B00;
 /* mot_sharpness of two components side by side, 16 bits each. */
 static __device__ __forceinline__ uint32_t mot_sharpness_pair(uint32_t centre, uint32_t sum, const mot_arg *arg)
 {
-    const uint32_t weighted = sum + 4u * centre + 0x00060006u;
+    const uint32_t weighted = sum + 4u * centre;
     const uint32_t top = mot_top_of_float;
     uint32_t out[2];
     for (int i = 0; i < 2; i++) {
         const uint32_t half = i ? 0x5432 : 0x5410;
+        /* As above, but the 6 is in the constant: 0.5 is 6.5 / 13, and no whole number lies between 6 and 6.5. */
         const float smooth =
-            __fmaf_rd(__uint_as_float(__byte_perm(weighted, top, half)), 1290556.0f / 16777216.0f, 7743330.0f);
+            __fmaf_rd(__uint_as_float(__byte_perm(weighted, top, half)), 1290556.0f / 16777216.0f, 7743330.5f);
         const float product = arg->factor * (__uint_as_float(__byte_perm(centre, top, half)) - smooth);
         out[i] = (uint32_t)mot_byte_device((smooth - 8388608.0f) + product);
     }
