@@ -334,7 +334,7 @@ static void check_halves(void)
     static const int widths[] = { 1, 31, 224, 333, 512, 513, 2048 };
     for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
         for (int height = 1; height < 2100; height++) {
-            const mot_tile_cut tiles = mot_cut_tiles(widths[w], height);
+            const mot_tile_cut tiles = mot_cut_tiles(widths[w], height, MOT_TILE_WORDS);
             mot_tile_cut halves = tiles;
             mot_halve_tiles(&halves, height);
             cases++;
@@ -359,7 +359,7 @@ static void check_expensive(void)
     } others[] = { { "equalize", 0 }, { "sharpness", 1.5 }, { "gaussian_blur", 1.5 }, { "contrast", 0.5 } };
     enum { N = 12, STEPS = 4 };
     for (size_t o = 0; o < sizeof others / sizeof others[0]; o++) {
-        const size_t n = o == 0 ? 1 : N; /* alone, an image's halves need all CTAs */
+        const size_t n = o == 0 ? 1 : N; /* alone, an image has low tiles, which are not halved */
         images *const src = calloc(1, sizeof *src);
         mot_step steps[N * STEPS];
         int32_t counts[N];
@@ -379,6 +379,45 @@ static void check_expensive(void)
         ctas = 4;
         check_batch(src, NULL, 3, steps, counts, STEPS, values, "expensive programs");
         drop(src);
+    }
+}
+
+/* Tiles of each size cover the image, and are no larger than asked for unless they have four rows. */
+static void check_cuts(void)
+{
+    static const int widths[] = { 1, 31, 224, 333, 512, 513, 2048 };
+    for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
+        for (int height = 1; height < 1200; height += 1 + height / 64)
+            for (int words = MOT_TILE_LEAST; words <= MOT_TILE_WORDS; words += MOT_TILE_STEP) {
+                const mot_tile_cut cut = mot_cut_tiles(widths[w], height, words);
+                const int pitch = mot_tile_pitch(cut.across > 1 ? cut.width + 8 : cut.width);
+                cases++;
+                if (cut.across * cut.width >= widths[w] && cut.down * cut.height >= height &&
+                    (cut.down - 1) * cut.height < height && (pitch * cut.height <= words || cut.height <= 4))
+                    continue;
+                fprintf(stderr, "%dx%d: %d tiles of %d rows for %d words\n", widths[w], height, cut.down, cut.height,
+                        words);
+                failures++;
+            }
+}
+
+/* Few images get low tiles, which do not outnumber the CTAs. */
+static void check_few(void)
+{
+    static const struct {
+        size_t count;
+        int rows;
+    } wanted[] = { { 1, 4 }, { 16, 8 }, { 32, 16 }, { 64, 28 }, { 256, 32 } };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        const motley_batch src = { .count = wanted[i].count, .channels = 3, .width = 224, .height = 224 };
+        const mot_job job = { .count = src.count, .channels = 3, .src = &src, .dst = &src, .max_steps = 2 };
+        const mot_tiles_plan plan = mot_tiles_plan_of(&job, MOT_FORMAT_RGB, 528);
+        const mot_tile_cut cut = mot_cut_tiles(src.width, src.height, plan.tile_words);
+        cases++;
+        if (cut.height == wanted[i].rows)
+            continue;
+        fprintf(stderr, "%zu images of 224x224: tiles of %d rows\n", src.count, cut.height);
+        failures++;
     }
 }
 
@@ -459,7 +498,7 @@ static void check_sequences(uint64_t turn)
     snprintf(what, sizeof what, "turn %d, %d channels, %s to %s", (int)turn, channels,
              input_layout_names[pairs[pair].src], input_layout_names[pairs[pair].dst]);
     emulate_backwards = (int)(turn & 1);
-    ctas = 1 + (int)(turn / 2 % 4);
+    ctas = 1 + (int)(turn / 2 % 5 * (turn / 2 % 5)) / 2; /* 1 to 9 */
     check_batch(src, in_place ? NULL : dst, channels, steps, counts, max_steps, values, what);
     drop(src);
     drop(dst);
@@ -536,7 +575,7 @@ static void check_output(motley_dtype dtype, uint64_t turn)
     motley_policy_destroy(nothing);
     params.output.batch = out->batch;
     emulate_backwards = (int)(turn & 1);
-    ctas = 1 + (int)(turn / 2 % 4);
+    ctas = 1 + (int)(turn / 2 % 5 * (turn / 2 % 5)) / 2; /* 1 to 9 */
     run_tiles(&src.batch, where == NO_DST ? NULL : &work->batch, &params.output, steps, counts, STEPS);
     cases += N;
     const int src_same = out == &src || work == &src || memcmp(src.bytes, src_before, src.size) == 0;
@@ -596,6 +635,8 @@ int main(int argc, char **argv)
     if (!only && first == 0) {
         check_long_lines();
         check_blurs();
+        check_cuts();
+        check_few();
         check_halves();
         check_expensive();
         check_many();

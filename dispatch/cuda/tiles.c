@@ -34,10 +34,34 @@ static kinds kinds_of(const mot_job *job)
 /* Bytes of an image's second buffer, which images with more tiles than CTAs need. */
 static int64_t scratch_of(const mot_job *job, mot_cuda_format format, const mot_tiles_plan *plan, const mot_view *v)
 {
-    const mot_tile_cut cut = mot_cut_tiles(v->width, v->height);
+    const mot_tile_cut cut = mot_cut_tiles(v->width, v->height, plan->tile_words);
     if (!plan->moves || (int64_t)cut.across * cut.down <= plan->team)
         return 0;
     return mot_scratch_bytes((int)format, job->channels, v->width, v->height);
+}
+
+/* Whether a batch has no more than `most` tiles if they are of `words`. */
+static int has_at_most(const mot_job *job, int words, int64_t most)
+{
+    const int64_t alike = job->src->images ? 1 : (int64_t)job->count;
+    int64_t tiles = 0;
+    for (size_t i = 0; i < (job->src->images ? job->count : 1) && tiles <= most; i++) {
+        const mot_view v = mot_batch_view(job->src, i);
+        const mot_tile_cut cut = mot_cut_tiles(v.width, v.height, words);
+        tiles += (int64_t)cut.across * cut.down * alike;
+    }
+    return tiles <= most;
+}
+
+_Static_assert((MOT_TILE_WORDS - MOT_TILE_LEAST) % MOT_TILE_STEP == 0, "no larger tiles are tried");
+
+/* Quads of a light program's piece, where each CTA has so many tiles. */
+static int piece_quads(int words, int64_t turns)
+{
+    const int tile = words / 4;
+    if (turns > 0)
+        return turns > 2 ? MOT_PIECE_MOST : MOT_PIECE_FEWEST * (int)turns;
+    return tile < MOT_PIECE_LEAST ? MOT_PIECE_LEAST : tile < MOT_PIECE_FEWEST ? tile : MOT_PIECE_FEWEST;
 }
 
 static int64_t take(int64_t *at, int64_t bytes)
@@ -54,17 +78,20 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     mot_tiles_plan plan = { .windows = k.blurs ? steps : (steps + MOT_WINDOW - 1) / MOT_WINDOW,
                             .max_counts = k.stats ? steps : 0,
                             .team = ctas,
+                            .tile_words = MOT_TILE_LEAST,
                             .moves = k.moves || job->output }; /* an output may lie where pixels are read */
     const size_t each = (size_t)plan.windows * sizeof(mot_program) + (size_t)plan.max_counts * MOT_TOTAL_WORDS * 4;
     plan.images = MOT_TILES_BYTES / each;
     plan.images = plan.images > MOT_TILES_IMAGES ? MOT_TILES_IMAGES : plan.images;
     plan.images = plan.images < MOT_TILES_FEWEST ? MOT_TILES_FEWEST : plan.images;
     plan.images = job->count < plan.images ? job->count : plan.images;
+    while (plan.tile_words < MOT_TILE_WORDS && !has_at_most(job, plan.tile_words, ctas))
+        plan.tile_words += MOT_TILE_STEP;
     int64_t largest = 0, all = 0, tiles = 0, most = 0, many = 0; /* many: images with more tiles than there are CTAs */
     const int64_t alike = job->src->images ? 1 : (int64_t)job->count;
     for (size_t i = 0; i < (job->src->images ? job->count : 1); i++) {
         const mot_view v = mot_batch_view(job->src, i);
-        const mot_tile_cut cut = mot_cut_tiles(v.width, v.height);
+        const mot_tile_cut cut = mot_cut_tiles(v.width, v.height, plan.tile_words);
         const int64_t here = (int64_t)cut.across * cut.down;
         if (here <= ctas) {
             tiles += here * alike;
@@ -81,7 +108,7 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     plan.pairs = tiles + many * plan.spread;
     most = many > 0 && plan.spread > most ? plan.spread : most;
     const int64_t turns = plan.pairs / ctas; /* of a CTA, if light programs' pieces were tiles */
-    plan.piece_quads = turns < 1 ? MOT_PIECE_FEWEST : turns > 2 ? MOT_PIECE_MOST : MOT_PIECE_FEWEST * (int)turns;
+    plan.piece_quads = piece_quads(plan.tile_words, turns);
     plan.pairs = plan.pairs < most * (int64_t)plan.images ? plan.pairs : most * (int64_t)plan.images;
     plan.pairs *= 2; /* the tiles of expensive programs are halved */
     const int64_t wanted = all < MOT_TILES_SCRATCH ? all : MOT_TILES_SCRATCH;
@@ -188,6 +215,7 @@ cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_t
     tiles->max_counts = plan->max_counts;
     tiles->team = plan->team;
     tiles->spread = plan->spread;
+    tiles->tile_words = plan->tile_words;
     tiles->piece_quads = plan->piece_quads;
     tiles->moves = plan->moves;
     tiles->programs = (mot_program *)(void *)(base + plan->at_programs);

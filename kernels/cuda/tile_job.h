@@ -34,13 +34,17 @@ MOT_FN int mot_tile_pitch(int width)
     return ((width + 7) & ~15) + 8;
 }
 
-MOT_FN mot_tile_cut mot_cut_tiles(int width, int height)
+/* `words`: of a tile, at most. Fewer than MOT_TILE_WORDS are for small batches: their tiles have rows by fours, and at
+ * least four. */
+MOT_FN mot_tile_cut mot_cut_tiles(int width, int height, int words)
 {
     mot_tile_cut cut;
     cut.width = width <= MOT_TILE_WIDEST ? width : MOT_TILE_BLOCK;
     cut.across = width <= MOT_TILE_WIDEST ? 1 : (width + MOT_TILE_BLOCK - 1) / MOT_TILE_BLOCK;
     const int pitch = mot_tile_pitch(cut.across > 1 ? cut.width + 8 : cut.width);
-    int most = MOT_TILE_WORDS / pitch;
+    int most = words / pitch;
+    if (words < MOT_TILE_WORDS)
+        most = most < 4 ? 4 : most & ~3;
     if (most > MOT_TILE_HIGHEST)
         most = MOT_TILE_HIGHEST;
     while (pitch * ((most + 5) & ~3) + 8 > MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS)
@@ -145,6 +149,7 @@ typedef struct mot_tiles_job {
     int32_t work_strided;   /* see mot_tile_image */
     int32_t work_in_output; /* work is output's memory: packed pixels, or the first byte of each component */
     int32_t team, spread;   /* see mot_tile_members */
+    int32_t tile_words;     /* see mot_cut_tiles */
     int32_t piece_quads;    /* see mot_cut_pieces */
     int32_t moves;          /* some image may need a second place */
     mot_program *programs;  /* [images][windows] */

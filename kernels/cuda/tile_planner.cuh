@@ -93,7 +93,7 @@ DEVICE void find_image(const mot_tiles_job &job, const motley_image *images, wor
     image.result =
         view_of(job.output, job.output.images == job.src.images ? images : job.output.images, job.channels, sample);
     image.arrivals = job.arrivals + i;
-    image.cut = mot_cut_tiles(src.width, src.height);
+    image.cut = mot_cut_tiles(src.width, src.height, job.tile_words);
     image.width = src.width;
     image.height = src.height;
     image.channels = job.channels;

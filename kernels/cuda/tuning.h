@@ -15,8 +15,11 @@
 #define MOT_TILE_HIGHEST 512      /* rows */
 #define MOT_TILE_LISTS 5          /* lists of images, from expensive to cheap */
 #define MOT_TILE_QUADS 2          /* that a thread loads at the same time; more take more instructions to fetch */
-#define MOT_PIECE_FEWEST 1792     /* quads of a light program's piece: as a tile if CTAs would idle, ... */
-#define MOT_PIECE_MOST 4096       /* ... else more, so that fewer CTAs wait for programs and for each other */
+#define MOT_TILE_LEAST 928        /* words of the smallest tiles of small batches: 4 rows of 224 pixels, ... */
+#define MOT_TILE_STEP 928         /* ... and by how much larger ones differ */
+#define MOT_PIECE_LEAST 448       /* quads of a light program's piece: as a tile if CTAs would idle, but at least so */
+#define MOT_PIECE_FEWEST 1792     /* many; */
+#define MOT_PIECE_MOST 4096       /* else more, so that fewer CTAs wait for programs and for each other */
 #define MOT_BLUR_RUN 32           /* pixels that a thread blurs, when the blur goes through device memory */
 
 /* The image kernel: routes `resident` and `cluster`. */

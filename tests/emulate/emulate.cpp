@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
-#define MOST_CTAS 4
+#define MOST_CTAS 9
 #define MOST_THREADS 256 /* of a CTA, if several run together */
 #define MOST_FIBERS (MOST_CTAS * MOST_THREADS)
 #define STACK_BYTES ((size_t)96 * 1024)
