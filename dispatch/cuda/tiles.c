@@ -111,6 +111,10 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     plan.piece_quads = piece_quads(plan.tile_words, turns);
     plan.pairs = plan.pairs < most * (int64_t)plan.images ? plan.pairs : most * (int64_t)plan.images;
     plan.pairs *= 2; /* the tiles of expensive programs are halved */
+    if (2 * plan.tile_words <= MOT_TILE_WORDS && most * (int64_t)job->count <= ctas) { /* they are low already */
+        plan.each = (int)most;
+        plan.pairs = most * (int64_t)job->count;
+    }
     const int64_t wanted = all < MOT_TILES_SCRATCH ? all : MOT_TILES_SCRATCH;
     plan.scratch_bytes = wanted > largest ? wanted : largest;
     plan.whole = plan.images == job->count && plan.scratch_bytes == all;
@@ -216,6 +220,7 @@ cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_t
     tiles->team = plan->team;
     tiles->spread = plan->spread;
     tiles->tile_words = plan->tile_words;
+    tiles->each = plan->each;
     tiles->piece_quads = plan->piece_quads;
     tiles->moves = plan->moves;
     tiles->programs = (mot_program *)(void *)(base + plan->at_programs);

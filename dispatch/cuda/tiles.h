@@ -13,6 +13,7 @@ typedef struct mot_tiles_plan {
     int windows, max_counts; /* programs and COUNTs of an image, at most */
     int team, spread, moves; /* see mot_tiles_job */
     int tile_words;          /* see mot_cut_tiles */
+    int each;                /* see mot_tiles_job */
     int piece_quads;         /* see mot_cut_pieces */
     int64_t pairs;           /* of an image and a member, at a time, at most */
     int64_t scratch_bytes, bytes;

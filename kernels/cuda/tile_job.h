@@ -7,6 +7,9 @@
  * which wait for an image's other members always meet them. (Take the first image that is not finished. If one of its
  * pairs is not taken, every pair taken belongs to it or to finished images; an image has at most as many members as the
  * grid has CTAs, so some CTA is free to take the next pair. If all are taken, all run.)
+ *
+ * If the tiles of a batch are so low that each CTA has at most one, there are no lists: image i has the CTAs from
+ * i * each on.
  */
 #ifndef MOT_TILE_JOB_H
 #define MOT_TILE_JOB_H
@@ -150,6 +153,7 @@ typedef struct mot_tiles_job {
     int32_t work_in_output; /* work is output's memory: packed pixels, or the first byte of each component */
     int32_t team, spread;   /* see mot_tile_members */
     int32_t tile_words;     /* see mot_cut_tiles */
+    int32_t each;           /* CTAs for each image, if pairs are not listed; or 0 */
     int32_t piece_quads;    /* see mot_cut_pieces */
     int32_t moves;          /* some image may need a second place */
     mot_program *programs;  /* [images][windows] */

@@ -147,6 +147,20 @@ DEVICE void begin_to_load(const mot_tiles_job &job, int place, int window)
         begin_to_copy(&to[i], i < MOT_PROGRAM_PIECES ? program + i : image + (i - MOT_PROGRAM_PIECES));
 }
 
+/* Takes the only pair of a CTA of a launch that has no lists, and begins to load its program. For the clerk. */
+DEVICE void take_own_pair(const mot_tiles_job &job)
+{
+    tile_state &s = cta();
+    const int place = blockIdx.x / job.each;
+    if (place < job.images)
+        begin_to_load(job, place, 0);
+    if ((threadIdx.x & 31) == 0) {
+        s.next_place = place < job.images ? place : -1;
+        s.next_member = blockIdx.x - place * job.each;
+        s.next_window = 0;
+    }
+}
+
 /* Takes the CTA's next pair, which has this number, and begins to load its program. For the clerk. */
 DEVICE void take_pair(const mot_tiles_job &job, unsigned number)
 {
@@ -181,6 +195,10 @@ DEVICE void look_ahead(const mot_tiles_job &job, bool more)
         begin_to_load(job, s.next_place, window);
         __syncwarp();
         s.next_window = window;
+        return;
+    }
+    if (job.each > 0) {
+        s.next_place = -1;
         return;
     }
     const unsigned taken = (threadIdx.x & 31) == 0 ? atomicAdd(&job.counters->taken, 1u) : 0;
@@ -346,7 +364,9 @@ static __global__ void __launch_bounds__(MOT_TILE_THREADS, MOT_TILE_CTAS)
 {
     tile_state &s = cta();
     wait_for_previous_kernel();
-    if (is_clerk()) {
+    if (is_clerk() && job.each > 0) {
+        take_own_pair(job);
+    } else if (is_clerk()) {
         unsigned pairs = 0;
         for (int l = 0; l < MOT_TILE_LISTS && threadIdx.x % 32 == 0; l++)
             s.list_end[l] = pairs += job.counters->pairs[l];
@@ -357,7 +377,7 @@ static __global__ void __launch_bounds__(MOT_TILE_THREADS, MOT_TILE_CTAS)
         if (is_clerk())
             wait_for_copies();
         __syncthreads(); /* the next program is there, and all threads are done with the last one */
-        if (s.next_place < 0)
+        if (s.next_place < 0 || (job.each > 0 && s.next_member >= s.next_image.members))
             break;
         begin_program(job);
         run_program<FORMAT>(job);

@@ -149,13 +149,13 @@ DEVICE int cost_of_op(const mot_program &program, const mot_program_op &op)
     }
 }
 
-/* The cost of a program, for a warp. `light` becomes false if the program is not. */
-DEVICE int cost_of_program(const mot_program &program, int ops, bool &light)
+/* The cost of a program, or 0 unless it is `listed`; for a warp. `light` becomes false if the program is not. */
+DEVICE int cost_of_program(const mot_program &program, int ops, bool listed, bool &light)
 {
     enum { HEAVY = 1 << 16 }; /* more than any cost: counts the instructions that are not of light programs */
     int cost = 0;
     for (int k = threadIdx.x & 31; k < ops; k += 32)
-        cost += cost_of_op(program, program.op[k]) + (mot_is_light(program.op[k].code) ? 0 : HEAVY);
+        cost += (listed ? cost_of_op(program, program.op[k]) : 0) + (mot_is_light(program.op[k].code) ? 0 : HEAVY);
     cost = sum_of_warp(cost);
     light = light && cost < HEAVY;
     return cost % HEAVY;
@@ -177,11 +177,15 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
     const int lane = threadIdx.x & 31;
     const mot_program_facts &facts = w.facts;
     int at = 0, place = MOT_PLACE_SRC, counts = 0, cost = 0;
+    const bool listed = job.each == 0;
     bool light = true;
     for (int window = 0; window == 0 || at < count; window++) {
         const int n = take_steps(w, steps, count, at);
-        if (window == 0 && n == 0 && facts.in_place && !facts.output)
-            return; /* the image stays as it is */
+        if (window == 0 && n == 0 && facts.in_place && !facts.output) { /* the image stays as it is */
+            if (lane == 0)
+                job.image[i].members = 0;
+            return;
+        }
         __syncwarp();
         if (lane == 0) {
             mot_program_state state;
@@ -194,7 +198,7 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
         }
         __syncwarp();
         copy_pieces(&job.programs[(int64_t)i * job.windows + window], &w.program);
-        cost += cost_of_program(w.program, w.ops, light);
+        cost += cost_of_program(w.program, w.ops, listed, light);
         place = w.place;
         counts += w.counts;
         __syncwarp();
@@ -211,7 +215,7 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
     const int list = list_of(cost), members = w.image.members;
     unsigned pair = 0;
     if (lane == 0) {
-        pair = atomicAdd(&job.counters->pairs[list], (unsigned)members);
+        pair = listed ? atomicAdd(&job.counters->pairs[list], (unsigned)members) : 0;
         job.arrivals[i] = 0;
         take_scratch(job, w.image);
     }
@@ -221,7 +225,7 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
     for (int k = lane; k < counts * (MOT_TOTAL_WORDS / 4); k += 32)
         totals[k] = make_uint4(0, 0, 0, 0);
     pair = __shfl_sync(0xFFFFFFFFu, pair, 0);
-    for (int m = lane; m < members; m += 32)
+    for (int m = lane; m < members && listed; m += 32)
         job.pairs[list * job.pairs_most + pair + m] = mot_tile_pair{ (uint16_t)i, (uint16_t)m };
 }
 
