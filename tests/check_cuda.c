@@ -325,7 +325,7 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
 
 static void check_op(int op)
 {
-    /* one for each multiprocessor: fewer images of so many pixels take the route of clusters */
+    /* one for each multiprocessor: fewer images of so many pixels take tiles */
     static input_size resident[MAX_IMAGES];
     need(multiprocessors <= MAX_IMAGES, "more multiprocessors than images of a batch");
     for (size_t i = 0; i < multiprocessors; i++)
@@ -381,7 +381,7 @@ static void check_past_edge(void)
 }
 
 /* Few images of each size at which the image kernel takes another number of threads (dispatch/cuda/route.c),
- * and of each kind of layout. The largest get a cluster of CTAs each; among small images, they take tiles. */
+ * and of each kind of layout. The largest take tiles, low ones alone and higher ones among small images. */
 static void check_op_brief(int op)
 {
     static const struct {
@@ -411,7 +411,7 @@ static void check_op_brief(int op)
         }
 }
 
-/* Images that no cluster of CTAs can hold, alone and among others. */
+/* Images that no CTA can hold, alone and among others. */
 static void check_op_large(int op)
 {
     static const input_size large[] = { { 1500, 1100 } }, huge[] = { { 4000, 3000 } };

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const mot_chip h200 = { 16, 227 * 1024 - MOT_STATIC_BYTES, 228 * 1024, 132, MOT_DRAW_BYTES };
+static const mot_chip h200 = { 1, 227 * 1024 - MOT_STATIC_BYTES, 228 * 1024, 132, MOT_DRAW_BYTES };
 static int failures;
 
 static void check(int ok, const char *what)
@@ -45,8 +45,7 @@ static void wants(const mot_chip *chip, const mot_route_facts *f, mot_route rout
     const mot_cuda_shape *const s = &c.shape;
     check(s->threads % 32 == 0 && s->threads >= MOT_LEAST_THREADS && s->threads <= MOT_MOST_THREADS, "threads");
     check(s->shared_bytes <= chip->shared_bytes && s->box_bytes % 16 == 0, "more shared memory than there is");
-    check((int64_t)s->clusters * s->box_bytes >= (int64_t)f->width * f->height * f->channels, "the image does not fit");
-    check((s->clusters == 1) == (route == MOT_ROUTE_RESIDENT), "CTAs of an image");
+    check(s->box_bytes >= (int64_t)f->width * f->height * f->channels, "the image does not fit");
 }
 
 /* Of a built-in policy, in place on images of 224x224, the first of which begins at `data`. */
@@ -84,28 +83,16 @@ int main(void)
     wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
     f = uniform(1024, 32, 32);
     wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
-    f = uniform(12, 512, 512);
-    wants(&h200, &f, MOT_ROUTE_TILES, "enough");
-    f = uniform(16, 384, 384);
-    wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
-    f = uniform(87, 384, 384);
-    wants(&h200, &f, MOT_ROUTE_TILES, "enough");
-    f = uniform(99, 224, 224);
-    wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
-    f = uniform(100, 224, 224);
-    wants(&h200, &f, MOT_ROUTE_TILES, "enough");
-    f = uniform(60, 224, 224);
-    f.format = MOT_FORMAT_PLANES;
-    wants(&h200, &f, MOT_ROUTE_TILES, "enough");
-    f.count = 59;
-    wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
-    f = uniform(4, 2048, 2048);
-    f.format = MOT_FORMAT_GREY;
-    wants(&h200, &f, MOT_ROUTE_TILES, "enough");
-    f = uniform(2, 504, 504); /* a width that is no multiple of 16 */
-    wants(&h200, &f, MOT_ROUTE_TILES, "no cluster");
-    f = uniform(8, 224, 224); /* too few for one CTA each */
-    wants(&h200, &f, MOT_ROUTE_CLUSTER, "cluster");
+    f = uniform(132, 224, 224);
+    wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
+    f = uniform(131, 224, 224);
+    wants(&h200, &f, MOT_ROUTE_TILES, "fewer");
+    f = uniform(1, 128, 128);
+    wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
+    f = uniform(132, 256, 256);
+    wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
+    f = uniform(132, 280, 280);
+    wants(&h200, &f, MOT_ROUTE_TILES, "no CTA holds");
 #define WITH(member, value, reason) \
     f = uniform(256, 224, 224); \
     f.member = value; \
@@ -130,9 +117,9 @@ int main(void)
     wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
     f.blur_radius = 2;
     wants(&h200, &f, MOT_ROUTE_TILES, "across the image");
-    const mot_chip turing = { 1, 64 * 1024 - MOT_STATIC_BYTES, 64 * 1024, 40, MOT_DRAW_BYTES };
+    const mot_chip turing = { 0, 64 * 1024 - MOT_STATIC_BYTES, 64 * 1024, 40, MOT_DRAW_BYTES };
     f = uniform(256, 224, 224);
-    wants(&turing, &f, MOT_ROUTE_TILES, "no clusters");
+    wants(&turing, &f, MOT_ROUTE_TILES, "no bulk copies");
 
     mot_view v = { (uint8_t *)64, 224, 224, 3, 672, 3, 1 };
     check(mot_is_dense(&v, MOT_FORMAT_RGB), "a dense image");

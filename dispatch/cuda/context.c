@@ -81,7 +81,7 @@ static motley_status look_at_device(mot_cuda_state *s, motley_error *error)
              "asking the device");
     CUDA_TRY(cudaDeviceGetAttribute(&s->chip.multiprocessors, cudaDevAttrMultiProcessorCount, s->device),
              "asking the device");
-    s->chip.clusters = major == 9 || major == 10 ? 16 : major > 10 ? 8 : 1;
+    s->chip.overlaps = major >= 9;
     s->chip.shared_bytes = per_cta - MOT_STATIC_BYTES;
     s->chip.shared_per_sm = per_sm;
     s->chip.draw_bytes = s->chip.shared_bytes < MOT_DRAW_BYTES ? s->chip.shared_bytes : MOT_DRAW_BYTES;

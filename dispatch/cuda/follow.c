@@ -33,7 +33,7 @@ motley_status mot_cuda_follow_plan(mot_cuda_state *s, const mot_job *job, const 
                                     .step_count = s->plan.step_count,
                                     .src = mot_cuda_batch_of(job->src, images),
                                     .followed = *job->followed,
-                                    .waits = s->chip.clusters > 1 ? waits : MOT_FOLLOW_BEGINS_AFTER };
+                                    .waits = s->chip.overlaps ? waits : MOT_FOLLOW_BEGINS_AFTER };
     CUDA_TRY(mot_follow_launch(&follow, stream), "launching the kernel that moves boxes and points");
     return MOTLEY_OK;
 }

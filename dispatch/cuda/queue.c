@@ -36,7 +36,7 @@ static void choose_order(const mot_chip *chip, const mot_cuda_shape *shape, mot_
     const int by_memory = chip->shared_per_sm / (shape->shared_bytes + MOT_STATIC_BYTES);
     const int by_threads = MOT_THREADS_PER_SM / shape->threads;
     const int at_once = by_memory < 1 ? 1 : by_memory < by_threads ? by_memory : by_threads;
-    const int wave = shape->clusters == 1 && shape->early ? chip->multiprocessors * at_once : 0;
+    const int wave = chip->multiprocessors * at_once;
     image->first_wave = image->count < wave ? image->count : wave;
     const int32_t others = image->count - image->first_wave;
     image->mixed = others > chip->multiprocessors && others < 500000 ? others - chip->multiprocessors : 0;
@@ -166,7 +166,7 @@ static motley_status queue_tiles(mot_cuda_state *s, const mot_job *job, const mo
                             .convention = image->convention };
     memcpy(tiles.mean, image->mean, sizeof tiles.mean);
     memcpy(tiles.std, image->std, sizeof tiles.std);
-    CUDA_TRY(mot_tiles_queue(job, draw, &tiles, plan, format, s->chip.clusters > 1, s->tiles, stream),
+    CUDA_TRY(mot_tiles_queue(job, draw, &tiles, plan, format, s->chip.overlaps, s->tiles, stream),
              "launching the tile kernel");
     return MOTLEY_OK;
 }
@@ -210,7 +210,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resiz
     image.stage_bytes = choice.shape.stage_bytes;
     if (!by_tiles)
         choose_order(&s->chip, &choice.shape, &image);
-    draw.overlap = resized && s->chip.clusters > 1;
+    draw.overlap = resized && s->chip.overlaps;
     if (draw.overlap) /* no CTA may load its image before the resize has ended */
         image.first_wave = 0;
     draw.first_wave = image.first_wave;

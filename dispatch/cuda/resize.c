@@ -111,7 +111,7 @@ static motley_status queue(const mot_cuda_work *work, const motley_batch *src, c
     MOT_TRY(mot_cuda_cut(work, &job, most.width, most.height, most.row_groups, error));
     MOT_TRY(mot_cuda_try(mot_cuda_send(device, host, p.bytes, work->stream), "sending the images", error));
     MOT_TRY(mot_cuda_try(mot_resize_axes_launch(&job, work->stream), "launching the kernel of the axes", error));
-    return mot_cuda_try(mot_resize_launch(&job, work->chip->clusters > 1, work->stream), "launching the resize kernel",
+    return mot_cuda_try(mot_resize_launch(&job, work->chip->overlaps, work->stream), "launching the resize kernel",
                         error);
 }
 

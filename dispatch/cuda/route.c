@@ -5,7 +5,7 @@
 #include "kernels/cuda/tuning.h"
 #include "policies/draw.h"
 
-const char *const mot_route_names[MOT_ROUTES] = { "resident", "cluster", "tiles" };
+const char *const mot_route_names[MOT_ROUTES] = { "resident", "tiles" };
 
 static int packed_format(const mot_view *v)
 {
@@ -61,12 +61,6 @@ static int64_t image_bytes(const mot_route_facts *f)
     return (across * f->height * f->channels + 4 * (across + f->height) + 16 + 31) & ~(int64_t)15;
 }
 
-/* Shared memory of a CTA's rows and a row on both sides. */
-static int64_t slab_bytes(const mot_route_facts *f, int size)
-{
-    return ((int64_t)(f->height + size - 1) / size + 2) * f->width * f->channels;
-}
-
 /* Threads of a CTA that processes a whole image: the fewest that need no more turns than the maximum would. */
 static int threads_for(int64_t pixels)
 {
@@ -82,19 +76,16 @@ static int stage_bytes(const mot_chip *chip, int threads, int64_t image)
 {
     const int one = MOT_HISTOGRAM_BYTES, warps = threads / 32 * MOT_STAGE_BYTES, least = warps > one ? warps : one;
     const int64_t four = image + MOT_STATIC_BYTES + 4 * one, sixteen = image + MOT_STATIC_BYTES + 16 * one;
-    if (threads <= MOT_MOST_THREADS / 2 || image == 0)
+    if (threads <= MOT_MOST_THREADS / 2)
         return least;
     const int room = sixteen <= chip->shared_bytes && chip->shared_per_sm / sixteen == chip->shared_per_sm / four;
     return (room ? 16 : 4) * one;
 }
 
-/* One CTA per image. False when shared memory cannot hold the image or multiprocessors would idle. */
+/* One CTA per image. False when shared memory cannot hold the image. */
 static int resident_shape(const mot_chip *chip, const mot_route_facts *f, mot_cuda_shape *shape)
 {
     const int64_t pixels = (int64_t)f->width * f->height, image = image_bytes(f);
-    if (pixels > 16384 && f->count < (size_t)chip->multiprocessors)
-        return 0;
-    shape->clusters = 1;
     shape->threads = threads_for(pixels);
     shape->stage_bytes = stage_bytes(chip, shape->threads, image);
     const int beside = shape->stage_bytes + (f->output ? f->channels * 1024 : 0);
@@ -110,30 +101,6 @@ static int resident_shape(const mot_chip *chip, const mot_route_facts *f, mot_cu
     return 1;
 }
 
-/* The smallest cluster that holds an image in slabs, two CTAs on a multiprocessor; or the largest one, with one. */
-static int cluster_shape(const mot_chip *chip, const mot_route_facts *f, mot_cuda_shape *shape)
-{
-    const int64_t pixels = (int64_t)f->width * f->height;
-    shape->threads = MOT_MOST_THREADS / 2;
-    shape->stage_bytes = stage_bytes(chip, shape->threads, 0);
-    const int beside = shape->stage_bytes + (f->output ? f->channels * 1024 : 0);
-    const int64_t half = (chip->shared_per_sm / 2 - MOT_STATIC_BYTES - beside) & ~15;
-    for (shape->clusters = 2; shape->clusters <= chip->clusters; shape->clusters *= 2) {
-        const int rows = (f->height + shape->clusters - 1) / shape->clusters;
-        const int idle =
-            pixels > 16384 && shape->clusters < 8 && f->count * (size_t)shape->clusters < (size_t)chip->multiprocessors;
-        const int64_t slab = slab_bytes(f, shape->clusters), most = (chip->shared_bytes - beside) & ~15;
-        const int64_t box = slab <= half ? half : shape->clusters * 2 > chip->clusters ? most : 0;
-        if (idle || rows * (shape->clusters - 1) >= f->height || slab > box ||
-            (int64_t)(rows + 2) * (f->width / 4) > MOT_SLAB_QUADS)
-            continue;
-        shape->box_bytes = (int)box;
-        shape->shared_bytes = shape->box_bytes + beside;
-        return 1;
-    }
-    return 0;
-}
-
 static mot_route_choice tiles(const char *reason)
 {
     return (mot_route_choice){ .route = MOT_ROUTE_TILES, .reason = reason };
@@ -141,11 +108,11 @@ static mot_route_choice tiles(const char *reason)
 
 mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f)
 {
-    mot_route_choice choice = { .shape = { .early = 1, .blurs = f->blur_radius >= 0 } };
+    mot_route_choice choice = { .shape = { .blurs = f->blur_radius >= 0 } };
     if (f->always_tiles)
         return tiles("asked for");
-    if (chip->clusters < 2)
-        return tiles("the chip has no clusters and no bulk copies");
+    if (!chip->overlaps)
+        return tiles("the chip has no bulk copies");
     if (!f->one_size)
         return tiles("images of several sizes");
     if (!f->dense)
@@ -165,22 +132,13 @@ mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f
     const int64_t pixels = (int64_t)f->width * f->height;
     if (f->interpolates && pixels >= MOT_TILES_INTERPOLATE)
         return tiles("interpolation");
-    if (resident_shape(chip, f, &choice.shape)) {
-        choice.route = MOT_ROUTE_RESIDENT;
-        choice.reason = "one CTA holds an image";
-        return choice;
-    }
-    if (f->blur_radius >= 0)
-        return tiles("a blur of images that no CTA holds");
-    const int64_t enough = f->format == MOT_FORMAT_PLANES ? MOT_TILES_ALL_PLANES : MOT_TILES_ALL;
-    if (pixels >= MOT_TILES_ONE || (int64_t)f->count * pixels >= enough)
-        return tiles("tiles enough for all multiprocessors");
-    if (!f->interpolates && f->width % 16 == 0 && cluster_shape(chip, f, &choice.shape)) {
-        choice.route = MOT_ROUTE_CLUSTER;
-        choice.reason = "a cluster of CTAs holds an image";
-        return choice;
-    }
-    return tiles("images that no cluster holds in slabs");
+    if (!resident_shape(chip, f, &choice.shape))
+        return tiles("images that no CTA holds");
+    if (pixels > 16384 && f->count < (size_t)chip->multiprocessors)
+        return tiles("fewer images than multiprocessors");
+    choice.route = MOT_ROUTE_RESIDENT;
+    choice.reason = "one CTA holds an image";
+    return choice;
 }
 
 /* ---- the facts of a job ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the GPU's three routes a batch takes, and why: a pure function of plain data, tested without a GPU. */
+/* Which of the GPU's two routes a batch takes, and why: a pure function of plain data, tested without a GPU. */
 #ifndef MOT_ROUTE_H
 #define MOT_ROUTE_H
 
@@ -8,7 +8,6 @@
 
 typedef enum mot_route {
     MOT_ROUTE_RESIDENT, /* a CTA holds an image in shared memory: kernels/cuda/image_resident.cuh */
-    MOT_ROUTE_CLUSTER,  /* a cluster of CTAs holds it: kernels/cuda/image_cluster.cuh */
     MOT_ROUTE_TILES,    /* any image, tile by tile: kernels/cuda/tile_kernel.cuh */
     MOT_ROUTES
 } mot_route;
@@ -17,7 +16,7 @@ extern const char *const mot_route_names[MOT_ROUTES];
 
 /* What the chip offers. */
 typedef struct mot_chip {
-    int clusters;     /* most CTAs that can share an image; 1: it has no clusters */
+    int overlaps;     /* compute capability 9.0: kernels can begin while the last one ends; bulk copies */
     int shared_bytes; /* most dynamic shared memory of a CTA, without the CTA's own variables */
     int shared_per_sm;
     int multiprocessors;

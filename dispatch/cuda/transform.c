@@ -427,7 +427,7 @@ static motley_status follow(const mot_cuda_work *work, const mot_transform_call 
                                  .height = call->info->height,
                                  .src = draw->resize.src,
                                  .followed = call->followed,
-                                 .waits = work->chip->clusters > 1 ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_BEGINS_AFTER };
+                                 .waits = work->chip->overlaps ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_BEGINS_AFTER };
     return mot_cuda_try(mot_follow_launch(&job, work->stream), "launching the kernel that moves boxes and points",
                         error);
 }
@@ -501,7 +501,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     mot_transform_draw_job draw = describe(call, &p, sent, resized, device);
     MOT_TRY(mot_cuda_cut(work, &draw.resize, p.width, p.height, p.row_groups, error));
     MOT_TRY(mot_cuda_try(mot_transform_draw_launch(&draw, work->stream), "launching the draw kernel", error));
-    MOT_TRY(mot_cuda_try(mot_resize_launch(&draw.resize, work->chip->clusters > 1, work->stream),
+    MOT_TRY(mot_cuda_try(mot_resize_launch(&draw.resize, work->chip->overlaps, work->stream),
                          "launching the resize kernel", error));
     static const uint8_t none[4];
     if (memcmp(call->transform->fill, none, sizeof none) != 0)

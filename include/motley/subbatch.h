@@ -34,13 +34,13 @@ typedef struct motley_subbatches {
 /** How the context's last motley_apply or motley_op_apply was sorted. For tests and debugging: it waits for the
  *  device and allocates.
  *
- *  Routes   On CUDA a batch takes one of three routes, chosen before anything is drawn. "resident", the fastest: one
+ *  Routes   On CUDA a batch takes one of two routes, chosen before anything is drawn. "resident", the fastest: one
  *           CTA holds an image in shared memory. It takes batches of one size, dense and at 16-byte addresses, of 1 or
  *           3 channels, whose width is a multiple of 4, and policies of at most 4 steps, without blurs of a standard
  *           deviation above 3.4 and, except for tiny images, without interpolation. With blurs, images must be at
  *           least 3 (radius + 1) pixels each way, where radius is that of Pillow's boxes: 9 pixels for radius 2, the
- *           largest. "cluster": the same for larger images and small batches, in a cluster of CTAs; no blur, and the
- *           width must be a multiple of 16. "tiles": every other batch. On the CPU the route is "cpu".
+ *           largest. Images over 128x128 must be at least as many as the GPU has multiprocessors. "tiles": every other
+ *           batch. On the CPU the route is "cpu".
  *  Last     The last call that ran to its end; CUDA: or the last replay of a graph that captured it. Policies with
  *           custom ops or ops inside boxes, and clips with common statistics, run in rounds. Each round sorts its
  *           images again, and an image takes part in several, so there is no single order: the images and steps of the

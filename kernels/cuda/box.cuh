@@ -4,7 +4,11 @@
 #ifndef MOT_BOX_CUH
 #define MOT_BOX_CUH
 
-#include "kernels/cuda/group.cuh"
+#include "kernels/cuda/pixels.cuh"
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define MOT_BULK_COPIES 1
+#endif
 
 struct box {
     uint8_t *data;
@@ -56,38 +60,19 @@ DEVICE uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* Orders ordinary accesses to shared memory before later bulk copies from and to it. */
-DEVICE void bulk_fence()
-{
-#ifdef MOT_CLUSTERS
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-#endif
-}
-
 /* Orders ordinary stores to the image before later bulk copies that read them; every thread that stored must call it. A
  * barrier of the CTA is not enough: it orders the stores for this multiprocessor only, and a bulk copy bypasses the
  * multiprocessor's cache. It waits for device memory, about a microsecond. */
 DEVICE void image_fence()
 {
-#ifdef MOT_CLUSTERS
+#ifdef MOT_BULK_COPIES
     asm volatile("fence.proxy.async;" ::: "memory");
 #else
     __threadfence();
 #endif
 }
 
-/* Waits until the box has been read; with `seen`, until what was written is visible. */
-DEVICE void box_stored(bool seen)
-{
-#ifdef MOT_CLUSTERS
-    if (seen)
-        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-    else
-        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-#endif
-}
-
-#ifdef MOT_CLUSTERS
+#ifdef MOT_BULK_COPIES
 DEVICE void barrier_wait(const unsigned long long *barrier, uint32_t phase)
 {
     asm volatile("{\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The image kernel: a CTA, or a cluster of them, takes one sample, and runs its steps on the image in shared memory. */
-#include "kernels/cuda/image_cluster.cuh"
+/* The image kernel: a CTA takes one sample, and runs its steps on the image in shared memory. */
+#include "kernels/cuda/image_resident.cuh"
 #include "kernels/cuda/overlap.cuh"
 
 #include <climits>
@@ -12,7 +12,7 @@
 DEVICE int wait_for_draw(const mot_cuda_job &job, uint32_t place)
 {
     int drawn = 0;
-#ifdef MOT_CLUSTERS
+#ifdef MOT_BULK_COPIES
     while (drawn == 0)
         asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(drawn) : "l"(job.ready + place) : "memory");
 #endif
@@ -28,17 +28,14 @@ DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
     return after < (uint32_t)job.mixed ? job.first_wave + after * job.mix % job.mixed : place;
 }
 
-enum image_kind { IMAGE_WHOLE, IMAGE_BLURRED, IMAGE_SLABS };
-
-/* KIND: one CTA holds an image, and no step blurs it (WHOLE) or some may (BLURRED); or several CTAs share it (SLABS).
- * OUTPUT: the result has another type or layout than `work`. They are separate kernels because every caller of a loop
- * has to leave it the registers that it needs. */
-template <int FORMAT, int KIND, bool OUTPUT>
+/* BLURS: some step may. OUTPUT: the result has another type or layout than `work`. They are separate kernels because
+ * every caller of a loop has to leave it the registers that it needs. */
+template <int FORMAT, bool BLURS, bool OUTPUT>
 __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ mot_cuda_job job)
 {
-#ifdef MOT_CLUSTERS
+#ifdef MOT_BULK_COPIES
     /* The first CTAs know their sample and load its image while the draw kernel is still running. */
-    const uint32_t place = blockIdx.x / group_size();
+    const uint32_t place = blockIdx.x;
     const bool early = place < (uint32_t)job.first_wave;
     mot_cuda_turn turn = { (int32_t)place, 0 };
     if (!early) {
@@ -58,20 +55,14 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
     const int image = src.width * src.height * job.channels;
     const int spare = 2 * image <= job.box_bytes ? image : 0;
-    int bands = 0;
-    if (KIND == IMAGE_SLABS) {
-        make_bands(src.width / 4 * (slab_rows(src.height) + 2));
-    } else {
-        make_bands(src.width / 4 * src.height);
-        load_bands<FORMAT>(src, 0, early ? MOT_EARLY_BANDS : MOT_BANDS);
-        bands = bands_of(src.width / 4 * src.height);
-    }
+    const int bands = bands_of(src.width / 4 * src.height);
+    make_bands(src.width / 4 * src.height);
+    load_bands<FORMAT>(src, 0, early ? MOT_EARLY_BANDS : MOT_BANDS);
     const int step_warps = min(job.max_steps, MOT_WINDOW) * STEP_WORDS / 32 + 1;
     if (early && threadIdx.x / 32 < max(step_warps, bands)) { /* the other warps have nothing to load */
         turn.steps = wait_for_draw(job, place);
         word = threadIdx.x < turn.steps * STEP_WORDS ? __ldcg(&words[threadIdx.x]) : 0;
-        if (KIND != IMAGE_SLABS)
-            load_bands<FORMAT>(src, MOT_EARLY_BANDS, MOT_BANDS);
+        load_bands<FORMAT>(src, MOT_EARLY_BANDS, MOT_BANDS);
     }
     if (threadIdx.x == blockDim.x - 1) {
         cta().width = src.width;
@@ -106,11 +97,8 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
             output_table()[i >> 8][i & 255] =
                 mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
     if (plan_steps(cta().steps) || !in_place) { /* nothing is kept in registers across this call: the loops need them */
-        if (KIND == IMAGE_SLABS)
-            run_slab<FORMAT, OUTPUT>();
-        else
-            run_whole<FORMAT, OUTPUT, KIND == IMAGE_BLURRED>();
-    } else if (KIND != IMAGE_SLABS) {
+        run_whole<FORMAT, OUTPUT, BLURS>();
+    } else {
         arriving a = arriving_of(cta().width / 4 * cta().height);
         wait_quads(a, INT_MAX);
     }
@@ -120,51 +108,43 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
 
 typedef void kernel_function(mot_cuda_job);
 
-#define OF_FORMATS(KIND, OUTPUT) \
+#define OF_FORMATS(BLURS, OUTPUT) \
     { \
-        image_kernel<MOT_FORMAT_GREY, KIND, OUTPUT>, image_kernel<MOT_FORMAT_RGB, KIND, OUTPUT>, \
-            image_kernel<MOT_FORMAT_PLANES, KIND, OUTPUT>, \
+        image_kernel<MOT_FORMAT_GREY, BLURS, OUTPUT>, image_kernel<MOT_FORMAT_RGB, BLURS, OUTPUT>, \
+            image_kernel<MOT_FORMAT_PLANES, BLURS, OUTPUT>, \
     }
-#define OF_OUTPUTS(KIND) \
+#define OF_OUTPUTS(BLURS) \
     { \
-        OF_FORMATS(KIND, false), OF_FORMATS(KIND, true) \
+        OF_FORMATS(BLURS, false), OF_FORMATS(BLURS, true) \
     }
 
-/* [image_kind][there is an output][format] */
-static kernel_function *const kernels[3][2][MOT_RESIDENT_FORMATS] = { OF_OUTPUTS(IMAGE_WHOLE),
-                                                                      OF_OUTPUTS(IMAGE_BLURRED),
-                                                                      OF_OUTPUTS(IMAGE_SLABS) };
+/* [some step may blur][there is an output][format] */
+static kernel_function *const kernels[2][2][MOT_RESIDENT_FORMATS] = { OF_OUTPUTS(false), OF_OUTPUTS(true) };
 
 cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
 {
     cudaError_t error = cudaSuccess;
-    for (int i = 0; i < 6 && error == cudaSuccess; i++) {
-        const void *const kernel = (const void *)kernels[i / 2][i % 2][format];
-        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     shared_bytes_max + MOT_RESIDENT_BYTES);
-        if (error == cudaSuccess)
-            error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-    }
+    for (int i = 0; i < 4 && error == cudaSuccess; i++)
+        error =
+            cudaFuncSetAttribute((const void *)kernels[i / 2][i % 2][format],
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_max + MOT_RESIDENT_BYTES);
     return error;
 }
 
 cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format format, const mot_cuda_shape *shape,
                                   cudaStream_t stream)
 {
-    cudaLaunchAttribute attribute[2];
-    attribute[0].id = cudaLaunchAttributeProgrammaticStreamSerialization; /* starts while the draw kernel ends */
-    attribute[0].val.programmaticStreamSerializationAllowed = 1;
-    attribute[1].id = cudaLaunchAttributeClusterDimension;
-    attribute[1].val.clusterDim = { (unsigned)shape->clusters, 1, 1 };
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization; /* starts while the draw kernel ends */
+    attribute.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)job->count * (unsigned)shape->clusters);
+    config.gridDim = dim3((unsigned)job->count);
     config.blockDim = dim3((unsigned)shape->threads);
     config.dynamicSmemBytes = (size_t)(shape->shared_bytes + MOT_RESIDENT_BYTES);
     config.stream = stream;
-    config.attrs = attribute;
-    config.numAttrs = shape->early ? 2 : 0;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
     mot_cuda_job copy = *job;
-    const image_kind kind = shape->clusters > 1 ? IMAGE_SLABS : shape->blurs ? IMAGE_BLURRED : IMAGE_WHOLE;
     void *arguments[] = { &copy };
-    return cudaLaunchKernelExC(&config, (const void *)kernels[kind][!job->plain][format], arguments);
+    return cudaLaunchKernelExC(&config, (const void *)kernels[shape->blurs][!job->plain][format], arguments);
 }

@@ -4,8 +4,7 @@
  * The image is loaded in bands. Every loop over its pixels takes them in the order in which they arrive, and the last
  * loop of a pass writes its results to memory, so that loading, computing and writing overlap. A thread works on a
  * quad, four neighbouring pixels, which it keeps packed as the words in which they lie; in a blur it works on a run of
- * a line, a row or column of one channel (blur_runs.cuh). Small batches of images take image_cluster.cuh; what neither
- * can do takes tiles (dispatch/cuda/route.c). */
+ * a line, a row or column of one channel (blur_runs.cuh). dispatch/cuda/route.c says which batches take it. */
 #ifndef MOT_IMAGE_RESIDENT_CUH
 #define MOT_IMAGE_RESIDENT_CUH
 
@@ -13,7 +12,7 @@
 #include "kernels/cuda/image_passes.h"
 #include "kernels/cuda/image_state.cuh"
 
-#ifdef MOT_CLUSTERS
+#ifdef MOT_BULK_COPIES
 
 /* The words of a quad. */
 #define MOT_WORDS(FORMAT) (planes_of(FORMAT) * pixel_bytes(FORMAT))
@@ -332,7 +331,7 @@ DEVICE void write_quads(uint8_t *to, int64_t plane, int q, int quads, int at, co
 /* ---- a fused output ---- */
 
 /* How the output lies in memory: rows without gaps, with the components of each channel side by side, or those of each
- * pixel; or otherwise. A slab's first row is aligned like the image, because the width is a multiple of 16. */
+ * pixel; or otherwise. */
 enum output_form { OUTPUT_ANY, OUTPUT_PLANES, OUTPUT_PIXELS };
 
 DEVICE output_form output_form_of(const mot_view &out, int dtype)
@@ -705,10 +704,8 @@ template <int FORMAT, int SINK> DEVICE void walk_pairs(chain_form form)
 }
 
 /* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last one if
- * there are two. The chain's first items come before a warp: they apply to what it reads, and not to what it fills.
- * GROUP: called by image_cluster.cuh. A function gets the registers that all its callers can spare, so clusters have a
- * separate instance. */
-template <int FORMAT, int SOURCE, int SINK, bool GROUP = false>
+ * there are two. The chain's first items come before a warp: they apply to what it reads, and not to what it fills. */
+template <int FORMAT, int SOURCE, int SINK>
 static __device__ __noinline__ void walk(int items, int at, int before, int first_items)
 {
     const bool blocks = SOURCE == QUAD_GATHERED_STEEP;
@@ -717,7 +714,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
               quads = across * height;
     const uint32_t rows_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
     const chain_form form = first_items > 0 ? CHAIN_ANY : form_of(items);
-    if (SOURCE == QUAD_ITSELF && SINK != TO_OUTPUT && !GROUP && form != CHAIN_ANY)
+    if (SOURCE == QUAD_ITSELF && SINK != TO_OUTPUT && form != CHAIN_ANY)
         return walk_pairs<FORMAT, SINK>(form);
     const mot_step &step = cta().step[at];
     const mot_warp_plan &plan = cta().plans[at];
@@ -837,8 +834,8 @@ DEVICE int channel_of(int format, int i)
     return format == MOT_FORMAT_RGB ? i % 3 : i / 4;
 }
 
-/* Lows and highs by channel, into cta().partial[0] and [1]. */
-template <int FORMAT, bool GROUP> static __device__ __noinline__ void find_range(chain_form form)
+/* Lows and highs by channel, into cta().counts[0] and [1]. */
+template <int FORMAT> static __device__ __noinline__ void find_range(chain_form form)
 {
     const int words = MOT_WORDS(FORMAT);
     uint32_t low[2 * 3], high[2 * 3]; /* of bytes 0 and 2, and of bytes 1 and 3, side by side in 16 bits */
@@ -863,15 +860,15 @@ template <int FORMAT, bool GROUP> static __device__ __noinline__ void find_range
                 least = min(least, low[pair] >> half & 0xFFFF);
                 most = max(most, high[pair] >> half & 0xFFFF);
             }
-        least = group_min(least), most = group_max(most);
+        least = min_of_warp(least), most = max_of_warp(most);
         if ((threadIdx.x & 31) == 0) {
-            atomicMin(&cta().partial[0][c], least);
-            atomicMax(&cta().partial[1][c], most);
+            atomicMin(&cta().counts[0][c], least);
+            atomicMax(&cta().counts[1][c], most);
         }
     }
 }
 
-template <int FORMAT, bool GROUP> static __device__ __noinline__ void add_luma(chain_form form)
+template <int FORMAT> static __device__ __noinline__ void add_luma(chain_form form)
 {
     uint32_t sum = 0;
     for_words<FORMAT>(form, [&](const uint32_t word[3]) {
@@ -885,7 +882,7 @@ template <int FORMAT, bool GROUP> static __device__ __noinline__ void add_luma(c
     for (int step = 16; step; step /= 2)
         all += __shfl_xor_sync(0xFFFFFFFFu, all, step);
     if ((threadIdx.x & 31) == 0)
-        atomicAdd(&cta().total_sum, all);
+        atomicAdd(&cta().luma, all);
 }
 
 /* A histogram is counted in as many copies, side by side, as there is room for, because neighbouring lanes' pixels are
@@ -896,7 +893,7 @@ DEVICE int copies_of_histogram()
     return room >= 16 ? 16 : room >= 4 ? 4 : room >= 2 ? 2 : 1;
 }
 
-template <int FORMAT, bool GROUP> static __device__ __noinline__ void count_values(chain_form form)
+template <int FORMAT> static __device__ __noinline__ void count_values(chain_form form)
 {
     const uint32_t copies = copies_of_histogram(), mine = shared_address(stages() + (threadIdx.x & (copies - 1)));
     for_words<FORMAT>(form, [&](const uint32_t word[3]) {
@@ -909,24 +906,24 @@ template <int FORMAT, bool GROUP> static __device__ __noinline__ void count_valu
     });
 }
 
-/* Counts the image in the box, after one table or as it is, into cta().partial or cta().total_sum. */
-template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs, chain_form form = CHAIN_NONE)
+/* Counts the image in the box, after one table or as it is, into cta().counts or cta().luma. */
+template <int FORMAT> DEVICE void count_image(int needs, chain_form form = CHAIN_NONE)
 {
     const int copies = copies_of_histogram();
     if (threadIdx.x < 3)
-        cta().partial[0][threadIdx.x] = 255, cta().partial[1][threadIdx.x] = 0;
+        cta().counts[0][threadIdx.x] = 255, cta().counts[1][threadIdx.x] = 0;
     if (threadIdx.x == 0)
-        cta().total_sum = 0;
+        cta().luma = 0;
     if (needs == MOT_NEEDS_HISTOGRAM)
         for (int i = threadIdx.x; i < 3 * 256 * copies / 4; i += blockDim.x)
             ((uint4 *)stages())[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
     if (needs == MOT_NEEDS_RANGE)
-        find_range<FORMAT, GROUP>(form);
+        find_range<FORMAT>(form);
     else if (needs == MOT_NEEDS_MEAN)
-        add_luma<FORMAT, GROUP>(form);
+        add_luma<FORMAT>(form);
     else
-        count_values<FORMAT, GROUP>(form);
+        count_values<FORMAT>(form);
     loop_ended();
     MOT_ROLLED
     for (int i = threadIdx.x; i < 3 * 256 && needs == MOT_NEEDS_HISTOGRAM; i += blockDim.x) {
@@ -934,7 +931,7 @@ template <int FORMAT, bool GROUP = false> DEVICE void count_image(int needs, cha
 #pragma unroll 4
         for (int copy = 0; copy < copies; copy++)
             sum += stages()[i * copies + ((copy + i) & (copies - 1))]; /* so that lanes read different banks */
-        cta().partial[i >> 8][i & 255] = sum;
+        cta().counts[i >> 8][i & 255] = sum;
     }
     __syncthreads();
 }
@@ -1119,7 +1116,7 @@ template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE int whole_pass(int at)
             blur_image<FORMAT>(at);
         } else if (shape == MOTLEY_SHAPE_STATS) {
             count_image<FORMAT>(needs_of(step.op), counts_table ? CHAIN_ONE_TABLE : CHAIN_NONE);
-            finish_stats(needs_of(step.op), (uint32_t)cta().width * (uint32_t)cta().height, cta().partial);
+            finish_stats(needs_of(step.op), (uint32_t)cta().width * (uint32_t)cta().height);
             chain_stats(cta().work, chain, step.op, cta().stats, FORMAT == MOT_FORMAT_GREY ? 1 : 3, &step.arg);
         } else if (shape == MOTLEY_SHAPE_POINT) {
             chain_point(cta().work, chain, step.op, &step.arg);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a CTA of the image kernel knows of the image in its shared memory, and the statistics of a cluster's CTAs. */
+/* What a CTA of the image kernel knows of the image in its shared memory, and the image's statistics. */
 #ifndef MOT_IMAGE_STATE_CUH
 #define MOT_IMAGE_STATE_CUH
 
-#include "kernels/cuda/group.cuh"
 #include "kernels/cuda/interpolate.cuh"
 #include "kernels/cuda/tuning.h"
 #include "kernels/output.h"
@@ -29,9 +28,9 @@ struct resident {
     uint8_t *to;              /* where a pass that knows the whole image writes, */
     int64_t to_plane;         /* and from one plane to the next */
     int width, height, steps; /* kept in memory: as registers they would be spilled to slower memory */
-    unsigned long long sum, total_sum;
+    unsigned long long luma;  /* the sum of all pixels' */
     mot_stats stats[3];
-    uint32_t partial[3][256]; /* this CTA's histogram; or its lows and highs */
+    uint32_t counts[3][256]; /* the histogram; or lows and highs */
 };
 
 extern __shared__ uint4 dynamic[];
@@ -50,16 +49,10 @@ DEVICE uint8_t *box_memory()
     return (uint8_t *)dynamic + MOT_RESIDENT_BYTES;
 }
 
-/* The parts behind the box. The sums of a cluster's statistics use the warps' staging memory: never at the same
- * time. */
+/* The parts behind the box. */
 DEVICE uint32_t *stages()
 {
     return (uint32_t *)(box_memory() + cta().box_bytes);
-}
-
-DEVICE uint32_t (*totals())[256]
-{
-    return (uint32_t(*)[256])stages();
 }
 
 DEVICE uint32_t (*output_table())[256]
@@ -78,72 +71,22 @@ DEVICE uint32_t table_word(const uint8_t (*table)[256], uint32_t w, int first, i
 
 /* ---- statistics ---- */
 
-DEVICE uint32_t group_min(uint32_t v)
+#ifdef MOT_BULK_COPIES
+DEVICE uint32_t min_of_warp(uint32_t v)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     return __reduce_min_sync(0xFFFFFFFFu, v);
-#else
-    return v; /* a group of one CTA */
-#endif
 }
 
-DEVICE uint32_t group_max(uint32_t v)
+DEVICE uint32_t max_of_warp(uint32_t v)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     return __reduce_max_sync(0xFFFFFFFFu, v);
-#else
-    return v;
+}
 #endif
-}
 
-/* Adds up the group's shares into the totals and cta().total_sum. The loads of all CTAs' shares are in flight
- * together. */
-DEVICE void count_group(int needs)
+/* Turns the counts of `n` pixels into cta().stats: a warp scans a channel, eight entries a lane. */
+DEVICE void finish_stats(int needs, uint32_t n)
 {
-    uint32_t(*const total)[256] = totals();
-    const int size = group_size();
-    group_sync();
-    if (needs == MOT_NEEDS_HISTOGRAM) {
-        for (int i = threadIdx.x; i < 3 * 256; i += blockDim.x) {
-            uint32_t n = 0;
-#pragma unroll
-            for (int rank = 0; rank < 16; rank++)
-                if (rank < size)
-                    n += group_at(&cta().partial[0][0], rank)[i];
-            total[i >> 8][i & 255] = n;
-        }
-    } else if (threadIdx.x < 32) { /* a lane per CTA */
-        const int lane = threadIdx.x, rank = lane < size ? lane : 0;
-        if (needs == MOT_NEEDS_RANGE) {
-            uint32_t low[3], high[3];
-#pragma unroll
-            for (int c = 0; c < 3; c++) {
-                low[c] = group_at(&cta().partial[0][0], rank)[c];
-                high[c] = group_at(&cta().partial[1][0], rank)[c];
-            }
-#pragma unroll
-            for (int c = 0; c < 3; c++) {
-                low[c] = group_min(low[c]);
-                high[c] = group_max(high[c]);
-            }
-            if (lane < 3) {
-                total[0][lane] = lane == 0 ? low[0] : lane == 1 ? low[1] : low[2];
-                total[1][lane] = lane == 0 ? high[0] : lane == 1 ? high[1] : high[2];
-            }
-        } else {
-            unsigned long long sum = lane < size ? *group_at(&cta().sum, rank) : 0;
-            for (int step = 16; step; step /= 2)
-                sum += __shfl_xor_sync(0xFFFFFFFFu, sum, step);
-            if (lane == 0)
-                cta().total_sum = sum;
-        }
-    }
-    group_sync();
-}
-
-/* Turns the totals into cta().stats: a warp scans a channel, eight entries a lane. */
-DEVICE void finish_stats(int needs, uint32_t n, uint32_t (*total)[256])
-{
+    uint32_t(*const total)[256] = cta().counts;
     const int lane = threadIdx.x & 31;
     for (int c = threadIdx.x / 32; c < 3 && needs == MOT_NEEDS_HISTOGRAM; c += blockDim.x / 32) {
         uint32_t count[8], own = 0, low = 256, high = 0, last = 0;
@@ -175,7 +118,7 @@ DEVICE void finish_stats(int needs, uint32_t n, uint32_t (*total)[256])
             cta().stats[c] = mot_stats{ n, low, high, last, 0, total[c] };
     }
     if (threadIdx.x < 3 && needs != MOT_NEEDS_HISTOGRAM) {
-        const uint32_t mean = needs == MOT_NEEDS_MEAN ? mot_stats_mean(cta().total_sum, n) : 0;
+        const uint32_t mean = needs == MOT_NEEDS_MEAN ? mot_stats_mean(cta().luma, n) : 0;
         cta().stats[threadIdx.x] = mot_stats{ n, total[0][threadIdx.x], total[1][threadIdx.x], 0, mean, total[0] };
     }
     __syncthreads();

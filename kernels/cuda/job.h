@@ -51,7 +51,7 @@ typedef struct mot_cuda_job {
     int32_t first_wave;    /* samples of the first CTAs, which may begin before the draw kernel ends */
     int32_t mixed, mix;    /* so many after those are taken `mix` places apart: expensive samples do not run together */
     int32_t plain;         /* the result is u8 and goes to `work` */
-    int32_t box_bytes;     /* shared memory for an image's part, a multiple of 16 */
+    int32_t box_bytes;     /* shared memory for an image, a multiple of 16 */
     int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, a histogram or more */
     float mean[4], std[4]; /* when output_dtype is not u8: mot_output_numbers of `convention` */
     int32_t convention;    /* motley_normalization */
@@ -64,12 +64,10 @@ typedef struct mot_cuda_job {
 
 /* How the image kernel is launched. */
 typedef struct mot_cuda_shape {
-    int clusters; /* CTAs of one image: 1, 2, 4, 8 or 16 */
-    int blurs;    /* some step may; for one CTA */
-    int threads;  /* of a CTA */
+    int blurs;   /* some step may */
+    int threads; /* of a CTA */
     int box_bytes, stage_bytes;
     int shared_bytes; /* dynamic, all of it */
-    int early;        /* the chip has clusters, and can start a kernel while the previous one finishes */
 } mot_cuda_shape;
 
 /* Raises the limits of the kernel for `format` once; then launches it. */

@@ -22,20 +22,16 @@
 #define MOT_PIECE_MOST 4096       /* else more, so that fewer CTAs wait for programs and for each other */
 #define MOT_BLUR_RUN 32           /* pixels that a thread blurs, when the blur goes through device memory */
 
-/* The image kernel: routes `resident` and `cluster`. */
+/* The image kernel: route `resident`. */
 #define MOT_LEAST_THREADS 96 /* of a CTA */
 #define MOT_MOST_THREADS 1024
 #define MOT_STRIP 64      /* quads that 32 threads take at a time */
 #define MOT_BANDS 16      /* pieces, at most, in which an image is loaded */
 #define MOT_BAND_SHIFT 12 /* log2 of the quads of the smallest piece */
 #define MOT_EARLY_BANDS 1 /* pieces loaded before the steps are known: more of them delay the draw kernel */
-#define MOT_SLAB_QUADS (MOT_BANDS << MOT_BAND_SHIFT)
 
 /* Which route a batch takes (dispatch/cuda/route.c). */
-#define MOT_TILES_INTERPOLATE 4096   /* pixels: images from this size on are interpolated in tiles */
-#define MOT_TILES_ONE (512 * 512)    /* pixels: images from this size on are no slower in tiles than in clusters, */
-#define MOT_TILES_ALL 5000000        /* nor are smaller ones, if all together have so many pixels, */
-#define MOT_TILES_ALL_PLANES 3000000 /* or so many in planes */
+#define MOT_TILES_INTERPOLATE 4096 /* pixels: images from this size on are interpolated in tiles */
 #define MOT_THREADS_PER_SM 2048
 #define MOT_STATIC_BYTES (9 * 1024) /* a CTA's own variables, and what the chip reserves */
 

@@ -99,7 +99,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 #include <math.h>
 #include <string.h>
 
-#define __CUDA_ARCH__ 750 /* the oldest: nothing of clusters */
+#define __CUDA_ARCH__ 750 /* the oldest: no bulk copies */
 #define __host__
 #define __device__
 #define __constant__

@@ -4,8 +4,8 @@
  * where the kernel waits: what a missing barrier would let through shows when the fibers run in the other order
  * (emulate_backwards), or in a random one: where the environment has EMULATE_SEED, a number from 1 on, each wait goes
  * on with any thread that can. Shuffles and ballots are barriers of a warp here; on a GPU they order no memory. CTAs of
- * a cooperative launch run together. The chip is the oldest and smallest, sm_75: no clusters, no bulk copies, 64 KB of
- * shared memory; what asks for more is refused. */
+ * a cooperative launch run together. The chip is the oldest and smallest, sm_75: no bulk copies, 64 KB of shared
+ * memory; what asks for more is refused. */
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
