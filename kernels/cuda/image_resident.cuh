@@ -557,7 +557,7 @@ template <int FORMAT> DEVICE void apply_stencil(int op, const mot_arg *arg, cons
 }
 #include "kernels/shapes_off.h"
 
-#define MOT_STENCIL_ROWS 7 /* that a thread walks down at a time, at most: chosen by measurement */
+#define MOT_STENCIL_ROWS 7 /* that a thread walks down at a time, at most; other numbers were not tried */
 
 /* The stencil, the chain, SINK. A thread walks down some rows of a column of quads, so that it reads each row once for
  * three; if rows cannot be cut into blocks of 8 quads, one row. */
