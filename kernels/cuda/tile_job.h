@@ -8,8 +8,8 @@
  * pairs is not taken, every pair taken belongs to it or to finished images; an image has at most as many members as the
  * grid has CTAs, so some CTA is free to take the next pair. If all are taken, all run.)
  *
- * If the tiles of a batch are so low that each CTA has at most one, there are no lists: image i has the CTAs from
- * i * each on.
+ * If the tiles of a batch are so low that each CTA has at most one, there are no lists: image i has the CTAs with
+ * the numbers from i * each on.
  */
 #ifndef MOT_TILE_JOB_H
 #define MOT_TILE_JOB_H
