@@ -84,31 +84,6 @@ motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cud
     return MOTLEY_OK;
 }
 
-/* The lines of the image's output. */
-static const struct mot_kept_lines *lines_of(mot_line_cache *cache, const mot_cuda_job *image)
-{
-    const unsigned kept = sizeof cache->kept / sizeof cache->kept[0];
-    for (unsigned i = 0; i < kept; i++) {
-        const struct mot_kept_lines *const k = &cache->kept[i];
-        if (k->known && k->dtype == image->output_dtype && k->convention == image->convention &&
-            k->channels == image->channels && memcmp(k->mean, image->mean, sizeof k->mean) == 0 &&
-            memcmp(k->std, image->std, sizeof k->std) == 0)
-            return k;
-    }
-    struct mot_kept_lines *const k = &cache->kept[cache->next++ % kept];
-    *k = (struct mot_kept_lines){ .known = 1,
-                                  .found = image->channels <= 3,
-                                  .dtype = image->output_dtype,
-                                  .convention = image->convention,
-                                  .channels = image->channels };
-    memcpy(k->mean, image->mean, sizeof k->mean);
-    memcpy(k->std, image->std, sizeof k->std);
-    for (int c = 0; c < image->channels && k->found; c++)
-        k->found =
-            mot_find_output_line(image->convention, image->output_dtype, image->mean[c], image->std[c], &k->line[c]);
-    return k;
-}
-
 /* Describes where pixels come from and go: src -> work (between passes) -> output. Lists of images are sent. */
 static motley_status send_images(mot_cuda_state *s, const mot_job *job, const motley_batch *work, cudaStream_t stream,
                                  mot_cuda_job *image, motley_error *error)
@@ -215,11 +190,9 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resiz
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
     MOT_TRY(send_images(s, job, work, stream, &image, error));
-    if (job->output && !by_tiles) {
-        const struct mot_kept_lines *const lines = lines_of(&s->lines, &image);
-        image.by_lines = lines->found;
-        memcpy(image.line, lines->line, sizeof image.line);
-    }
+    if (job->output && !by_tiles)
+        image.by_lines = mot_cuda_find_lines(&s->kept.lines, image.output_dtype, image.convention, image.channels,
+                                             image.mean, image.std, image.line);
     MOT_TRY(describe_steps(s, job, stream, &draw, error));
     draw.src = image.src;
     memcpy(draw.op, s->op, sizeof draw.op);

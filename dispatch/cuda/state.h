@@ -20,17 +20,6 @@ typedef struct mot_cuda_tables {
     void *memory;
 } mot_cuda_tables;
 
-/* The lines of the last outputs' channels, cached, because finding them takes several microseconds. */
-typedef struct mot_line_cache {
-    struct mot_kept_lines {
-        int known, found; /* found: every channel has a line */
-        int32_t dtype, convention, channels;
-        float mean[4], std[4];
-        mot_output_line line[3];
-    } kept[4];
-    unsigned next;
-} mot_line_cache;
-
 typedef CUresult mot_ask_pointer(unsigned count, CUpointer_attribute *asked, void **answers, CUdeviceptr pointer);
 
 typedef struct mot_cuda_state {
@@ -49,7 +38,6 @@ typedef struct mot_cuda_state {
     size_t tiles_bytes;
     int always_tiles;
     mot_level_cache levels;
-    mot_line_cache lines;
     mot_cuda_tables tables[MOT_TABLES_KEPT];
     unsigned tables_next;
     cudaStream_t last_stream;

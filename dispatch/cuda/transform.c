@@ -434,7 +434,7 @@ static motley_status follow(const mot_cuda_work *work, const mot_transform_call 
 
 /* What the draw kernel does, and the resize kernel after it, to `resized`. */
 static mot_transform_draw_job describe(const mot_transform_call *call, const places *p, const mot_cuda_sent *sent,
-                                       const motley_batch *resized, uint8_t *device)
+                                       const motley_batch *resized, mot_line_cache *lines, uint8_t *device)
 {
     const motley_transform_params *const params = call->params;
     const motley_batch *const src = call->src;
@@ -472,6 +472,9 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
                                     .steps = mot_cuda_at(device, p->steps),
                                     .convention = output ? (int32_t)output->convention : 0 };
     output_numbers(output, draw.mean, draw.std);
+    if (resized->dtype != MOTLEY_U8)
+        draw.resize.by_lines = mot_cuda_find_lines(lines, draw.resize.dst_dtype, draw.convention, src->channels,
+                                                   draw.mean, draw.std, draw.resize.line);
     return draw;
 }
 
@@ -498,7 +501,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
                                   .height = p.height,
                                   .images = mot_cuda_at(host, p.images) };
     const motley_batch *const resized = apart ? &pixels : dst;
-    mot_transform_draw_job draw = describe(call, &p, sent, resized, device);
+    mot_transform_draw_job draw = describe(call, &p, sent, resized, &work->kept->lines, device);
     MOT_TRY(mot_cuda_cut(work, &draw.resize, p.width, p.height, p.row_groups, error));
     MOT_TRY(mot_cuda_try(mot_transform_draw_launch(&draw, work->stream), "launching the draw kernel", error));
     MOT_TRY(mot_cuda_try(mot_resize_launch(&draw.resize, work->chip->overlaps, work->stream),

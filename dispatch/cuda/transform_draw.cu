@@ -163,7 +163,7 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     __syncthreads();
     if (!job.given)
         draw_stages(job, (const mot_stage *)stages, of, &drawn, steps);
-    if (i == 0 && threadIdx.x >= 32 && job.resize.dst_dtype != MOTLEY_U8)
+    if (i == 0 && threadIdx.x >= 32 && job.resize.dst_dtype != MOTLEY_U8 && !job.resize.by_lines)
         make_values(job, threadIdx.x - 32, MOT_TRANSFORM_THREADS - 32);
     __syncthreads();
     MOT_ROLLED

@@ -17,6 +17,17 @@ typedef struct mot_cuda_sent {
     const float *normals; /* of the erase stage, in `memory`; NULL if there are none */
 } mot_cuda_sent;
 
+/* The lines of the last outputs' channels, cached, because finding them takes several microseconds. */
+typedef struct mot_line_cache {
+    struct mot_kept_lines {
+        int known, found; /* found: every channel has a line */
+        int32_t dtype, convention, channels;
+        float mean[4], std[4];
+        mot_output_line line[3];
+    } kept[4];
+    unsigned next;
+} mot_line_cache;
+
 /* Memory that a context keeps for resizes and transforms; it only grows. */
 typedef struct mot_cuda_kept {
     void *memory; /* on the device */
@@ -26,6 +37,7 @@ typedef struct mot_cuda_kept {
     int prepared; /* the resize kernels' limits are raised */
     mot_cuda_sent transform[MOT_TRANSFORMS_KEPT];
     unsigned transforms_next;
+    mot_line_cache lines;
 } mot_cuda_kept;
 
 /* One call on a context's device and a stream. */
@@ -62,6 +74,11 @@ static inline void *mot_cuda_at(void *memory, size_t place)
 {
     return place == MOT_ABSENT ? NULL : (uint8_t *)memory + place;
 }
+
+/* Finds the lines by which kernels make an output's values; `mean` and `std` are mot_output_numbers. Returns whether
+ * every channel has one; then `line` [3] receives them. */
+int mot_cuda_find_lines(mot_line_cache *cache, int32_t dtype, int32_t convention, int32_t channels, const float mean[4],
+                        const float std[4], mot_output_line *line);
 
 /* Makes sure that `kept` has so much memory. */
 motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, size_t host_bytes, motley_error *error);

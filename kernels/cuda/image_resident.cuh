@@ -11,6 +11,7 @@
 #include "kernels/cuda/blur_runs.cuh"
 #include "kernels/cuda/image_passes.h"
 #include "kernels/cuda/image_state.cuh"
+#include "kernels/cuda/lines.cuh"
 
 #ifdef MOT_BULK_COPIES
 
@@ -410,28 +411,7 @@ template <int FORMAT> DEVICE void write_pixels(int q, int quads, const uint32_t 
     __syncwarp();
 }
 
-/* ---- a fused output by lines (mot_find_output_line): a table's look-ups by 32 lanes conflict in the banks of shared
- * memory ---- */
-
-/* mot_output_on_line of byte `i` of a word. */
-DEVICE float line_value(const mot_output_line &line, uint32_t word, int i)
-{
-    return __fmaf_rn(__uint_as_float(__byte_perm(word, 0, 0x4044 | i << 8)), line.scale, line.offset);
-}
-
-DEVICE uint32_t two_f16(float first, float second)
-{
-    uint32_t both;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
-    return both;
-}
-
-DEVICE uint32_t two_bf16(float first, float second)
-{
-    uint32_t both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
-    return both;
-}
+/* ---- a fused output by lines ---- */
 
 /* The components of a quad, two a word: channel by channel, or pixel by pixel. */
 template <int FORMAT, bool PIXELS> DEVICE void make_lines(const uint32_t w[3], uint32_t out[6])

@@ -11,6 +11,7 @@
 #ifndef MOT_RESIZE_CUH
 #define MOT_RESIZE_CUH
 
+#include "kernels/cuda/lines.cuh"
 #include "kernels/cuda/memory.cuh"
 #include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/resize_axes.cuh"
@@ -145,6 +146,7 @@ struct resize_tile {
     int x0, y0, width, height; /* of dst */
     const uint8_t *crop;       /* the crop's first byte */
     int last_row;              /* the image's last row, counted in the crop: its words may pass the image's end */
+    int plane;                 /* src and dst are this one, or 0 */
     int dtype;
     int store; /* how four neighbouring pixels are written */
     int fast;  /* not pixel by pixel */
@@ -154,6 +156,7 @@ __shared__ resize_tile resize_now;
 
 enum {
     STORE_HALVES, /* four values of 16 bits of a channel lie side by side, at a multiple of 8 bytes */
+    STORE_LINES,  /* the same, made by lines */
     STORE_FLOATS, /* four of 32 bits, at a multiple of 16 bytes */
     STORE_RGB,    /* bytes of three channels lie side by side */
     STORE_BYTES,  /* bytes of a channel lie side by side */
@@ -171,14 +174,34 @@ DEVICE void store_value(uint8_t *to, int size, uint32_t bits)
         *(uint16_t *)to = (uint16_t)bits;
 }
 
-DEVICE int store_of(const mot_view &dst, int dtype)
+DEVICE int store_of(const mot_view &dst, int dtype, int by_lines)
 {
     if (dtype == MOTLEY_U8)
         return dst.pixel == 3 && dst.channel == 1 ? STORE_RGB : dst.pixel == 1 ? STORE_BYTES : STORE_ANY;
     const uint32_t size = dtype == MOTLEY_F32 ? 4 : 2;
     const uint32_t all =
         (uint32_t)(uintptr_t)dst.data | (uint32_t)dst.row | (dst.channels > 1 ? (uint32_t)dst.channel : 0);
-    return dst.pixel != size || (all & (4 * size - 1)) != 0 ? STORE_ANY : size == 2 ? STORE_HALVES : STORE_FLOATS;
+    return dst.pixel != size || (all & (4 * size - 1)) != 0 ? STORE_ANY
+           : size == 4                                      ? STORE_FLOATS
+           : by_lines                                       ? STORE_LINES
+                                                            : STORE_HALVES;
+}
+
+/* The line of a tile's c-th channel of C. */
+template <int C> DEVICE const mot_output_line &line_of(const mot_resize_job &job, const resize_tile &t, int c)
+{
+    return job.line[C == 1 ? t.plane : c];
+}
+
+DEVICE uint32_t two_halves(const mot_resize_job &job, float first, float second)
+{
+    return job.dst_dtype == MOTLEY_F16 ? two_f16(first, second) : two_bf16(first, second);
+}
+
+/* A byte as the result's type. */
+DEVICE uint32_t value_of(const mot_resize_job &job, const resize_tile &t, int c, uint32_t byte)
+{
+    return job.by_lines ? two_halves(job, line_value(job.line[t.plane + c], byte, 0), 0) : resize_values[c][byte];
 }
 
 /* The values of four bytes. */
@@ -190,10 +213,20 @@ DEVICE void look_up(const uint32_t value[256], uint32_t bytes, uint32_t bits[4])
 }
 
 /* Writes pixels from p on, the first `count` of four; one word of four bytes for each channel. */
-template <int C> DEVICE void store_four(const resize_tile &t, uint8_t *p, int count, const uint32_t bytes[C])
+template <int C>
+DEVICE void store_four(const mot_resize_job &job, const resize_tile &t, uint8_t *p, int count, const uint32_t bytes[C])
 {
     const int store = count < 4 ? STORE_ANY : t.store;
-    if (store == STORE_HALVES) {
+    if (store == STORE_LINES) {
+        float v[C][4];
+#pragma unroll
+        for (int c = 0; c < C; c++)
+            for (int i = 0; i < 4; i++)
+                v[c][i] = line_value(line_of<C>(job, t, c), bytes[c], i);
+#pragma unroll
+        for (int c = 0; c < C; c++, p += t.dst.channel)
+            store_two_words(p, make_uint2(two_halves(job, v[c][0], v[c][1]), two_halves(job, v[c][2], v[c][3])));
+    } else if (store == STORE_HALVES) {
         uint32_t bits[C][4];
 #pragma unroll
         for (int c = 0; c < C; c++)
@@ -225,7 +258,7 @@ template <int C> DEVICE void store_four(const resize_tile &t, uint8_t *p, int co
                         store_byte(p + i * t.dst.pixel, byte_of(bytes[c], i));
                     else
                         store_value(p + i * t.dst.pixel, t.dtype == MOTLEY_F32 ? 4 : 2,
-                                    resize_values[c][byte_of(bytes[c], i)]);
+                                    value_of(job, t, c, byte_of(bytes[c], i)));
                 }
             }
         }
@@ -484,8 +517,8 @@ DEVICE int column_of(const resize_tile &t, int column)
 /* The vertical pass of `rows` rows of the tile, from the `done`-th on, by all threads: each makes four columns of every
  * `step`-th row from the `j`-th on. Where in the ring a row's window begins stands beside its taps. */
 template <int C, int GROUPS>
-DEVICE void resize_rows(const resize_tile &t, const uint4 *ring, int units, int quad, int j, int step, int done,
-                        int rows)
+DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, const uint4 *ring, int units, int quad, int j,
+                        int step, int done, int rows)
 {
     const int count = t.width - 4 * quad, unit = C * RING_PITCH / 4;
     int row = tile_row(t, done + j);
@@ -519,7 +552,7 @@ DEVICE void resize_rows(const resize_tile &t, const uint4 *ring, int units, int 
                 }
             },
             bytes);
-        store_four<C>(t, p, count, bytes);
+        store_four<C>(job, t, p, count, bytes);
     }
 }
 
@@ -583,11 +616,11 @@ DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, int l
         const uint4 *const words = (const uint4 *)ring;
         const int quad = column - part * quads, j = 4 * lane + part, step = 4 * lanes;
         if (t.axes.groups[1] == 1)
-            resize_rows<C, 1>(t, words, units, quad, j, step, done, rows);
+            resize_rows<C, 1>(job, t, words, units, quad, j, step, done, rows);
         else if (t.axes.groups[1] == 2)
-            resize_rows<C, 2>(t, words, units, quad, j, step, done, rows);
+            resize_rows<C, 2>(job, t, words, units, quad, j, step, done, rows);
         else
-            resize_rows<C, 0>(t, words, units, quad, j, step, done, rows);
+            resize_rows<C, 0>(job, t, words, units, quad, j, step, done, rows);
         __syncthreads();
         done += rows;
     }
@@ -691,7 +724,7 @@ DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, int lane
                 uint32_t bytes[C];
                 for (int c = 0; c < C; c++)
                     bytes[c] = row[c][k];
-                store_four<C>(t, address(t.dst, t.x0 + 4 * quad, t.y0 + done + 4 * unit + k), t.width - 4 * quad,
+                store_four<C>(job, t, address(t.dst, t.x0 + 4 * quad, t.y0 + done + 4 * unit + k), t.width - 4 * quad,
                               bytes);
             }
         }
@@ -752,7 +785,7 @@ DEVICE uint32_t resize_pixel(const resize_tile &t, int inner, const int at[2])
     return out;
 }
 
-static __device__ __noinline__ void pixel_by_pixel(const resize_tile &t)
+static __device__ __noinline__ void pixel_by_pixel(const mot_resize_job &job, const resize_tile &t)
 {
     for (int64_t i = threadIdx.x; i < (int64_t)t.width * t.height; i += blockDim.x) {
         const int at[2] = { t.x0 + (int)(i % t.width), t.y0 + (int)(i / t.width) };
@@ -764,7 +797,7 @@ static __device__ __noinline__ void pixel_by_pixel(const resize_tile &t)
         }
         for (int c = 0; c < t.dst.channels; c++)
             store_value(address(t.dst, at[0], at[1]) + c * t.dst.channel, t.dtype == MOTLEY_F32 ? 4 : 2,
-                        resize_values[c][byte_of(px, c)]);
+                        value_of(job, t, c, byte_of(px, c)));
     }
 }
 
@@ -802,6 +835,7 @@ template <int C> DEVICE resize_tile tile_of(const mot_resize_job &job, int tile,
     uint8_t *const tables = tables_of(job, image);
     t.columns = table_of(tables, t.axes.groups, t.out, 0);
     t.rows = table_of(tables, t.axes.groups, t.out, 1);
+    t.plane = plane;
     if (job.format == MOT_FORMAT_PLANES) {
         t.src.data += plane * t.src.channel;
         t.dst.data += plane * t.dst.channel;
@@ -810,7 +844,7 @@ template <int C> DEVICE resize_tile tile_of(const mot_resize_job &job, int tile,
     t.crop = t.src.data + t.axes.start[1] * t.src.row + t.axes.start[0] * t.src.pixel;
     t.last_row = t.src.height - 1 - t.axes.start[1];
     t.dtype = job.dst_dtype;
-    t.store = store_of(t.dst, t.dtype);
+    t.store = store_of(t.dst, t.dtype, job.by_lines);
     t.fast = takes_fast_way<C>(job, t);
     return t;
 }
@@ -837,7 +871,7 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
             if (t.axes.groups[1] > 1)
                 resize_taps[1][self] = load_taps(taps + t.out[1]);
         }
-    } else if (job.dst_dtype != MOTLEY_U8) {
+    } else if (job.dst_dtype != MOTLEY_U8 && !job.by_lines) {
         for (int i = self - 32; i < 64 * (planes > 1 ? 1 : job.channels); i += (int)blockDim.x - 32)
             ((uint4 *)resize_values)[i] = load_four_words(job.values + 256 * plane + 4 * i);
     }
@@ -847,7 +881,7 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     if (t.width == 0)
         return;
     if (!t.fast)
-        pixel_by_pixel(t);
+        pixel_by_pixel(job, t);
     else if (t.axes.rows_first)
         rows_first<C ? C : 1>(job, t, lane, column, (uint8_t *)resize_memory);
     else

@@ -58,6 +58,8 @@ typedef struct mot_resize_job {
     const int64_t *table_offset;      /* [count]: ... and where each image's begin; NULL: they all have one size, ... */
     int64_t table_bytes;              /* ... this one */
     uint32_t *values;                 /* [channels][256]: each byte as dst_dtype */
+    int32_t by_lines;                 /* each channel's values are made by `line`, not by `values` */
+    mot_output_line line[3];
 } mot_resize_job;
 
 /* The most groups of taps that an axis can have if `in` components, or a part of them, become `out`. */

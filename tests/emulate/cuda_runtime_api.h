@@ -226,6 +226,11 @@ static inline float __uint_as_float(uint32_t bits)
     return v;
 }
 
+static inline float __fmaf_rn(float a, float b, float c)
+{
+    return fmaf(a, b, c);
+}
+
 static inline uint32_t __float_as_uint(float v)
 {
     uint32_t bits;

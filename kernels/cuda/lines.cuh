@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A normalised output by lines (mot_find_output_line): a table's look-ups by 32 lanes conflict in the banks of shared
+ * memory. */
+#ifndef MOT_LINES_CUH
+#define MOT_LINES_CUH
+
+#include "kernels/cuda/memory.cuh"
+#include "kernels/output.h"
+
+/* mot_output_on_line of byte `i` of a word. */
+DEVICE float line_value(const mot_output_line &line, uint32_t word, int i)
+{
+    return __fmaf_rn(__uint_as_float(__byte_perm(word, 0, 0x4044 | i << 8)), line.scale, line.offset);
+}
+
+/* Two values, rounded to 16 bits. */
+#if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+DEVICE uint32_t two_f16(float first, float second)
+{
+    uint32_t both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    return both;
+}
+
+DEVICE uint32_t two_bf16(float first, float second)
+{
+    uint32_t both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    return both;
+}
+#else
+DEVICE uint32_t two_f16(float first, float second)
+{
+    return mot_output_f16(first) | (uint32_t)mot_output_f16(second) << 16;
+}
+
+DEVICE uint32_t two_bf16(float first, float second)
+{
+    return mot_output_bf16(first) | (uint32_t)mot_output_bf16(second) << 16;
+}
+#endif
+
+#endif
