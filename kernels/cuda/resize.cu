@@ -25,6 +25,8 @@ void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, 
     const int row = RING_PITCH * channels, possible = shared_bytes / row / 4 * 4;
     const int rows = 4 * row_groups + 4 > MOT_RESIZE_SHARED_ROWS ? 4 * row_groups + 4 : MOT_RESIZE_SHARED_ROWS;
     job->shared_rows = rows < possible ? rows : possible;
+    if (job->shared_rows > MOT_RESIZE_MOST_ROWS)
+        job->shared_rows = MOT_RESIZE_MOST_ROWS;
 }
 
 /* What channels the kernel of a format resizes together. */

@@ -25,6 +25,55 @@ extern uint4 *tile_memory; /* of the CTA that is being emulated */
 #define resize_memory tile_memory
 #endif
 
+/* Addresses in resize_memory. Pointers would be made again and again from the CTA's place in its cluster. */
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+DEVICE uint32_t near_address(const void *p)
+{
+    uint32_t at;
+    asm volatile("mov.u32 %0, %1;" : "=r"(at) : "r"((uint32_t)__cvta_generic_to_shared(p)));
+    return at;
+}
+
+DEVICE uint4 load_near(uint32_t at)
+{
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(at));
+    return v;
+}
+
+DEVICE void store_near(uint32_t at, uint32_t word)
+{
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(word) : "memory");
+}
+/* threadIdx.x, read again: what is made of it need not be kept in registers across a loop. */
+DEVICE int thread_again()
+{
+    int self;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(self));
+    return self;
+}
+#else
+DEVICE int thread_again()
+{
+    return (int)threadIdx.x;
+}
+
+DEVICE uint32_t near_address(const void *p)
+{
+    return (uint32_t)((const uint8_t *)p - (const uint8_t *)resize_memory);
+}
+
+DEVICE uint4 load_near(uint32_t at)
+{
+    return resize_memory[at / 16];
+}
+
+DEVICE void store_near(uint32_t at, uint32_t word)
+{
+    ((uint32_t *)resize_memory)[at / 4] = word;
+}
+#endif
+
 alignas(16) __shared__ uint32_t resize_values[4][256]; /* each byte as the result's type, for each channel */
 
 /* Of each row of the tile: where its window begins, and its first two groups of taps. */
@@ -32,6 +81,30 @@ alignas(16) __shared__ uint32_t resize_values[4][256]; /* each byte as the resul
 static_assert(MOT_RESIZE_TILE_ROWS <= 32, "each row of a tile has a thread");
 __shared__ int resize_first[MOT_RESIZE_TILE_ROWS];
 alignas(16) __shared__ mot_cuda_taps resize_taps[STAGED_GROUPS][MOT_RESIZE_TILE_ROWS];
+
+/* Staged taps, by the address at which they lie in shared memory. */
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+DEVICE uint32_t taps_address()
+{
+    return near_address(resize_taps);
+}
+
+DEVICE mot_cuda_taps staged_taps(uint32_t staged, int group, int row)
+{
+    const uint4 v = load_near(staged + (group * MOT_RESIZE_TILE_ROWS + row) * (uint32_t)sizeof(mot_cuda_taps));
+    return mot_cuda_taps{ v.x, v.y, v.z, v.w };
+}
+#else
+DEVICE uint32_t taps_address()
+{
+    return 0;
+}
+
+DEVICE mot_cuda_taps staged_taps(uint32_t, int group, int row)
+{
+    return resize_taps[group][row];
+}
+#endif
 
 #define HALF_UPPER (1 << (MOT_RESIZE_BITS - 9)) /* half of a unit of the result, in the unit of the upper parts */
 
@@ -156,7 +229,8 @@ __shared__ resize_tile resize_now;
 
 enum {
     STORE_HALVES, /* four values of 16 bits of a channel lie side by side, at a multiple of 8 bytes */
-    STORE_LINES,  /* the same, made by lines */
+    STORE_F16,    /* the same, made by lines */
+    STORE_BF16,   /* the same */
     STORE_FLOATS, /* four of 32 bits, at a multiple of 16 bytes */
     STORE_RGB,    /* bytes of three channels lie side by side */
     STORE_BYTES,  /* bytes of a channel lie side by side */
@@ -183,25 +257,18 @@ DEVICE int store_of(const mot_view &dst, int dtype, int by_lines)
         (uint32_t)(uintptr_t)dst.data | (uint32_t)dst.row | (dst.channels > 1 ? (uint32_t)dst.channel : 0);
     return dst.pixel != size || (all & (4 * size - 1)) != 0 ? STORE_ANY
            : size == 4                                      ? STORE_FLOATS
-           : by_lines                                       ? STORE_LINES
-                                                            : STORE_HALVES;
-}
-
-/* The line of a tile's c-th channel of C. */
-template <int C> DEVICE const mot_output_line &line_of(const mot_resize_job &job, const resize_tile &t, int c)
-{
-    return job.line[C == 1 ? t.plane : c];
-}
-
-DEVICE uint32_t two_halves(const mot_resize_job &job, float first, float second)
-{
-    return job.dst_dtype == MOTLEY_F16 ? two_f16(first, second) : two_bf16(first, second);
+           : !by_lines                                      ? STORE_HALVES
+           : dtype == MOTLEY_F16                            ? STORE_F16
+                                                            : STORE_BF16;
 }
 
 /* A byte as the result's type. */
 DEVICE uint32_t value_of(const mot_resize_job &job, const resize_tile &t, int c, uint32_t byte)
 {
-    return job.by_lines ? two_halves(job, line_value(job.line[t.plane + c], byte, 0), 0) : resize_values[c][byte];
+    if (!job.by_lines)
+        return resize_values[c][byte];
+    const float v = line_value(job.line[t.plane + c], byte, 0);
+    return job.dst_dtype == MOTLEY_F16 ? two_f16(v, 0) : two_bf16(v, 0);
 }
 
 /* The values of four bytes. */
@@ -212,27 +279,55 @@ DEVICE void look_up(const uint32_t value[256], uint32_t bytes, uint32_t bits[4])
         bits[i] = value[__byte_perm(bytes, 0, 0x4440 + i)];
 }
 
+/* What results are written by: a copy of what each row needs. */
+template <int C> struct writer {
+    int store; /* resize_tile.store, or STORE_ANY for less than four pixels */
+    int64_t channel;
+    mot_output_line line[C];
+};
+
+template <int C> DEVICE writer<C> writer_of(const mot_resize_job &job, const resize_tile &t, int count)
+{
+    writer<C> w;
+    w.store = count < 4 ? STORE_ANY : t.store;
+    w.channel = t.dst.channel;
+#pragma unroll
+    for (int c = 0; c < C; c++)
+        w.line[c] = job.line[C == 1 ? t.plane : c];
+    return w;
+}
+
+/* Writes four pixels by lines, two values a word. */
+template <int C, class Two> DEVICE void store_lines(const writer<C> &w, uint8_t *p, const uint32_t bytes[C], Two two)
+{
+    float v[C][4];
+#pragma unroll
+    for (int c = 0; c < C; c++)
+        for (int i = 0; i < 4; i++)
+            v[c][i] = line_value(w.line[c], bytes[c], i);
+#pragma unroll
+    for (int c = 0; c < C; c++, p += w.channel)
+        store_two_words(p, make_uint2(two(v[c][0], v[c][1]), two(v[c][2], v[c][3])));
+}
+
 /* Writes pixels from p on, the first `count` of four; one word of four bytes for each channel. */
 template <int C>
-DEVICE void store_four(const mot_resize_job &job, const resize_tile &t, uint8_t *p, int count, const uint32_t bytes[C])
+DEVICE void store_four(const mot_resize_job &job, const resize_tile &t, const writer<C> &w, uint8_t *p, int count,
+                       const uint32_t bytes[C])
 {
-    const int store = count < 4 ? STORE_ANY : t.store;
-    if (store == STORE_LINES) {
-        float v[C][4];
-#pragma unroll
-        for (int c = 0; c < C; c++)
-            for (int i = 0; i < 4; i++)
-                v[c][i] = line_value(line_of<C>(job, t, c), bytes[c], i);
-#pragma unroll
-        for (int c = 0; c < C; c++, p += t.dst.channel)
-            store_two_words(p, make_uint2(two_halves(job, v[c][0], v[c][1]), two_halves(job, v[c][2], v[c][3])));
+    const int store = w.store;
+    const int64_t channel = w.channel;
+    if (store == STORE_F16) {
+        store_lines<C>(w, p, bytes, [](float a, float b) { return two_f16(a, b); });
+    } else if (store == STORE_BF16) {
+        store_lines<C>(w, p, bytes, [](float a, float b) { return two_bf16(a, b); });
     } else if (store == STORE_HALVES) {
         uint32_t bits[C][4];
 #pragma unroll
         for (int c = 0; c < C; c++)
             look_up(resize_values[c], bytes[c], bits[c]);
 #pragma unroll
-        for (int c = 0; c < C; c++, p += t.dst.channel)
+        for (int c = 0; c < C; c++, p += channel)
             store_two_words(p, make_uint2(__byte_perm(bits[c][0], bits[c][1], 0x5410),
                                           __byte_perm(bits[c][2], bits[c][3], 0x5410)));
     } else if (C == 3 && store == STORE_RGB && aligned(p, 4)) {
@@ -244,7 +339,7 @@ DEVICE void store_four(const mot_resize_job &job, const resize_tile &t, uint8_t 
         store_word(p + 8, __byte_perm(bytes[2 % C], high, 0x3542));
     } else {
 #pragma unroll
-        for (int c = 0; c < C; c++, p += t.dst.channel) {
+        for (int c = 0; c < C; c++, p += channel) {
             if (store == STORE_BYTES && aligned(p, 4)) {
                 store_word(p, bytes[c]);
             } else if (store == STORE_FLOATS) {
@@ -391,44 +486,47 @@ DEVICE void resize_four_rows(const resize_tile &t, const mot_cuda_taps *table, c
         made[c] = pack_results(sum[c]);
 }
 
-/* The same for `count` units of four rows, which lie `ahead` bytes apart, from the row at `from` on; `put(made)`
- * receives the results in this order. */
+/* The same for every `lanes`-th of `left` units of four rows. These lie `ahead` bytes apart, a multiple of 4, from the
+ * row at `from` on; `put(made)` receives the results in this order. */
 template <int C, int GROUPS, class Load, class Put>
-DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int count, uint32_t ahead,
-                          Load load, Put put)
+DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int left, int lanes,
+                          uint32_t ahead, Load load, Put put)
 {
     mot_cuda_taps taps[GROUPS ? GROUPS : 1];
     const mot_cuda_taps *const table = t.columns.taps + x;
 #pragma unroll
     for (int g = 0; g < GROUPS; g++)
         taps[g] = load_taps(table + (int64_t)g * t.out[0]);
-#pragma unroll 1
-    for (; count > 0; count--, from += ahead) {
-        row_reader rows[4];
-        uint32_t made[C];
+    row_reader rows[4];
 #pragma unroll
-        for (int k = 0; k < 4; k++)
-            rows[k] = read_row<Load>(from + k * pitch);
-        if (count > 1)
+    for (int k = 0; k < 4; k++)
+        rows[k] = read_row<Load>(from + k * pitch);
+#pragma unroll 1
+    for (; left > 0; left -= lanes) {
+        uint32_t made[C];
+        if (left > lanes)
             load.prefetch_next(ahead);
         resize_four_rows<C, GROUPS>(t, table, taps, rows, load, made);
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            rows[k].word += ahead;
         put(made);
     }
 }
 
 template <int C, class Load, class Put>
-DEVICE void resize_columns(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int count, uint32_t ahead,
-                           Load load, Put put)
+DEVICE void resize_columns(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int left, int lanes,
+                           uint32_t ahead, Load load, Put put)
 {
     switch (t.axes.groups[0]) {
     case 1:
-        resize_column<C, 1>(t, x, from, pitch, count, ahead, load, put);
+        resize_column<C, 1>(t, x, from, pitch, left, lanes, ahead, load, put);
         break;
     case 2:
-        resize_column<C, 2>(t, x, from, pitch, count, ahead, load, put);
+        resize_column<C, 2>(t, x, from, pitch, left, lanes, ahead, load, put);
         break;
     default:
-        resize_column<C, 0>(t, x, from, pitch, count, ahead, load, put);
+        resize_column<C, 0>(t, x, from, pitch, left, lanes, ahead, load, put);
         break;
     }
 }
@@ -449,7 +547,7 @@ DEVICE void transpose(const uint32_t row[4], uint32_t column[4])
 /* Four columns of one row of the tile, a word a channel; `load(column)` fills in the four taps of the next group for
  * each. GROUPS == 0: any number. */
 template <int C, int GROUPS, class Load>
-DEVICE void resize_row(const resize_tile &t, int row, Load load, uint32_t made[C])
+DEVICE void resize_row(const resize_tile &t, uint32_t staged, int row, Load load, uint32_t made[C])
 {
     tap_sum sum[C][4];
 #pragma unroll
@@ -459,7 +557,7 @@ DEVICE void resize_row(const resize_tile &t, int row, Load load, uint32_t made[C
 #pragma unroll
     for (int g = 0; g < (GROUPS ? GROUPS : t.axes.groups[1]); g++) {
         const mot_cuda_taps w = GROUPS || g < STAGED_GROUPS
-                                    ? resize_taps[g][row]
+                                    ? staged_taps(staged, g, row)
                                     : load_taps(t.rows.taps + (int64_t)g * t.out[1] + t.y0 + row);
         uint32_t column[C][4];
         load(column);
@@ -513,46 +611,71 @@ DEVICE int column_of(const resize_tile &t, int column)
 /* Columns first, shared memory is a ring of units of four rows: for each channel and column one word, so that vertical
  * taps lie side by side. */
 #define RING_PITCH MOT_RESIZE_THREADS /* words */
+#define RING_UNIT (4 * RING_PITCH)    /* bytes of a unit's channel */
+static_assert(MOT_RESIZE_MOST_ROWS <= 4 * 255, "a unit's number is a byte");
 
-/* The vertical pass of `rows` rows of the tile, from the `done`-th on, by all threads: each makes four columns of every
- * `step`-th row from the `j`-th on. Where in the ring a row's window begins stands beside its taps. */
-template <int C, int GROUPS>
-DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, const uint4 *ring, int units, int quad, int j,
-                        int step, int done, int rows)
+/* The thread's lane and column in a tile. */
+struct thread_place {
+    int lane, column;
+};
+
+DEVICE thread_place place_of_thread(const mot_resize_job &job)
 {
-    const int count = t.width - 4 * quad, unit = C * RING_PITCH / 4;
-    int row = tile_row(t, done + j);
+    const int self = thread_again(), lane = (int)((uint32_t)self * job.lane_of_thread >> 16);
+    return thread_place{ lane, self - lane * job.tile_width };
+}
+
+/* The vertical pass of `rows` rows of the tile, from the `done`-th on, by all threads: each makes four columns. Beside
+ * a row's taps stands where its window begins in the ring: how many bits of four rows to skip, and the units that hold
+ * it, a byte each. */
+template <int C, int GROUPS>
+DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int units, int done, int rows)
+{
+    const thread_place self = place_of_thread(job);
+    const int quads = job.tile_width / 4;
+    const int part = (self.column >= quads) + (self.column >= 2 * quads) + (self.column >= 3 * quads);
+    const int quad = self.column - part * quads, step = 4 * job.lanes;
+    const int count = t.width - 4 * quad;
+    int j = 4 * self.lane + part, row = tile_row(t, done + j);
     uint8_t *p = address(t.dst, t.x0 + 4 * quad, t.y0 + row);
     const int row_step = t.axes.descending ? -step : step;
     const int64_t ahead = row_step * t.dst.row;
+    const writer<C> w = writer_of<C>(job, t, count);
+    const uint32_t staged = taps_address();
+    const uint32_t own = ring + 16 * quad, ring_bytes = units * C * RING_UNIT;
     if (count <= 0)
         return;
 #pragma unroll 1
     for (; j < rows; j += step, row += row_step, p += ahead) {
-        const uint32_t place = resize_taps[0][row].unused, skip = place >> 16;
-        int at = (int)(place & 0xFFFF) + quad;
+        const uint32_t place = staged_taps(staged, 0, row).unused;
+        uint32_t at = own + __byte_perm(place, 0, 0x4441) * (C * RING_UNIT);
         uint4 low[C];
 #pragma unroll
         for (int c = 0; c < C; c++)
-            low[c] = ring[at + c * (RING_PITCH / 4)];
+            low[c] = load_near(at + c * RING_UNIT);
         uint32_t bytes[C];
+        int next = 0x4442;
         resize_row<C, GROUPS>(
-            t, row,
+            t, staged, row,
             [&](uint32_t column[C][4]) {
-                at += unit;
-                at -= at >= units * unit ? units * unit : 0;
+                if (GROUPS) {
+                    at = own + __byte_perm(place, 0, next++) * (C * RING_UNIT);
+                } else {
+                    at += C * RING_UNIT;
+                    at -= at >= own + ring_bytes ? ring_bytes : 0;
+                }
 #pragma unroll
                 for (int c = 0; c < C; c++) {
-                    const uint4 high = ring[at + c * (RING_PITCH / 4)];
-                    column[c][0] = __funnelshift_r(low[c].x, high.x, skip);
-                    column[c][1] = __funnelshift_r(low[c].y, high.y, skip);
-                    column[c][2] = __funnelshift_r(low[c].z, high.z, skip);
-                    column[c][3] = __funnelshift_r(low[c].w, high.w, skip);
+                    const uint4 high = load_near(at + c * RING_UNIT);
+                    column[c][0] = __funnelshift_r(low[c].x, high.x, place);
+                    column[c][1] = __funnelshift_r(low[c].y, high.y, place);
+                    column[c][2] = __funnelshift_r(low[c].z, high.z, place);
+                    column[c][3] = __funnelshift_r(low[c].w, high.w, place);
                     low[c] = high;
                 }
             },
             bytes);
-        store_four<C>(job, t, p, count, bytes);
+        store_four<C>(job, t, w, p, count, bytes);
     }
 }
 
@@ -564,12 +687,56 @@ template <int C> DEVICE const uint8_t *point_of(const resize_tile &t, int first_
     return rows + lane / 8 * t.src.row + min(a, b) * C + min(lane % 8 * max(32, bytes / 8), bytes - 1);
 }
 
-template <int C>
-DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, int lane, int column, uint32_t *ring)
+/* The horizontal pass of units `ready` to `until`; the first goes to the ring's place `slot`. */
+template <int C, int GROUPS>
+DEVICE void fill_ring(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int units, int ready, int until,
+                      int slot)
 {
-    const int units = job.shared_rows / 4, unit_words = C * RING_PITCH, lanes = job.lanes, quads = job.tile_width / 4;
-    const int x = column_of(t, column), first_column = t.columns.first[x];
-    const int part = (column >= quads) + (column >= 2 * quads) + (column >= 3 * quads);
+    const thread_place self = place_of_thread(job);
+    const int x = column_of(t, self.column), first_column = t.columns.first[x], lanes = job.lanes;
+    const uint32_t row_bytes = (uint32_t)t.src.row, ring_bytes = units * C * RING_UNIT;
+    const uint8_t *const base = t.crop + first_column * C;
+    const int first = ready + self.lane;
+    const uint8_t *const point = point_of<C>(t, first_column, t.crop + (int64_t)(4 * first) * row_bytes);
+    if (self.column >= t.width)
+        return;
+    const uint32_t end = ring + 4 * self.column + ring_bytes, step = lanes * C * RING_UNIT;
+    uint32_t at = ring + (slot + self.lane) * C * RING_UNIT + 4 * self.column;
+    at -= at >= end ? ring_bytes : 0;
+    const auto put = [&](const uint32_t made[C]) {
+        for (int c = 0; c < C; c++)
+            store_near(at + c * RING_UNIT, made[c]);
+        at += step;
+        at -= at >= end ? ring_bytes : 0;
+    };
+    resize_column<C, GROUPS>(t, x, base + (int64_t)(4 * first) * row_bytes, row_bytes, until - first, lanes,
+                             4 * lanes * row_bytes, from_source{ point }, put);
+}
+
+/* The same for one unit that may hold the image's last row. By a function of its own, so that fill_ring has no calls,
+ * across which it would not keep its registers. */
+template <int C>
+static __device__ __noinline__ void fill_last(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int unit,
+                                              int slot)
+{
+    const thread_place self = place_of_thread(job);
+    if (self.lane > 0 || self.column >= t.width)
+        return;
+    const int x = column_of(t, self.column);
+    const uint8_t *const base = t.crop + t.columns.first[x] * C;
+    uint32_t made[C];
+    row_reader rows[4];
+    for (int k = 0; k < 4; k++)
+        rows[k] = read_row<from_last_row>(base + min(4 * unit + k, t.axes.in[1] - 1) * t.src.row);
+    resize_four_rows<C, 0>(t, t.columns.taps + x, NULL, rows, from_last_row{ end_of(t.src) }, made);
+    for (int c = 0; c < C; c++)
+        store_near(ring + slot * C * RING_UNIT + c * RING_UNIT + 4 * self.column, made[c]);
+}
+
+template <int C> DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t)
+{
+    const int units = job.shared_rows / 4;
+    const uint32_t ring = near_address(resize_memory);
     int ready = 0, ready_slot = 0; /* units before it have been loaded; where it will be */
     for (int done = 0; done < t.height;) {
         const int rows = rows_that_fit(t, done, units);
@@ -580,47 +747,30 @@ DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, int l
             const int row = tile_row(t, done + (int)threadIdx.x), from = resize_first[row];
             int slot = ready_slot - ready + from / 4;
             slot += slot < 0 ? units : slot >= units ? -units : 0;
-            resize_taps[0][row].unused = (uint32_t)(slot * (unit_words / 4)) | (uint32_t)(from & 3) << 19;
+            const int second = slot + 1 < units ? slot + 1 : 0, third = second + 1 < units ? second + 1 : 0;
+            resize_taps[0][row].unused = (uint32_t)((from & 3) << 3 | slot << 8 | second << 16) | (uint32_t)third << 24;
         }
-        const uint32_t row_bytes = (uint32_t)t.src.row;
-        const uint8_t *const base = t.crop + first_column * C;
         const int whole = min(until, t.last_row / 4); /* units without the image's last row */
-        const int first = ready + lane, count = (whole - first + lanes - 1) / lanes;
-        const uint8_t *const point = point_of<C>(t, first_column, t.crop + (int64_t)(4 * first) * row_bytes);
-        if (column < t.width) {
-            int word = (ready_slot + lane) * unit_words + column;
-            word -= word >= units * unit_words ? units * unit_words : 0;
-            const auto put = [&](const uint32_t made[C]) {
-                for (int c = 0; c < C; c++)
-                    ring[word + c * RING_PITCH] = made[c];
-                word += lanes * unit_words;
-                word -= word >= units * unit_words ? units * unit_words : 0;
-            };
-            resize_columns<C>(t, x, base + (int64_t)(4 * first) * row_bytes, row_bytes, count, 4 * lanes * row_bytes,
-                              from_source{ point }, put);
-            for (int unit = max(ready, whole); unit < until; unit++)
-                if ((unit - ready) % lanes == lane) {
-                    uint32_t made[C];
-                    row_reader rows[4];
-                    for (int k = 0; k < 4; k++)
-                        rows[k] =
-                            read_row<from_last_row>(base + (int64_t)min(4 * unit + k, t.axes.in[1] - 1) * row_bytes);
-                    resize_four_rows<C, 0>(t, t.columns.taps + x, NULL, rows, from_last_row{ end_of(t.src) }, made);
-                    put(made);
-                }
+        if (t.axes.groups[0] == 1)
+            fill_ring<C, 1>(job, t, ring, units, ready, whole, ready_slot);
+        else if (t.axes.groups[0] == 2)
+            fill_ring<C, 2>(job, t, ring, units, ready, whole, ready_slot);
+        else
+            fill_ring<C, 0>(job, t, ring, units, ready, whole, ready_slot);
+        for (int unit = max(ready, whole); unit < until; unit++) {
+            const int slot = ready_slot + unit - ready;
+            fill_last<C>(job, t, ring, unit, slot - (slot >= units ? units : 0));
         }
         ready_slot += until - ready;
         ready_slot -= ready_slot >= units ? units : 0;
         ready = until;
         __syncthreads();
-        const uint4 *const words = (const uint4 *)ring;
-        const int quad = column - part * quads, j = 4 * lane + part, step = 4 * lanes;
         if (t.axes.groups[1] == 1)
-            resize_rows<C, 1>(job, t, words, units, quad, j, step, done, rows);
+            resize_rows<C, 1>(job, t, ring, units, done, rows);
         else if (t.axes.groups[1] == 2)
-            resize_rows<C, 2>(job, t, words, units, quad, j, step, done, rows);
+            resize_rows<C, 2>(job, t, ring, units, done, rows);
         else
-            resize_rows<C, 0>(job, t, words, units, quad, j, step, done, rows);
+            resize_rows<C, 0>(job, t, ring, units, done, rows);
         __syncthreads();
         done += rows;
     }
@@ -637,12 +787,13 @@ template <int C> DEVICE int tile_span(const resize_tile &t, int *first)
 #define SOURCE_WORDS 4 /* that a thread makes together */
 
 /* Four words of the tile's row `row` after the vertical pass, from byte `at` of the crop's rows on. */
-template <int GROUPS, class Load> DEVICE uint4 resize_source_row(const resize_tile &t, int row, int at, Load load)
+template <int GROUPS, class Load>
+DEVICE uint4 resize_source_row(const resize_tile &t, uint32_t staged, int row, int at, Load load)
 {
     const uint32_t pitch = (uint32_t)t.src.row;
     uint32_t from = resize_first[row] * pitch + at, made[SOURCE_WORDS];
     resize_row<SOURCE_WORDS, GROUPS>(
-        t, row,
+        t, staged, row,
         [&](uint32_t column[SOURCE_WORDS][4]) {
             uint32_t taps[4][SOURCE_WORDS];
 #pragma unroll
@@ -665,23 +816,30 @@ DEVICE int between_bytes(int span)
 }
 
 /* The vertical pass of `rows` rows of the tile, from `row` on, for `runs` runs of the source from byte `at` of the
- * crop's rows on. A run may pass the end of its row, by less than two runs. */
-template <int GROUPS>
-DEVICE void resize_source(const resize_tile &t, int row, int rows, int at, int runs, uint8_t *made)
+ * crop's rows on: of those rows whose windows begin behind row `whole`, or of the others. */
+template <int GROUPS, bool LAST, class Load>
+DEVICE void resize_source(const resize_tile &t, int row, int rows, int at, int runs, int whole, uint8_t *made,
+                          Load load)
 {
+    const uint32_t staged = taps_address();
     const int rows_on = (int)blockDim.x / runs, runs_on = (int)blockDim.x % runs;
-    const int most = 8 * SOURCE_WORDS, whole = t.last_row - (t.src.row < most ? most : 0) - 4 * t.axes.groups[1];
     int j = (int)threadIdx.x / runs, k = (int)threadIdx.x % runs;
 #pragma unroll 1
     while (j < rows) {
-        ((uint4 *)made)[j * runs + k] =
-            resize_first[row + j] > whole
-                ? resize_source_row<0>(t, row + j, at + 4 * SOURCE_WORDS * k, from_last_row{ end_of(t.src) })
-                : resize_source_row<GROUPS>(t, row + j, at + 4 * SOURCE_WORDS * k, from_source());
+        if ((resize_first[row + j] > whole) == LAST)
+            ((uint4 *)made)[j * runs + k] =
+                resize_source_row<GROUPS>(t, staged, row + j, at + 4 * SOURCE_WORDS * k, load);
         j += rows_on, k += runs_on;
         if (k >= runs)
             j++, k -= runs;
     }
+}
+
+/* By a function of its own, as fill_last. */
+static __device__ __noinline__ void resize_source_end(const resize_tile &t, int row, int rows, int at, int runs,
+                                                      int whole, uint8_t *made)
+{
+    resize_source<0, true>(t, row, rows, at, runs, whole, made, from_last_row{ end_of(t.src) });
 }
 
 #define WORD_MORE 4 /* bytes behind the last row in shared memory, which load_run also reads and nothing writes */
@@ -693,22 +851,25 @@ DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, int lane
     const int row_bytes = between_bytes(tile_span<C>(t, &first)), runs = row_bytes / (4 * SOURCE_WORDS);
     const int pitch = RING_PITCH, fit = (job.shared_rows * pitch * C - WORD_MORE) / (row_bytes + pitch * C);
     const int group = fit / 4 * 4; /* rows at a time, in units of four */
+    /* A run may pass the end of its row, by less than two runs. So rows behind this one may pass the image's end. */
+    const int most = 8 * SOURCE_WORDS, whole = t.last_row - (t.src.row < most ? most : 0) - 4 * t.axes.groups[1];
     uint8_t *const between = memory;
     uint32_t *const made = (uint32_t *)(memory + group * row_bytes + WORD_MORE); /* a word a column: four rows */
     const int x = column_of(t, column), quads = (t.width + 3) / 4, plane = group / 4 * pitch, lanes = job.lanes;
     for (int done = 0; done < t.height; done += group) {
         const int rows = min(group, t.height - done);
         if (t.axes.groups[1] == 1)
-            resize_source<1>(t, done, rows, first * C, runs, between);
+            resize_source<1, false>(t, done, rows, first * C, runs, whole, between, from_source());
         else
-            resize_source<0>(t, done, rows, first * C, runs, between);
+            resize_source<0, false>(t, done, rows, first * C, runs, whole, between, from_source());
+        if (max(resize_first[done], resize_first[done + rows - 1]) > whole)
+            resize_source_end(t, done, rows, first * C, runs, whole, between);
         __syncthreads();
         if (column < t.width) {
             uint32_t *to = made + lane * pitch + column;
-            const int count = ((rows + 3) / 4 - lane + lanes - 1) / lanes;
             resize_columns<C>(t, x, between + (t.columns.first[x] - first) * C + 4 * lane * row_bytes,
-                              (uint32_t)row_bytes, count, (uint32_t)(4 * lanes * row_bytes), from_shared(),
-                              [&](const uint32_t bytes[C]) {
+                              (uint32_t)row_bytes, (rows + 3) / 4 - lane, lanes, (uint32_t)(4 * lanes * row_bytes),
+                              from_shared(), [&](const uint32_t bytes[C]) {
                                   for (int c = 0; c < C; c++)
                                       to[c * plane] = bytes[c];
                                   to += lanes * pitch;
@@ -720,12 +881,13 @@ DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, int lane
             uint32_t row[C][4];
             for (int c = 0; c < C; c++)
                 transpose(made + c * plane + unit * pitch + 4 * quad, row[c]);
+            const writer<C> w = writer_of<C>(job, t, t.width - 4 * quad);
             for (int k = 0; k < 4 && 4 * unit + k < rows; k++) {
                 uint32_t bytes[C];
                 for (int c = 0; c < C; c++)
                     bytes[c] = row[c][k];
-                store_four<C>(job, t, address(t.dst, t.x0 + 4 * quad, t.y0 + done + 4 * unit + k), t.width - 4 * quad,
-                              bytes);
+                store_four<C>(job, t, w, address(t.dst, t.x0 + 4 * quad, t.y0 + done + 4 * unit + k),
+                              t.width - 4 * quad, bytes);
             }
         }
         __syncthreads();
@@ -885,7 +1047,7 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     else if (t.axes.rows_first)
         rows_first<C ? C : 1>(job, t, lane, column, (uint8_t *)resize_memory);
     else
-        columns_first<C ? C : 1>(job, t, lane, column, (uint32_t *)resize_memory);
+        columns_first<C ? C : 1>(job, t);
 }
 
 /* One CTA for each image. */

@@ -65,6 +65,8 @@ typedef struct mot_resize_job {
 /* The most groups of taps that an axis can have if `in` components, or a part of them, become `out`. */
 int mot_resize_most_groups(motley_filter filter, int in, int out);
 
+#define MOT_RESIZE_MOST_ROWS 1020 /* in shared memory: of 255 units of four rows */
+
 #define MOT_RESIZE_ORDERED 256 /* images that are ordered among each other, ... */
 #define MOT_RESIZE_COUNTERS 64 /* ... so many times; later images follow as they come */
 
