@@ -106,86 +106,102 @@ DEVICE mot_cuda_taps staged_taps(uint32_t, int group, int row)
 }
 #endif
 
-#define HALF_UPPER (1 << (MOT_RESIZE_BITS - 9)) /* half of a unit of the result, in the unit of the upper parts */
+/* CLAMPS: weights may be negative, so a result may be outside the range of a byte. Else weights are kept as 24 bits
+ * without a sign, and the highest byte of a sum is the result. */
 
-/* Dot products of signed upper halves with bytes, and of lowest bytes with bytes. */
+/* Dot products of upper halves with bytes, and of lowest bytes with bytes. */
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)
-DEVICE int add_pair_low(uint32_t halves, uint32_t bytes, int sum)
+template <bool CLAMPS> DEVICE uint32_t add_pair_low(uint32_t halves, uint32_t bytes, uint32_t sum)
 {
-    int out;
-    asm("dp2a.lo.s32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(halves), "r"(bytes), "r"(sum));
+    uint32_t out;
+    if (CLAMPS)
+        asm("dp2a.lo.s32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(halves), "r"(bytes), "r"(sum));
+    else
+        asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(halves), "r"(bytes), "r"(sum));
     return out;
 }
 
-DEVICE int add_pair_high(uint32_t halves, uint32_t bytes, int sum)
+template <bool CLAMPS> DEVICE uint32_t add_pair_high(uint32_t halves, uint32_t bytes, uint32_t sum)
 {
-    int out;
-    asm("dp2a.hi.s32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(halves), "r"(bytes), "r"(sum));
+    uint32_t out;
+    if (CLAMPS)
+        asm("dp2a.hi.s32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(halves), "r"(bytes), "r"(sum));
+    else
+        asm("dp2a.hi.u32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(halves), "r"(bytes), "r"(sum));
     return out;
 }
 
-DEVICE int add_four(uint32_t lower, uint32_t bytes, int sum)
+DEVICE uint32_t add_four(uint32_t lower, uint32_t bytes, uint32_t sum)
 {
-    int out;
+    uint32_t out;
     asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(lower), "r"(bytes), "r"(sum));
     return out;
 }
 #else
-DEVICE int add_pair_low(uint32_t halves, uint32_t bytes, int sum)
+template <bool CLAMPS> DEVICE uint32_t add_pair_low(uint32_t halves, uint32_t bytes, uint32_t sum)
 {
-    return sum + (int16_t)(halves & 0xFFFF) * (int)(bytes & 0xFF) + (int16_t)(halves >> 16) * (int)(bytes >> 8 & 0xFF);
+    for (int i = 0; i < 2; i++) {
+        const uint32_t half = halves >> 16 * i & 0xFFFF;
+        sum += (CLAMPS ? (uint32_t)(int16_t)half : half) * (bytes >> 8 * i & 0xFF);
+    }
+    return sum;
 }
 
-DEVICE int add_pair_high(uint32_t halves, uint32_t bytes, int sum)
+template <bool CLAMPS> DEVICE uint32_t add_pair_high(uint32_t halves, uint32_t bytes, uint32_t sum)
 {
-    return add_pair_low(halves, bytes >> 16, sum);
+    return add_pair_low<CLAMPS>(halves, bytes >> 16, sum);
 }
 
-DEVICE int add_four(uint32_t lower, uint32_t bytes, int sum)
+DEVICE uint32_t add_four(uint32_t lower, uint32_t bytes, uint32_t sum)
 {
     for (int i = 0; i < 32; i += 8)
-        sum += (int)((lower >> i & 0xFF) * (bytes >> i & 0xFF));
+        sum += (lower >> i & 0xFF) * (bytes >> i & 0xFF);
     return sum;
 }
 #endif
 
 /* One output of one channel, with the sums of its taps so far. */
 struct tap_sum {
-    int upper, lower;
+    uint32_t upper, lower;
 };
 
-DEVICE void add_taps(tap_sum &s, const mot_cuda_taps &taps, uint32_t bytes)
+/* It begins with half a unit of the result, in the unit of the upper parts. */
+template <bool CLAMPS> DEVICE tap_sum no_taps()
 {
-    s.upper = add_pair_high(taps.upper23, bytes, add_pair_low(taps.upper01, bytes, s.upper));
+    return tap_sum{ 1u << (CLAMPS ? MOT_RESIZE_BITS - 9 : 15), 0 };
+}
+
+template <bool CLAMPS> DEVICE void add_taps(tap_sum &s, const mot_cuda_taps &taps, uint32_t bytes)
+{
+    s.upper = add_pair_high<CLAMPS>(taps.upper23, bytes, add_pair_low<CLAMPS>(taps.upper01, bytes, s.upper));
     s.lower = add_four(taps.lower, bytes, s.lower);
 }
 
-/* The upper sum begins at HALF_UPPER, so this is rounded; it is not clamped to a byte yet. */
-DEVICE int result_of_sum(const tap_sum &s)
+DEVICE uint32_t total_of(const tap_sum &s)
 {
-    return (s.upper * 256 + s.lower) >> MOT_RESIZE_BITS;
+    return s.upper * 256 + s.lower;
 }
 
-/* Four results, clamped to bytes. */
+/* The bytes of four totals. */
+template <bool CLAMPS> DEVICE uint32_t pack_totals(const uint32_t total[4])
+{
+    if (!CLAMPS)
+        return __byte_perm(__byte_perm(total[0], total[1], 0x0073), __byte_perm(total[2], total[3], 0x0073), 0x5410);
+    int v[4];
+    for (int i = 0; i < 4; i++)
+        v[i] = (int)total[i] >> MOT_RESIZE_BITS;
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)
-DEVICE uint32_t pack_results(const tap_sum s[4])
-{
     uint32_t high, all;
-    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(high) : "r"(result_of_sum(s[3])), "r"(result_of_sum(s[2])));
-    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;"
-        : "=r"(all)
-        : "r"(result_of_sum(s[1])), "r"(result_of_sum(s[0])), "r"(high));
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(high) : "r"(v[3]), "r"(v[2]));
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(v[1]), "r"(v[0]), "r"(high));
     return all;
-}
 #else
-DEVICE uint32_t pack_results(const tap_sum s[4])
-{
     uint32_t all = 0;
     for (int i = 0; i < 4; i++)
-        all |= (uint32_t)min(max(result_of_sum(s[i]), 0), 255) << (8 * i);
+        all |= (uint32_t)min(max(v[i], 0), 255) << (8 * i);
     return all;
-}
 #endif
+}
 
 /* Four taps, by a volatile load: the compiler moves other loads out of branches, and then reads taps that the table
  * does not have. */
@@ -202,12 +218,13 @@ DEVICE mot_cuda_taps load_taps(const mot_cuda_taps *p)
 #endif
 }
 
-/* The same number for a weight by itself. */
-DEVICE int32_t weight_of(const mot_cuda_taps *taps, int out, int i, int t)
+/* A weight by itself. */
+DEVICE int32_t weight_of(const mot_cuda_taps *taps, bool clamps, int out, int i, int t)
 {
     const mot_cuda_taps w = taps[(int64_t)(t / 4) * out + i];
     const uint32_t halves = t & 2 ? w.upper23 : w.upper01;
-    return (int16_t)(t & 1 ? halves >> 16 : halves & 0xFFFF) * 256 + (int)(w.lower >> 8 * (t & 3) & 0xFF);
+    const uint32_t half = t & 1 ? halves >> 16 : halves & 0xFFFF, lower = w.lower >> 8 * (t & 3) & 0xFF;
+    return clamps ? (int16_t)half * 256 + (int)lower : (int)(half * 64 + lower / 4);
 }
 
 /* What a CTA works on. */
@@ -297,17 +314,29 @@ template <int C> DEVICE writer<C> writer_of(const mot_resize_job &job, const res
     return w;
 }
 
-/* Writes four pixels by lines, two values a word. */
-template <int C, class Two> DEVICE void store_lines(const writer<C> &w, uint8_t *p, const uint32_t bytes[C], Two two)
+/* Writes four pixels by lines, two values a word; `byte(c, i)`: line_byte of each component. */
+template <int C, class Byte, class Two> DEVICE void store_lines(const writer<C> &w, uint8_t *p, Byte byte, Two two)
 {
     float v[C][4];
 #pragma unroll
     for (int c = 0; c < C; c++)
         for (int i = 0; i < 4; i++)
-            v[c][i] = line_value(w.line[c], bytes[c], i);
+            v[c][i] = on_line(w.line[c], byte(c, i));
 #pragma unroll
     for (int c = 0; c < C; c++, p += w.channel)
         store_two_words(p, make_uint2(two(v[c][0], v[c][1]), two(v[c][2], v[c][3])));
+}
+
+/* The same, if results are made by lines. */
+template <int C, class Byte> DEVICE bool store_by_lines(const writer<C> &w, uint8_t *p, Byte byte)
+{
+    if (w.store == STORE_F16)
+        store_lines<C>(w, p, byte, [](float a, float b) { return two_f16(a, b); });
+    else if (w.store == STORE_BF16)
+        store_lines<C>(w, p, byte, [](float a, float b) { return two_bf16(a, b); });
+    else
+        return false;
+    return true;
 }
 
 /* Writes pixels from p on, the first `count` of four; one word of four bytes for each channel. */
@@ -317,11 +346,9 @@ DEVICE void store_four(const mot_resize_job &job, const resize_tile &t, const wr
 {
     const int store = w.store;
     const int64_t channel = w.channel;
-    if (store == STORE_F16) {
-        store_lines<C>(w, p, bytes, [](float a, float b) { return two_f16(a, b); });
-    } else if (store == STORE_BF16) {
-        store_lines<C>(w, p, bytes, [](float a, float b) { return two_bf16(a, b); });
-    } else if (store == STORE_HALVES) {
+    if (store_by_lines<C>(w, p, [&](int c, int i) { return line_byte(bytes[c], i); }))
+        return;
+    if (store == STORE_HALVES) {
         uint32_t bits[C][4];
 #pragma unroll
         for (int c = 0; c < C; c++)
@@ -457,7 +484,7 @@ template <int WORDS, class Load> DEVICE void load_run(const row_reader &r, int a
 
 /* Horizontal pass of one column in four rows, rows[0] to rows[3]: one word a channel, row by row. GROUPS == 0: any
  * number. */
-template <int C, int GROUPS, class Load>
+template <int C, bool CLAMPS, int GROUPS, class Load>
 DEVICE void resize_four_rows(const resize_tile &t, const mot_cuda_taps *table, const mot_cuda_taps *taps,
                              const row_reader rows[4], Load load, uint32_t made[C])
 {
@@ -465,7 +492,7 @@ DEVICE void resize_four_rows(const resize_tile &t, const mot_cuda_taps *table, c
 #pragma unroll
     for (int c = 0; c < C; c++)
         for (int k = 0; k < 4; k++)
-            sum[c][k] = tap_sum{ HALF_UPPER, 0 };
+            sum[c][k] = no_taps<CLAMPS>();
 #pragma unroll
     for (int g = 0; g < (GROUPS ? GROUPS : t.axes.groups[0]); g++) {
         const mot_cuda_taps w = GROUPS ? taps[GROUPS ? g : 0] : load_taps(table + (int64_t)g * t.out[0]);
@@ -478,17 +505,21 @@ DEVICE void resize_four_rows(const resize_tile &t, const mot_cuda_taps *table, c
             uint32_t bytes[C];
             gather_taps<C>(word[k], bytes);
             for (int c = 0; c < C; c++)
-                add_taps(sum[c][k], w, bytes[c]);
+                add_taps<CLAMPS>(sum[c][k], w, bytes[c]);
         }
     }
 #pragma unroll
-    for (int c = 0; c < C; c++)
-        made[c] = pack_results(sum[c]);
+    for (int c = 0; c < C; c++) {
+        uint32_t total[4];
+        for (int k = 0; k < 4; k++)
+            total[k] = total_of(sum[c][k]);
+        made[c] = pack_totals<CLAMPS>(total);
+    }
 }
 
 /* The same for every `lanes`-th of `left` units of four rows. These lie `ahead` bytes apart, a multiple of 4, from the
  * row at `from` on; `put(made)` receives the results in this order. */
-template <int C, int GROUPS, class Load, class Put>
+template <int C, bool CLAMPS, int GROUPS, class Load, class Put>
 DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int left, int lanes,
                           uint32_t ahead, Load load, Put put)
 {
@@ -506,7 +537,7 @@ DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint
         uint32_t made[C];
         if (left > lanes)
             load.prefetch_next(ahead);
-        resize_four_rows<C, GROUPS>(t, table, taps, rows, load, made);
+        resize_four_rows<C, CLAMPS, GROUPS>(t, table, taps, rows, load, made);
 #pragma unroll
         for (int k = 0; k < 4; k++)
             rows[k].word += ahead;
@@ -514,19 +545,19 @@ DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint
     }
 }
 
-template <int C, class Load, class Put>
+template <int C, bool CLAMPS, class Load, class Put>
 DEVICE void resize_columns(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int left, int lanes,
                            uint32_t ahead, Load load, Put put)
 {
     switch (t.axes.groups[0]) {
     case 1:
-        resize_column<C, 1>(t, x, from, pitch, left, lanes, ahead, load, put);
+        resize_column<C, CLAMPS, 1>(t, x, from, pitch, left, lanes, ahead, load, put);
         break;
     case 2:
-        resize_column<C, 2>(t, x, from, pitch, left, lanes, ahead, load, put);
+        resize_column<C, CLAMPS, 2>(t, x, from, pitch, left, lanes, ahead, load, put);
         break;
     default:
-        resize_column<C, 0>(t, x, from, pitch, left, lanes, ahead, load, put);
+        resize_column<C, CLAMPS, 0>(t, x, from, pitch, left, lanes, ahead, load, put);
         break;
     }
 }
@@ -544,16 +575,16 @@ DEVICE void transpose(const uint32_t row[4], uint32_t column[4])
     column[3] = __byte_perm(c, d, 0x7632);
 }
 
-/* Four columns of one row of the tile, a word a channel; `load(column)` fills in the four taps of the next group for
+/* Totals of four columns of one row of the tile; `load(column)` fills in the four taps of the next group for
  * each. GROUPS == 0: any number. */
-template <int C, int GROUPS, class Load>
-DEVICE void resize_row(const resize_tile &t, uint32_t staged, int row, Load load, uint32_t made[C])
+template <int C, bool CLAMPS, int GROUPS, class Load>
+DEVICE void resize_row(const resize_tile &t, uint32_t staged, int row, Load load, uint32_t total[C][4])
 {
     tap_sum sum[C][4];
 #pragma unroll
     for (int c = 0; c < C; c++)
         for (int i = 0; i < 4; i++)
-            sum[c][i] = tap_sum{ HALF_UPPER, 0 };
+            sum[c][i] = no_taps<CLAMPS>();
 #pragma unroll
     for (int g = 0; g < (GROUPS ? GROUPS : t.axes.groups[1]); g++) {
         const mot_cuda_taps w = GROUPS || g < STAGED_GROUPS
@@ -564,11 +595,12 @@ DEVICE void resize_row(const resize_tile &t, uint32_t staged, int row, Load load
 #pragma unroll
         for (int c = 0; c < C; c++)
             for (int i = 0; i < 4; i++)
-                add_taps(sum[c][i], w, column[c][i]);
+                add_taps<CLAMPS>(sum[c][i], w, column[c][i]);
     }
 #pragma unroll
     for (int c = 0; c < C; c++)
-        made[c] = pack_results(sum[c]);
+        for (int i = 0; i < 4; i++)
+            total[c][i] = total_of(sum[c][i]);
 }
 
 /* ---- the two orders ---- */
@@ -628,7 +660,7 @@ DEVICE thread_place place_of_thread(const mot_resize_job &job)
 /* The vertical pass of `rows` rows of the tile, from the `done`-th on, by all threads: each makes four columns. Beside
  * a row's taps stands where its window begins in the ring: how many bits of four rows to skip, and the units that hold
  * it, a byte each. */
-template <int C, int GROUPS>
+template <int C, bool CLAMPS, int GROUPS>
 DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int units, int done, int rows)
 {
     const thread_place self = place_of_thread(job);
@@ -653,9 +685,9 @@ DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_
 #pragma unroll
         for (int c = 0; c < C; c++)
             low[c] = load_near(at + c * RING_UNIT);
-        uint32_t bytes[C];
+        uint32_t total[C][4], bytes[C];
         int next = 0x4442;
-        resize_row<C, GROUPS>(
+        resize_row<C, CLAMPS, GROUPS>(
             t, staged, row,
             [&](uint32_t column[C][4]) {
                 if (GROUPS) {
@@ -674,7 +706,11 @@ DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_
                     low[c] = high;
                 }
             },
-            bytes);
+            total);
+        if (!CLAMPS && store_by_lines<C>(w, p, [&](int c, int i) { return line_byte(total[c][i], 3); }))
+            continue;
+        for (int c = 0; c < C; c++)
+            bytes[c] = pack_totals<CLAMPS>(total[c]);
         store_four<C>(job, t, w, p, count, bytes);
     }
 }
@@ -688,7 +724,7 @@ template <int C> DEVICE const uint8_t *point_of(const resize_tile &t, int first_
 }
 
 /* The horizontal pass of units `ready` to `until`; the first goes to the ring's place `slot`. */
-template <int C, int GROUPS>
+template <int C, bool CLAMPS, int GROUPS>
 DEVICE void fill_ring(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int units, int ready, int until,
                       int slot)
 {
@@ -709,13 +745,13 @@ DEVICE void fill_ring(const mot_resize_job &job, const resize_tile &t, uint32_t 
         at += step;
         at -= at >= end ? ring_bytes : 0;
     };
-    resize_column<C, GROUPS>(t, x, base + (int64_t)(4 * first) * row_bytes, row_bytes, until - first, lanes,
-                             4 * lanes * row_bytes, from_source{ point }, put);
+    resize_column<C, CLAMPS, GROUPS>(t, x, base + (int64_t)(4 * first) * row_bytes, row_bytes, until - first, lanes,
+                                     4 * lanes * row_bytes, from_source{ point }, put);
 }
 
 /* The same for one unit that may hold the image's last row. By a function of its own, so that fill_ring has no calls,
  * across which it would not keep its registers. */
-template <int C>
+template <int C, bool CLAMPS>
 static __device__ __noinline__ void fill_last(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int unit,
                                               int slot)
 {
@@ -728,12 +764,12 @@ static __device__ __noinline__ void fill_last(const mot_resize_job &job, const r
     row_reader rows[4];
     for (int k = 0; k < 4; k++)
         rows[k] = read_row<from_last_row>(base + min(4 * unit + k, t.axes.in[1] - 1) * t.src.row);
-    resize_four_rows<C, 0>(t, t.columns.taps + x, NULL, rows, from_last_row{ end_of(t.src) }, made);
+    resize_four_rows<C, CLAMPS, 0>(t, t.columns.taps + x, NULL, rows, from_last_row{ end_of(t.src) }, made);
     for (int c = 0; c < C; c++)
         store_near(ring + slot * C * RING_UNIT + c * RING_UNIT + 4 * self.column, made[c]);
 }
 
-template <int C> DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t)
+template <int C, bool CLAMPS> DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t)
 {
     const int units = job.shared_rows / 4;
     const uint32_t ring = near_address(resize_memory);
@@ -752,25 +788,25 @@ template <int C> DEVICE void columns_first(const mot_resize_job &job, const resi
         }
         const int whole = min(until, t.last_row / 4); /* units without the image's last row */
         if (t.axes.groups[0] == 1)
-            fill_ring<C, 1>(job, t, ring, units, ready, whole, ready_slot);
+            fill_ring<C, CLAMPS, 1>(job, t, ring, units, ready, whole, ready_slot);
         else if (t.axes.groups[0] == 2)
-            fill_ring<C, 2>(job, t, ring, units, ready, whole, ready_slot);
+            fill_ring<C, CLAMPS, 2>(job, t, ring, units, ready, whole, ready_slot);
         else
-            fill_ring<C, 0>(job, t, ring, units, ready, whole, ready_slot);
+            fill_ring<C, CLAMPS, 0>(job, t, ring, units, ready, whole, ready_slot);
         for (int unit = max(ready, whole); unit < until; unit++) {
             const int slot = ready_slot + unit - ready;
-            fill_last<C>(job, t, ring, unit, slot - (slot >= units ? units : 0));
+            fill_last<C, CLAMPS>(job, t, ring, unit, slot - (slot >= units ? units : 0));
         }
         ready_slot += until - ready;
         ready_slot -= ready_slot >= units ? units : 0;
         ready = until;
         __syncthreads();
         if (t.axes.groups[1] == 1)
-            resize_rows<C, 1>(job, t, ring, units, done, rows);
+            resize_rows<C, CLAMPS, 1>(job, t, ring, units, done, rows);
         else if (t.axes.groups[1] == 2)
-            resize_rows<C, 2>(job, t, ring, units, done, rows);
+            resize_rows<C, CLAMPS, 2>(job, t, ring, units, done, rows);
         else
-            resize_rows<C, 0>(job, t, ring, units, done, rows);
+            resize_rows<C, CLAMPS, 0>(job, t, ring, units, done, rows);
         __syncthreads();
         done += rows;
     }
@@ -787,12 +823,12 @@ template <int C> DEVICE int tile_span(const resize_tile &t, int *first)
 #define SOURCE_WORDS 4 /* that a thread makes together */
 
 /* Four words of the tile's row `row` after the vertical pass, from byte `at` of the crop's rows on. */
-template <int GROUPS, class Load>
+template <bool CLAMPS, int GROUPS, class Load>
 DEVICE uint4 resize_source_row(const resize_tile &t, uint32_t staged, int row, int at, Load load)
 {
     const uint32_t pitch = (uint32_t)t.src.row;
-    uint32_t from = resize_first[row] * pitch + at, made[SOURCE_WORDS];
-    resize_row<SOURCE_WORDS, GROUPS>(
+    uint32_t from = resize_first[row] * pitch + at, total[SOURCE_WORDS][4];
+    resize_row<SOURCE_WORDS, CLAMPS, GROUPS>(
         t, staged, row,
         [&](uint32_t column[SOURCE_WORDS][4]) {
             uint32_t taps[4][SOURCE_WORDS];
@@ -805,8 +841,9 @@ DEVICE uint4 resize_source_row(const resize_tile &t, uint32_t staged, int row, i
                 transpose(word, column[i]);
             }
         },
-        made);
-    return make_uint4(made[0], made[1], made[2], made[3]);
+        total);
+    return make_uint4(pack_totals<CLAMPS>(total[0]), pack_totals<CLAMPS>(total[1]), pack_totals<CLAMPS>(total[2]),
+                      pack_totals<CLAMPS>(total[3]));
 }
 
 /* Bytes of a row between the passes; the vertical one makes whole runs of SOURCE_WORDS words. */
@@ -817,7 +854,7 @@ DEVICE int between_bytes(int span)
 
 /* The vertical pass of `rows` rows of the tile, from `row` on, for `runs` runs of the source from byte `at` of the
  * crop's rows on: of those rows whose windows begin behind row `whole`, or of the others. */
-template <int GROUPS, bool LAST, class Load>
+template <bool CLAMPS, int GROUPS, bool LAST, class Load>
 DEVICE void resize_source(const resize_tile &t, int row, int rows, int at, int runs, int whole, uint8_t *made,
                           Load load)
 {
@@ -828,7 +865,7 @@ DEVICE void resize_source(const resize_tile &t, int row, int rows, int at, int r
     while (j < rows) {
         if ((resize_first[row + j] > whole) == LAST)
             ((uint4 *)made)[j * runs + k] =
-                resize_source_row<GROUPS>(t, staged, row + j, at + 4 * SOURCE_WORDS * k, load);
+                resize_source_row<CLAMPS, GROUPS>(t, staged, row + j, at + 4 * SOURCE_WORDS * k, load);
         j += rows_on, k += runs_on;
         if (k >= runs)
             j++, k -= runs;
@@ -836,17 +873,19 @@ DEVICE void resize_source(const resize_tile &t, int row, int rows, int at, int r
 }
 
 /* By a function of its own, as fill_last. */
+template <bool CLAMPS>
 static __device__ __noinline__ void resize_source_end(const resize_tile &t, int row, int rows, int at, int runs,
                                                       int whole, uint8_t *made)
 {
-    resize_source<0, true>(t, row, rows, at, runs, whole, made, from_last_row{ end_of(t.src) });
+    resize_source<CLAMPS, 0, true>(t, row, rows, at, runs, whole, made, from_last_row{ end_of(t.src) });
 }
 
 #define WORD_MORE 4 /* bytes behind the last row in shared memory, which load_run also reads and nothing writes */
 
-template <int C>
-DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, int lane, int column, uint8_t *memory)
+template <int C, bool CLAMPS> DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, uint8_t *memory)
 {
+    const thread_place self = place_of_thread(job);
+    const int lane = self.lane, column = self.column;
     int first;
     const int row_bytes = between_bytes(tile_span<C>(t, &first)), runs = row_bytes / (4 * SOURCE_WORDS);
     const int pitch = RING_PITCH, fit = (job.shared_rows * pitch * C - WORD_MORE) / (row_bytes + pitch * C);
@@ -859,21 +898,21 @@ DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, int lane
     for (int done = 0; done < t.height; done += group) {
         const int rows = min(group, t.height - done);
         if (t.axes.groups[1] == 1)
-            resize_source<1, false>(t, done, rows, first * C, runs, whole, between, from_source());
+            resize_source<CLAMPS, 1, false>(t, done, rows, first * C, runs, whole, between, from_source());
         else
-            resize_source<0, false>(t, done, rows, first * C, runs, whole, between, from_source());
+            resize_source<CLAMPS, 0, false>(t, done, rows, first * C, runs, whole, between, from_source());
         if (max(resize_first[done], resize_first[done + rows - 1]) > whole)
-            resize_source_end(t, done, rows, first * C, runs, whole, between);
+            resize_source_end<CLAMPS>(t, done, rows, first * C, runs, whole, between);
         __syncthreads();
         if (column < t.width) {
             uint32_t *to = made + lane * pitch + column;
-            resize_columns<C>(t, x, between + (t.columns.first[x] - first) * C + 4 * lane * row_bytes,
-                              (uint32_t)row_bytes, (rows + 3) / 4 - lane, lanes, (uint32_t)(4 * lanes * row_bytes),
-                              from_shared(), [&](const uint32_t bytes[C]) {
-                                  for (int c = 0; c < C; c++)
-                                      to[c * plane] = bytes[c];
-                                  to += lanes * pitch;
-                              });
+            resize_columns<C, CLAMPS>(t, x, between + (t.columns.first[x] - first) * C + 4 * lane * row_bytes,
+                                      (uint32_t)row_bytes, (rows + 3) / 4 - lane, lanes,
+                                      (uint32_t)(4 * lanes * row_bytes), from_shared(), [&](const uint32_t bytes[C]) {
+                                          for (int c = 0; c < C; c++)
+                                              to[c * plane] = bytes[c];
+                                          to += lanes * pitch;
+                                      });
         }
         __syncthreads();
         for (int item = threadIdx.x; item < (rows + 3) / 4 * quads; item += blockDim.x) {
@@ -919,12 +958,12 @@ DEVICE uint32_t resize_pixel(const resize_tile &t, int inner, const int at[2])
     const axis_table table[2] = { t.columns, t.rows };
     int sum[4] = { 0, 0, 0, 0 };
     for (int u = 0; u < 4 * t.axes.groups[outer]; u++) {
-        const int32_t by = weight_of(table[outer].taps, t.out[outer], at[outer], u);
+        const int32_t by = weight_of(table[outer].taps, t.axes.clamps, t.out[outer], at[outer], u);
         if (by == 0)
             continue;
         int between[4] = { 0, 0, 0, 0 };
         for (int v = 0; v < 4 * t.axes.groups[inner]; v++) {
-            const int32_t weight = weight_of(table[inner].taps, t.out[inner], at[inner], v);
+            const int32_t weight = weight_of(table[inner].taps, t.axes.clamps, t.out[inner], at[inner], v);
             if (weight == 0)
                 continue;
             int place[2];
@@ -976,6 +1015,14 @@ template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const res
     int first;
     const int64_t row = between_bytes(tile_span < C ? C : 1 > (t, &first));
     return 4 * (row + RING_PITCH * C) + WORD_MORE <= (int64_t)job.shared_rows * RING_PITCH * C;
+}
+
+template <int C, bool CLAMPS> DEVICE void resize_fast(const mot_resize_job &job, const resize_tile &t)
+{
+    if (t.axes.rows_first)
+        rows_first<C, CLAMPS>(job, t, (uint8_t *)resize_memory);
+    else
+        columns_first<C, CLAMPS>(job, t);
 }
 
 /* What this CTA works on; width 0: nothing. */
@@ -1039,15 +1086,15 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     }
     __syncthreads();
     const resize_tile &t = resize_now;
-    const int lane = (int)(threadIdx.x * job.lane_of_thread >> 16), column = self - lane * job.tile_width;
     if (t.width == 0)
         return;
+    const int c = C ? C : 1;
     if (!t.fast)
         pixel_by_pixel(job, t);
-    else if (t.axes.rows_first)
-        rows_first<C ? C : 1>(job, t, lane, column, (uint8_t *)resize_memory);
+    else if (t.axes.clamps)
+        resize_fast<c, true>(job, t);
     else
-        columns_first<C ? C : 1>(job, t);
+        resize_fast<c, false>(job, t);
 }
 
 /* One CTA for each image. */

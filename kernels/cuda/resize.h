@@ -30,11 +30,14 @@ typedef struct mot_cuda_axes {
     int32_t in[2];     /* the crop's width and height */
     uint8_t rows_first, opaque;
     uint8_t descending; /* the rows' windows run from last to first: a vertical flip */
-    uint8_t unused[5];
+    uint8_t clamps;     /* weights may be negative */
+    uint8_t unused[4];
 } mot_cuda_axes;
 
-/* Four taps: weights in whole multiples of 2^-22, each split into its upper part (signed, 16 bits) and its lowest byte,
- * because one instruction sums two products of the one kind or four of the other. */
+/* Four taps: weights in whole multiples of 2^-22, each split into its upper part (16 bits) and its lowest byte, because
+ * one instruction sums two products of the one kind or four of the other. If weights may be negative, upper parts have
+ * a sign. Else weights are multiplied by 4 (and 1 becomes 1 - 2^-22, which makes no difference), so that the highest
+ * byte of a sum is the result. */
 typedef struct mot_cuda_taps {
     uint32_t upper01, upper23, lower, unused;
 } mot_cuda_taps;

@@ -8,12 +8,16 @@
 #include "kernels/cuda/resize.h"
 #include "kernels/resize.h"
 
+/* Groups of taps whose weights, each rounded, cannot add up to so much that a result passes 255. */
+#define MOST_UNSIGNED 4096
+
 /* One axis of an image: how components of the result are made from those of the crop. */
 struct axis_plan {
     mot_resize_axis axis;
     int window, out, flip; /* where the result begins in the resized axis, its length, mirrored or not */
     int single;            /* != 0: component i is that of the crop at i + shift */
     int shift;
+    bool clamps; /* as mot_cuda_axes.clamps */
 };
 
 /* The tables of one axis of an image. */
@@ -65,13 +69,16 @@ DEVICE axis_window window_of(const axis_plan &a, int i)
     return w;
 }
 
-DEVICE mot_cuda_taps pack_taps(const int32_t weight[4])
+DEVICE mot_cuda_taps pack_taps(const int32_t weight[4], bool clamps)
 {
+    const int shift = clamps ? 0 : 2, most = clamps ? INT32_MAX : (1 << MOT_RESIZE_BITS) - 1;
+    uint32_t w[4];
+    for (int k = 0; k < 4; k++)
+        w[k] = (uint32_t)min(weight[k], most) << shift;
     mot_cuda_taps t;
-    t.upper01 = ((uint32_t)(weight[0] >> 8) & 0xFFFF) | (uint32_t)(weight[1] >> 8) << 16;
-    t.upper23 = ((uint32_t)(weight[2] >> 8) & 0xFFFF) | (uint32_t)(weight[3] >> 8) << 16;
-    t.lower = ((uint32_t)weight[0] & 255) | ((uint32_t)weight[1] & 255) << 8 | ((uint32_t)weight[2] & 255) << 16 |
-              (uint32_t)weight[3] << 24;
+    t.upper01 = (w[0] >> 8 & 0xFFFF) | w[1] >> 8 << 16;
+    t.upper23 = (w[2] >> 8 & 0xFFFF) | w[3] >> 8 << 16;
+    t.lower = (w[0] & 255) | (w[1] & 255) << 8 | (w[2] & 255) << 16 | w[3] << 24;
     t.unused = 0;
     return t;
 }
@@ -130,7 +137,7 @@ DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, i
         int32_t weight[4];
         for (int k = 0; k < 4; k++)
             weight[k] = mot_resize_whole(quotient(tap[k], divisor, inverse));
-        table.taps[(int64_t)group * a.out + i] = pack_taps(weight);
+        table.taps[(int64_t)group * a.out + i] = pack_taps(weight, a.clamps);
     }
     table.first[i] = moved;
 }
@@ -149,7 +156,7 @@ DEVICE void fill_nearest(const axis_plan &a, const axis_table &table, float from
         int32_t weight[4];
         for (int k = 0; k < 4; k++)
             weight[k] = inside && moved + k == read ? 1 << MOT_RESIZE_BITS : 0;
-        table.taps[i] = pack_taps(weight);
+        table.taps[i] = pack_taps(weight, a.clamps);
         table.first[i] = moved;
     }
 }
@@ -165,7 +172,7 @@ static __device__ __noinline__ void fill_other(axis_plan a, axis_table table, in
             fill_taps<false>(a, table, groups, i, window_of(a, i));
         } else if (!resized_number(a, i, &number)) { /* outside the resized image, which fill_nearest leaves out */
             const int32_t none[4] = { 0, 0, 0, 0 };
-            table.taps[i] = pack_taps(none);
+            table.taps[i] = pack_taps(none, a.clamps);
             table.first[i] = number < 0 ? 0 : max(a.axis.in - 4, 0);
         }
     }
@@ -287,6 +294,8 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
         atomicMax(&most[axis], (uint32_t)taps);
     __syncthreads();
     const int32_t groups[2] = { (int32_t)(most[0] + 3) / 4, (int32_t)(most[1] + 3) / 4 };
+    a.clamps = how.filter == MOTLEY_FILTER_BICUBIC || how.filter == MOTLEY_FILTER_LANCZOS ||
+               max(groups[0], groups[1]) > MOST_UNSIGNED;
     if ((int)threadIdx.x == half - 1) { /* it often has no column to make */
         mot_cuda_axes axes = {};
         axes.groups[0] = groups[0], axes.groups[1] = groups[1];
@@ -294,6 +303,7 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
         axes.in[0] = place.width, axes.in[1] = place.height;
         axes.rows_first = (uint8_t)plan.rows_first, axes.opaque = (uint8_t)plan.opaque;
         axes.descending = place.flip_vertical;
+        axes.clamps = a.clamps;
         job.axes[image] = axes;
     }
     const bool usual = how.filter == MOTLEY_FILTER_BILINEAR || how.filter == MOTLEY_FILTER_BICUBIC;
