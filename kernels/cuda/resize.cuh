@@ -314,29 +314,25 @@ template <int C> DEVICE writer<C> writer_of(const mot_resize_job &job, const res
     return w;
 }
 
-/* Writes four pixels by lines, two values a word; `byte(c, i)`: line_byte of each component. */
-template <int C, class Byte, class Two> DEVICE void store_lines(const writer<C> &w, uint8_t *p, Byte byte, Two two)
+/* Writes four pixels by lines; `byte`: line_byte of each component. */
+template <int C> DEVICE void store_lines(const writer<C> &w, uint8_t *p, const float byte[4 * C])
 {
-    float v[C][4];
+    float v[4 * C];
 #pragma unroll
-    for (int c = 0; c < C; c++)
-        for (int i = 0; i < 4; i++)
-            v[c][i] = on_line(w.line[c], byte(c, i));
+    for (int k = 0; k < 4 * C; k++)
+        v[k] = on_line(w.line[k / 4], byte[k]);
+    uint32_t two[2 * C];
+    if (w.store == STORE_F16)
+#pragma unroll
+        for (int k = 0; k < 2 * C; k++)
+            two[k] = two_f16(v[2 * k], v[2 * k + 1]);
+    else
+#pragma unroll
+        for (int k = 0; k < 2 * C; k++)
+            two[k] = two_bf16(v[2 * k], v[2 * k + 1]);
 #pragma unroll
     for (int c = 0; c < C; c++, p += w.channel)
-        store_two_words(p, make_uint2(two(v[c][0], v[c][1]), two(v[c][2], v[c][3])));
-}
-
-/* The same, if results are made by lines. */
-template <int C, class Byte> DEVICE bool store_by_lines(const writer<C> &w, uint8_t *p, Byte byte)
-{
-    if (w.store == STORE_F16)
-        store_lines<C>(w, p, byte, [](float a, float b) { return two_f16(a, b); });
-    else if (w.store == STORE_BF16)
-        store_lines<C>(w, p, byte, [](float a, float b) { return two_bf16(a, b); });
-    else
-        return false;
-    return true;
+        store_two_words(p, make_uint2(two[2 * c], two[2 * c + 1]));
 }
 
 /* Writes pixels from p on, the first `count` of four; one word of four bytes for each channel. */
@@ -346,9 +342,13 @@ DEVICE void store_four(const mot_resize_job &job, const resize_tile &t, const wr
 {
     const int store = w.store;
     const int64_t channel = w.channel;
-    if (store_by_lines<C>(w, p, [&](int c, int i) { return line_byte(bytes[c], i); }))
-        return;
-    if (store == STORE_HALVES) {
+    if (store == STORE_F16 || store == STORE_BF16) {
+        float byte[4 * C];
+#pragma unroll
+        for (int k = 0; k < 4 * C; k++)
+            byte[k] = line_byte(bytes[k / 4], k % 4);
+        store_lines<C>(w, p, byte);
+    } else if (store == STORE_HALVES) {
         uint32_t bits[C][4];
 #pragma unroll
         for (int c = 0; c < C; c++)
@@ -482,24 +482,20 @@ template <int WORDS, class Load> DEVICE void load_run(const row_reader &r, int a
         word[i] = __funnelshift_r(v[i], v[i + 1], r.skip);
 }
 
-/* Horizontal pass of one column in four rows, rows[0] to rows[3]: one word a channel, row by row. GROUPS == 0: any
- * number. */
-template <int C, bool CLAMPS, int GROUPS, class Load>
-DEVICE void resize_four_rows(const resize_tile &t, const mot_cuda_taps *table, const mot_cuda_taps *taps,
-                             const row_reader rows[4], Load load, uint32_t made[C])
-{
+/* The sums of one column in four rows. */
+template <int C, bool CLAMPS> struct four_rows {
     tap_sum sum[C][4];
+
+    DEVICE_MEMBER four_rows()
+    {
 #pragma unroll
-    for (int c = 0; c < C; c++)
-        for (int k = 0; k < 4; k++)
-            sum[c][k] = no_taps<CLAMPS>();
-#pragma unroll
-    for (int g = 0; g < (GROUPS ? GROUPS : t.axes.groups[0]); g++) {
-        const mot_cuda_taps w = GROUPS ? taps[GROUPS ? g : 0] : load_taps(table + (int64_t)g * t.out[0]);
-        uint32_t word[4][C];
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            load_run<C>(rows[k], C * g, load, word[k]);
+        for (int c = 0; c < C; c++)
+            for (int k = 0; k < 4; k++)
+                sum[c][k] = no_taps<CLAMPS>();
+    }
+
+    DEVICE_MEMBER void add(const mot_cuda_taps &w, const uint32_t word[4][C])
+    {
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             uint32_t bytes[C];
@@ -508,13 +504,43 @@ DEVICE void resize_four_rows(const resize_tile &t, const mot_cuda_taps *table, c
                 add_taps<CLAMPS>(sum[c][k], w, bytes[c]);
         }
     }
+
+    /* One word a channel, row by row. */
+    DEVICE_MEMBER void pack(uint32_t made[C]) const
+    {
 #pragma unroll
-    for (int c = 0; c < C; c++) {
-        uint32_t total[4];
-        for (int k = 0; k < 4; k++)
-            total[k] = total_of(sum[c][k]);
-        made[c] = pack_totals<CLAMPS>(total);
+        for (int c = 0; c < C; c++) {
+            uint32_t total[4];
+            for (int k = 0; k < 4; k++)
+                total[k] = total_of(sum[c][k]);
+            made[c] = pack_totals<CLAMPS>(total);
+        }
     }
+};
+
+/* The horizontal pass of a column in four rows, rows[0] to rows[3], one group after the other. GROUPS == 0: any number.
+ * In the end, `rows` have gone on by `ahead` bytes. */
+template <int C, bool CLAMPS, int GROUPS, class Load>
+DEVICE void resize_unit(const resize_tile &t, const mot_cuda_taps *table, const mot_cuda_taps *taps, row_reader rows[4],
+                        uint32_t ahead, Load load, uint32_t made[C])
+{
+    four_rows<C, CLAMPS> sums;
+    const int groups = GROUPS ? GROUPS : t.axes.groups[0], stride = t.out[0], step = GROUPS ? 0 : 4 * C;
+#pragma unroll
+    for (int g = 0; g < groups; g++, table += stride) {
+        const mot_cuda_taps w = GROUPS ? taps[GROUPS ? g : 0] : load_taps(table);
+        uint32_t word[4][C];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            load_run<C>(rows[k], GROUPS ? C * g : 0, load, word[k]);
+            rows[k].word += step;
+        }
+        sums.add(w, word);
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        rows[k].word += ahead - step * groups;
+    sums.pack(made);
 }
 
 /* The same for every `lanes`-th of `left` units of four rows. These lie `ahead` bytes apart, a multiple of 4, from the
@@ -537,10 +563,7 @@ DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint
         uint32_t made[C];
         if (left > lanes)
             load.prefetch_next(ahead);
-        resize_four_rows<C, CLAMPS, GROUPS>(t, table, taps, rows, load, made);
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            rows[k].word += ahead;
+        resize_unit<C, CLAMPS, GROUPS>(t, table, taps, rows, ahead, load, made);
         put(made);
     }
 }
@@ -707,8 +730,15 @@ DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_
                 }
             },
             total);
-        if (!CLAMPS && store_by_lines<C>(w, p, [&](int c, int i) { return line_byte(total[c][i], 3); }))
+        if (!CLAMPS && (w.store == STORE_F16 || w.store == STORE_BF16)) {
+            float byte[4 * C];
+#pragma unroll
+            for (int k = 0; k < 4 * C; k++)
+                byte[k] = line_byte(total[k / 4][k % 4], 3);
+            store_lines<C>(w, p, byte);
             continue;
+        }
+#pragma unroll
         for (int c = 0; c < C; c++)
             bytes[c] = pack_totals<CLAMPS>(total[c]);
         store_four<C>(job, t, w, p, count, bytes);
@@ -764,7 +794,7 @@ static __device__ __noinline__ void fill_last(const mot_resize_job &job, const r
     row_reader rows[4];
     for (int k = 0; k < 4; k++)
         rows[k] = read_row<from_last_row>(base + min(4 * unit + k, t.axes.in[1] - 1) * t.src.row);
-    resize_four_rows<C, CLAMPS, 0>(t, t.columns.taps + x, NULL, rows, from_last_row{ end_of(t.src) }, made);
+    resize_unit<C, CLAMPS, 0>(t, t.columns.taps + x, NULL, rows, 0, from_last_row{ end_of(t.src) }, made);
     for (int c = 0; c < C; c++)
         store_near(ring + slot * C * RING_UNIT + c * RING_UNIT + 4 * self.column, made[c]);
 }
