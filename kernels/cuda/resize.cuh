@@ -234,8 +234,8 @@ struct resize_tile {
     axis_table columns, rows;
     int out[2];
     int x0, y0, width, height; /* of dst */
-    const uint8_t *crop;       /* the crop's first byte */
-    int last_row;              /* the image's last row, counted in the crop: its words may pass the image's end */
+    const uint8_t *crop;       /* the crop's first byte; columns first: of the first row that the tile reads */
+    int last_row;              /* the image's last row, counted from there: its words may pass the image's end */
     int plane;                 /* src and dst are this one, or 0 */
     int dtype;
     int store; /* how four neighbouring pixels are written */
@@ -1100,16 +1100,24 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     let_next_kernel_begin();
     if (self < 32) { /* the tile is described in shared memory, since registers are few */
         const int image = (int)job.order[nth];
-        const resize_tile t = tile_of<C>(job, (int)(blockIdx.x - turn * tiles), plane, image);
+        resize_tile t = tile_of<C>(job, (int)(blockIdx.x - turn * tiles), plane, image);
+        if (t.width > 0) {
+            const int row = t.y0 + min(self, t.height - 1);
+            const mot_cuda_taps *const taps = t.rows.taps + row;
+            const int first = t.rows.first[row];
+            const int above = t.fast && !t.axes.rows_first ? __shfl_sync(~0u, first, tile_row(t, 0)) : 0;
+            t.crop += above * t.src.row;
+            t.last_row -= above;
+            t.axes.in[1] -= above;
+            if (self < t.height) {
+                resize_first[self] = first - above;
+                resize_taps[0][self] = load_taps(taps);
+                if (t.axes.groups[1] > 1)
+                    resize_taps[1][self] = load_taps(taps + t.out[1]);
+            }
+        }
         if (self == 0)
             resize_now = t;
-        if (t.width > 0 && self < t.height) {
-            const mot_cuda_taps *const taps = t.rows.taps + t.y0 + self;
-            resize_first[self] = t.rows.first[t.y0 + self];
-            resize_taps[0][self] = load_taps(taps);
-            if (t.axes.groups[1] > 1)
-                resize_taps[1][self] = load_taps(taps + t.out[1]);
-        }
     } else if (job.dst_dtype != MOTLEY_U8 && !job.by_lines) {
         for (int i = self - 32; i < 64 * (planes > 1 ? 1 : job.channels); i += (int)blockDim.x - 32)
             ((uint4 *)resize_values)[i] = load_four_words(job.values + 256 * plane + 4 * i);
