@@ -185,22 +185,24 @@ DEVICE uint32_t total_of(const tap_sum &s)
 /* The bytes of four totals. */
 template <bool CLAMPS> DEVICE uint32_t pack_totals(const uint32_t total[4])
 {
-    if (!CLAMPS)
-        return __byte_perm(__byte_perm(total[0], total[1], 0x0073), __byte_perm(total[2], total[3], 0x0073), 0x5410);
-    int v[4];
-    for (int i = 0; i < 4; i++)
-        v[i] = (int)total[i] >> MOT_RESIZE_BITS;
+    if constexpr (!CLAMPS) {
+        const uint32_t low = __byte_perm(total[0], total[1], 0x0073), high = __byte_perm(total[2], total[3], 0x0073);
+        return __byte_perm(low, high, 0x5410);
+    } else {
+        int v[4];
+        for (int i = 0; i < 4; i++)
+            v[i] = (int)total[i] >> MOT_RESIZE_BITS;
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    uint32_t high, all;
-    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(high) : "r"(v[3]), "r"(v[2]));
-    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(v[1]), "r"(v[0]), "r"(high));
-    return all;
+        uint32_t high, all;
+        asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(high) : "r"(v[3]), "r"(v[2]));
+        asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(v[1]), "r"(v[0]), "r"(high));
 #else
-    uint32_t all = 0;
-    for (int i = 0; i < 4; i++)
-        all |= (uint32_t)min(max(v[i], 0), 255) << (8 * i);
-    return all;
+        uint32_t all = 0;
+        for (int i = 0; i < 4; i++)
+            all |= (uint32_t)min(max(v[i], 0), 255) << (8 * i);
 #endif
+        return all;
+    }
 }
 
 /* Four taps, by a volatile load: the compiler moves other loads out of branches, and then reads taps that the table
