@@ -25,7 +25,7 @@ extern uint4 *tile_memory; /* of the CTA that is being emulated */
 #define resize_memory tile_memory
 #endif
 
-/* Addresses in resize_memory. Pointers would be made again and again from the CTA's place in its cluster. */
+/* Addresses in shared memory. Pointers would be made again and again from the CTA's place in its cluster. */
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)
 DEVICE uint32_t near_address(const void *p)
 {
@@ -45,6 +45,7 @@ DEVICE void store_near(uint32_t at, uint32_t word)
 {
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(word) : "memory");
 }
+
 /* threadIdx.x, read again: what is made of it need not be kept in registers across a loop. */
 DEVICE int thread_again()
 {

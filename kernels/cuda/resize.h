@@ -62,7 +62,7 @@ typedef struct mot_resize_job {
     int64_t table_bytes;              /* ... this one */
     uint32_t *values;                 /* [channels][256]: each byte as dst_dtype */
     int32_t by_lines;                 /* each channel's values are made by `line`, not by `values` */
-    mot_output_line line[3];
+    mot_output_line line[4];          /* of up to three channels; a fourth is read, but not used */
 } mot_resize_job;
 
 /* The most groups of taps that an axis can have if `in` components, or a part of them, become `out`. */
