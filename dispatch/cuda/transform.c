@@ -125,24 +125,23 @@ static void fill_stage(const mot_stage *stage, uint32_t s, const stage_places *p
 }
 
 /* Uploads a transform's stages, their tables and numbers as one piece, unless the context has them. */
-static motley_status send_stages(const mot_cuda_work *work, const motley_transform *t, mot_cuda_sent **sent,
-                                 motley_error *error)
+static motley_status send_stages(const mot_cuda_work *work, const motley_transform *t, const stage_places *p,
+                                 mot_cuda_sent **sent, motley_error *error)
 {
-    const stage_places p = lay_out_stages(t);
-    MOT_TRY(mot_cuda_keep_transform(work, t->fingerprint, p.bytes, sent, error));
+    MOT_TRY(mot_cuda_keep_transform(work, t->fingerprint, p->bytes, sent, error));
     if ((*sent)->fingerprint == t->fingerprint)
         return MOTLEY_OK;
-    uint8_t *const host = calloc(1, p.bytes), *const device = (*sent)->memory;
+    uint8_t *const host = calloc(1, p->bytes), *const device = (*sent)->memory;
     if (!host)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a transform's tables of %zu bytes", p.bytes);
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a transform's tables of %zu bytes", p->bytes);
     for (uint32_t s = 0; s < t->stages; s++)
-        fill_stage(&t->stage[s], s, &p, host, device);
+        fill_stage(&t->stage[s], s, p, host, device);
     /* from pageable memory: it is read before the call returns */
-    const cudaError_t code = cudaMemcpyAsync(device, host, p.bytes, cudaMemcpyHostToDevice, work->stream);
+    const cudaError_t code = cudaMemcpyAsync(device, host, p->bytes, cudaMemcpyHostToDevice, work->stream);
     free(host);
     MOT_TRY(mot_cuda_try(code, "sending the transform", error));
     const mot_stage *const erase = mot_transform_stage(t, MOT_STAGE_ERASE);
-    (*sent)->normals = erase && erase->normals ? mot_cuda_at(device, p.normals[erase - t->stage]) : NULL;
+    (*sent)->normals = erase && erase->normals ? mot_cuda_at(device, p->normals[erase - t->stage]) : NULL;
     (*sent)->fingerprint = t->fingerprint;
     return MOTLEY_OK;
 }
@@ -433,14 +432,14 @@ static motley_status follow(const mot_cuda_work *work, const mot_transform_call 
 }
 
 /* What the draw kernel does, and the resize kernel after it, to `resized`. */
-static mot_transform_draw_job describe(const mot_transform_call *call, const places *p, const mot_cuda_sent *sent,
-                                       const motley_batch *resized, mot_line_cache *lines, uint8_t *device)
+static mot_transform_draw_job describe(const mot_transform_call *call, const places *p, const stage_places *stages,
+                                       const mot_cuda_sent *sent, const motley_batch *resized, mot_line_cache *lines,
+                                       uint8_t *device)
 {
     const motley_transform_params *const params = call->params;
     const motley_batch *const src = call->src;
     const mot_stage *const output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
     const size_t images = p->images != MOT_ABSENT ? p->images : p->dst;
-    const stage_places stages = lay_out_stages(call->transform);
     mot_transform_draw_job draw = { .resize = { .src = mot_cuda_batch_of(src, mot_cuda_at(device, p->src)),
                                                 .dst = mot_cuda_batch_of(resized, mot_cuda_at(device, images)),
                                                 .count = (int32_t)src->count,
@@ -450,13 +449,13 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
                                                 .axes = mot_cuda_at(device, p->axes),
                                                 .cost = mot_cuda_at(device, p->cost),
                                                 .order = mot_cuda_at(device, p->order),
-                                                .counted = mot_cuda_at(sent->memory, stages.counted),
+                                                .counted = mot_cuda_at(sent->memory, stages->counted),
                                                 .tables = device + p->tables,
                                                 .table_offset = mot_cuda_at(device, p->offsets),
                                                 .table_bytes = p->table_bytes,
                                                 .values = mot_cuda_at(device, p->values) },
                                     .stage = sent->memory,
-                                    .table = mot_cuda_at(sent->memory, stages.tables),
+                                    .table = mot_cuda_at(sent->memory, stages->tables),
                                     .stages = (int32_t)call->transform->stages,
                                     .max_steps = (int32_t)call->info->max_steps,
                                     .order = (int32_t)call->order,
@@ -483,8 +482,9 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     const motley_batch *const dst = call->dst;
     const int steps = call->info->max_steps > 0;
     const int apart = steps && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
+    const stage_places stages = lay_out_stages(call->transform);
     mot_cuda_sent *sent;
-    MOT_TRY(send_stages(work, call->transform, &sent, error));
+    MOT_TRY(send_stages(work, call->transform, &stages, &sent, error));
     const mot_cuda_parts parts = parts_of(call);
     const places before = lay_out_sent(call, apart);
     MOT_TRY(mot_cuda_reserve(work, 0, before.sent, error));
@@ -501,7 +501,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
                                   .height = p.height,
                                   .images = mot_cuda_at(host, p.images) };
     const motley_batch *const resized = apart ? &pixels : dst;
-    mot_transform_draw_job draw = describe(call, &p, sent, resized, &work->kept->lines, device);
+    mot_transform_draw_job draw = describe(call, &p, &stages, sent, resized, &work->kept->lines, device);
     MOT_TRY(mot_cuda_cut(work, &draw.resize, p.width, p.height, p.row_groups, error));
     MOT_TRY(mot_cuda_try(mot_transform_draw_launch(&draw, work->stream), "launching the draw kernel", error));
     MOT_TRY(mot_cuda_try(mot_resize_launch(&draw.resize, work->chip->overlaps, work->stream),
