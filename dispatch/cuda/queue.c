@@ -20,13 +20,14 @@ motley_status mot_cuda_send_batch(const motley_batch *batch, motley_image *image
 }
 
 /* Lets a separate thread draw each of a sample's steps when no step depends on another. */
-static void choose_threads(mot_cuda_draw *draw)
+static void choose_threads(const mot_cuda_state *s, mot_cuda_draw *draw)
 {
     int threads_log2 = 0;
     while (1u << threads_log2 < draw->tables.max_steps)
         threads_log2++;
     draw->by_step = draw->tables.choice == MOT_WITH_REPLACEMENT && threads_log2 <= MOT_SLOTS_LOG2;
     draw->threads_log2 = draw->by_step ? threads_log2 : 0;
+    draw->near_bytes = s->chip.draw_bytes;
 }
 
 /* Chooses how many samples the first wave of CTAs has and how the others are interleaved; image_kernel.cu says why. */
@@ -61,8 +62,7 @@ motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cud
     draw->counter = job->counter;
     MOT_TRY(mot_cuda_send_tables(s, job->policy, stream, &draw->tables, error));
     draw->tables_bytes = (int64_t)job->policy->compiled_bytes;
-    choose_threads(draw);
-    draw->near_bytes = s->chip.draw_bytes;
+    choose_threads(s, draw);
     if (job->samples.ids && job->count <= MOT_FEW_IDS) {
         draw->few_ids = 1;
         memcpy(draw->few_id, job->samples.ids, job->count * sizeof(uint64_t));
@@ -113,6 +113,8 @@ static motley_status describe_steps(mot_cuda_state *s, const mot_job *job, cudaS
 {
     if (job->drawn_steps)
         draw->plan.steps = (mot_step *)job->drawn_steps; /* which it only reads */
+    else if (draw->draws)                                /* of samples and tables that are described */
+        choose_threads(s, draw);
     else if (job->policy)
         MOT_TRY(mot_cuda_describe_draws(s, job, stream, draw, error));
     else
@@ -162,10 +164,13 @@ static motley_status queue_resident(mot_cuda_state *s, const mot_cuda_draw *draw
     return MOTLEY_OK;
 }
 
-static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resized, cudaStream_t stream,
-                                motley_error *error)
+static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot_cuda_draw *after_resize,
+                                cudaStream_t stream, motley_error *error)
 {
-    mot_cuda_draw draw = { .count = (int32_t)job->count, .channels = job->channels, .plan = s->plan };
+    mot_cuda_draw draw = after_resize ? *after_resize : (mot_cuda_draw){ 0 };
+    draw.count = (int32_t)job->count;
+    draw.channels = job->channels;
+    draw.plan = s->plan;
     mot_cuda_job image = { .count = draw.count, .channels = job->channels };
     const mot_cuda_format format = mot_cuda_format_of(job->src);
     const mot_tiles_plan plan = mot_tiles_plan_of(job, format, mot_cuda_resident_ctas(&s->chip));
@@ -185,7 +190,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resiz
     image.stage_bytes = choice.shape.stage_bytes;
     if (!by_tiles)
         choose_order(&s->chip, &choice.shape, &image);
-    draw.overlap = resized && s->chip.overlaps;
+    draw.overlap = after_resize && s->chip.overlaps;
     if (draw.overlap) /* no CTA may load its image before the resize has ended */
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
@@ -203,8 +208,9 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, int resiz
                     : queue_resident(s, &draw, &image, &choice.shape, stream, error);
 }
 
-/* `resized`: the last kernel that was queued on the stream resized job->src; the steps were drawn before it. */
-static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, int resized, motley_error *error)
+/* `after_resize`: as in mot_cuda_run_steps. */
+static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, const mot_cuda_draw *after_resize,
+                                   motley_error *error)
 {
     const cudaStream_t stream = job->stream;
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -214,12 +220,12 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, int re
         CUDA_TRY(cudaStreamWaitEvent(stream, s->done, 0), "waiting for the workspace");
     MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, stream, error));
     s->last_count = 0;
-    motley_status status = queue_work(s, job, resized, stream, error);
+    motley_status status = queue_work(s, job, after_resize, stream, error);
     if (status == MOTLEY_OK && job->followed)
         status = mot_cuda_follow_plan(
             s, job, s->images, s->last_run.route == MOT_ROUTE_TILES ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST,
             stream, error);
-    if (status == MOTLEY_OK && !job->drawn_steps) {
+    if (status == MOTLEY_OK && !job->drawn_steps && !after_resize) {
         s->last_count = job->count;
         s->last_max_steps = job->max_steps;
         s->last_one_size = !job->src->images;
@@ -240,16 +246,17 @@ motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error)
     if (mot_cuda_has_parts(&parts))
         return mot_cuda_run_apart(s, job, &parts, error);
     MOT_TRY(mot_cuda_enter(s, &before, error));
-    const motley_status status = run_on_device(s, job, 0, error);
+    const motley_status status = run_on_device(s, job, NULL, error);
     mot_cuda_leave(s, before);
     return status;
 }
 
 /* ---- for resizes and transforms ---- */
 
-motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, int resized, motley_error *error)
+motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, const mot_cuda_draw *after_resize,
+                                 motley_error *error)
 {
-    return run_on_device(work->state, job, resized, error);
+    return run_on_device(work->state, job, after_resize, error);
 }
 
 motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error)

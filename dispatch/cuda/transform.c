@@ -76,6 +76,26 @@ static mot_cuda_parts parts_of(const mot_transform_call *call)
     return parts;
 }
 
+/* The stage of the policy that draws all steps, or NULL when several stages have steps. */
+static const mot_stage *only_policy(const mot_transform_call *call)
+{
+    const mot_stage *only = NULL;
+    int stages = 0;
+    for (uint32_t s = 0; s < call->transform->stages; s++) {
+        const mot_stage *const stage = &call->transform->stage[s];
+        stages += stage->kind == MOT_STAGE_POLICY || stage->kind == MOT_STAGE_JITTER ||
+                  stage->kind == MOT_STAGE_GRAYSCALE || stage->kind == MOT_STAGE_BLUR;
+        only = stage->policy ? stage : only;
+    }
+    return stages == 1 && !call->drawn ? only : NULL;
+}
+
+/* Whether the steps are drawn by the kernel that sorts them, which runs while the resize ends. */
+static int draws_late(const mot_transform_call *call, const mot_cuda_parts *parts)
+{
+    return only_policy(call) && !mot_cuda_has_parts(parts) && !mot_followed_any(&call->followed);
+}
+
 /* ---- tables ---- */
 
 /* Where a transform's stages, what they point to, and counters lie in the piece that is uploaded; 0: absent. */
@@ -243,7 +263,7 @@ static places lay_out(places p, const mot_cuda_work *work, const mot_transform_c
     p.cost = mot_cuda_take(&p.bytes, n * sizeof(uint32_t));
     p.order = mot_cuda_take(&p.bytes, n * sizeof(uint32_t));
     p.drawn = call->drawn ? p.given : mot_cuda_take(&p.bytes, drawn_bytes(call));
-    p.steps = call->drawn ? p.given_steps : mot_cuda_take(&p.bytes, steps_bytes(call));
+    p.steps = call->drawn ? p.given_steps : mot_cuda_take_if(!draws_late(call, parts), &p.bytes, steps_bytes(call));
     const unsigned filters = filters_of(call->transform);
     for (size_t i = 0; i < (offset ? n : 1); i++) {
         if (offset)
@@ -317,20 +337,6 @@ static void fill(const mot_transform_call *call, const places *p, uint8_t *host,
 
 /* ---- the kernels ---- */
 
-/* The policy that draws all steps, or NULL when several stages have steps. */
-static const motley_policy *only_policy(const mot_transform_call *call)
-{
-    const motley_policy *policy = NULL;
-    int stages = 0;
-    for (uint32_t s = 0; s < call->transform->stages; s++) {
-        const mot_stage *const stage = &call->transform->stage[s];
-        stages += stage->kind == MOT_STAGE_POLICY || stage->kind == MOT_STAGE_JITTER ||
-                  stage->kind == MOT_STAGE_GRAYSCALE || stage->kind == MOT_STAGE_BLUR;
-        policy = stage->policy ? stage->policy : policy;
-    }
-    return stages == 1 && !call->drawn ? policy : NULL;
-}
-
 /* What components are normalised by; stage: NULL if there is no such stage. */
 static void output_numbers(const mot_stage *stage, float mean[4], float std[4])
 {
@@ -341,11 +347,26 @@ static void output_numbers(const mot_stage *stage, float mean[4], float std[4])
     }
 }
 
-static motley_status run_steps(const mot_cuda_work *work, const mot_transform_call *call, const motley_batch *pixels,
-                               const mot_cuda_parts *parts, const places *p, motley_error *error)
+/* The samples of the kernels that draw policies. */
+static mot_cuda_draw samples_of(const mot_transform_draw_job *job)
 {
-    uint8_t *const device = work->kept->memory;
-    const mot_stage *const stage = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
+    return (mot_cuda_draw){ .count = job->resize.count,
+                            .channels = job->resize.channels,
+                            .seed = job->seed,
+                            .sample = job->sample,
+                            .epoch = job->epoch,
+                            .view = job->view,
+                            .ids = job->ids,
+                            .views = job->views,
+                            .counter = job->counter };
+}
+
+static motley_status run_steps(const mot_cuda_work *work, const mot_transform_call *call,
+                               const mot_transform_draw_job *drawn, const motley_batch *pixels,
+                               const mot_cuda_parts *parts, const places *p, const stage_places *stages,
+                               const mot_cuda_sent *sent, motley_error *error)
+{
+    const mot_stage *const stage = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT), *only = only_policy(call);
     motley_output output = { .batch = *call->dst };
     output_numbers(stage, output.mean, output.std);
     const int normalises = call->dst->dtype != MOTLEY_U8;
@@ -355,14 +376,22 @@ static motley_status run_steps(const mot_cuda_work *work, const mot_transform_ca
                           .dst = normalises ? NULL : call->dst,
                           .output = normalises ? &output : NULL,
                           .convention = stage ? stage->convention : 0,
-                          .policy = only_policy(call),
-                          .drawn_steps = (const mot_step *)(void *)(device + p->steps),
+                          .policy = only ? only->policy : NULL,
+                          .drawn_steps = drawn->steps,
                           .max_steps = call->info->max_steps,
                           .stream = work->stream };
     if (mot_cuda_has_parts(parts))
-        return mot_cuda_run_parts(work, &job, parts, pixels, call->drawn != NULL, device + p->parts,
-                                  (uint8_t *)work->kept->host + p->sent, error);
-    return mot_cuda_run_steps(work, &job, 1, error);
+        return mot_cuda_run_parts(work, &job, parts, pixels, call->drawn != NULL,
+                                  (uint8_t *)work->kept->memory + p->parts, (uint8_t *)work->kept->host + p->sent,
+                                  error);
+    mot_cuda_draw draw = samples_of(drawn);
+    draw.draws = !drawn->steps;
+    if (draw.draws) {
+        const void *const compiled = mot_cuda_at(sent->memory, stages->compiled[only - call->transform->stage]);
+        draw.tables = mot_cuda_tables_at(only->policy, compiled);
+        draw.tables_bytes = (int64_t)only->policy->compiled_bytes;
+    }
+    return mot_cuda_run_steps(work, &job, &draw, error);
 }
 
 /* Draws the chains of a policy that mixes, which the kernel of all draws does not. It is the first stage with steps. */
@@ -372,18 +401,10 @@ static motley_status draw_chains(const mot_cuda_work *work, const mot_transform_
     const mot_stage *stage = call->transform->stage;
     while (!stage->policy || !stage->policy->augmix.width)
         stage++;
-    const mot_cuda_draw draw = { .count = job->resize.count,
-                                 .channels = job->resize.channels,
-                                 .max_steps = job->max_steps,
-                                 .seed = job->seed,
-                                 .sample = job->sample,
-                                 .epoch = job->epoch,
-                                 .view = job->view,
-                                 .ids = job->ids,
-                                 .views = job->views,
-                                 .counter = job->counter,
-                                 .src = job->resize.dst,
-                                 .plan.steps = job->steps };
+    mot_cuda_draw draw = samples_of(job);
+    draw.max_steps = job->max_steps;
+    draw.src = job->resize.dst;
+    draw.plan.steps = job->steps;
     return mot_cuda_try(
         mot_parts_draw_launch(&draw, job->table + (stage - call->transform->stage), stage->policy_steps, work->stream),
         "launching the draw kernel of chains", error);
@@ -457,7 +478,7 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
                                     .stage = sent->memory,
                                     .table = mot_cuda_at(sent->memory, stages->tables),
                                     .stages = (int32_t)call->transform->stages,
-                                    .max_steps = (int32_t)call->info->max_steps,
+                                    .max_steps = p->steps == MOT_ABSENT ? 0 : (int32_t)call->info->max_steps,
                                     .order = (int32_t)call->order,
                                     .given = call->drawn != NULL,
                                     .seed = params->samples.seed,
@@ -512,7 +533,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     if (call->mixes && !call->drawn)
         MOT_TRY(draw_chains(work, call, &draw, error));
     if (steps)
-        MOT_TRY(run_steps(work, call, resized, &parts, &p, error));
+        MOT_TRY(run_steps(work, call, &draw, resized, &parts, &p, &stages, sent, error));
     if (call->erase)
         MOT_TRY(erase_boxes(work, call, &draw, sent, mot_cuda_at(device, p.dst), error));
     if (mot_followed_any(&call->followed))

@@ -108,7 +108,7 @@ static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_
             draw_crop(stage, of, t.block, drawn);
         else if (lane == 0 && mot_stage_steps(stage) == 0)
             draw_place(stage, of, t, drawn);
-        else if (lane == 0)
+        else if (lane == 0 && job.max_steps > 0)
             draw_steps(stage, &job.table[s], of, t, steps);
     }
 }

@@ -11,12 +11,12 @@ extern "C" {
 #endif
 
 typedef struct mot_transform_draw_job {
-    mot_resize_job resize;   /* its tables are made as well */
-    const mot_stage *stage;  /* [stages], with pointers of the device */
-    const mot_tables *table; /* [stages], of policies */
-    int32_t stages, max_steps, order;
-    int32_t given;         /* != 0: `drawn` and `steps` were given */
-    uint64_t seed, sample; /* of image 0, when there are no ids */
+    mot_resize_job resize;            /* its tables are made as well */
+    const mot_stage *stage;           /* [stages], with pointers of the device */
+    const mot_tables *table;          /* [stages], of policies */
+    int32_t stages, max_steps, order; /* max_steps: 0: steps are drawn later */
+    int32_t given;                    /* != 0: `drawn` and `steps` were given */
+    uint64_t seed, sample;            /* of image 0, when there are no ids */
     uint32_t epoch, view;
     const uint64_t *counter;       /* [2]: epoch and sample, in place of these; or NULL */
     const uint64_t *ids;           /* [count], or NULL */

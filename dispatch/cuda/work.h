@@ -90,8 +90,12 @@ motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t finger
 /* A policy's tables, whose compiled form lies at `memory`. */
 mot_tables mot_cuda_tables_at(const motley_policy *policy, const void *memory);
 
-/* Runs a job after the work already queued on the stream. */
-motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, int resized, motley_error *error);
+struct mot_cuda_draw;
+
+/* Runs a job after the work already queued on the stream. `after_resize`, or NULL: the last kernel on the stream
+ * resized job->src; the steps were drawn before it, or are drawn of these samples and tables, by job->policy. */
+motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job,
+                                 const struct mot_cuda_draw *after_resize, motley_error *error);
 
 /* Checks that the images are on the context's device. */
 motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error);

@@ -108,14 +108,23 @@ cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t
 }
 
 /* Steps run in place on the resized pixels. */
-motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, int resized, motley_error *error)
+motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, const mot_cuda_draw *draw,
+                                 motley_error *error)
 {
     mot_job steps = *job;
-    (void)work, (void)resized;
+    (void)work;
     steps.dst = job->src;
     steps.output = NULL;
-    steps.policy = NULL;
     steps.steps = job->drawn_steps;
+    if (job->drawn_steps)
+        steps.policy = NULL;
+    else
+        steps.samples = (motley_samples){ .seed = draw->seed,
+                                          .epoch = draw->counter ? (uint32_t)draw->counter[0] : draw->epoch,
+                                          .first = draw->counter ? draw->counter[1] : draw->sample,
+                                          .ids = draw->ids,
+                                          .views = draw->views,
+                                          .view = draw->view };
     const motley_status status = steps_context->backend->run(steps_context->state, &steps, error);
     for (size_t i = 0; job->output && i < job->count; i++) {
         const mot_view from = mot_batch_view(job->src, i), to = mot_batch_view(now->dst, i);
