@@ -41,22 +41,27 @@ typedef struct mot_rectangle {
     int32_t left, top, width, height;
 } mot_rectangle;
 
+/* The ratio of a rectangle's sides, one of MOT_RATIO_CELLS. */
+MOT_FN double mot_draw_ratio(const double *ratios, mot_words words)
+{
+    return ratios[mot_choose(words.w[1], MOT_RATIO_CELLS)];
+}
+
 /* The sides of a rectangle of a share of `area_px` pixels and a ratio of width to height. */
-MOT_FN void mot_draw_sides(double area_px, const double share[2], const double *ratios, mot_words words, double *longer,
+MOT_FN void mot_draw_sides(double area_px, const double share[2], double ratio, mot_words words, double *longer,
                            double *shorter)
 {
     const double area = area_px * (share[0] + (share[1] - share[0]) * mot_unit(words.w[0]));
-    const double ratio = ratios[mot_choose(words.w[1], MOT_RATIO_CELLS)];
     *longer = rint(sqrt(area * ratio));
     *shorter = rint(sqrt(area / ratio));
 }
 
 /* One try of RandomResizedCrop; returns whether its rectangle fits into the image. */
-MOT_FN int mot_try_crop(const mot_drawn_sample *sample, const double area[2], const double *ratios, mot_words words,
+MOT_FN int mot_try_crop(const mot_drawn_sample *sample, const double area[2], double ratio, mot_words words,
                         mot_rectangle *crop)
 {
     double width, height;
-    mot_draw_sides((double)sample->width * sample->height, area, ratios, words, &width, &height);
+    mot_draw_sides((double)sample->width * sample->height, area, ratio, words, &width, &height);
     if (!(width >= 1 && width <= sample->width && height >= 1 && height <= sample->height))
         return 0;
     crop->width = (int32_t)width;
@@ -87,9 +92,11 @@ MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_stage *stage, const mot_draw
 {
     mot_rectangle crop;
     MOT_ROLLED
-    for (uint32_t t = 0; t < MOT_CROP_TRIES; t++)
-        if (mot_try_crop(sample, stage->area, stage->ratios, mot_words_of(sample, block + t), &crop))
+    for (uint32_t t = 0; t < MOT_CROP_TRIES; t++) {
+        const mot_words words = mot_words_of(sample, block + t);
+        if (mot_try_crop(sample, stage->area, mot_draw_ratio(stage->ratios, words), words, &crop))
             return crop;
+    }
     return mot_middle_crop(sample, stage->ratio);
 }
 
@@ -118,7 +125,7 @@ MOT_RANDOM_FN int mot_draw_box(const mot_drawn_sample *sample, uint32_t block, i
     for (uint32_t t = 0; t < MOT_CROP_TRIES; t++) {
         const mot_words words = mot_words_of(sample, block + t);
         double w, h;
-        mot_draw_sides((double)width * height / boxes, area, ratios, words, &h,
+        mot_draw_sides((double)width * height / boxes, area, mot_draw_ratio(ratios, words), words, &h,
                        &w); /* here the ratio is height to width */
         if (w >= 1 && w < width && h >= 1 && h < height) {
             box->width = (int32_t)w;

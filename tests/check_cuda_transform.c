@@ -73,6 +73,7 @@ static const char *const texts[] = {
          "  - policy: {name: rand_augment}\n  - output: {}\n  - erase: {p: 0.7, value: pixel, boxes: 2}\n",
     HEAD "  - policy: {name: trivial_augment_wide}\n  - jitter: {hue: [-0.1, 0.1]}\n  - output: {}\n",
     HEAD "  - flip: {horizontal: 0.5}\n  - jitter: {hue: [-0.1, 0.1], saturation: [0.5, 1.5]}\n",
+    HEAD "  - jitter: {saturation: [0.5, 1.5]}\n", /* its followers have no stage */
     HEAD "  - random_resized_crop: {size: 64}\n  - policy: {name: augmix}\n  - output: {}\n",
     HEAD "  - policy: {name: timm_augmix}\n  - jitter: {hue: [-0.2, 0.2]}\n  - grayscale: {p: 0.2}\n",
     HEAD "  - resize: {size: [60, 44]}\n  - policy: {name: augmix_paper}\n  - policy: {name: trivial_augment_wide}\n"

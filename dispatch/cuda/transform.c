@@ -11,6 +11,7 @@
 #include "dispatch/cuda/work.h"
 #include "dispatch/follow.h"
 #include "dispatch/transform_call.h"
+#include "kernels/cuda/tuning.h"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
 
@@ -452,6 +453,25 @@ static motley_status follow(const mot_cuda_work *work, const mot_transform_call 
                         error);
 }
 
+/* Shares a transform's stages out among the warps of the draw kernel. No stage depends on what another one draws, but
+ * the first warp has all rectangles, since the whole image is one if there is no other. */
+static void share_stages(const mot_stage *stage, mot_transform_draw_job *job)
+{
+    const int places = 3, warps = MOT_TRANSFORM_THREADS / 32;
+    int same[MOT_STAGE_KINDS] = { 0 }, first_step = 0, turns = 0;
+    job->warps = 1; /* a transform that neither crops nor resizes has a place, too */
+    for (int s = 0; s < job->stages; s++) {
+        const mot_stage_kind kind = stage[s].kind;
+        const int steps = mot_stage_steps(&stage[s]);
+        int warp = kind == MOT_STAGE_FLIP ? 1 : kind == MOT_STAGE_ERASE ? 2 : kind < MOT_STAGE_FLIP ? 0 : warps;
+        if (steps > 0 && job->max_steps > 0)
+            warp = places + turns++ % (warps - places);
+        job->turn[s] = (mot_stage_turn){ MOT_STAGE_BLOCK(kind, same[kind]++), (uint16_t)first_step, (uint8_t)warp };
+        job->warps = warp < warps && warp >= job->warps ? warp + 1 : job->warps;
+        first_step += steps;
+    }
+}
+
 /* What the draw kernel does, and the resize kernel after it, to `resized`. */
 static mot_transform_draw_job describe(const mot_transform_call *call, const places *p, const stage_places *stages,
                                        const mot_cuda_sent *sent, const motley_batch *resized, mot_line_cache *lines,
@@ -491,6 +511,9 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
                                     .drawn = mot_cuda_at(device, p->drawn),
                                     .steps = mot_cuda_at(device, p->steps),
                                     .convention = output ? (int32_t)output->convention : 0 };
+    if (mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP) && !draw.given)
+        draw.ratios = mot_cuda_at(sent->memory, stages->ratios[0]);
+    share_stages(call->transform->stage, &draw);
     output_numbers(output, draw.mean, draw.std);
     if (resized->dtype != MOTLEY_U8)
         draw.resize.by_lines = mot_cuda_find_lines(lines, draw.resize.dst_dtype, draw.convention, src->channels,

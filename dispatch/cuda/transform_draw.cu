@@ -22,27 +22,6 @@ static __device__ mot_drawn_sample sample_of(const mot_transform_draw_job &job, 
     return of;
 }
 
-/* Stage s: its block, its first step, and the size of the image at that stage. */
-struct stage_turn {
-    uint32_t block;
-    int first_step;
-    int32_t width, height;
-};
-
-static __device__ stage_turn turn_of(const mot_stage *stage, int s, const mot_drawn_sample &of)
-{
-    stage_turn t = { 0, 0, of.width, of.height };
-    uint32_t same = 0;
-    MOT_ROLLED
-    for (int i = 0; i < s; i++) {
-        same += stage[i].kind == stage[s].kind;
-        t.first_step += mot_stage_steps(&stage[i]);
-        mot_stage_size(&stage[i], of.width, of.height, &t.width, &t.height);
-    }
-    t.block = MOT_STAGE_BLOCK(stage[s].kind, same);
-    return t;
-}
-
 /* When no try fits. Called, since the compiler would move its division before the tries. */
 static __device__ __noinline__ void put_middle_crop(const mot_stage *stage, mot_drawn_sample of,
                                                     motley_transform_drawn *drawn)
@@ -50,67 +29,73 @@ static __device__ __noinline__ void put_middle_crop(const mot_stage *stage, mot_
     mot_put_crop(stage, mot_middle_crop(&of, stage->ratio), drawn);
 }
 
-/* Called, so that the loop over the stages is short. */
-static __device__ __noinline__ void draw_steps(const mot_stage *stage, const mot_tables *tables, mot_drawn_sample of,
-                                               stage_turn t, mot_step *steps)
-{
-    mot_draw_steps(stage, tables, &of, t.block, t.width, t.height, steps + t.first_step);
-}
+/* What a lane's try of RandomResizedCrop draws. */
+struct begun_crop {
+    mot_words words;
+    double ratio;
+};
 
-static __device__ __noinline__ void draw_place(const mot_stage *stage, mot_drawn_sample of, stage_turn t,
-                                               motley_transform_drawn *drawn)
-{
-    mot_draw_place(stage, &of, t.block, t.width, t.height, drawn);
-}
-
-/* RandomResizedCrop, for a whole warp: lane t makes try t, and the first one that fits is taken. */
-static __device__ void draw_crop(const mot_stage *stage, const mot_drawn_sample &of, uint32_t block,
-                                 motley_transform_drawn *drawn)
+/* Lane t of a warp begins try t, which takes time, before the stage is in shared memory. */
+static __device__ begun_crop begin_crop(const double *ratios, const mot_drawn_sample &of)
 {
     static_assert(MOT_CROP_TRIES <= MOT_CROP_FILTER_BLOCK && MOT_CROP_FILTER_BLOCK < 32, "a lane for each block");
+    begun_crop begun;
+    begun.words = mot_words_of(&of, MOT_STAGE_BLOCK(MOT_STAGE_RANDOM_RESIZED_CROP, 0) + threadIdx.x % 32);
+    begun.ratio = mot_draw_ratio(ratios, begun.words);
+    return begun;
+}
+
+/* RandomResizedCrop, for a whole warp: the first try that fits is taken. */
+static __device__ void draw_crop(const mot_stage *stage, const mot_drawn_sample &of, const begun_crop &begun,
+                                 motley_transform_drawn *drawn)
+{
     const int lane = threadIdx.x % 32;
-    const mot_words words = mot_words_of(&of, block + (uint32_t)lane);
     mot_rectangle crop;
-    const bool fits = mot_try_crop(&of, stage->area, stage->ratios, words, &crop);
+    const bool fits = mot_try_crop(&of, stage->area, begun.ratio, begun.words, &crop);
     const uint32_t fitting = __ballot_sync(~0u, fits && lane < (int)MOT_CROP_TRIES);
     if (lane == __ffs(fitting) - 1)
         mot_put_crop(stage, crop, drawn);
     if (!fitting && lane == 0)
         put_middle_crop(stage, of, drawn);
     if (lane == (int)MOT_CROP_FILTER_BLOCK)
-        drawn->filter = mot_crop_filter(stage, words);
+        drawn->filter = mot_crop_filter(stage, begun.words);
 }
 
-/* Which warp draws a stage. Flips and erased boxes depend on no other place; the other places are drawn in sequence.
- * `turn` counts the stages with steps. */
-static __device__ int warp_of(const mot_stage *stage, int *turn)
+/* Draws stage s by one thread. Called, so that the usual path is short. */
+static __device__ __noinline__ void draw_stage(const mot_transform_draw_job *job, const mot_stage *stages, int s, int i,
+                                               motley_transform_drawn *drawn, mot_step *steps)
 {
-    const int others = 3, warps = MOT_TRANSFORM_THREADS / 32;
-    if (mot_stage_steps(stage) > 0)
-        return others + (*turn)++ % (warps - others);
-    return stage->kind == MOT_STAGE_FLIP ? 1 : stage->kind == MOT_STAGE_ERASE ? 2 : 0;
+    const mot_drawn_sample of = sample_of(*job, i);
+    const mot_stage_turn turn = job->turn[s];
+    int32_t width = of.width, height = of.height;
+    MOT_ROLLED
+    for (int before = 0; before < s; before++)
+        mot_stage_size(&stages[before], of.width, of.height, &width, &height);
+    if (mot_stage_steps(&stages[s]) == 0)
+        mot_draw_place(&stages[s], &of, turn.block, width, height, drawn);
+    else
+        mot_draw_steps(&stages[s], &job->table[s], &of, turn.block, width, height, steps + turn.first_step);
 }
 
 /* Each warp draws its stages; only RandomResizedCrop takes more than its first lane. */
-static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_stage *stages,
-                                   const mot_drawn_sample &of, motley_transform_drawn *drawn, mot_step *steps)
+static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_stage *stages, int i,
+                                   const begun_crop &begun, motley_transform_drawn *drawn, mot_step *steps)
 {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (threadIdx.x == 0)
-        mot_draw_whole(&of, drawn);
-    for (int s = 0, turn = 0; s < job.stages; s++) {
-        const mot_stage *const stage = &stages[s];
-        if (warp_of(stage, &turn) != warp)
-            continue;
-        const stage_turn t = turn_of(stages, s, of);
+    const int warp = threadIdx.x / 32, crops = job.ratios != NULL;
+    if (warp == 0) {
+        const mot_drawn_sample of = sample_of(job, i);
+        if (threadIdx.x == 0)
+            mot_draw_whole(&of, drawn);
         __syncwarp();
-        if (stage->kind == MOT_STAGE_RANDOM_RESIZED_CROP)
-            draw_crop(stage, of, t.block, drawn);
-        else if (lane == 0 && mot_stage_steps(stage) == 0)
-            draw_place(stage, of, t, drawn);
-        else if (lane == 0 && job.max_steps > 0)
-            draw_steps(stage, &job.table[s], of, t, steps);
+        if (crops)
+            draw_crop(&stages[0], of, begun, drawn);
     }
+    if (threadIdx.x % 32 != 0)
+        return;
+    MOT_ROLLED
+    for (int s = crops; s < job.stages; s++)
+        if (job.turn[s].warp == warp)
+            draw_stage(&job, stages, s, i, drawn, steps);
 }
 
 static __device__ mot_cuda_place place_of(const motley_transform_drawn &d, int order)
@@ -145,24 +130,29 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     const int i = blockIdx.x;
     let_next_kernel_begin();
     mot_step *const steps = job.steps + (int64_t)i * job.max_steps;
-    const int words = (int)(sizeof drawn / 4), doubles = job.stages * (int)(sizeof(mot_stage) / 8);
-    const mot_drawn_sample of = sample_of(job, i);
+    const int words = (int)(sizeof drawn / 4), doubles = job.given ? 0 : job.stages * (int)(sizeof(mot_stage) / 8);
+    uint2 stage_word = {};
+    if ((int)threadIdx.x < doubles) /* it takes time to arrive */
+        stage_word = ((const uint2 *)job.stage)[threadIdx.x];
+    begun_crop begun;
+    if (threadIdx.x < 32 && job.ratios)
+        begun = begin_crop(job.ratios, sample_of(job, i));
     if (threadIdx.x < 2)
         most[threadIdx.x] = 1;
     MOT_ROLLED
     for (int k = threadIdx.x; k < words; k += MOT_TRANSFORM_THREADS)
         ((uint32_t *)&drawn)[k] = job.given ? ((const uint32_t *)&job.drawn[i])[k] : 0;
     MOT_ROLLED
-    for (int k = threadIdx.x; k < doubles && !job.given; k += MOT_TRANSFORM_THREADS)
-        stages[k] = ((const uint2 *)job.stage)[k];
+    for (int k = threadIdx.x; k < doubles; k += MOT_TRANSFORM_THREADS)
+        stages[k] = k < MOT_TRANSFORM_THREADS ? stage_word : ((const uint2 *)job.stage)[k];
     MOT_ROLLED
     for (int s = threadIdx.x; s < job.max_steps && !job.given; s += MOT_TRANSFORM_THREADS) {
         steps[s] = mot_step{};
         steps[s].arg.flags = MOT_ARG_IDENTITY;
     }
     __syncthreads();
-    if (!job.given)
-        draw_stages(job, (const mot_stage *)stages, of, &drawn, steps);
+    if (!job.given && (int)threadIdx.x < 32 * job.warps)
+        draw_stages(job, (const mot_stage *)stages, i, begun, &drawn, steps);
     if (i == 0 && threadIdx.x >= 32 && job.resize.dst_dtype != MOTLEY_U8 && !job.resize.by_lines)
         make_values(job, threadIdx.x - 32, MOT_TRANSFORM_THREADS - 32);
     __syncthreads();

@@ -10,6 +10,13 @@
 extern "C" {
 #endif
 
+/* How the draw kernel shares the stages out among a CTA's warps. */
+typedef struct mot_stage_turn {
+    uint32_t block;      /* of random words */
+    uint16_t first_step; /* among the image's */
+    uint8_t warp;        /* which draws the stage; none of the CTA's: no warp does */
+} mot_stage_turn;
+
 typedef struct mot_transform_draw_job {
     mot_resize_job resize;            /* its tables are made as well */
     const mot_stage *stage;           /* [stages], with pointers of the device */
@@ -22,9 +29,12 @@ typedef struct mot_transform_draw_job {
     const uint64_t *ids;           /* [count], or NULL */
     const uint32_t *views;         /* [count], or NULL */
     motley_transform_drawn *drawn; /* [count] */
-    mot_step *steps;               /* [count][max_steps]; steps that are not drawn change nothing */
-    float mean[4], std[4];         /* resize.values are made from these: mot_output_numbers of `convention` */
-    int32_t convention;            /* motley_normalization */
+    mot_stage_turn turn[MOT_MAX_STAGES];
+    int32_t warps;         /* that draw */
+    const double *ratios;  /* of a random_resized_crop, which is stage 0; NULL: there is none */
+    mot_step *steps;       /* [count][max_steps]; steps that are not drawn change nothing */
+    float mean[4], std[4]; /* resize.values are made from these: mot_output_numbers of `convention` */
+    int32_t convention;    /* motley_normalization */
 } mot_transform_draw_job;
 
 /* Draws, and makes the tables of the resize kernel. */
