@@ -239,10 +239,8 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
                    min(d.count - begin - first, of_warp) * d.max_steps);
         __syncwarp();
     }
-    if (first_slot && i < d.first_wave) { /* its CTA does not wait for the order */
-        __threadfence();
-        *(volatile int32_t *)&d.plan.ready[i] = count + 1;
-    }
+    if (first_slot && i < d.first_wave) /* its CTA does not wait for the order */
+        asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(&d.plan.ready[i]), "r"(count + 1) : "memory");
     int key = 0, rank = 0;
     if (first_slot) {
         key = mot_bucket_of(steps, count, d.op, 1) + (i < d.first_wave ? 0 : MOT_BUCKETS);
@@ -260,15 +258,17 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
         d.plan.key[i] = key;
         d.plan.rank[i] = rank;
     }
-    __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0)
-        last = atomicAdd(d.plan.ticket, 1) == (int)gridDim.x - 1;
-    __syncthreads();
-    if (last) {
-        __threadfence();
-        sort_samples(d, first);
+    if (threadIdx.x == 0) {
+        int before;
+        asm volatile("atom.release.gpu.global.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(d.plan.ticket) : "memory");
+        last = before == (int)gridDim.x - 1;
+        if (last)
+            __threadfence();
     }
+    __syncthreads();
+    if (last)
+        sort_samples(d, first);
     wait_for_previous_kernel(); /* what follows relies on that one having ended, too: mot_cuda_draw.overlap */
 }
 
