@@ -70,8 +70,10 @@ int mot_resize_most_groups(motley_filter filter, int in, int out);
 
 #define MOT_RESIZE_MOST_ROWS 1020 /* in shared memory: of 255 units of four rows */
 
+#ifndef MOT_RESIZE_ORDERED     /* tests on the CPU have fewer */
 #define MOT_RESIZE_ORDERED 256 /* images that are ordered among each other, ... */
 #define MOT_RESIZE_COUNTERS 64 /* ... so many times; later images follow as they come */
+#endif
 
 /* Bytes of an image's tables. */
 MOT_FN int64_t mot_resize_table_bytes(int columns, int column_groups, int rows, int row_groups)
