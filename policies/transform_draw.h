@@ -115,6 +115,12 @@ MOT_FN motley_filter mot_crop_filter(const mot_stage *stage, mot_words words)
     return stage->filter[mot_choose(words.w[0], (uint32_t)stage->filters)];
 }
 
+MOT_FN void mot_put_flip(const mot_stage *stage, mot_words words, motley_transform_drawn *drawn)
+{
+    drawn->flip_horizontal = (uint8_t)mot_coin(words.w[0], stage->p);
+    drawn->flip_vertical = (uint8_t)mot_coin(words.w[1], stage->vertical);
+}
+
 /* RandomErasing's rectangle in an image of width x height, with a share of its area divided by `boxes`. Returns 0 when
  * ten tries miss.
  */
@@ -295,12 +301,9 @@ MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample
         drawn->left = (int32_t)mot_choose(words.w[1], (uint32_t)(spare_x < 0 ? 0 : spare_x) + 1) - stage->padding;
         break;
     }
-    case MOT_STAGE_FLIP: {
-        const mot_words words = mot_words_of(sample, block);
-        drawn->flip_horizontal = (uint8_t)mot_coin(words.w[0], stage->p);
-        drawn->flip_vertical = (uint8_t)mot_coin(words.w[1], stage->vertical);
+    case MOT_STAGE_FLIP:
+        mot_put_flip(stage, mot_words_of(sample, block), drawn);
         break;
-    }
     case MOT_STAGE_ERASE:
         mot_draw_erase(stage, sample, block, width, height, drawn);
         break;

@@ -459,16 +459,19 @@ static void share_stages(const mot_stage *stage, mot_transform_draw_job *job)
 {
     const int places = 3, warps = MOT_TRANSFORM_THREADS / 32;
     int same[MOT_STAGE_KINDS] = { 0 }, first_step = 0, turns = 0;
-    job->warps = 1; /* a transform that neither crops nor resizes has a place, too */
     for (int s = 0; s < job->stages; s++) {
         const mot_stage_kind kind = stage[s].kind;
-        const int steps = mot_stage_steps(&stage[s]);
-        int warp = kind == MOT_STAGE_FLIP ? 1 : kind == MOT_STAGE_ERASE ? 2 : kind < MOT_STAGE_FLIP ? 0 : warps;
-        if (steps > 0 && job->max_steps > 0)
-            warp = places + turns++ % (warps - places);
-        job->turn[s] = (mot_stage_turn){ MOT_STAGE_BLOCK(kind, same[kind]++), (uint16_t)first_step, (uint8_t)warp };
-        job->warps = warp < warps && warp >= job->warps ? warp + 1 : job->warps;
+        const int steps = mot_stage_steps(&stage[s]), crop = kind == MOT_STAGE_RANDOM_RESIZED_CROP;
+        job->turn[s] = (mot_stage_turn){ MOT_STAGE_BLOCK(kind, same[kind]++), first_step };
         first_step += steps;
+        if (kind == MOT_STAGE_FLIP && job->ratios)
+            job->flip = s;
+        else if (kind <= MOT_STAGE_FLIP && !crop)
+            job->own[kind == MOT_STAGE_FLIP] |= (uint16_t)(1u << s);
+        else if (kind == MOT_STAGE_ERASE)
+            job->own[2] |= (uint16_t)(1u << s);
+        else if (steps > 0 && job->max_steps > 0)
+            job->own[places + turns++ % (warps - places)] |= (uint16_t)(1u << s);
     }
 }
 

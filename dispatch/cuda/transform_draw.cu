@@ -29,25 +29,31 @@ static __device__ __noinline__ void put_middle_crop(const mot_stage *stage, mot_
     mot_put_crop(stage, mot_middle_crop(&of, stage->ratio), drawn);
 }
 
-/* What a lane's try of RandomResizedCrop draws. */
+/* What a lane begins to draw: a try of RandomResizedCrop, its filter, or the mirrors. */
 struct begun_crop {
     mot_words words;
     double ratio;
 };
 
-/* Lane t of a warp begins try t, which takes time, before the stage is in shared memory. */
+#define FLIP_LANE 31
+
+/* For a whole warp: what takes time, before the stages are in shared memory. Lane t begins try t. */
 static __device__ begun_crop begin_crop(const double *ratios, const mot_drawn_sample &of)
 {
-    static_assert(MOT_CROP_TRIES <= MOT_CROP_FILTER_BLOCK && MOT_CROP_FILTER_BLOCK < 32, "a lane for each block");
+    static_assert(MOT_CROP_TRIES <= MOT_CROP_FILTER_BLOCK && MOT_CROP_FILTER_BLOCK < FLIP_LANE,
+                  "a lane for each block");
+    const uint32_t lane = threadIdx.x % 32;
+    const uint32_t block = lane == FLIP_LANE ? MOT_STAGE_BLOCK(MOT_STAGE_FLIP, 0)
+                                             : MOT_STAGE_BLOCK(MOT_STAGE_RANDOM_RESIZED_CROP, 0) + lane;
     begun_crop begun;
-    begun.words = mot_words_of(&of, MOT_STAGE_BLOCK(MOT_STAGE_RANDOM_RESIZED_CROP, 0) + threadIdx.x % 32);
+    begun.words = mot_words_of(&of, block);
     begun.ratio = mot_draw_ratio(ratios, begun.words);
     return begun;
 }
 
-/* RandomResizedCrop, for a whole warp: the first try that fits is taken. */
-static __device__ void draw_crop(const mot_stage *stage, const mot_drawn_sample &of, const begun_crop &begun,
-                                 motley_transform_drawn *drawn)
+/* RandomResizedCrop, for a whole warp: the first try that fits is taken. `flip`: a stage, or NULL. */
+static __device__ void draw_crop(const mot_stage *stage, const mot_stage *flip, const mot_drawn_sample &of,
+                                 const begun_crop &begun, motley_transform_drawn *drawn)
 {
     const int lane = threadIdx.x % 32;
     mot_rectangle crop;
@@ -59,14 +65,14 @@ static __device__ void draw_crop(const mot_stage *stage, const mot_drawn_sample 
         put_middle_crop(stage, of, drawn);
     if (lane == (int)MOT_CROP_FILTER_BLOCK)
         drawn->filter = mot_crop_filter(stage, begun.words);
+    if (lane == FLIP_LANE && flip)
+        mot_put_flip(flip, begun.words, drawn);
 }
 
 /* Draws stage s by one thread. Called, so that the usual path is short. */
-static __device__ __noinline__ void draw_stage(const mot_transform_draw_job *job, const mot_stage *stages, int s, int i,
-                                               motley_transform_drawn *drawn, mot_step *steps)
+static __device__ __noinline__ void draw_stage(const mot_stage *stages, int s, mot_stage_turn turn, mot_drawn_sample of,
+                                               const mot_tables *tables, motley_transform_drawn *drawn, mot_step *steps)
 {
-    const mot_drawn_sample of = sample_of(*job, i);
-    const mot_stage_turn turn = job->turn[s];
     int32_t width = of.width, height = of.height;
     MOT_ROLLED
     for (int before = 0; before < s; before++)
@@ -74,28 +80,28 @@ static __device__ __noinline__ void draw_stage(const mot_transform_draw_job *job
     if (mot_stage_steps(&stages[s]) == 0)
         mot_draw_place(&stages[s], &of, turn.block, width, height, drawn);
     else
-        mot_draw_steps(&stages[s], &job->table[s], &of, turn.block, width, height, steps + turn.first_step);
+        mot_draw_steps(&stages[s], tables, &of, turn.block, width, height, steps + turn.first_step);
 }
 
-/* Each warp draws its stages; only RandomResizedCrop takes more than its first lane. */
+/* Each warp draws its stages. */
 static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_stage *stages, int i,
                                    const begun_crop &begun, motley_transform_drawn *drawn, mot_step *steps)
 {
-    const int warp = threadIdx.x / 32, crops = job.ratios != NULL;
+    const int warp = threadIdx.x / 32;
     if (warp == 0) {
         const mot_drawn_sample of = sample_of(job, i);
         if (threadIdx.x == 0)
             mot_draw_whole(&of, drawn);
         __syncwarp();
-        if (crops)
-            draw_crop(&stages[0], of, begun, drawn);
+        if (job.ratios)
+            draw_crop(&stages[0], job.flip ? &stages[job.flip] : NULL, of, begun, drawn);
     }
-    if (threadIdx.x % 32 != 0)
-        return;
+    uint32_t left = threadIdx.x % 32 == 0 ? job.own[warp] : 0;
     MOT_ROLLED
-    for (int s = crops; s < job.stages; s++)
-        if (job.turn[s].warp == warp)
-            draw_stage(&job, stages, s, i, drawn, steps);
+    for (; left; left &= left - 1) {
+        const int s = __ffs(left) - 1;
+        draw_stage(stages, s, job.turn[s], sample_of(job, i), &job.table[s], drawn, steps);
+    }
 }
 
 static __device__ mot_cuda_place place_of(const motley_transform_drawn &d, int order)
@@ -151,7 +157,7 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
         steps[s].arg.flags = MOT_ARG_IDENTITY;
     }
     __syncthreads();
-    if (!job.given && (int)threadIdx.x < 32 * job.warps)
+    if (!job.given)
         draw_stages(job, (const mot_stage *)stages, i, begun, &drawn, steps);
     if (i == 0 && threadIdx.x >= 32 && job.resize.dst_dtype != MOTLEY_U8 && !job.resize.by_lines)
         make_values(job, threadIdx.x - 32, MOT_TRANSFORM_THREADS - 32);

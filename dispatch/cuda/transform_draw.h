@@ -4,17 +4,17 @@
 #define MOT_CUDA_TRANSFORM_DRAW_H
 
 #include "kernels/cuda/resize.h"
+#include "kernels/cuda/tuning.h"
 #include "policies/transform.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* How the draw kernel shares the stages out among a CTA's warps. */
+/* Where the random words and the steps of a stage begin. */
 typedef struct mot_stage_turn {
-    uint32_t block;      /* of random words */
-    uint16_t first_step; /* among the image's */
-    uint8_t warp;        /* which draws the stage; none of the CTA's: no warp does */
+    uint32_t block;
+    int32_t first_step; /* among the image's */
 } mot_stage_turn;
 
 typedef struct mot_transform_draw_job {
@@ -30,9 +30,10 @@ typedef struct mot_transform_draw_job {
     const uint32_t *views;         /* [count], or NULL */
     motley_transform_drawn *drawn; /* [count] */
     mot_stage_turn turn[MOT_MAX_STAGES];
-    int32_t warps;         /* that draw */
-    const double *ratios;  /* of a random_resized_crop, which is stage 0; NULL: there is none */
-    mot_step *steps;       /* [count][max_steps]; steps that are not drawn change nothing */
+    uint16_t own[MOT_TRANSFORM_THREADS / 32]; /* the stages that each warp of a CTA draws, a bit for each */
+    const double *ratios;                     /* of a random_resized_crop, which is stage 0; NULL: there is none */
+    int32_t flip;                             /* the stage that is drawn together with it; 0: none */
+    mot_step *steps;                          /* [count][max_steps]; steps that are not drawn change nothing */
     float mean[4], std[4]; /* resize.values are made from these: mot_output_numbers of `convention` */
     int32_t convention;    /* motley_normalization */
 } mot_transform_draw_job;
