@@ -413,6 +413,7 @@ template <int WORDS> struct letter {
 
 template <int WORDS> static __global__ void send_kernel(const __grid_constant__ letter<WORDS> l)
 {
+    let_next_kernel_begin();
     for (uint32_t i = threadIdx.x; i < l.words; i += blockDim.x)
         l.to[i] = l.word[i];
 }

@@ -550,7 +550,8 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     const motley_batch *const resized = apart ? &pixels : dst;
     mot_transform_draw_job draw = describe(call, &p, &stages, sent, resized, &work->kept->lines, device);
     MOT_TRY(mot_cuda_cut(work, &draw.resize, p.width, p.height, p.row_groups, error));
-    MOT_TRY(mot_cuda_try(mot_transform_draw_launch(&draw, work->stream), "launching the draw kernel", error));
+    MOT_TRY(mot_cuda_try(mot_transform_draw_launch(&draw, p.sent > 0 && work->chip->overlaps, work->stream),
+                         "launching the draw kernel", error));
     MOT_TRY(mot_cuda_try(mot_resize_launch(&draw.resize, work->chip->overlaps, work->stream),
                          "launching the resize kernel", error));
     static const uint8_t none[4];

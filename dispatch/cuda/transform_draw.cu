@@ -134,6 +134,7 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     __shared__ uint2 stages[MOT_MAX_STAGES * sizeof(mot_stage) / 8];
     __shared__ uint32_t most[2];
     const int i = blockIdx.x;
+    wait_for_previous_kernel();
     let_next_kernel_begin();
     mot_step *const steps = job.steps + (int64_t)i * job.max_steps;
     const int words = (int)(sizeof drawn / 4), doubles = job.given ? 0 : job.stages * (int)(sizeof(mot_stage) / 8);
@@ -169,9 +170,15 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
 }
 
 template <class Job>
-static cudaError_t launch(void (*kernel)(Job), const Job *job, int64_t ctas, int threads, cudaStream_t stream)
+static cudaError_t launch(void (*kernel)(Job), const Job *job, int64_t ctas, int threads, int overlap,
+                          cudaStream_t stream)
 {
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
+    config.attrs = &attribute;
+    config.numAttrs = overlap ? 1 : 0;
     config.gridDim = dim3((unsigned)ctas);
     config.blockDim = dim3((unsigned)threads);
     config.stream = stream;
@@ -184,9 +191,9 @@ static_assert(sizeof(mot_transform_draw_job) <= 4096, "a kernel's arguments are 
 static_assert(sizeof(motley_transform_drawn) % 4 == 0, "it is copied by words");
 static_assert(sizeof(mot_stage) % 8 == 0 && alignof(mot_stage) == 8, "stages are copied by eight bytes");
 
-cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, cudaStream_t stream)
+cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int overlap, cudaStream_t stream)
 {
-    return launch(transform_draw_kernel, job, job->resize.count, MOT_TRANSFORM_THREADS, stream);
+    return launch(transform_draw_kernel, job, job->resize.count, MOT_TRANSFORM_THREADS, overlap, stream);
 }
 
 /* ---- erasing ---- */
@@ -228,7 +235,7 @@ static __global__ void __launch_bounds__(MOT_ERASE_THREADS) erase_kernel(const _
 
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 {
-    return launch(erase_kernel, job, job->count, MOT_ERASE_THREADS, stream);
+    return launch(erase_kernel, job, job->count, MOT_ERASE_THREADS, 0, stream);
 }
 
 /* ---- filling ---- */
@@ -257,5 +264,5 @@ static __global__ void __launch_bounds__(MOT_ERASE_THREADS) fill_kernel(const __
 
 cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
 {
-    return launch(fill_kernel, job, (int64_t)job->count * FILL_CTAS, MOT_ERASE_THREADS, stream);
+    return launch(fill_kernel, job, (int64_t)job->count * FILL_CTAS, MOT_ERASE_THREADS, 0, stream);
 }

@@ -38,8 +38,8 @@ typedef struct mot_transform_draw_job {
     int32_t convention;    /* motley_normalization */
 } mot_transform_draw_job;
 
-/* Draws, and makes the tables of the resize kernel. */
-cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, cudaStream_t stream);
+/* Draws, and makes the tables of the resize kernel. `overlap`: the kernel may begin while the previous one finishes. */
+cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int overlap, cudaStream_t stream);
 
 typedef struct mot_erase_job {
     mot_cuda_batch dst;
