@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws a transform on the device, one CTA per image. One warp draws the rectangle and the window; threads of other
- * warps draw the mirrors, the erased boxes and the steps of each stage. Then all threads make the tables of the image's
- * axes. */
+/* Draws a transform on the device, one CTA per image. One warp draws the rectangle and the window, and mirrors that
+ * follow a random_resized_crop; threads of other warps draw other mirrors, the erased boxes and the steps of each
+ * stage. Then all threads make the tables of the image's axes. */
 #include "dispatch/cuda/transform_draw.h"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/resize_axes.cuh"
 #include "kernels/cuda/tuning.h"
@@ -169,31 +170,14 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     make_axes(job.resize, i, place_of(drawn, job.order), MOT_TRANSFORM_THREADS, most);
 }
 
-template <class Job>
-static cudaError_t launch(void (*kernel)(Job), const Job *job, int64_t ctas, int threads, int overlap,
-                          cudaStream_t stream)
-{
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.attrs = &attribute;
-    config.numAttrs = overlap ? 1 : 0;
-    config.gridDim = dim3((unsigned)ctas);
-    config.blockDim = dim3((unsigned)threads);
-    config.stream = stream;
-    Job copy = *job;
-    void *arguments[] = { &copy };
-    return cudaLaunchKernelExC(&config, (const void *)kernel, arguments);
-}
-
 static_assert(sizeof(mot_transform_draw_job) <= 4096, "a kernel's arguments are at most 4 KiB");
 static_assert(sizeof(motley_transform_drawn) % 4 == 0, "it is copied by words");
 static_assert(sizeof(mot_stage) % 8 == 0 && alignof(mot_stage) == 8, "stages are copied by eight bytes");
 
 cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int overlap, cudaStream_t stream)
 {
-    return launch(transform_draw_kernel, job, job->resize.count, MOT_TRANSFORM_THREADS, overlap, stream);
+    return mot_launch((const void *)transform_draw_kernel, job->resize.count, MOT_TRANSFORM_THREADS, 0, overlap, stream,
+                      *job);
 }
 
 /* ---- erasing ---- */
@@ -235,7 +219,7 @@ static __global__ void __launch_bounds__(MOT_ERASE_THREADS) erase_kernel(const _
 
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 {
-    return launch(erase_kernel, job, job->count, MOT_ERASE_THREADS, 0, stream);
+    return mot_launch((const void *)erase_kernel, job->count, MOT_ERASE_THREADS, 0, 0, stream, *job);
 }
 
 /* ---- filling ---- */
@@ -264,5 +248,6 @@ static __global__ void __launch_bounds__(MOT_ERASE_THREADS) fill_kernel(const __
 
 cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
 {
-    return launch(fill_kernel, job, (int64_t)job->count * FILL_CTAS, MOT_ERASE_THREADS, 0, stream);
+    return mot_launch((const void *)fill_kernel, (int64_t)job->count * FILL_CTAS, MOT_ERASE_THREADS, 0, 0, stream,
+                      *job);
 }
