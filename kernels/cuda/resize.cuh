@@ -259,7 +259,7 @@ enum {
 
 /* ---- results ---- */
 
-/* A byte as t.dtype. */
+/* Writes a value of `size` bytes, 2 or 4. */
 DEVICE void store_value(uint8_t *to, int size, uint32_t bits)
 {
     if (size == 4)
