@@ -20,6 +20,7 @@
 
 extern int emulate_backwards;
 static int ctas = 3; /* that the device holds */
+#define STALE 0x4D   /* bytes of a new workspace: positive numbers, which a kernel might take for its own */
 
 static motley_context *cpu;
 static uint64_t every = 1;
@@ -75,13 +76,13 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
     const size_t bytes = (size_t)plan.bytes, guard = 256;
     uint8_t *memory = aligned_alloc(256, bytes + guard);
     need(memory != NULL, "no memory");
-    memset(memory, 0xCD, bytes + guard);
+    memset(memory, STALE, bytes + guard);
     need(mot_tiles_prepare(format) == cudaSuccess &&
              mot_tiles_queue(&job, &draw, &tiles, &plan, format, 0, memory, NULL) == cudaSuccess &&
              memcmp(&counters, &zeros, sizeof zeros) == 0,
          "launching");
     for (size_t i = 0; i < guard; i++)
-        if (memory[bytes + i] != 0xCD) {
+        if (memory[bytes + i] != STALE) {
             fprintf(stderr, "wrote past the end of the workspace of %zu bytes\n", bytes);
             failures++;
             break;
@@ -382,6 +383,38 @@ static void check_expensive(void)
     }
 }
 
+/* Few images of several sizes, each with some CTAs of its own, of which smaller images and those that change by a table
+ * only leave some without work, and images that stay as they are all of them. */
+static void check_own_tiles(void)
+{
+    static const input_size tried[] = { { 224, 12 }, { 40, 30 }, { 16, 16 } };
+    static const char *const names[] = { "equalize", "invert", "sharpness" };
+    enum { N = 3, STEPS = 2 };
+    for (int still = 0; still <= N; still++) /* the image that stays as it is; N: none */
+        for (int turn = 0; turn < 6; turn++) {
+            images *const src = calloc(1, sizeof *src);
+            mot_step steps[N * STEPS];
+            int32_t counts[N];
+            double values[N * STEPS][MOTLEY_MAX_VALUES] = { { 0 } };
+            need(src != NULL, "no memory");
+            for (int i = 0; i < N; i++) {
+                add_image(src, INPUT_PACKED, tried[i], 3, SEED + (uint64_t)i);
+                for (int s = 0; s < STEPS; s++) {
+                    const int at = STEPS * i + s;
+                    values[at][0] = 1.5;
+                    steps[at] = make_step(motley_op_find(names[(i + s + turn) % 3]), values[at], 0);
+                }
+                counts[i] = i == still ? 0 : 1 + turn / 3;
+                for (int s = counts[i]; s < STEPS; s++)
+                    steps[STEPS * i + s].arg.flags |= MOT_ARG_IDENTITY;
+            }
+            emulate_backwards = turn & 1;
+            ctas = 9;
+            check_batch(src, NULL, 3, steps, counts, STEPS, values, "CTAs of one image each");
+            drop(src);
+        }
+}
+
 /* Tiles of each size cover the image, and are no larger than asked for unless they have four rows. */
 static void check_cuts(void)
 {
@@ -639,6 +672,7 @@ int main(int argc, char **argv)
         check_blurs();
         check_cuts();
         check_few();
+        check_own_tiles();
         check_halves();
         check_expensive();
         check_many();
