@@ -295,16 +295,6 @@ DEVICE void fill_outside(gathered &g)
         g.px[i] = g.inside[i] ? g.px[i] : g.fill[i];
 }
 
-template <int FORMAT>
-DEVICE void stencil_quad_words(int width, int height, int op, const mot_arg *arg, int column, int y, uint32_t out[3])
-{
-    const int words = FORMAT == MOT_FORMAT_RGB ? 3 : 1, pitch = width * pixel_bytes(FORMAT);
-#pragma unroll
-    for (int plane = 0; plane < planes_of(FORMAT); plane++)
-        stencil_words<FORMAT == MOT_FORMAT_RGB ? 3 : 1, words>(
-            op, arg, box_memory() + plane * width * height + y * pitch, pitch, column * 4 * words, out + plane);
-}
-
 /* Past the end of every image: for lanes that write nothing. */
 #define MOT_NOWHERE (1 << 30)
 
@@ -634,10 +624,8 @@ DEVICE int last_row_between(const mot_warp_plan &plan, int first, int last)
 /* The whole image in shared memory. */
 template <int FORMAT> DEVICE box whole_box()
 {
-    box all;
-    all.data = box_memory();
-    box_place<FORMAT>(all, 0, 0, cta().width, cta().height);
-    return all;
+    const int width = cta().width, pitch = width * pixel_bytes(FORMAT);
+    return box{ box_memory(), width, pitch, pitch * cta().height };
 }
 
 /* The loop over an image that changes by one table at most, two quads a thread. All lanes look up the same channel at

@@ -13,7 +13,7 @@
 struct resident {
     chain work; /* what remains to be done to a pixel after it was made */
     mot_step step[MOT_WINDOW];
-    mot_view src, work_view, output; /* the pass reads src and writes one of the others */
+    mot_view src, work_view, output; /* a pass writes one of them */
     mot_warp_plan plans[MOT_WINDOW]; /* of the steps ... */
     mot_warp warp[MOT_WINDOW];       /* ... and what they are made from */
     int output_dtype, output_form;   /* and the output_form of image_resident.cuh */
@@ -24,7 +24,7 @@ struct resident {
     uint32_t phase;                     /* ... what they are at ... */
     int all_here;                       /* ... and whether they have all been waited for */
     int shape[MOT_WINDOW];    /* of the steps as a pass sees them (mot_pass_shape); -1: the step changes nothing */
-    int spare;                /* as a pass sees the steps (mot_pass_shape); -1: it changes nothing */
+    int spare;                /* bytes of the image, if the box has room for it twice; or 0 */
     uint8_t *to;              /* where a pass that knows the whole image writes, */
     int64_t to_plane;         /* and from one plane to the next */
     int width, height, steps; /* kept in memory: as registers they would be spilled to slower memory */

@@ -79,14 +79,14 @@ DEVICE void by_channel(const uint32_t px[4], uint32_t of[4])
 /* Where to begin reading a row's taps i - 1 to i + 2, so that all four lie inside the row. */
 template <int FORMAT> DEVICE int first_of_four(const box_taps<FORMAT> &taps, int i)
 {
-    return min(max(i - 1, taps.from.x0), taps.from.x0 + taps.from.width - 4);
+    return min(max(i - 1, 0), taps.from.width - 4);
 }
 
 /* The four pixels of row y from x on. The last word may be the four bytes behind the box: its bytes are shifted out. */
 template <int FORMAT> DEVICE void row_of_four(const box_taps<FORMAT> &taps, int x, int y, uint32_t of[4])
 {
     const box &b = taps.from;
-    const int at = (y - b.y0) * b.pitch + (x - b.x0) * pixel_bytes(FORMAT);
+    const int at = y * b.pitch + x * pixel_bytes(FORMAT);
     const uint32_t *const w = (const uint32_t *)(b.data + (at & ~3));
     if (FORMAT == MOT_FORMAT_RGB) {
         const uint32_t w1 = w[1], w2 = w[2];
