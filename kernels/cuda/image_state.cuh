@@ -13,7 +13,7 @@
 struct resident {
     chain work; /* what remains to be done to a pixel after it was made */
     mot_step step[MOT_WINDOW];
-    mot_view src, work_view, output; /* a pass writes one of them */
+    mot_view src, work_view, output; /* a pass writes one of the last two */
     mot_warp_plan plans[MOT_WINDOW]; /* of the steps ... */
     mot_warp warp[MOT_WINDOW];       /* ... and what they are made from */
     int output_dtype, output_form;   /* and the output_form of image_resident.cuh */
