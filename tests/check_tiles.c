@@ -456,6 +456,27 @@ static void check_few(void)
     }
 }
 
+/* A graph may capture a smaller batch than the one that the context's memory was taken for. */
+static void check_memory(void)
+{
+    static const int sides[] = { 64, 128, 224, 299, 512, 1024 };
+    for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) {
+        int64_t before = 0;
+        for (size_t count = 1; count <= 600; count++) {
+            const motley_batch src = { .count = count, .channels = 3, .width = sides[i], .height = sides[i] };
+            const mot_job job = { .count = count, .channels = 3, .src = &src, .dst = &src, .max_steps = 1 };
+            const int64_t bytes = mot_tiles_plan_of(&job, MOT_FORMAT_RGB, 528).bytes;
+            cases++;
+            if (bytes < before) {
+                fprintf(stderr, "%zu images of %dx%d need %lld bytes, one less %lld\n", count, sides[i], sides[i],
+                        (long long)bytes, (long long)before);
+                failures++;
+            }
+            before = bytes;
+        }
+    }
+}
+
 /* More images than are worked on at a time. */
 static void check_many(void)
 {
@@ -672,6 +693,7 @@ int main(int argc, char **argv)
         check_blurs();
         check_cuts();
         check_few();
+        check_memory();
         check_own_tiles();
         check_halves();
         check_expensive();

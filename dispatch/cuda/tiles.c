@@ -121,7 +121,9 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     const int64_t images = (int64_t)plan.images;
     plan.at_programs = take(&plan.bytes, images * plan.windows * (int64_t)sizeof(mot_program));
     plan.at_image = take(&plan.bytes, images * (int64_t)sizeof(mot_tile_image));
-    plan.at_pairs = take(&plan.bytes, MOT_TILE_LISTS * plan.pairs * (int64_t)sizeof(mot_tile_pair));
+    const int64_t fewest = 2 * (int64_t)ctas; /* as with lower tiles: a smaller batch never needs more memory */
+    const int64_t listed = plan.pairs > fewest ? plan.pairs : fewest;
+    plan.at_pairs = take(&plan.bytes, MOT_TILE_LISTS * listed * (int64_t)sizeof(mot_tile_pair));
     plan.at_totals = take(&plan.bytes, images * plan.max_counts * MOT_TOTAL_WORDS * 4);
     plan.at_arrivals = take(&plan.bytes, images * (int64_t)sizeof(int32_t));
     plan.at_values = take(&plan.bytes, 4 * 256 * 4);
