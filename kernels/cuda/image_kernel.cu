@@ -54,7 +54,8 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     if (!early) /* the steps are requested before the image's bytes fill the queue */
         word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
     const int image = src.width * src.height * job.channels;
-    const int spare = 2 * image <= job.box_bytes ? image : 0;
+    const int apart = image + 16; /* a gather may read a word behind the image while others write its second place */
+    const int spare = apart + image <= job.box_bytes ? apart : 0;
     const int bands = bands_of(src.width / 4 * src.height);
     make_bands(src.width / 4 * src.height);
     load_bands<FORMAT>(src, 0, early ? MOT_EARLY_BANDS : MOT_BANDS);

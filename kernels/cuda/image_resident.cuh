@@ -1119,7 +1119,7 @@ template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE void run_whole()
         if (cta().spare > 0) {
             loop_ended();
             uint4 *const box = (uint4 *)box_memory();
-            for (int i = threadIdx.x; i < cta().spare / 16; i += blockDim.x)
+            for (int i = threadIdx.x; i < cta().spare / 16 - 1; i += blockDim.x)
                 box[i] = box[i + cta().spare / 16];
             __syncthreads();
             continue;

@@ -183,7 +183,11 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
         const int n = take_steps(w, steps, count, at);
         if (window == 0 && n == 0 && facts.in_place && !facts.output) { /* the image stays as it is */
             if (lane == 0)
-                job.image[i].members = 0;
+                w.image.members = 0;
+            __syncwarp();
+            copy_pieces(&job.image[i], &w.image);
+            if (!listed) /* its CTAs load a program before they know */
+                copy_pieces(&job.programs[(int64_t)i * job.windows], &w.program);
             return;
         }
         __syncwarp();
