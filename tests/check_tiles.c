@@ -383,8 +383,8 @@ static void check_expensive(void)
     }
 }
 
-/* Few images of several sizes, each with some CTAs of its own, of which smaller images and those that change by a table
- * only leave some without work, and images that stay as they are all of them. */
+/* Few images of several sizes: each has as many CTAs as the largest one needs. Smaller images, and those that change
+ * by a table only, leave some of them without work; images that stay as they are leave all. */
 static void check_own_tiles(void)
 {
     static const input_size tried[] = { { 224, 12 }, { 40, 30 }, { 16, 16 } };

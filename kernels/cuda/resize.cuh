@@ -782,8 +782,8 @@ DEVICE void fill_ring(const mot_resize_job &job, const resize_tile &t, uint32_t 
                                      4 * lanes * row_bytes, from_source{ point }, put);
 }
 
-/* The same for one unit that may hold the image's last row. By a function of its own, so that fill_ring has no calls,
- * across which it would not keep its registers. */
+/* The same for one unit that may hold the image's last row. A separate function, because calls within fill_ring's loop
+ * would make the compiler spill its registers. */
 template <int C, bool CLAMPS>
 static __device__ __noinline__ void fill_last(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int unit,
                                               int slot)
@@ -905,7 +905,7 @@ DEVICE void resize_source(const resize_tile &t, int row, int rows, int at, int r
     }
 }
 
-/* By a function of its own, as fill_last. */
+/* Separate for the same reason as fill_last. */
 template <bool CLAMPS>
 static __device__ __noinline__ void resize_source_end(const resize_tile &t, int row, int rows, int at, int runs,
                                                       int whole, uint8_t *made)
