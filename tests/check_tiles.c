@@ -9,6 +9,7 @@
 #include "augmentations/table.h"
 #include "dispatch/cuda/route.h"
 #include "dispatch/cuda/tiles.h"
+#include "tests/emulate/emulate.h"
 #include "tests/inputs.h"
 #include "tests/rooms.h"
 
@@ -18,7 +19,6 @@
 #define MOST_IMAGES 24
 #define MOST_STEPS 14
 
-extern int emulate_backwards;
 static int ctas = 3; /* that the device holds */
 #define STALE 0x4D   /* bytes of a new workspace: positive numbers, which a kernel might take for its own */
 

@@ -3,8 +3,6 @@
 #include "kernels/cuda/image_resident.cuh"
 #include "kernels/cuda/overlap.cuh"
 
-#include <climits>
-
 #define STEP_WORDS ((int)(sizeof(mot_step) / 4))
 
 /* Waits until sample `place` of the first wave is drawn; the order of the others need not be known yet. Returns its
@@ -13,8 +11,8 @@ DEVICE int wait_for_draw(const mot_cuda_job &job, uint32_t place)
 {
     int drawn = 0;
 #ifdef MOT_BULK_COPIES
-    while (drawn == 0)
-        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(drawn) : "l"(job.ready + place) : "memory");
+    while ((drawn = load_acquired(job.ready + place)) == 0)
+        emulate_others();
 #endif
     return drawn - 1;
 }

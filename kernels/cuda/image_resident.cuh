@@ -13,6 +13,8 @@
 #include "kernels/cuda/image_state.cuh"
 #include "kernels/cuda/lines.cuh"
 
+#include <climits>
+
 #ifdef MOT_BULK_COPIES
 
 /* The words of a quad. */
@@ -50,9 +52,9 @@ DEVICE void make_bands(int quads)
     {
         if (band >= bands)
             break;
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&cta().band[band])) : "memory");
+        make_barrier(shared_address(&cta().band[band]));
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    barriers_made();
 }
 
 /* Starts to load the image's bands from `begin` on and below `end`. */
@@ -60,8 +62,7 @@ template <int FORMAT> DEVICE void load_bands(const mot_view &src, int begin, int
 {
     const int quads = src.width / 4 * src.height, shift = band_shift(quads);
     const int bytes = 4 * pixel_bytes(FORMAT); /* of a quad in a plane */
-    uint64_t once; /* the L2 cache should keep code and tables, which the next call needs, and not pixels */
-    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
+    const uint64_t once = used_once();
     MOT_FOR_BANDS(band)
     {
         const int first = band << shift, count = min(1 << shift, quads - first);
@@ -70,16 +71,11 @@ template <int FORMAT> DEVICE void load_bands(const mot_view &src, int begin, int
         if (band < begin)
             continue;
         const uint32_t barrier = shared_address(&cta().band[band]);
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
-                     "r"(count * bytes * planes_of(FORMAT))
-                     : "memory");
+        expect_bytes(barrier, count * bytes * planes_of(FORMAT));
 #pragma unroll
         for (int plane = 0; plane < planes_of(FORMAT); plane++)
-            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], "
-                         "%2, [%3], %4;" ::"r"(shared_address(box_memory() + (plane * quads + first) * bytes)),
-                         "l"(__cvta_generic_to_global(src.data + plane * src.channel + first * bytes)),
-                         "r"(count * bytes), "r"(barrier), "l"(once)
-                         : "memory");
+            copy_in_bulk(box_memory() + (plane * quads + first) * bytes, src.data + plane * src.channel + first * bytes,
+                         count * bytes, barrier, once);
     }
 }
 
@@ -99,7 +95,7 @@ DEVICE arriving arriving_of(int quads)
 DEVICE void wait_quads(arriving &a, int end)
 {
     while (a.next < end) {
-        barrier_wait(&cta().band[a.band++], a.phase);
+        barrier_wait(shared_address(&cta().band[a.band++]), a.phase);
         const int next = a.band << a.shift;
         a.next = next < a.quads ? next : INT_MAX;
     }

@@ -33,7 +33,12 @@ struct resident {
     uint32_t counts[3][256]; /* the histogram; or lows and highs */
 };
 
+#if defined(__NVCC__)
 extern __shared__ uint4 dynamic[];
+#else
+extern uint4 *tile_memory; /* of the CTA that is being emulated */
+#define dynamic tile_memory
+#endif
 /* Bulk copies to addresses that are multiples of 128 are faster: they save 1.5 us of 33 for a point op on 256 x
  * 224x224, on an H200. */
 #define MOT_RESIDENT_BYTES ((int)(sizeof(resident) + 127) & ~127)

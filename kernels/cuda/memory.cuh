@@ -25,6 +25,18 @@ DEVICE uint32_t load_byte(const void *p)
     return v;
 }
 
+/* What another CTA or kernel wrote before it stored the number that this returns is visible from here on. */
+DEVICE int load_acquired(const int32_t *p)
+{
+    int v;
+    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+
+DEVICE void emulate_others()
+{
+}
+
 DEVICE uint4 load_four_words(const void *p)
 {
     uint4 v;
@@ -73,6 +85,13 @@ DEVICE uint32_t load_byte(const void *p)
 {
     return *(const uint8_t *)p;
 }
+
+DEVICE int load_acquired(const int32_t *p)
+{
+    return *(const volatile int32_t *)p;
+}
+
+void emulate_others(); /* while a thread waits for other CTAs or kernels */
 
 DEVICE uint4 load_four_words(const void *p)
 {

@@ -13,11 +13,17 @@ DEVICE void let_next_kernel_begin()
 #endif
 }
 
+#if !defined(__NVCC__)
+void emulate_previous_kernel();
+#endif
+
 /* Waits until the previous kernel has ended and what it wrote is visible. */
 DEVICE void wait_for_previous_kernel()
 {
 #if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
+#elif !defined(__NVCC__)
+    emulate_previous_kernel();
 #endif
 }
 

@@ -118,29 +118,11 @@ DEVICE void arrive(int32_t *counter)
 {
     asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
 }
-
-DEVICE int arrivals_of(const int32_t *counter)
-{
-    int v;
-    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"(counter) : "memory");
-    return v;
-}
-
-DEVICE void emulate_others()
-{
-}
 #else
 DEVICE void arrive(int32_t *counter)
 {
     ++*counter;
 }
-
-DEVICE int arrivals_of(const int32_t *counter)
-{
-    return *(const volatile int32_t *)counter;
-}
-
-void emulate_others(); /* lets other CTAs run */
 #endif
 
 #define MOT_TILE_BYTES (sizeof(tile_state) + 4 * (MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS))
@@ -178,7 +160,7 @@ DEVICE void meet(bool arrived)
     if (!arrived)
         arrive(s.image.arrivals);
     s.arrived += s.image.members;
-    while (arrivals_of(s.image.arrivals) < s.arrived)
+    while (load_acquired(s.image.arrivals) < s.arrived)
         emulate_others();
 }
 

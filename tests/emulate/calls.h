@@ -4,10 +4,10 @@
 #define MOT_EMULATE_CALLS_H
 
 #include "dispatch/cuda/work.h"
+#include "tests/emulate/emulate.h"
 
 extern mot_chip emulated_chip;
 extern mot_cuda_kept emulated_kept;
-extern int emulate_backwards; /* of emulate.cpp: threads run from the last to the first */
 
 /* Makes a context that resizes and transforms by emulated kernels, and does the rest on the CPU; destroy it with
  * emulated_destroy. */

@@ -99,7 +99,9 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 #include <math.h>
 #include <string.h>
 
+#ifndef __CUDA_ARCH__
 #define __CUDA_ARCH__ 750 /* the oldest: no bulk copies */
+#endif
 #define __host__
 #define __device__
 #define __constant__
@@ -121,6 +123,7 @@ struct alignas(16) uint4 {
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 void __syncthreads();
+int __syncthreads_or(int vote);
 void __syncwarp();
 unsigned __ballot_sync(unsigned mask, int vote);
 uint64_t emulate_shuffle(uint64_t value, int from_lane);
@@ -133,6 +136,31 @@ template <class T> static inline T __shfl_sync(unsigned, T value, int lane)
 template <class T> static inline T __shfl_xor_sync(unsigned, T value, int bits)
 {
     return (T)emulate_shuffle((uint64_t)value, (int)(threadIdx.x % 32) ^ bits);
+}
+
+template <class T> static inline T __shfl_up_sync(unsigned, T value, int by)
+{
+    const int lane = (int)(threadIdx.x % 32);
+    return (T)emulate_shuffle((uint64_t)value, lane >= by ? lane - by : lane);
+}
+
+static inline uint32_t __reduce_min_sync(unsigned mask, uint32_t v)
+{
+    for (int bits = 16; bits; bits /= 2) {
+        const uint32_t other = __shfl_xor_sync(mask, v, bits);
+        v = other < v ? other : v;
+    }
+    return v;
+}
+
+static inline uint32_t __reduce_max_sync(unsigned mask, uint32_t v)
+{
+    return ~__reduce_min_sync(mask, ~v);
+}
+
+template <class T> static inline T __ldcg(const T *p)
+{
+    return *p;
 }
 
 template <class T> static inline T atomicAdd(T *to, T v)
@@ -254,6 +282,13 @@ static inline uint32_t __dp2a_lo(uint32_t halves, uint32_t bytes, uint32_t sum)
     return sum + (halves & 0xFFFF) * (bytes & 0xFF) + (halves >> 16) * (bytes >> 8 & 0xFF);
 }
 
+static inline uint32_t __dp4a(uint32_t a, uint32_t b, uint32_t sum)
+{
+    for (int i = 0; i < 32; i += 8)
+        sum += (a >> i & 0xFF) * (b >> i & 0xFF);
+    return sum;
+}
+
 static inline uint32_t __dp2a_hi(uint32_t halves, uint32_t bytes, uint32_t sum)
 {
     return __dp2a_lo(halves, bytes >> 16, sum);
@@ -301,9 +336,17 @@ static inline void __threadfence()
 {
 }
 
+/* Addresses in the shared memory of the CTA that is running. */
+extern uint4 *tile_memory;
+
 static inline uint64_t __cvta_generic_to_shared(const void *p)
 {
-    return (uint64_t)p;
+    return (uint64_t)((const uint8_t *)p - (const uint8_t *)tile_memory);
+}
+
+static inline void *__cvta_shared_to_generic(uint64_t at)
+{
+    return (uint8_t *)tile_memory + at;
 }
 
 #endif

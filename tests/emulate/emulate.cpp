@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the tile kernel and those that draw transforms, resize and erase on the CPU, so that its arithmetic, addresses
- * and barriers are tested where no GPU is. The threads of all CTAs are fibers of one host thread, which change only
- * where the kernel waits: what a missing barrier would let through shows when the fibers run in the other order
- * (emulate_backwards), or in a random one: where the environment has EMULATE_SEED, a number from 1 on, each wait goes
- * on with any thread that can. Shuffles and ballots are barriers of a warp here; on a GPU they order no memory. CTAs of
- * a cooperative launch run together. The chip is the oldest and smallest, sm_75: no bulk copies, 64 KB of shared
- * memory; what asks for more is refused. */
+/* Runs the tile kernel, the image kernel (image.cpp) and those that draw transforms, resize and erase on the CPU, so
+ * that their arithmetic, addresses and barriers are tested where no GPU is. The threads of all CTAs are fibers of one
+ * host thread, which change only where the kernel waits: what a missing barrier would let through shows when the fibers
+ * run in the other order (emulate_backwards), or in a random one: where the environment has EMULATE_SEED, a number from
+ * 1 on, each wait goes on with any thread that can. Shuffles and ballots are barriers of a warp here; on a GPU they
+ * order no memory. CTAs of a cooperative launch run together. The chip is the oldest and smallest, sm_75: no bulk
+ * copies, 64 KB of shared memory; what asks for more is refused. Only the image kernel has sm_90's. */
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
@@ -15,23 +15,25 @@
 #include "kernels/cuda/tile_kernel.cuh"
 #include "kernels/cuda/tile_planner.cuh"
 #include "kernels/cuda/tuning.h"
+#include "tests/emulate/emulate.h"
 
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
 
-#define MOST_CTAS 9
 #define MOST_THREADS 256 /* of a CTA, if several run together */
 #define MOST_FIBERS (MOST_CTAS * MOST_THREADS)
 #define STACK_BYTES ((size_t)96 * 1024)
 /* Dynamic shared memory of a CTA on the smallest chip, sm_75: without asking, and beside a kernel's own variables. */
 #define SHARED_BYTES (48 * 1024)
 #define SHARED_BYTES_MOST (64 * 1024 - MOT_STATIC_BYTES)
+#define SHARED_GUARD 256       /* bytes behind it that no kernel writes ... */
+#define SHARED_GUARD_BYTE 0xC9 /* ... and what they are */
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
-extern "C" int emulate_backwards;
 int emulate_backwards;
+void (*emulate_previous)(int all);
 
 /* Something to go on with where it was left. Jumps cost less than contexts, but the address sanitizer knows contexts.
  */
@@ -53,6 +55,7 @@ static void change(place_to_go_on &from, place_to_go_on &to)
 /* Where threads wait for each other: `arrived` of the present turn. */
 struct barrier {
     unsigned arrived, turn;
+    int vote[2]; /* of this turn and of the last one */
 };
 
 static place_to_go_on host, fiber[MOST_FIBERS];
@@ -62,14 +65,17 @@ static barrier all[MOST_CTAS], warp[MOST_FIBERS / 32];
 static unsigned cta_alive[MOST_CTAS], warp_alive[MOST_FIBERS / 32];
 static uint64_t shared_word[2][MOST_FIBERS]; /* of collective functions, by turns */
 static unsigned collective[MOST_FIBERS];
-static const barrier *waits_at[MOST_FIBERS]; /* ... or did last ... */
-static unsigned waits_in[MOST_FIBERS];       /* ... in this turn of it */
-static uint64_t random_state;                /* 0: threads run in order */
-static int shared_bytes = SHARED_BYTES;      /* that a launch may have */
+static const barrier *waits_at[MOST_FIBERS];         /* ... or did last ... */
+static unsigned waits_in[MOST_FIBERS];               /* ... in this turn of it */
+static uint64_t first_state, random_state;           /* 0: threads run in order */
+static int memory_bytes;                             /* of each CTA's shared memory */
+static size_t launch_bytes;                          /* ... and those of the launch */
+static int shared_bytes = SHARED_BYTES, image_bytes; /* that a launch may have; of the image kernel */
 static const void *kernel_now;
 static void *argument_now;
-static unsigned first_cta; /* of those that run */
-static unsigned waited;    /* changes without anyone getting on */
+static unsigned first_cta;           /* of those that run */
+static unsigned waited;              /* changes without anyone getting on */
+static bool saw_previous[MOST_CTAS]; /* has waited for the previous kernel */
 static uint4 *memory[MOST_CTAS];
 uint4 *tile_memory;
 
@@ -100,16 +106,16 @@ static unsigned next_thread(unsigned from)
     unsigned other = random_state ? random_below(fibers) : from;
     for (unsigned i = 0; i < fibers && !can_run(other); i++)
         other = (other + (down ? fibers - 1 : 1)) % fibers;
-    if (!can_run(other) || ++waited > 64 * MOST_FIBERS) {
-        fprintf(stderr, "emulate: threads wait for each other\n");
-        abort();
-    }
+    if (!can_run(other) || ++waited > 64 * MOST_FIBERS)
+        emulate_fail("threads wait for each other");
     return other;
 }
 
 static void yield()
 {
     const unsigned self = current, fibers = threads * ctas;
+    if (emulate_random(8) == 7)
+        emulate_early_copy();
     const unsigned other = next_thread((self + (emulate_backwards ? fibers - 1 : 1)) % fibers);
     if (other == self)
         return;
@@ -119,16 +125,59 @@ static void yield()
 
 void emulate_others()
 {
+    if (emulate_previous)
+        emulate_previous(0);
     yield();
+}
+
+void emulate_previous_kernel()
+{
+    if (emulate_previous)
+        emulate_previous(1);
+    saw_previous[current / threads] = true;
+}
+
+void emulate_fail(const char *what)
+{
+    fprintf(stderr, "emulate: %s\n", what);
+    abort();
+}
+
+unsigned emulate_thread()
+{
+    return current % threads;
+}
+
+unsigned emulate_cta()
+{
+    return current / threads;
+}
+
+unsigned emulate_random(unsigned below)
+{
+    return random_state ? random_below(below) : 0;
+}
+
+void emulate_begin(uint64_t turn)
+{
+    if (random_state)
+        random_state = first_state + turn * 0x9E3779B97F4A7C15u;
+}
+
+/* All threads have arrived. */
+static void complete(barrier &b)
+{
+    b.arrived = 0;
+    b.turn++;
+    b.vote[b.turn & 1] = 0;
+    waited = 0;
 }
 
 static void wait_at(barrier &b, unsigned expected)
 {
     const unsigned turn = b.turn;
     if (++b.arrived == expected) {
-        b.arrived = 0;
-        b.turn++;
-        waited = 0;
+        complete(b);
         return;
     }
     waits_at[current] = &b;
@@ -142,6 +191,15 @@ void __syncthreads()
     wait_at(all[current / threads], cta_alive[current / threads]);
 }
 
+int __syncthreads_or(int vote)
+{
+    barrier &b = all[current / threads];
+    int &any = b.vote[b.turn & 1];
+    any |= vote != 0;
+    __syncthreads();
+    return any;
+}
+
 void __syncwarp()
 {
     wait_at(warp[current / 32], warp_alive[current / 32]);
@@ -150,10 +208,8 @@ void __syncwarp()
 static const uint64_t *exchange(uint64_t value)
 {
     const unsigned turn = collective[current]++ & 1;
-    if (warp_alive[current / 32] != 32) {
-        fprintf(stderr, "emulate: a lane is missing\n");
-        abort();
-    }
+    if (warp_alive[current / 32] != 32)
+        emulate_fail("a lane is missing");
     shared_word[turn][current] = value;
     __syncwarp();
     return &shared_word[turn][current & ~31u];
@@ -199,7 +255,7 @@ static void fiber_main()
             call(erase_kernel);
         else if (kernel_now == (const void *)fill_kernel)
             call(fill_kernel);
-        else
+        else if (!emulate_image_kernel(kernel_now, argument_now))
             call((void (*)(mot_tiles_job))kernel_now);
         const unsigned cta = self / threads;
         ended[self] = true;
@@ -208,7 +264,7 @@ static void fiber_main()
         warp_alive[self / 32]--;
         waited = 0;
         if (cta_alive[cta] > 0 && all[cta].arrived == cta_alive[cta]) /* the others wait for nobody any more */
-            all[cta].arrived = 0, all[cta].turn++;
+            complete(all[cta]);
         if (alive > 0)
             yield();
         else
@@ -243,28 +299,51 @@ static void run_ctas(unsigned first, unsigned n)
     waited = 0;
     for (unsigned c = 0; c < n; c++) {
         cta_alive[c] = threads;
-        all[c] = barrier{ 0, 0 };
+        all[c] = barrier{};
+        saw_previous[c] = false;
+        memset((void *)memory[c], 0xAB, launch_bytes);
+        memset((uint8_t *)memory[c] + launch_bytes, SHARED_GUARD_BYTE, SHARED_GUARD);
     }
     for (unsigned t = 0; t < alive; t++) {
         ended[t] = false;
         collective[t] = 0;
         waits_at[t] = nullptr;
-        warp[t / 32] = barrier{ 0, 0 };
+        warp[t / 32] = barrier{};
         warp_alive[t / 32] = 32;
     }
+    emulate_forget_copies();
     change(host, fiber[next_thread(emulate_backwards ? alive - 1 : 0)]);
+    for (unsigned c = 0; c < n; c++) {
+        for (int i = 0; i < SHARED_GUARD; i++)
+            if (((const uint8_t *)memory[c])[launch_bytes + (size_t)i] != SHARED_GUARD_BYTE)
+                emulate_fail("a CTA wrote past the end of its shared memory");
+        if (emulate_previous && !saw_previous[c])
+            emulate_fail("a CTA ended that had not waited for the previous kernel");
+    }
 }
 
-cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int bytes)
+/* Gives every CTA so much shared memory, or more. */
+static void make_memory(int bytes)
 {
-    if (bytes > SHARED_BYTES_MOST)
+    if (bytes <= memory_bytes)
+        return;
+    memory_bytes = bytes;
+    for (int c = 0; c < MOST_CTAS; c++) {
+        free(memory[c]);
+        memory[c] = (uint4 *)aligned_alloc(256, ((size_t)bytes + SHARED_GUARD + 255) & ~(size_t)255);
+        if (!memory[c])
+            emulate_fail("no memory");
+    }
+}
+
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int bytes)
+{
+    const bool image = emulate_image_kernel(kernel, nullptr);
+    int &most = image ? image_bytes : shared_bytes;
+    if (bytes > (image ? EMULATED_IMAGE_BYTES : SHARED_BYTES_MOST))
         return cudaErrorInvalidConfiguration;
-    shared_bytes = bytes > shared_bytes ? bytes : shared_bytes;
-    for (int c = 0; c < MOST_CTAS; c++)
-        if (!memory[c]) {
-            memory[c] = (uint4 *)aligned_alloc(256, ((size_t)bytes + 255) & ~(size_t)255);
-            memset((void *)memory[c], 0xAB, (size_t)bytes);
-        }
+    most = bytes > most ? bytes : most;
+    make_memory(bytes);
     return cudaSuccess;
 }
 
@@ -282,11 +361,14 @@ cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t)
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments)
 {
     static bool made;
-    if (config->dynamicSmemBytes > (size_t)shared_bytes)
+    const bool image = emulate_image_kernel(kernel, nullptr);
+    if (config->dynamicSmemBytes > (size_t)(image ? image_bytes : shared_bytes))
         return cudaErrorInvalidConfiguration;
+    launch_bytes = config->dynamicSmemBytes;
+    make_memory((int)launch_bytes);
     if (!made) {
         const char *const seed = getenv("EMULATE_SEED");
-        random_state = seed ? strtoull(seed, nullptr, 10) : 0;
+        first_state = random_state = seed ? strtoull(seed, nullptr, 10) : 0;
         make_fibers();
     }
     made = true;
@@ -298,8 +380,11 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     const bool together = config->numAttrs > 0 && config->attrs[0].id == cudaLaunchAttributeCooperative;
     if (blockDim.x > MOST_FIBERS || (together && (n > MOST_CTAS || blockDim.x > MOST_THREADS)))
         abort();
-    for (unsigned i = 0; i < n && !together; i++)
-        run_ctas(emulate_backwards ? n - 1 - i : i, 1);
+    const unsigned room = image && random_state ? MOST_FIBERS / blockDim.x : 1; /* some of the image kernel's as well */
+    for (unsigned i = 0, some; i < n && !together; i += some) {
+        some = min(1 + emulate_random(min(room, (unsigned)MOST_CTAS)), n - i);
+        run_ctas(emulate_backwards ? n - some - i : i, some);
+    }
     if (together)
         run_ctas(0, n);
     return cudaSuccess;

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The GPU's image kernel (kernels/cuda/image_resident.cuh) against the CPU backend, with its threads run by
+ * tests/emulate: every op, sequences of random ops, and built-in policies, on every layout that takes this route, with
+ * and without an output. The draw kernel's results appear while the image kernel runs, sample by sample. One differing
+ * byte fails, canaries included.
+ *
+ *     check_resident [--op NAME] [--turns N] [--first TURN]
+ *
+ * The number of a turn, with EMULATE_SEED, repeats a failure. */
+#include "dispatch/cuda/route.h"
+#include "dispatch/cuda/tiles.h"
+#include "dispatch/cuda/work.h"
+#include "kernels/cuda/tuning.h"
+#include "policies/draw.h"
+#include "tests/emulate/emulate.h"
+#include "tests/rooms.h"
+
+#include <stdio.h>
+
+#define SEED 20260823u
+#define MOST_IMAGES 7
+#define MOST_STEPS MOT_WINDOW
+#define STALE 0x4D /* bytes of memory that the draw kernel has not written yet */
+
+static const mot_chip chips[] = {
+    { 1, EMULATED_IMAGE_BYTES - MOT_STATIC_BYTES, 228 * 1024, 1, 0 }, /* sm_90, but for its multiprocessors */
+    { 1, 99 * 1024 - MOT_STATIC_BYTES, 100 * 1024, 1, 0 },            /* sm_120 */
+};
+static const mot_chip *chip;
+static motley_context *cpu, *gpu; /* `gpu` runs the emulated kernel */
+static uint64_t chance;           /* of how a batch is launched */
+static long images, failures, launches[2][2][MOT_RESIDENT_FORMATS];
+
+static void need(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "check_resident: %s\n", what);
+        exit(2);
+    }
+}
+
+static int below(uint64_t *random, int n)
+{
+    return (int)(input_random(random) % (uint64_t)n);
+}
+
+/* ---- the draw kernel, and the launch ---- */
+
+/* What the draw kernel has made, and what it has not written yet. */
+static struct {
+    size_t count, max_steps;
+    const mot_step *drawn;
+    const mot_cuda_turn *drawn_order;
+    mot_step *steps;
+    mot_cuda_turn *order;
+    int32_t *step_count, *ready;
+    int first_wave, written[MOST_IMAGES], ended;
+} draw;
+
+static void write_draw(size_t i)
+{
+    if (draw.written[i])
+        return;
+    draw.written[i] = 1;
+    memcpy(&draw.steps[i * draw.max_steps], &draw.drawn[i * draw.max_steps], draw.max_steps * sizeof *draw.steps);
+    if ((int)i < draw.first_wave)
+        draw.ready[i] = draw.step_count[i] + 1;
+}
+
+static void go_on_drawing(int all)
+{
+    if (!all) {
+        write_draw(input_random(&chance) % draw.count);
+        return;
+    }
+    if (draw.ended)
+        return;
+    for (size_t i = 0; i < draw.count; i++)
+        write_draw(i);
+    memcpy(draw.order, draw.drawn_order, draw.count * sizeof *draw.order);
+    draw.ended = 1;
+}
+
+/* Watches a batch's memory, which passes write and read again. */
+static void watch(const motley_batch *batch)
+{
+    const mot_view first = mot_batch_view(batch, 0), last = mot_batch_view(batch, batch->count - 1);
+    const uint8_t *const begin = first.data < last.data ? first.data : last.data;
+    const uint8_t *const end = first.data < last.data ? last.data : first.data;
+    emulate_watch(begin, (size_t)(end - begin + (first.channels - 1) * first.channel + first.height * first.row));
+}
+
+/* Does what dispatch/cuda/queue.c does with a batch on this route. */
+static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_format format,
+                         const mot_cuda_shape *shape)
+{
+    static mot_line_cache lines;
+    const int n = (int)job->count, max_steps = (int)job->max_steps, first_wave = below(&chance, n + 1);
+    const size_t steps_bytes = job->count * job->max_steps * sizeof(mot_step);
+    mot_step *const drawn = calloc(1, steps_bytes), *const steps = malloc(steps_bytes);
+    mot_cuda_turn drawn_order[MOST_IMAGES], order[MOST_IMAGES];
+    int32_t counts[MOST_IMAGES], ready[MOST_IMAGES] = { 0 };
+    need(drawn && steps && n <= MOST_IMAGES, "no memory");
+    memset(steps, STALE, steps_bytes);
+    memset(order, STALE, sizeof order);
+    for (int i = 0; i < n; i++) {
+        const mot_view v = mot_batch_view(job->src, (size_t)i);
+        const mot_drawn_sample sample = mot_sample_of(&job->samples, (size_t)i, v.width, v.height, v.channels);
+        counts[i] = max_steps;
+        if (job->policy)
+            counts[i] = mot_draw_sample(&job->policy->tables, &sample, &drawn[i * max_steps]);
+        else
+            memcpy(&drawn[i * max_steps], &job->steps[i * max_steps], job->max_steps * sizeof *drawn);
+        drawn_order[i] = (mot_cuda_turn){ i, counts[i] };
+    }
+    for (int i = n - 1; i > first_wave; i--) { /* the others are in any order */
+        const int other = first_wave + below(&chance, i + 1 - first_wave);
+        const mot_cuda_turn turn = drawn_order[i];
+        drawn_order[i] = drawn_order[other];
+        drawn_order[other] = turn;
+    }
+    memset(&draw, 0, sizeof draw);
+    draw.count = job->count, draw.max_steps = job->max_steps;
+    draw.drawn = drawn, draw.drawn_order = drawn_order;
+    draw.steps = steps, draw.order = order;
+    draw.step_count = counts, draw.ready = ready;
+    draw.first_wave = first_wave;
+
+    const motley_batch *const result = job->output ? &job->output->batch : work;
+    mot_cuda_job image = { .count = n,
+                           .channels = job->channels,
+                           .max_steps = max_steps,
+                           .steps = steps,
+                           .ready = ready,
+                           .order = order,
+                           .src = mot_cuda_batch_of(job->src, NULL),
+                           .work = mot_cuda_batch_of(work, NULL),
+                           .output = mot_cuda_batch_of(result, NULL),
+                           .first_wave = first_wave,
+                           .mixed = below(&chance, n - first_wave + 1),
+                           .mix = 7919,
+                           .plain = !job->output,
+                           .box_bytes = shape->box_bytes,
+                           .stage_bytes = shape->stage_bytes };
+    if (job->output) {
+        image.output_dtype = result->dtype;
+        image.convention = job->convention;
+        memcpy(image.mean, job->output->mean, sizeof image.mean);
+        memcpy(image.std, job->output->std, sizeof image.std);
+        image.by_lines = mot_cuda_find_lines(&lines, image.output_dtype, image.convention, image.channels, image.mean,
+                                             image.std, image.line);
+        image.by_lines = image.by_lines && below(&chance, 4) > 0;
+    }
+    watch(work);
+    emulate_backwards = below(&chance, 2);
+    emulate_previous = go_on_drawing;
+    need(mot_cuda_image_prepare(format, chip->shared_bytes) == cudaSuccess &&
+             mot_cuda_image_launch(&image, format, shape, NULL) == cudaSuccess,
+         "launching");
+    emulate_previous = NULL;
+    for (int i = 0; i < n; i++)
+        need(ready[i] == 0, "a sample is still marked as ready");
+    launches[shape->blurs][job->output != NULL][format]++;
+    images += n;
+    free(drawn);
+    free(steps);
+}
+
+static mot_route_choice route_of(const mot_job *job, const motley_batch *work)
+{
+    static mot_level_cache levels;
+    return mot_route_of(chip, job, mot_cuda_format_of(job->src), work, 0, &levels);
+}
+
+static motley_status run(void *state, const mot_job *job, motley_error *error)
+{
+    const mot_cuda_format format = mot_cuda_format_of(job->src);
+    const motley_batch slots = job->dst ? *job->dst : mot_tiles_work(job->src, &job->output->batch, format);
+    const mot_route_choice choice = route_of(job, &slots);
+    if (choice.route != MOT_ROUTE_RESIDENT)
+        return mot_backend_cpu.run(state, job, error);
+    run_resident(job, &slots, format, &choice.shape);
+    return MOTLEY_OK;
+}
+
+/* ---- batches ---- */
+
+enum { SRC, DST, OUT, ROOMS };
+
+/* A batch that the route takes, of images without gaps in them, in the middle of other bytes. */
+static room dense_room(uint64_t *random, size_t count, input_size size, int channels, int planes)
+{
+    enum { GUARD = 64 };
+    const int64_t plane = (int64_t)size.width * size.height;
+    room r = { .batch = { .count = count, .channels = channels, .width = size.width, .height = size.height } };
+    r.pixel = planes ? 1 : channels;
+    r.row = r.pixel * size.width;
+    r.channel = planes && channels > 1 ? plane + 16 * below(random, 3) : planes ? plane : 1;
+    r.image = planes ? r.channel * channels : plane * channels;
+    r.image += 16 * below(random, 3);
+    r.size = ((size_t)r.image * count + 2 * GUARD + 63) & ~(size_t)63;
+    r.bytes = aligned_alloc(64, r.size);
+    need(r.bytes != NULL, "no memory");
+    memset(r.bytes, below(random, 256), r.size);
+    for (size_t i = 0; i < count; i++)
+        for (int c = 0; c < (planes ? channels : 1); c++)
+            input_fill((input_kind)below(random, INPUT_KINDS), input_random(random), size, planes ? 1 : channels,
+                       r.bytes + GUARD + (int64_t)i * r.image + c * r.channel);
+    r.data = r.bytes + GUARD;
+    if (count > 1 && below(random, 4) == 0) { /* from the last image on */
+        r.data += (int64_t)(count - 1) * r.image;
+        r.image = -r.image;
+    }
+    r.batch.data = r.data;
+    r.batch.image_stride = r.image, r.batch.row_stride = r.row;
+    r.batch.pixel_stride = r.pixel, r.batch.channel_stride = r.channel;
+    return r;
+}
+
+/* A batch for an output: half of the time without gaps, as the fast loops want it. */
+static room output_room(uint64_t *random, size_t count, input_size size, int channels, motley_dtype dtype)
+{
+    for (;;) {
+        room r = room_make(random, count, size, channels, dtype);
+        if (below(random, 2) || (r.batch.row_stride == 0 && (uintptr_t)r.data % 16 == 0))
+            return r;
+        free(r.bytes);
+    }
+}
+
+static motley_batch batch_at(const room *r, uint8_t *bytes)
+{
+    motley_batch b = r->batch;
+    b.data = bytes + (r->data - r->bytes);
+    return b;
+}
+
+/* The first byte that differs and lies in no image, if those may hold anything; r->size: none. */
+static size_t first_difference(const room *r, const uint8_t *a, const uint8_t *b, int images_hold_anything)
+{
+    uint8_t *const any = calloc(1, r->size);
+    need(any != NULL, "no memory");
+    for (size_t i = 0; i < r->batch.count && images_hold_anything; i++) {
+        const int planes = r->pixel == 1 && r->batch.channels > 1;
+        for (int c = 0; c < (planes ? r->batch.channels : 1); c++)
+            memset(any + (r->data - r->bytes) + (int64_t)i * r->image + c * r->channel, 1,
+                   (size_t)(r->row * r->batch.height));
+    }
+    size_t at = 0;
+    while (at < r->size && (a[at] == b[at] || any[at]))
+        at++;
+    free(any);
+    return at;
+}
+
+/* What a turn does with its batch: applies a policy, or replays steps. */
+typedef struct call {
+    const motley_policy *policy;
+    motley_step steps[MOST_IMAGES * MOST_STEPS];
+    int32_t counts[MOST_IMAGES];
+    size_t max_steps;
+} call;
+
+static void print_steps(const call *c, size_t count)
+{
+    for (size_t i = 0; i < count && !c->policy; i++) {
+        fprintf(stderr, "  image %zu:", i);
+        for (int s = 0; s < c->counts[i]; s++) {
+            static const char *const how[] = { "", " bilinear", " bicubic" };
+            const motley_step *const step = &c->steps[i * c->max_steps + (size_t)s];
+            fprintf(stderr, " %s(%.9g)%s", motley_op_get(step->op)->name, step->values[0], how[step->interpolation]);
+        }
+        fprintf(stderr, "\n");
+    }
+}
+
+/* Runs the call on both contexts, and compares. */
+static void check_call(uint64_t turn, uint64_t *random, const call *c, const motley_batch *like)
+{
+    const size_t count = like->count;
+    const input_size size = { like->width, like->height };
+    const int channels = like->channels, planes = like->layout == MOTLEY_CHW;
+    enum { NO_DST, DST_IS_SRC, DST_APART } where = below(random, 3);
+    const int has_output = where == NO_DST || below(random, 2);
+    const motley_dtype dtype = has_output ? (motley_dtype)below(random, 4) : MOTLEY_U8;
+    int out = !has_output ? ROOMS : dtype == MOTLEY_U8 ? below(random, ROOMS) : OUT;
+    if (out == DST && where != DST_APART)
+        out = SRC;
+    room rooms[ROOMS] = { dense_room(random, count, size, channels, planes),
+                          dense_room(random, count, size, channels, planes),
+                          output_room(random, count, size, channels, dtype) };
+    const float std = below(random, 2) ? 0.1f : 0.224f;
+    uint8_t *made[2][ROOMS];
+    motley_error error;
+    for (int which = 0; which < 2; which++) {
+        for (int k = 0; k < ROOMS; k++)
+            made[which][k] = room_copy(&rooms[k]);
+        const motley_batch src = batch_at(&rooms[SRC], made[which][SRC]), dst = batch_at(&rooms[DST], made[which][DST]);
+        motley_output output = { .mean = { 0.485f, 0.456f, 0.406f }, .std = { 0.229f, std, 0 } };
+        if (has_output)
+            output.batch = batch_at(&rooms[out], made[which][out]);
+        const motley_batch *const to = where == NO_DST ? NULL : where == DST_IS_SRC ? &src : &dst;
+        const motley_apply_params apply = { .samples = { .seed = turn, .first = turn % 1000 }, .output = output };
+        const motley_replay_params replay = { .output = output };
+        motley_context *const context = which ? gpu : cpu;
+        need((c->policy
+                  ? motley_apply(context, c->policy, &src, to, &apply, &error)
+                  : motley_replay(context, &src, to, c->steps, c->counts, c->max_steps, &replay, &error)) == MOTLEY_OK,
+             error.message);
+    }
+    for (int k = 0; k < ROOMS; k++) {
+        static const char *const names[] = { "src", "dst", "output", "none" };
+        const int anything = k != out && has_output && (k == SRC ? where == DST_IS_SRC || out == SRC : k == DST);
+        const int work_in_output = k == OUT && out == OUT && where == NO_DST;
+        const uint8_t *const wanted = work_in_output || k == out || !has_output ? made[0][k] : rooms[k].bytes;
+        const size_t at = first_difference(&rooms[k], made[1][k], wanted, anything);
+        if (at == rooms[k].size)
+            continue;
+        fprintf(stderr,
+                "turn %d: %zu x %dx%d, %s, dst %s, output in %s, type %d, chip %d: byte %zu of %s is %d, want %d\n",
+                (int)turn, count, (int)size.width, (int)size.height,
+                channels == 1 ? "grey"
+                : planes      ? "planes"
+                              : "RGB",
+                where == NO_DST       ? "none"
+                : where == DST_IS_SRC ? "src"
+                                      : "apart",
+                names[out], (int)dtype, (int)(chip - chips), at, names[k], made[1][k][at], wanted[at]);
+        print_steps(c, count);
+        if (++failures >= 10)
+            exit(1);
+        break;
+    }
+    for (int k = 0; k < ROOMS; k++) {
+        free(rooms[k].bytes);
+        free(made[0][k]);
+        free(made[1][k]);
+    }
+}
+
+/* ---- turns ---- */
+
+static input_size size_of(uint64_t *random)
+{
+    static const input_size sizes[] = { { 8, 2 },     { 8, 16 },   { 12, 4 },   { 12, 20 },   { 20, 100 },
+                                        { 36, 32 },   { 64, 4 },   { 60, 224 }, { 100, 52 },  { 224, 3 },
+                                        { 4096, 8 },  { 128, 64 }, { 96, 96 },  { 128, 128 }, { 160, 160 },
+                                        { 224, 224 }, { 224, 56 }, { 256, 36 }, { 32, 32 } };
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    if (below(random, 3))
+        return sizes[below(random, SIZES)];
+    for (;;) {
+        const input_size size = { 8 + 4 * below(random, 55), 1 + below(random, 80) };
+        if (size.width * size.height % 16 == 0)
+            return size;
+    }
+}
+
+/* Whether the route takes a step, which may be NULL, of images like this batch's. */
+static int takes(const motley_batch *batch, const mot_step *step)
+{
+    const mot_job job = {
+        .count = 1, .channels = batch->channels, .src = batch, .steps = step, .max_steps = step != NULL
+    };
+    return route_of(&job, batch).route == MOT_ROUTE_RESIDENT;
+}
+
+/* A batch's sizes and layout, without data; few of the large images, which take long. */
+static motley_batch random_batch(uint64_t *random)
+{
+    const input_size size = size_of(random);
+    const int pixels = size.width * size.height, channels = below(random, 6) ? 3 : 1;
+    const motley_batch batch = { .count = (size_t)(1 + below(random, pixels <= 4096    ? MOST_IMAGES
+                                                                     : pixels <= 16384 ? 3
+                                                                                       : 1)),
+                                 .channels = channels,
+                                 .width = size.width,
+                                 .height = size.height,
+                                 .layout = below(random, 2) || channels == 1 ? MOTLEY_CHW : MOTLEY_HWC };
+    chip = &chips[below(random, 4) == 0];
+    if (!takes(&batch, NULL))
+        chip = &chips[0];
+    return batch;
+}
+
+/* Random values of an op, which the route takes for images like this batch's. */
+static int random_step(uint64_t *random, int op, const motley_batch *batch, motley_step *step)
+{
+    const motley_op_info *const info = motley_op_get(op);
+    double some[12][MOTLEY_MAX_VALUES];
+    const int tried = input_values(info, input_random(random), 12, some);
+    mot_step prepared = { .op = op };
+    *step = (motley_step){ .op = op, .values_count = info->values_max };
+    memcpy(step->values, some[below(random, tried)], sizeof step->values);
+    if (info->shape == MOTLEY_SHAPE_WARP && below(random, 4) == 0)
+        step->interpolation = (motley_interpolation)below(random, 3);
+    if (info->shape == MOTLEY_SHAPE_WARP || info->shape == MOTLEY_SHAPE_ERASE)
+        memcpy(step->fill, (uint8_t[4]){ 125, 123, 114, 0 }, sizeof step->fill);
+    mot_op_prepare(op, step->values, info->values_max, &prepared.arg);
+    prepared.interpolation = (uint8_t)step->interpolation;
+    return takes(batch, &prepared);
+}
+
+/* `only`: an op that every image's steps have, or -1. */
+static void check_steps(uint64_t turn, uint64_t *random, int only)
+{
+    const motley_batch batch = random_batch(random);
+    static call c;
+    c = (call){ .max_steps = 1 + (size_t)below(random, MOST_STEPS) };
+    const int shapes = below(random, 2) ? 0x7FFFFFFF : below(random, 256); /* those of random ops */
+    for (size_t i = 0; i < batch.count; i++) {
+        const int least = only >= 0, place = below(random, (int)c.max_steps);
+        c.counts[i] = (int32_t)below(random, (int)c.max_steps + 1);
+        c.counts[i] = c.counts[i] < least ? least : c.counts[i];
+        for (int s = 0; s < c.counts[i]; s++) {
+            motley_step *const step = &c.steps[i * c.max_steps + (size_t)s];
+            const int forced = only >= 0 && s == place % c.counts[i];
+            int tries = 0, op;
+            do {
+                op = forced ? only : below(random, motley_op_count());
+                if (tries++ > 200) /* images that cannot be blurred, and so on */
+                    op = motley_op_find("invert");
+            } while ((tries <= 200 && !forced && !(shapes >> motley_op_get(op)->shape & 1)) ||
+                     motley_op_get(op)->shape == MOTLEY_SHAPE_FILTER ||
+                     strcmp(motley_op_get(op)->name, "bbox_cutout") == 0 || !random_step(random, op, &batch, step));
+        }
+    }
+    check_call(turn, random, &c, &batch);
+}
+
+static const char *const policies[] = { "rand_augment",          "trivial_augment_wide", "auto_augment_imagenet",
+                                        "auto_augment_cifar10",  "auto_augment_svhn",    "timm_rand_m9_mstd05_inc1",
+                                        "timm_auto_augment_v0r", "timm_3_augment",       "trivial_augment_standard" };
+enum { POLICIES = sizeof policies / sizeof *policies };
+static motley_policy *policy[POLICIES];
+
+static void check_policy(uint64_t turn, uint64_t *random)
+{
+    const motley_batch batch = random_batch(random);
+    static call c;
+    c = (call){ .policy = policy[below(random, POLICIES)] };
+    check_call(turn, random, &c, &batch);
+}
+
+#define USAGE "usage: check_resident [--op NAME] [--turns N] [--first TURN]"
+
+int main(int argc, char **argv)
+{
+    const char *only = NULL;
+    uint64_t turns = 3000, first = 0;
+    for (int i = 1; i < argc; i += 2) {
+        need(i + 1 < argc, USAGE);
+        if (strcmp(argv[i], "--op") == 0)
+            only = argv[i + 1];
+        else if (strcmp(argv[i], "--turns") == 0)
+            turns = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--first") == 0)
+            first = strtoull(argv[i + 1], NULL, 10);
+        else
+            need(0, USAGE);
+    }
+    const int only_op = only ? motley_op_find(only) : -1;
+    need(!only || only_op >= 0, "no such op");
+    static mot_backend backend;
+    motley_error error = { 0 };
+    const motley_context_params params = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
+    need(motley_context_create(&params, &cpu, &error) == MOTLEY_OK, error.message);
+    need(motley_context_create(&params, &gpu, &error) == MOTLEY_OK, error.message);
+    backend = *gpu->backend;
+    backend.run = run;
+    gpu->backend = &backend;
+    for (int k = 0; k < POLICIES; k++)
+        need(motley_policy_builtin(policies[k], &policy[k], &error) == MOTLEY_OK, error.message);
+    for (uint64_t turn = first; turn < first + turns; turn++) {
+        uint64_t random = SEED + turn;
+        chance = input_random(&random);
+        emulate_begin(turn);
+        const uint64_t op = turn / 2 % (2 * (uint64_t)motley_op_count()); /* each op in turn, then any */
+        if (only || (turn % 2 == 0 && op < (uint64_t)motley_op_count()))
+            check_steps(turn, &random, only ? only_op : (int)op);
+        else if (turn % 4 == 1)
+            check_policy(turn, &random);
+        else
+            check_steps(turn, &random, -1);
+    }
+    long fewest = images;
+    for (int i = 0; i < 4; i++)
+        for (int format = 0; format < MOT_RESIDENT_FORMATS; format++)
+            fewest = launches[i / 2][i % 2][format] < fewest ? launches[i / 2][i % 2][format] : fewest;
+    printf("%ld images compared, %ld failures; a kernel was launched %ld times at least\n", images, failures, fewest);
+    need(only || first > 0 || turns < 1000 || fewest > 0, "a kernel was never launched");
+    for (int k = 0; k < POLICIES; k++)
+        motley_policy_destroy(policy[k]);
+    gpu->backend = &mot_backend_cpu;
+    motley_context_destroy(gpu);
+    motley_context_destroy(cpu);
+    return failures > 0;
+}
