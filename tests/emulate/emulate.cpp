@@ -3,9 +3,10 @@
  * that their arithmetic, addresses and barriers are tested where no GPU is. The threads of all CTAs are fibers of one
  * host thread, which change only where the kernel waits: what a missing barrier would let through shows when the fibers
  * run in the other order (emulate_backwards), or in a random one: where the environment has EMULATE_SEED, a number from
- * 1 on, each wait goes on with any thread that can. Shuffles and ballots are barriers of a warp here; on a GPU they
- * order no memory. CTAs of a cooperative launch run together. The chip is the oldest and smallest, sm_75: no bulk
- * copies, 64 KB of shared memory; what asks for more is refused. Only the image kernel has sm_90's. */
+ * 1 on, each wait goes on with any thread that can. Ballots are barriers of a warp here, though on a GPU they order no
+ * memory; so are shuffles, but in random order a lane waits only for the one that it reads from, so that what relies on
+ * them as barriers shows. CTAs of a cooperative launch run together. The chip is the oldest and smallest, sm_75: no
+ * bulk copies, 64 KB of shared memory; what asks for more is refused. Only the image kernel has sm_90's. */
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
@@ -65,12 +66,15 @@ static barrier all[MOST_CTAS], warp[MOST_FIBERS / 32];
 static unsigned cta_alive[MOST_CTAS], warp_alive[MOST_FIBERS / 32];
 static uint64_t shared_word[2][MOST_FIBERS]; /* of collective functions, by turns */
 static unsigned collective[MOST_FIBERS];
-static const barrier *waits_at[MOST_FIBERS];         /* ... or did last ... */
-static unsigned waits_in[MOST_FIBERS];               /* ... in this turn of it */
-static uint64_t first_state, random_state;           /* 0: threads run in order */
-static int memory_bytes;                             /* of each CTA's shared memory */
-static size_t launch_bytes;                          /* ... and those of the launch */
-static int shared_bytes = SHARED_BYTES, image_bytes; /* that a launch may have; of the image kernel */
+static uint64_t given_word[4][MOST_FIBERS];                 /* of shuffles in random order, by turns, ... */
+static unsigned given[MOST_FIBERS];                         /* ... each lane's number of them ... */
+static unsigned wants_of[MOST_FIBERS], wanted[MOST_FIBERS]; /* ... and whose words it waits for, and how many */
+static const barrier *waits_at[MOST_FIBERS];                /* ... or did last ... */
+static unsigned waits_in[MOST_FIBERS];                      /* ... in this turn of it */
+static uint64_t first_state, random_state;                  /* 0: threads run in order */
+static int memory_bytes;                                    /* of each CTA's shared memory */
+static size_t launch_bytes;                                 /* ... and those of the launch */
+static int shared_bytes = SHARED_BYTES, image_bytes;        /* that a launch may have; of the image kernel */
 static const void *kernel_now;
 static void *argument_now;
 static unsigned first_cta;           /* of those that run */
@@ -89,7 +93,7 @@ static void go_on(unsigned self)
 
 static bool can_run(unsigned i)
 {
-    return !ended[i] && !(waits_at[i] && waits_at[i]->turn == waits_in[i]);
+    return !ended[i] && !(waits_at[i] && waits_at[i]->turn == waits_in[i]) && given[wants_of[i]] >= wanted[i];
 }
 
 static unsigned random_below(unsigned n)
@@ -224,9 +228,29 @@ unsigned __ballot_sync(unsigned, int vote)
     return out;
 }
 
+/* Waits until a lane has given so many words. */
+static void wait_for_lane(unsigned lane, unsigned words)
+{
+    if (given[lane] >= words)
+        return;
+    wants_of[current] = lane;
+    wanted[current] = words;
+    yield();
+    wanted[current] = 0;
+    waited = 0;
+}
+
 uint64_t emulate_shuffle(uint64_t value, int from_lane)
 {
-    return exchange(value)[from_lane & 31];
+    if (!random_state)
+        return exchange(value)[from_lane & 31];
+    const unsigned turn = given[current], first = current & ~31u, from = first + (unsigned)(from_lane & 31);
+    for (unsigned lane = first; turn >= 3 && lane < first + 32; lane++)
+        wait_for_lane(lane, turn - 2); /* it has read what is overwritten now */
+    given_word[turn % 4][current] = value;
+    given[current]++;
+    wait_for_lane(from, turn + 1);
+    return given_word[turn % 4][from];
 }
 
 static bool resizes(const void *kernel)
@@ -306,7 +330,7 @@ static void run_ctas(unsigned first, unsigned n)
     }
     for (unsigned t = 0; t < alive; t++) {
         ended[t] = false;
-        collective[t] = 0;
+        collective[t] = given[t] = wanted[t] = 0;
         waits_at[t] = nullptr;
         warp[t / 32] = barrier{};
         warp_alive[t / 32] = 32;
