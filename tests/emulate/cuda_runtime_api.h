@@ -144,6 +144,13 @@ template <class T> static inline T __shfl_up_sync(unsigned, T value, int by)
     return (T)emulate_shuffle((uint64_t)value, lane >= by ? lane - by : lane);
 }
 
+static inline uint32_t __reduce_add_sync(unsigned mask, uint32_t v)
+{
+    for (int bits = 16; bits; bits /= 2)
+        v += __shfl_xor_sync(mask, v, bits);
+    return v;
+}
+
 static inline uint32_t __reduce_min_sync(unsigned mask, uint32_t v)
 {
     for (int bits = 16; bits; bits /= 2) {
