@@ -41,6 +41,13 @@ DEVICE uint4 load_near(uint32_t at)
     return v;
 }
 
+DEVICE uint32_t load_word_near(uint32_t at)
+{
+    uint32_t v;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at));
+    return v;
+}
+
 DEVICE void store_near(uint32_t at, uint32_t word)
 {
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(word) : "memory");
@@ -67,6 +74,11 @@ DEVICE uint32_t near_address(const void *p)
 DEVICE uint4 load_near(uint32_t at)
 {
     return resize_memory[at / 16];
+}
+
+DEVICE uint32_t load_word_near(uint32_t at)
+{
+    return ((const uint32_t *)resize_memory)[at / 4];
 }
 
 DEVICE void store_near(uint32_t at, uint32_t word)
@@ -429,10 +441,9 @@ DEVICE void prefetch(const uint8_t *p)
 #endif
 }
 
-/* Where words are loaded from: the source, shared memory, or the source's last row, where no load may pass `end`.
+/* Where words are loaded from: the source, or its last row, where no load may pass `end`.
  * prefetch_next() is for what is read next, `ahead` bytes further on. */
 struct from_source {
-    static const bool SHARED = false;
     const uint8_t *point; /* of what the warp reads; each thread has its own, and all together lie in all lines */
     DEVICE_MEMBER uint32_t operator()(const uint8_t *p) const
     {
@@ -445,19 +456,7 @@ struct from_source {
     }
 };
 
-struct from_shared {
-    static const bool SHARED = true;
-    DEVICE_MEMBER uint32_t operator()(const uint8_t *p) const
-    {
-        return *(const uint32_t *)p;
-    }
-    DEVICE_MEMBER void prefetch_next(uint32_t)
-    {
-    }
-};
-
 struct from_last_row {
-    static const bool SHARED = false;
     const uint8_t *end;
     DEVICE_MEMBER uint32_t operator()(const uint8_t *p) const
     {
@@ -465,11 +464,10 @@ struct from_last_row {
     }
 };
 
-/* Masking is one instruction, but the compiler does not see then that a pointer points to shared memory. */
-template <class Load> DEVICE row_reader read_row(const uint8_t *from)
+DEVICE row_reader read_row(const uint8_t *from)
 {
     const uintptr_t at = (uintptr_t)from;
-    return row_reader{ Load::SHARED ? from - (at & 3) : (const uint8_t *)(at & ~(uintptr_t)3), (uint32_t)at << 3 };
+    return row_reader{ (const uint8_t *)(at & ~(uintptr_t)3), (uint32_t)at << 3 };
 }
 
 /* WORDS words of bytes from the reader's `at`-th word on. It reads one word more, which lies inside the image in every
@@ -560,7 +558,7 @@ DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint
     row_reader rows[4];
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        rows[k] = read_row<Load>(from + k * pitch);
+        rows[k] = read_row(from + k * pitch);
 #pragma unroll 1
     for (; left > 0; left -= lanes) {
         uint32_t made[C];
@@ -568,23 +566,6 @@ DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint
             load.prefetch_next(ahead);
         resize_unit<C, CLAMPS, GROUPS>(t, table, taps, rows, ahead, load, made);
         put(made);
-    }
-}
-
-template <int C, bool CLAMPS, class Load, class Put>
-DEVICE void resize_columns(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int left, int lanes,
-                           uint32_t ahead, Load load, Put put)
-{
-    switch (t.axes.groups[0]) {
-    case 1:
-        resize_column<C, CLAMPS, 1>(t, x, from, pitch, left, lanes, ahead, load, put);
-        break;
-    case 2:
-        resize_column<C, CLAMPS, 2>(t, x, from, pitch, left, lanes, ahead, load, put);
-        break;
-    default:
-        resize_column<C, CLAMPS, 0>(t, x, from, pitch, left, lanes, ahead, load, put);
-        break;
     }
 }
 
@@ -796,7 +777,7 @@ static __device__ __noinline__ void fill_last(const mot_resize_job &job, const r
     uint32_t made[C];
     row_reader rows[4];
     for (int k = 0; k < 4; k++)
-        rows[k] = read_row<from_last_row>(base + min(4 * unit + k, t.axes.in[1] - 1) * t.src.row);
+        rows[k] = read_row(base + min(4 * unit + k, t.axes.in[1] - 1) * t.src.row);
     resize_unit<C, CLAMPS, 0>(t, t.columns.taps + x, NULL, rows, 0, from_last_row{ end_of(t.src) }, made);
     for (int c = 0; c < C; c++)
         store_near(ring + slot * C * RING_UNIT + c * RING_UNIT + 4 * self.column, made[c]);
@@ -867,7 +848,7 @@ DEVICE uint4 resize_source_row(const resize_tile &t, uint32_t staged, int row, i
             uint32_t taps[4][SOURCE_WORDS];
 #pragma unroll
             for (int k = 0; k < 4; k++, from += pitch)
-                load_run<SOURCE_WORDS>(read_row<Load>(t.crop + from), 0, load, taps[k]);
+                load_run<SOURCE_WORDS>(read_row(t.crop + from), 0, load, taps[k]);
 #pragma unroll
             for (int i = 0; i < SOURCE_WORDS; i++) {
                 const uint32_t word[4] = { taps[0][i], taps[1][i], taps[2][i], taps[3][i] };
@@ -915,21 +896,54 @@ static __device__ __noinline__ void resize_source_end(const resize_tile &t, int 
 
 #define WORD_MORE 4 /* bytes behind the last row in shared memory, which load_run also reads and nothing writes */
 
-template <int C, bool CLAMPS> DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, uint8_t *memory)
+/* Transposes four rows of one column, which four neighbouring threads hold, to four columns of one row: the i-th of
+ * them receives row i. */
+DEVICE uint32_t row_of_four(uint32_t column)
+{
+    const bool second = threadIdx.x & 1, lower = threadIdx.x & 2;
+    const uint32_t two = __byte_perm(column, __shfl_xor_sync(~0u, column, 1), second ? 0x3715 : 0x6240);
+    return __byte_perm(two, __shfl_xor_sync(~0u, two, 2), lower ? 0x3276 : 0x5410);
+}
+
+/* The horizontal pass of a column in four rows, `pitch` bytes apart, from `at` on in shared memory. GROUPS == 1: `own` is
+ * the only group of taps; 0: any number, `table` has them. */
+template <int C, bool CLAMPS, int GROUPS>
+DEVICE void resize_between(const resize_tile &t, const mot_cuda_taps &own, const mot_cuda_taps *table, uint32_t at,
+                           uint32_t pitch, uint32_t made[C])
+{
+    const uint32_t skip = at << 3;
+    at &= ~3u;
+    four_rows<C, CLAMPS> sums;
+#pragma unroll 1
+    for (int g = 0; g < (GROUPS ? GROUPS : t.axes.groups[0]); g++, at += 4 * C, table += t.out[0]) {
+        uint32_t word[4][C];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            uint32_t v[C + 1];
+#pragma unroll
+            for (int i = 0; i <= C; i++)
+                v[i] = load_word_near(at + k * pitch + 4 * i);
+#pragma unroll
+            for (int i = 0; i < C; i++)
+                word[k][i] = __funnelshift_r(v[i], v[i + 1], skip);
+        }
+        sums.add(GROUPS ? own : load_taps(table), word);
+    }
+    sums.pack(made);
+}
+
+template <int C, bool CLAMPS> DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, uint8_t *between)
 {
     const thread_place self = place_of_thread(job);
-    const int lane = self.lane, column = self.column;
     int first;
     const int row_bytes = between_bytes(tile_span<C>(t, &first)), runs = row_bytes / (4 * SOURCE_WORDS);
-    const int pitch = RING_PITCH, fit = (job.shared_rows * pitch * C - WORD_MORE) / (row_bytes + pitch * C);
-    const int group = fit / 4 * 4; /* rows at a time, in units of four */
+    const int group = (job.shared_rows * RING_PITCH * C - WORD_MORE) / row_bytes / 4 * 4; /* rows, in units of four */
     /* A run may pass the end of its row, by less than two runs. So rows behind this one may pass the image's end. */
     const int most = 8 * SOURCE_WORDS, whole = t.last_row - (t.src.row < most ? most : 0) - 4 * t.axes.groups[1];
-    uint8_t *const between = memory;
-    uint32_t *const made = (uint32_t *)(memory + group * row_bytes + WORD_MORE); /* a word a column: four rows */
-    const int x = column_of(t, column), quads = (t.width + 3) / 4, plane = group / 4 * pitch, lanes = job.lanes;
     for (int done = 0; done < t.height; done += group) {
         const int rows = min(group, t.height - done);
+        if (done > 0)
+            __syncthreads();
         if (t.axes.groups[1] == 1)
             resize_source<CLAMPS, 1, false>(t, done, rows, first * C, runs, whole, between, from_source());
         else
@@ -937,32 +951,24 @@ template <int C, bool CLAMPS> DEVICE void rows_first(const mot_resize_job &job, 
         if (max(resize_first[done], resize_first[done + rows - 1]) > whole)
             resize_source_end<CLAMPS>(t, done, rows, first * C, runs, whole, between);
         __syncthreads();
-        if (column < t.width) {
-            uint32_t *to = made + lane * pitch + column;
-            resize_columns<C, CLAMPS>(t, x, between + (t.columns.first[x] - first) * C + 4 * lane * row_bytes,
-                                      (uint32_t)row_bytes, (rows + 3) / 4 - lane, lanes,
-                                      (uint32_t)(4 * lanes * row_bytes), from_shared(), [&](const uint32_t bytes[C]) {
-                                          for (int c = 0; c < C; c++)
-                                              to[c * plane] = bytes[c];
-                                          to += lanes * pitch;
-                                      });
-        }
-        __syncthreads();
-        for (int item = threadIdx.x; item < (rows + 3) / 4 * quads; item += blockDim.x) {
-            const int unit = item / quads, quad = item - unit * quads;
-            uint32_t row[C][4];
+        const int x = column_of(t, self.column), quad = self.column / 4 * 4, step = 4 * job.lanes;
+        const mot_cuda_taps *const table = t.columns.taps + x, own = load_taps(table);
+        const writer<C> w = writer_of<C>(job, t, t.width - quad);
+        int row = 4 * self.lane;
+        uint32_t at = near_address(between) + (t.columns.first[x] - first) * C + row * row_bytes;
+        uint8_t *p = address(t.dst, t.x0 + quad, t.y0 + done + row + (int)threadIdx.x % 4);
+#pragma unroll 1
+        for (; row < rows; row += step, at += step * row_bytes, p += step * t.dst.row) {
+            uint32_t made[C];
+            if (t.axes.groups[0] == 1)
+                resize_between<C, CLAMPS, 1>(t, own, NULL, at, row_bytes, made);
+            else
+                resize_between<C, CLAMPS, 0>(t, own, table, at, row_bytes, made);
             for (int c = 0; c < C; c++)
-                transpose(made + c * plane + unit * pitch + 4 * quad, row[c]);
-            const writer<C> w = writer_of<C>(job, t, t.width - 4 * quad);
-            for (int k = 0; k < 4 && 4 * unit + k < rows; k++) {
-                uint32_t bytes[C];
-                for (int c = 0; c < C; c++)
-                    bytes[c] = row[c][k];
-                store_four<C>(job, t, w, address(t.dst, t.x0 + 4 * quad, t.y0 + done + 4 * unit + k),
-                              t.width - 4 * quad, bytes);
-            }
+                made[c] = row_of_four(made[c]);
+            if (row + thread_again() % 4 < rows && quad < t.width)
+                store_four<C>(job, t, w, p, t.width - quad, made);
         }
-        __syncthreads();
     }
 }
 
@@ -1047,7 +1053,7 @@ template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const res
         return 4 * t.axes.groups[1] + 4 <= job.shared_rows;
     int first;
     const int64_t row = between_bytes(tile_span < C ? C : 1 > (t, &first));
-    return 4 * (row + RING_PITCH * C) + WORD_MORE <= (int64_t)job.shared_rows * RING_PITCH * C;
+    return 4 * row + WORD_MORE <= (int64_t)job.shared_rows * RING_PITCH * C;
 }
 
 template <int C, bool CLAMPS> DEVICE void resize_fast(const mot_resize_job &job, const resize_tile &t)
