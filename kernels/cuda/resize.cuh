@@ -249,6 +249,7 @@ struct resize_tile {
     axis_table columns, rows;
     int out[2];
     int x0, y0, width, height; /* of dst */
+    int first, span;           /* the crop's pixels in a row that the tile's columns read: the first, and how many */
     const uint8_t *crop;       /* the crop's first byte; columns first: of the first row that the tile reads */
     int last_row;              /* the image's last row, counted from there: its words may pass the image's end */
     int plane;                 /* src and dst are this one, or 0 */
@@ -826,14 +827,6 @@ template <int C, bool CLAMPS> DEVICE void columns_first(const mot_resize_job &jo
     }
 }
 
-/* Bytes of the source that a tile's columns read, from pixel `first` on. */
-template <int C> DEVICE int tile_span(const resize_tile &t, int *first)
-{
-    const int a = t.columns.first[t.x0], b = t.columns.first[t.x0 + t.width - 1];
-    *first = min(a, b);
-    return (max(a, b) + 4 * t.axes.groups[0] - *first) * C;
-}
-
 #define SOURCE_WORDS 4 /* that a thread makes together */
 
 /* Four words of the tile's row `row` after the vertical pass, from byte `at` of the crop's rows on. */
@@ -935,8 +928,7 @@ DEVICE void resize_between(const resize_tile &t, const mot_cuda_taps &own, const
 template <int C, bool CLAMPS> DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, uint8_t *between)
 {
     const thread_place self = place_of_thread(job);
-    int first;
-    const int row_bytes = between_bytes(tile_span<C>(t, &first)), runs = row_bytes / (4 * SOURCE_WORDS);
+    const int row_bytes = between_bytes(t.span * C), runs = row_bytes / (4 * SOURCE_WORDS), at = t.first * C;
     const int group = (job.shared_rows * RING_PITCH * C - WORD_MORE) / row_bytes / 4 * 4; /* rows, in units of four */
     /* A run may pass the end of its row, by less than two runs. So rows behind this one may pass the image's end. */
     const int most = 8 * SOURCE_WORDS, whole = t.last_row - (t.src.row < most ? most : 0) - 4 * t.axes.groups[1];
@@ -945,25 +937,25 @@ template <int C, bool CLAMPS> DEVICE void rows_first(const mot_resize_job &job, 
         if (done > 0)
             __syncthreads();
         if (t.axes.groups[1] == 1)
-            resize_source<CLAMPS, 1, false>(t, done, rows, first * C, runs, whole, between, from_source());
+            resize_source<CLAMPS, 1, false>(t, done, rows, at, runs, whole, between, from_source());
         else
-            resize_source<CLAMPS, 0, false>(t, done, rows, first * C, runs, whole, between, from_source());
+            resize_source<CLAMPS, 0, false>(t, done, rows, at, runs, whole, between, from_source());
         if (max(resize_first[done], resize_first[done + rows - 1]) > whole)
-            resize_source_end<CLAMPS>(t, done, rows, first * C, runs, whole, between);
+            resize_source_end<CLAMPS>(t, done, rows, at, runs, whole, between);
         __syncthreads();
         const int x = column_of(t, self.column), quad = self.column / 4 * 4, step = 4 * job.lanes;
         const mot_cuda_taps *const table = t.columns.taps + x, own = load_taps(table);
         const writer<C> w = writer_of<C>(job, t, t.width - quad);
         int row = 4 * self.lane;
-        uint32_t at = near_address(between) + (t.columns.first[x] - first) * C + row * row_bytes;
+        uint32_t from = near_address(between) + (t.columns.first[x] - t.first) * C + row * row_bytes;
         uint8_t *p = address(t.dst, t.x0 + quad, t.y0 + done + row + (int)threadIdx.x % 4);
 #pragma unroll 1
-        for (; row < rows; row += step, at += step * row_bytes, p += step * t.dst.row) {
+        for (; row < rows; row += step, from += step * row_bytes, p += step * t.dst.row) {
             uint32_t made[C];
             if (t.axes.groups[0] == 1)
-                resize_between<C, CLAMPS, 1>(t, own, NULL, at, row_bytes, made);
+                resize_between<C, CLAMPS, 1>(t, own, NULL, from, row_bytes, made);
             else
-                resize_between<C, CLAMPS, 0>(t, own, table, at, row_bytes, made);
+                resize_between<C, CLAMPS, 0>(t, own, table, from, row_bytes, made);
             for (int c = 0; c < C; c++)
                 made[c] = row_of_four(made[c]);
             if (row + thread_again() % 4 < rows && quad < t.width)
@@ -1051,8 +1043,7 @@ template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const res
         return false;
     if (!t.axes.rows_first)
         return 4 * t.axes.groups[1] + 4 <= job.shared_rows;
-    int first;
-    const int64_t row = between_bytes(tile_span < C ? C : 1 > (t, &first));
+    const int64_t row = between_bytes(t.span * C);
     return 4 * row + WORD_MORE <= (int64_t)job.shared_rows * RING_PITCH * C;
 }
 
@@ -1064,37 +1055,57 @@ template <int C, bool CLAMPS> DEVICE void resize_fast(const mot_resize_job &job,
         columns_first<C, CLAMPS>(job, t);
 }
 
-/* What this CTA works on; width 0: nothing. */
-template <int C> DEVICE resize_tile tile_of(const mot_resize_job &job, int tile, int plane, int image)
+/* Describes this CTA's tile in shared memory, since registers are few: by its first warp, a thread for each row. Width
+ * 0: there is nothing to do. What is loaded does not depend on other loads, except for the image's number. */
+template <int C> DEVICE void describe_tile(const mot_resize_job &job, int tile, int plane, int image)
 {
-    const int down = job.tiles_across > 1 ? tile / job.tiles_across : tile;
+    const int self = (int)threadIdx.x, down = job.tiles_across > 1 ? tile / job.tiles_across : tile;
     resize_tile t;
     t.dst = view_of(job.dst, job.channels, image);
     t.x0 = (tile - down * job.tiles_across) * job.tile_width;
     t.y0 = down * job.tile_height;
     t.width = t.y0 >= t.dst.height ? 0 : max(0, min(job.tile_width, t.dst.width - t.x0));
-    if (t.width == 0)
-        return t;
-    t.src = view_of(job.src, job.channels, image);
+    if (t.width == 0) {
+        resize_now.width = 0;
+        return;
+    }
     t.height = min(job.tile_height, t.dst.height - t.y0);
-    const uint4 axes[2] = { load_four_words(&job.axes[image]), load_four_words((const uint4 *)&job.axes[image] + 1) };
-    memcpy(&t.axes, axes, sizeof t.axes);
     t.out[0] = t.dst.width, t.out[1] = t.dst.height;
     uint8_t *const tables = tables_of(job, image);
-    t.columns = table_of(tables, t.axes.groups, t.out, 0);
-    t.rows = table_of(tables, t.axes.groups, t.out, 1);
+    t.rows = table_of(tables, 0, t.out, 1);
+    const int row = t.y0 + min(self, t.height - 1), in_table = min(t.out[1] + row, t.out[0] + t.out[1] - 1);
+    const uint4 axes[2] = { load_four_words(&job.axes[image]), load_four_words((const uint4 *)&job.axes[image] + 1) };
+    const mot_cuda_taps taps = load_taps(t.rows.taps + row);
+    mot_cuda_taps second = load_taps(t.rows.taps + in_table); /* others if rows have only one group */
+    const int first = t.rows.first[row];
+    const int *const columns = (const int *)tables + t.x0, left = columns[0], right = columns[t.width - 1];
+    t.src = view_of(job.src, job.channels, image);
+    memcpy(&t.axes, axes, sizeof t.axes);
+    if (t.axes.groups[1] > 1 && row >= t.out[0])
+        second = load_taps(t.rows.taps + t.out[1] + row);
+    t.columns = table_of(tables, t.axes.groups[1], t.out, 0);
+    t.first = min(left, right);
+    t.span = max(left, right) + 4 * t.axes.groups[0] - t.first;
     t.plane = plane;
     if (job.format == MOT_FORMAT_PLANES) {
         t.src.data += plane * t.src.channel;
         t.dst.data += plane * t.dst.channel;
         t.src.channels = t.dst.channels = 1;
     }
-    t.crop = t.src.data + t.axes.start[1] * t.src.row + t.axes.start[0] * t.src.pixel;
-    t.last_row = t.src.height - 1 - t.axes.start[1];
     t.dtype = job.dst_dtype;
     t.store = store_of(t.dst, t.dtype, job.by_lines);
     t.fast = takes_fast_way<C>(job, t);
-    return t;
+    const int above = t.fast && !t.axes.rows_first ? __shfl_sync(~0u, first, tile_row(t, 0)) : 0;
+    t.crop = t.src.data + (t.axes.start[1] + above) * t.src.row + t.axes.start[0] * t.src.pixel;
+    t.last_row = t.src.height - 1 - t.axes.start[1] - above;
+    t.axes.in[1] -= above;
+    if (self < t.height) {
+        resize_first[self] = first - above;
+        resize_taps[0][self] = taps;
+        resize_taps[1][self] = second;
+    }
+    if (self == 0)
+        resize_now = t;
 }
 
 template <int C>
@@ -1107,26 +1118,8 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     const int self = (int)threadIdx.x;
     wait_for_previous_kernel();
     let_next_kernel_begin();
-    if (self < 32) { /* the tile is described in shared memory, since registers are few */
-        const int image = (int)job.order[nth];
-        resize_tile t = tile_of<C>(job, (int)(blockIdx.x - turn * tiles), plane, image);
-        if (t.width > 0) {
-            const int row = t.y0 + min(self, t.height - 1);
-            const mot_cuda_taps *const taps = t.rows.taps + row;
-            const int first = t.rows.first[row];
-            const int above = t.fast && !t.axes.rows_first ? __shfl_sync(~0u, first, tile_row(t, 0)) : 0;
-            t.crop += above * t.src.row;
-            t.last_row -= above;
-            t.axes.in[1] -= above;
-            if (self < t.height) {
-                resize_first[self] = first - above;
-                resize_taps[0][self] = load_taps(taps);
-                if (t.axes.groups[1] > 1)
-                    resize_taps[1][self] = load_taps(taps + t.out[1]);
-            }
-        }
-        if (self == 0)
-            resize_now = t;
+    if (self < 32) {
+        describe_tile<C>(job, (int)(blockIdx.x - turn * tiles), plane, (int)job.order[nth]);
     } else if (job.dst_dtype != MOTLEY_U8 && !job.by_lines) {
         for (int i = self - 32; i < 64 * (planes > 1 ? 1 : job.channels); i += (int)blockDim.x - 32)
             ((uint4 *)resize_values)[i] = load_four_words(job.values + 256 * plane + 4 * i);

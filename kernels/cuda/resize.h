@@ -75,12 +75,16 @@ int mot_resize_most_groups(motley_filter filter, int in, int out);
 #define MOT_RESIZE_COUNTERS 64 /* ... so many times; later images follow as they come */
 #endif
 
-/* Bytes of an image's tables. */
+/* Bytes of an image's tables, and of the windows in them, which come before the taps. */
+MOT_FN int64_t mot_resize_first_bytes(int columns, int rows)
+{
+    return (((int64_t)columns + rows) * (int64_t)sizeof(int32_t) + 15) & ~(int64_t)15;
+}
+
 MOT_FN int64_t mot_resize_table_bytes(int columns, int column_groups, int rows, int row_groups)
 {
     const int64_t taps = (int64_t)columns * column_groups + (int64_t)rows * row_groups;
-    return (taps * (int64_t)sizeof(mot_cuda_taps) + ((int64_t)columns + rows) * (int64_t)sizeof(int32_t) + 255) &
-           ~(int64_t)255;
+    return (taps * (int64_t)sizeof(mot_cuda_taps) + mot_resize_first_bytes(columns, rows) + 255) & ~(int64_t)255;
 }
 
 /* Cuts the largest dst into tiles: fills tile_*, tiles_*, shared_rows and lanes, for at most `shared_bytes` of a

@@ -31,13 +31,15 @@ DEVICE uint8_t *tables_of(const mot_resize_job &job, int i)
     return job.tables + (job.table_offset ? job.table_offset[i] : i * job.table_bytes);
 }
 
-DEVICE axis_table table_of(uint8_t *tables, const int32_t groups[2], const int out[2], int axis)
+/* Windows of the columns and the rows, then taps of the rows and the columns. So where a row's window and taps lie
+ * does not depend on the groups of the columns. */
+DEVICE axis_table table_of(uint8_t *tables, int row_groups, const int out[2], int axis)
 {
     axis_table t;
-    mot_cuda_taps *const taps = (mot_cuda_taps *)tables;
-    int32_t *const first = (int32_t *)(taps + (int64_t)groups[0] * out[0] + (int64_t)groups[1] * out[1]);
-    t.taps = axis == 0 ? taps : taps + (int64_t)groups[0] * out[0];
+    int32_t *const first = (int32_t *)tables;
+    mot_cuda_taps *const taps = (mot_cuda_taps *)(tables + mot_resize_first_bytes(out[0], out[1]));
     t.first = axis == 0 ? first : first + out[0];
+    t.taps = axis == 0 ? taps + (int64_t)row_groups * out[1] : taps;
     return t;
 }
 
@@ -307,7 +309,7 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
         job.axes[image] = axes;
     }
     const bool usual = how.filter == MOTLEY_FILTER_BILINEAR || how.filter == MOTLEY_FILTER_BICUBIC;
-    const axis_table table = table_of(tables, groups, out, axis);
+    const axis_table table = table_of(tables, groups[1], out, axis);
     const int own_groups = axis ? groups[1] : groups[0];
     if (!usual)
         fill_other(a, table, own_groups, self, half, nearest, from, to);
