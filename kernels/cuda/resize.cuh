@@ -1079,6 +1079,7 @@ template <int C> DEVICE void describe_tile(const mot_resize_job &job, int tile, 
     mot_cuda_taps second = load_taps(t.rows.taps + in_table); /* others if rows have only one group */
     const int first = t.rows.first[row];
     const int *const columns = (const int *)tables + t.x0, left = columns[0], right = columns[t.width - 1];
+    prefetch((const uint8_t *)(columns + min(32 * self, t.width - 1)));
     t.src = view_of(job.src, job.channels, image);
     memcpy(&t.axes, axes, sizeof t.axes);
     if (t.axes.groups[1] > 1 && row >= t.out[0])
@@ -1095,8 +1096,11 @@ template <int C> DEVICE void describe_tile(const mot_resize_job &job, int tile, 
     t.dtype = job.dst_dtype;
     t.store = store_of(t.dst, t.dtype, job.by_lines);
     t.fast = takes_fast_way<C>(job, t);
-    const int above = t.fast && !t.axes.rows_first ? __shfl_sync(~0u, first, tile_row(t, 0)) : 0;
+    const int begin = __shfl_sync(~0u, first, tile_row(t, 0)), above = t.fast && !t.axes.rows_first ? begin : 0;
     t.crop = t.src.data + (t.axes.start[1] + above) * t.src.row + t.axes.start[0] * t.src.pixel;
+    const uint8_t *const rows = t.crop + (begin - above + self / 8) * t.src.row;
+    for (int i = self % 8 * 32; i < t.span * C && t.fast; i += 8 * 32) /* of the first four rows */
+        prefetch(rows + t.first * C + i);
     t.last_row = t.src.height - 1 - t.axes.start[1] - above;
     t.axes.in[1] -= above;
     if (self < t.height) {
