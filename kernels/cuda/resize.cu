@@ -18,7 +18,7 @@ void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, 
     const int across = (width + most - 1) / most;
     job->tile_width = ((width + across - 1) / across + 31) / 32 * 32;
     job->tiles_across = (width + job->tile_width - 1) / job->tile_width;
-    job->tile_height = MOT_RESIZE_TILE_ROWS;
+    job->tile_height = row_groups > MOT_RESIZE_FEW_GROUPS ? MOT_RESIZE_LOW_ROWS : MOT_RESIZE_TILE_ROWS;
     job->tiles_down = (height + job->tile_height - 1) / job->tile_height;
     job->lanes = most / job->tile_width;
     job->lane_of_thread = 65536 / (uint32_t)job->tile_width + 1;
