@@ -194,12 +194,11 @@ DEVICE uint32_t cost_of(const mot_cuda_place &place, bool rows_first, const int3
 
 #define COST_CLASSES 32 /* a warp's lanes */
 
-/* What runs last ought to be short, and what is long ought to begin early. Between these, costly and cheap images stay
- * mixed: the former wait for memory more than the latter. */
+/* Costly images come first. */
 DEVICE uint32_t class_of(uint32_t cost, float mean)
 {
     const float share = (float)cost / mean;
-    return share > 2 ? 0 : share > 1 ? 1 : 2 + (uint32_t)((1 - share) * (COST_CLASSES - 2.5f));
+    return share > 2 ? 0 : (uint32_t)((2 - share) * ((COST_CLASSES - 0.5f) / 2));
 }
 
 /* Orders images by their costs, which other CTAs have written: by one warp. */
