@@ -667,8 +667,8 @@ DEVICE thread_place place_of_thread(const mot_resize_job &job)
 
 /* The vertical pass of `rows` rows of the tile, from the `done`-th on, by all threads: each makes four columns. Beside
  * a row's taps stands where its window begins in the ring: how many bits of four rows to skip, and the units that hold
- * it, a byte each. */
-template <int C, bool CLAMPS, int GROUPS>
+ * it, a byte each. STORE: how they are written; STORE_ANY: as the description says. */
+template <int C, bool CLAMPS, int GROUPS, int STORE>
 DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int units, int done, int rows)
 {
     const thread_place self = place_of_thread(job);
@@ -680,7 +680,9 @@ DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_
     uint8_t *p = address(t.dst, t.x0 + 4 * quad, t.y0 + row);
     const int row_step = t.axes.descending ? -step : step;
     const int64_t ahead = row_step * t.dst.row;
-    const writer<C> w = writer_of<C>(job, t, count);
+    writer<C> w = writer_of<C>(job, t, count);
+    if (STORE != STORE_ANY)
+        w.store = STORE;
     const uint32_t staged = taps_address();
     const uint32_t own = ring + 16 * quad, ring_bytes = units * C * RING_UNIT;
     if (count <= 0)
@@ -728,6 +730,18 @@ DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_
             bytes[c] = pack_totals<CLAMPS>(total[c]);
         store_four<C>(job, t, w, p, count, bytes);
     }
+}
+
+template <int C, bool CLAMPS, int STORE>
+DEVICE void resize_rows_of(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int units, int done,
+                           int rows)
+{
+    if (t.axes.groups[1] == 1)
+        resize_rows<C, CLAMPS, 1, STORE>(job, t, ring, units, done, rows);
+    else if (t.axes.groups[1] == 2)
+        resize_rows<C, CLAMPS, 2, STORE>(job, t, ring, units, done, rows);
+    else
+        resize_rows<C, CLAMPS, 0, STORE>(job, t, ring, units, done, rows);
 }
 
 /* What this thread prefetches of the four rows from `rows` on: a warp's lanes have eight places in each row. */
@@ -816,12 +830,13 @@ template <int C, bool CLAMPS> DEVICE void columns_first(const mot_resize_job &jo
         ready_slot -= ready_slot >= units ? units : 0;
         ready = until;
         __syncthreads();
-        if (t.axes.groups[1] == 1)
-            resize_rows<C, CLAMPS, 1>(job, t, ring, units, done, rows);
-        else if (t.axes.groups[1] == 2)
-            resize_rows<C, CLAMPS, 2>(job, t, ring, units, done, rows);
+        const int store = CLAMPS || t.width % 4 != 0 ? STORE_ANY : t.store;
+        if (store == STORE_F16)
+            resize_rows_of<C, CLAMPS, CLAMPS ? STORE_ANY : STORE_F16>(job, t, ring, units, done, rows);
+        else if (store == STORE_BF16)
+            resize_rows_of<C, CLAMPS, CLAMPS ? STORE_ANY : STORE_BF16>(job, t, ring, units, done, rows);
         else
-            resize_rows<C, CLAMPS, 0>(job, t, ring, units, done, rows);
+            resize_rows_of<C, CLAMPS, STORE_ANY>(job, t, ring, units, done, rows);
         __syncthreads();
         done += rows;
     }
