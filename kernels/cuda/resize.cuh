@@ -520,6 +520,12 @@ template <int C, bool CLAMPS> struct four_rows {
     }
 };
 
+/* How many of `groups` groups of taps are kept in registers; others are loaded for each unit. */
+DEVICE constexpr int held_groups(int groups)
+{
+    return groups <= 2 ? groups : 0;
+}
+
 /* The horizontal pass of a column in four rows, rows[0] to rows[3], one group after the other. GROUPS == 0: any number.
  * In the end, `rows` have gone on by `ahead` bytes. */
 template <int C, bool CLAMPS, int GROUPS, class Load>
@@ -530,7 +536,7 @@ DEVICE void resize_unit(const resize_tile &t, const mot_cuda_taps *table, const 
     const int groups = GROUPS ? GROUPS : t.axes.groups[0], stride = t.out[0], step = GROUPS ? 0 : 4 * C;
 #pragma unroll
     for (int g = 0; g < groups; g++, table += stride) {
-        const mot_cuda_taps w = GROUPS ? taps[GROUPS ? g : 0] : load_taps(table);
+        const mot_cuda_taps w = g < held_groups(GROUPS) ? taps[g] : load_taps(table);
         uint32_t word[4][C];
 #pragma unroll
         for (int k = 0; k < 4; k++) {
@@ -551,10 +557,10 @@ template <int C, bool CLAMPS, int GROUPS, class Load, class Put>
 DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int left, int lanes,
                           uint32_t ahead, Load load, Put put)
 {
-    mot_cuda_taps taps[GROUPS ? GROUPS : 1];
+    mot_cuda_taps taps[held_groups(GROUPS) + 1];
     const mot_cuda_taps *const table = t.columns.taps + x;
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++)
+    for (int g = 0; g < held_groups(GROUPS); g++)
         taps[g] = load_taps(table + (int64_t)g * t.out[0]);
     row_reader rows[4];
 #pragma unroll
@@ -816,12 +822,23 @@ template <int C, bool CLAMPS> DEVICE void columns_first(const mot_resize_job &jo
             resize_taps[0][row].unused = (uint32_t)((from & 3) << 3 | slot << 8 | second << 16) | (uint32_t)third << 24;
         }
         const int whole = min(until, t.last_row / 4); /* units without the image's last row */
-        if (t.axes.groups[0] == 1)
+        switch (t.axes.groups[0]) {
+        case 1:
             fill_ring<C, CLAMPS, 1>(job, t, ring, units, ready, whole, ready_slot);
-        else if (t.axes.groups[0] == 2)
+            break;
+        case 2:
             fill_ring<C, CLAMPS, 2>(job, t, ring, units, ready, whole, ready_slot);
-        else
+            break;
+        case 3:
+            fill_ring<C, CLAMPS, 3>(job, t, ring, units, ready, whole, ready_slot);
+            break;
+        case 4:
+            fill_ring<C, CLAMPS, 4>(job, t, ring, units, ready, whole, ready_slot);
+            break;
+        default:
             fill_ring<C, CLAMPS, 0>(job, t, ring, units, ready, whole, ready_slot);
+            break;
+        }
         for (int unit = max(ready, whole); unit < until; unit++) {
             const int slot = ready_slot + unit - ready;
             fill_last<C, CLAMPS>(job, t, ring, unit, slot - (slot >= units ? units : 0));
