@@ -797,7 +797,8 @@ static void transforms(void)
         const char *name, *stage;
     } texts[] = { { "crop, flip", "" },
                   { "crop, flip, rand_augment", "  - policy: {name: rand_augment}\n" },
-                  { "crop, flip, trivial_augment_wide", "  - policy: {name: trivial_augment_wide}\n" } };
+                  { "crop, flip, trivial_augment_wide", "  - policy: {name: trivial_augment_wide}\n" },
+                  { "crop, flip, timm_rand_m9_mstd05_inc1", "  - policy: {name: timm_rand_m9_mstd05_inc1}\n" } };
     static const struct {
         int low, high, width, height; /* of 0: sizes from low to high, each image by itself */
     } batches[] = { { 0, 0, 500, 375 }, { 432, 432, 0, 0 }, { 0, 0, 1024, 768 }, { 300, 2000, 0, 0 } };
