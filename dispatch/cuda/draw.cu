@@ -324,6 +324,7 @@ static __global__ void __launch_bounds__(PLAN_THREADS, 1) /* else registers are 
     workplace *const places = (workplace *)shared;
     if (warp == PLAN_WARPS) {
         find_images(job, few, places);
+        wait_for_previous_kernel(); /* as at the end of draw_kernel */
         return;
     }
     const mot_tables tables = begin_tables(d, near.tables, memory);
@@ -383,9 +384,8 @@ static cudaError_t launch_plan(const mot_cuda_draw &d, const mot_tiles_job &job,
     few_images<FEW> few;
     if constexpr (FEW > 0)
         memcpy(few.image, images, (size_t)d.count * sizeof *images);
-    plan_kernel<FEW><<<(unsigned)((job.images + PLAN_WARPS - 1) / PLAN_WARPS), PLAN_THREADS,
-                       (size_t)(near.programs + near.tables + near.steps), stream>>>(d, near, job, few);
-    return cudaGetLastError();
+    return mot_launch((const void *)plan_kernel<FEW>, (job.images + PLAN_WARPS - 1) / PLAN_WARPS, PLAN_THREADS,
+                      (size_t)(near.programs + near.tables + near.steps), d.overlap, stream, d, near, job, few);
 }
 
 cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job, const motley_image *images,
@@ -393,6 +393,7 @@ cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job 
 {
     mot_cuda_draw d = *draw;
     d.threads_log2 = 5;
+    d.overlap = draw->overlap && job->first == 0; /* later images' programs need the memory of those before */
     return images ? launch_plan<MOT_FEW_IMAGES>(d, *job, images, stream) : launch_plan<0>(d, *job, images, stream);
 }
 

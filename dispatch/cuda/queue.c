@@ -190,7 +190,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     image.stage_bytes = choice.shape.stage_bytes;
     if (!by_tiles)
         choose_order(&s->chip, &choice.shape, &image);
-    draw.overlap = after_resize && s->chip.overlaps;
+    draw.overlap = after_resize && s->chip.overlaps && !job->src->images; /* lists are sent after the resize */
     if (draw.overlap) /* no CTA may load its image before the resize has ended */
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
