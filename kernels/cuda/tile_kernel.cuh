@@ -62,51 +62,51 @@ DEVICE void set_current(int place)
 }
 
 /* Where the image's CTAs add up the statistics of a COUNT. */
-DEVICE uint32_t *totals_of(tile_op op)
+DEVICE uint32_t *totals_of(mot_program_op op)
 {
-    return cta().totals + op.count() * MOT_TOTAL_WORDS;
+    return cta().totals + op.count * MOT_TOTAL_WORDS;
 }
 
-template <int READ> DEVICE void gather_nearest(tile_op op)
+template <int READ> DEVICE void gather_nearest(mot_program_op op)
 {
-    if (op.c() == MOT_NONE)
-        gather_tile<READ, false>(op.b(), 0, op.d());
+    if (op.c == MOT_NONE)
+        gather_tile<READ, false>(op.b, 0, op.d);
     else
-        gather_tile<READ, true>(op.b(), op.c(), op.d());
+        gather_tile<READ, true>(op.b, op.c, op.d);
 }
 
-template <int READ> DEVICE void blur_pass(tile_op op)
+template <int READ> DEVICE void blur_pass(mot_program_op op)
 {
-    if (op.a())
-        blur_tile<READ, true>(op.b());
+    if (op.a)
+        blur_tile<READ, true>(op.b);
     else
-        blur_tile<READ, false>(op.b());
+        blur_tile<READ, false>(op.b);
 }
 
 /* READ: the format that `current` is read in. */
-template <int READ> OUTLINE void bring_tile(tile_op op)
+template <int READ> OUTLINE void bring_tile(mot_program_op op)
 {
     tile_state &s = cta();
-    switch (op.code()) {
+    switch (op.code) {
     case MOT_DO_FETCH:
         fetch_tile<READ>();
         break;
     case MOT_DO_GATHER:
         if constexpr (READ == MOT_FORMAT_STRIDED)
-            gather_strided(op.b(), op.c(), op.d());
-        else if (op.c() == MOT_NONE && moves_rows(op.b()))
-            move_rows<READ>(op.b(), op.d());
+            gather_strided(op.b, op.c, op.d);
+        else if (op.c == MOT_NONE && moves_rows(op.b))
+            move_rows<READ>(op.b, op.d);
         else
             gather_nearest<READ>(op);
         break;
     case MOT_DO_INTERPOLATE:
-        if (s.program.path[op.b()] == MOT_WARP_BILINEAR)
-            interpolate_tile<READ, false>(op.b());
+        if (s.program.path[op.b] == MOT_WARP_BILINEAR)
+            interpolate_tile<READ, false>(op.b);
         else
-            interpolate_tile<READ, true>(op.b());
+            interpolate_tile<READ, true>(op.b);
         break;
     case MOT_DO_POSITIONS:
-        gather_by_sums<READ>(op.b(), op.d());
+        gather_by_sums<READ>(op.b, op.d);
         break;
     default:
         blur_pass<READ>(op);
@@ -273,24 +273,24 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
     const uint2 *at = op_at(0);
 #pragma unroll 1
     for (;;) {
-        const tile_op op = { *at++ };
-        if (op.code() == MOT_DO_END && is_clerk())
-            look_ahead(job, op.a());
+        const mot_program_op op = load_op(at++);
+        if (op.code == MOT_DO_END && is_clerk())
+            look_ahead(job, op.a);
         __syncthreads();
-        if (op.arrives() && s.image.members > 1 && is_clerk() && threadIdx.x % 32 == 0)
+        if (op.arrives && s.image.members > 1 && is_clerk() && threadIdx.x % 32 == 0)
             arrive(s.image.arrivals);
-        switch (op.code()) {
+        switch (op.code) {
         case MOT_DO_END:
         case MOT_DO_MEET:
             if (s.several && has_another_tile()) {
-                at = op_at(op.b());
+                at = op_at(op.b);
                 break;
             }
-            if (op.code() == MOT_DO_END)
+            if (op.code == MOT_DO_END)
                 return;
             if (s.image.members > 1 && is_clerk()) {
                 if (threadIdx.x % 32 == 0)
-                    meet(op.a());
+                    meet(op.a);
                 __syncwarp();
             }
             break;
@@ -298,42 +298,42 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
             make_table<FORMAT>(op, totals_of(op));
             break;
         case MOT_DO_CURRENT:
-            set_current(op.a());
+            set_current(op.a);
             break;
         case MOT_DO_CUT:
-            cut_image(op.a() != 0);
+            cut_image(op.a != 0);
             __syncthreads();
-            while (s.tile >= s.tiles && tile_op{ *at }.code() > MOT_DO_MEET)
+            while (s.tile >= s.tiles && load_op(at).code > MOT_DO_MEET)
                 at++; /* no strip for this CTA: goes on at the phase's end */
             break;
         case MOT_DO_CHAIN:
-            if (op.d())
-                chain_tile<FORMAT, true>(op.a(), op.b());
+            if (op.d)
+                chain_tile<FORMAT, true>(op.a, op.b);
             else
-                chain_tile<FORMAT, false>(op.a(), op.b());
+                chain_tile<FORMAT, false>(op.a, op.b);
             break;
         case MOT_DO_STENCIL:
-            stencil_tile_by<FORMAT>(op.b());
+            stencil_tile_by<FORMAT>(op.b);
             break;
         case MOT_DO_LINES:
-            if (op.a())
-                blur_lines_by<FORMAT, true>(op.b());
+            if (op.a)
+                blur_lines_by<FORMAT, true>(op.b);
             else
-                blur_lines_by<FORMAT, false>(op.b());
+                blur_lines_by<FORMAT, false>(op.b);
             break;
         case MOT_DO_COUNT_TILE:
-            count_tile<FORMAT>(needs_of(s.program.id[op.b()]), totals_of(op));
+            count_tile<FORMAT>(needs_of(s.program.id[op.b]), totals_of(op));
             break;
         case MOT_DO_COUNT_MEMORY:
             if (FORMAT != MOT_FORMAT_STRIDED && s.current_strided)
-                count_memory<FORMAT, MOT_FORMAT_STRIDED>(needs_of(s.program.id[op.b()]), op.c(), totals_of(op));
+                count_memory<FORMAT, MOT_FORMAT_STRIDED>(needs_of(s.program.id[op.b]), op.c, totals_of(op));
             else
-                count_memory<FORMAT, FORMAT>(needs_of(s.program.id[op.b()]), op.c(), totals_of(op));
+                count_memory<FORMAT, FORMAT>(needs_of(s.program.id[op.b]), op.c, totals_of(op));
             break;
         case MOT_DO_STORE:
-            if (op.a() == MOT_PLACE_SCRATCH)
+            if (op.a == MOT_PLACE_SCRATCH)
                 store_tile<FORMAT>(s.image.scratch);
-            else if (op.a() == MOT_PLACE_RESULT && job.has_output)
+            else if (op.a == MOT_PLACE_RESULT && job.has_output)
                 store_tile_as<FORMAT>(job.output_dtype, job.output_values);
             else if (s.image.work_strided)
                 store_strided(s.image.work);
@@ -342,12 +342,12 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
             break;
         case MOT_DO_DIRECT:
             if constexpr (FORMAT != MOT_FORMAT_STRIDED)
-                store_directly<FORMAT>(op.a());
+                store_directly<FORMAT>(op.a);
             break;
         default:
-            place_tile(op.code() == MOT_DO_BLUR ? 0 : op.a());
-            if (op.code() == MOT_DO_INTERPOLATE || op.code() == MOT_DO_POSITIONS)
-                prepare_plan(op.b());
+            place_tile(op.code == MOT_DO_BLUR ? 0 : op.a);
+            if (op.code == MOT_DO_INTERPOLATE || op.code == MOT_DO_POSITIONS)
+                prepare_plan(op.b);
             __syncthreads();
             if (FORMAT != MOT_FORMAT_STRIDED && s.current_strided)
                 bring_tile<MOT_FORMAT_STRIDED>(op);

@@ -50,39 +50,14 @@ DEVICE uint32_t *tile_words()
 
 static_assert(sizeof(mot_program_op) == sizeof(uint2), "one load");
 
-/* An instruction, loaded as a whole. */
-struct tile_op {
-    uint2 bytes;
-
-    DEVICE_MEMBER int code() const
-    {
-        return bytes.x & 0xFF;
-    }
-    DEVICE_MEMBER int a() const
-    {
-        return bytes.x >> 8 & 0xFF;
-    }
-    DEVICE_MEMBER int b() const
-    {
-        return bytes.x >> 16 & 0xFF;
-    }
-    DEVICE_MEMBER int c() const
-    {
-        return bytes.x >> 24;
-    }
-    DEVICE_MEMBER int d() const
-    {
-        return bytes.y & 0xFF;
-    }
-    DEVICE_MEMBER int count() const
-    {
-        return bytes.y >> 8 & 0xFF;
-    }
-    DEVICE_MEMBER int arrives() const
-    {
-        return bytes.y >> 16 & 0xFF;
-    }
-};
+/* Loads an instruction. */
+DEVICE mot_program_op load_op(const uint2 *at)
+{
+    const uint2 bytes = *at;
+    mot_program_op op;
+    memcpy(&op, &bytes, sizeof op);
+    return op;
+}
 
 DEVICE const uint2 *op_at(int i)
 {

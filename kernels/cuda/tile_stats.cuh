@@ -375,10 +375,10 @@ DEVICE void make_values(int op, uint8_t v[3], int colors, const mot_stats *stats
 
 /* Runs TABLE after the whole image was counted: makes a table of another one, if any, then a step, then a third table,
  * if any. A barrier must follow. */
-template <int FORMAT> OUTLINE void make_table(tile_op what, const uint32_t *totals)
+template <int FORMAT> OUTLINE void make_table(mot_program_op what, const uint32_t *totals)
 {
     tile_state &s = cta();
-    const int made = what.a(), step = what.b(), before = what.c(), after = what.d();
+    const int made = what.a, step = what.b, before = what.c, after = what.d;
     const int op = s.program.id[step], needs = needs_of(op), colors = colors_of<FORMAT>(s.image.channels);
     const uint32_t pixels = (uint32_t)s.image.width * (uint32_t)s.image.height;
     uint32_t *const counts = spare_words();
