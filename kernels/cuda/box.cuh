@@ -9,16 +9,17 @@
 #define MOT_BULK_COPIES 1
 #endif
 
+/* Formats: GREY, RGB and PLANES. */
 struct box {
     uint8_t *data;
     int width;        /* pixels */
     int pitch, plane; /* bytes from row to row, and from plane to plane */
 };
 
-/* Bytes of a pixel in a row, and the number of planes. STRIDED images lie as words. */
+/* Bytes of a pixel in a row, and the number of planes. */
 DEVICE int pixel_bytes(int format)
 {
-    return format == MOT_FORMAT_RGB ? 3 : format == MOT_FORMAT_RGBA || format == MOT_FORMAT_STRIDED ? 4 : 1;
+    return format == MOT_FORMAT_RGB ? 3 : 1;
 }
 
 DEVICE int planes_of(int format)
@@ -40,9 +41,7 @@ template <int FORMAT> DEVICE uint32_t box_tap(const box &b, int x, int y)
         const uint8_t *const p = b.data + row + x;
         return p[0] | (uint32_t)p[b.plane] << 8 | (uint32_t)p[2 * b.plane] << 16;
     }
-    if (FORMAT == MOT_FORMAT_GREY)
-        return b.data[row + x];
-    return *(const uint32_t *)(b.data + row + x * 4);
+    return b.data[row + x];
 }
 
 /* ---- bulk copies ---- */

@@ -93,6 +93,13 @@ DEVICE uint32_t look_up(const uint8_t *table, uint32_t word, int i)
 #endif
 }
 
+/* A word's bytes through tables that begin at a, b, c and d. */
+DEVICE uint32_t look_up_bytes(uint32_t v, const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d)
+{
+    return __byte_perm(__byte_perm(look_up(a, v, 0), look_up(b, v, 1), 0x0040),
+                       __byte_perm(look_up(c, v, 2), look_up(d, v, 3), 0x0040), 0x5410);
+}
+
 template <int FORMAT, int COUNT = 4>
 DEVICE void apply_table(const uint8_t (*table)[256], int channels, uint32_t px[COUNT])
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The image kernel: a CTA takes one sample, and runs its steps on the image in shared memory. */
 #include "kernels/cuda/image_resident.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/overlap.cuh"
 
 #define STEP_WORDS ((int)(sizeof(mot_step) / 4))
@@ -70,7 +71,6 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         cta().work_view = work;
         cta().box_bytes = job.box_bytes;
         cta().stage_bytes = job.stage_bytes;
-        cta().src = src;
         cta().phase = 0;
         cta().all_here = 0;
         if (OUTPUT) {
@@ -133,17 +133,6 @@ cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
 cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format format, const mot_cuda_shape *shape,
                                   cudaStream_t stream)
 {
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization; /* starts while the draw kernel ends */
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)job->count);
-    config.blockDim = dim3((unsigned)shape->threads);
-    config.dynamicSmemBytes = (size_t)(shape->shared_bytes + MOT_RESIDENT_BYTES);
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    mot_cuda_job copy = *job;
-    void *arguments[] = { &copy };
-    return cudaLaunchKernelExC(&config, (const void *)kernels[shape->blurs][!job->plain][format], arguments);
+    return mot_launch((const void *)kernels[shape->blurs][!job->plain][format], job->count, shape->threads,
+                      (size_t)(shape->shared_bytes + MOT_RESIDENT_BYTES), 1, stream, *job);
 }

@@ -140,26 +140,6 @@ template <int FORMAT> DEVICE uint32_t *quad_word(int quads, int q, int word)
     return FORMAT == MOT_FORMAT_RGB ? box + 3 * q + word : box + word * quads + q;
 }
 
-template <int FORMAT> DEVICE void unpack(const uint32_t w[3], uint32_t px[4])
-{
-    if (FORMAT == MOT_FORMAT_RGB)
-        unpack_rgb(w[0], w[1], w[2], px);
-    else if (FORMAT == MOT_FORMAT_PLANES)
-        unpack_planes(w[0], w[1], w[2], px);
-    else
-        unpack_grey(w[0], px);
-}
-
-template <int FORMAT> DEVICE void pack(const uint32_t px[4], uint32_t w[3])
-{
-    if (FORMAT == MOT_FORMAT_RGB)
-        pack_rgb(px, w);
-    else if (FORMAT == MOT_FORMAT_PLANES)
-        pack_planes(px, w);
-    else
-        w[0] = pack_grey(px);
-}
-
 /* A loop's chain: nothing, one table (applied to packed words), or any items. */
 enum chain_form { CHAIN_NONE, CHAIN_ONE_TABLE, CHAIN_ANY };
 
@@ -177,9 +157,9 @@ template <int FORMAT> DEVICE void chain_words(chain_form form, int items, int x,
             w[i] = FORMAT == MOT_FORMAT_RGB ? table_word(table, w[i], i, 3) : table_word(table + i, w[i], 0, 1);
     } else if (form == CHAIN_ANY) {
         uint32_t px[4];
-        unpack<FORMAT>(w, px);
+        unpack_words<FORMAT>(w, px);
         apply_chain<FORMAT>(cta().work, items, 3, x, y, px);
-        pack<FORMAT>(px, w);
+        pack_words<FORMAT>(px, w);
     }
 }
 
@@ -376,7 +356,7 @@ template <int FORMAT> DEVICE void write_pixels(int q, int quads, const uint32_t 
     uint32_t rgb[3] = { w[0], w[1], w[2] };
     if (FORMAT == MOT_FORMAT_PLANES) {
         uint32_t px[4];
-        unpack<FORMAT>(w, px);
+        unpack_words<FORMAT>(w, px);
         pack_rgb(px, rgb);
     }
 #pragma unroll
@@ -467,7 +447,7 @@ DEVICE void write_output(int q, int quads, int at, int x, int y, const uint32_t 
         write_planes<FORMAT>(q, w);
     } else if (q < quads) {
         uint32_t px[4];
-        unpack<FORMAT>(w, px);
+        unpack_words<FORMAT>(w, px);
         store_output(cta().output, cta().output_dtype, output_table(), x, y, px);
     }
 }
@@ -731,14 +711,14 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
                         break;
                     apply_item<FORMAT>(cta().work, k, 3, 4 * column, y, g.px);
                 }
-                pack<FORMAT>(g.px, words);
+                pack_words<FORMAT>(g.px, words);
             } else if (SOURCE == QUAD_BETWEEN) {
                 uint32_t px[4] = { 0, 0, 0, 0 };
                 const box all = whole_box<FORMAT>();
                 if (q < quads)
-                    warp_between_quad(plan, box_taps<FORMAT>{ all }, colors_of<FORMAT>(3), fill_word(step), false,
-                                      4 * column, y, px);
-                pack<FORMAT>(px, words);
+                    warp_between_quad(plan, box_taps<FORMAT>{ all }, colors_of<FORMAT>(3), fill_word(step), 4 * column,
+                                      y, px);
+                pack_words<FORMAT>(px, words);
             } else if (q < quads) {
 #pragma unroll
                 for (int i = 0; i < MOT_WORDS(FORMAT); i++)
@@ -837,7 +817,7 @@ template <int FORMAT> static __device__ __noinline__ void add_luma(chain_form fo
     uint32_t sum = 0;
     for_words<FORMAT>(form, [&](const uint32_t word[3]) {
         uint32_t px[4];
-        unpack<FORMAT>(word, px);
+        unpack_words<FORMAT>(word, px);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             sum += luma_of<FORMAT>(px[i], 3);

@@ -13,7 +13,7 @@
 struct resident {
     chain work; /* what remains to be done to a pixel after it was made */
     mot_step step[MOT_WINDOW];
-    mot_view src, work_view, output; /* a pass writes one of the last two */
+    mot_view work_view, output;      /* a pass writes one of them */
     mot_warp_plan plans[MOT_WINDOW]; /* of the steps ... */
     mot_warp warp[MOT_WINDOW];       /* ... and what they are made from */
     int output_dtype, output_form;   /* and the output_form of image_resident.cuh */
@@ -69,9 +69,8 @@ DEVICE uint32_t (*output_table())[256]
  * channel. */
 DEVICE uint32_t table_word(const uint8_t (*table)[256], uint32_t w, int first, int channels)
 {
-    const uint32_t a = look_up(table[first % channels], w, 0), b = look_up(table[(first + 1) % channels], w, 1);
-    const uint32_t c = look_up(table[(first + 2) % channels], w, 2), d = look_up(table[(first + 3) % channels], w, 3);
-    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+    return look_up_bytes(w, table[first % channels], table[(first + 1) % channels], table[(first + 2) % channels],
+                         table[(first + 3) % channels]);
 }
 
 /* ---- statistics ---- */

@@ -95,13 +95,10 @@ template <int FORMAT> DEVICE void row_of_four(const box_taps<FORMAT> &taps, int 
         of[0] = __byte_perm(__byte_perm(first, second, 0x0630), third, 0x5210);
         of[1] = __byte_perm(__byte_perm(first, second, 0x0741), third, 0x6210);
         of[2] = __byte_perm(__byte_perm(first, second, 0x0052), third, 0x7410);
-    } else if (FORMAT == MOT_FORMAT_PLANES || FORMAT == MOT_FORMAT_GREY) {
+    } else {
 #pragma unroll
         for (int c = 0; c < planes_of(FORMAT); c++)
             of[c] = __funnelshift_r(w[c * b.plane / 4], w[c * b.plane / 4 + 1], at * 8);
-    } else {
-        const uint32_t px[4] = { w[0], w[1], w[2], w[3] };
-        by_channel(px, of);
     }
 }
 
@@ -182,17 +179,15 @@ DEVICE uint32_t warp_between(const mot_warp_plan &plan, const TAPS &taps, int ch
 
 /* Four neighbouring outputs from (x, y) on, one after the other: all at once they would need too many registers. */
 template <class TAPS>
-DEVICE void warp_between_quad(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill,
-                              bool premultiplied, int x, int y, uint32_t px[4])
+DEVICE void warp_between_quad(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill, int x, int y,
+                              uint32_t px[4])
 {
     const double yc = y + 0.5;
     double xc = x + 0.5;
 #pragma unroll 1
     for (int i = 0; i < 4; i++, xc++) {
-        uint32_t v = plan.path == MOT_WARP_BICUBIC ? warp_between<true>(plan, taps, channels, fill, xc, yc)
-                                                   : warp_between<false>(plan, taps, channels, fill, xc, yc);
-        if (premultiplied)
-            v = unpremultiplied(v, channels);
+        const uint32_t v = plan.path == MOT_WARP_BICUBIC ? warp_between<true>(plan, taps, channels, fill, xc, yc)
+                                                         : warp_between<false>(plan, taps, channels, fill, xc, yc);
         px[0] = px[1], px[1] = px[2], px[2] = px[3], px[3] = v;
     }
 }

@@ -265,27 +265,19 @@ template <int FORMAT> DEVICE bool read_four_words(const image_reader<FORMAT> &r,
     return inside;
 }
 
-template <int FORMAT> DEVICE void unpack_words(const uint32_t w[4], uint32_t px[4])
+/* `n` pixels from (x, y) on, byte by byte. */
+template <int FORMAT> DEVICE void read_four_slowly(const image_reader<FORMAT> &r, int x, int y, int n, uint32_t px[4])
 {
-    if (FORMAT == MOT_FORMAT_RGB)
-        unpack_rgb(w[0], w[1], w[2], px);
-    else if (FORMAT == MOT_FORMAT_PLANES)
-        unpack_planes(w[0], w[1], w[2], px);
-    else if (FORMAT == MOT_FORMAT_GREY)
-        unpack_grey(w[0], px);
-    else
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            px[i] = w[i];
+    for (int i = 0; i < 4; i++)
+        px[i] = i < n ? read_bytes<FORMAT>(r, x + i, y) : 0;
 }
 
 /* As read_four_words, but gives `n` pixels of any format. */
 template <int FORMAT> DEVICE bool read_four(const image_reader<FORMAT> &r, int x, int y, int n, uint32_t px[4])
 {
     if constexpr (FORMAT == MOT_FORMAT_STRIDED) {
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            px[i] = i < n ? read_bytes<FORMAT>(r, x + i, y) : 0;
+        read_four_slowly<FORMAT>(r, x, y, n, px);
         return true;
     } else {
         uint32_t w[4];
@@ -319,14 +311,6 @@ template <int FORMAT> DEVICE void read_even_words(const image_reader<FORMAT> &r,
         for (int c = 0; c < (FORMAT == MOT_FORMAT_PLANES ? 3 : 1); c++)
             w[c] = load_word(p + c * r.channel);
     }
-}
-
-/* Pixels from the words of any format. */
-template <int FORMAT> DEVICE void read_four_slowly(const image_reader<FORMAT> &r, int x, int y, int n, uint32_t px[4])
-{
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        px[i] = i < n ? read_bytes<FORMAT>(r, x + i, y) : 0;
 }
 
 /* q / d for small q; inverse_of(d) is the multiplier. */

@@ -94,6 +94,31 @@ DEVICE uint32_t pack_grey(const uint32_t px[4])
     return __byte_perm(__byte_perm(px[0], px[1], 0x0040), __byte_perm(px[2], px[3], 0x0040), 0x5410);
 }
 
+template <int FORMAT> DEVICE void unpack_words(const uint32_t w[4], uint32_t px[4])
+{
+    if (FORMAT == MOT_FORMAT_RGB)
+        unpack_rgb(w[0], w[1], w[2], px);
+    else if (FORMAT == MOT_FORMAT_PLANES)
+        unpack_planes(w[0], w[1], w[2], px);
+    else if (FORMAT == MOT_FORMAT_GREY)
+        unpack_grey(w[0], px);
+    else
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            px[i] = w[i];
+}
+
+/* For GREY, RGB and PLANES. */
+template <int FORMAT> DEVICE void pack_words(const uint32_t px[4], uint32_t w[3])
+{
+    if (FORMAT == MOT_FORMAT_RGB)
+        pack_rgb(px, w);
+    else if (FORMAT == MOT_FORMAT_PLANES)
+        pack_planes(px, w);
+    else
+        w[0] = pack_grey(px);
+}
+
 /* Writes a motley_output of any type and strides; `table` [channels][256] has the output's value for each byte. */
 DEVICE void store_output(const mot_view &out, int dtype, const uint32_t (*table)[256], int x, int y,
                          const uint32_t px[4])

@@ -855,10 +855,7 @@ template <int FORMAT> DEVICE void pack_bytes(const uint32_t *pixels, uint32_t w[
 {
     const uint4 v = *(const uint4 *)pixels;
     const uint32_t px[4] = { v.x, v.y, v.z, v.w };
-    if (FORMAT == MOT_FORMAT_PLANES)
-        pack_planes(px, w);
-    else
-        w[0] = pack_grey(px);
+    pack_words<FORMAT>(px, w);
 }
 
 /* One byte a pixel: planes or grey. */
@@ -1029,13 +1026,6 @@ template <int FORMAT> OUTLINE void store_tile_as(int dtype, const uint32_t *valu
 }
 
 /* ---- from memory to memory ---- */
-
-/* A word's bytes through tables that begin at a, b, c and d. */
-DEVICE uint32_t look_up_bytes(uint32_t v, const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d)
-{
-    return __byte_perm(__byte_perm(look_up(a, v, 0), look_up(b, v, 1), 0x0040),
-                       __byte_perm(look_up(c, v, 2), look_up(d, v, 3), 0x0040), 0x5410);
-}
 
 /* 16 bytes at any address. The aligned words around them must be readable. */
 DEVICE uint4 load_sixteen(const uint8_t *p)
