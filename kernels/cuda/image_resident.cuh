@@ -12,6 +12,7 @@
 #include "kernels/cuda/image_passes.h"
 #include "kernels/cuda/image_state.cuh"
 #include "kernels/cuda/lines.cuh"
+#include "kernels/cuda/stats.cuh"
 
 #include <climits>
 
@@ -772,63 +773,6 @@ template <int FORMAT, class BODY> DEVICE void for_words(chain_form form, BODY bo
     }
 }
 
-/* The channel of byte `i` of a quad's words. */
-DEVICE int channel_of(int format, int i)
-{
-    return format == MOT_FORMAT_RGB ? i % 3 : i / 4;
-}
-
-/* Lows and highs by channel, into cta().counts[0] and [1]. */
-template <int FORMAT> static __device__ __noinline__ void find_range(chain_form form)
-{
-    const int words = MOT_WORDS(FORMAT);
-    uint32_t low[2 * 3], high[2 * 3]; /* of bytes 0 and 2, and of bytes 1 and 3, side by side in 16 bits */
-#pragma unroll
-    for (int i = 0; i < 2 * words; i++)
-        low[i] = 0x00FF00FFu, high[i] = 0;
-    for_words<FORMAT>(form, [&](const uint32_t word[3]) {
-#pragma unroll
-        for (int i = 0; i < 2 * words; i++) {
-            const uint32_t v = word[i / 2] >> (8 * (i & 1)) & 0x00FF00FFu;
-            low[i] = __vminu2(low[i], v);
-            high[i] = __vmaxu2(high[i], v);
-        }
-    });
-#pragma unroll
-    for (int c = 0; c < (FORMAT == MOT_FORMAT_GREY ? 1 : 3); c++) {
-        uint32_t least = 255, most = 0;
-#pragma unroll
-        for (int i = 0; i < 4 * words; i++)
-            if (channel_of(FORMAT, i) == c) {
-                const int pair = i / 4 * 2 + (i & 1), half = 16 * (i >> 1 & 1);
-                least = min(least, low[pair] >> half & 0xFFFF);
-                most = max(most, high[pair] >> half & 0xFFFF);
-            }
-        least = min_of_warp(least), most = max_of_warp(most);
-        if ((threadIdx.x & 31) == 0) {
-            atomicMin(&cta().counts[0][c], least);
-            atomicMax(&cta().counts[1][c], most);
-        }
-    }
-}
-
-template <int FORMAT> static __device__ __noinline__ void add_luma(chain_form form)
-{
-    uint32_t sum = 0;
-    for_words<FORMAT>(form, [&](const uint32_t word[3]) {
-        uint32_t px[4];
-        unpack_words<FORMAT>(word, px);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            sum += luma_of<FORMAT>(px[i], 3);
-    });
-    unsigned long long all = sum;
-    for (int step = 16; step; step /= 2)
-        all += __shfl_xor_sync(0xFFFFFFFFu, all, step);
-    if ((threadIdx.x & 31) == 0)
-        atomicAdd(&cta().luma, all);
-}
-
 /* A histogram is counted in as many copies, side by side, as there is room for, because neighbouring lanes' pixels are
  * often equal. */
 DEVICE int copies_of_histogram()
@@ -837,45 +781,63 @@ DEVICE int copies_of_histogram()
     return room >= 16 ? 16 : room >= 4 ? 4 : room >= 2 ? 2 : 1;
 }
 
-template <int FORMAT> static __device__ __noinline__ void count_values(chain_form form)
+template <int FORMAT> static __device__ __noinline__ void count_histogram(chain_form form)
 {
-    const uint32_t copies = copies_of_histogram(), mine = shared_address(stages() + (threadIdx.x & (copies - 1)));
+    const uint32_t copies = copies_of_histogram();
+    uint32_t *const own_copy = stages() + (threadIdx.x & (copies - 1));
     for_words<FORMAT>(form, [&](const uint32_t word[3]) {
-#pragma unroll
-        for (int i = 0; i < 4 * MOT_WORDS(FORMAT); i++) { /* the byte times the bytes of a value's counters */
-            const uint32_t of_channel = mine + channel_of(FORMAT, i) * 256 * 4 * copies;
-            const uint32_t at = __dp4a(word[i / 4], 4 * copies << (8 * (i & 3)), of_channel);
-            atomicAdd((uint32_t *)__cvta_shared_to_generic(at), 1u);
-        }
+        uint32_t px[4];
+        unpack_words<FORMAT>(word, px);
+        count_values<FORMAT, 4>(own_copy, px, copies, 3);
     });
 }
 
-/* Counts the image in the box, after one table or as it is, into cta().counts or cta().luma. */
-template <int FORMAT> DEVICE void count_image(int needs, chain_form form = CHAIN_NONE)
+/* A range or a mean. */
+template <int FORMAT, int NEEDS> static __device__ __noinline__ void count_totals(chain_form form)
 {
-    const int copies = copies_of_histogram();
-    if (threadIdx.x < 3)
-        cta().counts[0][threadIdx.x] = 255, cta().counts[1][threadIdx.x] = 0;
-    if (threadIdx.x == 0)
-        cta().luma = 0;
+    counted seen = nothing_counted();
+    for_words<FORMAT>(form, [&](const uint32_t word[3]) {
+        uint32_t px[4];
+        unpack_words<FORMAT>(word, px);
+        count_pixels<FORMAT, 4>(seen, px, NEEDS, 3);
+    });
+    add_counted(seen, NEEDS, cta().counts[0]);
+}
+
+/* Makes cta().stats of the image in the box, after one table or as it is. */
+template <int FORMAT> DEVICE void count_image(int needs, chain_form form)
+{
+    const int copies = copies_of_histogram(), c = threadIdx.x;
+    const uint32_t pixels = (uint32_t)cta().width * (uint32_t)cta().height;
+    uint32_t(*const counts)[256] = cta().counts;
+    if (threadIdx.x < 2 * MOT_TOTAL_HIGH)
+        counts[0][threadIdx.x] = 0;
     if (needs == MOT_NEEDS_HISTOGRAM)
         for (int i = threadIdx.x; i < 3 * 256 * copies / 4; i += blockDim.x)
             ((uint4 *)stages())[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
     if (needs == MOT_NEEDS_RANGE)
-        find_range<FORMAT>(form);
+        count_totals<FORMAT, MOT_NEEDS_RANGE>(form);
     else if (needs == MOT_NEEDS_MEAN)
-        add_luma<FORMAT>(form);
+        count_totals<FORMAT, MOT_NEEDS_MEAN>(form);
     else
-        count_values<FORMAT>(form);
+        count_histogram<FORMAT>(form);
     loop_ended();
-    MOT_ROLLED
-    for (int i = threadIdx.x; i < 3 * 256 && needs == MOT_NEEDS_HISTOGRAM; i += blockDim.x) {
-        uint32_t sum = 0;
+    if (needs == MOT_NEEDS_HISTOGRAM) {
+        MOT_ROLLED
+        for (int i = threadIdx.x; i < 3 * 256; i += blockDim.x) {
+            uint32_t sum = 0;
 #pragma unroll 4
-        for (int copy = 0; copy < copies; copy++)
-            sum += stages()[i * copies + ((copy + i) & (copies - 1))]; /* so that lanes read different banks */
-        cta().counts[i >> 8][i & 255] = sum;
+            for (int copy = 0; copy < copies; copy++)
+                sum += stages()[i * copies + ((copy + i) & (copies - 1))]; /* so that lanes read different banks */
+            counts[i >> 8][i & 255] = sum;
+        }
+        __syncthreads();
+        if (threadIdx.x / 32 < 3)
+            finish_histogram(counts[threadIdx.x / 32], pixels, &cta().stats[threadIdx.x / 32]);
+    } else if (c < 3) {
+        const uint32_t mean = needs == MOT_NEEDS_MEAN ? mot_stats_mean(*(unsigned long long *)counts, pixels) : 0;
+        cta().stats[c] = mot_stats{ pixels, 255 - counts[0][c], counts[0][MOT_TOTAL_HIGH + c], 0, mean, nullptr };
     }
     __syncthreads();
 }
@@ -1060,7 +1022,6 @@ template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE int whole_pass(int at)
             blur_image<FORMAT>(at);
         } else if (shape == MOTLEY_SHAPE_STATS) {
             count_image<FORMAT>(needs_of(step.op), counts_table ? CHAIN_ONE_TABLE : CHAIN_NONE);
-            finish_stats(needs_of(step.op), (uint32_t)cta().width * (uint32_t)cta().height);
             chain_stats(cta().work, chain, step.op, cta().stats, FORMAT == MOT_FORMAT_GREY ? 1 : 3, &step.arg);
         } else if (shape == MOTLEY_SHAPE_POINT) {
             chain_point(cta().work, chain, step.op, &step.arg);

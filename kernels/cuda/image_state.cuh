@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a CTA of the image kernel knows of the image in its shared memory, and the image's statistics. */
+/* What a CTA of the image kernel knows of the image in its shared memory. */
 #ifndef MOT_IMAGE_STATE_CUH
 #define MOT_IMAGE_STATE_CUH
 
@@ -28,9 +28,8 @@ struct resident {
     uint8_t *to;              /* where a pass that knows the whole image writes, */
     int64_t to_plane;         /* and from one plane to the next */
     int width, height, steps; /* kept in memory: as registers they would be spilled to slower memory */
-    unsigned long long luma;  /* the sum of all pixels' */
     mot_stats stats[3];
-    uint32_t counts[3][256]; /* the histogram; or lows and highs */
+    alignas(16) uint32_t counts[3][256]; /* the histogram, or other totals (stats.cuh) */
 };
 
 #if defined(__NVCC__)
@@ -71,61 +70,6 @@ DEVICE uint32_t table_word(const uint8_t (*table)[256], uint32_t w, int first, i
 {
     return look_up_bytes(w, table[first % channels], table[(first + 1) % channels], table[(first + 2) % channels],
                          table[(first + 3) % channels]);
-}
-
-/* ---- statistics ---- */
-
-#ifdef MOT_BULK_COPIES
-DEVICE uint32_t min_of_warp(uint32_t v)
-{
-    return __reduce_min_sync(0xFFFFFFFFu, v);
-}
-
-DEVICE uint32_t max_of_warp(uint32_t v)
-{
-    return __reduce_max_sync(0xFFFFFFFFu, v);
-}
-#endif
-
-/* Turns the counts of `n` pixels into cta().stats: a warp scans a channel, eight entries a lane. */
-DEVICE void finish_stats(int needs, uint32_t n)
-{
-    uint32_t(*const total)[256] = cta().counts;
-    const int lane = threadIdx.x & 31;
-    for (int c = threadIdx.x / 32; c < 3 && needs == MOT_NEEDS_HISTOGRAM; c += blockDim.x / 32) {
-        uint32_t count[8], own = 0, low = 256, high = 0, last = 0;
-        for (int i = 0; i < 8; i++) {
-            count[i] = total[c][8 * lane + i];
-            own += count[i];
-            if (count[i]) {
-                low = min(low, (uint32_t)(8 * lane + i));
-                high = 8 * lane + i;
-                last = count[i];
-            }
-        }
-        uint32_t below = own;
-        for (int step = 1; step < 32; step *= 2) {
-            const uint32_t other = __shfl_up_sync(0xFFFFFFFFu, below, step);
-            below += lane >= step ? other : 0;
-        }
-        below -= own;
-        for (int i = 0; i < 8; i++) {
-            total[c][8 * lane + i] = below;
-            below += count[i];
-        }
-        const unsigned filled = __ballot_sync(0xFFFFFFFFu, own != 0);
-        const int top = filled ? 31 - __clz(filled) : 0, bottom = filled ? __ffs(filled) - 1 : 0;
-        low = __shfl_sync(0xFFFFFFFFu, low, bottom);
-        high = __shfl_sync(0xFFFFFFFFu, high, top);
-        last = __shfl_sync(0xFFFFFFFFu, last, top);
-        if (lane == 0)
-            cta().stats[c] = mot_stats{ n, low, high, last, 0, total[c] };
-    }
-    if (threadIdx.x < 3 && needs != MOT_NEEDS_HISTOGRAM) {
-        const uint32_t mean = needs == MOT_NEEDS_MEAN ? mot_stats_mean(cta().luma, n) : 0;
-        cta().stats[threadIdx.x] = mot_stats{ n, total[0][threadIdx.x], total[1][threadIdx.x], 0, mean, total[0] };
-    }
-    __syncthreads();
 }
 
 #endif

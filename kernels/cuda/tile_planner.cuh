@@ -3,6 +3,7 @@
 #ifndef MOT_TILE_PLANNER_CUH
 #define MOT_TILE_PLANNER_CUH
 
+#include "kernels/cuda/stats.cuh"
 #include "kernels/cuda/tile_state.cuh"
 #include "kernels/output.h"
 

@@ -108,18 +108,6 @@ static_assert(MOT_TILE_CTAS * (MOT_TILE_BYTES + 1024) <= 164 * 1024, "the next s
 /* A function that is called, and so has all registers to itself. */
 #define OUTLINE static __device__ __noinline__
 
-/* Of 32-bit numbers. */
-template <class T> DEVICE T sum_of_warp(T v)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(0xFFFFFFFFu, v);
-#else
-    for (int step = 16; step; step /= 2)
-        v += __shfl_xor_sync(0xFFFFFFFFu, v, step);
-    return v;
-#endif
-}
-
 /* Where table `t` begins in shared memory; the channels' tables follow each other. */
 DEVICE const uint8_t (*table_of(int t))[256]
 {
