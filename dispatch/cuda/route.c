@@ -89,14 +89,9 @@ static int resident_shape(const mot_chip *chip, const mot_route_facts *f, mot_cu
     shape->threads = threads_for(pixels);
     shape->stage_bytes = stage_bytes(chip, shape->threads, image);
     const int beside = shape->stage_bytes + (f->output ? f->channels * 1024 : 0);
-    const int64_t most = chip->shared_bytes - beside;
-    const int at_once = MOT_MOST_THREADS / shape->threads; /* as registers allow */
-    int64_t box = image; /* or twice the image, to keep it there between passes, when that costs no CTA */
-    if (2 * image <= most && at_once * (2 * image + beside + MOT_STATIC_BYTES) <= chip->shared_per_sm)
-        box = 2 * image;
-    if (box > most)
+    if (image > chip->shared_bytes - beside)
         return 0;
-    shape->box_bytes = (int)(box & ~(int64_t)15);
+    shape->box_bytes = (int)image;
     shape->shared_bytes = shape->box_bytes + beside;
     return 1;
 }

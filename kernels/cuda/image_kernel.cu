@@ -52,9 +52,6 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     uint32_t word;
     if (!early) /* the steps are requested before the image's bytes fill the queue */
         word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
-    const int image = src.width * src.height * job.channels;
-    const int apart = image + 16; /* a gather may read a word behind the image while others write its second place */
-    const int spare = apart + image <= job.box_bytes ? apart : 0;
     const int bands = bands_of(src.width / 4 * src.height);
     make_bands(src.width / 4 * src.height);
     load_bands<FORMAT>(src, 0, early ? MOT_EARLY_BANDS : MOT_BANDS);
@@ -67,7 +64,6 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     if (threadIdx.x == blockDim.x - 1) {
         cta().width = src.width;
         cta().height = src.height;
-        cta().spare = spare;
         cta().work_view = work;
         cta().box_bytes = job.box_bytes;
         cta().stage_bytes = job.stage_bytes;

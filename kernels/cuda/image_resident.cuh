@@ -515,7 +515,7 @@ template <int FORMAT, int SINK> static __device__ __noinline__ void walk_stencil
     const uint32_t blocks_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
     const chain_form form = form_of(items);
     const mot_step &step = cta().step[at];
-    uint8_t *const to = cta().to;
+    uint8_t *const to = cta().work_view.data;
     uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
     const int each = (quads + blockDim.x - 1) / blockDim.x, turns = (each + MOT_STENCIL_ROWS - 1) / MOT_STENCIL_ROWS;
     const int rows = across % 8 == 0 ? (each + turns - 1) / turns : 1; /* of a block */
@@ -573,7 +573,7 @@ template <int FORMAT, int SINK> static __device__ __noinline__ void walk_stencil
             here = below;
             chain_words<FORMAT>(form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE)
-                write_quads<FORMAT>(to, cta().to_plane, q, quads, at_byte, words, stage);
+                write_quads<FORMAT>(to, cta().work_view.channel, q, quads, at_byte, words, stage);
             else
                 write_output<FORMAT>(q, quads, at_byte, 4 * column, y, words, stage);
             y++, q += across, at_byte += 12 * across;
@@ -614,8 +614,8 @@ template <int FORMAT, int SINK> DEVICE void walk_pairs(chain_form form)
     const int lane = threadIdx.x & 31, quads = cta().width / 4 * cta().height;
     const int plane = planes_of(FORMAT) == 3 ? quads / 2 : 0; /* in pairs of words */
     uint2 *const box = (uint2 *)box_memory();
-    uint8_t *const to = cta().to;
-    const int64_t to_plane = cta().to_plane;
+    uint8_t *const to = cta().work_view.data;
+    const int64_t to_plane = cta().work_view.channel;
     arriving a = arriving_of(quads);
     for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
         wait_quads(a, first + MOT_STRIP);
@@ -666,7 +666,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
     const fixed_warp last_warp = gathers ? fixed_warp_of(at) : fixed_warp{};
     const box_warp from = box_warp_of<FORMAT>(last_warp, width, height);
     const fixed_warp first_warp = SOURCE == QUAD_GATHERED_TWICE ? fixed_warp_of(before) : fixed_warp{};
-    uint8_t *const to = cta().to;
+    uint8_t *const to = cta().work_view.data;
     uint32_t *const stage = stages() + (threadIdx.x / 32) * (MOT_STAGE_BYTES / 4);
     const uint32_t block_rows_per_block = blocks ? 0xFFFFFFFFu / (across / 8) + 1 : 0; /* in 2^-32 as well */
     const int at_lane = lane >= 24 ? MOT_NOWHERE : blocks ? (lane / 6) * 3 * width + 16 * (lane % 6) : 16 * lane;
@@ -727,7 +727,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
             }
             chain_words<FORMAT>(gathers && form == CHAIN_ANY ? CHAIN_NONE : form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE) {
-                write_quads<FORMAT>(to, cta().to_plane, q, quads, at_byte, words, stage);
+                write_quads<FORMAT>(to, cta().work_view.channel, q, quads, at_byte, words, stage);
             } else if (SINK == TO_OUTPUT) {
                 write_output<FORMAT>(q, quads, at_byte, 4 * column, y, words, stage);
             } else if (q < quads) {
@@ -1032,11 +1032,6 @@ template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE int whole_pass(int at)
                          mot_erase_rect(step.op, cta().width, cta().height, &step.arg), fill_word(step));
         }
     }
-    if (threadIdx.x == 0) {
-        const bool stays = at < cta().steps && cta().spare > 0;
-        cta().to = stays ? box_memory() + cta().spare : cta().work_view.data;
-        cta().to_plane = stays ? (int64_t)cta().width * cta().height : cta().work_view.channel;
-    }
     __syncthreads();
     const bool stencil = spatial >= 0 && mot_shape_of(cta().step[spatial].op) == MOTLEY_SHAPE_STENCIL;
     if (OUTPUT && at == cta().steps)
@@ -1053,14 +1048,6 @@ template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE void run_whole()
         at = whole_pass<FORMAT, OUTPUT, BLURS>(at);
         if (at == cta().steps)
             return;
-        if (cta().spare > 0) {
-            loop_ended();
-            uint4 *const box = (uint4 *)box_memory();
-            for (int i = threadIdx.x; i < cta().spare / 16 - 1; i += blockDim.x)
-                box[i] = box[i + cta().spare / 16];
-            __syncthreads();
-            continue;
-        }
         image_fence(); /* the next pass reads what this one wrote */
         __syncthreads();
         load_bands<FORMAT>(cta().work_view, 0, MOT_BANDS);

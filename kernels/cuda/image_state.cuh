@@ -24,9 +24,6 @@ struct resident {
     uint32_t phase;                     /* ... what they are at ... */
     int all_here;                       /* ... and whether they have all been waited for */
     int shape[MOT_WINDOW];    /* of the steps as a pass sees them (mot_pass_shape); -1: the step changes nothing */
-    int spare;                /* where the image's second place begins, 16 bytes behind the first; 0: no room for it */
-    uint8_t *to;              /* where a pass that knows the whole image writes, */
-    int64_t to_plane;         /* and from one plane to the next */
     int width, height, steps; /* kept in memory: as registers they would be spilled to slower memory */
     mot_stats stats[3];
     alignas(16) uint32_t counts[3][256]; /* the histogram, or other totals (stats.cuh) */
