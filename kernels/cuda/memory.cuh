@@ -171,20 +171,6 @@ template <int FORMAT> DEVICE uint32_t offset_in(const image_reader<FORMAT> &r, u
     return y * (uint32_t)r.row + (x * bytes_of(FORMAT) + r.skip);
 }
 
-/* A pixel, byte by byte. */
-template <int FORMAT> DEVICE uint32_t read_bytes(const image_reader<FORMAT> &r, int x, int y)
-{
-    const uint8_t *const p =
-        FORMAT == MOT_FORMAT_STRIDED ? r.data + y * r.row + x * r.pixel : r.data + offset_in<FORMAT>(r, x, y);
-    const int64_t channel = is_packed(FORMAT) || FORMAT == MOT_FORMAT_GREY ? 1 : r.channel;
-    uint32_t word = 0;
-#pragma unroll
-    for (int c = 0; c < 4; c++)
-        if (c < r.channels)
-            word |= load_byte(p + c * channel) << (8 * c);
-    return word;
-}
-
 /* The pixel at an offset, byte by byte. Not for STRIDED. */
 template <int FORMAT> DEVICE uint32_t read_bytes_at(const image_reader<FORMAT> &r, uint32_t at)
 {
@@ -193,6 +179,19 @@ template <int FORMAT> DEVICE uint32_t read_bytes_at(const image_reader<FORMAT> &
 #pragma unroll
     for (int c = 0; c < (FORMAT == MOT_FORMAT_GREY ? 1 : FORMAT == MOT_FORMAT_RGBA ? 4 : 3); c++)
         word |= load_byte(FORMAT == MOT_FORMAT_PLANES ? p + c * r.channel : p + c) << (8 * c);
+    return word;
+}
+
+/* A pixel, byte by byte. */
+template <int FORMAT> DEVICE uint32_t read_bytes(const image_reader<FORMAT> &r, int x, int y)
+{
+    if (FORMAT != MOT_FORMAT_STRIDED)
+        return read_bytes_at<FORMAT>(r, offset_in<FORMAT>(r, x, y));
+    uint32_t word = 0;
+#pragma unroll
+    for (int c = 0; c < 4; c++)
+        if (c < r.channels)
+            word |= load_byte(r.data + y * r.row + x * r.pixel + c * r.channel) << (8 * c);
     return word;
 }
 
