@@ -5,6 +5,7 @@
 
 #include "kernels/blur.h"
 #include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/tile_program.h"
 
 /* The window of a box pass that moves along a line of one channel, a component at a time. */
 template <int EDGE, int OP> struct blur_window {
@@ -129,5 +130,40 @@ template <int RADIUS> struct blur_runs {
             *at = (uint8_t)windows.next_at_end(after[k], k, ends, arg);
     }
 };
+
+/* A blur whose op and radius are known at compile time. */
+template <int RADIUS_, int OP_> struct blur_kind {
+    enum { RADIUS = RADIUS_, OP = OP_ };
+};
+
+template <int OP, class BODY> DEVICE void for_blur_radius(const mot_arg *arg, BODY body)
+{
+    static_assert(MOT_LINES_RADIUS == 2, "one for each of these, and for 0");
+    switch (mot_blur_radius(arg)) {
+    case 0:
+        return body(blur_kind<0, OP>{});
+    case 1:
+        return body(blur_kind<1, OP>{});
+    default:
+        return body(blur_kind<2, OP>{});
+    }
+}
+
+#include "kernels/shapes_off.h"
+#undef MOT_IF_BLUR
+#define MOT_IF_BLUR(ID, stem) \
+    case MOT_OP_##ID: \
+        return for_blur_radius<MOT_OP_##ID>(arg, body);
+
+/* Calls body(blur_kind) for a blur's op and radius. */
+template <class BODY> DEVICE void for_blur(int op, const mot_arg *arg, BODY body)
+{
+    switch (op) {
+        MOT_OPS(MOT_BY_SHAPE)
+    default:
+        return;
+    }
+}
+#include "kernels/shapes_off.h"
 
 #endif

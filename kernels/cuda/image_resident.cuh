@@ -869,45 +869,17 @@ template <int FORMAT, bool COLUMNS, int RADIUS, int OP> static __device__ __noin
     __syncthreads();
 }
 
-template <int FORMAT, int RADIUS, int OP> DEVICE void blur_rows_and_columns(int step)
-{
-    blur_lines<FORMAT, false, RADIUS, OP>(step);
-    blur_lines<FORMAT, true, RADIUS, OP>(step);
-}
-
-template <int FORMAT, int OP> DEVICE void blur_by_radius(int step)
-{
-    static_assert(MOT_LINES_RADIUS == 2, "one for each of these, and for 0");
-    switch (mot_blur_radius(&cta().step[step].arg)) {
-    case 0:
-        return blur_rows_and_columns<FORMAT, 0, OP>(step);
-    case 1:
-        return blur_rows_and_columns<FORMAT, 1, OP>(step);
-    default:
-        return blur_rows_and_columns<FORMAT, 2, OP>(step);
-    }
-}
-
-#include "kernels/shapes_off.h"
-#undef MOT_IF_BLUR
-#define MOT_IF_BLUR(ID, stem) \
-    case MOT_OP_##ID: \
-        return blur_by_radius<FORMAT, MOT_OP_##ID>(step);
-
 /* Blurs the image in the box. */
 template <int FORMAT> DEVICE void blur_image(int step)
 {
     arriving a = arriving_of(cta().width / 4 * cta().height);
     wait_quads(a, INT_MAX);
     loop_ended();
-    switch (cta().step[step].op) {
-        MOT_OPS(MOT_BY_SHAPE)
-    default:
-        return;
-    }
+    for_blur(cta().step[step].op, &cta().step[step].arg, [&](auto kind) {
+        blur_lines<FORMAT, false, kind.RADIUS, kind.OP>(step);
+        blur_lines<FORMAT, true, kind.RADIUS, kind.OP>(step);
+    });
 }
-
-#include "kernels/shapes_off.h"
 
 /* ---- a sample ---- */
 

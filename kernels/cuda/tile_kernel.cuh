@@ -67,22 +67,6 @@ DEVICE uint32_t *totals_of(mot_program_op op)
     return cta().totals + op.count * MOT_TOTAL_WORDS;
 }
 
-template <int READ> DEVICE void gather_nearest(mot_program_op op)
-{
-    if (op.c == MOT_NONE)
-        gather_tile<READ, false>(op.b, 0, op.d);
-    else
-        gather_tile<READ, true>(op.b, op.c, op.d);
-}
-
-template <int READ> DEVICE void blur_pass(mot_program_op op)
-{
-    if (op.a)
-        blur_tile<READ, true>(op.b);
-    else
-        blur_tile<READ, false>(op.b);
-}
-
 /* READ: the format that `current` is read in. */
 template <int READ> OUTLINE void bring_tile(mot_program_op op)
 {
@@ -96,8 +80,10 @@ template <int READ> OUTLINE void bring_tile(mot_program_op op)
             gather_strided(op.b, op.c, op.d);
         else if (op.c == MOT_NONE && moves_rows(op.b))
             move_rows<READ>(op.b, op.d);
+        else if (op.c == MOT_NONE)
+            gather_tile<READ, false>(op.b, 0, op.d);
         else
-            gather_nearest<READ>(op);
+            gather_tile<READ, true>(op.b, op.c, op.d);
         break;
     case MOT_DO_INTERPOLATE:
         if (s.program.path[op.b] == MOT_WARP_BILINEAR)
@@ -109,7 +95,10 @@ template <int READ> OUTLINE void bring_tile(mot_program_op op)
         gather_by_sums<READ>(op.b, op.d);
         break;
     default:
-        blur_pass<READ>(op);
+        if (op.a)
+            blur_tile<READ, true>(op.b);
+        else
+            blur_tile<READ, false>(op.b);
         break;
     }
 }
@@ -316,10 +305,7 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
             stencil_tile_by<FORMAT>(op.b);
             break;
         case MOT_DO_LINES:
-            if (op.a)
-                blur_lines_by<FORMAT, true>(op.b);
-            else
-                blur_lines_by<FORMAT, false>(op.b);
+            blur_lines_by<FORMAT>(op.b, op.a);
             break;
         case MOT_DO_COUNT_TILE:
             count_tile<FORMAT>(needs_of(s.program.id[op.b]), totals_of(op));

@@ -516,31 +516,6 @@ template <int FORMAT, int PITCH, int RADIUS, int OP> OUTLINE void blur_lines(int
     __syncthreads();
 }
 
-template <int FORMAT, int PITCH, int OP> DEVICE void blur_lines_by_radius(int step)
-{
-    static_assert(MOT_LINES_RADIUS == 2, "one for each of these, and for 0");
-    switch (mot_blur_radius(&cta().program.arg[step])) {
-    case 0:
-        return blur_lines<FORMAT, PITCH, 0, OP>(step);
-    case 1:
-        return blur_lines<FORMAT, PITCH, 1, OP>(step);
-    default:
-        return blur_lines<FORMAT, PITCH, 2, OP>(step);
-    }
-}
-
-/* Strips of 12 to 24 columns have a pitch of 24 words, narrower ones of 8 (mot_cut_strips): known at compile time, the
- * addresses take no multiplications. */
-template <int FORMAT, bool COLUMNS, int OP> DEVICE void blur_lines_by_pitch(int step)
-{
-    if constexpr (!COLUMNS)
-        blur_lines_by_radius<FORMAT, 0, OP>(step);
-    else if (cta().image.pitch == 24)
-        blur_lines_by_radius<FORMAT, 24, OP>(step);
-    else
-        blur_lines_by_radius<FORMAT, 8, OP>(step);
-}
-
 /* Calls body(quad's number, its four pixels) for each quad of the tile in shared memory, and writes the pixels back.
  * MARKS: but not those that a warp after the `level`-th filled. */
 template <int AT_ONCE, bool MARKS, class BODY> DEVICE void change_quads(int level, BODY body)
@@ -695,19 +670,18 @@ template <int FORMAT, int OP> OUTLINE void stencil_tile(int step)
 
 /* ---- ops that are known at compile time: a switch for each pixel would take a third of these loops ---- */
 
-#include "kernels/shapes_off.h"
-#undef MOT_IF_BLUR
-#define MOT_IF_BLUR(ID, stem) \
-    case MOT_OP_##ID: \
-        return blur_lines_by_pitch<FORMAT, COLUMNS, MOT_OP_##ID>(step);
-
-template <int FORMAT, bool COLUMNS> DEVICE void blur_lines_by(int step)
+/* Strips of 12 to 24 columns have a pitch of 24 words, narrower ones of 8 (mot_cut_strips): known at compile time, the
+ * addresses take no multiplications. */
+template <int FORMAT> DEVICE void blur_lines_by(int step, bool columns)
 {
-    switch (cta().program.id[step]) {
-        MOT_OPS(MOT_BY_SHAPE)
-    default:
-        return;
-    }
+    for_blur(cta().program.id[step], &cta().program.arg[step], [&](auto kind) {
+        if (!columns)
+            blur_lines<FORMAT, 0, kind.RADIUS, kind.OP>(step);
+        else if (cta().image.pitch == 24)
+            blur_lines<FORMAT, 24, kind.RADIUS, kind.OP>(step);
+        else
+            blur_lines<FORMAT, 8, kind.RADIUS, kind.OP>(step);
+    });
 }
 
 #include "kernels/shapes_off.h"
