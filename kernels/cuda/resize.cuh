@@ -930,8 +930,8 @@ DEVICE uint32_t row_of_four(uint32_t column)
     return __byte_perm(two, __shfl_xor_sync(~0u, two, 2), lower ? 0x3276 : 0x5410);
 }
 
-/* The horizontal pass of a column in four rows, `pitch` bytes apart, from `at` on in shared memory. GROUPS == 1: `own` is
- * the only group of taps; 0: any number, `table` has them. */
+/* The horizontal pass of a column in four rows, `pitch` bytes apart, from `at` on in shared memory. GROUPS == 1: `own`
+ * is the only group of taps; 0: any number, `table` has them. */
 template <int C, bool CLAMPS, int GROUPS>
 DEVICE void resize_between(const resize_tile &t, const mot_cuda_taps &own, const mot_cuda_taps *table, uint32_t at,
                            uint32_t pitch, uint32_t made[C])
