@@ -65,7 +65,7 @@ DEVICE void count_pixels(counted &seen, const uint32_t px[COUNT], int needs, int
 DEVICE void add_counted(counted seen, int needs, uint32_t *totals)
 {
     if (needs == MOT_NEEDS_MEAN) {
-        const uint32_t luma = sum_of_warp(seen.luma); /* of a tile or an image that fits into shared memory: far below 2^32 */
+        const uint32_t luma = sum_of_warp(seen.luma); /* of what shared memory holds: far below 2^32 */
         if ((threadIdx.x & 31) == 0)
             atomicAdd((unsigned long long *)totals, (unsigned long long)luma);
         return;
