@@ -875,7 +875,7 @@ template <int FORMAT> DEVICE void blur_image(int step)
     arriving a = arriving_of(cta().width / 4 * cta().height);
     wait_quads(a, INT_MAX);
     loop_ended();
-    for_blur(cta().step[step].op, &cta().step[step].arg, [&](auto kind) {
+    for_blur(cta().step[step].op, &cta().step[step].arg, [&]([[maybe_unused]] auto kind) {
         blur_lines<FORMAT, false, kind.RADIUS, kind.OP>(step);
         blur_lines<FORMAT, true, kind.RADIUS, kind.OP>(step);
     });

@@ -674,7 +674,7 @@ template <int FORMAT, int OP> OUTLINE void stencil_tile(int step)
  * addresses take no multiplications. */
 template <int FORMAT> DEVICE void blur_lines_by(int step, bool columns)
 {
-    for_blur(cta().program.id[step], &cta().program.arg[step], [&](auto kind) {
+    for_blur(cta().program.id[step], &cta().program.arg[step], [&]([[maybe_unused]] auto kind) {
         if (!columns)
             blur_lines<FORMAT, 0, kind.RADIUS, kind.OP>(step);
         else if (cta().image.pitch == 24)
