@@ -48,8 +48,12 @@ static void destroy(void *state)
         if (s->queued)
             cudaEventSynchronize(s->done);
         mot_cuda_release_all(s);
-        if (s->done)
-            cudaEventDestroy(s->done);
+        cudaEvent_t const events[] = { s->done, s->kept.drawn, s->kept.half_done[0], s->kept.half_done[1] };
+        for (int i = 0; i < 4; i++)
+            if (events[i])
+                cudaEventDestroy(events[i]);
+        if (s->kept.ahead)
+            cudaStreamDestroy(s->kept.ahead);
         mot_cuda_leave(s, before);
     }
     free(s->kept.host);
@@ -87,7 +91,10 @@ static motley_status look_at_device(mot_cuda_state *s, motley_error *error)
     s->chip.draw_bytes = s->chip.shared_bytes < MOT_DRAW_BYTES ? s->chip.shared_bytes : MOT_DRAW_BYTES;
     find_in_driver("cuPointerGetAttributes", &s->ask_pointer);
     CUDA_TRY(mot_cuda_draw_prepare(s->chip.draw_bytes), "preparing the draw kernel");
-    CUDA_TRY(cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), "making an event");
+    cudaEvent_t *const events[] = { &s->done, &s->kept.drawn, &s->kept.half_done[0], &s->kept.half_done[1] };
+    for (int i = 0; i < 4; i++)
+        CUDA_TRY(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming), "making an event");
+    CUDA_TRY(cudaStreamCreateWithFlags(&s->kept.ahead, cudaStreamNonBlocking), "making a stream");
     return MOTLEY_OK;
 }
 

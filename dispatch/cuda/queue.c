@@ -267,6 +267,10 @@ motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, mot
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaError_t code = cudaStreamIsCapturing(work->stream, &capture);
     work->captured = capture != cudaStreamCaptureStatusNone;
+    work->half_bytes = s->kept.half_bytes;
+    work->kept_bytes = s->kept.bytes;
+    s->kept.half_bytes = 0;
+    s->kept.captured |= work->captured;
     if (code == cudaSuccess && s->queued && s->last_stream != work->stream && !work->captured)
         code = cudaStreamWaitEvent(work->stream, s->done, 0);
     if (code == cudaSuccess)
@@ -279,7 +283,9 @@ motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, mot
 motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motley_error *error)
 {
     mot_cuda_state *const s = work->state;
-    const cudaError_t code = work->captured ? cudaSuccess : cudaEventRecord(s->done, work->stream);
+    cudaError_t code = work->captured ? cudaSuccess : cudaEventRecord(s->done, work->stream);
+    if (code == cudaSuccess && s->kept.half_bytes > 0 && !work->captured)
+        code = cudaEventRecord(s->kept.half_done[s->kept.half], work->stream);
     if (code != cudaSuccess)
         cudaGetLastError();
     else if (!work->captured)

@@ -145,12 +145,13 @@ static void fill_stage(const mot_stage *stage, uint32_t s, const stage_places *p
     }
 }
 
-/* Uploads a transform's stages, their tables and numbers as one piece, unless the context has them. */
+/* Uploads a transform's stages, their tables and numbers as one piece, unless the context has them: `known`. */
 static motley_status send_stages(const mot_cuda_work *work, const motley_transform *t, const stage_places *p,
-                                 mot_cuda_sent **sent, motley_error *error)
+                                 mot_cuda_sent **sent, int *known, motley_error *error)
 {
     MOT_TRY(mot_cuda_keep_transform(work, t->fingerprint, p->bytes, sent, error));
-    if ((*sent)->fingerprint == t->fingerprint)
+    *known = (*sent)->fingerprint == t->fingerprint;
+    if (*known)
         return MOTLEY_OK;
     uint8_t *const host = calloc(1, p->bytes), *const device = (*sent)->memory;
     if (!host)
@@ -174,6 +175,7 @@ static motley_status send_stages(const mot_cuda_work *work, const motley_transfo
 typedef struct places {
     size_t offsets, src, dst, images, ids, views, given, given_steps, sent;
     size_t values, axes, cost, order, drawn, steps, pixels, tables, parts, mix, bytes;
+    size_t half_bytes;   /* of those up to `tables`, which two calls in turn have in different places */
     size_t host_bytes;   /* behind what is sent */
     int64_t table_bytes; /* of one image when there are no offsets, else of all */
     int row_groups, width, height;
@@ -272,6 +274,8 @@ static places lay_out(places p, const mot_cuda_work *work, const mot_transform_c
         p.table_bytes += most_table_bytes(call, i, filters, &p);
     }
     p.tables = mot_cuda_take(&p.bytes, (size_t)p.table_bytes * (offset ? 1 : n));
+    p.half_bytes = p.bytes;
+    p.bytes *= 2;
     if (mot_cuda_has_parts(parts)) {
         const mot_job job = { .count = n, .channels = call->dst->channels, .src = call->dst };
         const mot_cuda_parts_bytes bytes = mot_cuda_parts_need(parts, &job, 1);
@@ -291,8 +295,8 @@ static places lay_out(places p, const mot_cuda_work *work, const mot_transform_c
     return p;
 }
 
-/* Describes where the resized images are on the device. */
-static void fill_images(const mot_transform_call *call, const places *p, uint8_t *device, motley_image *images)
+/* Describes where the resized images are in the context's memory. */
+static void fill_images(const mot_transform_call *call, const places *p, uint8_t *memory, motley_image *images)
 {
     const size_t together = images_together(call);
     size_t end = p->pixels, begin = end;
@@ -300,7 +304,7 @@ static void fill_images(const mot_transform_call *call, const places *p, uint8_t
         const mot_view v = mot_batch_view(call->dst, i);
         if (i % together == 0)
             begin = mot_cuda_take(&end, together * image_bytes(call, i));
-        images[i] = (motley_image){ device + begin + i % together * image_bytes(call, i),
+        images[i] = (motley_image){ memory + begin + i % together * image_bytes(call, i),
                                     v.width,
                                     v.height,
                                     (int64_t)v.width * v.channels,
@@ -310,7 +314,7 @@ static void fill_images(const mot_transform_call *call, const places *p, uint8_t
 }
 
 /* Assembles the rest of the upload in the host's memory, which has the offsets. */
-static void fill(const mot_transform_call *call, const places *p, uint8_t *host, uint8_t *device)
+static void fill(const mot_transform_call *call, const places *p, uint8_t *host, uint8_t *memory)
 {
     const motley_transform_params *const params = call->params;
     const size_t n = call->src->count;
@@ -320,7 +324,7 @@ static void fill(const mot_transform_call *call, const places *p, uint8_t *host,
     if (call->dst->images)
         memcpy(host + p->dst, call->dst->images, n * sizeof(motley_image));
     if (images)
-        fill_images(call, p, device, images);
+        fill_images(call, p, memory, images);
     if (p->ids != MOT_ABSENT)
         memcpy(host + p->ids, params->samples.ids, n * sizeof(uint64_t));
     if (p->views != MOT_ABSENT)
@@ -524,6 +528,15 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
     return draw;
 }
 
+/* Queues the upload and the draws, in one half of the memory. */
+static motley_status queue_draws(const mot_cuda_work *work, const mot_transform_draw_job *draw, const places *p,
+                                 uint8_t *half, cudaStream_t stream, motley_error *error)
+{
+    MOT_TRY(mot_cuda_try(mot_cuda_send(half, work->kept->host, p->sent, stream), "sending the images", error));
+    return mot_cuda_try(mot_transform_draw_launch(draw, p->sent > 0 && work->chip->overlaps, stream),
+                        "launching the draw kernel", error);
+}
+
 static motley_status queue(const mot_cuda_work *work, const mot_transform_call *call, motley_error *error)
 {
     const motley_batch *const dst = call->dst;
@@ -531,28 +544,32 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     const int apart = steps && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
     const stage_places stages = lay_out_stages(call->transform);
     mot_cuda_sent *sent;
-    MOT_TRY(send_stages(work, call->transform, &stages, &sent, error));
+    int known;
+    MOT_TRY(send_stages(work, call->transform, &stages, &sent, &known, error));
     const mot_cuda_parts parts = parts_of(call);
     const places before = lay_out_sent(call, apart);
     MOT_TRY(mot_cuda_reserve(work, 0, before.sent, error));
     const places p = lay_out(before, work, call, &parts, apart, mot_cuda_at(work->kept->host, before.offsets));
     MOT_TRY(mot_cuda_reserve(work, p.bytes, p.sent + p.host_bytes, error));
-    uint8_t *const host = work->kept->host, *const device = work->kept->memory;
-    fill(call, &p, host, device);
-    MOT_TRY(mot_cuda_try(mot_cuda_send(device, host, p.sent, work->stream), "sending the images", error));
+    uint8_t *const host = work->kept->host, *const memory = work->kept->memory;
+    cudaStream_t draws;
+    MOT_TRY(mot_cuda_begin_draws(work, p.half_bytes, known && !call->params->counter, &draws, error));
+    uint8_t *const device = memory + (size_t)work->kept->half * p.half_bytes;
+    fill(call, &p, host, memory);
 
     const motley_batch pixels = { .count = dst->count,
                                   .channels = dst->channels,
-                                  .data = device + p.pixels,
+                                  .data = memory + p.pixels,
                                   .width = p.width,
                                   .height = p.height,
                                   .images = mot_cuda_at(host, p.images) };
     const motley_batch *const resized = apart ? &pixels : dst;
     mot_transform_draw_job draw = describe(call, &p, &stages, sent, resized, &work->kept->lines, device);
     MOT_TRY(mot_cuda_cut(work, &draw.resize, p.width, p.height, p.row_groups, error));
-    MOT_TRY(mot_cuda_try(mot_transform_draw_launch(&draw, p.sent > 0 && work->chip->overlaps, work->stream),
-                         "launching the draw kernel", error));
-    MOT_TRY(mot_cuda_try(mot_resize_launch(&draw.resize, work->chip->overlaps, work->stream),
+    const motley_status drawn = queue_draws(work, &draw, &p, device, draws, error);
+    MOT_TRY(mot_cuda_end_draws(work, drawn == MOTLEY_OK ? error : NULL));
+    MOT_TRY(drawn);
+    MOT_TRY(mot_cuda_try(mot_resize_launch(&draw.resize, draws == work->stream && work->chip->overlaps, work->stream),
                          "launching the resize kernel", error));
     static const uint8_t none[4];
     if (memcmp(call->transform->fill, none, sizeof none) != 0)
@@ -567,7 +584,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
         MOT_TRY(follow(work, call, &draw, error));
     if (!call->info->mix)
         return MOTLEY_OK;
-    return mot_cuda_mix_queue(work, dst, dst, call->params->mixed, NULL, device + p.mix, host + p.sent, error);
+    return mot_cuda_mix_queue(work, dst, dst, call->params->mixed, NULL, memory + p.mix, host + p.sent, error);
 }
 
 motley_status mot_cuda_transform(void *state, const mot_transform_call *call, motley_error *error)

@@ -38,6 +38,12 @@ typedef struct mot_cuda_kept {
     mot_cuda_sent transform[MOT_TRANSFORMS_KEPT];
     unsigned transforms_next;
     mot_line_cache lines;
+    /* Draws of a transform need nothing that was queued before them, so they run ahead, on a stream of the context's
+     * own. Calls of one layout take turns with the two halves of the memory that draws write. */
+    cudaStream_t ahead;
+    cudaEvent_t drawn, half_done[2]; /* half_done: recorded after each call that uses this half */
+    size_t half_bytes;               /* of the last call's halves; 0: it had none */
+    int half, was_ahead, captured;   /* the last call's half; its draws ran ahead; a graph has a call */
 } mot_cuda_kept;
 
 /* One call on a context's device and a stream. */
@@ -47,6 +53,7 @@ typedef struct mot_cuda_work {
     const mot_chip *chip;
     mot_cuda_kept *kept;
     int device_before, captured;
+    size_t half_bytes, kept_bytes; /* of `kept`, when the call began */
 } mot_cuda_work;
 
 /* Makes the context's device the current one, and the stream wait for work that uses the context's memory. Call
@@ -82,6 +89,12 @@ int mot_cuda_find_lines(mot_line_cache *cache, int32_t dtype, int32_t convention
 
 /* Makes sure that `kept` has so much memory. */
 motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, size_t host_bytes, motley_error *error);
+
+/* Chooses the half, of so many bytes, of the memory that is reserved, and the stream that a call draws on; after the
+ * draws, mot_cuda_end_draws lets the call's stream wait for it. `possible`: the draws need nothing on that stream. */
+motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int possible, cudaStream_t *stream,
+                                   motley_error *error);
+motley_status mot_cuda_end_draws(const mot_cuda_work *work, motley_error *error);
 
 /* Finds the slot for a transform's tables of so many bytes. If its fingerprint is another one, the caller fills it. */
 motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t fingerprint, size_t bytes,

@@ -189,6 +189,35 @@ motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, s
     return MOTLEY_OK;
 }
 
+motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int possible, cudaStream_t *stream,
+                                   motley_error *error)
+{
+    mot_cuda_kept *const kept = work->kept;
+    const mot_cuda_state *const s = work->state;
+    /* Replays of a graph use the memory without the events. A caller's new memory may be in use up to this call. */
+    const int ahead =
+        possible && !kept->captured && work->half_bytes == half_bytes && work->kept_bytes == kept->bytes && s->queued;
+    const int was_ahead = kept->was_ahead;
+    kept->half = ahead ? !kept->half : 0;
+    kept->was_ahead = ahead;
+    kept->half_bytes = half_bytes;
+    *stream = ahead ? kept->ahead : work->stream;
+    if (ahead) /* draws that did not run ahead belong to no half: two must not count the same images */
+        CUDA_TRY(cudaStreamWaitEvent(kept->ahead, was_ahead ? kept->half_done[kept->half] : s->done, 0),
+                 "waiting for the workspace");
+    return MOTLEY_OK;
+}
+
+motley_status mot_cuda_end_draws(const mot_cuda_work *work, motley_error *error)
+{
+    const mot_cuda_kept *const kept = work->kept;
+    if (!kept->was_ahead)
+        return MOTLEY_OK;
+    CUDA_TRY(cudaEventRecord(kept->drawn, kept->ahead), "recording an event");
+    CUDA_TRY(cudaStreamWaitEvent(work->stream, kept->drawn, 0), "waiting for the draws");
+    return MOTLEY_OK;
+}
+
 motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t fingerprint, size_t bytes,
                                       mot_cuda_sent **sent, motley_error *error)
 {

@@ -61,6 +61,21 @@ motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, s
     return MOTLEY_OK;
 }
 
+motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int possible, cudaStream_t *stream,
+                                   motley_error *error)
+{
+    (void)half_bytes, (void)possible, (void)error;
+    work->kept->half ^= 1;
+    *stream = work->stream;
+    return MOTLEY_OK;
+}
+
+motley_status mot_cuda_end_draws(const mot_cuda_work *work, motley_error *error)
+{
+    (void)work, (void)error;
+    return MOTLEY_OK;
+}
+
 motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t fingerprint, size_t bytes,
                                       mot_cuda_sent **sent, motley_error *error)
 {
