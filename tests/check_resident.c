@@ -155,7 +155,7 @@ static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_
     emulate_backwards = below(&chance, 2);
     emulate_previous = go_on_drawing;
     need(mot_cuda_image_prepare(format, chip->shared_bytes) == cudaSuccess &&
-             mot_cuda_image_launch(&image, format, shape, NULL) == cudaSuccess,
+             mot_cuda_image_launch(&image, format, shape, 0, NULL) == cudaSuccess,
          "launching");
     emulate_previous = NULL;
     for (int i = 0; i < n; i++)

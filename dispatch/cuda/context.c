@@ -38,6 +38,19 @@ void mot_cuda_leave(const mot_cuda_state *s, int before)
         cudaSetDevice(before);
 }
 
+#define EVENTS 6
+
+static void events_of(mot_cuda_state *s, cudaEvent_t *events[EVENTS])
+{
+    int n = 0;
+    events[n++] = &s->done;
+    events[n++] = &s->drawn;
+    for (int half = 0; half < 2; half++) {
+        events[n++] = &s->plan_halves.done[half];
+        events[n++] = &s->kept.halves.done[half];
+    }
+}
+
 static void destroy(void *state)
 {
     mot_cuda_state *const s = state;
@@ -48,12 +61,13 @@ static void destroy(void *state)
         if (s->queued)
             cudaEventSynchronize(s->done);
         mot_cuda_release_all(s);
-        cudaEvent_t const events[] = { s->done, s->kept.drawn, s->kept.half_done[0], s->kept.half_done[1] };
-        for (int i = 0; i < 4; i++)
-            if (events[i])
-                cudaEventDestroy(events[i]);
-        if (s->kept.ahead)
-            cudaStreamDestroy(s->kept.ahead);
+        cudaEvent_t *events[EVENTS];
+        events_of(s, events);
+        for (int i = 0; i < EVENTS; i++)
+            if (*events[i])
+                cudaEventDestroy(*events[i]);
+        if (s->ahead)
+            cudaStreamDestroy(s->ahead);
         mot_cuda_leave(s, before);
     }
     free(s->kept.host);
@@ -91,10 +105,11 @@ static motley_status look_at_device(mot_cuda_state *s, motley_error *error)
     s->chip.draw_bytes = s->chip.shared_bytes < MOT_DRAW_BYTES ? s->chip.shared_bytes : MOT_DRAW_BYTES;
     find_in_driver("cuPointerGetAttributes", &s->ask_pointer);
     CUDA_TRY(mot_cuda_draw_prepare(s->chip.draw_bytes), "preparing the draw kernel");
-    cudaEvent_t *const events[] = { &s->done, &s->kept.drawn, &s->kept.half_done[0], &s->kept.half_done[1] };
-    for (int i = 0; i < 4; i++)
+    cudaEvent_t *events[EVENTS];
+    events_of(s, events);
+    for (int i = 0; i < EVENTS; i++)
         CUDA_TRY(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming), "making an event");
-    CUDA_TRY(cudaStreamCreateWithFlags(&s->kept.ahead, cudaStreamNonBlocking), "making a stream");
+    CUDA_TRY(cudaStreamCreateWithFlags(&s->ahead, cudaStreamNonBlocking), "making a stream");
     return MOTLEY_OK;
 }
 

@@ -41,6 +41,7 @@ motley_status mot_cuda_follow_plan(mot_cuda_state *s, const mot_job *job, const 
 static motley_status queue(mot_cuda_state *s, const mot_job *job, cudaStream_t stream, motley_error *error)
 {
     MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, stream, error));
+    mot_cuda_take_plan(s);
     mot_cuda_batch src;
     MOT_TRY(mot_cuda_send_batch(job->src, s->images, stream, &src, error));
     CUDA_TRY(mot_cuda_send(s->plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),

@@ -427,6 +427,7 @@ static motley_status queue(const mot_cuda_work *cuda, const mot_job *job, const 
     const places p = lay_out(parts, job, has_work);
     MOT_TRY(mot_cuda_reserve(cuda, p.device, p.host, error));
     MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, cuda->stream, error));
+    mot_cuda_take_plan(s);
     uint8_t *const device = cuda->kept->memory;
     int32_t *const counts = (int32_t *)(void *)(device + p.counts);
     MOT_TRY(make_steps(s, job, cuda->stream, counts, error));

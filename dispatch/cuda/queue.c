@@ -148,29 +148,39 @@ static motley_status queue_tiles(mot_cuda_state *s, const mot_job *job, const mo
     return MOTLEY_OK;
 }
 
-/* Queues the draw kernel and the image kernel. */
+/* Queues the draw kernel on `draws`, and the image kernel. */
 static motley_status queue_resident(mot_cuda_state *s, const mot_cuda_draw *draw, const mot_cuda_job *image,
-                                    const mot_cuda_shape *shape, cudaStream_t stream, motley_error *error)
+                                    const mot_cuda_shape *shape, cudaStream_t draws, cudaStream_t stream,
+                                    motley_error *error)
 {
     const mot_cuda_format format = s->last_run.format;
     if (!s->prepared[format])
         CUDA_TRY(mot_cuda_image_prepare(format, s->chip.shared_bytes), "preparing the image kernel");
     s->prepared[format] = 1;
-    CUDA_TRY(mot_cuda_draw_launch(draw, stream), "launching the draw kernel");
-    const cudaError_t launched = mot_cuda_image_launch(image, format, shape, stream);
+    const cudaError_t drawn = mot_cuda_draw_launch(draw, draws);
+    MOT_TRY(mot_cuda_end_ahead(s, &s->plan_halves, stream, error));
+    CUDA_TRY(drawn, "launching the draw kernel");
+    const cudaError_t launched = mot_cuda_image_launch(image, format, shape, draws == stream, stream);
     if (launched != cudaSuccess) /* no kernel consumes what the draw kernel marks as ready */
         cudaMemsetAsync(s->plan.ready, 0, s->capacity * sizeof(int32_t), stream);
     CUDA_TRY(launched, "launching the image kernel");
     return MOTLEY_OK;
 }
 
-static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot_cuda_draw *after_resize,
+/* Whether a job's draws need nothing that is queued on its stream. */
+static int draws_alone(mot_cuda_state *s, const mot_job *job)
+{
+    const int uploads = job->count > MOT_FEW_IDS && (job->samples.ids || job->samples.views);
+    return job->policy && !job->drawn_steps && !job->counter && !uploads && mot_cuda_has_tables(s, job->policy);
+}
+
+/* `known`: the workspace is that of the last call. */
+static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot_cuda_draw *after_resize, int known,
                                 cudaStream_t stream, motley_error *error)
 {
     mot_cuda_draw draw = after_resize ? *after_resize : (mot_cuda_draw){ 0 };
     draw.count = (int32_t)job->count;
     draw.channels = job->channels;
-    draw.plan = s->plan;
     mot_cuda_job image = { .count = draw.count, .channels = job->channels };
     const mot_cuda_format format = mot_cuda_format_of(job->src);
     const mot_tiles_plan plan = mot_tiles_plan_of(job, format, mot_cuda_resident_ctas(&s->chip));
@@ -190,8 +200,12 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     image.stage_bytes = choice.shape.stage_bytes;
     if (!by_tiles)
         choose_order(&s->chip, &choice.shape, &image);
+    cudaStream_t draws;
+    MOT_TRY(mot_cuda_begin_ahead(s, &s->plan_halves, known && !by_tiles && !after_resize && draws_alone(s, job), stream,
+                                 &draws, error));
+    draw.plan = s->plan = s->plans[s->plan_halves.half];
     draw.overlap = after_resize && s->chip.overlaps && !job->src->images; /* lists are sent after the resize */
-    if (draw.overlap) /* no CTA may load its image before the resize has ended */
+    if (draw.overlap || draws != stream) /* no image may be loaded before the resize has ended; or the order is known */
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
     MOT_TRY(send_images(s, job, work, stream, &image, error));
@@ -205,7 +219,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     image.ready = s->plan.ready;
     image.order = s->plan.order;
     return by_tiles ? queue_tiles(s, job, work, &draw, &image, &plan, stream, error)
-                    : queue_resident(s, &draw, &image, &choice.shape, stream, error);
+                    : queue_resident(s, &draw, &image, &choice.shape, draws, stream, error);
 }
 
 /* `after_resize`: as in mot_cuda_run_steps. */
@@ -218,9 +232,12 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, const 
     const int captured = capture != cudaStreamCaptureStatusNone;
     if (s->queued && s->last_stream != stream && !captured)
         CUDA_TRY(cudaStreamWaitEvent(stream, s->done, 0), "waiting for the workspace");
+    const size_t capacity = s->capacity, steps_capacity = s->steps_capacity;
+    s->captured |= captured;
     MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, stream, error));
     s->last_count = 0;
-    motley_status status = queue_work(s, job, after_resize, stream, error);
+    const int known = s->capacity == capacity && s->steps_capacity == steps_capacity;
+    motley_status status = queue_work(s, job, after_resize, known, stream, error);
     if (status == MOTLEY_OK && job->followed)
         status = mot_cuda_follow_plan(
             s, job, s->images, s->last_run.route == MOT_ROUTE_TILES ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST,
@@ -232,6 +249,8 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, const 
     }
     if (!captured) {
         CUDA_TRY(cudaEventRecord(s->done, stream), "recording an event");
+        if (s->plan_halves.ahead)
+            CUDA_TRY(cudaEventRecord(s->plan_halves.done[s->plan_halves.half], stream), "recording an event");
         s->queued = 1;
         s->last_stream = stream;
     }
@@ -270,7 +289,7 @@ motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, mot
     work->half_bytes = s->kept.half_bytes;
     work->kept_bytes = s->kept.bytes;
     s->kept.half_bytes = 0;
-    s->kept.captured |= work->captured;
+    s->captured |= work->captured;
     if (code == cudaSuccess && s->queued && s->last_stream != work->stream && !work->captured)
         code = cudaStreamWaitEvent(work->stream, s->done, 0);
     if (code == cudaSuccess)
@@ -284,8 +303,8 @@ motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motl
 {
     mot_cuda_state *const s = work->state;
     cudaError_t code = work->captured ? cudaSuccess : cudaEventRecord(s->done, work->stream);
-    if (code == cudaSuccess && s->kept.half_bytes > 0 && !work->captured)
-        code = cudaEventRecord(s->kept.half_done[s->kept.half], work->stream);
+    if (code == cudaSuccess && s->kept.halves.ahead)
+        code = cudaEventRecord(s->kept.halves.done[s->kept.halves.half], work->stream);
     if (code != cudaSuccess)
         cudaGetLastError();
     else if (!work->captured)

@@ -27,7 +27,8 @@ typedef struct mot_cuda_state {
     mot_ask_pointer *ask_pointer; /* cuPointerGetAttributes, or NULL */
     mot_chip chip;
     motley_context_params params;
-    mot_cuda_plan plan;
+    mot_cuda_plan plan, plans[2]; /* the last call's, one of the two halves */
+    mot_cuda_halves plan_halves;
     uint64_t *ids; /* [capacity], like views */
     uint32_t *views;
     motley_image *images;  /* [3][capacity]: src, work, output */
@@ -46,6 +47,9 @@ typedef struct mot_cuda_state {
     mot_cuda_last last_run;
     cudaEvent_t done; /* recorded after each call, so that another stream waits for the workspace */
     int queued;
+    cudaStream_t ahead; /* for draws */
+    cudaEvent_t drawn;  /* recorded there */
+    int captured;       /* a graph has a call */
     mot_cuda_op op[MOT_OP_COUNT];
     int prepared[MOT_FORMATS], tiles_prepared[MOT_FORMATS];
     mot_cuda_kept kept; /* for resizes and transforms */
@@ -67,6 +71,16 @@ void mot_cuda_leave(const mot_cuda_state *s, int before);
 motley_status mot_cuda_reserve_batch(mot_cuda_state *s, size_t samples, size_t max_steps, cudaStream_t stream,
                                      motley_error *error);
 
+/* Takes the first half of the plan, for a call that does not draw ahead. */
+void mot_cuda_take_plan(mot_cuda_state *s);
+
+/* Chooses a half, and the stream that a call draws on. mot_cuda_end_ahead lets the call's stream wait for the draws.
+ * `possible`: the draws need nothing that is queued on that stream. */
+motley_status mot_cuda_begin_ahead(mot_cuda_state *s, mot_cuda_halves *halves, int possible, cudaStream_t stream,
+                                   cudaStream_t *draws, motley_error *error);
+motley_status mot_cuda_end_ahead(const mot_cuda_state *s, const mot_cuda_halves *halves, cudaStream_t stream,
+                                 motley_error *error);
+
 /* Room for a batch on the tiles route. */
 motley_status mot_cuda_reserve_tiles(mot_cuda_state *s, const struct mot_tiles_plan *plan, cudaStream_t stream,
                                      motley_error *error);
@@ -74,6 +88,9 @@ motley_status mot_cuda_reserve_tiles(mot_cuda_state *s, const struct mot_tiles_p
 /* The policy's tables with device pointers; uploaded when this context first sees the policy. */
 motley_status mot_cuda_send_tables(mot_cuda_state *s, const motley_policy *policy, cudaStream_t stream,
                                    mot_tables *tables, motley_error *error);
+
+/* Whether the policy was uploaded before. */
+int mot_cuda_has_tables(mot_cuda_state *s, const motley_policy *policy);
 
 /* Frees all memory of the context. */
 void mot_cuda_release_all(mot_cuda_state *s);

@@ -554,7 +554,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     uint8_t *const host = work->kept->host, *const memory = work->kept->memory;
     cudaStream_t draws;
     MOT_TRY(mot_cuda_begin_draws(work, p.half_bytes, known && !call->params->counter, &draws, error));
-    uint8_t *const device = memory + (size_t)work->kept->half * p.half_bytes;
+    uint8_t *const device = memory + (size_t)work->kept->halves.half * p.half_bytes;
     fill(call, &p, host, memory);
 
     const motley_batch pixels = { .count = dst->count,

@@ -28,6 +28,13 @@ typedef struct mot_line_cache {
     unsigned next;
 } mot_line_cache;
 
+/* A memory that draws write has two halves. Draws need nothing that was queued before them, so they run ahead, on a
+ * stream of the context's own, and calls in turn use one half and the other. */
+typedef struct mot_cuda_halves {
+    cudaEvent_t done[2]; /* recorded after each call that used this half, if its draws ran ahead */
+    int half, ahead;     /* of the last call */
+} mot_cuda_halves;
+
 /* Memory that a context keeps for resizes and transforms; it only grows. */
 typedef struct mot_cuda_kept {
     void *memory; /* on the device */
@@ -38,12 +45,8 @@ typedef struct mot_cuda_kept {
     mot_cuda_sent transform[MOT_TRANSFORMS_KEPT];
     unsigned transforms_next;
     mot_line_cache lines;
-    /* Draws of a transform need nothing that was queued before them, so they run ahead, on a stream of the context's
-     * own. Calls of one layout take turns with the two halves of the memory that draws write. */
-    cudaStream_t ahead;
-    cudaEvent_t drawn, half_done[2]; /* half_done: recorded after each call that uses this half */
-    size_t half_bytes;               /* of the last call's halves; 0: it had none */
-    int half, was_ahead, captured;   /* the last call's half; its draws ran ahead; a graph has a call */
+    mot_cuda_halves halves; /* of `memory` */
+    size_t half_bytes;      /* of the last call's halves; 0: it had none */
 } mot_cuda_kept;
 
 /* One call on a context's device and a stream. */

@@ -49,19 +49,29 @@ static void *take(char *base, size_t *at, size_t bytes)
 static size_t lay_out(mot_cuda_state *s, char *base, size_t samples, size_t steps)
 {
     size_t at = 0;
-    s->plan.steps = take(base, &at, steps * sizeof(mot_step));
-    s->plan.step_count = take(base, &at, samples * sizeof(int32_t));
-    s->plan.ready = take(base, &at, samples * sizeof(int32_t));
-    s->plan.order = take(base, &at, samples * sizeof(mot_cuda_turn));
-    s->plan.key = take(base, &at, samples * sizeof(int32_t));
-    s->plan.rank = take(base, &at, samples * sizeof(int32_t));
-    s->plan.filled = take(base, &at, MOT_KEYS * sizeof(int32_t));
-    s->plan.ticket = take(base, &at, sizeof(int32_t));
-    s->plan.counters = take(base, &at, sizeof *s->plan.counters);
+    for (int half = 0; half < 2; half++) {
+        mot_cuda_plan *const plan = &s->plans[half];
+        plan->steps = take(base, &at, steps * sizeof(mot_step));
+        plan->step_count = take(base, &at, samples * sizeof(int32_t));
+        plan->ready = take(base, &at, samples * sizeof(int32_t));
+        plan->order = take(base, &at, samples * sizeof(mot_cuda_turn));
+        plan->key = take(base, &at, samples * sizeof(int32_t));
+        plan->rank = take(base, &at, samples * sizeof(int32_t));
+        plan->filled = take(base, &at, MOT_KEYS * sizeof(int32_t));
+        plan->ticket = take(base, &at, sizeof(int32_t));
+        plan->counters = take(base, &at, sizeof *plan->counters);
+    }
+    mot_cuda_take_plan(s);
     s->ids = take(base, &at, samples * sizeof(uint64_t));
     s->views = take(base, &at, samples * sizeof(uint32_t));
     s->images = take(base, &at, 3 * samples * sizeof(motley_image));
     return at;
+}
+
+void mot_cuda_take_plan(mot_cuda_state *s)
+{
+    s->plan_halves.half = s->plan_halves.ahead = 0;
+    s->plan = s->plans[0];
 }
 
 static motley_status refuse_capture(cudaStream_t stream, const char *what, motley_error *error)
@@ -123,6 +133,11 @@ static mot_cuda_tables *find_tables(mot_cuda_state *s, const motley_policy *poli
             s->tables[i].bytes == policy->compiled_bytes)
             return &s->tables[i];
     return NULL;
+}
+
+int mot_cuda_has_tables(mot_cuda_state *s, const motley_policy *policy)
+{
+    return find_tables(s, policy) != NULL;
 }
 
 mot_tables mot_cuda_tables_at(const motley_policy *policy, const void *memory)
@@ -189,33 +204,44 @@ motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, s
     return MOTLEY_OK;
 }
 
+motley_status mot_cuda_begin_ahead(mot_cuda_state *s, mot_cuda_halves *halves, int possible, cudaStream_t stream,
+                                   cudaStream_t *draws, motley_error *error)
+{
+    const int ahead = possible && !s->captured && s->queued; /* graphs are replayed without the events */
+    const int was_ahead = halves->ahead;
+    halves->half = ahead ? !halves->half : 0;
+    halves->ahead = ahead;
+    *draws = ahead ? s->ahead : stream;
+    if (ahead)
+        CUDA_TRY(cudaStreamWaitEvent(s->ahead, was_ahead ? halves->done[halves->half] : s->done, 0),
+                 "waiting for the workspace");
+    return MOTLEY_OK;
+}
+
+motley_status mot_cuda_end_ahead(const mot_cuda_state *s, const mot_cuda_halves *halves, cudaStream_t stream,
+                                 motley_error *error)
+{
+    if (!halves->ahead)
+        return MOTLEY_OK;
+    CUDA_TRY(cudaEventRecord(s->drawn, s->ahead), "recording an event");
+    CUDA_TRY(cudaStreamWaitEvent(stream, s->drawn, 0), "waiting for the draws");
+    return MOTLEY_OK;
+}
+
 motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int possible, cudaStream_t *stream,
                                    motley_error *error)
 {
     mot_cuda_kept *const kept = work->kept;
-    const mot_cuda_state *const s = work->state;
-    /* Replays of a graph use the memory without the events. A caller's new memory may be in use up to this call. */
-    const int ahead =
-        possible && !kept->captured && work->half_bytes == half_bytes && work->kept_bytes == kept->bytes && s->queued;
-    const int was_ahead = kept->was_ahead;
-    kept->half = ahead ? !kept->half : 0;
-    kept->was_ahead = ahead;
+    /* what a caller has just allocated may be in use up to this call */
+    const int same = work->half_bytes == half_bytes && work->kept_bytes == kept->bytes;
+    MOT_TRY(mot_cuda_begin_ahead(work->state, &kept->halves, possible && same, work->stream, stream, error));
     kept->half_bytes = half_bytes;
-    *stream = ahead ? kept->ahead : work->stream;
-    if (ahead) /* draws that did not run ahead belong to no half: two must not count the same images */
-        CUDA_TRY(cudaStreamWaitEvent(kept->ahead, was_ahead ? kept->half_done[kept->half] : s->done, 0),
-                 "waiting for the workspace");
     return MOTLEY_OK;
 }
 
 motley_status mot_cuda_end_draws(const mot_cuda_work *work, motley_error *error)
 {
-    const mot_cuda_kept *const kept = work->kept;
-    if (!kept->was_ahead)
-        return MOTLEY_OK;
-    CUDA_TRY(cudaEventRecord(kept->drawn, kept->ahead), "recording an event");
-    CUDA_TRY(cudaStreamWaitEvent(work->stream, kept->drawn, 0), "waiting for the draws");
-    return MOTLEY_OK;
+    return mot_cuda_end_ahead(work->state, &work->kept->halves, work->stream, error);
 }
 
 motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t fingerprint, size_t bytes,

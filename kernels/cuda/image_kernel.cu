@@ -127,8 +127,8 @@ cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
 }
 
 cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format format, const mot_cuda_shape *shape,
-                                  cudaStream_t stream)
+                                  int overlap, cudaStream_t stream)
 {
     return mot_launch((const void *)kernels[shape->blurs][!job->plain][format], job->count, shape->threads,
-                      (size_t)(shape->shared_bytes + MOT_RESIDENT_BYTES), 1, stream, *job);
+                      (size_t)(shape->shared_bytes + MOT_RESIDENT_BYTES), overlap, stream, *job);
 }

@@ -70,10 +70,11 @@ typedef struct mot_cuda_shape {
     int shared_bytes; /* dynamic, all of it */
 } mot_cuda_shape;
 
-/* Raises the limits of the kernel for `format` once; then launches it. */
+/* Raises the limits of the kernel for `format` once; then launches it. `overlap`: the kernel before, on the stream,
+ * draws the steps. */
 cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max);
 cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format format, const mot_cuda_shape *shape,
-                                  cudaStream_t stream);
+                                  int overlap, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -65,7 +65,7 @@ motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes,
                                    motley_error *error)
 {
     (void)half_bytes, (void)possible, (void)error;
-    work->kept->half ^= 1;
+    work->kept->halves.half ^= 1;
     *stream = work->stream;
     return MOTLEY_OK;
 }
