@@ -40,6 +40,7 @@ static void need(int ok, const char *what)
 static void run_tiles(const motley_batch *src, const motley_batch *dst, const motley_output *output, mot_step *steps,
                       int32_t *step_count, int max_steps)
 {
+    static int half;
     motley_batch slots;
     const motley_batch *work = dst;
     const mot_cuda_format format = mot_cuda_format_of(src);
@@ -77,8 +78,9 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
     uint8_t *memory = aligned_alloc(256, bytes + guard);
     need(memory != NULL, "no memory");
     memset(memory, STALE, bytes + guard);
+    const mot_tiles_site site = { .memory = memory, .half = half ^= 1 };
     need(mot_tiles_prepare(format) == cudaSuccess &&
-             mot_tiles_queue(&job, &draw, &tiles, &plan, format, 0, memory, NULL) == cudaSuccess &&
+             mot_tiles_queue(&job, &draw, &tiles, &plan, format, &site) == cudaSuccess &&
              memcmp(&counters, &zeros, sizeof zeros) == 0,
          "launching");
     for (size_t i = 0; i < guard; i++)

@@ -46,7 +46,7 @@ static void events_of(mot_cuda_state *s, cudaEvent_t *events[EVENTS])
     events[n++] = &s->done;
     events[n++] = &s->drawn;
     for (int half = 0; half < 2; half++) {
-        events[n++] = &s->plan_halves.done[half];
+        events[n++] = &s->halves.done[half];
         events[n++] = &s->kept.halves.done[half];
     }
 }

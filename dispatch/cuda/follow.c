@@ -29,8 +29,8 @@ motley_status mot_cuda_follow_plan(mot_cuda_state *s, const mot_job *job, const 
 {
     const mot_follow_job follow = { .count = (int32_t)job->count,
                                     .max_steps = (int32_t)job->max_steps,
-                                    .steps = s->plan.steps,
-                                    .step_count = s->plan.step_count,
+                                    .steps = s->now.plan.steps,
+                                    .step_count = s->now.plan.step_count,
                                     .src = mot_cuda_batch_of(job->src, images),
                                     .followed = *job->followed,
                                     .waits = s->chip.overlaps ? waits : MOT_FOLLOW_BEGINS_AFTER };
@@ -41,15 +41,15 @@ motley_status mot_cuda_follow_plan(mot_cuda_state *s, const mot_job *job, const 
 static motley_status queue(mot_cuda_state *s, const mot_job *job, cudaStream_t stream, motley_error *error)
 {
     MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, stream, error));
-    mot_cuda_take_plan(s);
+    mot_cuda_take_space(s);
     mot_cuda_batch src;
-    MOT_TRY(mot_cuda_send_batch(job->src, s->images, stream, &src, error));
-    CUDA_TRY(mot_cuda_send(s->plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),
+    MOT_TRY(mot_cuda_send_batch(job->src, s->now.images, stream, &src, error));
+    CUDA_TRY(mot_cuda_send(s->now.plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),
              "sending the steps");
-    CUDA_TRY(mot_cuda_fill(s->plan.step_count, (int32_t)job->max_steps, job->count, stream),
+    CUDA_TRY(mot_cuda_fill(s->now.plan.step_count, (int32_t)job->max_steps, job->count, stream),
              "sending the numbers of steps");
     s->last_count = 0;
-    return mot_cuda_follow_plan(s, job, s->images, MOT_FOLLOW_WAITS_FIRST, stream, error);
+    return mot_cuda_follow_plan(s, job, s->now.images, MOT_FOLLOW_WAITS_FIRST, stream, error);
 }
 
 motley_status mot_cuda_follow(void *state, const mot_job *job, motley_error *error)

@@ -52,12 +52,12 @@ static motley_status copy_back(const mot_cuda_state *s, mot_last *last, motley_i
     const size_t n = last->count;
     float most = 1;
     CUDA_TRY(cudaDeviceSynchronize(), "waiting for the batch"); /* all streams: a graph may replay on another */
-    CUDA_TRY(cudaMemcpy(last->steps, s->plan.steps, n * last->max_steps * sizeof(mot_step), cudaMemcpyDeviceToHost),
+    CUDA_TRY(cudaMemcpy(last->steps, s->now.plan.steps, n * last->max_steps * sizeof(mot_step), cudaMemcpyDeviceToHost),
              "copying the steps");
-    CUDA_TRY(cudaMemcpy(last->step_counts, s->plan.step_count, n * sizeof(int32_t), cudaMemcpyDeviceToHost),
+    CUDA_TRY(cudaMemcpy(last->step_counts, s->now.plan.step_count, n * sizeof(int32_t), cudaMemcpyDeviceToHost),
              "copying the numbers of steps");
     if (!s->last_one_size)
-        CUDA_TRY(cudaMemcpy(images, s->images, n * sizeof *images, cudaMemcpyDeviceToHost), "copying the sizes");
+        CUDA_TRY(cudaMemcpy(images, s->now.images, n * sizeof *images, cudaMemcpyDeviceToHost), "copying the sizes");
     for (size_t i = 0; i < n; i++) {
         if (last->step_counts[i] < 0 || (size_t)last->step_counts[i] > last->max_steps)
             return mot_fail(error, MOTLEY_ERR_INTERNAL, "image %zu has %d steps, want at most %zu", i,

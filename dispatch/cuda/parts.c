@@ -406,15 +406,15 @@ static motley_status make_steps(mot_cuda_state *s, const mot_job *job, cudaStrea
 {
     const int32_t most = (int32_t)job->max_steps;
     mot_cuda_draw draw = {
-        .count = (int32_t)job->count, .channels = job->channels, .max_steps = most, .plan = s->plan
+        .count = (int32_t)job->count, .channels = job->channels, .max_steps = most, .plan = s->now.plan
     };
     draw.plan.step_count = counts;
     if (!job->policy || job->steps) {
-        CUDA_TRY(mot_cuda_send(s->plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),
+        CUDA_TRY(mot_cuda_send(s->now.plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),
                  "sending the values");
         return mot_cuda_try(mot_cuda_fill(counts, most, job->count, stream), "sending the numbers of steps", error);
     }
-    MOT_TRY(mot_cuda_send_batch(job->src, s->images, stream, &draw.src, error));
+    MOT_TRY(mot_cuda_send_batch(job->src, s->now.images, stream, &draw.src, error));
     MOT_TRY(mot_cuda_describe_draws(s, job, stream, &draw, error));
     return mot_cuda_try(mot_parts_draw_launch(&draw, NULL, most, stream), "launching the draw kernel", error);
 }
@@ -427,14 +427,14 @@ static motley_status queue(const mot_cuda_work *cuda, const mot_job *job, const 
     const places p = lay_out(parts, job, has_work);
     MOT_TRY(mot_cuda_reserve(cuda, p.device, p.host, error));
     MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, cuda->stream, error));
-    mot_cuda_take_plan(s);
+    mot_cuda_take_space(s);
     uint8_t *const device = cuda->kept->memory;
     int32_t *const counts = (int32_t *)(void *)(device + p.counts);
     MOT_TRY(make_steps(s, job, cuda->stream, counts, error));
     mot_job drawn = *job;
-    drawn.drawn_steps = s->plan.steps;
+    drawn.drawn_steps = s->now.plan.steps;
     MOT_TRY(mot_cuda_run_parts(cuda, &drawn, parts, NULL, 0, device, cuda->kept->host, error));
-    CUDA_TRY(cudaMemcpyAsync(s->plan.step_count, counts, job->count * sizeof *counts, cudaMemcpyDeviceToDevice,
+    CUDA_TRY(cudaMemcpyAsync(s->now.plan.step_count, counts, job->count * sizeof *counts, cudaMemcpyDeviceToDevice,
                              cuda->stream),
              "keeping the numbers of steps");
     if (job->followed) {

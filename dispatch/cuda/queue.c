@@ -67,9 +67,9 @@ motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cud
         draw->few_ids = 1;
         memcpy(draw->few_id, job->samples.ids, job->count * sizeof(uint64_t));
     } else if (job->samples.ids) {
-        CUDA_TRY(mot_cuda_send(s->ids, job->samples.ids, job->count * sizeof(uint64_t), stream),
+        CUDA_TRY(mot_cuda_send(s->now.ids, job->samples.ids, job->count * sizeof(uint64_t), stream),
                  "sending the sample ids");
-        draw->ids = s->ids;
+        draw->ids = s->now.ids;
     }
     draw->view = job->samples.view;
     if (job->samples.views && job->count <= MOT_FEW_IDS) {
@@ -77,9 +77,9 @@ motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cud
         for (size_t i = 0; i < job->count; i++)
             draw->few_view[i] = (uint16_t)job->samples.views[i];
     } else if (job->samples.views) {
-        CUDA_TRY(mot_cuda_send(s->views, job->samples.views, job->count * sizeof(uint32_t), stream),
+        CUDA_TRY(mot_cuda_send(s->now.views, job->samples.views, job->count * sizeof(uint32_t), stream),
                  "sending the views");
-        draw->views = s->views;
+        draw->views = s->now.views;
     }
     return MOTLEY_OK;
 }
@@ -88,12 +88,12 @@ motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cud
 static motley_status send_images(mot_cuda_state *s, const mot_job *job, const motley_batch *work, cudaStream_t stream,
                                  mot_cuda_job *image, motley_error *error)
 {
-    image->src = mot_cuda_batch_of(job->src, s->images);
+    image->src = mot_cuda_batch_of(job->src, s->now.images);
     if (!mot_tiles_few_images(job))
-        MOT_TRY(mot_cuda_send_batch(job->src, s->images, stream, &image->src, error));
+        MOT_TRY(mot_cuda_send_batch(job->src, s->now.images, stream, &image->src, error));
     image->work = image->src;
     if (work != job->src)
-        MOT_TRY(mot_cuda_send_batch(work, s->images + s->capacity, stream, &image->work, error));
+        MOT_TRY(mot_cuda_send_batch(work, s->now.images + s->capacity, stream, &image->work, error));
     image->output = image->work;
     image->output_dtype = MOTLEY_U8;
     image->plain = !job->output;
@@ -104,7 +104,7 @@ static motley_status send_images(mot_cuda_state *s, const mot_job *job, const mo
     memcpy(image->mean, output->mean, sizeof image->mean);
     memcpy(image->std, output->std, sizeof image->std);
     image->convention = job->convention;
-    return mot_cuda_send_batch(&output->batch, s->images + 2 * s->capacity, stream, &image->output, error);
+    return mot_cuda_send_batch(&output->batch, s->now.images + 2 * s->capacity, stream, &image->output, error);
 }
 
 /* The steps are in the device's memory already, or are drawn there, or are sent. */
@@ -118,15 +118,15 @@ static motley_status describe_steps(mot_cuda_state *s, const mot_job *job, cudaS
     else if (job->policy)
         MOT_TRY(mot_cuda_describe_draws(s, job, stream, draw, error));
     else
-        CUDA_TRY(mot_cuda_send(s->plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),
+        CUDA_TRY(mot_cuda_send(s->now.plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),
                  "sending the values");
     return MOTLEY_OK;
 }
 
-/* Queues the kernel that draws and makes programs, and the tile kernel. */
+/* Queues the kernel that draws and makes programs on `draws`, and the tile kernel. */
 static motley_status queue_tiles(mot_cuda_state *s, const mot_job *job, const motley_batch *work,
                                  const mot_cuda_draw *draw, const mot_cuda_job *image, const mot_tiles_plan *plan,
-                                 cudaStream_t stream, motley_error *error)
+                                 cudaStream_t draws, cudaStream_t stream, motley_error *error)
 {
     const mot_cuda_format format = s->last_run.format;
     if (!s->tiles_prepared[format])
@@ -143,8 +143,8 @@ static motley_status queue_tiles(mot_cuda_state *s, const mot_job *job, const mo
                             .convention = image->convention };
     memcpy(tiles.mean, image->mean, sizeof tiles.mean);
     memcpy(tiles.std, image->std, sizeof tiles.std);
-    CUDA_TRY(mot_tiles_queue(job, draw, &tiles, plan, format, s->chip.overlaps, s->tiles, stream),
-             "launching the tile kernel");
+    const mot_tiles_site site = { s->tiles, s->halves.half, s->chip.overlaps, draws, stream, s->drawn };
+    CUDA_TRY(mot_tiles_queue(job, draw, &tiles, plan, format, &site), "launching the tile kernel");
     return MOTLEY_OK;
 }
 
@@ -158,11 +158,11 @@ static motley_status queue_resident(mot_cuda_state *s, const mot_cuda_draw *draw
         CUDA_TRY(mot_cuda_image_prepare(format, s->chip.shared_bytes), "preparing the image kernel");
     s->prepared[format] = 1;
     const cudaError_t drawn = mot_cuda_draw_launch(draw, draws);
-    MOT_TRY(mot_cuda_end_ahead(s, &s->plan_halves, stream, error));
+    MOT_TRY(mot_cuda_end_ahead(s, &s->halves, stream, error));
     CUDA_TRY(drawn, "launching the draw kernel");
     const cudaError_t launched = mot_cuda_image_launch(image, format, shape, draws == stream, stream);
     if (launched != cudaSuccess) /* no kernel consumes what the draw kernel marks as ready */
-        cudaMemsetAsync(s->plan.ready, 0, s->capacity * sizeof(int32_t), stream);
+        cudaMemsetAsync(s->now.plan.ready, 0, s->capacity * sizeof(int32_t), stream);
     CUDA_TRY(launched, "launching the image kernel");
     return MOTLEY_OK;
 }
@@ -170,8 +170,7 @@ static motley_status queue_resident(mot_cuda_state *s, const mot_cuda_draw *draw
 /* Whether a job's draws need nothing that is queued on its stream. */
 static int draws_alone(mot_cuda_state *s, const mot_job *job)
 {
-    const int uploads = job->count > MOT_FEW_IDS && (job->samples.ids || job->samples.views);
-    return job->policy && !job->drawn_steps && !job->counter && !uploads && mot_cuda_has_tables(s, job->policy);
+    return job->policy && !job->drawn_steps && !job->counter && mot_cuda_has_tables(s, job->policy);
 }
 
 /* `known`: the workspace is that of the last call. */
@@ -184,6 +183,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     mot_cuda_job image = { .count = draw.count, .channels = job->channels };
     const mot_cuda_format format = mot_cuda_format_of(job->src);
     const mot_tiles_plan plan = mot_tiles_plan_of(job, format, mot_cuda_resident_ctas(&s->chip));
+    const size_t tiles_bytes = s->tiles_bytes;
     MOT_TRY(mot_cuda_reserve_tiles(s, &plan, stream, error));
 
     motley_batch waiting;
@@ -200,25 +200,30 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     image.stage_bytes = choice.shape.stage_bytes;
     if (!by_tiles)
         choose_order(&s->chip, &choice.shape, &image);
+    const int tiles_known = s->tiles_bytes == tiles_bytes && s->tiles_half == (size_t)plan.half_bytes && plan.whole;
     cudaStream_t draws;
-    MOT_TRY(mot_cuda_begin_ahead(s, &s->plan_halves, known && !by_tiles && !after_resize && draws_alone(s, job), stream,
+    if (by_tiles)
+        s->tiles_half = (size_t)plan.half_bytes;
+    MOT_TRY(mot_cuda_begin_ahead(s, &s->halves,
+                                 known && (!by_tiles || tiles_known) && !after_resize && draws_alone(s, job), stream,
                                  &draws, error));
-    draw.plan = s->plan = s->plans[s->plan_halves.half];
+    s->now = s->space[s->halves.half];
+    draw.plan = s->now.plan;
     draw.overlap = after_resize && s->chip.overlaps && !job->src->images; /* lists are sent after the resize */
     if (draw.overlap || draws != stream) /* no image may be loaded before the resize has ended; or the order is known */
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
-    MOT_TRY(send_images(s, job, work, stream, &image, error));
+    MOT_TRY(send_images(s, job, work, draws, &image, error));
     if (job->output && !by_tiles)
         image.by_lines = mot_cuda_find_lines(&s->kept.lines, image.output_dtype, image.convention, image.channels,
                                              image.mean, image.std, image.line);
-    MOT_TRY(describe_steps(s, job, stream, &draw, error));
+    MOT_TRY(describe_steps(s, job, draws, &draw, error));
     draw.src = image.src;
     memcpy(draw.op, s->op, sizeof draw.op);
     image.steps = draw.plan.steps;
-    image.ready = s->plan.ready;
-    image.order = s->plan.order;
-    return by_tiles ? queue_tiles(s, job, work, &draw, &image, &plan, stream, error)
+    image.ready = s->now.plan.ready;
+    image.order = s->now.plan.order;
+    return by_tiles ? queue_tiles(s, job, work, &draw, &image, &plan, draws, stream, error)
                     : queue_resident(s, &draw, &image, &choice.shape, draws, stream, error);
 }
 
@@ -238,10 +243,12 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, const 
     s->last_count = 0;
     const int known = s->capacity == capacity && s->steps_capacity == steps_capacity;
     motley_status status = queue_work(s, job, after_resize, known, stream, error);
+    if (status != MOTLEY_OK) /* what was uploaded for draws */
+        mot_cuda_end_ahead(s, &s->halves, stream, NULL);
     if (status == MOTLEY_OK && job->followed)
         status = mot_cuda_follow_plan(
-            s, job, s->images, s->last_run.route == MOT_ROUTE_TILES ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST,
-            stream, error);
+            s, job, s->now.images,
+            s->last_run.route == MOT_ROUTE_TILES ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST, stream, error);
     if (status == MOTLEY_OK && !job->drawn_steps && !after_resize) {
         s->last_count = job->count;
         s->last_max_steps = job->max_steps;
@@ -249,8 +256,8 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, const 
     }
     if (!captured) {
         CUDA_TRY(cudaEventRecord(s->done, stream), "recording an event");
-        if (s->plan_halves.ahead)
-            CUDA_TRY(cudaEventRecord(s->plan_halves.done[s->plan_halves.half], stream), "recording an event");
+        if (s->halves.ahead)
+            CUDA_TRY(cudaEventRecord(s->halves.done[s->halves.half], stream), "recording an event");
         s->queued = 1;
         s->last_stream = stream;
     }

@@ -22,21 +22,26 @@ typedef struct mot_cuda_tables {
 
 typedef CUresult mot_ask_pointer(unsigned count, CUpointer_attribute *asked, void **answers, CUdeviceptr pointer);
 
+/* What a batch's draws write, and what is uploaded for them. */
+typedef struct mot_cuda_space {
+    mot_cuda_plan plan;
+    uint64_t *ids; /* [capacity], like views */
+    uint32_t *views;
+    motley_image *images; /* [3][capacity]: src, work, output */
+} mot_cuda_space;
+
 typedef struct mot_cuda_state {
     int device;
     mot_ask_pointer *ask_pointer; /* cuPointerGetAttributes, or NULL */
     mot_chip chip;
     motley_context_params params;
-    mot_cuda_plan plan, plans[2]; /* the last call's, one of the two halves */
-    mot_cuda_halves plan_halves;
-    uint64_t *ids; /* [capacity], like views */
-    uint32_t *views;
-    motley_image *images;  /* [3][capacity]: src, work, output */
-    size_t capacity;       /* samples */
-    size_t steps_capacity; /* samples x steps */
-    void *memory;          /* all of the above */
-    void *tiles;           /* memory for batches on the tiles route */
-    size_t tiles_bytes;
+    mot_cuda_space space[2], now;   /* now: one of both, which the last call uses */
+    mot_cuda_halves halves;         /* of the spaces, and of `tiles` */
+    size_t capacity;                /* samples */
+    size_t steps_capacity;          /* samples x steps */
+    void *memory;                   /* all of the above */
+    void *tiles;                    /* memory for batches on the tiles route */
+    size_t tiles_bytes, tiles_half; /* tiles_half: of the last batch there */
     int always_tiles;
     mot_level_cache levels;
     mot_cuda_tables tables[MOT_TABLES_KEPT];
@@ -71,8 +76,8 @@ void mot_cuda_leave(const mot_cuda_state *s, int before);
 motley_status mot_cuda_reserve_batch(mot_cuda_state *s, size_t samples, size_t max_steps, cudaStream_t stream,
                                      motley_error *error);
 
-/* Takes the first half of the plan, for a call that does not draw ahead. */
-void mot_cuda_take_plan(mot_cuda_state *s);
+/* Takes the first space, for a call that does not draw ahead. */
+void mot_cuda_take_space(mot_cuda_state *s);
 
 /* Chooses a half, and the stream that a call draws on. mot_cuda_end_ahead lets the call's stream wait for the draws.
  * `possible`: the draws need nothing that is queued on that stream. */

@@ -127,6 +127,8 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     plan.at_totals = take(&plan.bytes, images * plan.max_counts * MOT_TOTAL_WORDS * 4);
     plan.at_arrivals = take(&plan.bytes, images * (int64_t)sizeof(int32_t));
     plan.at_values = take(&plan.bytes, 4 * 256 * 4);
+    plan.half_bytes = plan.bytes;
+    plan.bytes *= 2;
     plan.at_scratch = take(&plan.bytes, plan.scratch_bytes);
     return plan;
 }
@@ -210,10 +212,10 @@ int mot_tiles_few_images(const mot_job *job)
 }
 
 cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,
-                            const mot_tiles_plan *plan, mot_cuda_format format, int overlap, void *memory,
-                            cudaStream_t stream)
+                            const mot_tiles_plan *plan, mot_cuda_format format, const mot_tiles_site *site)
 {
-    uint8_t *const base = memory;
+    uint8_t *const base = (uint8_t *)site->memory + site->half * plan->half_bytes;
+    const int apart = site->draws != site->stream;
     const int ctas = plan->pairs < plan->team ? (int)plan->pairs : plan->team;
     cudaError_t code = cudaSuccess;
     tiles->format = (int)format;
@@ -233,17 +235,21 @@ cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_t
     tiles->totals = (uint32_t *)(void *)(base + plan->at_totals);
     tiles->arrivals = (int32_t *)(void *)(base + plan->at_arrivals);
     tiles->output_values = (uint32_t *)(void *)(base + plan->at_values);
-    tiles->scratch = base + plan->at_scratch;
+    tiles->scratch = (uint8_t *)site->memory + plan->at_scratch;
     const motley_image *const few = mot_tiles_few_images(job) ? job->src->images : NULL;
     for (size_t first = 0; first < job->count && code == cudaSuccess;) {
         const size_t n = plan->whole ? job->count : next_images(job, format, plan, first);
         tiles->first = (int32_t)first;
         tiles->images = (int32_t)n;
-        code = mot_cuda_plan_launch(draw, tiles, few, stream);
+        code = mot_cuda_plan_launch(draw, tiles, few, site->draws);
+        if (code == cudaSuccess && apart)
+            code = cudaEventRecord(site->drawn, site->draws);
+        if (code == cudaSuccess && apart)
+            code = cudaStreamWaitEvent(site->stream, site->drawn, 0);
         if (code == cudaSuccess)
-            code = launch_tiles(tiles, format, ctas, overlap, stream);
+            code = launch_tiles(tiles, format, ctas, site->overlap && !apart, site->stream);
         if (code != cudaSuccess) /* no kernel consumes the lists */
-            cudaMemsetAsync(tiles->counters, 0, sizeof *tiles->counters, stream);
+            cudaMemsetAsync(tiles->counters, 0, sizeof *tiles->counters, site->stream);
         first += n;
     }
     return code;

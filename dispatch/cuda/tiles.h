@@ -17,6 +17,7 @@ typedef struct mot_tiles_plan {
     int piece_quads;         /* see mot_cut_pieces */
     int64_t pairs;           /* of an image and a member, at a time, at most */
     int64_t scratch_bytes, bytes;
+    int64_t half_bytes; /* of all before the scratch, which two calls in turn have in different places */
     int64_t at_programs, at_image, at_pairs, at_totals, at_arrivals, at_values, at_scratch; /* offsets */
 } mot_tiles_plan;
 
@@ -30,11 +31,19 @@ motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output,
 /* Whether src's images are few enough to be described by kernel arguments. */
 int mot_tiles_few_images(const mot_job *job);
 
-/* Queues the kernel that draws and makes programs, then the tile kernel. `tiles` has the batches and the output's type;
- * `memory` the plan's bytes. `overlap`: the chip can start a kernel while the previous one finishes. */
+/* Where a batch's kernels work. */
+typedef struct mot_tiles_site {
+    void *memory;      /* the plan's bytes */
+    int half, overlap; /* overlap: the chip can start a kernel while the previous one finishes */
+    cudaStream_t draws,
+        stream;        /* programs are made on `draws`, if plan->whole; if that is another stream, the event ... */
+    cudaEvent_t drawn; /* ... is recorded there, and `stream` waits for it */
+} mot_tiles_site;
+
+/* Queues the kernel that draws and makes programs, then the tile kernel. `tiles` has the batches and the output's
+ * type. */
 cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,
-                            const mot_tiles_plan *plan, mot_cuda_format format, int overlap, void *memory,
-                            cudaStream_t stream);
+                            const mot_tiles_plan *plan, mot_cuda_format format, const mot_tiles_site *site);
 
 /* Raises the limits of the kernel for `format`; call once for each format. */
 cudaError_t mot_tiles_prepare(mot_cuda_format format);

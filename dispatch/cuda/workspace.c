@@ -50,28 +50,28 @@ static size_t lay_out(mot_cuda_state *s, char *base, size_t samples, size_t step
 {
     size_t at = 0;
     for (int half = 0; half < 2; half++) {
-        mot_cuda_plan *const plan = &s->plans[half];
-        plan->steps = take(base, &at, steps * sizeof(mot_step));
-        plan->step_count = take(base, &at, samples * sizeof(int32_t));
-        plan->ready = take(base, &at, samples * sizeof(int32_t));
-        plan->order = take(base, &at, samples * sizeof(mot_cuda_turn));
-        plan->key = take(base, &at, samples * sizeof(int32_t));
-        plan->rank = take(base, &at, samples * sizeof(int32_t));
-        plan->filled = take(base, &at, MOT_KEYS * sizeof(int32_t));
-        plan->ticket = take(base, &at, sizeof(int32_t));
-        plan->counters = take(base, &at, sizeof *plan->counters);
+        mot_cuda_space *const space = &s->space[half];
+        space->plan.steps = take(base, &at, steps * sizeof(mot_step));
+        space->plan.step_count = take(base, &at, samples * sizeof(int32_t));
+        space->plan.ready = take(base, &at, samples * sizeof(int32_t));
+        space->plan.order = take(base, &at, samples * sizeof(mot_cuda_turn));
+        space->plan.key = take(base, &at, samples * sizeof(int32_t));
+        space->plan.rank = take(base, &at, samples * sizeof(int32_t));
+        space->plan.filled = take(base, &at, MOT_KEYS * sizeof(int32_t));
+        space->plan.ticket = take(base, &at, sizeof(int32_t));
+        space->plan.counters = take(base, &at, sizeof *space->plan.counters);
+        space->ids = take(base, &at, samples * sizeof(uint64_t));
+        space->views = take(base, &at, samples * sizeof(uint32_t));
+        space->images = take(base, &at, 3 * samples * sizeof(motley_image));
     }
-    mot_cuda_take_plan(s);
-    s->ids = take(base, &at, samples * sizeof(uint64_t));
-    s->views = take(base, &at, samples * sizeof(uint32_t));
-    s->images = take(base, &at, 3 * samples * sizeof(motley_image));
+    mot_cuda_take_space(s);
     return at;
 }
 
-void mot_cuda_take_plan(mot_cuda_state *s)
+void mot_cuda_take_space(mot_cuda_state *s)
 {
-    s->plan_halves.half = s->plan_halves.ahead = 0;
-    s->plan = s->plans[0];
+    s->halves.half = s->halves.ahead = 0;
+    s->now = s->space[0];
 }
 
 static motley_status refuse_capture(cudaStream_t stream, const char *what, motley_error *error)
