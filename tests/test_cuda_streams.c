@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA backend under concurrency: contexts on separate threads and streams, one context on several streams, streams
- * that are being captured, several GPUs, and several processes on one GPU. Every result has the CPU's bytes.
+ * that are being captured, many calls in a row, several GPUs, and several processes on one GPU. Every result has the
+ * CPU's bytes.
  *
  *     test_cuda_streams streams|devices|processes [--require]
  *
@@ -281,6 +282,127 @@ static void check_capture(void)
     motley_context_destroy(cpu);
 }
 
+/* ---- draws that run ahead ---- */
+
+#define CALLS 48
+#define AHEAD_COUNT 64
+#define AHEAD_BYTES ((size_t)AHEAD_COUNT * SIDE * SIDE * 3)
+#define CROP 64 /* a side of what transforms make */
+
+enum { POLICY, POLICY_ON_LIST, TRANSFORM, TRANSFORM_OF_LIST, COUNTED, AHEAD_KINDS };
+
+/* What all calls use: on the GPU, or on the CPU. */
+typedef struct ahead {
+    motley_context *context;
+    const motley_policy *policies[2];
+    const motley_transform *transform;
+    uint8_t *src;
+    const uint64_t *counter; /* {5, 70}, or NULL on the CPU */
+    cudaStream_t stream;
+} ahead;
+
+/* Sizes change now and then, and kinds follow each other in every order. */
+static void one_of_many(const ahead *a, int call, uint8_t *to)
+{
+    motley_image images[2][AHEAD_COUNT];
+    motley_error error;
+    const int kind = call < CALLS / 2 ? call / 5 : (3 * call + call / 7) % AHEAD_KINDS;
+    const size_t count = call % 11 == 10 ? AHEAD_COUNT / 2 : AHEAD_COUNT;
+    const int lists = kind == POLICY_ON_LIST || kind == TRANSFORM_OF_LIST,
+              crops = kind == TRANSFORM || kind == TRANSFORM_OF_LIST;
+    for (size_t i = 0; i < count; i++) {
+        const int32_t side = SIDE - (int32_t)(i + (size_t)call) % 40;
+        for (int k = 0; k < 2; k++)
+            images[k][i] = (motley_image){ (k ? to : a->src) + i * SIDE * SIDE * 3, side, SIDE, SIDE * 3, 3, 1 };
+    }
+    motley_batch src = batch_of(a->src, count), dst = batch_of(to, count);
+    if (lists)
+        src.images = images[0], dst.images = images[1];
+    motley_samples samples = { .seed = 3, .epoch = (uint32_t)call, .first = 1000 * (uint64_t)call };
+    if (crops) {
+        dst = (motley_batch){
+            .count = count, .channels = 3, .dtype = MOTLEY_F16, .data = to, .width = CROP, .height = CROP
+        };
+        const motley_transform_params params = { .samples = samples, .stream = a->stream };
+        need(motley_transform_apply(a->context, a->transform, &src, &dst, &params, &error) == MOTLEY_OK, error.message);
+        return;
+    }
+    if (kind == COUNTED && !a->counter)
+        samples.epoch = 5, samples.first = 70;
+    const motley_apply_params params = { .samples = samples,
+                                         .stream = a->stream,
+                                         .counter = kind == COUNTED ? a->counter : NULL };
+    need(motley_apply(a->context, a->policies[call % 3 == 0], &src, &dst, &params, &error) == MOTLEY_OK, error.message);
+}
+
+static void CUDART_CB sleep_a_little(void *unused)
+{
+    (void)unused;
+    usleep(30000);
+}
+
+/* Many calls in a row are queued while the stream is held up, so that draws run as far ahead as they can. */
+static void check_ahead(void)
+{
+    static const char text[] =
+        "{motley: 1, name: crops, stages: [{random_resized_crop: {size: 64}}, {flip: {horizontal: 0.5}}, "
+        "{policy: {name: rand_augment}}, {output: {mean: [0.5, 0.5, 0.5], std: [0.2, 0.2, 0.2]}}]}";
+    static const uint64_t counts[2] = { 5, 70 };
+    ahead gpu = { .context = open_context(MOTLEY_BACKEND_CUDA, 0) },
+          cpu = { .context = open_context(MOTLEY_BACKEND_CPU, 0) };
+    motley_policy *policies[2];
+    motley_transform *transform;
+    motley_error error;
+    uint8_t *results, *counter;
+    need(motley_policy_builtin("rand_augment", &policies[0], &error) == MOTLEY_OK, error.message);
+    need(motley_policy_builtin("timm_rand_m9_mstd05_inc1", &policies[1], &error) == MOTLEY_OK, error.message);
+    need(motley_transform_parse(text, strlen(text), NULL, &transform, &error) == MOTLEY_OK, error.message);
+    uint8_t *const wanted = calloc(CALLS, AHEAD_BYTES), *const found = malloc(CALLS * AHEAD_BYTES);
+    cpu.src = malloc(AHEAD_BYTES);
+    need(wanted && found && cpu.src, "no memory");
+    uint64_t state = 5;
+    for (size_t i = 0; i < AHEAD_BYTES; i++)
+        cpu.src[i] = (uint8_t)input_random(&state);
+    need_cuda(cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking));
+    need_cuda(cudaMalloc((void **)&gpu.src, AHEAD_BYTES));
+    need_cuda(cudaMalloc((void **)&results, CALLS * AHEAD_BYTES));
+    need_cuda(cudaMalloc((void **)&counter, sizeof counts));
+    need_cuda(cudaMemcpy(counter, counts, sizeof counts, cudaMemcpyHostToDevice));
+    need_cuda(cudaMemcpy(gpu.src, cpu.src, AHEAD_BYTES, cudaMemcpyHostToDevice));
+    need_cuda(cudaMemset(results, 0, CALLS * AHEAD_BYTES));
+    need_cuda(cudaDeviceSynchronize());
+    gpu.counter = (const uint64_t *)(const void *)counter;
+    for (int k = 0; k < 2; k++)
+        gpu.policies[k] = cpu.policies[k] = policies[k];
+    gpu.transform = cpu.transform = transform;
+    for (int call = 0; call < CALLS; call++)
+        one_of_many(&cpu, call, wanted + (size_t)call * AHEAD_BYTES);
+    for (int round = 0; round < 3; round++) { /* the first one makes memory, and uploads tables */
+        need_cuda(cudaMemsetAsync(results, 0, CALLS * AHEAD_BYTES, gpu.stream));
+        need_cuda(cudaLaunchHostFunc(gpu.stream, sleep_a_little, NULL));
+        for (int call = 0; call < CALLS; call++)
+            one_of_many(&gpu, call, results + (size_t)call * AHEAD_BYTES);
+        need_cuda(cudaStreamSynchronize(gpu.stream));
+        need_cuda(cudaMemcpy(found, results, CALLS * AHEAD_BYTES, cudaMemcpyDeviceToHost));
+        for (size_t call = 0; call < CALLS; call++)
+            check(memcmp(wanted + call * AHEAD_BYTES, found + call * AHEAD_BYTES, AHEAD_BYTES) == 0,
+                  "one of many calls in a row differs from the CPU");
+        compared += CALLS;
+    }
+    cudaFree(gpu.src);
+    cudaFree(results);
+    cudaFree(counter);
+    cudaStreamDestroy(gpu.stream);
+    free(cpu.src);
+    free(wanted);
+    free(found);
+    motley_policy_destroy(policies[0]);
+    motley_policy_destroy(policies[1]);
+    motley_transform_destroy(transform);
+    motley_context_destroy(gpu.context);
+    motley_context_destroy(cpu.context);
+}
+
 /* ---- several GPUs ---- */
 
 /* Memory of another GPU than the context's is refused. */
@@ -346,10 +468,12 @@ int main(int argc, char **argv)
         return SKIPPED;
     }
     check_threads(several ? devices : 1);
-    if (several)
+    if (several) {
         check_mismatch();
-    else
+    } else {
         check_capture();
+        check_ahead();
+    }
     printf("%s: %d batches compared, %d failures\n", argv[1], (int)compared, (int)failures);
     return failures > 0;
 }
