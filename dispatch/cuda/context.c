@@ -43,7 +43,7 @@ void mot_cuda_leave(const mot_cuda_state *s, int before)
 static void events_of(mot_cuda_state *s, cudaEvent_t *events[EVENTS])
 {
     int n = 0;
-    events[n++] = &s->done;
+    events[n++] = &s->ended;
     events[n++] = &s->drawn;
     for (int half = 0; half < 2; half++) {
         events[n++] = &s->halves.done[half];

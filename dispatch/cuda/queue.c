@@ -255,9 +255,8 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, const 
         s->last_one_size = !job->src->images;
     }
     if (!captured) {
+        s->done = s->halves.ahead ? s->halves.done[s->halves.half] : s->ended;
         CUDA_TRY(cudaEventRecord(s->done, stream), "recording an event");
-        if (s->halves.ahead)
-            CUDA_TRY(cudaEventRecord(s->halves.done[s->halves.half], stream), "recording an event");
         s->queued = 1;
         s->last_stream = stream;
     }
@@ -309,9 +308,12 @@ motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, mot
 motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motley_error *error)
 {
     mot_cuda_state *const s = work->state;
-    cudaError_t code = work->captured ? cudaSuccess : cudaEventRecord(s->done, work->stream);
-    if (code == cudaSuccess && s->kept.halves.ahead)
-        code = cudaEventRecord(s->kept.halves.done[s->kept.halves.half], work->stream);
+    const mot_cuda_halves *const halves = &s->kept.halves;
+    cudaError_t code = cudaSuccess;
+    if (!work->captured) {
+        s->done = halves->ahead ? halves->done[halves->half] : s->ended;
+        code = cudaEventRecord(s->done, work->stream);
+    }
     if (code != cudaSuccess)
         cudaGetLastError();
     else if (!work->captured)

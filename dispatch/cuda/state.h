@@ -50,7 +50,8 @@ typedef struct mot_cuda_state {
     size_t last_count, last_max_steps; /* of the last batch that was queued */
     int last_one_size;
     mot_cuda_last last_run;
-    cudaEvent_t done; /* recorded after each call, so that another stream waits for the workspace */
+    cudaEvent_t done;  /* that of the last call, after which it was recorded: another stream waits for the workspace */
+    cudaEvent_t ended; /* of calls whose draws did not run ahead */
     int queued;
     cudaStream_t ahead; /* for draws */
     cudaEvent_t drawn;  /* recorded there */
