@@ -204,10 +204,20 @@ motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, s
     return MOTLEY_OK;
 }
 
+/* Whether a stream has work left: on an idle one, draws on another stream would only take longer. */
+static int is_busy(cudaStream_t stream)
+{
+    const cudaError_t code = cudaStreamQuery(stream);
+    if (code != cudaSuccess)
+        cudaGetLastError();
+    return code == cudaErrorNotReady;
+}
+
 motley_status mot_cuda_begin_ahead(mot_cuda_state *s, mot_cuda_halves *halves, int possible, cudaStream_t stream,
                                    cudaStream_t *draws, motley_error *error)
 {
-    const int ahead = possible && !s->captured && s->queued; /* graphs are replayed without the events */
+    /* graphs are replayed without the events */
+    const int ahead = possible && !s->captured && s->queued && is_busy(stream);
     const int was_ahead = halves->ahead;
     halves->half = ahead ? !halves->half : 0;
     halves->ahead = ahead;
