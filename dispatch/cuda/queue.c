@@ -255,7 +255,7 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, const 
         s->last_one_size = !job->src->images;
     }
     if (!captured) {
-        s->done = s->halves.ahead ? s->halves.done[s->halves.half] : s->ended;
+        s->done = s->halves.done[s->halves.half];
         CUDA_TRY(cudaEventRecord(s->done, stream), "recording an event");
         s->queued = 1;
         s->last_stream = stream;

@@ -51,7 +51,7 @@ typedef struct mot_cuda_state {
     int last_one_size;
     mot_cuda_last last_run;
     cudaEvent_t done;  /* that of the last call, after which it was recorded: another stream waits for the workspace */
-    cudaEvent_t ended; /* of calls whose draws did not run ahead */
+    cudaEvent_t ended; /* of calls that use no halves */
     int queued;
     cudaStream_t ahead; /* for draws */
     cudaEvent_t drawn;  /* recorded there */

@@ -70,7 +70,7 @@ static size_t lay_out(mot_cuda_state *s, char *base, size_t samples, size_t step
 
 void mot_cuda_take_space(mot_cuda_state *s)
 {
-    s->halves.half = s->halves.ahead = 0;
+    s->halves.half = s->halves.ahead = s->halves.clean = 0;
     s->now = s->space[0];
 }
 
@@ -121,6 +121,7 @@ motley_status mot_cuda_reserve_tiles(mot_cuda_state *s, const mot_tiles_plan *pl
     release(s, s->tiles, stream);
     s->tiles = NULL;
     s->tiles_bytes = 0;
+    s->tiles_half = 0;
     MOT_TRY(allocate(s, bytes, stream, &s->tiles, error));
     s->tiles_bytes = bytes;
     return MOTLEY_OK;
@@ -174,6 +175,7 @@ motley_status mot_cuda_send_tables(mot_cuda_state *s, const motley_policy *polic
             release(s, memory, stream);
             return mot_cuda_fail(error, "sending the policy", code);
         }
+        s->halves.clean = 0;
         *found = (mot_cuda_tables){ policy->fingerprint, policy->compiled_bytes, memory };
     }
     *tables = mot_cuda_tables_at(policy, found->memory);
@@ -218,12 +220,13 @@ motley_status mot_cuda_begin_ahead(mot_cuda_state *s, mot_cuda_halves *halves, i
 {
     /* graphs are replayed without the events */
     const int ahead = possible && !s->captured && s->queued && is_busy(stream);
-    const int was_ahead = halves->ahead;
+    const int clean = halves->clean;
     halves->half = ahead ? !halves->half : 0;
     halves->ahead = ahead;
+    halves->clean |= ahead;
     *draws = ahead ? s->ahead : stream;
     if (ahead)
-        CUDA_TRY(cudaStreamWaitEvent(s->ahead, was_ahead ? halves->done[halves->half] : s->done, 0),
+        CUDA_TRY(cudaStreamWaitEvent(s->ahead, clean ? halves->done[halves->half] : s->done, 0),
                  "waiting for the workspace");
     return MOTLEY_OK;
 }
@@ -245,6 +248,7 @@ motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes,
     /* what a caller has just allocated may be in use up to this call */
     const int same = work->half_bytes == half_bytes && work->kept_bytes == kept->bytes;
     MOT_TRY(mot_cuda_begin_ahead(work->state, &kept->halves, possible && same, work->stream, stream, error));
+    kept->halves.clean = kept->halves.ahead; /* two draw kernels of a transform must not count images together */
     kept->half_bytes = half_bytes;
     return MOTLEY_OK;
 }
