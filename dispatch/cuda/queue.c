@@ -202,8 +202,10 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
         choose_order(&s->chip, &choice.shape, &image);
     const int tiles_known = s->tiles_bytes == tiles_bytes && s->tiles_half == (size_t)plan.half_bytes && plan.whole;
     cudaStream_t draws;
-    if (by_tiles)
+    if (by_tiles && s->tiles_half != (size_t)plan.half_bytes) {
         s->tiles_half = (size_t)plan.half_bytes;
+        s->halves.clean = 0; /* they begin elsewhere */
+    }
     MOT_TRY(mot_cuda_begin_ahead(s, &s->halves,
                                  known && (!by_tiles || tiles_known) && !after_resize && draws_alone(s, job), stream,
                                  &draws, error));
@@ -241,6 +243,7 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, const 
     s->captured |= captured;
     MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, stream, error));
     s->last_count = 0;
+    s->halves.ahead = 0;
     const int known = s->capacity == capacity && s->steps_capacity == steps_capacity;
     motley_status status = queue_work(s, job, after_resize, known, stream, error);
     if (status != MOTLEY_OK) /* what was uploaded for draws */

@@ -209,7 +209,10 @@ motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, s
 /* Whether a stream has work left: on an idle one, draws on another stream would only take longer. */
 static int is_busy(cudaStream_t stream)
 {
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; /* else it would end captures of other streams */
+    cudaThreadExchangeStreamCaptureMode(&mode);
     const cudaError_t code = cudaStreamQuery(stream);
+    cudaThreadExchangeStreamCaptureMode(&mode);
     if (code != cudaSuccess)
         cudaGetLastError();
     return code == cudaErrorNotReady;
