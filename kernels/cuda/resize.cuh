@@ -553,9 +553,9 @@ DEVICE void resize_unit(const resize_tile &t, const mot_cuda_taps *table, const 
 
 /* The same for every `lanes`-th of `left` units of four rows. These lie `ahead` bytes apart, a multiple of 4, from the
  * row at `from` on; `put(made)` receives the results in this order. */
-template <int C, bool CLAMPS, int GROUPS, class Load, class Put>
+template <int C, bool CLAMPS, int GROUPS, class Put>
 DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int left, int lanes,
-                          uint32_t ahead, Load load, Put put)
+                          uint32_t ahead, from_source load, Put put)
 {
     mot_cuda_taps taps[held_groups(GROUPS) + 1];
     const mot_cuda_taps *const table = t.columns.taps + x;
@@ -919,11 +919,11 @@ static __device__ __noinline__ void resize_source_end(const resize_tile &t, int 
     resize_source<CLAMPS, 0, true>(t, row, rows, at, runs, whole, made, from_last_row{ end_of(t.src) });
 }
 
-#define WORD_MORE 4 /* bytes behind the last row in shared memory, which load_run also reads and nothing writes */
+#define WORD_MORE 4 /* bytes behind the last row in shared memory, which the horizontal pass also reads */
 
 /* Transposes four rows of one column, which four neighbouring threads hold, to four columns of one row: the i-th of
  * them receives row i. */
-DEVICE uint32_t row_of_four(uint32_t column)
+DEVICE uint32_t transpose_among_four(uint32_t column)
 {
     const bool second = threadIdx.x & 1, lower = threadIdx.x & 2;
     const uint32_t two = __byte_perm(column, __shfl_xor_sync(~0u, column, 1), second ? 0x3715 : 0x6240);
@@ -989,7 +989,7 @@ template <int C, bool CLAMPS> DEVICE void rows_first(const mot_resize_job &job, 
             else
                 resize_between<C, CLAMPS, 0>(t, own, table, from, row_bytes, made);
             for (int c = 0; c < C; c++)
-                made[c] = row_of_four(made[c]);
+                made[c] = transpose_among_four(made[c]);
             if (row + thread_again() % 4 < rows && quad < t.width)
                 store_four<C>(job, t, w, p, t.width - quad, made);
         }
