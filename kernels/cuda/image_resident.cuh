@@ -833,6 +833,7 @@ template <int FORMAT> DEVICE void count_image(int needs, chain_form form)
             counts[i >> 8][i & 255] = sum;
         }
         __syncthreads();
+        static_assert(MOT_LEAST_THREADS >= 3 * 32, "a warp for each channel");
         if (threadIdx.x / 32 < 3)
             finish_histogram(counts[threadIdx.x / 32], pixels, &cta().stats[threadIdx.x / 32]);
     } else if (c < 3) {
