@@ -314,7 +314,7 @@ motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motl
     const mot_cuda_halves *const halves = &s->kept.halves;
     cudaError_t code = cudaSuccess;
     if (!work->captured) {
-        s->done = halves->ahead ? halves->done[halves->half] : s->ended;
+        s->done = s->kept.half_bytes > 0 ? halves->done[halves->half] : s->ended;
         code = cudaEventRecord(s->done, work->stream);
     }
     if (code != cudaSuccess)

@@ -99,6 +99,8 @@ static int draws_late(const mot_transform_call *call, const mot_cuda_parts *part
 
 /* ---- tables ---- */
 
+#define COUNTED_BYTES (MOT_RESIZE_COUNTERS * sizeof(uint32_t)) /* of each half: calls in turn draw side by side */
+
 /* Where a transform's stages, what they point to, and counters lie in the piece that is uploaded; 0: absent. */
 typedef struct stage_places {
     size_t stages, tables, counted, ratios[MOT_MAX_STAGES], normals[MOT_MAX_STAGES], compiled[MOT_MAX_STAGES], bytes;
@@ -109,7 +111,7 @@ static stage_places lay_out_stages(const motley_transform *t)
     stage_places p = { 0 };
     p.stages = mot_cuda_take(&p.bytes, t->stages * sizeof(mot_stage));
     p.tables = mot_cuda_take(&p.bytes, t->stages * sizeof(mot_tables));
-    p.counted = mot_cuda_take(&p.bytes, MOT_RESIZE_COUNTERS * sizeof(uint32_t));
+    p.counted = mot_cuda_take(&p.bytes, 2 * COUNTED_BYTES);
     for (uint32_t s = 0; s < t->stages; s++) {
         const mot_stage *const stage = &t->stage[s];
         if (stage->ratios)
@@ -481,13 +483,14 @@ static void share_stages(const mot_stage *stage, mot_transform_draw_job *job)
 
 /* What the draw kernel does, and the resize kernel after it, to `resized`. */
 static mot_transform_draw_job describe(const mot_transform_call *call, const places *p, const stage_places *stages,
-                                       const mot_cuda_sent *sent, const motley_batch *resized, mot_line_cache *lines,
+                                       const mot_cuda_sent *sent, const motley_batch *resized, mot_cuda_kept *kept,
                                        uint8_t *device)
 {
     const motley_transform_params *const params = call->params;
     const motley_batch *const src = call->src;
     const mot_stage *const output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
     const size_t images = p->images != MOT_ABSENT ? p->images : p->dst;
+    const size_t counted = stages->counted + (size_t)kept->halves.half * COUNTED_BYTES;
     mot_transform_draw_job draw = { .resize = { .src = mot_cuda_batch_of(src, mot_cuda_at(device, p->src)),
                                                 .dst = mot_cuda_batch_of(resized, mot_cuda_at(device, images)),
                                                 .count = (int32_t)src->count,
@@ -497,7 +500,7 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
                                                 .axes = mot_cuda_at(device, p->axes),
                                                 .cost = mot_cuda_at(device, p->cost),
                                                 .order = mot_cuda_at(device, p->order),
-                                                .counted = mot_cuda_at(sent->memory, stages->counted),
+                                                .counted = mot_cuda_at(sent->memory, counted),
                                                 .tables = device + p->tables,
                                                 .table_offset = mot_cuda_at(device, p->offsets),
                                                 .table_bytes = p->table_bytes,
@@ -523,7 +526,7 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
     share_stages(call->transform->stage, &draw);
     output_numbers(output, draw.mean, draw.std);
     if (resized->dtype != MOTLEY_U8)
-        draw.resize.by_lines = mot_cuda_find_lines(lines, draw.resize.dst_dtype, draw.convention, src->channels,
+        draw.resize.by_lines = mot_cuda_find_lines(&kept->lines, draw.resize.dst_dtype, draw.convention, src->channels,
                                                    draw.mean, draw.std, draw.resize.line);
     return draw;
 }
@@ -553,7 +556,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     MOT_TRY(mot_cuda_reserve(work, p.bytes, p.sent + p.host_bytes, error));
     uint8_t *const host = work->kept->host, *const memory = work->kept->memory;
     cudaStream_t draws;
-    MOT_TRY(mot_cuda_begin_draws(work, p.half_bytes, known && !call->params->counter, &draws, error));
+    MOT_TRY(mot_cuda_begin_draws(work, p.half_bytes, known, !call->params->counter, &draws, error));
     uint8_t *const device = memory + (size_t)work->kept->halves.half * p.half_bytes;
     fill(call, &p, host, memory);
 
@@ -564,7 +567,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
                                   .height = p.height,
                                   .images = mot_cuda_at(host, p.images) };
     const motley_batch *const resized = apart ? &pixels : dst;
-    mot_transform_draw_job draw = describe(call, &p, &stages, sent, resized, &work->kept->lines, device);
+    mot_transform_draw_job draw = describe(call, &p, &stages, sent, resized, work->kept, device);
     MOT_TRY(mot_cuda_cut(work, &draw.resize, p.width, p.height, p.row_groups, error));
     const motley_status drawn = queue_draws(work, &draw, &p, device, draws, error);
     MOT_TRY(mot_cuda_end_draws(work, drawn == MOTLEY_OK ? error : NULL));

@@ -244,14 +244,15 @@ motley_status mot_cuda_end_ahead(const mot_cuda_state *s, const mot_cuda_halves 
     return MOTLEY_OK;
 }
 
-motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int possible, cudaStream_t *stream,
-                                   motley_error *error)
+motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int known, int possible,
+                                   cudaStream_t *stream, motley_error *error)
 {
     mot_cuda_kept *const kept = work->kept;
     /* what a caller has just allocated may be in use up to this call */
     const int same = work->half_bytes == half_bytes && work->kept_bytes == kept->bytes;
-    MOT_TRY(mot_cuda_begin_ahead(work->state, &kept->halves, possible && same, work->stream, stream, error));
-    kept->halves.clean = kept->halves.ahead; /* two draw kernels of a transform must not count images together */
+    if (!same || !known)
+        kept->halves.clean = 0;
+    MOT_TRY(mot_cuda_begin_ahead(work->state, &kept->halves, possible && same && known, work->stream, stream, error));
     kept->half_bytes = half_bytes;
     return MOTLEY_OK;
 }

@@ -61,10 +61,10 @@ motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, s
     return MOTLEY_OK;
 }
 
-motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int possible, cudaStream_t *stream,
-                                   motley_error *error)
+motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int known, int possible,
+                                   cudaStream_t *stream, motley_error *error)
 {
-    (void)half_bytes, (void)possible, (void)error;
+    (void)half_bytes, (void)known, (void)possible, (void)error;
     work->kept->halves.half ^= 1;
     *stream = work->stream;
     return MOTLEY_OK;
