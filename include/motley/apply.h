@@ -122,7 +122,8 @@ typedef struct motley_apply_params {
  *  Shapes   src and dst: n images, uint8, 1 to 4 channels, any strides. dst[i] has the size of src[i]; sizes may
  *           differ between images. n == 0 is allowed.
  *  Memory   The caller's, on the context's device. dst == src is allowed, partial overlap is not.
- *  Stream   CUDA: queued on `stream`; returns before the work is done and never synchronises.
+ *  Stream   CUDA: queued on `stream`; returns before the work is done and never synchronises. If `stream` has work
+ *           left, draws may run before it reaches the call, on a stream of the context's own for which it then waits.
  *           CPU: the work is done on return.
  *  Threads  One thread per context at a time.
  *  Custom   A policy with custom ops is drawn on the host, so `counter` cannot be used; their functions run on this

@@ -176,6 +176,7 @@ MOTLEY_API motley_status motley_transform_draw_read(const char *json, size_t len
  *           is host memory, except `counter` and `followed`, and is read before the call returns.
  *  Stream   CUDA: queued on params->stream; the call waits for nothing, and allocates only if a batch needs more memory
  *           than those before it, or a transform is new to the context. After that, a graph can capture the call.
+ *           Draws may run ahead of the stream: see motley_apply.
  *           CPU: the work is done on return; threads share the images.
  *  Threads  One thread per context at a time.
  *  Random   Image i depends on its sample id only: not on batch size, order, backend or threads.
