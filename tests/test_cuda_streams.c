@@ -287,7 +287,8 @@ static void check_capture(void)
 #define CALLS 48
 #define AHEAD_COUNT 64
 #define AHEAD_BYTES ((size_t)AHEAD_COUNT * SIDE * SIDE * 3)
-#define CROP 64 /* a side of what transforms make */
+#define CROP 64    /* a side of what transforms make */
+#define LARGE 5000 /* a side of an image that needs more memory; it fits into the results of all calls */
 
 enum { POLICY, POLICY_ON_LIST, TRANSFORM, TRANSFORM_OF_LIST, COUNTED, AHEAD_KINDS };
 
@@ -307,7 +308,7 @@ static void one_of_many(const ahead *a, int call, uint8_t *to)
     motley_image images[2][AHEAD_COUNT];
     motley_error error;
     const int kind = call < CALLS / 2 ? call / 5 : (3 * call + call / 7) % AHEAD_KINDS;
-    const size_t count = call % 11 == 10 ? AHEAD_COUNT / 2 : AHEAD_COUNT;
+    const size_t count = call % 11 > 7 ? AHEAD_COUNT / 2 : AHEAD_COUNT;
     const int lists = kind == POLICY_ON_LIST || kind == TRANSFORM_OF_LIST,
               crops = kind == TRANSFORM || kind == TRANSFORM_OF_LIST;
     for (size_t i = 0; i < count; i++) {
@@ -339,6 +340,22 @@ static void CUDART_CB sleep_a_little(void *unused)
 {
     (void)unused;
     usleep(30000);
+}
+
+/* A captured call that is refused after draws have run ahead leaves the capture whole. */
+static void check_refused(const ahead *gpu, uint8_t *results)
+{
+    const motley_batch large = { .count = 1, .channels = 3, .data = results, .width = LARGE, .height = LARGE };
+    const motley_apply_params params = { .stream = gpu->stream };
+    motley_error error;
+    cudaGraph_t graph;
+    need_cuda(cudaLaunchHostFunc(gpu->stream, sleep_a_little, NULL));
+    for (int call = 5; call < 8; call++) /* on lists */
+        one_of_many(gpu, call, results + (size_t)call * AHEAD_BYTES);
+    wants(capture(gpu->context, gpu->policies[0], &large, &params, &graph, &error), MOTLEY_ERR_UNSUPPORTED, &error,
+          "a larger batch needs memory while the stream is being captured");
+    need_cuda(cudaGraphDestroy(graph));
+    need_cuda(cudaStreamSynchronize(gpu->stream));
 }
 
 /* Many calls in a row are queued while the stream is held up, so that draws run as far ahead as they can. */
@@ -389,6 +406,7 @@ static void check_ahead(void)
                   "one of many calls in a row differs from the CPU");
         compared += CALLS;
     }
+    check_refused(&gpu, results);
     cudaFree(gpu.src);
     cudaFree(results);
     cudaFree(counter);
