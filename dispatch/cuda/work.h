@@ -95,8 +95,8 @@ int mot_cuda_find_lines(mot_line_cache *cache, int32_t dtype, int32_t convention
 motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, size_t host_bytes, motley_error *error);
 
 /* Chooses the half, of so many bytes, of the memory that is reserved, and the stream that a call draws on; after the
- * draws, mot_cuda_end_draws lets the call's stream wait for it. `known`: the transform's
- * tables were sent before; `possible`: the draws need nothing else on that stream. */
+ * draws, mot_cuda_end_draws lets the call's stream wait for it. `known`: the transform's tables were sent before;
+ * `possible`: the draws need nothing else on that stream. */
 motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int known, int possible,
                                    cudaStream_t *stream, motley_error *error);
 motley_status mot_cuda_end_draws(const mot_cuda_work *work, motley_error *error);
