@@ -6,15 +6,14 @@
 
 #define STEP_WORDS ((int)(sizeof(mot_step) / 4))
 
+#ifdef MOT_BULK_COPIES
 /* Waits until sample `place` of the first wave is drawn; the order of the others need not be known yet. Returns its
  * number of steps. For whole warps. job.ready[place] must be 0 again before the next call. */
 DEVICE int wait_for_draw(const mot_cuda_job &job, uint32_t place)
 {
-    int drawn = 0;
-#ifdef MOT_BULK_COPIES
+    int drawn;
     while ((drawn = load_acquired(job.ready + place)) == 0)
         emulate_others();
-#endif
     return drawn - 1;
 }
 
@@ -26,6 +25,7 @@ DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
     const uint32_t after = place - job.first_wave;
     return after < (uint32_t)job.mixed ? job.first_wave + after * job.mix % job.mixed : place;
 }
+#endif
 
 /* BLURS: some step may. OUTPUT: the result has another type or layout than `work`. They are separate kernels because
  * every caller of a loop has to leave it the registers that it needs. */
