@@ -273,7 +273,7 @@ static void check_batch(const motley_transform *transform, const char *name, uin
     make_result(&r, (motley_batch){ .count = (size_t)count,
                                     .channels = channels,
                                     .dtype = info->dtype == MOTLEY_U8 ? MOTLEY_U8 : (motley_dtype)(number % 3 + 1),
-                                    .layout = (motley_layout)(number / 2 % 2),
+                                    .layout = (motley_layout)(number % 5 > 0),
                                     .width = info->width ? info->width : size.width,
                                     .height = info->width ? info->height : size.height });
     const size_t steps = info->max_steps ? info->max_steps : 1;
