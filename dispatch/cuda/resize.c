@@ -62,7 +62,7 @@ static extremes fill_places(const motley_batch *src, const motley_batch *dst, co
 motley_status mot_cuda_cut(const mot_cuda_work *work, mot_resize_job *job, int width, int height, int row_groups,
                            motley_error *error)
 {
-    mot_resize_cut(job, width, height, row_groups, work->chip->shared_bytes, work->chip->multiprocessors);
+    mot_resize_cut(job, width, height, row_groups, work->chip->shared_bytes);
     if (!work->kept->prepared)
         MOT_TRY(mot_cuda_try(mot_resize_prepare(work->chip->shared_bytes), "preparing the resize kernel", error));
     work->kept->prepared = 1;

@@ -12,7 +12,7 @@ int mot_resize_most_groups(motley_filter filter, int in, int out)
     return (mot_resize_taps(&axis) + 3) / 4;
 }
 
-void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, int shared_bytes, int multiprocessors)
+void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, int shared_bytes)
 {
     const int most = MOT_RESIZE_THREADS, channels = job->format == MOT_FORMAT_RGB ? 3 : 1;
     const int across = (width + most - 1) / most;
@@ -21,7 +21,6 @@ void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, 
     job->tile_height = row_groups > MOT_RESIZE_FEW_GROUPS ? MOT_RESIZE_LOW_ROWS : MOT_RESIZE_TILE_ROWS;
     job->tiles_down = (height + job->tile_height - 1) / job->tile_height;
     job->lanes = most / job->tile_width;
-    job->at_once = MOT_RESIZE_CTAS * multiprocessors & ~3;
     job->lane_of_thread = 65536 / (uint32_t)job->tile_width + 1;
     const int row = RING_PITCH * channels, possible = shared_bytes / row / 4 * 4;
     const int rows = 4 * row_groups + 4 > MOT_RESIZE_SHARED_ROWS ? 4 * row_groups + 4 : MOT_RESIZE_SHARED_ROWS;

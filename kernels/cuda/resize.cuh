@@ -1144,31 +1144,18 @@ template <int C> DEVICE void describe_tile(const mot_resize_job &job, int tile, 
         resize_now = t;
 }
 
-/* Which of all tiles, costly images first, a CTA makes. A multiprocessor takes either neighbours of the first CTAs, two
- * at a time, or every n-th. So that both ways give it costly and cheap tiles, four neighbours take one of each quarter
- * of the tiles that begin at once, the costliest with the cheapest, and the next such fours in another order. */
-DEVICE uint32_t tile_in_turn(const mot_resize_job &job, uint32_t cta)
-{
-    const uint32_t quarter = (uint32_t)job.at_once / 4, four = cta / 4;
-    if (four >= quarter || gridDim.x < (uint32_t)job.at_once)
-        return cta;
-    const uint32_t turned = (cta ^ 4 * four / quarter) % 4;
-    return (0x2130u >> 4 * turned & 3) * quarter + four;
-}
-
 template <int C>
 static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     resize_kernel(const __grid_constant__ mot_resize_job job)
 {
     const uint32_t planes = job.format == MOT_FORMAT_PLANES ? job.channels : 1;
-    const uint32_t own = tile_in_turn(job, blockIdx.x);
-    const uint32_t tiles = (uint32_t)(job.tiles_across * job.tiles_down), turn = own / tiles;
+    const uint32_t tiles = (uint32_t)(job.tiles_across * job.tiles_down), turn = blockIdx.x / tiles;
     const int nth = (int)(planes > 1 ? turn / planes : turn), plane = (int)(turn - nth * planes);
     const int self = (int)threadIdx.x;
     wait_for_previous_kernel();
     let_next_kernel_begin();
     if (self < 32) {
-        describe_tile<C>(job, (int)(own - turn * tiles), plane, (int)job.order[nth]);
+        describe_tile<C>(job, (int)(blockIdx.x - turn * tiles), plane, (int)job.order[nth]);
     } else if (job.dst_dtype != MOTLEY_U8 && !job.by_lines) {
         for (int i = self - 32; i < 64 * (planes > 1 ? 1 : job.channels); i += (int)blockDim.x - 32)
             ((uint4 *)resize_values)[i] = load_four_words(job.values + 256 * plane + 4 * i);

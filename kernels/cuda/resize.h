@@ -51,7 +51,6 @@ typedef struct mot_resize_job {
     int32_t tiles_across, tiles_down; /* of the largest image */
     int32_t shared_rows;              /* rows of MOT_RESIZE_THREADS columns that shared memory holds */
     int32_t lanes;                    /* threads of a CTA for each column */
-    int32_t at_once;                  /* CTAs that can run at the same time, about; a multiple of four */
     uint32_t lane_of_thread;          /* thread * this >> 16 is its lane */
     const mot_cuda_place *place;      /* [count] */
     mot_cuda_axes *axes;              /* [count] */
@@ -88,9 +87,9 @@ MOT_FN int64_t mot_resize_table_bytes(int columns, int column_groups, int rows, 
     return (taps * (int64_t)sizeof(mot_cuda_taps) + mot_resize_first_bytes(columns, rows) + 255) & ~(int64_t)255;
 }
 
-/* Cuts the largest dst into tiles: fills tile_*, tiles_*, shared_rows, lanes and at_once, for at most `shared_bytes` of
- * a CTA. `row_groups`: the most of any image. */
-void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, int shared_bytes, int multiprocessors);
+/* Cuts the largest dst into tiles: fills tile_*, tiles_*, shared_rows and lanes, for at most `shared_bytes` of a
+ * CTA. `row_groups`: the most of any image. */
+void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, int shared_bytes);
 
 /* Raises the kernels' limits, once. */
 cudaError_t mot_resize_prepare(int shared_bytes);

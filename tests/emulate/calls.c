@@ -242,7 +242,7 @@ motley_context *emulated_create(void)
     motley_error error = { 0 };
     need(motley_context_create(&params, &context, &error) == MOTLEY_OK, error.message);
     need(motley_context_create(&params, &steps_context, &error) == MOTLEY_OK, error.message);
-    emulated_chip = (mot_chip){ .multiprocessors = 3, .shared_bytes = 64 * 1024 - MOT_STATIC_BYTES }; /* sm_75 */
+    emulated_chip = (mot_chip){ .shared_bytes = 64 * 1024 - MOT_STATIC_BYTES }; /* sm_75 */
     need(mot_resize_prepare(emulated_chip.shared_bytes) == cudaSuccess, "no memory");
     emulated_kept.prepared = 1;
     backend = *context->backend;
