@@ -212,7 +212,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     s->now = s->space[s->halves.half];
     draw.plan = s->now.plan;
     draw.overlap = after_resize && s->chip.overlaps && !job->src->images; /* lists are sent after the resize */
-    if (draw.overlap || draws != stream) /* no image may be loaded before the resize has ended; or the order is known */
+    if (draw.overlap || draws != stream) /* images wait for the resize, or their order is known before they begin */
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
     MOT_TRY(send_images(s, job, work, draws, &image, error));

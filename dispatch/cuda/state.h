@@ -35,7 +35,7 @@ typedef struct mot_cuda_state {
     mot_ask_pointer *ask_pointer; /* cuPointerGetAttributes, or NULL */
     mot_chip chip;
     motley_context_params params;
-    mot_cuda_space space[2], now;   /* now: one of both, which the last call uses */
+    mot_cuda_space space[2], now;   /* now: that of the last call */
     mot_cuda_halves halves;         /* of the spaces, and of `tiles` */
     size_t capacity;                /* samples */
     size_t steps_capacity;          /* samples x steps */
@@ -50,12 +50,12 @@ typedef struct mot_cuda_state {
     size_t last_count, last_max_steps; /* of the last batch that was queued */
     int last_one_size;
     mot_cuda_last last_run;
-    cudaEvent_t done;  /* that of the last call, after which it was recorded: another stream waits for the workspace */
-    cudaEvent_t ended; /* of calls that use no halves */
+    cudaEvent_t done;  /* recorded after the last call; another stream waits for it before it uses the workspace */
+    cudaEvent_t ended; /* `done` of calls that use no halves */
     int queued;
     cudaStream_t ahead; /* for draws */
     cudaEvent_t drawn;  /* recorded there */
-    int captured;       /* a graph has a call */
+    int captured;       /* a graph has captured a call */
     mot_cuda_op op[MOT_OP_COUNT];
     int prepared[MOT_FORMATS], tiles_prepared[MOT_FORMATS];
     mot_cuda_kept kept; /* for resizes and transforms */

@@ -28,12 +28,12 @@ typedef struct mot_line_cache {
     unsigned next;
 } mot_line_cache;
 
-/* A memory that draws write has two halves. Draws need nothing that was queued before them, so they run ahead, on a
+/* Memory that draws write has two halves. Draws need nothing that was queued before them, so they run ahead, on a
  * stream of the context's own, and calls in turn use one half and the other. */
 typedef struct mot_cuda_halves {
     cudaEvent_t done[2]; /* recorded after each call that used this half */
     int half, ahead;     /* of the last call */
-    int clean;           /* both halves are free, and what draws read is there, when these events say so */
+    int clean; /* != 0: once a half's event has happened, the half is free, and what draws read has been sent */
 } mot_cuda_halves;
 
 /* Memory that a context keeps for resizes and transforms; it only grows. */

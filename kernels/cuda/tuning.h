@@ -61,9 +61,9 @@
 /* The resize kernel. */
 #define MOT_RESIZE_THREADS 224    /* at most */
 #define MOT_RESIZE_CTAS 4         /* on a multiprocessor; bounds a thread's registers */
-#define MOT_RESIZE_TILE_ROWS 28   /* of the result; ... */
-#define MOT_RESIZE_LOW_ROWS 16    /* ... if a row can have more than */
-#define MOT_RESIZE_FEW_GROUPS 3   /* these groups of taps, tiles differ much in cost: lower ones end more evenly */
+#define MOT_RESIZE_TILE_ROWS 28   /* of the result */
+#define MOT_RESIZE_FEW_GROUPS 3   /* If a row can have more groups of taps, tiles differ much in cost, ... */
+#define MOT_RESIZE_LOW_ROWS 16    /* ... so tiles have fewer rows, and multiprocessors end at about the same time. */
 #define MOT_RESIZE_SHARED_ROWS 48 /* in shared memory, when windows are small */
 
 #endif
