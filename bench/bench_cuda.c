@@ -9,7 +9,8 @@
  * Each measurement has its own context. `buffers` copies of the batch, together several times the L2 cache, are
  * refreshed from the originals; then each is timed once between two events; this is repeated. The median is printed.
  * Masks that follow are moved by a second call on the same stream, which is timed, too; boxes and points by the call
- * itself. A transform's `copies` are of half the bytes that it reads from its crops and writes. `launches` counts the
+ * itself. A transform's `copies` are of half the bytes that it reads from its crops and writes, and its `row_us` are
+ * those of a call among many in a row, without events between them. `launches` counts the
  * kernels, copies and fills that a call queues, in a graph captured from one. `workspace` is the memory that the
  * context has afterwards, in bytes. */
 #include "bench/convert.h"
@@ -23,6 +24,8 @@
 #define MAX_BUFFERS 64
 #define MAX_TIMES 512  /* of one measurement */
 #define MAX_NODES 4096 /* of a captured graph */
+#define ROW 24         /* calls in a row; the first ones, */
+#define ROW_BEGINS 4   /* which find the stream idle or with little work, are not timed */
 #define DISTINCT 256   /* pictures that are made; a larger batch repeats them */
 #define CHANNELS 3
 #define SIDE 224  /* of a transform's output */
@@ -388,6 +391,29 @@ static void set_counters(const subject *s, uint32_t epoch)
     need_cuda(cudaMemcpy(s->counters, counters, sizeof counters, cudaMemcpyHostToDevice));
 }
 
+/* Microseconds of a transform's call in a row; 0: it is no transform, and would change what it reads. */
+static float in_a_row(const work *w, const subject *s)
+{
+    float us[MAX_TIMES];
+    int n = 0;
+    if (s->how != TRANSFORM)
+        return 0;
+    for (; n < runs && n < MAX_TIMES; n++) {
+        need_cuda(cudaStreamSynchronize(stream));
+        for (int i = 0; i < ROW; i++) {
+            if (i == ROW_BEGINS)
+                need_cuda(cudaEventRecord(w->begin[0], stream));
+            once(w, s, i % w->buffers, (uint32_t)(n * ROW + i));
+        }
+        need_cuda(cudaEventRecord(w->end[0], stream));
+        need_cuda(cudaEventSynchronize(w->end[0]));
+        need_cuda(cudaEventElapsedTime(&us[n], w->begin[0], w->end[0]));
+        us[n] *= 1000.0f / (ROW - ROW_BEGINS);
+    }
+    qsort(us, (size_t)n, sizeof us[0], by_value);
+    return us[n / 2];
+}
+
 static void measure(work *w, subject *s)
 {
     float us[MAX_TIMES], host_us[MAX_TIMES];
@@ -431,16 +457,17 @@ static void measure(work *w, subject *s)
     qsort(host_us, (size_t)n, sizeof host_us[0], by_value);
     if (s->how == COPY)
         w->copy_us = us[n / 2];
+    const float row_us = in_a_row(w, s);
     const int queued = launches(w, s);
     need(motley_context_workspace(context, NULL, NULL, &workspace, &error) == MOTLEY_OK, error.message);
     printf("{\"set\": \"%s\", \"name\": \"%s\", \"how\": \"%s\", \"count\": %zu, \"size\": \"%s\", \"channels\": %d, "
            "\"layout\": \"%s\", \"memory\": \"%s\", \"bytes\": %zu, \"us\": %.2f, \"us_p10\": %.2f, \"us_p90\": %.2f, "
            "\"copies\": %.3f, "
-           "\"img_s\": %.0f, \"host_us\": %.2f, \"launches\": %d, \"workspace\": %zu, \"n\": %d}\n",
+           "\"img_s\": %.0f, \"host_us\": %.2f, \"row_us\": %.2f, \"launches\": %d, \"workspace\": %zu, \"n\": %d}\n",
            set, s->name, how_names[s->how], w->batch.count, w->size, w->batch.channels,
            w->batch.layout == MOTLEY_CHW ? "CHW" : "HWC", w->memory ? w->memory : "dense", w->copied, us[n / 2],
            us[n / 10], us[n - 1 - n / 10], us[n / 2] / w->copy_us, 1e6 * (double)w->batch.count / us[n / 2],
-           host_us[n / 2], queued, workspace, n);
+           host_us[n / 2], row_us, queued, workspace, n);
     fflush(stdout);
     if (s->how == REPLAY) {
         for (int i = 0; i < w->buffers; i++)
