@@ -11,7 +11,9 @@
 
 struct mot_tiles_plan;
 
+#ifndef MOT_TABLES_KEPT    /* tests have fewer */
 #define MOT_TABLES_KEPT 32 /* policies whose tables stay on the device; the oldest is replaced */
+#endif
 
 /* A policy's tables on the device. */
 typedef struct mot_cuda_tables {

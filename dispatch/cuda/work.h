@@ -7,7 +7,9 @@
 #include "dispatch/cuda/route.h"
 #include "kernels/cuda/resize.h"
 
+#ifndef MOT_TRANSFORMS_KEPT   /* tests have fewer */
 #define MOT_TRANSFORMS_KEPT 8 /* whose tables stay on the device */
+#endif
 
 /* A transform's tables on the device. */
 typedef struct mot_cuda_sent {

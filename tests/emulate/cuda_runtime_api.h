@@ -6,7 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidConfiguration } cudaError_t;
+typedef enum cudaError_t {
+    cudaSuccess,
+    cudaErrorMemoryAllocation,
+    cudaErrorInvalidConfiguration,
+    cudaErrorNotReady,
+    cudaErrorStreamCaptureUnsupported
+} cudaError_t;
 #define CUDART_VERSION 13000
 typedef void *cudaStream_t, *cudaEvent_t;
 typedef enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize } cudaFuncAttribute;
@@ -21,7 +27,9 @@ typedef struct cudaLaunchAttribute {
     } val;
 } cudaLaunchAttribute;
 
-#ifndef __cplusplus
+#ifdef MOT_RECORD
+#include "tests/emulate/record_runtime.h"
+#elif !defined(__cplusplus)
 /* What checks call; the device's memory is the host's. */
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +95,12 @@ typedef struct cudaLaunchConfig_st {
 extern "C" {
 #endif
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value);
-typedef enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice } cudaMemcpyKind;
+typedef enum cudaMemcpyKind {
+    cudaMemcpyHostToDevice,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyDefault
+} cudaMemcpyKind;
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order of what the CUDA backend queues: random calls of several contexts on several streams, with graphs, on a
+ * runtime that only records (emulate/record.h). Any two accesses to the same memory, one of which writes, have an
+ * order, whatever runs ahead; captured calls keep to what graphs allow; nothing is left when contexts are destroyed.
+ *
+ *     check_order [--runs N] [--first SEED] */
+#include "tests/emulate/record.h"
+
+#include "dispatch/cuda/state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLS 100 /* of a run */
+#define MOST_IMAGES 300
+#define SIDE 96
+#define USERS 3 /* the caller's streams; the first is the default stream */
+#define CONTEXTS 2
+#define GRAPHS 8
+#define REGION ((size_t)1 << 34) /* bytes of addresses; pixels are never read */
+
+static void need(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "check_order: %s\n  again: %s\n", what, record_again);
+        exit(2);
+    }
+}
+
+/* ---- what is called ---- */
+
+static const char *const policy_names[] = { "rand_augment",   "timm_rand_m9_mstd05_inc1",
+                                            "timm_3_augment", "auto_augment_imagenet",
+                                            "augmix",         "trivial_augment_wide" };
+#define POLICIES 6
+#define MIXES_CHAINS 4
+#define HEAD "motley: 1\nname: x\n"
+#define CROP "stages:\n  - random_resized_crop: {size: 64}\n"
+static const char *const transform_texts[] = {
+    HEAD CROP "  - flip: {horizontal: 0.5}\n  - output: {}\n",
+    HEAD CROP "  - policy: {name: rand_augment}\n  - output: {}\n",
+    HEAD CROP "  - policy: {name: rand_augment}\n  - output: {}\n  - mix: {mixup: 0.2, cutmix: 1}\n",
+    HEAD CROP "  - policy: {name: timm_rand_m9_mstd05_inc1}\n  - output: {}\n  - erase: {p: 0.5, value: pixel}\n",
+    HEAD CROP "  - policy: {name: augmix}\n  - output: {}\n",
+    HEAD CROP "  - jitter: {brightness: 0.4, hue: 0.1}\n  - policy: {name: trivial_augment_wide}\n  - output: {}\n",
+    HEAD CROP "  - policy: {name: auto_augment_imagenet}\n",
+};
+#define PAIRS 2 /* of images */
+#define ERASES 3
+#define CHAINS 4
+#define TEXTS 7
+#define TRANSFORMS (TEXTS + 1) /* the last one makes masks for ERASES */
+
+static motley_policy *policies[POLICIES];
+static motley_transform *transforms[TRANSFORMS];
+
+typedef struct context {
+    motley_context *context;
+    mot_cuda_state *state;
+    int releases; /* of its memory */
+} context;
+
+/* A stream of the caller's, and the memory that calls on it use. */
+typedef struct user {
+    cudaStream_t stream;
+    uint8_t *src, *dst;
+    uint64_t *counter;
+    double *boxes;
+    size_t *box_offsets;
+    int64_t *labels;
+    float *targets;
+} user;
+
+/* A graph can be launched until its context gives back memory. */
+typedef struct captured {
+    record_graph *graph;
+    const context *of;
+    int releases;
+} captured;
+
+static context contexts[CONTEXTS];
+static user users[USERS];
+static captured graphs[GRAPHS];
+static int graphs_count;
+
+static int calls, ahead, in_graphs, launched, refused; /* so far */
+
+typedef enum kind {
+    APPLY,
+    APPLY_LIST,   /* images of several sizes */
+    APPLY_OUTPUT, /* with a normalised output */
+    APPLY_LARGE,  /* more than the tile kernel takes at a time */
+    TILES,        /* APPLY, by tiles */
+    CLIPS,        /* of two frames; the host draws */
+    GIVEN,        /* motley_op_apply */
+    TRANSFORM,    /* to a normalised output */
+    TRANSFORM_LIST,
+    RESIZE,
+    MIX,
+    TARGETS,
+    LOOK_BACK,
+    KINDS
+} kind;
+
+/* A call is like the one before but for what is drawn anew. */
+typedef struct plan {
+    kind kind;
+    int policy, transform, user, context;
+    size_t count;
+    int32_t side; /* of large images, pixels */
+    int in_place, ids, views, counter, boxes;
+} plan;
+
+static motley_image image_of(uint8_t *memory, size_t i, int32_t width)
+{
+    return (motley_image){ memory + i * SIDE * SIDE * 3, width, SIDE, SIDE * 3, 3, 1 };
+}
+
+static motley_status call(const plan *p, int number, motley_error *error)
+{
+    static motley_image images[2][MOST_IMAGES];
+    static uint64_t ids[MOST_IMAGES];
+    static uint32_t views[MOST_IMAGES];
+    static motley_mixed mixed[MOST_IMAGES];
+    static double angles[MOST_IMAGES];
+    motley_context *const c = contexts[p->context].context;
+    const user *const u = &users[p->user];
+    const size_t n = p->count;
+    const motley_samples samples = {
+        .seed = 3, .epoch = (uint32_t)number, .ids = p->ids ? ids : NULL, .views = p->views ? views : NULL
+    };
+    const uint64_t *const counter = p->counter ? u->counter : NULL;
+    const motley_followed followed = { .boxes_count = 4, .boxes = u->boxes, .box_offsets = u->box_offsets };
+    motley_batch src = { .count = n, .channels = 3, .data = u->src, .width = SIDE, .height = SIDE }, dst = src;
+    dst.data = u->dst;
+    for (size_t i = 0; i < n; i++) {
+        const int32_t width = SIDE - (int32_t)(i + (size_t)number) % 40;
+        images[0][i] = image_of(u->src, i, width);
+        images[1][i] = image_of(u->dst, i, width);
+        ids[i] = p->kind == CLIPS ? i / 2 : i;
+        views[i] = 0;
+        angles[i] = 20;
+        mixed[i] = (motley_mixed){ .kind = MOTLEY_MIX_NONE, .partner = (int32_t)i, .lambda = 1, .share = 1 };
+    }
+    motley_apply_params params = {
+        .samples = samples, .stream = u->stream, .counter = counter, .followed = p->boxes ? &followed : NULL
+    };
+    const motley_batch small = {
+        .count = n, .channels = 3, .dtype = MOTLEY_F16, .data = u->dst, .width = 64, .height = 64
+    };
+    switch (p->kind) {
+    case APPLY_LIST:
+        src.images = images[0];
+        dst.images = images[1];
+        break;
+    case APPLY_OUTPUT:
+        params.output = (motley_output){ .batch = src };
+        params.output.batch.dtype = MOTLEY_F16;
+        params.output.batch.data = u->dst;
+        break;
+    case APPLY_LARGE:
+        src.count = dst.count = n < 3 ? n : 3;
+        src.width = src.height = dst.width = dst.height = p->side;
+        break;
+    case CLIPS:
+        src.count = dst.count = n / 2 * 2;
+        params.clip_frames = 2;
+        params.samples.ids = ids;
+        break;
+    case GIVEN: {
+        const motley_op_params op = { .stream = u->stream };
+        return motley_op_apply(c, motley_op_find("rotate"), angles, 1, &src, p->in_place ? &src : &dst, &op, error);
+    }
+    case TRANSFORM_LIST:
+        src.images = images[0];
+        __attribute__((fallthrough));
+    case TRANSFORM: {
+        motley_transform_params t = {
+            .samples = samples, .stream = u->stream, .counter = counter, .followed = p->boxes ? &followed : NULL
+        };
+        const motley_transform_info *const info = motley_transform_describe(transforms[p->transform]);
+        t.mixed = info->mix ? mixed : NULL;
+        dst = small;
+        dst.dtype = info->has_output ? MOTLEY_F16 : MOTLEY_U8;
+        return motley_transform_apply(c, transforms[p->transform], &src, &dst, &t, error);
+    }
+    case RESIZE: {
+        const motley_resize_params r = { .filter = MOTLEY_FILTER_BILINEAR, .stream = u->stream };
+        dst = small;
+        dst.dtype = MOTLEY_U8;
+        return motley_resize(c, &src, &dst, &r, error);
+    }
+    case MIX:
+        return motley_mix_apply_on(c, &src, p->in_place ? &src : &dst, mixed, u->stream, error);
+    case TARGETS:
+        return motley_mix_targets_on(c, mixed, n, 10, u->labels, NULL, 0.1, u->targets, u->stream, error);
+    default:
+        break;
+    }
+    mot_cuda_tiles_always(c, p->kind == TILES);
+    return motley_apply(c, policies[p->policy], &src,
+                        p->kind == APPLY_OUTPUT ? NULL
+                        : p->in_place           ? &src
+                                                : &dst,
+                        &params, error);
+}
+
+/* Fails if nothing has been run yet, and in contexts whose stream is captured. */
+static void look_back(motley_context *c)
+{
+    motley_subbatches *subbatches = NULL;
+    if (motley_context_subbatches(c, &subbatches, NULL) == MOTLEY_OK)
+        motley_subbatches_destroy(subbatches);
+}
+
+/* ---- a run ---- */
+
+/* Changes one thing about a call. A run has few policies and transforms, so that calls often find them uploaded. */
+static void change(plan *p, const plan *first)
+{
+    static const size_t counts[] = { 1, 3, 8, 64, MOST_IMAGES };
+    switch (record_random(10)) {
+    case 0:
+    case 1:
+    case 2:
+        p->kind = record_random(2) ? first->kind : (kind)record_random(KINDS);
+        break;
+    case 3:
+    case 4:
+        p->policy = (first->policy + (int)record_random(5) / 2) % POLICIES;
+        p->transform = (first->transform + (int)record_random(5) / 2) % TRANSFORMS;
+        break;
+    case 5:
+        p->count = record_random(2) ? first->count : counts[record_random(5)];
+        break;
+    case 6:
+        p->user = record_random(2) ? first->user : (int)record_random(USERS);
+        break;
+    case 7:
+        p->context = record_random(4) == 0;
+        break;
+    case 8:
+        p->side = (int32_t)(1500 + 1500 * record_random(3));
+        p->in_place = record_random(2) == 0;
+        break;
+    default:
+        p->ids = record_random(3) == 0;
+        p->views = record_random(4) == 0;
+        p->counter = record_random(6) == 0;
+        p->boxes = record_random(3) == 0;
+    }
+}
+
+static plan draw_plan(void)
+{
+    plan p = { .policy = (int)record_random(POLICIES), .transform = (int)record_random(TRANSFORMS), .user = 1 };
+    const plan first = { .kind = (kind)record_random(KINDS), .policy = p.policy, .transform = p.transform, .count = 8 };
+    for (int i = 0; i < 100; i++)
+        change(&p, &first);
+    return p;
+}
+
+/* Leaves out what a call would refuse: boxes where chains or images are mixed, clips of chains, a counter where the
+ * host draws. */
+static void allow(plan *p)
+{
+    const int transform = p->kind == TRANSFORM || p->kind == TRANSFORM_LIST;
+    if (p->kind == CLIPS && p->policy == MIXES_CHAINS)
+        p->policy = 0;
+    if (transform ? p->transform == CHAINS || p->transform == PAIRS : p->policy == MIXES_CHAINS)
+        p->boxes = 0;
+    if (p->kind == CLIPS || (transform && p->transform == PAIRS))
+        p->counter = 0;
+}
+
+static void open_context(context *c)
+{
+    motley_error error = { 0 };
+    const motley_context_params params = { .allocate = record_allocate,
+                                           .release = record_release,
+                                           .allocator_user = &c->releases };
+    void *state;
+    c->context = calloc(1, sizeof *c->context);
+    need(c->context != NULL, "no memory");
+    need(recorded_backend.create(&params, &state, &error) == MOTLEY_OK, error.message);
+    c->context->backend = &recorded_backend;
+    c->context->state = c->state = state;
+}
+
+static void drop_graph(int i)
+{
+    record_destroy(graphs[i].graph);
+    graphs[i] = graphs[--graphs_count];
+}
+
+/* Destroys a context, whose graphs are gone then. Its work may still be queued. */
+static void close_context(context *c)
+{
+    for (int i = graphs_count - 1; i >= 0; i--)
+        if (graphs[i].of == c)
+            drop_graph(i);
+    motley_context_destroy(c->context);
+}
+
+/* What comes before and after a call on the caller's stream. */
+static void use_memory(const user *u, const char *name, int writes)
+{
+    record_work(name, u->stream);
+    record_access("src", u->src, REGION, 1);
+    record_access("dst", u->dst, REGION, writes);
+    record_access("counter", u->counter, REGION, writes);
+    record_access("boxes", u->boxes, REGION, writes);
+    record_access("targets", u->targets, REGION, writes);
+}
+
+static void make_call(const plan *plan_of_call, int number)
+{
+    plan own = *plan_of_call, *const p = &own;
+    const user *const u = &users[p->user];
+    motley_error error = { 0 };
+    const int failed = record_refused;
+    allow(p);
+    record_call(number, u->stream);
+    if (p->kind == LOOK_BACK) {
+        look_back(contexts[p->context].context);
+        return;
+    }
+    use_memory(u, "the caller's upload", 1);
+    const motley_status status = call(p, number, &error);
+    need(status == MOTLEY_OK || record_refused > failed, error.message);
+    const mot_cuda_state *const s = contexts[p->context].state;
+    calls++;
+    ahead += status == MOTLEY_OK && (p->kind < GIVEN ? s->halves.ahead : p->kind < RESIZE && s->kept.halves.ahead);
+    use_memory(u, "the caller's use", 0);
+}
+
+/* Captures one or two calls, perhaps while there are others. A graph with a call that was refused is not launched. */
+static void make_graph(const plan *plan_of_call, int number)
+{
+    plan own = *plan_of_call, *const p = &own;
+    const user *const u = &users[p->user];
+    context *const c = &contexts[p->context];
+    const int releases = c->releases;
+    int whole = 1;
+    p->kind = p->kind == LOOK_BACK ? APPLY : p->kind;
+    allow(p);
+    record_capture(u->stream);
+    for (unsigned n = 1 + record_random(2); n > 0; n--) {
+        motley_error error = { 0 };
+        if (record_random(3) == 0) {
+            plan other = *p;
+            other.user = (p->user + 1) % USERS;
+            other.context = (int)record_random(CONTEXTS);
+            make_call(&other, number);
+        }
+        record_call(number, u->stream);
+        const int failed = record_refused;
+        const motley_status status = call(p, number, &error);
+        need(status == MOTLEY_OK || record_refused > failed || strstr(error.message, "captured"), error.message);
+        whole &= status == MOTLEY_OK;
+        in_graphs += status == MOTLEY_OK;
+        refused += status != MOTLEY_OK;
+    }
+    record_graph *const graph = record_capture_ends(u->stream);
+    if (!whole || graphs_count == GRAPHS) {
+        record_destroy(graph);
+        return;
+    }
+    graphs[graphs_count++] = (captured){ graph, c, releases };
+}
+
+/* Launches a graph on any stream. No call may run beside it: the caller orders them. */
+static void launch_graph(int number)
+{
+    const int i = (int)record_random((unsigned)graphs_count);
+    if (graphs[i].releases != graphs[i].of->releases) {
+        drop_graph(i);
+        return;
+    }
+    const cudaStream_t stream = users[record_random(USERS)].stream;
+    record_call(number, stream);
+    for (int u = 0; u < USERS; u++)
+        record_wait(stream, users[u].stream);
+    record_launch(graphs[i].graph, stream);
+    for (int u = 0; u < USERS; u++)
+        record_wait(users[u].stream, stream);
+    launched++;
+}
+
+static void *region(size_t i)
+{
+    return (void *)(uintptr_t)(((size_t)1 << 46) + i * 2 * REGION);
+}
+
+static void begin_run(uint64_t seed, int multiprocessors, int overlaps)
+{
+    record_begin(seed, multiprocessors, overlaps);
+    for (int i = 0; i < USERS; i++) {
+        user *const u = &users[i];
+        const size_t at = (size_t)i * 7;
+        *u = (user){ .src = region(at),
+                     .dst = region(at + 1),
+                     .counter = region(at + 2),
+                     .boxes = region(at + 3),
+                     .box_offsets = region(at + 4),
+                     .labels = region(at + 5),
+                     .targets = region(at + 6) };
+        if (i > 0)
+            need(cudaStreamCreateWithFlags(&u->stream, cudaStreamNonBlocking) == cudaSuccess, "too many streams");
+    }
+    for (int i = 0; i < CONTEXTS; i++)
+        open_context(&contexts[i]);
+}
+
+static void end_run(void)
+{
+    record_call(0, NULL);
+    for (int i = 0; i < CONTEXTS; i++)
+        close_context(&contexts[i]);
+    for (int i = 1; i < USERS; i++)
+        cudaStreamDestroy(users[i].stream);
+    record_end();
+}
+
+static void run(uint64_t seed)
+{
+    begin_run(seed, seed % 3 == 0 ? 16 : 132, seed % 5 != 0);
+    const int captures = seed % 2 == 0;
+    record_streamless = seed % 4 == 3;
+    const plan first = draw_plan();
+    plan p = first;
+    for (int number = 1; number <= CALLS; number++) {
+        record_failing = seed % 7 == 0;
+        record_idle = record_random(8) == 0;
+        if (record_random(2) == 0)
+            change(&p, &first);
+        if (captures && record_random(20) == 0)
+            make_graph(&p, number);
+        else if (graphs_count > 0 && record_random(3) == 0)
+            launch_graph(number);
+        else
+            make_call(&p, number);
+        if (record_random(100) == 0) {
+            close_context(&contexts[p.context]);
+            record_failing = 0;
+            open_context(&contexts[p.context]);
+        }
+    }
+    end_run();
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t runs = 2000, first = 1;
+    for (int i = 1; i < argc; i++) {
+        if (i + 1 < argc && strcmp(argv[i], "--runs") == 0)
+            runs = strtoull(argv[++i], NULL, 10);
+        else if (i + 1 < argc && strcmp(argv[i], "--first") == 0)
+            first = strtoull(argv[++i], NULL, 10);
+        else
+            need(0, "usage: check_order [--runs N] [--first SEED]");
+    }
+    motley_error error = { 0 };
+    for (int i = 0; i < POLICIES; i++)
+        need(motley_policy_builtin(policy_names[i], &policies[i], &error) == MOTLEY_OK, error.message);
+    for (int i = 0; i < TEXTS; i++) {
+        const char *const text = transform_texts[i];
+        need(motley_transform_parse(text, strlen(text), NULL, &transforms[i], &error) == MOTLEY_OK, error.message);
+    }
+    const motley_follower_params masks = { .channels = 3, .fill = { 255, 255, 255 }, .erase = 1 };
+    need(motley_transform_follower(transforms[ERASES], &masks, &transforms[TEXTS], &error) == MOTLEY_OK, error.message);
+    uint64_t seed = first;
+    for (; seed < first + runs && record_failures == 0; seed++) {
+        char again[80];
+        snprintf(again, sizeof again, "check_order --runs 1 --first %" PRIu64, seed);
+        record_again = again;
+        run(seed);
+    }
+    printf("%" PRIu64 " runs: %d calls, %d of them ahead; %d captured, %d refused, %d graphs launched; %d failures\n",
+           seed - first, calls, ahead, in_graphs, refused, launched, record_failures);
+    for (int i = 0; i < POLICIES; i++)
+        motley_policy_destroy(policies[i]);
+    for (int i = 0; i < TRANSFORMS; i++)
+        motley_transform_destroy(transforms[i]);
+    return record_failures > 0;
+}

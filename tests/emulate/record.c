@@ -1,0 +1,914 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See record.h: the runtime, and what each kernel reads and writes. */
+#include "tests/emulate/record.h"
+
+#include "dispatch/cuda/follow.h"
+#include "dispatch/cuda/mix.h"
+#include "dispatch/cuda/parts_draw.h"
+#include "dispatch/cuda/tiles.h"
+#include "dispatch/cuda/transform_draw.h"
+#include "kernels/cuda/tuning.h"
+#include "policies/transform.h"
+
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define STREAMS 64 /* in a run, destroyed ones included; 0 is the default stream, the last one the allocator's */
+#define EVENTS 256
+#define MOST_SHOWN 5
+
+int record_failing, record_idle, record_streamless, record_failures, record_refused;
+const char *record_again = "check_order --runs 0";
+static int call; /* of the caller */
+static cudaStream_t call_stream;
+
+static void fail(const char *what)
+{
+    if (record_failures++ < MOST_SHOWN)
+        fprintf(stderr, "check_order: call %d: %s\n  again: %s\n", call, what, record_again);
+}
+
+static void *more(void *memory, size_t bytes)
+{
+    void *const grown = realloc(memory, bytes);
+    if (!grown) {
+        fprintf(stderr, "check_order: no memory\n");
+        exit(2);
+    }
+    return grown;
+}
+
+/* ---- clocks and accesses ---- */
+
+typedef struct clock {
+    uint32_t ended[STREAMS]; /* how much work of each stream */
+} clock;
+
+/* Work that uses bytes of memory. */
+typedef struct access {
+    const char *begin, *end;
+    const char *what, *name; /* name: of the work */
+    uint32_t number;         /* of the work, on its stream */
+    int stream, writes, call;
+} access;
+
+struct record_graph {
+    access *accesses; /* their numbers count the graph's work */
+    size_t count;
+    uint32_t works;
+};
+
+static clock host, streams[STREAMS], events[EVENTS];
+static record_graph *captures[STREAMS];
+static int streams_made, streams_left, events_made, events_left;
+static access *seen; /* of all work; not those that later ones stand for */
+static size_t seen_count, seen_room;
+static struct {
+    const char *name;
+    int stream;
+    uint32_t number;
+} now; /* the work that is being described */
+static uint64_t random_state;
+
+unsigned record_random(unsigned below)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(random_state >> 33) % below;
+}
+
+static void join(clock *to, const clock *from)
+{
+    for (int s = 0; s < STREAMS; s++)
+        to->ended[s] = from->ended[s] > to->ended[s] ? from->ended[s] : to->ended[s];
+}
+
+static int stream_of(cudaStream_t stream)
+{
+    return (int)(uintptr_t)stream;
+}
+
+static void begin(const char *name, cudaStream_t stream)
+{
+    const int s = stream_of(stream);
+    now.name = name;
+    now.stream = s;
+    if (captures[s]) {
+        now.number = ++captures[s]->works;
+        return;
+    }
+    if (captures[stream_of(call_stream)])
+        fail("a captured call queues work outside of its graph");
+    join(&streams[s], &host);
+    now.number = ++streams[s].ended[s];
+}
+
+static int ordered(const access *a, const clock *at)
+{
+    return a->number <= at->ended[a->stream];
+}
+
+static int overlap(const access *a, const char *first, const char *end)
+{
+    return a->begin < end && first < a->end;
+}
+
+static void report(const access *a, const char *what)
+{
+    char text[300];
+    snprintf(text, sizeof text, "nothing orders %s (%s) and %s of call %d (%s)", now.name, what, a->name, a->call,
+             a->what);
+    fail(text);
+}
+
+/* An access of the work that is being described. Of the earlier ones, those that this one covers and comes after are
+ * dropped: what nothing orders with them, nothing orders with it. */
+static void touch(const void *memory, size_t bytes, int writes, const char *what)
+{
+    if (!memory || bytes == 0)
+        return;
+    const access a = { .begin = memory,
+                       .end = (const char *)memory + bytes,
+                       .what = what,
+                       .name = now.name,
+                       .number = now.number,
+                       .stream = now.stream,
+                       .writes = writes,
+                       .call = call };
+    record_graph *const graph = captures[now.stream];
+    if (graph) {
+        if (graph->count % 64 == 0)
+            graph->accesses = more(graph->accesses, (graph->count + 64) * sizeof a);
+        graph->accesses[graph->count++] = a;
+        return;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < seen_count; i++) {
+        const access *const b = &seen[i];
+        const int before = ordered(b, &streams[now.stream]);
+        if (!before && (writes || b->writes) && overlap(b, a.begin, a.end))
+            report(b, what);
+        if (!before || b->begin < a.begin || b->end > a.end || b->writes > writes)
+            seen[kept++] = *b;
+    }
+    seen_count = kept;
+    if (seen_count == seen_room)
+        seen = more(seen, (seen_room = 2 * seen_room + 64) * sizeof a);
+    seen[seen_count++] = a;
+}
+
+#define READS(memory, bytes) touch((memory), (bytes), 0, #memory)
+#define WRITES(memory, bytes) touch((memory), (bytes), 1, #memory)
+
+/* ---- the caller ---- */
+
+static int chip_multiprocessors, chip_overlaps;
+
+void record_call(int number, cudaStream_t stream)
+{
+    call = number;
+    call_stream = stream;
+}
+
+void record_work(const char *name, cudaStream_t stream)
+{
+    begin(name, stream);
+}
+
+void record_access(const char *what, const void *memory, size_t bytes, int writes)
+{
+    touch(memory, bytes, writes, what);
+}
+
+void record_wait(cudaStream_t stream, cudaStream_t other)
+{
+    join(&streams[stream_of(stream)], &streams[stream_of(other)]);
+}
+
+void record_capture(cudaStream_t stream)
+{
+    captures[stream_of(stream)] = memset(more(NULL, sizeof(record_graph)), 0, sizeof(record_graph));
+}
+
+record_graph *record_capture_ends(cudaStream_t stream)
+{
+    record_graph *const graph = captures[stream_of(stream)];
+    captures[stream_of(stream)] = NULL;
+    return graph;
+}
+
+void record_launch(const record_graph *graph, cudaStream_t stream)
+{
+    uint32_t number = 0;
+    for (size_t i = 0; i < graph->count; i++) {
+        const access *const a = &graph->accesses[i];
+        if (a->number != number)
+            begin(a->name, stream);
+        number = a->number;
+        touch(a->begin, (size_t)(a->end - a->begin), a->writes, a->what);
+    }
+}
+
+void record_destroy(record_graph *graph)
+{
+    free(graph->accesses);
+    free(graph);
+}
+
+/* ---- memory ---- */
+
+typedef struct block {
+    char *memory;
+    size_t bytes;
+    int released;
+} block;
+
+#define BETWEEN 256   /* bytes between two */
+static block *blocks; /* none is used again in a run, so that each address belongs to one */
+static size_t blocks_count;
+
+static const block *block_of(const void *memory)
+{
+    for (size_t i = 0; i < blocks_count; i++)
+        if ((size_t)((const char *)memory - blocks[i].memory) < blocks[i].bytes)
+            return &blocks[i];
+    return NULL;
+}
+
+/* Bytes from here to the end of what was allocated. */
+static size_t bytes_behind(const void *memory)
+{
+    const block *const b = memory ? block_of(memory) : NULL;
+    return b ? (size_t)(b->memory + b->bytes - (const char *)memory) : 0;
+}
+
+static int fails(void)
+{
+    const int failed = record_failing && record_random(40) == 0;
+    record_refused += failed;
+    return failed;
+}
+
+void *record_allocate(void *user, size_t bytes, void *stream)
+{
+    (void)user;
+    if (captures[stream_of(stream)])
+        fail("memory is allocated for a captured call");
+    if (fails())
+        return NULL;
+    /* little of it is written: malloc would fill all of it under MALLOC_PERTURB_ */
+    void *const memory =
+        mmap(NULL, bytes + BETWEEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    blocks = more(blocks, (blocks_count + 1) * sizeof *blocks);
+    block *const b = &blocks[blocks_count++];
+    *b = (block){ .memory = memory, .bytes = bytes };
+    if (record_streamless)
+        return b->memory;
+    begin("the allocator's earlier use", stream);
+    WRITES(b->memory, b->bytes);
+    return b->memory;
+}
+
+void record_release(void *user, void *memory, void *stream)
+{
+    ++*(int *)user;
+    if (captures[stream_of(stream)])
+        fail("memory is released for a captured call");
+    block *const b = (block *)(uintptr_t)block_of(memory);
+    if (!b || b->released || b->memory != memory) {
+        fail("memory is released that was not allocated");
+        return;
+    }
+    b->released = 1;
+    begin("use after release", record_streamless ? (cudaStream_t)(uintptr_t)(STREAMS - 1) : stream);
+    WRITES(b->memory, b->bytes);
+}
+
+void record_begin(uint64_t seed, int multiprocessors, int overlaps)
+{
+    memset(&host, 0, sizeof host);
+    memset(streams, 0, sizeof streams);
+    memset(events, 0, sizeof events);
+    streams_made = streams_left = events_made = events_left = 0;
+    seen_count = 0;
+    random_state = seed * 0x9E3779B97F4A7C15u;
+    chip_multiprocessors = multiprocessors;
+    chip_overlaps = overlaps;
+}
+
+void record_end(void)
+{
+    if (streams_left || events_left)
+        fail("streams or events are left");
+    for (size_t i = 0; i < blocks_count; i++) {
+        if (!blocks[i].released)
+            fail("memory is left");
+        munmap(blocks[i].memory, blocks[i].bytes + BETWEEN);
+    }
+    blocks_count = 0;
+}
+
+/* ---- the runtime ---- */
+
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+const char *cudaGetErrorName(cudaError_t code)
+{
+    return code == cudaSuccess ? "cudaSuccess" : "an error";
+}
+
+const char *cudaGetErrorString(cudaError_t code)
+{
+    return cudaGetErrorName(code);
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    return device == 0 ? cudaSuccess : cudaErrorInvalidConfiguration;
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device)
+{
+    const int old = !chip_overlaps; /* sm_75 or sm_90 */
+    (void)device;
+    *value = attribute == cudaDevAttrComputeCapabilityMajor             ? (old ? 7 : 9)
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin     ? (old ? 64 : 227) * 1024
+             : attribute == cudaDevAttrMaxSharedMemoryPerMultiprocessor ? (old ? 64 : 228) * 1024
+                                                                        : chip_multiprocessors;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version,
+                                             unsigned long long flags, enum cudaDriverEntryPointQueryResult *result)
+{
+    (void)name, (void)version, (void)flags;
+    *function = NULL;
+    *result = cudaDriverEntryPointSymbolNotFound;
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)
+{
+    (void)pointer;
+    *attributes = (struct cudaPointerAttributes){ .type = cudaMemoryTypeDevice };
+    return cudaSuccess;
+}
+
+/* Memory of the default allocator is not recorded. */
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    *memory = calloc(1, bytes);
+    return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    free(memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return cudaMalloc(memory, bytes);
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    return cudaFree(memory);
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    for (int s = 0; s <= streams_made; s++)
+        join(&host, &streams[s]);
+    return cudaSuccess;
+}
+
+/* The host reads what work has written. */
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, int kind)
+{
+    if (kind != cudaMemcpyDeviceToHost)
+        fail("a copy that waits goes to the device");
+    now.name = "the host's copy";
+    for (size_t i = 0; i < seen_count; i++)
+        if (seen[i].writes && overlap(&seen[i], from, (const char *)from + bytes) && !ordered(&seen[i], &host))
+            report(&seen[i], "from");
+    memcpy(to, from, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+{
+    if (fails())
+        return cudaErrorInvalidConfiguration;
+    begin("a copy", stream);
+    if (kind == cudaMemcpyDeviceToDevice)
+        READS(from, bytes);
+    WRITES(to, bytes);
+    memcpy(to, from, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream)
+{
+    (void)value;
+    begin("a fill with one byte", stream);
+    WRITES(memory, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    (void)flags;
+    if (events_made == EVENTS - 1)
+        return cudaErrorMemoryAllocation;
+    *event = (cudaEvent_t)(uintptr_t)++events_made;
+    events_left++;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    (void)event;
+    events_left--;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    clock *const e = &events[(uintptr_t)event];
+    if (captures[stream_of(stream)])
+        fail("an event is recorded in a captured stream");
+    *e = streams[stream_of(stream)];
+    join(e, &host);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    (void)flags;
+    if (captures[stream_of(stream)]) {
+        fail("a captured stream waits for an event outside of its graph");
+        return cudaErrorStreamCaptureUnsupported;
+    }
+    join(&streams[stream_of(stream)], &events[(uintptr_t)event]);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    join(&host, &events[(uintptr_t)event]);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    (void)flags;
+    if (streams_made == STREAMS - 2)
+        return cudaErrorMemoryAllocation;
+    *stream = (cudaStream_t)(uintptr_t)++streams_made;
+    streams_left++;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    (void)stream;
+    streams_left--;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    join(&host, &streams[stream_of(stream)]);
+    return cudaSuccess;
+}
+
+static enum cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    if (captures[stream_of(stream)])
+        fail("a captured stream is asked whether it has work left");
+    for (int s = 0; s <= streams_made; s++)
+        if (captures[s] && capture_mode != cudaStreamCaptureModeRelaxed)
+            fail("a stream is asked whether it has work left, which ends the capture of another");
+    if (!record_idle && record_random(8) > 0)
+        return cudaErrorNotReady;
+    join(&host, &streams[stream_of(stream)]);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+{
+    *status = captures[stream_of(stream)] ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+{
+    const enum cudaStreamCaptureMode before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
+    return cudaSuccess;
+}
+
+/* ---- the kernels ---- */
+
+/* The pixels of `count` images from `first` on, or all bytes between them, and their descriptions. `size`: of a
+ * component; 0: only their descriptions are read. */
+static void images(const mot_cuda_batch *batch, int first, int count, int channels, size_t size, int writes,
+                   const char *what)
+{
+    const char *begin = NULL, *end = NULL;
+    READS(batch->images, (size_t)(first + count) * sizeof *batch->images);
+    for (int i = first; size > 0 && i < first + count; i++) {
+        motley_image v = {
+            batch->data + i * batch->image, batch->width, batch->height, batch->row, batch->pixel, batch->channel
+        };
+        if (batch->images)
+            v = batch->images[i];
+        const char *const last = (const char *)v.data + (v.height - 1) * v.row_stride + (v.width - 1) * v.pixel_stride +
+                                 (channels - 1) * v.channel_stride + size;
+        begin = begin && begin < (const char *)v.data ? begin : v.data;
+        end = end > last ? end : last;
+    }
+    touch(begin, (size_t)(end - begin), writes, what);
+}
+
+#define LISTED(batch, count) images(&(batch), 0, (count), 0, 0, 0, #batch)
+#define READS_IMAGES(batch, count, channels, size) images(&(batch), 0, (count), (channels), (size), 0, #batch)
+#define WRITES_IMAGES(batch, count, channels, size) images(&(batch), 0, (count), (channels), (size), 1, #batch)
+
+#define LAUNCH(name, stream) \
+    do { \
+        if (fails()) \
+            return cudaErrorInvalidConfiguration; \
+        begin((name), (stream)); \
+    } while (0)
+
+void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT])
+{
+    memset(op, 0, MOT_OP_COUNT * sizeof *op);
+}
+
+cudaError_t mot_cuda_draw_prepare(int near_bytes)
+{
+    (void)near_bytes;
+    return cudaSuccess;
+}
+
+cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
+{
+    (void)format, (void)shared_bytes_max;
+    return cudaSuccess;
+}
+
+cudaError_t mot_resize_prepare(int shared_bytes)
+{
+    (void)shared_bytes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value)
+{
+    (void)kernel, (void)attribute, (void)value;
+    return cudaSuccess;
+}
+
+const void *mot_tile_kernel_grey(void)
+{
+    return "tile kernel";
+}
+
+const void *mot_tile_kernel_rgb(void)
+{
+    return "tile kernel";
+}
+
+const void *mot_tile_kernel_planes(void)
+{
+    return "tile kernel";
+}
+
+const void *mot_tile_kernel_rgba(void)
+{
+    return "tile kernel";
+}
+
+const void *mot_tile_kernel_strided(void)
+{
+    return "tile kernel";
+}
+
+int mot_tile_kernel_bytes(void)
+{
+    return (MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS) * 4;
+}
+
+/* Any sizes that grow with the images will do. */
+int mot_resize_most_groups(motley_filter filter, int in, int out)
+{
+    (void)filter;
+    return in / out + 2;
+}
+
+void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, int shared_bytes)
+{
+    (void)width, (void)height, (void)row_groups, (void)shared_bytes;
+    job->tile_width = job->tile_height = 32;
+}
+
+size_t mot_mix_cut(mot_mix_job *job, int shared_bytes, int multiprocessors)
+{
+    (void)shared_bytes, (void)multiprocessors;
+    return job->count > 60 ? (size_t)job->count * 256 : 0;
+}
+
+cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t stream)
+{
+    if (bytes == 0)
+        return cudaSuccess;
+    LAUNCH("an upload", stream);
+    WRITES(to, bytes);
+    memcpy(to, from, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t mot_cuda_fill(int32_t *to, int32_t value, size_t count, cudaStream_t stream)
+{
+    (void)value;
+    LAUNCH("a fill", stream);
+    WRITES(to, count * sizeof *to);
+    return cudaSuccess;
+}
+
+static void tables(const mot_tables *t)
+{
+    READS(t->phase, sizeof *t->phase);
+    READS(t->branch, sizeof *t->branch);
+    READS(t->step, sizeof *t->step);
+    READS(t->level, sizeof *t->level);
+}
+
+/* Draws samples, or reads the steps that are there. */
+static void draws(const mot_cuda_draw *d)
+{
+    const size_t n = (size_t)d->count, steps = n * (size_t)d->max_steps * sizeof(mot_step);
+    if (d->draws) {
+        tables(&d->tables);
+        READS(d->ids, n * sizeof *d->ids);
+        READS(d->views, n * sizeof *d->views);
+        READS(d->counter, 2 * sizeof *d->counter);
+    }
+    touch(d->plan.steps, steps, d->draws, "plan.steps");
+    WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
+}
+
+cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
+{
+    const size_t n = (size_t)d->count;
+    LAUNCH("draw kernel", stream);
+    LISTED(d->src, d->count);
+    draws(d);
+    WRITES(d->plan.ready, n * sizeof *d->plan.ready);
+    WRITES(d->plan.order, n * sizeof *d->plan.order);
+    WRITES(d->plan.key, n * sizeof *d->plan.key);
+    WRITES(d->plan.rank, n * sizeof *d->plan.rank);
+    WRITES(d->plan.filled, MOT_KEYS * sizeof *d->plan.filled);
+    WRITES(d->plan.ticket, sizeof *d->plan.ticket);
+    return cudaSuccess;
+}
+
+static void lists(const mot_tiles_job *t, int writes)
+{
+    const size_t n = (size_t)t->images;
+    touch(t->programs, n * (size_t)t->windows * sizeof *t->programs, writes, "programs");
+    touch(t->image, n * sizeof *t->image, writes, "images of tiles");
+    touch(t->pairs, (size_t)t->pairs_most * MOT_TILE_LISTS * sizeof *t->pairs, writes, "pairs");
+    touch(t->output_values, 4 * 256 * sizeof *t->output_values, writes, "output_values");
+    WRITES(t->counters, sizeof *t->counters);
+    WRITES(t->arrivals, n * sizeof *t->arrivals);
+    WRITES(t->totals, n * (size_t)t->max_counts * MOT_TOTAL_WORDS * sizeof *t->totals);
+}
+
+cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *d, const mot_tiles_job *job, const motley_image *few,
+                                 cudaStream_t stream)
+{
+    LAUNCH("plan kernel", stream);
+    if (few) {
+        motley_image *const to = (motley_image *)(uintptr_t)job->src.images;
+        WRITES(to, (size_t)d->count * sizeof *few);
+        memcpy(to, few, (size_t)d->count * sizeof *few);
+    }
+    LISTED(job->src, job->first + job->images);
+    LISTED(job->work, job->first + job->images);
+    LISTED(job->output, job->first + job->images);
+    draws(d);
+    lists(job, 1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments)
+{
+    const mot_tiles_job *const job = arguments[0];
+    LAUNCH(kernel, config->stream);
+    lists(job, 0);
+    images(&job->src, job->first, job->images, job->channels, 1, 0, "src");
+    images(&job->work, job->first, job->images, job->channels, 1, 1, "work");
+    images(&job->output, job->first, job->images, job->channels, mot_dtype_bytes(job->output_dtype), 1, "output");
+    WRITES(job->scratch, bytes_behind(job->scratch));
+    return cudaSuccess;
+}
+
+cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format format, const mot_cuda_shape *shape,
+                                  int overlap, cudaStream_t stream)
+{
+    const size_t n = (size_t)job->count;
+    (void)format, (void)shape, (void)overlap;
+    LAUNCH("image kernel", stream);
+    READS(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
+    READS(job->order, n * sizeof *job->order);
+    WRITES(job->ready, n * sizeof *job->ready);
+    READS_IMAGES(job->src, job->count, job->channels, 1);
+    WRITES_IMAGES(job->work, job->count, job->channels, 1);
+    WRITES_IMAGES(job->output, job->count, job->channels, mot_dtype_bytes(job->output_dtype));
+    return cudaSuccess;
+}
+
+/* The tables of axes. */
+static void axes(const mot_resize_job *job, int writes)
+{
+    const size_t n = (size_t)job->count;
+    const size_t all = (size_t)job->table_bytes * (job->table_offset ? 1 : n);
+    READS(job->table_offset, n * sizeof *job->table_offset);
+    touch(job->axes, n * sizeof *job->axes, writes, "axes");
+    touch(job->order, n * sizeof *job->order, writes, "order");
+    touch(job->tables, all ? all : bytes_behind(job->tables), writes, "tables");
+    touch(job->values, (size_t)job->channels * 256 * sizeof *job->values, writes, "values");
+    if (writes) {
+        WRITES(job->cost, n * sizeof *job->cost);
+        WRITES(job->counted, MOT_RESIZE_COUNTERS * sizeof *job->counted);
+    }
+}
+
+cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int overlap, cudaStream_t stream)
+{
+    const size_t n = (size_t)job->resize.count;
+    (void)overlap;
+    LAUNCH("draw kernel of transforms", stream);
+    LISTED(job->resize.src, job->resize.count);
+    LISTED(job->resize.dst, job->resize.count);
+    READS(job->stage, (size_t)job->stages * sizeof *job->stage);
+    READS(job->table, (size_t)job->stages * sizeof *job->table);
+    for (int s = 0; s < job->stages; s++)
+        tables(&job->table[s]);
+    READS(job->ratios, MOT_RATIO_CELLS * sizeof *job->ratios);
+    READS(job->ids, n * sizeof *job->ids);
+    READS(job->views, n * sizeof *job->views);
+    READS(job->counter, 2 * sizeof *job->counter);
+    touch(job->drawn, n * sizeof *job->drawn, !job->given, "drawn");
+    touch(job->steps, n * (size_t)job->max_steps * sizeof *job->steps, !job->given, "steps");
+    axes(&job->resize, 1);
+    return cudaSuccess;
+}
+
+cudaError_t mot_resize_axes_launch(const mot_resize_job *job, cudaStream_t stream)
+{
+    LAUNCH("kernel of axes", stream);
+    READS(job->place, (size_t)job->count * sizeof *job->place);
+    axes(job, 1);
+    return cudaSuccess;
+}
+
+cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream_t stream)
+{
+    (void)overlap;
+    LAUNCH("resize kernel", stream);
+    axes(job, 0);
+    READS_IMAGES(job->src, job->count, job->channels, 1);
+    WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->dst_dtype));
+    return cudaSuccess;
+}
+
+cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
+{
+    LAUNCH("filling kernel", stream);
+    READS(job->drawn, (size_t)job->count * sizeof *job->drawn);
+    WRITES_IMAGES(job->dst, job->count, job->channels, 1);
+    return cudaSuccess;
+}
+
+cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
+{
+    LAUNCH("erasing kernel", stream);
+    READS(job->drawn, (size_t)job->count * sizeof *job->drawn);
+    READS(job->normals, MOT_NORMAL_CELLS * sizeof *job->normals);
+    WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->dtype));
+    return cudaSuccess;
+}
+
+cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
+{
+    const size_t n = (size_t)job->count;
+    LAUNCH("kernel of followers", stream);
+    READS(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
+    READS(job->step_count, n * sizeof *job->step_count);
+    READS(job->places, n * sizeof *job->places);
+    LISTED(job->src, job->count);
+    WRITES(job->followed.boxes, job->followed.boxes_count * 4 * sizeof(double));
+    WRITES(job->followed.matrices, n * 6 * sizeof(double));
+    return cudaSuccess;
+}
+
+cudaError_t mot_parts_draw_launch(const mot_cuda_draw *d, const mot_tables *of_transform, int own_steps,
+                                  cudaStream_t stream)
+{
+    const size_t n = (size_t)d->count;
+    (void)own_steps;
+    LAUNCH("draw kernel of parts", stream);
+    LISTED(d->src, d->count);
+    READS(of_transform, sizeof *of_transform);
+    tables(of_transform ? of_transform : &d->tables);
+    READS(d->ids, n * sizeof *d->ids);
+    READS(d->views, n * sizeof *d->views);
+    READS(d->counter, 2 * sizeof *d->counter);
+    WRITES(d->plan.steps, n * (size_t)d->max_steps * sizeof *d->plan.steps);
+    WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
+    return cudaSuccess;
+}
+
+cudaError_t mot_parts_launch(const mot_parts_job *job, cudaStream_t stream)
+{
+    const size_t n = (size_t)job->count;
+    const size_t parts = (size_t)(job->chains * (job->chain_breaks + 1) + job->breaks + 1);
+    LAUNCH("kernel of the parts", stream);
+    READS(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
+    WRITES(job->part, parts * n * (size_t)job->most * sizeof *job->part);
+    WRITES(job->after, parts * n * sizeof *job->after);
+    WRITES(job->turn, n * (size_t)job->turns * sizeof *job->turn);
+    if (job->clip_frames > 1)
+        WRITES(job->pooled, parts * (n / (size_t)job->clip_frames) * sizeof *job->pooled);
+    return cudaSuccess;
+}
+
+cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
+{
+    LAUNCH("kernel of breaks", stream);
+    READS(job->step, (size_t)job->count * sizeof *job->step);
+    READS_IMAGES(job->src, job->count, job->channels, 1);
+    WRITES_IMAGES(job->dst, job->count, job->channels, 1);
+    if (job->in_place && job->kinds & ~MOT_BREAK_HUE)
+        WRITES_IMAGES(job->spare, job->count, job->channels, 1);
+    return cudaSuccess;
+}
+
+cudaError_t mot_chains_launch(const mot_chains_job *job, cudaStream_t stream)
+{
+    LAUNCH("kernel of chains", stream);
+    READS(job->turn, (size_t)job->count * (size_t)job->turns * sizeof *job->turn);
+    READS_IMAGES(job->src, job->count, job->channels, 1);
+    READS_IMAGES(job->chains, job->count, job->channels, 1);
+    WRITES_IMAGES(job->dst, job->count, job->channels, 1);
+    return cudaSuccess;
+}
+
+cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
+{
+    const size_t size = mot_dtype_bytes(job->dtype);
+    LAUNCH("mixing kernel", stream);
+    READS(job->drawn, (size_t)job->count * sizeof *job->drawn);
+    READS_IMAGES(job->src, job->count, job->channels, size);
+    WRITES_IMAGES(job->dst, job->count, job->channels, size);
+    WRITES(job->hold, bytes_behind(job->hold));
+    return cudaSuccess;
+}
+
+cudaError_t mot_mix_targets_launch(const mot_mix_targets_job *job, cudaStream_t stream)
+{
+    LAUNCH("kernel of targets", stream);
+    READS(job->drawn, (size_t)job->count * sizeof *job->drawn);
+    READS(job->labels, (size_t)job->count * sizeof *job->labels);
+    WRITES(job->targets, (size_t)job->count * (size_t)job->classes * sizeof *job->targets);
+    return cudaSuccess;
+}
