@@ -337,7 +337,7 @@ static void make_call(const plan *plan_of_call, int number)
 }
 
 /* Captures one or two calls, perhaps while there are others. A graph with a call that was refused is not launched. */
-static void make_graph(const plan *plan_of_call, int number)
+static void make_graph(const plan *plan_of_call, int number, int others)
 {
     plan own = *plan_of_call, *const p = &own;
     const user *const u = &users[p->user];
@@ -349,7 +349,7 @@ static void make_graph(const plan *plan_of_call, int number)
     record_capture(u->stream);
     for (unsigned n = 1 + record_random(2); n > 0; n--) {
         motley_error error = { 0 };
-        if (record_random(3) == 0) {
+        if (others && record_random(3) == 0) {
             plan other = *p;
             other.user = (p->user + 1) % USERS;
             other.context = (int)record_random(CONTEXTS);
@@ -437,7 +437,7 @@ static void run(uint64_t seed)
         if (record_random(2) == 0)
             change(&p, &first);
         if (captures && record_random(20) == 0)
-            make_graph(&p, number);
+            make_graph(&p, number, 1);
         else if (graphs_count > 0 && record_random(3) == 0)
             launch_graph(number);
         else
@@ -447,6 +447,32 @@ static void run(uint64_t seed)
             record_failing = 0;
             open_context(&contexts[p.context]);
         }
+    }
+    end_run();
+}
+
+/* A call that a graph captures keeps the context's later ones from running ahead; one that is refused does not,
+ * whatever it lacks: memory, or, after another call, the tables of its policy or transform. */
+static void check_captures(kind tested, int after_another)
+{
+    const plan p = { .kind = tested, .policy = 0, .transform = 1, .user = 1, .count = 8 };
+    plan other = p, later = p;
+    begin_run(1, 132, 1);
+    record_failing = record_idle = record_streamless = 0;
+    other.policy = 3;
+    other.transform = 0;
+    if (after_another)
+        make_call(&other, 0);
+    later.kind = tested == RESIZE ? APPLY : tested;
+    for (int graph = 0; graph < 2; graph++) {
+        const int refused_before = refused, ahead_before = ahead;
+        make_graph(&p, 0, 0);
+        need((refused > refused_before) == !graph, "a capture is refused, or is not");
+        make_call(&p, 0);
+        for (int n = 0; n < 20; n++)
+            make_call(&later, n);
+        need((ahead > ahead_before) == !graph,
+             graph ? "a call runs ahead in a context with a graph" : "no call runs ahead after a refused capture");
     }
     end_run();
 }
@@ -471,6 +497,12 @@ int main(int argc, char **argv)
     }
     const motley_follower_params masks = { .channels = 3, .fill = { 255, 255, 255 }, .erase = 1 };
     need(motley_transform_follower(transforms[ERASES], &masks, &transforms[TEXTS], &error) == MOTLEY_OK, error.message);
+    for (int after_another = 0; after_another < 2; after_another++) {
+        check_captures(APPLY, after_another);
+        check_captures(TILES, after_another);
+        check_captures(TRANSFORM, after_another);
+    }
+    check_captures(RESIZE, 0);
     uint64_t seed = first;
     for (; seed < first + runs && record_failures == 0; seed++) {
         char again[80];

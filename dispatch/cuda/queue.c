@@ -173,7 +173,7 @@ static int draws_alone(mot_cuda_state *s, const mot_job *job)
     return job->policy && !job->drawn_steps && !job->counter && mot_cuda_has_tables(s, job->policy);
 }
 
-/* `known`: the workspace is that of the last call. */
+/* `known`: the workspace is that of the last call, and no graph captures this one. */
 static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot_cuda_draw *after_resize, int known,
                                 cudaStream_t stream, motley_error *error)
 {
@@ -240,11 +240,10 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, const 
     if (s->queued && s->last_stream != stream && !captured)
         CUDA_TRY(cudaStreamWaitEvent(stream, s->done, 0), "waiting for the workspace");
     const size_t capacity = s->capacity, steps_capacity = s->steps_capacity;
-    s->captured |= captured;
     MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, stream, error));
     s->last_count = 0;
     s->halves.ahead = 0;
-    const int known = s->capacity == capacity && s->steps_capacity == steps_capacity;
+    const int known = !captured && s->capacity == capacity && s->steps_capacity == steps_capacity;
     motley_status status = queue_work(s, job, after_resize, known, stream, error);
     if (status != MOTLEY_OK) /* what was uploaded for draws */
         mot_cuda_end_ahead(s, &s->halves, stream, NULL);
@@ -257,6 +256,7 @@ static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, const 
         s->last_max_steps = job->max_steps;
         s->last_one_size = !job->src->images;
     }
+    s->captured |= captured && status == MOTLEY_OK;
     if (!captured) {
         s->done = s->halves.done[s->halves.half];
         CUDA_TRY(cudaEventRecord(s->done, stream), "recording an event");
@@ -298,7 +298,6 @@ motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, mot
     work->half_bytes = s->kept.half_bytes;
     work->kept_bytes = s->kept.bytes;
     s->kept.half_bytes = 0;
-    s->captured |= work->captured;
     if (code == cudaSuccess && s->queued && s->last_stream != work->stream && !work->captured)
         code = cudaStreamWaitEvent(work->stream, s->done, 0);
     if (code == cudaSuccess)
@@ -313,6 +312,7 @@ motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motl
     mot_cuda_state *const s = work->state;
     const mot_cuda_halves *const halves = &s->kept.halves;
     cudaError_t code = cudaSuccess;
+    s->captured |= work->captured && status == MOTLEY_OK;
     if (!work->captured) {
         s->done = s->kept.half_bytes > 0 ? halves->done[halves->half] : s->ended;
         code = cudaEventRecord(s->done, work->stream);

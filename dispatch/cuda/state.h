@@ -83,7 +83,7 @@ motley_status mot_cuda_reserve_batch(mot_cuda_state *s, size_t samples, size_t m
 void mot_cuda_take_space(mot_cuda_state *s);
 
 /* Chooses a half, and the stream that a call draws on. mot_cuda_end_ahead lets the call's stream wait for the draws.
- * `possible`: the draws need nothing that is queued on that stream. */
+ * `possible`: the draws need nothing that is queued on that stream, and no graph captures the call. */
 motley_status mot_cuda_begin_ahead(mot_cuda_state *s, mot_cuda_halves *halves, int possible, cudaStream_t stream,
                                    cudaStream_t *draws, motley_error *error);
 motley_status mot_cuda_end_ahead(const mot_cuda_state *s, const mot_cuda_halves *halves, cudaStream_t stream,

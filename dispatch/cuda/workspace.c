@@ -252,7 +252,8 @@ motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes,
     const int same = work->half_bytes == half_bytes && work->kept_bytes == kept->bytes;
     if (!same || !known)
         kept->halves.clean = 0;
-    MOT_TRY(mot_cuda_begin_ahead(work->state, &kept->halves, possible && same && known, work->stream, stream, error));
+    const int alone = possible && same && known && !work->captured;
+    MOT_TRY(mot_cuda_begin_ahead(work->state, &kept->halves, alone, work->stream, stream, error));
     kept->half_bytes = half_bytes;
     return MOTLEY_OK;
 }
