@@ -183,7 +183,6 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     mot_cuda_job image = { .count = draw.count, .channels = job->channels };
     const mot_cuda_format format = mot_cuda_format_of(job->src);
     const mot_tiles_plan plan = mot_tiles_plan_of(job, format, mot_cuda_resident_ctas(&s->chip));
-    const size_t tiles_bytes = s->tiles_bytes;
     MOT_TRY(mot_cuda_reserve_tiles(s, &plan, stream, error));
 
     motley_batch waiting;
@@ -200,7 +199,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     image.stage_bytes = choice.shape.stage_bytes;
     if (!by_tiles)
         choose_order(&s->chip, &choice.shape, &image);
-    const int tiles_known = s->tiles_bytes == tiles_bytes && s->tiles_half == (size_t)plan.half_bytes && plan.whole;
+    const int tiles_known = s->tiles_half == (size_t)plan.half_bytes && plan.whole;
     cudaStream_t draws;
     if (by_tiles && s->tiles_half != (size_t)plan.half_bytes) {
         s->tiles_half = (size_t)plan.half_bytes;

@@ -43,7 +43,7 @@ typedef struct mot_cuda_state {
     size_t steps_capacity;          /* samples x steps */
     void *memory;                   /* all of the above */
     void *tiles;                    /* memory for batches on the tiles route */
-    size_t tiles_bytes, tiles_half; /* tiles_half: of the last batch there */
+    size_t tiles_bytes, tiles_half; /* tiles_half: of the last batch there; 0: the memory is new */
     int always_tiles;
     mot_level_cache levels;
     mot_cuda_tables tables[MOT_TABLES_KEPT];

@@ -70,7 +70,7 @@ static size_t lay_out(mot_cuda_state *s, char *base, size_t samples, size_t step
 
 void mot_cuda_take_space(mot_cuda_state *s)
 {
-    s->halves.half = s->halves.ahead = s->halves.clean = 0;
+    s->halves.clean = 0;
     s->now = s->space[0];
 }
 
@@ -222,7 +222,7 @@ motley_status mot_cuda_begin_ahead(mot_cuda_state *s, mot_cuda_halves *halves, i
                                    cudaStream_t *draws, motley_error *error)
 {
     /* graphs are replayed without the events */
-    const int ahead = possible && !s->captured && s->queued && is_busy(stream);
+    const int ahead = possible && !s->captured && is_busy(stream);
     const int clean = halves->clean;
     halves->half = ahead ? !halves->half : 0;
     halves->ahead = ahead;
