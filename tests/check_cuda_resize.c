@@ -12,6 +12,10 @@
 #ifdef MOT_EMULATE
 #include "kernels/cuda/tuning.h"
 #include "tests/emulate/calls.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #else
 #include <cuda_runtime_api.h>
 #endif
@@ -25,6 +29,7 @@
 
 static motley_context *cpu, *cuda;
 static int64_t compared;
+static char how[200], again[100]; /* the case, and how to repeat it */
 
 static void need(int ok, const char *what)
 {
@@ -37,14 +42,33 @@ static void need(int ok, const char *what)
 /* ---- the GPU or its emulation ---- */
 
 #ifdef MOT_EMULATE
-static void *device_memory(size_t bytes)
+#define PAGE ((size_t)65536) /* a multiple of a page */
+
+/* `ends`: nothing can be read behind the memory. */
+static void *device_memory(size_t bytes, int ends)
 {
-    return malloc(bytes);
+    const size_t pages = (bytes + PAGE - 1) / PAGE * PAGE;
+    if (!ends)
+        return malloc(bytes);
+    uint8_t *const memory = mmap(NULL, pages + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    need(memory != MAP_FAILED && mprotect(memory + pages, PAGE, PROT_NONE) == 0, "no memory");
+    return memory + pages - bytes;
 }
 
-static void device_free(void *memory)
+static void read_behind(int signal)
 {
-    free(memory);
+    (void)signal;
+    fprintf(stderr, "%s: a kernel used memory behind an image\n%s\n", how, again);
+    _exit(1);
+}
+
+static void device_free(void *memory, size_t bytes, int ends)
+{
+    const size_t pages = (bytes + PAGE - 1) / PAGE * PAGE;
+    if (ends)
+        munmap((uint8_t *)memory + bytes - pages, pages + PAGE);
+    else
+        free(memory);
 }
 
 static void copy(void *to, const void *from, size_t bytes)
@@ -63,15 +87,17 @@ static void need_cuda(cudaError_t code)
     need(code == cudaSuccess, cudaGetErrorString(code));
 }
 
-static void *device_memory(size_t bytes)
+static void *device_memory(size_t bytes, int ends)
 {
     void *memory = NULL;
+    (void)ends;
     need_cuda(cudaMalloc(&memory, bytes));
     return memory;
 }
 
-static void device_free(void *memory)
+static void device_free(void *memory, size_t bytes, int ends)
 {
+    (void)bytes, (void)ends;
     need_cuda(cudaFree(memory));
 }
 
@@ -93,6 +119,8 @@ typedef struct images {
     int count;
     input_buffer buffer[MOST_IMAGES];
     uint8_t *device[MOST_IMAGES], *back;
+    size_t bytes[MOST_IMAGES]; /* of each image's memory on the device, ... */
+    int ends;                  /* ... which ends with the image */
     motley_image host_image[MOST_IMAGES], device_image[MOST_IMAGES];
 } images;
 
@@ -101,13 +129,26 @@ static void add(images *all, input_layout layout, input_size size, int channels)
     need(input_buffer_make(&all->buffer[all->count++], layout, size, channels), "no memory");
 }
 
+/* Where an image ends in its buffer. */
+static size_t end_of(const input_buffer *b)
+{
+    const uint8_t *last = b->bytes;
+    for (int corner = 0; corner < 8; corner++) {
+        const uint8_t *const p = input_at(&b->image, corner & 1 ? b->image.width - 1 : 0,
+                                          corner & 2 ? b->image.height - 1 : 0, corner & 4 ? b->channels - 1 : 0);
+        last = p > last ? p : last;
+    }
+    return (size_t)(last + 1 - b->bytes);
+}
+
 static void send(images *all)
 {
     size_t most = 0;
     for (int i = 0; i < all->count; i++) {
         input_buffer *const b = &all->buffer[i];
-        all->device[i] = device_memory(b->size);
-        copy(all->device[i], b->bytes, b->size);
+        all->bytes[i] = all->ends ? end_of(b) : b->size;
+        all->device[i] = device_memory(all->bytes[i], all->ends);
+        copy(all->device[i], b->bytes, all->bytes[i]);
         all->host_image[i] = all->device_image[i] = b->image;
         all->device_image[i].data = all->device[i] + ((uint8_t *)b->image.data - b->bytes);
         most = b->size > most ? b->size : most;
@@ -120,7 +161,7 @@ static void drop(images *all)
 {
     for (int i = 0; i < all->count; i++) {
         free(all->buffer[i].bytes);
-        device_free(all->device[i]);
+        device_free(all->device[i], all->bytes[i], all->ends);
     }
     free(all->back);
 }
@@ -161,16 +202,16 @@ static void draw_box(uint64_t *state, int32_t side_px, double *from, double *to)
     *to = high;
 }
 
-static int compare(images *all, const images *wanted, const char *what, const char *how)
+static int compare(images *all, const images *wanted, const char *what)
 {
     for (int i = 0; i < all->count; i++) {
         const input_buffer *const b = &wanted->buffer[i];
-        copy(all->back, all->device[i], b->size);
+        copy(all->back, all->device[i], all->bytes[i]);
         compared += (int64_t)b->image.width * b->image.height * b->channels;
-        if (memcmp(all->back, b->bytes, b->size) == 0)
+        if (memcmp(all->back, b->bytes, all->bytes[i]) == 0)
             continue;
         size_t at = 0, differing = 0;
-        for (size_t k = b->size; k-- > 0;)
+        for (size_t k = all->bytes[i]; k-- > 0;)
             if (all->back[k] != b->bytes[k])
                 at = k, differing++;
         fprintf(stderr, "%s: %s image %d (%" PRId32 "x%" PRId32 "): %zu bytes differ, byte %zu is %d, want %d", how,
@@ -233,6 +274,7 @@ static int check_case(uint64_t number, int32_t most_side)
         input_buffer_set(&src->buffer[i], dense);
         free(dense);
     }
+    src->ends = number % 2 == 1;
     send(src);
     send(dst);
     const motley_resize_params params = { .filter = (motley_filter)(input_random(&state) % 6),
@@ -257,18 +299,18 @@ static int check_case(uint64_t number, int32_t most_side)
                                         .pixel_stride = all->device_image[0].pixel_stride,
                                         .channel_stride = all->device_image[0].channel_stride };
     }
-    char how[200];
     snprintf(how, sizeof how, "case %" PRIu64 ": %d images, %s to %s, %d channels, filter %d, order %d%s%s%s", number,
              count, input_layout_names[from], input_layout_names[to], channels, (int)params.filter, (int)params.order,
              crops ? ", crops" : "", boxes ? ", boxes" : "", flips ? ", flips" : "");
     motley_error error = { 0 };
+    snprintf(again, sizeof again, "  again: check_cuda_resize --cases 1 --first %" PRIu64 " --most %" PRId32, number,
+             most_side);
     need(motley_resize(cpu, &host[0], &host[1], &params, &error) == MOTLEY_OK, error.message);
     prepare(number);
     need(motley_resize(cuda, &device[0], &device[1], &params, &error) == MOTLEY_OK, error.message);
-    const int ok = compare(dst, dst, "dst", how) && compare(src, src, "src", how);
+    const int ok = compare(dst, dst, "dst") && compare(src, src, "src");
     if (!ok)
-        fprintf(stderr, "  again: check_cuda_resize --cases 1 --first %" PRIu64 " --most %" PRId32 "\n", number,
-                most_side);
+        fprintf(stderr, "%s\n", again);
     drop(src);
     drop(dst);
     free(src);
@@ -297,6 +339,7 @@ int main(int argc, char **argv)
     const motley_context_params cpu_params = { .backend = MOTLEY_BACKEND_CPU };
     need(motley_context_create(&cpu_params, &cpu, &error) == MOTLEY_OK, error.message);
 #ifdef MOT_EMULATE
+    signal(SIGSEGV, read_behind);
     cuda = emulated_create();
 #else
     const motley_context_params cuda_params = { .backend = MOTLEY_BACKEND_CUDA };

@@ -26,6 +26,7 @@
 #define FEW_IMAGES 10
 #define MOST_IMAGES 300 /* more than one CTA draws, and than the resize puts in order together */
 #define CANARY 64
+#define BEFORE 0x5A /* what results' bytes are before a call, and remain in gaps */
 
 static motley_context *cpu, *cuda;
 static int64_t compared;
@@ -51,6 +52,7 @@ static const char *const texts[] = {
     HEAD "  - random_resized_crop: {size: 64, order: pillow-12}\n  - flip: {horizontal: 0.5}\n"
          "  - policy: {name: rand_augment}\n  - output: {}\n",
     HEAD "  - resize: {size: 40}\n  - center_crop: {size: [56, 32]}\n  - output: {convention: timm}\n",
+    HEAD "  - random_resized_crop: {size: [30, 61]}\n  - flip: {horizontal: 0.5}\n  - output: {}\n",
     HEAD
     "  - random_crop: {size: 4, padding: 3}\n  - flip: {horizontal: 0.5}\n  - policy: {name: trivial_augment_wide}\n"
     "  - output: {convention: torchvision_v2}\n  - erase: {p: 0.75, value: pixel, boxes: [1, 3]}\n",
@@ -110,12 +112,14 @@ static void make_result(result *r, motley_batch batch)
 {
     const size_t n = batch.count * (size_t)batch.channels * (size_t)batch.width * (size_t)batch.height;
     r->bytes = n * dtype_bytes[batch.dtype] + 2 * CANARY;
+    if (batch.image_stride)
+        r->bytes = batch.count * (size_t)batch.image_stride + 2 * CANARY;
     for (size_t i = 0; i < batch.count && !batch.width; i++) /* a list of images, packed, with gaps between them */
         r->bytes += (size_t)r->host_image[i].height * (size_t)r->host_image[i].row_stride + CANARY;
     r->host = malloc(r->bytes);
     r->back = malloc(r->bytes);
     need(r->host && r->back, "no memory");
-    memset(r->host, 0x5A, r->bytes);
+    memset(r->host, BEFORE, r->bytes);
     need_cuda(cudaMalloc((void **)&r->device, r->bytes));
     need_cuda(cudaMemcpy(r->device, r->host, r->bytes, cudaMemcpyHostToDevice));
     r->batch = batch;
@@ -246,6 +250,15 @@ static void list_images(const motley_batch *batch, motley_image *images)
                                     batch->layout == MOTLEY_CHW ? plane * bytes : bytes };
 }
 
+/* Lays out planes whose rows begin at multiples of eight components, with eight or more between them. */
+static void add_gaps(motley_batch *batch)
+{
+    batch->pixel_stride = (int64_t)dtype_bytes[batch->dtype];
+    batch->row_stride = (batch->width + 15) / 8 * 8 * batch->pixel_stride;
+    batch->channel_stride = batch->row_stride * batch->height;
+    batch->image_stride = batch->channel_stride * batch->channels;
+}
+
 /* `of_channels`: 0 for images, else the number of channels of their followers. */
 static void check_batch(const motley_transform *transform, const char *name, uint64_t number, int32_t most,
                         int of_channels)
@@ -270,12 +283,15 @@ static void check_batch(const motley_transform *transform, const char *name, uin
     const motley_batch host_src = { .count = (size_t)count, .channels = channels, .images = src->host_image };
     const motley_batch device_src = { .count = (size_t)count, .channels = channels, .images = src->device_image };
     result r = { 0 };
-    make_result(&r, (motley_batch){ .count = (size_t)count,
-                                    .channels = channels,
-                                    .dtype = info->dtype == MOTLEY_U8 ? MOTLEY_U8 : (motley_dtype)(number % 3 + 1),
-                                    .layout = (motley_layout)(number % 5 > 0),
-                                    .width = info->width ? info->width : size.width,
-                                    .height = info->width ? info->height : size.height });
+    motley_batch results = { .count = (size_t)count,
+                             .channels = channels,
+                             .dtype = info->dtype == MOTLEY_U8 ? MOTLEY_U8 : (motley_dtype)(number % 3 + 1),
+                             .layout = (motley_layout)(number % 5 > 0),
+                             .width = info->width ? info->width : size.width,
+                             .height = info->width ? info->height : size.height };
+    if (number % 5 == 2)
+        add_gaps(&results);
+    make_result(&r, results);
     const size_t steps = info->max_steps ? info->max_steps : 1;
     motley_transform_drawn *const drawn = calloc((size_t)count, sizeof *drawn);
     motley_step *const step = calloc((size_t)count * steps, sizeof *step);
@@ -323,7 +339,7 @@ static void check_batch(const motley_transform *transform, const char *name, uin
                                                 .given_step_counts = step_count,
                                                 .given_mixed = info->mix ? mixed : NULL,
                                                 .mixed = info->mix ? other : NULL };
-        need_cuda(cudaMemset(r.device + CANARY, 0xEE, r.bytes - 2 * CANARY));
+        need_cuda(cudaMemset(r.device + CANARY, results.image_stride ? BEFORE : 0xEE, r.bytes - 2 * CANARY));
         need(motley_transform_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK,
              error.message);
         need_cuda(cudaDeviceSynchronize());
