@@ -77,7 +77,7 @@ typedef struct work {
     size_t copied; /* bytes of it that COPY copies: all, or half of what a transform reads and writes */
     int buffers;
     uint8_t *original, *buffer[MAX_BUFFERS];
-    uint16_t *output[MAX_BUFFERS]; /* of the fused last step, if it is measured */
+    void *output[MAX_BUFFERS]; /* of the fused last step, if it is measured */
     cudaEvent_t begin[MAX_BUFFERS], end[MAX_BUFFERS];
     float copy_us;
 } work;
@@ -228,14 +228,18 @@ typedef enum how {
     REPLAY,    /* a CUDA graph of that, which makes new draws from a counter in device memory */
     FUSED,     /* motley_apply to normalised f16 CHW */
     FUSED_HWC, /* the same to HWC */
+    FUSED_F32, /* to f32 CHW */
+    FUSED_F32_HWC,
     SEPARATE,  /* motley_apply in place, then a plain kernel that converts (bench/convert.cu) */
     CONVERT,   /* that kernel */
     TRANSFORM, /* motley_transform_apply to normalised f16 CHW */
     MASKS,     /* motley_apply, and a mask of each image follows */
     NUMBERS    /* motley_apply, and BOXES boxes and POINTS points of each image follow */
 } how;
-static const char *const how_names[] = { "copy",     "call",    "replay",    "fused", "fused to HWC",
-                                         "separate", "convert", "transform", "masks", "numbers" };
+static const char *const how_names[] = {
+    "copy",     "call",    "replay",    "fused", "fused to HWC", "fused to f32", "fused to f32 HWC",
+    "separate", "convert", "transform", "masks", "numbers"
+};
 
 /* The followers of the images of a batch. */
 typedef struct followed {
@@ -267,7 +271,7 @@ static void apply(const work *w, const subject *s, int i, uint32_t epoch)
 {
     motley_error error;
     const motley_batch b = batch_of(w, i);
-    const int fused = s->how == FUSED || s->how == FUSED_HWC;
+    const int fused = s->how >= FUSED && s->how <= FUSED_F32_HWC;
     motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
     if (s->counters)
         params.counter = s->counters + 2 * i;
@@ -281,8 +285,8 @@ static void apply(const work *w, const subject *s, int i, uint32_t epoch)
     if (fused) {
         params.output.batch = w->batch;
         params.output.batch.data = w->output[i];
-        params.output.batch.dtype = MOTLEY_F16;
-        params.output.batch.layout = s->how == FUSED ? MOTLEY_CHW : MOTLEY_HWC;
+        params.output.batch.dtype = s->how >= FUSED_F32 ? MOTLEY_F32 : MOTLEY_F16;
+        params.output.batch.layout = s->how == FUSED || s->how == FUSED_F32 ? MOTLEY_CHW : MOTLEY_HWC;
         memcpy(params.output.mean, mean, sizeof mean);
         memcpy(params.output.std, std, sizeof std);
     }
@@ -644,7 +648,7 @@ static void fused(void)
     work w;
     work_make(&w, 256, 224, 224, MOTLEY_HWC);
     for (int i = 0; i < w.buffers; i++)
-        need_cuda(cudaMalloc((void **)&w.output[i], w.bytes * sizeof(uint16_t)));
+        need_cuda(cudaMalloc(&w.output[i], w.bytes * sizeof(float)));
     copy(&w);
     subject convert = { .how = CONVERT, .name = "convert" };
     measure(&w, &convert);
@@ -653,6 +657,8 @@ static void fused(void)
         policy_by(&w, policies[i], FUSED);
         policy_by(&w, policies[i], FUSED_HWC);
         policy_by(&w, policies[i], SEPARATE);
+        policy_by(&w, policies[i], FUSED_F32);
+        policy_by(&w, policies[i], FUSED_F32_HWC);
     }
     work_drop(&w);
 }
@@ -789,7 +795,7 @@ static void one_transform(work *w, const char *name, const char *stages, int cop
 static void make_outputs(work *w)
 {
     for (int i = 0; i < w->buffers; i++)
-        need_cuda(cudaMalloc((void **)&w->output[i], w->batch.count * SIDE * SIDE * CHANNELS * sizeof(uint16_t)));
+        need_cuda(cudaMalloc(&w->output[i], w->batch.count * SIDE * SIDE * CHANNELS * sizeof(uint16_t)));
 }
 
 /* Jobs that run in parts: filters, hue, kernel blurs, chains that are mixed. */
