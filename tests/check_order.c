@@ -46,11 +46,12 @@ static const char *const transform_texts[] = {
     HEAD CROP "  - policy: {name: augmix}\n  - output: {}\n",
     HEAD CROP "  - jitter: {brightness: 0.4, hue: 0.1}\n  - policy: {name: trivial_augment_wide}\n  - output: {}\n",
     HEAD CROP "  - policy: {name: auto_augment_imagenet}\n",
+    HEAD CROP "  - jitter: {brightness: 0.4}\n  - policy: {name: rand_augment}\n  - output: {}\n",
 };
 #define PAIRS 2 /* of images */
 #define ERASES 3
 #define CHAINS 4
-#define TEXTS 7
+#define TEXTS 8
 #define TRANSFORMS (TEXTS + 1) /* the last one makes masks for ERASES */
 
 static motley_policy *policies[POLICIES];
@@ -332,7 +333,7 @@ static void make_call(const plan *plan_of_call, int number)
     need(status == MOTLEY_OK || record_refused > failed, error.message);
     const mot_cuda_state *const s = contexts[p->context].state;
     calls++;
-    ahead += status == MOTLEY_OK && (p->kind < GIVEN ? s->halves.ahead : p->kind < RESIZE && s->kept.halves.ahead);
+    ahead += status == MOTLEY_OK && s->halves.ahead;
     use_memory(u, "the caller's use", 0);
 }
 

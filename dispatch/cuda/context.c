@@ -38,17 +38,14 @@ void mot_cuda_leave(const mot_cuda_state *s, int before)
         cudaSetDevice(before);
 }
 
-#define EVENTS 6
+#define EVENTS 3
 
 static void events_of(mot_cuda_state *s, cudaEvent_t *events[EVENTS])
 {
     int n = 0;
-    events[n++] = &s->ended;
     events[n++] = &s->drawn;
-    for (int half = 0; half < 2; half++) {
+    for (int half = 0; half < 2; half++)
         events[n++] = &s->halves.done[half];
-        events[n++] = &s->kept.halves.done[half];
-    }
 }
 
 static void destroy(void *state)

@@ -242,7 +242,7 @@ static motley_status run_part(const run *r, int part, const motley_batch *src, c
     job.steps = NULL;
     job.drawn_steps = (const mot_step *)(void *)(r->device + r->p.part) + (size_t)part * job.count * most;
     job.max_steps = most;
-    return mot_cuda_run_steps(r->cuda, &job, NULL, error);
+    return mot_cuda_run_steps(r->cuda, &job, NULL, NULL, error);
 }
 
 /* Runs the breaks after a part, from a batch to another or in place. */
@@ -288,7 +288,7 @@ static motley_status run_clips(const run *r, int part, motley_error *error)
                           .drawn_steps = (const mot_step *)(void *)(r->device + r->p.pooled) + (size_t)part * clips,
                           .max_steps = 1,
                           .stream = r->job->stream };
-    return mot_cuda_run_steps(r->cuda, &job, NULL, error);
+    return mot_cuda_run_steps(r->cuda, &job, NULL, NULL, error);
 }
 
 /* Runs the chains, and mixes them into `work`. */

@@ -148,19 +148,32 @@ static motley_status queue_tiles(mot_cuda_state *s, const mot_job *job, const mo
     return MOTLEY_OK;
 }
 
-/* Queues the draw kernel on `draws`, and the image kernel. */
-static motley_status queue_resident(mot_cuda_state *s, const mot_cuda_draw *draw, const mot_cuda_job *image,
-                                    const mot_cuda_shape *shape, cudaStream_t draws, cudaStream_t stream,
-                                    motley_error *error)
+/* Queues a resize whose draws run ahead. */
+static motley_status queue_resize(mot_cuda_state *s, const mot_resize_job *resize, cudaStream_t stream,
+                                  motley_error *error)
+{
+    MOT_TRY(mot_cuda_end_ahead(s, stream, error));
+    CUDA_TRY(mot_resize_launch(resize, 0, stream), "launching the resize kernel");
+    return MOTLEY_OK;
+}
+
+/* Queues the draw kernel on `draws`, then `resize`, if it is not NULL, and the image kernel. */
+static motley_status queue_resident(mot_cuda_state *s, const mot_cuda_draw *draw, const mot_resize_job *resize,
+                                    const mot_cuda_job *image, const mot_cuda_shape *shape, cudaStream_t draws,
+                                    cudaStream_t stream, motley_error *error)
 {
     const mot_cuda_format format = s->last_run.format;
     if (!s->prepared[format])
         CUDA_TRY(mot_cuda_image_prepare(format, s->chip.shared_bytes), "preparing the image kernel");
     s->prepared[format] = 1;
     const cudaError_t drawn = mot_cuda_draw_launch(draw, draws);
-    MOT_TRY(mot_cuda_end_ahead(s, &s->halves, stream, error));
+    if (draws != stream && !resize)
+        MOT_TRY(mot_cuda_end_ahead(s, stream, error));
     CUDA_TRY(drawn, "launching the draw kernel");
-    const cudaError_t launched = mot_cuda_image_launch(image, format, shape, draws == stream, stream);
+    if (resize)
+        MOT_TRY(queue_resize(s, resize, stream, error));
+    const int overlap = draws == stream || (resize && s->chip.overlaps);
+    const cudaError_t launched = mot_cuda_image_launch(image, format, shape, overlap, stream);
     if (launched != cudaSuccess) /* no kernel consumes what the draw kernel marks as ready */
         cudaMemsetAsync(s->now.plan.ready, 0, s->capacity * sizeof(int32_t), stream);
     CUDA_TRY(launched, "launching the image kernel");
@@ -170,12 +183,19 @@ static motley_status queue_resident(mot_cuda_state *s, const mot_cuda_draw *draw
 /* Whether a job's draws need nothing that is queued on its stream. */
 static int draws_alone(mot_cuda_state *s, const mot_job *job)
 {
-    return job->policy && !job->drawn_steps && !job->counter && mot_cuda_has_tables(s, job->policy);
+    return job->policy && !job->counter && mot_cuda_has_tables(s, job->policy);
 }
 
-/* `known`: the workspace is that of the last call, and no graph captures this one. */
-static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot_cuda_draw *after_resize, int known,
-                                cudaStream_t stream, motley_error *error)
+/* Whether a job is a call of its own, not a part of one or a transform's steps. */
+static int is_call(const mot_job *job, const mot_cuda_draw *after_resize)
+{
+    return !job->drawn_steps && !after_resize;
+}
+
+/* `after_resize`, `resize`: as of mot_cuda_run_steps. `known`: the workspace is that of the last call, and no graph
+ * captures this one. */
+static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot_cuda_draw *after_resize,
+                                const mot_resize_job *resize, int known, cudaStream_t stream, motley_error *error)
 {
     mot_cuda_draw draw = after_resize ? *after_resize : (mot_cuda_draw){ 0 };
     draw.count = (int32_t)job->count;
@@ -200,17 +220,22 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     if (!by_tiles)
         choose_order(&s->chip, &choice.shape, &image);
     const int tiles_known = s->tiles_half == (size_t)plan.half_bytes && plan.whole;
-    cudaStream_t draws;
     if (by_tiles && s->tiles_half != (size_t)plan.half_bytes) {
         s->tiles_half = (size_t)plan.half_bytes;
         s->halves.clean = 0; /* they begin elsewhere */
     }
-    MOT_TRY(mot_cuda_begin_ahead(s, &s->halves,
-                                 known && (!by_tiles || tiles_known) && !after_resize && draws_alone(s, job), stream,
-                                 &draws, error));
+    cudaStream_t draws = resize && !by_tiles && known ? s->ahead : stream;
+    if (is_call(job, after_resize))
+        MOT_TRY(
+            mot_cuda_begin_ahead(s, known && (!by_tiles || tiles_known) && draws_alone(s, job), stream, &draws, error));
+    if (resize && draws == stream) {
+        MOT_TRY(queue_resize(s, resize, stream, error));
+        resize = NULL;
+    }
     s->now = s->space[s->halves.half];
     draw.plan = s->now.plan;
-    draw.overlap = after_resize && s->chip.overlaps && !job->src->images; /* lists are sent after the resize */
+    draw.overlap = after_resize && s->chip.overlaps && !job->src->images && /* lists are sent after the resize */
+                   !(resize && job->drawn_steps);                           /* which the kernel before it draws */
     if (draw.overlap || draws != stream) /* images wait for the resize, or their order is known before they begin */
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
@@ -225,65 +250,49 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     image.ready = s->now.plan.ready;
     image.order = s->now.plan.order;
     return by_tiles ? queue_tiles(s, job, work, &draw, &image, &plan, draws, stream, error)
-                    : queue_resident(s, &draw, &image, &choice.shape, draws, stream, error);
+                    : queue_resident(s, &draw, resize, &image, &choice.shape, draws, stream, error);
 }
 
-/* `after_resize`: as in mot_cuda_run_steps. */
-static motley_status run_on_device(mot_cuda_state *s, const mot_job *job, const mot_cuda_draw *after_resize,
-                                   motley_error *error)
+static motley_status run_on_device(const mot_cuda_work *work, const mot_job *job, const mot_cuda_draw *after_resize,
+                                   const mot_resize_job *resize, motley_error *error)
 {
-    const cudaStream_t stream = job->stream;
-    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    CUDA_TRY(cudaStreamIsCapturing(stream, &capture), "asking whether the stream is being captured");
-    const int captured = capture != cudaStreamCaptureStatusNone;
-    if (s->queued && s->last_stream != stream && !captured)
-        CUDA_TRY(cudaStreamWaitEvent(stream, s->done, 0), "waiting for the workspace");
+    mot_cuda_state *const s = work->state;
     const size_t capacity = s->capacity, steps_capacity = s->steps_capacity;
-    MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, stream, error));
     s->last_count = 0;
-    s->halves.ahead = 0;
-    const int known = !captured && s->capacity == capacity && s->steps_capacity == steps_capacity;
-    motley_status status = queue_work(s, job, after_resize, known, stream, error);
+    motley_status status = mot_cuda_reserve_batch(s, job->count, job->max_steps, work->stream, error);
+    const int known = !work->captured && s->capacity == capacity && s->steps_capacity == steps_capacity;
+    if (status == MOTLEY_OK)
+        status = queue_work(s, job, after_resize, resize, known, work->stream, error);
     if (status != MOTLEY_OK) /* what was uploaded for draws */
-        mot_cuda_end_ahead(s, &s->halves, stream, NULL);
+        mot_cuda_end_ahead(s, work->stream, NULL);
     if (status == MOTLEY_OK && job->followed)
         status = mot_cuda_follow_plan(
             s, job, s->now.images,
-            s->last_run.route == MOT_ROUTE_TILES ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST, stream, error);
-    if (status == MOTLEY_OK && !job->drawn_steps && !after_resize) {
+            s->last_run.route == MOT_ROUTE_TILES ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST, work->stream, error);
+    if (status == MOTLEY_OK && is_call(job, after_resize)) {
         s->last_count = job->count;
         s->last_max_steps = job->max_steps;
         s->last_one_size = !job->src->images;
-    }
-    s->captured |= captured && status == MOTLEY_OK;
-    if (!captured) {
-        s->done = s->halves.done[s->halves.half];
-        CUDA_TRY(cudaEventRecord(s->done, stream), "recording an event");
-        s->queued = 1;
-        s->last_stream = stream;
     }
     return status;
 }
 
 motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error)
 {
-    mot_cuda_state *const s = state;
+    mot_cuda_work work;
     const mot_cuda_parts parts = mot_cuda_parts_of(job);
-    int before;
     if (mot_cuda_has_parts(&parts))
-        return mot_cuda_run_apart(s, job, &parts, error);
-    MOT_TRY(mot_cuda_enter(s, &before, error));
-    const motley_status status = run_on_device(s, job, NULL, error);
-    mot_cuda_leave(s, before);
-    return status;
+        return mot_cuda_run_apart(state, job, &parts, error);
+    MOT_TRY(mot_cuda_begin(state, job->stream, &work, error));
+    return mot_cuda_end(&work, run_on_device(&work, job, NULL, NULL, error), error);
 }
 
 /* ---- for resizes and transforms ---- */
 
 motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, const mot_cuda_draw *after_resize,
-                                 motley_error *error)
+                                 const mot_resize_job *resize, motley_error *error)
 {
-    return run_on_device(work->state, job, after_resize, error);
+    return run_on_device(work, job, after_resize, resize, error);
 }
 
 motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error)
@@ -296,7 +305,8 @@ motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, mot
     work->captured = capture != cudaStreamCaptureStatusNone;
     work->half_bytes = s->kept.half_bytes;
     work->kept_bytes = s->kept.bytes;
-    s->kept.half_bytes = 0;
+    s->halves.ahead = 0;
+    s->halves.half = work->captured ? 0 : s->halves.half;
     if (code == cudaSuccess && s->queued && s->last_stream != work->stream && !work->captured)
         code = cudaStreamWaitEvent(work->stream, s->done, 0);
     if (code == cudaSuccess)
@@ -309,11 +319,10 @@ motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, mot
 motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motley_error *error)
 {
     mot_cuda_state *const s = work->state;
-    const mot_cuda_halves *const halves = &s->kept.halves;
     cudaError_t code = cudaSuccess;
     s->captured |= work->captured && status == MOTLEY_OK;
     if (!work->captured) {
-        s->done = s->kept.half_bytes > 0 ? halves->done[halves->half] : s->ended;
+        s->done = s->halves.done[s->halves.half];
         code = cudaEventRecord(s->done, work->stream);
     }
     if (code != cudaSuccess)

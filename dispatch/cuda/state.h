@@ -32,13 +32,21 @@ typedef struct mot_cuda_space {
     motley_image *images; /* [3][capacity]: src, work, output */
 } mot_cuda_space;
 
+/* Memory that draws write has two halves. Draws need nothing that was queued before them, so they run ahead, on a
+ * stream of the context's own, and calls in turn use one half and the other. */
+typedef struct mot_cuda_halves {
+    cudaEvent_t done[2]; /* recorded after each call that used this half */
+    int half, ahead;     /* of the last call */
+    int clean; /* != 0: once a half's event has happened, the half is free, and what draws read has been sent */
+} mot_cuda_halves;
+
 typedef struct mot_cuda_state {
     int device;
     mot_ask_pointer *ask_pointer; /* cuPointerGetAttributes, or NULL */
     mot_chip chip;
     motley_context_params params;
     mot_cuda_space space[2], now;   /* now: that of the last call */
-    mot_cuda_halves halves;         /* of the spaces, and of `tiles` */
+    mot_cuda_halves halves;         /* of the spaces, of `tiles`, and of `kept` */
     size_t capacity;                /* samples */
     size_t steps_capacity;          /* samples x steps */
     void *memory;                   /* all of the above */
@@ -52,8 +60,7 @@ typedef struct mot_cuda_state {
     size_t last_count, last_max_steps; /* of the last batch that was queued */
     int last_one_size;
     mot_cuda_last last_run;
-    cudaEvent_t done;  /* recorded after the last call; another stream waits for it before it uses the workspace */
-    cudaEvent_t ended; /* `done` of calls that use no halves */
+    cudaEvent_t done; /* recorded after the last call; another stream waits for it before it uses the workspace */
     int queued;
     cudaStream_t ahead; /* for draws */
     cudaEvent_t drawn;  /* recorded there */
@@ -79,15 +86,14 @@ void mot_cuda_leave(const mot_cuda_state *s, int before);
 motley_status mot_cuda_reserve_batch(mot_cuda_state *s, size_t samples, size_t max_steps, cudaStream_t stream,
                                      motley_error *error);
 
-/* Takes the first space, for a call that does not draw ahead. */
+/* Takes the last call's space, for a call that does not draw ahead. */
 void mot_cuda_take_space(mot_cuda_state *s);
 
 /* Chooses a half, and the stream that a call draws on. mot_cuda_end_ahead lets the call's stream wait for the draws.
  * `possible`: the draws need nothing that is queued on that stream, and no graph captures the call. */
-motley_status mot_cuda_begin_ahead(mot_cuda_state *s, mot_cuda_halves *halves, int possible, cudaStream_t stream,
-                                   cudaStream_t *draws, motley_error *error);
-motley_status mot_cuda_end_ahead(const mot_cuda_state *s, const mot_cuda_halves *halves, cudaStream_t stream,
-                                 motley_error *error);
+motley_status mot_cuda_begin_ahead(mot_cuda_state *s, int possible, cudaStream_t stream, cudaStream_t *draws,
+                                   motley_error *error);
+motley_status mot_cuda_end_ahead(const mot_cuda_state *s, cudaStream_t stream, motley_error *error);
 
 /* Room for a batch on the tiles route. */
 motley_status mot_cuda_reserve_tiles(mot_cuda_state *s, const struct mot_tiles_plan *plan, cudaStream_t stream,

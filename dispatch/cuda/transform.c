@@ -368,10 +368,11 @@ static mot_cuda_draw samples_of(const mot_transform_draw_job *job)
                             .counter = job->counter };
 }
 
+/* `resize`: as of mot_cuda_run_steps. */
 static motley_status run_steps(const mot_cuda_work *work, const mot_transform_call *call,
                                const mot_transform_draw_job *drawn, const motley_batch *pixels,
                                const mot_cuda_parts *parts, const places *p, const stage_places *stages,
-                               const mot_cuda_sent *sent, motley_error *error)
+                               const mot_cuda_sent *sent, const mot_resize_job *resize, motley_error *error)
 {
     const mot_stage *const stage = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT), *only = only_policy(call);
     motley_output output = { .batch = *call->dst };
@@ -398,7 +399,7 @@ static motley_status run_steps(const mot_cuda_work *work, const mot_transform_ca
         draw.tables = mot_cuda_tables_at(only->policy, compiled);
         draw.tables_bytes = (int64_t)only->policy->compiled_bytes;
     }
-    return mot_cuda_run_steps(work, &job, &draw, error);
+    return mot_cuda_run_steps(work, &job, &draw, resize, error);
 }
 
 /* Draws the chains of a policy that mixes, which the kernel of all draws does not. It is the first stage with steps. */
@@ -484,13 +485,13 @@ static void share_stages(const mot_stage *stage, mot_transform_draw_job *job)
 /* What the draw kernel does, and the resize kernel after it, to `resized`. */
 static mot_transform_draw_job describe(const mot_transform_call *call, const places *p, const stage_places *stages,
                                        const mot_cuda_sent *sent, const motley_batch *resized, mot_cuda_kept *kept,
-                                       uint8_t *device)
+                                       int half, uint8_t *device)
 {
     const motley_transform_params *const params = call->params;
     const motley_batch *const src = call->src;
     const mot_stage *const output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
     const size_t images = p->images != MOT_ABSENT ? p->images : p->dst;
-    const size_t counted = stages->counted + (size_t)kept->halves.half * COUNTED_BYTES;
+    const size_t counted = stages->counted + (size_t)half * COUNTED_BYTES;
     mot_transform_draw_job draw = { .resize = { .src = mot_cuda_batch_of(src, mot_cuda_at(device, p->src)),
                                                 .dst = mot_cuda_batch_of(resized, mot_cuda_at(device, images)),
                                                 .count = (int32_t)src->count,
@@ -556,8 +557,9 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     MOT_TRY(mot_cuda_reserve(work, p.bytes, p.sent + p.host_bytes, error));
     uint8_t *const host = work->kept->host, *const memory = work->kept->memory;
     cudaStream_t draws;
-    MOT_TRY(mot_cuda_begin_draws(work, p.half_bytes, known, !call->params->counter, &draws, error));
-    uint8_t *const device = memory + (size_t)work->kept->halves.half * p.half_bytes;
+    int half;
+    MOT_TRY(mot_cuda_begin_draws(work, p.half_bytes, known, !call->params->counter, &half, &draws, error));
+    uint8_t *const device = memory + (size_t)half * p.half_bytes;
     fill(call, &p, host, memory);
 
     const motley_batch pixels = { .count = dst->count,
@@ -567,20 +569,25 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
                                   .height = p.height,
                                   .images = mot_cuda_at(host, p.images) };
     const motley_batch *const resized = apart ? &pixels : dst;
-    mot_transform_draw_job draw = describe(call, &p, &stages, sent, resized, work->kept, device);
+    mot_transform_draw_job draw = describe(call, &p, &stages, sent, resized, work->kept, half, device);
     MOT_TRY(mot_cuda_cut(work, &draw.resize, p.width, p.height, p.row_groups, error));
     const motley_status drawn = queue_draws(work, &draw, &p, device, draws, error);
-    MOT_TRY(mot_cuda_end_draws(work, drawn == MOTLEY_OK ? error : NULL));
-    MOT_TRY(drawn);
-    MOT_TRY(mot_cuda_try(mot_resize_launch(&draw.resize, draws == work->stream && work->chip->overlaps, work->stream),
-                         "launching the resize kernel", error));
     static const uint8_t none[4];
-    if (memcmp(call->transform->fill, none, sizeof none) != 0)
+    const int fills = memcmp(call->transform->fill, none, sizeof none) != 0;
+    const int later = drawn == MOTLEY_OK && draws != work->stream && steps && !mot_cuda_has_parts(&parts) && !fills;
+    if (!later) {
+        MOT_TRY(mot_cuda_end_draws(work, drawn == MOTLEY_OK ? error : NULL));
+        MOT_TRY(drawn);
+        MOT_TRY(
+            mot_cuda_try(mot_resize_launch(&draw.resize, draws == work->stream && work->chip->overlaps, work->stream),
+                         "launching the resize kernel", error));
+    }
+    if (fills)
         MOT_TRY(fill_windows(work, call, &draw, error));
     if (call->mixes && !call->drawn)
         MOT_TRY(draw_chains(work, call, &draw, error));
     if (steps)
-        MOT_TRY(run_steps(work, call, &draw, resized, &parts, &p, &stages, sent, error));
+        MOT_TRY(run_steps(work, call, &draw, resized, &parts, &p, &stages, sent, later ? &draw.resize : NULL, error));
     if (call->erase)
         MOT_TRY(erase_boxes(work, call, &draw, sent, mot_cuda_at(device, p.dst), error));
     if (mot_followed_any(&call->followed))

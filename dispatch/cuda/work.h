@@ -30,14 +30,6 @@ typedef struct mot_line_cache {
     unsigned next;
 } mot_line_cache;
 
-/* Memory that draws write has two halves. Draws need nothing that was queued before them, so they run ahead, on a
- * stream of the context's own, and calls in turn use one half and the other. */
-typedef struct mot_cuda_halves {
-    cudaEvent_t done[2]; /* recorded after each call that used this half */
-    int half, ahead;     /* of the last call */
-    int clean; /* != 0: once a half's event has happened, the half is free, and what draws read has been sent */
-} mot_cuda_halves;
-
 /* Memory that a context keeps for resizes and transforms; it only grows. */
 typedef struct mot_cuda_kept {
     void *memory; /* on the device */
@@ -48,8 +40,7 @@ typedef struct mot_cuda_kept {
     mot_cuda_sent transform[MOT_TRANSFORMS_KEPT];
     unsigned transforms_next;
     mot_line_cache lines;
-    mot_cuda_halves halves; /* of `memory` */
-    size_t half_bytes;      /* of the last call's halves; 0: it had none */
+    size_t half_bytes; /* of the halves of `memory` that the last call used it by; 0: it used none */
 } mot_cuda_kept;
 
 /* One call on a context's device and a stream. */
@@ -99,7 +90,7 @@ motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, s
 /* Chooses the half, of so many bytes, of the memory that is reserved, and the stream that a call draws on; after the
  * draws, mot_cuda_end_draws lets the call's stream wait for it. `known`: the transform's tables were sent before;
  * `possible`: the draws need nothing else on that stream. */
-motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int known, int possible,
+motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int known, int possible, int *half,
                                    cudaStream_t *stream, motley_error *error);
 motley_status mot_cuda_end_draws(const mot_cuda_work *work, motley_error *error);
 
@@ -113,9 +104,11 @@ mot_tables mot_cuda_tables_at(const motley_policy *policy, const void *memory);
 struct mot_cuda_draw;
 
 /* Runs a job after the work already queued on the stream. `after_resize`, or NULL: the last kernel on the stream
- * resized job->src; the steps were drawn before it, or are drawn of these samples and tables, by job->policy. */
+ * resized job->src; the steps were drawn before it, or are drawn of these samples and tables, by job->policy. `resize`,
+ * or NULL: draws run ahead, and that kernel is not queued yet, so that the steps' draws run ahead as well. */
 motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job,
-                                 const struct mot_cuda_draw *after_resize, motley_error *error);
+                                 const struct mot_cuda_draw *after_resize, const mot_resize_job *resize,
+                                 motley_error *error);
 
 /* Checks that the images are on the context's device. */
 motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error);

@@ -71,7 +71,7 @@ static size_t lay_out(mot_cuda_state *s, char *base, size_t samples, size_t step
 void mot_cuda_take_space(mot_cuda_state *s)
 {
     s->halves.clean = 0;
-    s->now = s->space[0];
+    s->now = s->space[s->halves.half];
 }
 
 static motley_status refuse_capture(cudaStream_t stream, const char *what, motley_error *error)
@@ -186,6 +186,7 @@ motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, s
 {
     mot_cuda_state *const s = work->state;
     mot_cuda_kept *const kept = work->kept;
+    kept->half_bytes = 0;
     if (host_bytes > kept->host_bytes) {
         void *const host = realloc(kept->host, host_bytes);
         if (!host)
@@ -218,9 +219,10 @@ static int is_busy(cudaStream_t stream)
     return code == cudaErrorNotReady;
 }
 
-motley_status mot_cuda_begin_ahead(mot_cuda_state *s, mot_cuda_halves *halves, int possible, cudaStream_t stream,
-                                   cudaStream_t *draws, motley_error *error)
+motley_status mot_cuda_begin_ahead(mot_cuda_state *s, int possible, cudaStream_t stream, cudaStream_t *draws,
+                                   motley_error *error)
 {
+    mot_cuda_halves *const halves = &s->halves;
     /* graphs are replayed without the events */
     const int ahead = possible && !s->captured && is_busy(stream);
     const int clean = halves->clean;
@@ -234,33 +236,32 @@ motley_status mot_cuda_begin_ahead(mot_cuda_state *s, mot_cuda_halves *halves, i
     return MOTLEY_OK;
 }
 
-motley_status mot_cuda_end_ahead(const mot_cuda_state *s, const mot_cuda_halves *halves, cudaStream_t stream,
-                                 motley_error *error)
+motley_status mot_cuda_end_ahead(const mot_cuda_state *s, cudaStream_t stream, motley_error *error)
 {
-    if (!halves->ahead)
+    if (!s->halves.ahead)
         return MOTLEY_OK;
     CUDA_TRY(cudaEventRecord(s->drawn, s->ahead), "recording an event");
     CUDA_TRY(cudaStreamWaitEvent(stream, s->drawn, 0), "waiting for the draws");
     return MOTLEY_OK;
 }
 
-motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int known, int possible,
+motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int known, int possible, int *half,
                                    cudaStream_t *stream, motley_error *error)
 {
-    mot_cuda_kept *const kept = work->kept;
+    mot_cuda_state *const s = work->state;
     /* what a caller has just allocated may be in use up to this call */
-    const int same = work->half_bytes == half_bytes && work->kept_bytes == kept->bytes;
+    const int same = work->half_bytes == half_bytes && work->kept_bytes == s->kept.bytes;
     if (!same || !known)
-        kept->halves.clean = 0;
-    const int alone = possible && same && known && !work->captured;
-    MOT_TRY(mot_cuda_begin_ahead(work->state, &kept->halves, alone, work->stream, stream, error));
-    kept->half_bytes = half_bytes;
+        s->halves.clean = 0;
+    MOT_TRY(mot_cuda_begin_ahead(s, possible && same && known && !work->captured, work->stream, stream, error));
+    s->kept.half_bytes = half_bytes;
+    *half = s->halves.half;
     return MOTLEY_OK;
 }
 
 motley_status mot_cuda_end_draws(const mot_cuda_work *work, motley_error *error)
 {
-    return mot_cuda_end_ahead(work->state, &work->kept->halves, work->stream, error);
+    return mot_cuda_end_ahead(work->state, work->stream, error);
 }
 
 motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t fingerprint, size_t bytes,

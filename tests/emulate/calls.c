@@ -61,12 +61,14 @@ motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, s
     return MOTLEY_OK;
 }
 
-motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int known, int possible,
+/* Every other call draws ahead: what is queued on any stream runs at once. */
+motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int known, int possible, int *half,
                                    cudaStream_t *stream, motley_error *error)
 {
+    static int turn;
     (void)half_bytes, (void)known, (void)possible, (void)error;
-    work->kept->halves.half ^= 1;
-    *stream = work->stream;
+    *half = turn ^= 1;
+    *stream = turn ? &turn : work->stream;
     return MOTLEY_OK;
 }
 
@@ -124,10 +126,11 @@ cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t
 
 /* Steps run in place on the resized pixels. */
 motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, const mot_cuda_draw *draw,
-                                 motley_error *error)
+                                 const mot_resize_job *resize, motley_error *error)
 {
     mot_job steps = *job;
-    (void)work;
+    if (resize)
+        need(mot_resize_launch(resize, 0, work->stream) == cudaSuccess, "launching the resize kernel");
     steps.dst = job->src;
     steps.output = NULL;
     steps.steps = job->drawn_steps;
