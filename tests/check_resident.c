@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU's image kernel (kernels/cuda/image_resident.cuh) against the CPU backend, with its threads run by
  * tests/emulate: every op, sequences of random ops, and built-in policies, on every layout that takes this route, with
- * and without an output. The draw kernel's results appear while the image kernel runs, sample by sample. One differing
- * byte fails, canaries included.
+ * and without an output. The draw kernel's results appear while the image kernel runs, sample by sample; or they are
+ * there, and the pixels appear when it has waited for them. One differing byte fails, canaries included.
  *
  *     check_resident [--op NAME] [--turns N] [--first TURN]
  *
@@ -55,6 +55,8 @@ static struct {
     mot_cuda_turn *order;
     int32_t *step_count, *ready;
     int first_wave, written[MOST_IMAGES], ended;
+    uint8_t *pixels, *made; /* where the previous kernel makes pixels, and these; or NULL */
+    size_t pixels_bytes;
 } draw;
 
 static void write_draw(size_t i)
@@ -81,13 +83,33 @@ static void go_on_drawing(int all)
     draw.ended = 1;
 }
 
-/* Watches a batch's memory, which passes write and read again. */
-static void watch(const motley_batch *batch)
+static void make_pixels(int all)
+{
+    if (all && !draw.ended)
+        memcpy(draw.pixels, draw.made, draw.pixels_bytes);
+    draw.ended |= all;
+}
+
+/* Where a batch begins, and its bytes with what lies between images. */
+static uint8_t *memory_of(const motley_batch *batch, size_t *bytes)
 {
     const mot_view first = mot_batch_view(batch, 0), last = mot_batch_view(batch, batch->count - 1);
-    const uint8_t *const begin = first.data < last.data ? first.data : last.data;
+    uint8_t *const begin = first.data < last.data ? first.data : last.data;
     const uint8_t *const end = first.data < last.data ? last.data : first.data;
-    emulate_watch(begin, (size_t)(end - begin + (first.channels - 1) * first.channel + first.height * first.row));
+    *bytes = (size_t)(end - begin + (first.channels - 1) * first.channel + first.height * first.row);
+    return begin;
+}
+
+/* Lets the draws end, and the source appear when the kernel has waited. */
+static void draw_before(const motley_batch *src)
+{
+    go_on_drawing(1);
+    draw.ended = 0;
+    draw.pixels = memory_of(src, &draw.pixels_bytes);
+    draw.made = malloc(draw.pixels_bytes);
+    need(draw.made != NULL, "no memory");
+    memcpy(draw.made, draw.pixels, draw.pixels_bytes);
+    memset(draw.pixels, STALE, draw.pixels_bytes);
 }
 
 /* Does what dispatch/cuda/queue.c does with a batch on this route. */
@@ -95,7 +117,8 @@ static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_
                          const mot_cuda_shape *shape)
 {
     static mot_line_cache lines;
-    const int n = (int)job->count, max_steps = (int)job->max_steps, first_wave = below(&chance, n + 1);
+    const int n = (int)job->count, max_steps = (int)job->max_steps, ordered = below(&chance, 4) == 0;
+    const int first_wave = ordered ? 0 : below(&chance, n + 1);
     const size_t steps_bytes = job->count * job->max_steps * sizeof(mot_step);
     mot_step *const drawn = calloc(1, steps_bytes), *const steps = malloc(steps_bytes);
     mot_cuda_turn drawn_order[MOST_IMAGES], order[MOST_IMAGES];
@@ -137,6 +160,7 @@ static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_
                            .work = mot_cuda_batch_of(work, NULL),
                            .output = mot_cuda_batch_of(result, NULL),
                            .first_wave = first_wave,
+                           .ordered = ordered,
                            .mixed = below(&chance, n - first_wave + 1),
                            .mix = 7919,
                            .plain = !job->output,
@@ -151,9 +175,13 @@ static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_
                                              image.std, image.line);
         image.by_lines = image.by_lines && below(&chance, 4) > 0;
     }
-    watch(work);
+    size_t bytes;
+    const uint8_t *const watched = memory_of(work, &bytes);
+    emulate_watch(watched, bytes);
+    if (ordered)
+        draw_before(job->src);
     emulate_backwards = below(&chance, 2);
-    emulate_previous = go_on_drawing;
+    emulate_previous = ordered ? make_pixels : go_on_drawing;
     need(mot_cuda_image_prepare(format, chip->shared_bytes) == cudaSuccess &&
              mot_cuda_image_launch(&image, format, shape, 0, NULL) == cudaSuccess,
          "launching");
@@ -162,6 +190,7 @@ static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_
         need(ready[i] == 0, "a sample is still marked as ready");
     launches[shape->blurs][job->output != NULL][format]++;
     images += n;
+    free(draw.made);
     free(drawn);
     free(steps);
 }

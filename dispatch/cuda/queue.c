@@ -238,6 +238,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
                    !(resize && job->drawn_steps);                           /* which the kernel before it draws */
     if (draw.overlap || draws != stream) /* images wait for the resize, or their order is known before they begin */
         image.first_wave = 0;
+    image.ordered = resize != NULL;
     draw.first_wave = image.first_wave;
     MOT_TRY(send_images(s, job, work, draws, &image, error));
     if (job->output && !by_tiles)

@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     const bool early = place < (uint32_t)job.first_wave;
     mot_cuda_turn turn = { (int32_t)place, 0 };
     if (!early) {
-        wait_for_previous_kernel();
+        if (!job.ordered)
+            wait_for_previous_kernel();
         turn = job.order[mixed_place(job, place)];
     }
     const mot_step *const steps = job.steps + (int64_t)turn.sample * job.max_steps;
@@ -46,12 +47,14 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     const mot_view work = view_of(job.work, job.channels, turn.sample);
     const mot_view output = view_of(job.output, job.channels, turn.sample);
     const bool in_place = !OUTPUT && src.data == work.data;
-    if (!early && turn.steps == 0 && in_place)
-        return;
     const uint32_t *const words = (const uint32_t *)steps;
     uint32_t word;
     if (!early) /* the steps are requested before the image's bytes fill the queue */
         word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
+    if (job.ordered)
+        wait_for_previous_kernel();
+    if (!early && turn.steps == 0 && in_place)
+        return;
     const int bands = bands_of(src.width / 4 * src.height);
     make_bands(src.width / 4 * src.height);
     load_bands<FORMAT>(src, 0, early ? MOT_EARLY_BANDS : MOT_BANDS);
