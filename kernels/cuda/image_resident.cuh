@@ -23,7 +23,7 @@
 
 /* Where a loop takes quads from, and where it puts them. */
 enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_BETWEEN };
-enum whole_sink { TO_BOX, TO_IMAGE, TO_OUTPUT };
+enum whole_sink { TO_BOX, TO_IMAGE, TO_LINES, TO_OUTPUT }; /* TO_LINES: an output in planes by lines */
 
 /* ---- loading ---- */
 
@@ -404,21 +404,25 @@ template <int FORMAT, bool PIXELS> DEVICE void make_lines(const uint32_t w[3], u
             out[i] = two_bf16(v[2 * i], v[2 * i + 1]);
 }
 
-/* As write_planes and write_pixels; `at` as in write_quads. */
-template <int FORMAT> DEVICE void write_lines(int q, int quads, int at, const uint32_t w[3], uint32_t *stage)
+/* As write_planes. */
+template <int FORMAT> DEVICE void write_line_planes(int q, int quads, const uint32_t w[3])
+{
+    uint32_t v[6];
+    if (q >= quads)
+        return;
+    make_lines<FORMAT, false>(w, v);
+    uint8_t *to = cta().output.data + 8 * (int64_t)q;
+    const int64_t next = cta().output.channel;
+#pragma unroll
+    for (int c = 0; c < (FORMAT == MOT_FORMAT_GREY ? 1 : 3); c++, to += next)
+        store_two_words(to, make_uint2(v[2 * c], v[2 * c + 1]));
+}
+
+/* As write_pixels; `at` as in write_quads. */
+template <int FORMAT> DEVICE void write_line_pixels(int q, int quads, int at, const uint32_t w[3], uint32_t *stage)
 {
     uint32_t v[6];
     uint8_t *const out = cta().output.data;
-    if (FORMAT == MOT_FORMAT_GREY || cta().output_form == OUTPUT_PLANES) {
-        make_lines<FORMAT, false>(w, v);
-        uint8_t *to = out + 8 * (int64_t)q;
-        const int64_t next = cta().output.channel;
-        if (q < quads)
-#pragma unroll
-            for (int c = 0; c < (FORMAT == MOT_FORMAT_GREY ? 1 : 3); c++, to += next)
-                *(uint2 *)to = make_uint2(v[2 * c], v[2 * c + 1]);
-        return;
-    }
     make_lines<FORMAT, true>(w, v);
     const int lane = threadIdx.x & 31;
 #pragma unroll
@@ -440,8 +444,8 @@ template <int FORMAT> DEVICE void write_lines(int q, int quads, int at, const ui
 template <int FORMAT>
 DEVICE void write_output(int q, int quads, int at, int x, int y, const uint32_t w[3], uint32_t *stage)
 {
-    if (cta().by_lines) {
-        write_lines<FORMAT>(q, quads, at, w, stage);
+    if (FORMAT != MOT_FORMAT_GREY && cta().by_lines) {
+        write_line_pixels<FORMAT>(q, quads, at, w, stage);
     } else if (FORMAT != MOT_FORMAT_GREY && cta().output_form == OUTPUT_PIXELS) {
         write_pixels<FORMAT>(q, quads, w, stage);
     } else if (q < quads && cta().output_form == OUTPUT_PLANES) {
@@ -574,6 +578,8 @@ template <int FORMAT, int SINK> static __device__ __noinline__ void walk_stencil
             chain_words<FORMAT>(form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE)
                 write_quads<FORMAT>(to, cta().work_view.channel, q, quads, at_byte, words, stage);
+            else if (SINK == TO_LINES)
+                write_line_planes<FORMAT>(q, quads, words);
             else
                 write_output<FORMAT>(q, quads, at_byte, 4 * column, y, words, stage);
             y++, q += across, at_byte += 12 * across;
@@ -659,7 +665,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
               quads = across * height;
     const uint32_t rows_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
     const chain_form form = first_items > 0 ? CHAIN_ANY : form_of(items);
-    if (SOURCE == QUAD_ITSELF && SINK != TO_OUTPUT && form != CHAIN_ANY)
+    if (SOURCE == QUAD_ITSELF && SINK < TO_LINES && form != CHAIN_ANY)
         return walk_pairs<FORMAT, SINK>(form);
     const mot_step &step = cta().step[at];
     const mot_warp_plan &plan = cta().plans[at];
@@ -728,6 +734,8 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
             chain_words<FORMAT>(gathers && form == CHAIN_ANY ? CHAIN_NONE : form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE) {
                 write_quads<FORMAT>(to, cta().work_view.channel, q, quads, at_byte, words, stage);
+            } else if (SINK == TO_LINES) {
+                write_line_planes<FORMAT>(q, quads, words);
             } else if (SINK == TO_OUTPUT) {
                 write_output<FORMAT>(q, quads, at_byte, 4 * column, y, words, stage);
             } else if (q < quads) {
@@ -1007,7 +1015,9 @@ template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE int whole_pass(int at)
     }
     __syncthreads();
     const bool stencil = spatial >= 0 && mot_shape_of(cta().step[spatial].op) == MOTLEY_SHAPE_STENCIL;
-    if (OUTPUT && at == cta().steps)
+    if (OUTPUT && at == cta().steps && cta().by_lines && cta().output_form == OUTPUT_PLANES)
+        walk_to<FORMAT, OUTPUT ? TO_LINES : TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
+    else if (OUTPUT && at == cta().steps)
         walk_to<FORMAT, OUTPUT ? TO_OUTPUT : TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
     else
         walk_to<FORMAT, TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
