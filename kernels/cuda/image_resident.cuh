@@ -654,6 +654,54 @@ template <int FORMAT, int SINK> DEVICE void walk_pairs(chain_form form)
     }
 }
 
+/* The same to an output in planes by lines: for each channel, a lane writes eight components side by side. */
+template <int FORMAT> DEVICE void walk_pairs_to_lines(chain_form form)
+{
+    const bool rgb = FORMAT == MOT_FORMAT_RGB;
+    const int lane = threadIdx.x & 31, quads = cta().width / 4 * cta().height;
+    const int plane = planes_of(FORMAT) == 3 ? quads / 2 : 0; /* in pairs of words */
+    const uint2 *const box = (const uint2 *)box_memory();
+    const int dtype = cta().output_dtype;
+    arriving a = arriving_of(quads);
+    for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
+        wait_quads(a, first + MOT_STRIP);
+        const int pair = first / 2 + lane;
+        if (2 * pair >= quads)
+            continue;
+        const uint2 *const at = box + (rgb ? 3 * pair : pair);
+        uint8_t *to = cta().output.data + 16 * (int64_t)pair;
+        uint32_t w[6];
+#pragma unroll
+        for (int i = 0; i < MOT_WORDS(FORMAT); i++) {
+            const uint2 v = at[rgb ? i : i * plane];
+            w[2 * i] = v.x, w[2 * i + 1] = v.y;
+        }
+#pragma unroll
+        for (int c = 0; c < (FORMAT == MOT_FORMAT_GREY ? 1 : 3); c++, to += cta().output.channel) {
+            const mot_output_line line = cta().line[c];
+            float v[8];
+            if (form == CHAIN_ONE_TABLE)
+#pragma unroll
+                for (int i = 0; i < 8; i++) {
+                    const int byte = rgb ? 3 * i + c : 8 * c + i;
+                    v[i] = line_value(line, look_up(cta().work.table[0][c], w[byte / 4], byte % 4), 0);
+                }
+            else
+#pragma unroll
+                for (int i = 0; i < 8; i++) {
+                    const int byte = rgb ? 3 * i + c : 8 * c + i;
+                    v[i] = line_value(line, w[byte / 4], byte % 4);
+                }
+            const uint4 out = dtype == MOTLEY_F16
+                                  ? make_uint4(two_f16(v[0], v[1]), two_f16(v[2], v[3]), two_f16(v[4], v[5]),
+                                               two_f16(v[6], v[7]))
+                                  : make_uint4(two_bf16(v[0], v[1]), two_bf16(v[2], v[3]), two_bf16(v[4], v[5]),
+                                               two_bf16(v[6], v[7]));
+            store_four_words(to, out);
+        }
+    }
+}
+
 /* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last one if
  * there are two. The chain's first items come before a warp: they apply to what it reads, and not to what it fills. */
 template <int FORMAT, int SOURCE, int SINK>
@@ -667,6 +715,8 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
     const chain_form form = first_items > 0 ? CHAIN_ANY : form_of(items);
     if (SOURCE == QUAD_ITSELF && SINK < TO_LINES && form != CHAIN_ANY)
         return walk_pairs<FORMAT, SINK>(form);
+    if (SOURCE == QUAD_ITSELF && SINK == TO_LINES && form != CHAIN_ANY)
+        return walk_pairs_to_lines<FORMAT>(form);
     const mot_step &step = cta().step[at];
     const mot_warp_plan &plan = cta().plans[at];
     const fixed_warp last_warp = gathers ? fixed_warp_of(at) : fixed_warp{};
