@@ -380,50 +380,88 @@ template <int FORMAT> DEVICE void write_pixels(int q, int quads, const uint32_t 
 
 /* ---- a fused output by lines ---- */
 
-/* The components of a quad, two a word: channel by channel, or pixel by pixel. */
-template <int FORMAT, bool PIXELS> DEVICE void make_lines(const uint32_t w[3], uint32_t out[6])
+/* Rounds components to 16 bits, two a word. */
+template <int COUNT> DEVICE void round_pairs(int dtype, const float v[COUNT], uint32_t out[COUNT / 2])
 {
-    const int channels = FORMAT == MOT_FORMAT_GREY ? 1 : 3;
-    float v[12];
+    if (dtype == MOTLEY_F16)
 #pragma unroll
-    for (int c = 0; c < channels; c++) {
-        const mot_output_line line = cta().line[c];
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int byte = FORMAT == MOT_FORMAT_RGB ? 3 * i + c : 4 * c + i;
-            v[PIXELS ? channels * i + c : 4 * c + i] = line_value(line, w[byte / 4], byte % 4);
-        }
-    }
-    if (cta().output_dtype == MOTLEY_F16)
-#pragma unroll
-        for (int i = 0; i < 2 * channels; i++)
+        for (int i = 0; i < COUNT / 2; i++)
             out[i] = two_f16(v[2 * i], v[2 * i + 1]);
     else
 #pragma unroll
-        for (int i = 0; i < 2 * channels; i++)
+        for (int i = 0; i < COUNT / 2; i++)
             out[i] = two_bf16(v[2 * i], v[2 * i + 1]);
 }
 
-/* As write_planes. */
-template <int FORMAT> DEVICE void write_line_planes(int q, int quads, const uint32_t w[3])
+/* Channel `c` of COUNT neighbouring pixels, which are the words that hold them or, with APART, a word each; through the
+ * chain's first table, if LOOKS_UP. */
+template <int FORMAT, int COUNT, bool APART>
+DEVICE void make_line(bool looks_up, int c, const uint32_t *w, float v[COUNT])
 {
-    uint32_t v[6];
+    const mot_output_line line = cta().line[c];
+    const uint8_t *const table = cta().work.table[0][c];
+    if (looks_up)
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            const int byte = APART ? 4 * i + c : FORMAT == MOT_FORMAT_RGB ? 3 * i + c : COUNT * c + i;
+            v[i] = line_value(line, look_up(table, w[byte / 4], byte % 4), 0);
+        }
+    else
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            const int byte = APART ? 4 * i + c : FORMAT == MOT_FORMAT_RGB ? 3 * i + c : COUNT * c + i;
+            v[i] = line_value(line, w[byte / 4], byte % 4);
+        }
+}
+
+/* As write_planes; the other parameters as in make_line. */
+template <int FORMAT, bool APART> DEVICE void write_line_planes(bool looks_up, int q, int quads, const uint32_t *w)
+{
+    const int channels = FORMAT == MOT_FORMAT_GREY ? 1 : 3;
+    float v[4 * channels];
+    uint32_t out[2 * channels];
     if (q >= quads)
         return;
-    make_lines<FORMAT, false>(w, v);
+#pragma unroll
+    for (int c = 0; c < channels; c++)
+        make_line<FORMAT, 4, APART>(looks_up, c, w, v + 4 * c);
+    round_pairs<4 * channels>(cta().output_dtype, v, out);
     uint8_t *to = cta().output.data + 8 * (int64_t)q;
     const int64_t next = cta().output.channel;
 #pragma unroll
-    for (int c = 0; c < (FORMAT == MOT_FORMAT_GREY ? 1 : 3); c++, to += next)
-        store_two_words(to, make_uint2(v[2 * c], v[2 * c + 1]));
+    for (int c = 0; c < channels; c++, to += next)
+        store_two_words(to, make_uint2(out[2 * c], out[2 * c + 1]));
+}
+
+/* The same after the chain, whose form is `form`. */
+template <int FORMAT>
+DEVICE void chain_to_lines(chain_form form, int items, int q, int quads, int x, int y, const uint32_t w[3])
+{
+    if (form == CHAIN_ANY) {
+        uint32_t px[4];
+        unpack_words<FORMAT>(w, px);
+        apply_chain<FORMAT>(cta().work, items, 3, x, y, px);
+        write_line_planes<FORMAT, true>(false, q, quads, px);
+    } else {
+        write_line_planes<FORMAT, false>(form == CHAIN_ONE_TABLE, q, quads, w);
+    }
 }
 
 /* As write_pixels; `at` as in write_quads. */
 template <int FORMAT> DEVICE void write_line_pixels(int q, int quads, int at, const uint32_t w[3], uint32_t *stage)
 {
+    float pixels[12];
     uint32_t v[6];
     uint8_t *const out = cta().output.data;
-    make_lines<FORMAT, true>(w, v);
+#pragma unroll
+    for (int c = 0; c < 3; c++) {
+        float channel[4];
+        make_line<FORMAT, 4, false>(false, c, w, channel);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            pixels[3 * i + c] = channel[i];
+    }
+    round_pairs<12>(cta().output_dtype, pixels, v);
     const int lane = threadIdx.x & 31;
 #pragma unroll
     for (int half = 0; half < 2; half++) { /* 16 lanes' quads take the stage's 384 bytes */
@@ -575,11 +613,12 @@ template <int FORMAT, int SINK> static __device__ __noinline__ void walk_stencil
             for (int i = 0; i < MOT_WORDS(FORMAT); i++)
                 both[i] = both_sums(here.sum[i], below.sum[i]);
             here = below;
-            chain_words<FORMAT>(form, items, 4 * column, y, words);
+            if (SINK != TO_LINES)
+                chain_words<FORMAT>(form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE)
                 write_quads<FORMAT>(to, cta().work_view.channel, q, quads, at_byte, words, stage);
             else if (SINK == TO_LINES)
-                write_line_planes<FORMAT>(q, quads, words);
+                chain_to_lines<FORMAT>(form, items, q, quads, 4 * column, y, words);
             else
                 write_output<FORMAT>(q, quads, at_byte, 4 * column, y, words, stage);
             y++, q += across, at_byte += 12 * across;
@@ -678,26 +717,11 @@ template <int FORMAT> DEVICE void walk_pairs_to_lines(chain_form form)
         }
 #pragma unroll
         for (int c = 0; c < (FORMAT == MOT_FORMAT_GREY ? 1 : 3); c++, to += cta().output.channel) {
-            const mot_output_line line = cta().line[c];
             float v[8];
-            if (form == CHAIN_ONE_TABLE)
-#pragma unroll
-                for (int i = 0; i < 8; i++) {
-                    const int byte = rgb ? 3 * i + c : 8 * c + i;
-                    v[i] = line_value(line, look_up(cta().work.table[0][c], w[byte / 4], byte % 4), 0);
-                }
-            else
-#pragma unroll
-                for (int i = 0; i < 8; i++) {
-                    const int byte = rgb ? 3 * i + c : 8 * c + i;
-                    v[i] = line_value(line, w[byte / 4], byte % 4);
-                }
-            const uint4 out = dtype == MOTLEY_F16
-                                  ? make_uint4(two_f16(v[0], v[1]), two_f16(v[2], v[3]), two_f16(v[4], v[5]),
-                                               two_f16(v[6], v[7]))
-                                  : make_uint4(two_bf16(v[0], v[1]), two_bf16(v[2], v[3]), two_bf16(v[4], v[5]),
-                                               two_bf16(v[6], v[7]));
-            store_four_words(to, out);
+            uint32_t out[4];
+            make_line<FORMAT, 8, false>(form == CHAIN_ONE_TABLE, c, w, v);
+            round_pairs<8>(dtype, v, out);
+            store_four_words(to, make_uint4(out[0], out[1], out[2], out[3]));
         }
     }
 }
@@ -768,6 +792,10 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
                         break;
                     apply_item<FORMAT>(cta().work, k, 3, 4 * column, y, g.px);
                 }
+                if (SINK == TO_LINES) {
+                    write_line_planes<FORMAT, true>(form == CHAIN_ONE_TABLE, q, quads, g.px);
+                    continue;
+                }
                 pack_words<FORMAT>(g.px, words);
             } else if (SOURCE == QUAD_BETWEEN) {
                 uint32_t px[4] = { 0, 0, 0, 0 };
@@ -781,11 +809,13 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
                 for (int i = 0; i < MOT_WORDS(FORMAT); i++)
                     words[i] = *quad_word<FORMAT>(quads, q, i);
             }
+            if (SINK == TO_LINES) {
+                chain_to_lines<FORMAT>(form, items, q, quads, 4 * column, y, words);
+                continue;
+            }
             chain_words<FORMAT>(gathers && form == CHAIN_ANY ? CHAIN_NONE : form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE) {
                 write_quads<FORMAT>(to, cta().work_view.channel, q, quads, at_byte, words, stage);
-            } else if (SINK == TO_LINES) {
-                write_line_planes<FORMAT>(q, quads, words);
             } else if (SINK == TO_OUTPUT) {
                 write_output<FORMAT>(q, quads, at_byte, 4 * column, y, words, stage);
             } else if (q < quads) {
