@@ -4,8 +4,6 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/overlap.cuh"
 
-#define STEP_WORDS ((int)(sizeof(mot_step) / 4))
-
 #ifdef MOT_BULK_COPIES
 /* Waits until sample `place` of the first wave is drawn; the order of the others need not be known yet. Returns its
  * number of steps. For whole warps. job.ready[place] must be 0 again before the next call. */
@@ -42,32 +40,27 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
             wait_for_previous_kernel();
         turn = job.order[mixed_place(job, place)];
     }
-    const mot_step *const steps = job.steps + (int64_t)turn.sample * job.max_steps;
+    const int warp = threadIdx.x / 32, warps = cta_threads() / 32;
     const mot_view src = view_of(job.src, job.channels, turn.sample);
-    const mot_view work = view_of(job.work, job.channels, turn.sample);
-    const mot_view output = view_of(job.output, job.channels, turn.sample);
-    const bool in_place = !OUTPUT && src.data == work.data;
-    const uint32_t *const words = (const uint32_t *)steps;
-    uint32_t word;
-    if (!early) /* the steps are requested before the image's bytes fill the queue */
-        word = threadIdx.x < turn.steps * STEP_WORDS ? words[threadIdx.x] : 0;
-    if (job.ordered)
-        wait_for_previous_kernel();
-    if (!early && turn.steps == 0 && in_place)
+    const bool in_place = !OUTPUT && src.data == view_of(job.work, job.channels, turn.sample).data;
+    if (!early && turn.steps == 0 && in_place) {
+        wait_for_previous_kernel(); /* as at the end */
         return;
-    const int bands = bands_of(src.width / 4 * src.height);
+    }
     make_bands(src.width / 4 * src.height);
+    const bool has_bands = warp >= warps - bands_of(src.width / 4 * src.height);
+    if (job.ordered && has_bands) /* steps are planned before it has ended */
+        wait_for_previous_kernel();
     load_bands<FORMAT>(src, 0, early ? MOT_EARLY_BANDS : MOT_BANDS);
-    const int step_warps = min(job.max_steps, MOT_WINDOW) * STEP_WORDS / 32 + 1;
-    if (early && threadIdx.x / 32 < max(step_warps, bands)) { /* the other warps have nothing to load */
+    if (early && (warp < max(job.max_steps, 1) || has_bands)) { /* the other warps have nothing to load */
         turn.steps = wait_for_draw(job, place);
-        word = threadIdx.x < turn.steps * STEP_WORDS ? __ldcg(&words[threadIdx.x]) : 0;
         load_bands<FORMAT>(src, MOT_EARLY_BANDS, MOT_BANDS);
     }
-    if (threadIdx.x == blockDim.x - 1) {
+    if (threadIdx.x == warps / 2 * 32) { /* a warp that plans no step, if there are so many */
+        const mot_view output = view_of(job.output, job.channels, turn.sample);
         cta().width = src.width;
         cta().height = src.height;
-        cta().work_view = work;
+        cta().work_view = view_of(job.work, job.channels, turn.sample);
         cta().box_bytes = job.box_bytes;
         cta().stage_bytes = job.stage_bytes;
         cta().phase = 0;
@@ -81,12 +74,10 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
                 cta().line[c] = job.line[c];
         }
     }
-    static_assert(MOT_WINDOW * STEP_WORDS <= MOT_LEAST_THREADS, "a word of the steps for each thread");
     if (threadIdx.x == 0)
         cta().steps = turn.steps;
-    if (threadIdx.x < turn.steps * STEP_WORDS)
-        ((uint32_t *)cta().step)[threadIdx.x] = word;
-    __syncthreads();
+    const mot_step *const steps = job.steps + (int64_t)turn.sample * job.max_steps;
+    const bool changes = plan_steps(steps, turn.steps, src.width, src.height);
     let_next_kernel_begin(); /* the one that moves boxes and points needs only the draws */
     if (early && threadIdx.x == 0)
         job.ready[place] = 0;
@@ -94,7 +85,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
             output_table()[i >> 8][i & 255] =
                 mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
-    if (plan_steps(cta().steps) || !in_place) { /* nothing is kept in registers across this call: the loops need them */
+    if (changes || !in_place) { /* nothing is kept in registers across this call: the loops need them */
         run_whole<FORMAT, OUTPUT, BLURS>();
     } else {
         arriving a = arriving_of(cta().width / 4 * cta().height);

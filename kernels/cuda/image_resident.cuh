@@ -25,12 +25,25 @@
 enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_BETWEEN };
 enum whole_sink { TO_BOX, TO_IMAGE, TO_LINES, TO_OUTPUT }; /* TO_LINES: an output in planes by lines */
 
+/* blockDim.x, which the compiler would keep in local memory. */
+DEVICE int cta_threads()
+{
+#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+    int threads;
+    asm volatile("mov.u32 %0, %%ntid.x;" : "=r"(threads));
+    return threads;
+#else
+    return (int)blockDim.x;
+#endif
+}
+
 /* ---- loading ---- */
 
-/* Each warp's first thread loads the bands warp, warp + warps, ...: one thread for all of them would be too slow. */
+/* Each warp's first thread loads a band, the last warp the first one: one thread for all of them would be too slow, and
+ * the first warps plan the steps. */
 #define MOT_FOR_BANDS(band) \
     if ((threadIdx.x & 31) == 0) \
-        for (int band = threadIdx.x / 32; band < MOT_BANDS; band += blockDim.x / 32)
+        for (int band = (cta_threads() - 1 - (int)threadIdx.x) / 32; band < MOT_BANDS; band += cta_threads() / 32)
 
 DEVICE int band_shift(int quads)
 {
@@ -974,10 +987,10 @@ template <int FORMAT> DEVICE void blur_image(int step)
 
 /* mot_warp_make_plan() of step `s`, a warp, by 32 threads together: the image would have to wait for one. Positions
  * that are sums take the tiles route (dispatch/cuda/route.c). */
-static __device__ __noinline__ void plan_step(int s)
+static __device__ __noinline__ void plan_step(int s, int width, int height)
 {
     const mot_step &step = cta().step[s];
-    const int lane = threadIdx.x & 31, width = cta().width, height = cta().height;
+    const int lane = threadIdx.x & 31;
     mot_warp &warp = cta().warp[s]; /* an array indexed by lane would lie in local memory, which is slow */
     if (lane == 0)
         mot_warp_matrix(step.op, width, height, &step.arg, &warp);
@@ -1005,20 +1018,25 @@ static __device__ __noinline__ void plan_step(int s)
     }
 }
 
-/* Finds the steps' shapes, and makes the plans of those that warp, a step a warp: for all threads, with a barrier.
- * False: no step changes anything. */
-DEVICE bool plan_steps(int steps)
+/* Takes over the steps, finds their shapes, and makes the plans of those that warp, a step a warp: for all threads,
+ * with a barrier. Warps without a step need not know how many there are. False: no step changes anything. */
+DEVICE bool plan_steps(const mot_step *from, int steps, int width, int height)
 {
     bool any = false;
+    const int lane = threadIdx.x & 31;
+    static_assert(sizeof(mot_step) <= 32 * 4, "a word for each lane");
     MOT_ROLLED
-    for (int s = threadIdx.x / 32; s < steps; s += blockDim.x / 32) {
-        const mot_step &step = cta().step[s];
+    for (int s = threadIdx.x / 32; s < steps; s += cta_threads() / 32) {
+        mot_step &step = cta().step[s];
+        if (lane < (int)(sizeof(mot_step) / 4))
+            ((uint32_t *)&step)[lane] = __ldcg((const uint32_t *)(from + s) + lane);
+        __syncwarp();
         const int shape = mot_shape_of(step.op);
         const bool still = step.arg.flags & MOT_ARG_IDENTITY;
-        if ((threadIdx.x & 31) == 0)
+        if (lane == 0)
             cta().shape[s] = still ? -1 : mot_pass_shape(shape, &step);
         if (!still && shape == MOTLEY_SHAPE_WARP)
-            plan_step(s);
+            plan_step(s, width, height);
         any |= !still;
     }
     return __syncthreads_or(any);
