@@ -123,10 +123,11 @@ static motley_status describe_steps(mot_cuda_state *s, const mot_job *job, cudaS
     return MOTLEY_OK;
 }
 
-/* Queues the kernel that draws and makes programs on `draws`, and the tile kernel. */
+/* Queues the kernel that draws and makes programs on `draws`, then `resize`, if it is not NULL, and the tile kernel. */
 static motley_status queue_tiles(mot_cuda_state *s, const mot_job *job, const motley_batch *work,
-                                 const mot_cuda_draw *draw, const mot_cuda_job *image, const mot_tiles_plan *plan,
-                                 cudaStream_t draws, cudaStream_t stream, motley_error *error)
+                                 const mot_cuda_draw *draw, const mot_resize_job *resize, const mot_cuda_job *image,
+                                 const mot_tiles_plan *plan, cudaStream_t draws, cudaStream_t stream,
+                                 motley_error *error)
 {
     const mot_cuda_format format = s->last_run.format;
     if (!s->tiles_prepared[format])
@@ -143,7 +144,7 @@ static motley_status queue_tiles(mot_cuda_state *s, const mot_job *job, const mo
                             .convention = image->convention };
     memcpy(tiles.mean, image->mean, sizeof tiles.mean);
     memcpy(tiles.std, image->std, sizeof tiles.std);
-    const mot_tiles_site site = { s->tiles, s->halves.half, s->chip.overlaps, draws, stream, s->drawn };
+    const mot_tiles_site site = { s->tiles, s->halves.half, s->chip.overlaps, draws, stream, s->drawn, resize };
     CUDA_TRY(mot_tiles_queue(job, draw, &tiles, plan, format, &site), "launching the tile kernel");
     return MOTLEY_OK;
 }
@@ -224,10 +225,10 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
         s->tiles_half = (size_t)plan.half_bytes;
         s->halves.clean = 0; /* they begin elsewhere */
     }
-    cudaStream_t draws = resize && !by_tiles && known ? s->ahead : stream;
+    const int all_known = known && (!by_tiles || tiles_known);
+    cudaStream_t draws = resize && all_known ? s->ahead : stream;
     if (is_call(job, after_resize))
-        MOT_TRY(
-            mot_cuda_begin_ahead(s, known && (!by_tiles || tiles_known) && draws_alone(s, job), stream, &draws, error));
+        MOT_TRY(mot_cuda_begin_ahead(s, all_known && draws_alone(s, job), stream, &draws, error));
     if (resize && draws == stream) {
         MOT_TRY(queue_resize(s, resize, stream, error));
         resize = NULL;
@@ -250,7 +251,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     image.steps = draw.plan.steps;
     image.ready = s->now.plan.ready;
     image.order = s->now.plan.order;
-    return by_tiles ? queue_tiles(s, job, work, &draw, &image, &plan, draws, stream, error)
+    return by_tiles ? queue_tiles(s, job, work, &draw, resize, &image, &plan, draws, stream, error)
                     : queue_resident(s, &draw, resize, &image, &choice.shape, draws, stream, error);
 }
 

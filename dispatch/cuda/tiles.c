@@ -246,8 +246,10 @@ cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_t
             code = cudaEventRecord(site->drawn, site->draws);
         if (code == cudaSuccess && apart)
             code = cudaStreamWaitEvent(site->stream, site->drawn, 0);
+        if (code == cudaSuccess && site->resize)
+            code = mot_resize_launch(site->resize, 0, site->stream);
         if (code == cudaSuccess)
-            code = launch_tiles(tiles, format, ctas, site->overlap && !apart, site->stream);
+            code = launch_tiles(tiles, format, ctas, site->overlap && (!apart || site->resize), site->stream);
         if (code != cudaSuccess) /* no kernel consumes the lists */
             cudaMemsetAsync(tiles->counters, 0, sizeof *tiles->counters, site->stream);
         first += n;

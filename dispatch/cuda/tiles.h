@@ -5,6 +5,7 @@
 
 #include "dispatch/backend.h"
 #include "dispatch/cuda/draw.h"
+#include "kernels/cuda/resize.h"
 
 /* How the tile kernel processes a batch, some images at a time. */
 typedef struct mot_tiles_plan {
@@ -38,6 +39,7 @@ typedef struct mot_tiles_site {
     cudaStream_t draws,
         stream;        /* programs are made on `draws`, if plan->whole; if that is another stream, the event ... */
     cudaEvent_t drawn; /* ... is recorded there, and `stream` waits for it */
+    const mot_resize_job *resize; /* queued between the two; or NULL */
 } mot_tiles_site;
 
 /* Queues the kernel that draws and makes programs, then the tile kernel. `tiles` has the batches and the output's
