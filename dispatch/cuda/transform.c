@@ -464,7 +464,7 @@ static motley_status follow(const mot_cuda_work *work, const mot_transform_call 
  * the first warp has all rectangles, since the whole image is one if there is no other. */
 static void share_stages(const mot_stage *stage, mot_transform_draw_job *job)
 {
-    const int places = 3, warps = MOT_TRANSFORM_THREADS / 32;
+    const int places = 3, warps = job->threads / 32;
     int same[MOT_STAGE_KINDS] = { 0 }, first_step = 0, turns = 0;
     for (int s = 0; s < job->stages; s++) {
         const mot_stage_kind kind = stage[s].kind;
@@ -485,7 +485,7 @@ static void share_stages(const mot_stage *stage, mot_transform_draw_job *job)
 /* What the draw kernel does, and the resize kernel after it, to `resized`. */
 static mot_transform_draw_job describe(const mot_transform_call *call, const places *p, const stage_places *stages,
                                        const mot_cuda_sent *sent, const motley_batch *resized, mot_cuda_kept *kept,
-                                       int half, uint8_t *device)
+                                       int half, uint8_t *device, int ahead)
 {
     const motley_transform_params *const params = call->params;
     const motley_batch *const src = call->src;
@@ -521,6 +521,7 @@ static mot_transform_draw_job describe(const mot_transform_call *call, const pla
                                     .views = mot_cuda_at(device, p->views),
                                     .drawn = mot_cuda_at(device, p->drawn),
                                     .steps = mot_cuda_at(device, p->steps),
+                                    .threads = ahead ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS,
                                     .convention = output ? (int32_t)output->convention : 0 };
     if (mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP) && !draw.given)
         draw.ratios = mot_cuda_at(sent->memory, stages->ratios[0]);
@@ -537,8 +538,9 @@ static motley_status queue_draws(const mot_cuda_work *work, const mot_transform_
                                  uint8_t *half, cudaStream_t stream, motley_error *error)
 {
     MOT_TRY(mot_cuda_try(mot_cuda_send(half, work->kept->host, p->sent, stream), "sending the images", error));
-    return mot_cuda_try(mot_transform_draw_launch(draw, p->sent > 0 && work->chip->overlaps, stream),
-                        "launching the draw kernel", error);
+    return mot_cuda_try(
+        mot_transform_draw_launch(draw, p->sent > 0 && work->chip->overlaps && stream == work->stream, stream),
+        "launching the draw kernel", error);
 }
 
 static motley_status queue(const mot_cuda_work *work, const mot_transform_call *call, motley_error *error)
@@ -569,7 +571,8 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
                                   .height = p.height,
                                   .images = mot_cuda_at(host, p.images) };
     const motley_batch *const resized = apart ? &pixels : dst;
-    mot_transform_draw_job draw = describe(call, &p, &stages, sent, resized, work->kept, half, device);
+    mot_transform_draw_job draw =
+        describe(call, &p, &stages, sent, resized, work->kept, half, device, draws != work->stream);
     MOT_TRY(mot_cuda_cut(work, &draw.resize, p.width, p.height, p.row_groups, error));
     const motley_status drawn = queue_draws(work, &draw, &p, device, draws, error);
     static const uint8_t none[4];

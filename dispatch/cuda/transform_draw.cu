@@ -128,7 +128,8 @@ static __device__ void make_values(const mot_transform_draw_job &job, int self, 
             mot_output_bits(job.convention, (uint8_t)k, job.resize.dst_dtype, job.mean[k >> 8], job.std[k >> 8]);
 }
 
-static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
+template <int THREADS>
+static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     transform_draw_kernel(const __grid_constant__ mot_transform_draw_job job)
 {
     __shared__ motley_transform_drawn drawn;
@@ -148,13 +149,13 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     if (threadIdx.x < 2)
         most[threadIdx.x] = 1;
     MOT_ROLLED
-    for (int k = threadIdx.x; k < words; k += MOT_TRANSFORM_THREADS)
+    for (int k = threadIdx.x; k < words; k += THREADS)
         ((uint32_t *)&drawn)[k] = job.given ? ((const uint32_t *)&job.drawn[i])[k] : 0;
     MOT_ROLLED
-    for (int k = threadIdx.x; k < doubles; k += MOT_TRANSFORM_THREADS)
-        stages[k] = k < MOT_TRANSFORM_THREADS ? stage_word : ((const uint2 *)job.stage)[k];
+    for (int k = threadIdx.x; k < doubles; k += THREADS)
+        stages[k] = k < THREADS ? stage_word : ((const uint2 *)job.stage)[k];
     MOT_ROLLED
-    for (int s = threadIdx.x; s < job.max_steps && !job.given; s += MOT_TRANSFORM_THREADS) {
+    for (int s = threadIdx.x; s < job.max_steps && !job.given; s += THREADS) {
         steps[s] = mot_step{};
         steps[s].arg.flags = MOT_ARG_IDENTITY;
     }
@@ -162,12 +163,12 @@ static __global__ void __launch_bounds__(MOT_TRANSFORM_THREADS, 2)
     if (!job.given)
         draw_stages(job, (const mot_stage *)stages, i, begun, &drawn, steps);
     if (i == 0 && threadIdx.x >= 32 && job.resize.dst_dtype != MOTLEY_U8 && !job.resize.by_lines)
-        make_values(job, threadIdx.x - 32, MOT_TRANSFORM_THREADS - 32);
+        make_values(job, threadIdx.x - 32, THREADS - 32);
     __syncthreads();
     MOT_ROLLED
-    for (int k = threadIdx.x; k < words && !job.given; k += MOT_TRANSFORM_THREADS)
+    for (int k = threadIdx.x; k < words && !job.given; k += THREADS)
         ((uint32_t *)&job.drawn[i])[k] = ((const uint32_t *)&drawn)[k];
-    make_axes(job.resize, i, place_of(drawn, job.order), MOT_TRANSFORM_THREADS, most);
+    make_axes(job.resize, i, place_of(drawn, job.order), THREADS, most);
 }
 
 static_assert(sizeof(mot_transform_draw_job) <= 4096, "a kernel's arguments are at most 4 KiB");
@@ -176,8 +177,10 @@ static_assert(sizeof(mot_stage) % 8 == 0 && alignof(mot_stage) == 8, "stages are
 
 cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int overlap, cudaStream_t stream)
 {
-    return mot_launch((const void *)transform_draw_kernel, job->resize.count, MOT_TRANSFORM_THREADS, 0, overlap, stream,
-                      *job);
+    const void *const kernel = job->threads == MOT_TRANSFORM_THREADS
+                                   ? (const void *)transform_draw_kernel<MOT_TRANSFORM_THREADS>
+                                   : (const void *)transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>;
+    return mot_launch(kernel, job->resize.count, job->threads, 0, overlap, stream, *job);
 }
 
 /* ---- erasing ---- */

@@ -29,6 +29,7 @@ typedef struct mot_transform_draw_job {
     const uint64_t *ids;           /* [count], or NULL */
     const uint32_t *views;         /* [count], or NULL */
     motley_transform_drawn *drawn; /* [count] */
+    int32_t threads;               /* of a CTA: MOT_TRANSFORM_THREADS or MOT_TRANSFORM_FEW_THREADS */
     mot_stage_turn turn[MOT_MAX_STAGES];
     uint16_t own[MOT_TRANSFORM_THREADS / 32]; /* the stages that each warp of a CTA draws, a bit for each */
     const double *ratios;                     /* of a random_resized_crop, which is stage 0; NULL: there is none */

@@ -44,9 +44,10 @@
 
 /* The draw kernels. */
 #define MOT_DRAW_THREADS 256
-#define MOT_DRAW_BYTES (96 * 1024)  /* shared memory */
-#define MOT_DRAW_TABLES (16 * 1024) /* bytes: tables up to this size are staged in shared memory */
-#define MOT_TRANSFORM_THREADS 512   /* one for each column and row of 224 x 224 pixels */
+#define MOT_DRAW_BYTES (96 * 1024)    /* shared memory */
+#define MOT_DRAW_TABLES (16 * 1024)   /* bytes: tables up to this size are staged in shared memory */
+#define MOT_TRANSFORM_THREADS 512     /* one for each column and row of 224 x 224 pixels */
+#define MOT_TRANSFORM_FEW_THREADS 128 /* if draws run ahead: two CTAs take the registers of one of a resize */
 #define MOT_ERASE_THREADS 256
 
 /* The kernels of breaks. */

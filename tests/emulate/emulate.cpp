@@ -273,8 +273,10 @@ static void fiber_main()
         go_on(self);
         if (resizes(kernel_now))
             call((void (*)(mot_resize_job))kernel_now);
-        else if (kernel_now == (const void *)transform_draw_kernel)
-            call(transform_draw_kernel);
+        else if (kernel_now == (const void *)transform_draw_kernel<MOT_TRANSFORM_THREADS>)
+            call(transform_draw_kernel<MOT_TRANSFORM_THREADS>);
+        else if (kernel_now == (const void *)transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>)
+            call(transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>);
         else if (kernel_now == (const void *)erase_kernel)
             call(erase_kernel);
         else if (kernel_now == (const void *)fill_kernel)
