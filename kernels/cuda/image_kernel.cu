@@ -114,9 +114,7 @@ cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < 4 && error == cudaSuccess; i++)
-        error =
-            cudaFuncSetAttribute((const void *)kernels[i / 2][i % 2][format],
-                                 cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_max + MOT_RESIDENT_BYTES);
+        error = mot_share_memory((const void *)kernels[i / 2][i % 2][format], shared_bytes_max + MOT_RESIDENT_BYTES);
     return error;
 }
 

@@ -6,6 +6,16 @@
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 
+/* Lets a kernel have so many bytes of dynamic shared memory. A multiprocessor has to be empty before it divides its memory
+ * in another way between L1 cache and shared memory: kernels that meet on one all ask for the most shared memory. */
+static inline cudaError_t mot_share_memory(const void *kernel, int bytes)
+{
+    const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    return error != cudaSuccess ? error
+                                : cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                                       cudaSharedmemCarveoutMaxShared);
+}
+
 /* `overlap`: the kernel may begin while the stream's previous one ends (kernels/cuda/overlap.cuh). */
 template <class... ARGUMENTS>
 static cudaError_t mot_launch(const void *kernel, int64_t ctas, int threads, size_t shared_bytes, int overlap,

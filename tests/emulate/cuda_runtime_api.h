@@ -15,7 +15,11 @@ typedef enum cudaError_t {
 } cudaError_t;
 #define CUDART_VERSION 13000
 typedef void *cudaStream_t, *cudaEvent_t;
-typedef enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize } cudaFuncAttribute;
+typedef enum cudaFuncAttribute {
+    cudaFuncAttributeMaxDynamicSharedMemorySize,
+    cudaFuncAttributePreferredSharedMemoryCarveout
+} cudaFuncAttribute;
+enum { cudaSharedmemCarveoutMaxShared = 100 };
 typedef enum cudaLaunchAttributeID {
     cudaLaunchAttributeCooperative,
     cudaLaunchAttributeProgrammaticStreamSerialization

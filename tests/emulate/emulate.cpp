@@ -362,8 +362,10 @@ static void make_memory(int bytes)
     }
 }
 
-cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int bytes)
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int bytes)
 {
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
+        return cudaSuccess; /* the L1 cache is not emulated */
     const bool image = emulate_image_kernel(kernel, nullptr);
     int &most = image ? image_bytes : shared_bytes;
     if (bytes > (image ? EMULATED_IMAGE_BYTES : SHARED_BYTES_MOST))
