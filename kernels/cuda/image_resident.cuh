@@ -236,17 +236,29 @@ DEVICE void load_pairs(const uint32_t at[4], uint32_t low[4], uint32_t high[4])
 #endif
 }
 
+/* Turns four words by `turn` places to the right. */
+DEVICE void turn_right(uint32_t v[4], int turn)
+{
+    const bool one = turn & 1, two = turn & 2;
+    const uint32_t a = one ? v[3] : v[0], b = one ? v[0] : v[1], c = one ? v[1] : v[2], d = one ? v[2] : v[3];
+    v[0] = two ? c : a, v[1] = two ? d : b, v[2] = two ? a : c, v[3] = two ? b : d;
+}
+
 /* Reads four pixels, with one warp or, with TWICE, with two, of which `before` is the first (the nearest pixel of a
- * nearest pixel is a pixel of the image). There are no branches, so that all loads are in flight together. */
-template <int FORMAT, bool TWICE>
+ * nearest pixel is a pixel of the image). There are no branches, so that all loads are in flight together. STEEP:
+ * neighbouring lanes read rows that lie four apart, which often begin in the same bank, so they begin with different
+ * ones of their pixels; pixels outside the image are filled. */
+template <int FORMAT, bool TWICE, bool STEEP>
 DEVICE void gather_quad(const box_warp &b, const fixed_warp &before, int plane, int q, int y, gathered &g)
 {
     uint32_t at[4];
     uint32_t in_x = b.warp.x_of_0 + q * b.x_of_q + y * b.warp.x_of_y;
     uint32_t in_y = b.warp.y_of_0 + q * b.y_of_q + y * b.warp.y_of_y;
+    const int turn = STEEP ? threadIdx.x & 3 : 0;
 #pragma unroll
-    for (int i = 0; i < 4; i++, in_x += b.warp.x_of_x, in_y += b.warp.y_of_x) {
-        uint32_t x = in_x, from = in_y;
+    for (int i = 0; i < 4; i++) {
+        const uint32_t pixel = STEEP ? (uint32_t)(i + turn) & 3 : (uint32_t)i;
+        uint32_t x = in_x + pixel * b.warp.x_of_x, from = in_y + pixel * b.warp.y_of_x;
         bool inside = (x < b.right) & (from < b.below);
         g.fill[i] = b.warp.fill;
         if (TWICE) {
@@ -275,6 +287,14 @@ DEVICE void gather_quad(const box_warp &b, const fixed_warp &before, int plane, 
             if (FORMAT == MOT_FORMAT_PLANES)
                 g.px[i] |= load_shared_byte(at[i] + plane) << 8 | load_shared_byte(at[i] + 2 * plane) << 16;
         }
+    }
+    if (STEEP) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            g.px[i] = g.inside[i] ? g.px[i] : g.fill[i];
+            g.inside[i] = true;
+        }
+        turn_right(g.px, turn);
     }
 }
 
@@ -641,6 +661,13 @@ template <int FORMAT, int SINK> static __device__ __noinline__ void walk_stencil
 
 /* ---- the loop over quads ---- */
 
+/* Whether all rows begin in the same bank. A steep warp is then done in blocks of 8 quads in 4 rows instead of 32 quads
+ * in a row. */
+template <int FORMAT> DEVICE bool needs_blocks(int width, int height)
+{
+    return (width * pixel_bytes(FORMAT) & 127) == 0 && (height & 3) == 0;
+}
+
 /* The last row that the warp reads for output rows `first` to `last`. */
 DEVICE int last_row_read(const mot_warp_plan &plan, int first, int last)
 {
@@ -744,10 +771,11 @@ template <int FORMAT> DEVICE void walk_pairs_to_lines(chain_form form)
 template <int FORMAT, int SOURCE, int SINK>
 static __device__ __noinline__ void walk(int items, int at, int before, int first_items)
 {
-    const bool blocks = SOURCE == QUAD_GATHERED_STEEP;
-    const bool gathers = SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TWICE || blocks;
+    const bool steep = SOURCE == QUAD_GATHERED_STEEP;
+    const bool gathers = SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TWICE || steep;
     const int lane = threadIdx.x & 31, width = cta().width, height = cta().height, across = width / 4,
               quads = across * height;
+    const bool blocks = steep && needs_blocks<FORMAT>(width, height);
     const uint32_t rows_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
     const chain_form form = first_items > 0 ? CHAIN_ANY : form_of(items);
     if (SOURCE == QUAD_ITSELF && SINK < TO_LINES && form != CHAIN_ANY)
@@ -767,7 +795,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
     for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
         if (a.next < INT_MAX) { /* pixels that the warp reads, and pixels that it may overwrite */
             int end = first + MOT_STRIP;
-            if (SOURCE == QUAD_GATHERED || blocks) {
+            if (SOURCE == QUAD_GATHERED || steep) {
                 int top = __umulhi(first, rows_per_quad), bottom = __umulhi(end - 1, rows_per_quad);
                 if (blocks)
                     top = 4 * __umulhi(first / 32, block_rows_per_block),
@@ -795,7 +823,7 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
             uint32_t words[3] = { 0, 0, 0 };
             if (gathers) {
                 gathered g;
-                gather_quad<FORMAT, SOURCE == QUAD_GATHERED_TWICE>(from, first_warp, width * height, q, y, g);
+                gather_quad<FORMAT, SOURCE == QUAD_GATHERED_TWICE, steep>(from, first_warp, width * height, q, y, g);
                 if (form != CHAIN_ANY)
                     fill_outside(g);
                 for (int k = 0; form == CHAIN_ANY; k++) {
@@ -1042,12 +1070,11 @@ DEVICE bool plan_steps(const mot_step *from, int steps, int width, int height)
     return __syncthreads_or(any);
 }
 
-/* Whether a warp turns rows into columns, so that neighbouring lanes would read from the same bank. It is then done in
- * blocks of 8 quads in 4 rows instead of 32 quads in a row, if the image can be cut into such blocks. */
+/* Whether a warp turns rows into columns, so that neighbouring lanes would read from the same bank: by 75 degrees or
+ * more. */
 DEVICE bool is_steep(int step)
 {
-    return abs((int32_t)cta().plans[step].fixed[0]) < 32768 && (cta().width & 31) == 0 && cta().width > 32 &&
-           (cta().height & 3) == 0;
+    return abs((int32_t)cta().plans[step].fixed[0]) < 17000;
 }
 
 template <int FORMAT, int SINK> DEVICE void walk_to(int items, bool stencil, int spatial, int before, int first_items)
@@ -1060,8 +1087,8 @@ template <int FORMAT, int SINK> DEVICE void walk_to(int items, bool stencil, int
         walk<FORMAT, QUAD_BETWEEN, SINK>(items, spatial, 0, 0);
     else if (before >= 0)
         walk<FORMAT, QUAD_GATHERED_TWICE, SINK>(items, spatial, before, first_items);
-    else if (is_steep(spatial))
-        walk<FORMAT, QUAD_GATHERED_STEEP, SINK>(items, spatial, 0, first_items);
+    else if (first_items == 0 && is_steep(spatial))
+        walk<FORMAT, QUAD_GATHERED_STEEP, SINK>(items, spatial, 0, 0);
     else
         walk<FORMAT, QUAD_GATHERED, SINK>(items, spatial, 0, first_items);
 }
