@@ -23,7 +23,13 @@
 
 /* Where a loop takes quads from, and where it puts them. */
 enum whole_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_STEEP, QUAD_GATHERED_TWICE, QUAD_BETWEEN };
-enum whole_sink { TO_BOX, TO_IMAGE, TO_LINES, TO_OUTPUT }; /* TO_LINES: an output in planes by lines */
+enum whole_sink { TO_BOX, TO_IMAGE, TO_LINE_PLANES, TO_LINE_PIXELS, TO_OUTPUT };
+
+/* Whether it is an output by lines (lines.cuh). */
+DEVICE constexpr bool is_lines(int sink)
+{
+    return sink == TO_LINE_PLANES || sink == TO_LINE_PIXELS;
+}
 
 /* blockDim.x, which the compiler would keep in local memory. */
 DEVICE int cta_threads()
@@ -466,22 +472,9 @@ template <int FORMAT, bool APART> DEVICE void write_line_planes(bool looks_up, i
         store_two_words(to, make_uint2(out[2 * c], out[2 * c + 1]));
 }
 
-/* The same after the chain, whose form is `form`. */
-template <int FORMAT>
-DEVICE void chain_to_lines(chain_form form, int items, int q, int quads, int x, int y, const uint32_t w[3])
-{
-    if (form == CHAIN_ANY) {
-        uint32_t px[4];
-        unpack_words<FORMAT>(w, px);
-        apply_chain<FORMAT>(cta().work, items, 3, x, y, px);
-        write_line_planes<FORMAT, true>(false, q, quads, px);
-    } else {
-        write_line_planes<FORMAT, false>(form == CHAIN_ONE_TABLE, q, quads, w);
-    }
-}
-
-/* As write_pixels; `at` as in write_quads. */
-template <int FORMAT> DEVICE void write_line_pixels(int q, int quads, int at, const uint32_t w[3], uint32_t *stage)
+/* As write_pixels; `at` as in write_quads, the other parameters as in make_line. */
+template <int FORMAT, bool APART>
+DEVICE void write_line_pixels(bool looks_up, int quads, int at, const uint32_t *w, uint32_t *stage)
 {
     float pixels[12];
     uint32_t v[6];
@@ -489,7 +482,7 @@ template <int FORMAT> DEVICE void write_line_pixels(int q, int quads, int at, co
 #pragma unroll
     for (int c = 0; c < 3; c++) {
         float channel[4];
-        make_line<FORMAT, 4, false>(false, c, w, channel);
+        make_line<FORMAT, 4, APART>(looks_up, c, w, channel);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             pixels[3 * i + c] = channel[i];
@@ -505,19 +498,41 @@ template <int FORMAT> DEVICE void write_line_pixels(int q, int quads, int at, co
         __syncwarp();
         const int piece = __shfl_sync(0xFFFFFFFFu, at, (24 * half + lane) / 2); /* of the bytes, twice as long here */
         if (lane < 24 && piece < 12 * quads)
-            *(uint4 *)(out + 2 * (int64_t)piece + 16 * (lane & 1)) = ((const uint4 *)stage)[lane];
+            store_four_words(out + 2 * (int64_t)piece + 16 * (lane & 1), ((const uint4 *)stage)[lane]);
         __syncwarp();
     }
 }
 
-/* Writes 32 quads to the output, one for each lane: quad `q`, the four pixels from (x, y) on; `at` as in write_quads.
- * For whole warps. */
-template <int FORMAT>
-DEVICE void write_output(int q, int quads, int at, int x, int y, const uint32_t w[3], uint32_t *stage)
+/* Writes 32 quads by lines, to planes or pixels. */
+template <int FORMAT, int SINK, bool APART>
+DEVICE void write_lines(bool looks_up, int q, int quads, int at, const uint32_t *w, uint32_t *stage)
 {
-    if (FORMAT != MOT_FORMAT_GREY && cta().by_lines) {
-        write_line_pixels<FORMAT>(q, quads, at, w, stage);
-    } else if (FORMAT != MOT_FORMAT_GREY && cta().output_form == OUTPUT_PIXELS) {
+    if constexpr (SINK == TO_LINE_PLANES)
+        write_line_planes<FORMAT, APART>(looks_up, q, quads, w);
+    else
+        write_line_pixels<FORMAT, APART>(looks_up, quads, at, w, stage);
+}
+
+/* The same after the chain, whose form is `form`. */
+template <int FORMAT, int SINK>
+DEVICE void chain_to_lines(chain_form form, int items, int q, int quads, int at, int x, int y, const uint32_t w[3],
+                           uint32_t *stage)
+{
+    if (form == CHAIN_ANY) {
+        uint32_t px[4];
+        unpack_words<FORMAT>(w, px);
+        apply_chain<FORMAT>(cta().work, items, 3, x, y, px);
+        write_lines<FORMAT, SINK, true>(false, q, quads, at, px, stage);
+    } else {
+        write_lines<FORMAT, SINK, false>(form == CHAIN_ONE_TABLE, q, quads, at, w, stage);
+    }
+}
+
+/* Writes 32 quads to the output by its table, one for each lane: quad `q`, the four pixels from (x, y) on. For whole
+ * warps. */
+template <int FORMAT> DEVICE void write_output(int q, int quads, int x, int y, const uint32_t w[3], uint32_t *stage)
+{
+    if (FORMAT != MOT_FORMAT_GREY && cta().output_form == OUTPUT_PIXELS) {
         write_pixels<FORMAT>(q, quads, w, stage);
     } else if (q < quads && cta().output_form == OUTPUT_PLANES) {
         write_planes<FORMAT>(q, w);
@@ -646,14 +661,14 @@ template <int FORMAT, int SINK> static __device__ __noinline__ void walk_stencil
             for (int i = 0; i < MOT_WORDS(FORMAT); i++)
                 both[i] = both_sums(here.sum[i], below.sum[i]);
             here = below;
-            if (SINK != TO_LINES)
+            if (!is_lines(SINK))
                 chain_words<FORMAT>(form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE)
                 write_quads<FORMAT>(to, cta().work_view.channel, q, quads, at_byte, words, stage);
-            else if (SINK == TO_LINES)
-                chain_to_lines<FORMAT>(form, items, q, quads, 4 * column, y, words);
+            else if (is_lines(SINK))
+                chain_to_lines<FORMAT, SINK>(form, items, q, quads, at_byte, 4 * column, y, words, stage);
             else
-                write_output<FORMAT>(q, quads, at_byte, 4 * column, y, words, stage);
+                write_output<FORMAT>(q, quads, 4 * column, y, words, stage);
             y++, q += across, at_byte += 12 * across;
         }
     }
@@ -778,9 +793,9 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
     const bool blocks = steep && needs_blocks<FORMAT>(width, height);
     const uint32_t rows_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
     const chain_form form = first_items > 0 ? CHAIN_ANY : form_of(items);
-    if (SOURCE == QUAD_ITSELF && SINK < TO_LINES && form != CHAIN_ANY)
+    if (SOURCE == QUAD_ITSELF && SINK <= TO_IMAGE && form != CHAIN_ANY)
         return walk_pairs<FORMAT, SINK>(form);
-    if (SOURCE == QUAD_ITSELF && SINK == TO_LINES && form != CHAIN_ANY)
+    if (SOURCE == QUAD_ITSELF && SINK == TO_LINE_PLANES && form != CHAIN_ANY)
         return walk_pairs_to_lines<FORMAT>(form);
     const mot_step &step = cta().step[at];
     const mot_warp_plan &plan = cta().plans[at];
@@ -833,8 +848,8 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
                         break;
                     apply_item<FORMAT>(cta().work, k, 3, 4 * column, y, g.px);
                 }
-                if (SINK == TO_LINES) {
-                    write_line_planes<FORMAT, true>(form == CHAIN_ONE_TABLE, q, quads, g.px);
+                if (is_lines(SINK)) {
+                    write_lines<FORMAT, SINK, true>(form == CHAIN_ONE_TABLE, q, quads, at_byte, g.px, stage);
                     continue;
                 }
                 pack_words<FORMAT>(g.px, words);
@@ -850,15 +865,15 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
                 for (int i = 0; i < MOT_WORDS(FORMAT); i++)
                     words[i] = *quad_word<FORMAT>(quads, q, i);
             }
-            if (SINK == TO_LINES) {
-                chain_to_lines<FORMAT>(form, items, q, quads, 4 * column, y, words);
+            if (is_lines(SINK)) {
+                chain_to_lines<FORMAT, SINK>(form, items, q, quads, at_byte, 4 * column, y, words, stage);
                 continue;
             }
             chain_words<FORMAT>(gathers && form == CHAIN_ANY ? CHAIN_NONE : form, items, 4 * column, y, words);
             if (SINK == TO_IMAGE) {
                 write_quads<FORMAT>(to, cta().work_view.channel, q, quads, at_byte, words, stage);
             } else if (SINK == TO_OUTPUT) {
-                write_output<FORMAT>(q, quads, at_byte, 4 * column, y, words, stage);
+                write_output<FORMAT>(q, quads, 4 * column, y, words, stage);
             } else if (q < quads) {
 #pragma unroll
                 for (int i = 0; i < MOT_WORDS(FORMAT); i++)
@@ -1140,12 +1155,18 @@ template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE int whole_pass(int at)
     }
     __syncthreads();
     const bool stencil = spatial >= 0 && mot_shape_of(cta().step[spatial].op) == MOTLEY_SHAPE_STENCIL;
-    if (OUTPUT && at == cta().steps && cta().by_lines && cta().output_form == OUTPUT_PLANES)
-        walk_to<FORMAT, OUTPUT ? TO_LINES : TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
-    else if (OUTPUT && at == cta().steps)
-        walk_to<FORMAT, OUTPUT ? TO_OUTPUT : TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
-    else
-        walk_to<FORMAT, TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
+    if constexpr (OUTPUT)
+        if (at == cta().steps) {
+            if (cta().by_lines && cta().output_form == OUTPUT_PLANES)
+                walk_to<FORMAT, TO_LINE_PLANES>(chain.items, stencil, spatial, before, first_items);
+            else if (FORMAT != MOT_FORMAT_GREY && cta().by_lines)
+                walk_to<FORMAT, FORMAT == MOT_FORMAT_GREY ? TO_OUTPUT : TO_LINE_PIXELS>(chain.items, stencil, spatial,
+                                                                                        before, first_items);
+            else
+                walk_to<FORMAT, TO_OUTPUT>(chain.items, stencil, spatial, before, first_items);
+            return at;
+        }
+    walk_to<FORMAT, TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
     return at;
 }
 
