@@ -48,7 +48,6 @@ static motley_status queue(mot_cuda_state *s, const mot_job *job, cudaStream_t s
              "sending the steps");
     CUDA_TRY(mot_cuda_fill(s->now.plan.step_count, (int32_t)job->max_steps, job->count, stream),
              "sending the numbers of steps");
-    s->last_count = 0;
     return mot_cuda_follow_plan(s, job, s->now.images, MOT_FOLLOW_WAITS_FIRST, stream, error);
 }
 

@@ -86,7 +86,7 @@ void mot_cuda_leave(const mot_cuda_state *s, int before);
 motley_status mot_cuda_reserve_batch(mot_cuda_state *s, size_t samples, size_t max_steps, cudaStream_t stream,
                                      motley_error *error);
 
-/* Takes the last call's space, for a call that does not draw ahead. */
+/* Takes the last call's space, for a call that does not draw ahead; what was in it is gone. */
 void mot_cuda_take_space(mot_cuda_state *s);
 
 /* Chooses a half, and the stream that a call draws on. mot_cuda_end_ahead lets the call's stream wait for the draws.

@@ -71,6 +71,10 @@ static struct {
     int stream;
     uint32_t number;
 } now; /* the work that is being described */
+static struct {
+    int reader, writer; /* the calls of the host's last copy */
+    int graphs;         /* whether there were any: what they captured has not run */
+} copied;
 static uint64_t random_state;
 
 unsigned record_random(unsigned below)
@@ -159,7 +163,23 @@ static void touch(const void *memory, size_t bytes, int writes, const char *what
     seen[seen_count++] = a;
 }
 
+/* Of memory that the same call has written before, outside of graphs. */
+static void touch_own(const void *memory, size_t bytes, int writes, const char *what)
+{
+    const char *const first = memory, *const end = first + bytes;
+    size_t i = 0;
+    while (i < seen_count && !(seen[i].writes && seen[i].call == call && seen[i].begin <= first && seen[i].end >= end))
+        i++;
+    if (i == seen_count && memory && bytes > 0 && !writes && !captures[now.stream]) {
+        char text[200];
+        snprintf(text, sizeof text, "%s reads what another call has written (%s)", now.name, what);
+        fail(text);
+    }
+    touch(memory, bytes, writes, what);
+}
+
 #define READS(memory, bytes) touch((memory), (bytes), 0, #memory)
+#define READS_OWN(memory, bytes) touch_own((memory), (bytes), 0, #memory)
 #define WRITES(memory, bytes) touch((memory), (bytes), 1, #memory)
 
 /* ---- the caller ---- */
@@ -189,6 +209,7 @@ void record_wait(cudaStream_t stream, cudaStream_t other)
 
 void record_capture(cudaStream_t stream)
 {
+    copied.graphs = 1;
     captures[stream_of(stream)] = memset(more(NULL, sizeof(record_graph)), 0, sizeof(record_graph));
 }
 
@@ -295,6 +316,7 @@ void record_begin(uint64_t seed, int multiprocessors, int overlaps)
     memset(events, 0, sizeof events);
     streams_made = streams_left = events_made = events_left = 0;
     seen_count = 0;
+    memset(&copied, 0, sizeof copied);
     random_state = seed * 0x9E3779B97F4A7C15u;
     chip_multiprocessors = multiprocessors;
     chip_overlaps = overlaps;
@@ -404,15 +426,24 @@ cudaError_t cudaDeviceSynchronize(void)
     return cudaSuccess;
 }
 
-/* The host reads what work has written. */
+/* The host reads what work has written: all that a call reads was written by one other, if there were no graphs. */
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, int kind)
 {
+    int last = -1;
     if (kind != cudaMemcpyDeviceToHost)
         fail("a copy that waits goes to the device");
     now.name = "the host's copy";
-    for (size_t i = 0; i < seen_count; i++)
-        if (seen[i].writes && overlap(&seen[i], from, (const char *)from + bytes) && !ordered(&seen[i], &host))
+    for (size_t i = 0; i < seen_count; i++) {
+        if (!seen[i].writes || !overlap(&seen[i], from, (const char *)from + bytes))
+            continue;
+        if (!ordered(&seen[i], &host))
             report(&seen[i], "from");
+        last = seen[i].call;
+    }
+    if (copied.reader == call && copied.writer != last && !copied.graphs)
+        fail("the host reads what several calls have written");
+    copied.reader = call;
+    copied.writer = last;
     memcpy(to, from, bytes);
     return cudaSuccess;
 }
@@ -693,7 +724,7 @@ static void draws(const mot_cuda_draw *d)
         READS(d->views, n * sizeof *d->views);
         READS(d->counter, 2 * sizeof *d->counter);
     }
-    touch(d->plan.steps, steps, d->draws, "plan.steps");
+    touch_own(d->plan.steps, steps, d->draws, "plan.steps");
     WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
 }
 
@@ -715,10 +746,10 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
 static void lists(const mot_tiles_job *t, int writes)
 {
     const size_t n = (size_t)t->images;
-    touch(t->programs, n * (size_t)t->windows * sizeof *t->programs, writes, "programs");
-    touch(t->image, n * sizeof *t->image, writes, "images of tiles");
-    touch(t->pairs, (size_t)t->pairs_most * MOT_TILE_LISTS * sizeof *t->pairs, writes, "pairs");
-    touch(t->output_values, 4 * 256 * sizeof *t->output_values, writes, "output_values");
+    touch_own(t->programs, n * (size_t)t->windows * sizeof *t->programs, writes, "programs");
+    touch_own(t->image, n * sizeof *t->image, writes, "images of tiles");
+    touch_own(t->pairs, (size_t)t->pairs_most * MOT_TILE_LISTS * sizeof *t->pairs, writes, "pairs");
+    touch_own(t->output_values, 4 * 256 * sizeof *t->output_values, writes, "output_values");
     WRITES(t->counters, sizeof *t->counters);
     WRITES(t->arrivals, n * sizeof *t->arrivals);
     WRITES(t->totals, n * (size_t)t->max_counts * MOT_TOTAL_WORDS * sizeof *t->totals);
@@ -759,8 +790,8 @@ cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format forma
     const size_t n = (size_t)job->count;
     (void)format, (void)shape, (void)overlap;
     LAUNCH("image kernel", stream);
-    READS(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
-    READS(job->order, n * sizeof *job->order);
+    READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
+    READS_OWN(job->order, n * sizeof *job->order);
     WRITES(job->ready, n * sizeof *job->ready);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     WRITES_IMAGES(job->work, job->count, job->channels, 1);
@@ -774,10 +805,10 @@ static void axes(const mot_resize_job *job, int writes)
     const size_t n = (size_t)job->count;
     const size_t all = (size_t)job->table_bytes * (job->table_offset ? 1 : n);
     READS(job->table_offset, n * sizeof *job->table_offset);
-    touch(job->axes, n * sizeof *job->axes, writes, "axes");
-    touch(job->order, n * sizeof *job->order, writes, "order");
-    touch(job->tables, all ? all : bytes_behind(job->tables), writes, "tables");
-    touch(job->values, (size_t)job->channels * 256 * sizeof *job->values, writes, "values");
+    touch_own(job->axes, n * sizeof *job->axes, writes, "axes");
+    touch_own(job->order, n * sizeof *job->order, writes, "order");
+    touch_own(job->tables, all ? all : bytes_behind(job->tables), writes, "tables");
+    touch_own(job->values, (size_t)job->channels * 256 * sizeof *job->values, writes, "values");
     if (writes) {
         WRITES(job->cost, n * sizeof *job->cost);
         WRITES(job->counted, MOT_RESIZE_COUNTERS * sizeof *job->counted);
@@ -799,8 +830,8 @@ cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int ove
     READS(job->ids, n * sizeof *job->ids);
     READS(job->views, n * sizeof *job->views);
     READS(job->counter, 2 * sizeof *job->counter);
-    touch(job->drawn, n * sizeof *job->drawn, !job->given, "drawn");
-    touch(job->steps, n * (size_t)job->max_steps * sizeof *job->steps, !job->given, "steps");
+    touch_own(job->drawn, n * sizeof *job->drawn, !job->given, "drawn");
+    touch_own(job->steps, n * (size_t)job->max_steps * sizeof *job->steps, !job->given, "steps");
     axes(&job->resize, 1);
     return cudaSuccess;
 }
@@ -826,7 +857,7 @@ cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream
 cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
 {
     LAUNCH("filling kernel", stream);
-    READS(job->drawn, (size_t)job->count * sizeof *job->drawn);
+    READS_OWN(job->drawn, (size_t)job->count * sizeof *job->drawn);
     WRITES_IMAGES(job->dst, job->count, job->channels, 1);
     return cudaSuccess;
 }
@@ -834,7 +865,7 @@ cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 {
     LAUNCH("erasing kernel", stream);
-    READS(job->drawn, (size_t)job->count * sizeof *job->drawn);
+    READS_OWN(job->drawn, (size_t)job->count * sizeof *job->drawn);
     READS(job->normals, MOT_NORMAL_CELLS * sizeof *job->normals);
     WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->dtype));
     return cudaSuccess;
@@ -844,9 +875,9 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
 {
     const size_t n = (size_t)job->count;
     LAUNCH("kernel of followers", stream);
-    READS(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
-    READS(job->step_count, n * sizeof *job->step_count);
-    READS(job->places, n * sizeof *job->places);
+    READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
+    READS_OWN(job->step_count, n * sizeof *job->step_count);
+    READS_OWN(job->places, n * sizeof *job->places);
     LISTED(job->src, job->count);
     WRITES(job->followed.boxes, job->followed.boxes_count * 4 * sizeof(double));
     WRITES(job->followed.matrices, n * 6 * sizeof(double));
@@ -875,7 +906,7 @@ cudaError_t mot_parts_launch(const mot_parts_job *job, cudaStream_t stream)
     const size_t n = (size_t)job->count;
     const size_t parts = (size_t)(job->chains * (job->chain_breaks + 1) + job->breaks + 1);
     LAUNCH("kernel of the parts", stream);
-    READS(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
+    READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
     WRITES(job->part, parts * n * (size_t)job->most * sizeof *job->part);
     WRITES(job->after, parts * n * sizeof *job->after);
     WRITES(job->turn, n * (size_t)job->turns * sizeof *job->turn);
@@ -887,7 +918,7 @@ cudaError_t mot_parts_launch(const mot_parts_job *job, cudaStream_t stream)
 cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 {
     LAUNCH("kernel of breaks", stream);
-    READS(job->step, (size_t)job->count * sizeof *job->step);
+    READS_OWN(job->step, (size_t)job->count * sizeof *job->step);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     WRITES_IMAGES(job->dst, job->count, job->channels, 1);
     if (job->in_place && job->kinds & ~MOT_BREAK_HUE)
@@ -898,7 +929,7 @@ cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 cudaError_t mot_chains_launch(const mot_chains_job *job, cudaStream_t stream)
 {
     LAUNCH("kernel of chains", stream);
-    READS(job->turn, (size_t)job->count * (size_t)job->turns * sizeof *job->turn);
+    READS_OWN(job->turn, (size_t)job->count * (size_t)job->turns * sizeof *job->turn);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     READS_IMAGES(job->chains, job->count, job->channels, 1);
     WRITES_IMAGES(job->dst, job->count, job->channels, 1);
