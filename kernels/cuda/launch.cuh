@@ -6,8 +6,9 @@
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 
-/* Lets a kernel have so many bytes of dynamic shared memory. A multiprocessor has to be empty before it divides its memory
- * in another way between L1 cache and shared memory: kernels that meet on one all ask for the most shared memory. */
+/* Lets a kernel have so many bytes of dynamic shared memory. A multiprocessor has to be empty before it divides its
+ * memory in another way between L1 cache and shared memory: kernels that meet on one all ask for the most shared
+ * memory. */
 static inline cudaError_t mot_share_memory(const void *kernel, int bytes)
 {
     const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
