@@ -49,6 +49,7 @@ static const char *const transform_texts[] = {
     HEAD CROP "  - policy: {name: auto_augment_imagenet}\n",
     HEAD CROP "  - jitter: {brightness: 0.4}\n  - policy: {name: rand_augment}\n  - output: {}\n",
 };
+#define NO_STEPS 0
 #define PAIRS 2 /* of images */
 #define ERASES 3
 #define CHAINS 4
@@ -95,10 +96,11 @@ typedef enum kind {
     APPLY_OUTPUT, /* with a normalised output */
     APPLY_LARGE,  /* more than the tile kernel takes at a time */
     TILES,        /* APPLY, by tiles */
-    CLIPS,        /* of two frames; the host draws */
-    GIVEN,        /* motley_op_apply */
     TRANSFORM,    /* to a normalised output */
     TRANSFORM_LIST,
+    RUN_AHEAD,         /* so many kinds may */
+    CLIPS = RUN_AHEAD, /* of two frames; the host draws */
+    GIVEN,             /* motley_op_apply */
     RESIZE,
     MIX,
     TARGETS,
@@ -106,7 +108,7 @@ typedef enum kind {
     KINDS
 } kind;
 
-/* A call is like the one before but for what is drawn anew. */
+/* A call. */
 typedef struct plan {
     kind kind;
     int policy, transform, user, context;
@@ -219,49 +221,68 @@ static void look_back(motley_context *c)
 
 /* ---- a run ---- */
 
-/* Changes one thing about a call. A run has few policies and transforms, so that calls often find them uploaded. */
-static void change(plan *p, const plan *first)
+/* What a run chooses from, mostly the first ones: few things, so that its calls often find what they need, and use the
+ * same memory in turn. */
+typedef struct choice {
+    kind kinds[3];
+    int policies[3], transforms[3];
+    size_t counts[3];
+    int options; /* != 0: ids, views, counters and boxes */
+} choice;
+
+static choice draw_choice(void)
 {
     static const size_t counts[] = { 1, 3, 8, 64, MOST_IMAGES };
+    choice c = { .options = record_random(2) == 0 };
+    for (int i = 0; i < 3; i++) {
+        c.kinds[i] = (kind)record_random(i < 2 ? RUN_AHEAD : KINDS);
+        c.policies[i] = record_random(3) ? (int)record_random(POLICIES) : MIXES_CHAINS;
+        c.transforms[i] = record_random(3) ? (int)record_random(TRANSFORMS) : NO_STEPS;
+        c.counts[i] = counts[record_random(5)];
+    }
+    return c;
+}
+
+/* 0, 1 or, seldom, 2. */
+static int one_of_three(void)
+{
+    const unsigned r = record_random(8);
+    return r < 4 ? 0 : r < 7 ? 1 : 2;
+}
+
+/* Changes one thing about a call. */
+static void change(plan *p, const choice *from)
+{
     switch (record_random(10)) {
     case 0:
     case 1:
     case 2:
-        p->kind = record_random(2) ? first->kind : (kind)record_random(KINDS);
+        p->kind = from->kinds[one_of_three()];
         break;
     case 3:
     case 4:
-        p->policy = (first->policy + (int)record_random(5) / 2) % POLICIES;
-        p->transform = (first->transform + (int)record_random(5) / 2) % TRANSFORMS;
+        p->policy = from->policies[one_of_three()];
         break;
     case 5:
-        p->count = record_random(2) ? first->count : counts[record_random(5)];
+        p->transform = from->transforms[one_of_three()];
         break;
     case 6:
-        p->user = record_random(2) ? first->user : (int)record_random(USERS);
+        p->count = from->counts[record_random(4) ? 0 : one_of_three()];
         break;
     case 7:
-        p->context = record_random(4) == 0;
+        p->user = record_random(4) ? 1 : (int)record_random(USERS);
+        p->context = record_random(8) == 0;
         break;
     case 8:
         p->side = (int32_t)(1500 + 1500 * record_random(3));
         p->in_place = record_random(2) == 0;
         break;
     default:
-        p->ids = record_random(3) == 0;
-        p->views = record_random(4) == 0;
-        p->counter = record_random(6) == 0;
-        p->boxes = record_random(3) == 0;
+        p->ids = from->options && record_random(3) == 0;
+        p->views = from->options && record_random(4) == 0;
+        p->counter = from->options && record_random(6) == 0;
+        p->boxes = from->options && record_random(3) == 0;
     }
-}
-
-static plan draw_plan(void)
-{
-    plan p = { .policy = (int)record_random(POLICIES), .transform = (int)record_random(TRANSFORMS), .user = 1 };
-    const plan first = { .kind = (kind)record_random(KINDS), .policy = p.policy, .transform = p.transform, .count = 8 };
-    for (int i = 0; i < 100; i++)
-        change(&p, &first);
-    return p;
 }
 
 /* Leaves out what a call would refuse: boxes where chains or images are mixed, clips of chains, a counter where the
@@ -431,13 +452,18 @@ static void run(uint64_t seed)
     begin_run(seed, seed % 3 == 0 ? 16 : 132, seed % 5 != 0);
     const int captures = seed % 2 == 0;
     record_streamless = seed % 4 == 3;
-    const plan first = draw_plan();
-    plan p = first;
+    const choice from = draw_choice();
+    plan p = { .kind = from.kinds[0],
+               .policy = from.policies[0],
+               .transform = from.transforms[0],
+               .user = 1,
+               .count = from.counts[0],
+               .side = 1500 };
     for (int number = 1; number <= CALLS; number++) {
         record_failing = seed % 7 == 0;
         record_idle = record_random(8) == 0;
-        if (record_random(2) == 0)
-            change(&p, &first);
+        for (unsigned changes = record_random(3); changes > 0; changes--)
+            change(&p, &from);
         if (captures && record_random(20) == 0)
             make_graph(&p, number, 1);
         else if (graphs_count > 0 && record_random(3) == 0)
