@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order of what the CUDA backend queues: random calls of several contexts on several streams, with graphs, on a
  * runtime that only records (emulate/record.h). Any two accesses to the same memory, one of which writes, have an
- * order, whatever runs ahead; kernels read the draws of their own call; captured calls keep to what graphs allow;
- * nothing is left when contexts are destroyed.
+ * order, whatever runs ahead; what is read was written, and draws by the same call; captured calls keep to what graphs
+ * allow; nothing is left when contexts are destroyed.
  *
  *     check_order [--runs N] [--first SEED] */
 #include "tests/emulate/record.h"
@@ -335,6 +335,8 @@ static void use_memory(const user *u, const char *name, int writes)
     record_access("dst", u->dst, REGION, writes);
     record_access("counter", u->counter, REGION, writes);
     record_access("boxes", u->boxes, REGION, writes);
+    record_access("box_offsets", u->box_offsets, REGION, writes);
+    record_access("labels", u->labels, REGION, writes);
     record_access("targets", u->targets, REGION, writes);
 }
 
@@ -369,6 +371,7 @@ static void make_graph(const plan *plan_of_call, int number, int others)
     int whole = 1;
     p->kind = p->kind == LOOK_BACK ? APPLY : p->kind;
     allow(p);
+    use_memory(u, "the caller's upload", 1);
     record_capture(u->stream);
     for (unsigned n = 1 + record_random(2); n > 0; n--) {
         motley_error error = { 0 };

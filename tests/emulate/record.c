@@ -19,6 +19,7 @@
 #define STREAMS 64 /* in a run, destroyed ones included; 0 is the default stream, the last one the allocator's */
 #define EVENTS 256
 #define MOST_SHOWN 5
+#define IMAGE_ALIGN 16
 
 int record_failing, record_idle, record_streamless, record_failures, record_refused;
 const char *record_again = "check_order --runs 0";
@@ -47,6 +48,8 @@ typedef struct clock {
     uint32_t ended[STREAMS]; /* how much work of each stream */
 } clock;
 
+typedef enum access_kind { READ, WRITE, COUNT } access_kind; /* COUNT: what is 0 before and after */
+
 /* Work that uses bytes of memory. */
 typedef struct access {
     const char *begin, *end;
@@ -63,6 +66,7 @@ struct record_graph {
 
 static clock host, streams[STREAMS], events[EVENTS];
 static record_graph *captures[STREAMS];
+static const char unwritten[] = "the allocator's earlier use", cleared[] = "a fill with one byte";
 static int streams_made, streams_left, events_made, events_left;
 static access *seen; /* of all work; not those that later ones stand for */
 static size_t seen_count, seen_room;
@@ -127,10 +131,24 @@ static void report(const access *a, const char *what)
     fail(text);
 }
 
+/* Whether work has written these bytes, but for what lies between images in a batch's memory. What is cleared is
+ * written for counters only. */
+static int is_written(const char *begin, const char *end, int counters)
+{
+    for (size_t i = 0; i < seen_count && begin < end; i++)
+        if (seen[i].writes && seen[i].name != unwritten && (counters || seen[i].name != cleared) &&
+            seen[i].begin < begin + IMAGE_ALIGN && seen[i].end > begin) {
+            begin = seen[i].end;
+            i = (size_t)-1;
+        }
+    return begin >= end;
+}
+
 /* An access of the work that is being described. Of the earlier ones, those that this one covers and comes after are
  * dropped: what nothing orders with them, nothing orders with it. */
-static void touch(const void *memory, size_t bytes, int writes, const char *what)
+static void touch(const void *memory, size_t bytes, access_kind kind, const char *what)
 {
+    const int writes = kind != READ;
     if (!memory || bytes == 0)
         return;
     const access a = { .begin = memory,
@@ -158,29 +176,35 @@ static void touch(const void *memory, size_t bytes, int writes, const char *what
             seen[kept++] = *b;
     }
     seen_count = kept;
+    if (kind != WRITE && !is_written(a.begin, a.end, kind == COUNT)) {
+        char text[200];
+        snprintf(text, sizeof text, "%s reads what nothing has written (%s)", now.name, what);
+        fail(text);
+    }
     if (seen_count == seen_room)
         seen = more(seen, (seen_room = 2 * seen_room + 64) * sizeof a);
     seen[seen_count++] = a;
 }
 
 /* Of memory that the same call has written before, outside of graphs. */
-static void touch_own(const void *memory, size_t bytes, int writes, const char *what)
+static void touch_own(const void *memory, size_t bytes, access_kind kind, const char *what)
 {
     const char *const first = memory, *const end = first + bytes;
     size_t i = 0;
     while (i < seen_count && !(seen[i].writes && seen[i].call == call && seen[i].begin <= first && seen[i].end >= end))
         i++;
-    if (i == seen_count && memory && bytes > 0 && !writes && !captures[now.stream]) {
+    if (i == seen_count && memory && bytes > 0 && kind == READ && !captures[now.stream]) {
         char text[200];
         snprintf(text, sizeof text, "%s reads what another call has written (%s)", now.name, what);
         fail(text);
     }
-    touch(memory, bytes, writes, what);
+    touch(memory, bytes, kind, what);
 }
 
-#define READS(memory, bytes) touch((memory), (bytes), 0, #memory)
-#define READS_OWN(memory, bytes) touch_own((memory), (bytes), 0, #memory)
-#define WRITES(memory, bytes) touch((memory), (bytes), 1, #memory)
+#define READS(memory, bytes) touch((memory), (bytes), READ, #memory)
+#define READS_OWN(memory, bytes) touch_own((memory), (bytes), READ, #memory)
+#define WRITES(memory, bytes) touch((memory), (bytes), WRITE, #memory)
+#define COUNTS(memory, bytes) touch((memory), (bytes), COUNT, #memory)
 
 /* ---- the caller ---- */
 
@@ -289,7 +313,7 @@ void *record_allocate(void *user, size_t bytes, void *stream)
     *b = (block){ .memory = memory, .bytes = bytes };
     if (record_streamless)
         return b->memory;
-    begin("the allocator's earlier use", stream);
+    begin(unwritten, stream);
     WRITES(b->memory, b->bytes);
     return b->memory;
 }
@@ -444,6 +468,8 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, int kind)
         fail("the host reads what several calls have written");
     copied.reader = call;
     copied.writer = last;
+    if (!is_written(from, (const char *)from + bytes, 0) && !copied.graphs)
+        fail("the host reads what nothing has written");
     memcpy(to, from, bytes);
     return cudaSuccess;
 }
@@ -463,7 +489,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream)
 {
     (void)value;
-    begin("a fill with one byte", stream);
+    begin(cleared, stream);
     WRITES(memory, bytes);
     return cudaSuccess;
 }
@@ -734,12 +760,12 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
     LAUNCH("draw kernel", stream);
     LISTED(d->src, d->count);
     draws(d);
-    WRITES(d->plan.ready, n * sizeof *d->plan.ready);
+    COUNTS(d->plan.ready, n * sizeof *d->plan.ready);
     WRITES(d->plan.order, n * sizeof *d->plan.order);
     WRITES(d->plan.key, n * sizeof *d->plan.key);
     WRITES(d->plan.rank, n * sizeof *d->plan.rank);
-    WRITES(d->plan.filled, MOT_KEYS * sizeof *d->plan.filled);
-    WRITES(d->plan.ticket, sizeof *d->plan.ticket);
+    COUNTS(d->plan.filled, MOT_KEYS * sizeof *d->plan.filled);
+    COUNTS(d->plan.ticket, sizeof *d->plan.ticket);
     return cudaSuccess;
 }
 
@@ -750,7 +776,7 @@ static void lists(const mot_tiles_job *t, int writes)
     touch_own(t->image, n * sizeof *t->image, writes, "images of tiles");
     touch_own(t->pairs, (size_t)t->pairs_most * MOT_TILE_LISTS * sizeof *t->pairs, writes, "pairs");
     touch_own(t->output_values, 4 * 256 * sizeof *t->output_values, writes, "output_values");
-    WRITES(t->counters, sizeof *t->counters);
+    COUNTS(t->counters, sizeof *t->counters);
     WRITES(t->arrivals, n * sizeof *t->arrivals);
     WRITES(t->totals, n * (size_t)t->max_counts * MOT_TOTAL_WORDS * sizeof *t->totals);
 }
@@ -792,7 +818,7 @@ cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format forma
     LAUNCH("image kernel", stream);
     READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
     READS_OWN(job->order, n * sizeof *job->order);
-    WRITES(job->ready, n * sizeof *job->ready);
+    COUNTS(job->ready, n * sizeof *job->ready);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     WRITES_IMAGES(job->work, job->count, job->channels, 1);
     WRITES_IMAGES(job->output, job->count, job->channels, mot_dtype_bytes(job->output_dtype));
@@ -811,7 +837,7 @@ static void axes(const mot_resize_job *job, int writes)
     touch_own(job->values, (size_t)job->channels * 256 * sizeof *job->values, writes, "values");
     if (writes) {
         WRITES(job->cost, n * sizeof *job->cost);
-        WRITES(job->counted, MOT_RESIZE_COUNTERS * sizeof *job->counted);
+        COUNTS(job->counted, MOT_RESIZE_COUNTERS * sizeof *job->counted);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A runtime that runs nothing: it records which memory the work that dispatch/cuda queues reads and writes, and finds
- * work on the same memory that nothing orders.
+ * work on the same memory that nothing orders, and work that reads what nothing has written.
  *
  * Each stream, each event and the host has a vector clock: how much of the work of each stream has ended at that point.
  * Launches, copies and fills are work; events, and waits of the host, order it. A kernel's accesses follow from its
