@@ -114,12 +114,14 @@ typedef struct plan {
     int policy, transform, user, context;
     size_t count;
     int32_t side; /* of large images, pixels */
-    int in_place, ids, views, counter, boxes;
+    int in_place; /* of a TRANSFORM_LIST: the results are a list, too */
+    int ids, views, counter, boxes;
 } plan;
 
-static motley_image image_of(uint8_t *memory, size_t i, int32_t width)
+static motley_image image_of(uint8_t *memory, size_t i, int32_t width, int32_t height, int64_t size)
 {
-    return (motley_image){ memory + i * SIDE * SIDE * 3, width, SIDE, SIDE * 3, 3, 1 };
+    const int64_t row = SIDE * 3 * size;
+    return (motley_image){ memory + (int64_t)i * SIDE * row, width, height, row, 3 * size, size };
 }
 
 static motley_status call(const plan *p, int number, motley_error *error)
@@ -141,8 +143,8 @@ static motley_status call(const plan *p, int number, motley_error *error)
     dst.data = u->dst;
     for (size_t i = 0; i < n; i++) {
         const int32_t width = SIDE - (int32_t)(i + (size_t)number) % 40;
-        images[0][i] = image_of(u->src, i, width);
-        images[1][i] = image_of(u->dst, i, width);
+        images[0][i] = image_of(u->src, i, width, SIDE, 1);
+        images[1][i] = image_of(u->dst, i, width, SIDE, 1);
         ids[i] = p->kind == CLIPS ? i / 2 : i;
         views[i] = 0;
         angles[i] = 20;
@@ -188,6 +190,9 @@ static motley_status call(const plan *p, int number, motley_error *error)
         t.mixed = info->mix ? mixed : NULL;
         dst = small;
         dst.dtype = info->has_output ? MOTLEY_F16 : MOTLEY_U8;
+        for (size_t i = 0; i < n; i++)
+            images[1][i] = image_of(u->dst, i, 64, 64, info->has_output ? 2 : 1);
+        dst.images = p->kind == TRANSFORM_LIST && p->in_place ? images[1] : NULL;
         return motley_transform_apply(c, transforms[p->transform], &src, &dst, &t, error);
     }
     case RESIZE: {

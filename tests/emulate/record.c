@@ -65,6 +65,7 @@ struct record_graph {
 };
 
 static clock host, streams[STREAMS], events[EVENTS];
+static clock let_begin[STREAMS]; /* of the stream's last work, when it lets the next kernel begin */
 static record_graph *captures[STREAMS];
 static const char unwritten[] = "the allocator's earlier use", cleared[] = "a fill with one byte";
 static int streams_made, streams_left, events_made, events_left;
@@ -74,7 +75,9 @@ static struct {
     const char *name;
     int stream;
     uint32_t number;
-} now; /* the work that is being described */
+    clock early;     /* of a kernel that begins while the one before it ends */
+    const clock *at; /* its accesses come after all that had ended then */
+} now;               /* the work that is being described */
 static struct {
     int reader, writer; /* the calls of the host's last copy */
     int graphs;         /* whether there were any: what they captured has not run */
@@ -109,8 +112,35 @@ static void begin(const char *name, cudaStream_t stream)
     }
     if (captures[stream_of(call_stream)])
         fail("a captured call queues work outside of its graph");
+    now.early = let_begin[s];
+    join(&now.early, &host);
     join(&streams[s], &host);
+    now.at = &streams[s];
     now.number = ++streams[s].ended[s];
+    let_begin[s] = streams[s];
+}
+
+/* The kernel that is being described lets the next one begin once it has waited for the one before it. */
+static void lets_next(void)
+{
+    if (!captures[now.stream])
+        let_begin[now.stream].ended[now.stream]--;
+}
+
+/* What the kernel that is being described does now, it does before it waits for the one before it. `lets`: it lets the
+ * next kernel begin as early. */
+static void begins_early(int lets)
+{
+    if (captures[now.stream])
+        return;
+    now.at = &now.early;
+    if (lets)
+        let_begin[now.stream] = now.early;
+}
+
+static void waits(void)
+{
+    now.at = &streams[now.stream];
 }
 
 static int ordered(const access *a, const clock *at)
@@ -169,7 +199,7 @@ static void touch(const void *memory, size_t bytes, access_kind kind, const char
     size_t kept = 0;
     for (size_t i = 0; i < seen_count; i++) {
         const access *const b = &seen[i];
-        const int before = ordered(b, &streams[now.stream]);
+        const int own = b->stream == now.stream && b->number == now.number, before = own || ordered(b, now.at);
         if (!before && (writes || b->writes) && overlap(b, a.begin, a.end))
             report(b, what);
         if (!before || b->begin < a.begin || b->end > a.end || b->writes > writes)
@@ -337,6 +367,7 @@ void record_begin(uint64_t seed, int multiprocessors, int overlaps)
 {
     memset(&host, 0, sizeof host);
     memset(streams, 0, sizeof streams);
+    memset(let_begin, 0, sizeof let_begin);
     memset(events, 0, sizeof events);
     streams_made = streams_left = events_made = events_left = 0;
     seen_count = 0;
@@ -634,6 +665,7 @@ static void images(const mot_cuda_batch *batch, int first, int count, int channe
         if (fails()) \
             return cudaErrorInvalidConfiguration; \
         begin((name), (stream)); \
+        lets_next(); \
     } while (0)
 
 void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT])
@@ -758,6 +790,8 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
 {
     const size_t n = (size_t)d->count;
     LAUNCH("draw kernel", stream);
+    if (d->overlap)
+        begins_early(1);
     LISTED(d->src, d->count);
     draws(d);
     COUNTS(d->plan.ready, n * sizeof *d->plan.ready);
@@ -785,6 +819,8 @@ cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *d, const mot_tiles_job *jo
                                  cudaStream_t stream)
 {
     LAUNCH("plan kernel", stream);
+    if (d->overlap && job->first == 0)
+        begins_early(1);
     if (few) {
         motley_image *const to = (motley_image *)(uintptr_t)job->src.images;
         WRITES(to, (size_t)d->count * sizeof *few);
@@ -814,11 +850,16 @@ cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format forma
                                   int overlap, cudaStream_t stream)
 {
     const size_t n = (size_t)job->count;
-    (void)format, (void)shape, (void)overlap;
+    (void)format, (void)shape;
     LAUNCH("image kernel", stream);
+    if (overlap && job->ordered)
+        begins_early(0);
     READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
     READS_OWN(job->order, n * sizeof *job->order);
+    waits();
     COUNTS(job->ready, n * sizeof *job->ready);
+    if (overlap && job->first_wave > 0)
+        begins_early(1);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     WRITES_IMAGES(job->work, job->count, job->channels, 1);
     WRITES_IMAGES(job->output, job->count, job->channels, mot_dtype_bytes(job->output_dtype));
@@ -901,6 +942,10 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
 {
     const size_t n = (size_t)job->count;
     LAUNCH("kernel of followers", stream);
+    if (job->waits != MOT_FOLLOW_BEGINS_AFTER)
+        begins_early(0);
+    READS(job->followed.boxes, job->followed.boxes_count * 4 * sizeof(double));
+    waits();
     READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
     READS_OWN(job->step_count, n * sizeof *job->step_count);
     READS_OWN(job->places, n * sizeof *job->places);

@@ -4,8 +4,10 @@
  *
  * Each stream, each event and the host has a vector clock: how much of the work of each stream has ended at that point.
  * Launches, copies and fills are work; events, and waits of the host, order it. A kernel's accesses follow from its
- * job. A graph that captures a stream keeps their work until it is launched. What depends on the kernels is not seen
- * here: each kernel is taken to wait for the end of the one before it on its stream. */
+ * job. A graph that captures a stream keeps their work until it is launched.
+ *
+ * A kernel may begin once the one before it on its stream lets it: what it then reads and writes has no order with that
+ * one, until it waits for it. In graphs, each kernel is taken to wait first. */
 #ifndef MOT_RECORD_H
 #define MOT_RECORD_H
 
