@@ -6,9 +6,8 @@
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 
-/* Lets a kernel have so many bytes of dynamic shared memory. A multiprocessor has to be empty before it divides its
- * memory in another way between L1 cache and shared memory: kernels that meet on one all ask for the most shared
- * memory. */
+/* Lets a kernel have so many bytes of dynamic shared memory, and asks for as little L1 cache as possible. Only an empty
+ * multiprocessor can divide its memory anew, so kernels that are to run side by side ask for the same. */
 static inline cudaError_t mot_share_memory(const void *kernel, int bytes)
 {
     const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
