@@ -73,6 +73,7 @@ void mot_cuda_take_space(mot_cuda_state *s)
     s->halves.clean = 0;
     s->last_count = 0;
     s->now = s->space[s->halves.half];
+    s->last_count = 0; /* its steps are overwritten */
 }
 
 static motley_status refuse_capture(cudaStream_t stream, const char *what, motley_error *error)
