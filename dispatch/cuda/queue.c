@@ -255,8 +255,8 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
                     : queue_resident(s, &draw, resize, &image, &choice.shape, draws, stream, error);
 }
 
-static motley_status run_on_device(const mot_cuda_work *work, const mot_job *job, const mot_cuda_draw *after_resize,
-                                   const mot_resize_job *resize, motley_error *error)
+motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, const mot_cuda_draw *after_resize,
+                                 const mot_resize_job *resize, motley_error *error)
 {
     mot_cuda_state *const s = work->state;
     const size_t capacity = s->capacity, steps_capacity = s->steps_capacity;
@@ -286,16 +286,10 @@ motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error)
     if (mot_cuda_has_parts(&parts))
         return mot_cuda_run_apart(state, job, &parts, error);
     MOT_TRY(mot_cuda_begin(state, job->stream, &work, error));
-    return mot_cuda_end(&work, run_on_device(&work, job, NULL, NULL, error), error);
+    return mot_cuda_end(&work, mot_cuda_run_steps(&work, job, NULL, NULL, error), error);
 }
 
-/* ---- for resizes and transforms ---- */
-
-motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, const mot_cuda_draw *after_resize,
-                                 const mot_resize_job *resize, motley_error *error)
-{
-    return run_on_device(work, job, after_resize, resize, error);
-}
+/* ---- for all calls ---- */
 
 motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error)
 {
