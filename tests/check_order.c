@@ -360,7 +360,7 @@ static void make_call(const plan *plan_of_call, int number)
     use_memory(u, "the caller's upload", 1);
     const motley_status status = call(p, number, &error);
     need(status == MOTLEY_OK || record_refused > failed, error.message);
-    if (status != MOTLEY_OK && record_random(2)) /* nothing is left of the batch before it, or all of it */
+    if (status != MOTLEY_OK) /* nothing is left of the batch before it, or all of it */
         look_back(contexts[p->context].context);
     const mot_cuda_state *const s = contexts[p->context].state;
     calls++;
