@@ -302,7 +302,6 @@ motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, mot
     work->half_bytes = s->kept.half_bytes;
     work->kept_bytes = s->kept.bytes;
     s->halves.ahead = 0;
-    s->halves.half = work->captured ? 0 : s->halves.half;
     if (code == cudaSuccess && s->queued && s->last_stream != work->stream && !work->captured)
         code = cudaStreamWaitEvent(work->stream, s->done, 0);
     if (code == cudaSuccess)
