@@ -106,7 +106,7 @@ static motley_status look_at_device(mot_cuda_state *s, motley_error *error)
     events_of(s, events);
     for (int i = 0; i < EVENTS; i++)
         CUDA_TRY(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming), "making an event");
-    int least, greatest; /* CTAs of draws take the next places: else they come after all of a kernel's that has begun */
+    int least, greatest; /* else CTAs of draws would wait until all CTAs of a kernel that runs have begun */
     CUDA_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking the device");
     CUDA_TRY(cudaStreamCreateWithPriority(&s->ahead, cudaStreamNonBlocking, greatest), "making a stream");
     return MOTLEY_OK;

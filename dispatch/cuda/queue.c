@@ -235,8 +235,8 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     }
     s->now = s->space[s->halves.half];
     draw.plan = s->now.plan;
-    draw.overlap = after_resize && s->chip.overlaps && !job->src->images && /* lists are sent after the resize */
-                   !(resize && job->drawn_steps);                           /* which the kernel before it draws */
+    draw.overlap = after_resize && s->chip.overlaps && !job->src->images && /* lists are sent right before it */
+                   !(resize && job->drawn_steps);                           /* the kernel before it draws these */
     if (draw.overlap || draws != stream) /* images wait for the resize, or their order is known before they begin */
         image.first_wave = 0;
     image.ordered = resize != NULL;

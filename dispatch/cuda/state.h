@@ -35,7 +35,7 @@ typedef struct mot_cuda_space {
 /* Memory that draws write has two halves. Draws need nothing that was queued before them, so they run ahead, on a
  * stream of the context's own, and calls in turn use one half and the other. */
 typedef struct mot_cuda_halves {
-    cudaEvent_t done[2]; /* recorded after each call that used this half */
+    cudaEvent_t done[2]; /* recorded after each call that used this half, and those behind it that used none */
     int half, ahead;     /* of the last call */
     int clean; /* != 0: once a half's event has happened, the half is free, and what draws read has been sent */
 } mot_cuda_halves;
@@ -86,7 +86,7 @@ void mot_cuda_leave(const mot_cuda_state *s, int before);
 motley_status mot_cuda_reserve_batch(mot_cuda_state *s, size_t samples, size_t max_steps, cudaStream_t stream,
                                      motley_error *error);
 
-/* Takes the last call's space, for a call that does not draw ahead; what was in it is gone. */
+/* Takes the last call's space, whose steps are then lost, for a call that does not draw ahead. */
 void mot_cuda_take_space(mot_cuda_state *s);
 
 /* Chooses a half, and the stream that a call draws on. mot_cuda_end_ahead lets the call's stream wait for the draws.

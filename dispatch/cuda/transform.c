@@ -91,7 +91,7 @@ static const mot_stage *only_policy(const mot_transform_call *call)
     return stages == 1 && !call->drawn ? only : NULL;
 }
 
-/* Whether the steps are drawn by the kernel that sorts them, which runs while the resize ends. */
+/* Whether the steps are drawn by the kernel that sorts them, which the resize need not wait for. */
 static int draws_late(const mot_transform_call *call, const mot_cuda_parts *parts)
 {
     return only_policy(call) && !mot_cuda_has_parts(parts) && !mot_followed_any(&call->followed);
@@ -577,6 +577,7 @@ static motley_status queue(const mot_cuda_work *work, const mot_transform_call *
     const motley_status drawn = queue_draws(work, &draw, &p, device, draws, error);
     static const uint8_t none[4];
     const int fills = memcmp(call->transform->fill, none, sizeof none) != 0;
+    /* the resize is queued after the kernel that sorts the steps, which then runs ahead, too */
     const int later = drawn == MOTLEY_OK && draws != work->stream && steps && !mot_cuda_has_parts(&parts) && !fills;
     if (!later) {
         MOT_TRY(mot_cuda_end_draws(work, drawn == MOTLEY_OK ? error : NULL));

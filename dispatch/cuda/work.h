@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls other than motley_apply share on CUDA: the context's memory and streams, and resizing. */
+/* What calls share on CUDA: the context's memory and streams, and resizing. */
 #ifndef MOT_CUDA_WORK_H
 #define MOT_CUDA_WORK_H
 
@@ -40,7 +40,7 @@ typedef struct mot_cuda_kept {
     mot_cuda_sent transform[MOT_TRANSFORMS_KEPT];
     unsigned transforms_next;
     mot_line_cache lines;
-    size_t half_bytes; /* of the halves of `memory` that the last call used it by; 0: it used none */
+    size_t half_bytes; /* of a half of `memory` in the last call that used it; 0: that call did not halve it */
 } mot_cuda_kept;
 
 /* One call on a context's device and a stream. */

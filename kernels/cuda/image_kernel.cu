@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     }
     make_bands(src.width / 4 * src.height);
     const bool has_bands = warp >= warps - bands_of(src.width / 4 * src.height);
-    if (job.ordered && has_bands) /* steps are planned before it has ended */
+    if (job.ordered && has_bands) /* the other warps plan steps before it has ended */
         wait_for_previous_kernel();
     load_bands<FORMAT>(src, 0, early ? MOT_EARLY_BANDS : MOT_BANDS);
     if (early && (warp < max(job.max_steps, 1) || has_bands)) { /* the other warps have nothing to load */
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         arriving a = arriving_of(cta().width / 4 * cta().height);
         wait_quads(a, INT_MAX);
     }
-    wait_for_previous_kernel(); /* what follows this kernel relies on the draw kernel having ended, too */
+    wait_for_previous_kernel(); /* what follows this kernel relies on that one having ended, too */
 #endif
 }
 

@@ -49,7 +49,7 @@ typedef struct mot_cuda_job {
     mot_cuda_batch work;   /* u8; where all passes but the last write, and the next one reads */
     mot_cuda_batch output; /* where the last pass writes */
     int32_t first_wave;    /* samples of the first CTAs, which may begin before the draw kernel ends */
-    int32_t ordered;       /* the steps and the order stood before the previous kernel began, which makes the pixels */
+    int32_t ordered;       /* steps and order were written before the previous kernel began, which makes the pixels */
     int32_t mixed, mix;    /* so many after those are taken `mix` places apart: expensive samples do not run together */
     int32_t plain;         /* the result is u8 and goes to `work` */
     int32_t box_bytes;     /* shared memory for an image, a multiple of 16 */
