@@ -292,11 +292,17 @@ static void check_capture(void)
 
 enum { POLICY, POLICY_ON_LIST, TRANSFORM, TRANSFORM_OF_LIST, COUNTED, AHEAD_KINDS };
 
+#define FIRST "{motley: 1, name: crops, stages: [{random_resized_crop: {size: 64}}, {flip: {horizontal: 0.5}}, "
+#define LAST "{policy: {name: rand_augment}}, {output: {mean: [0.5, 0.5, 0.5], std: [0.2, 0.2, 0.2]}}]}"
+
+/* The kernel that sorts the steps draws them, or they are drawn before it. */
+static const char *const texts[2] = { FIRST LAST, FIRST "{jitter: {brightness: 0.4, contrast: 0.2}}, " LAST };
+
 /* What all calls use: on the GPU, or on the CPU. */
 typedef struct ahead {
     motley_context *context;
     const motley_policy *policies[2];
-    const motley_transform *transform;
+    const motley_transform *transforms[2];
     uint8_t *src;
     const uint64_t *counter; /* {5, 70}, or NULL on the CPU */
     cudaStream_t stream;
@@ -325,7 +331,8 @@ static void one_of_many(const ahead *a, int call, uint8_t *to)
             .count = count, .channels = 3, .dtype = MOTLEY_F16, .data = to, .width = CROP, .height = CROP
         };
         const motley_transform_params params = { .samples = samples, .stream = a->stream };
-        need(motley_transform_apply(a->context, a->transform, &src, &dst, &params, &error) == MOTLEY_OK, error.message);
+        need(motley_transform_apply(a->context, a->transforms[call % 4 > 1], &src, &dst, &params, &error) == MOTLEY_OK,
+             error.message);
         return;
     }
     if (kind == COUNTED && !a->counter)
@@ -361,19 +368,18 @@ static void check_refused(const ahead *gpu, uint8_t *results)
 /* Many calls in a row are queued while the stream is held up, so that draws run as far ahead as they can. */
 static void check_ahead(void)
 {
-    static const char text[] =
-        "{motley: 1, name: crops, stages: [{random_resized_crop: {size: 64}}, {flip: {horizontal: 0.5}}, "
-        "{policy: {name: rand_augment}}, {output: {mean: [0.5, 0.5, 0.5], std: [0.2, 0.2, 0.2]}}]}";
     static const uint64_t counts[2] = { 5, 70 };
     ahead gpu = { .context = open_context(MOTLEY_BACKEND_CUDA, 0) },
           cpu = { .context = open_context(MOTLEY_BACKEND_CPU, 0) };
     motley_policy *policies[2];
-    motley_transform *transform;
+    motley_transform *transforms[2];
     motley_error error;
     uint8_t *results, *counter;
     need(motley_policy_builtin("rand_augment", &policies[0], &error) == MOTLEY_OK, error.message);
     need(motley_policy_builtin("timm_rand_m9_mstd05_inc1", &policies[1], &error) == MOTLEY_OK, error.message);
-    need(motley_transform_parse(text, strlen(text), NULL, &transform, &error) == MOTLEY_OK, error.message);
+    for (int k = 0; k < 2; k++)
+        need(motley_transform_parse(texts[k], strlen(texts[k]), NULL, &transforms[k], &error) == MOTLEY_OK,
+             error.message);
     uint8_t *const wanted = calloc(CALLS, AHEAD_BYTES), *const found = malloc(CALLS * AHEAD_BYTES);
     cpu.src = malloc(AHEAD_BYTES);
     need(wanted && found && cpu.src, "no memory");
@@ -389,9 +395,10 @@ static void check_ahead(void)
     need_cuda(cudaMemset(results, 0, CALLS * AHEAD_BYTES));
     need_cuda(cudaDeviceSynchronize());
     gpu.counter = (const uint64_t *)(const void *)counter;
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 2; k++) {
         gpu.policies[k] = cpu.policies[k] = policies[k];
-    gpu.transform = cpu.transform = transform;
+        gpu.transforms[k] = cpu.transforms[k] = transforms[k];
+    }
     for (int call = 0; call < CALLS; call++)
         one_of_many(&cpu, call, wanted + (size_t)call * AHEAD_BYTES);
     for (int round = 0; round < 3; round++) { /* the first one makes memory, and uploads tables */
@@ -414,9 +421,10 @@ static void check_ahead(void)
     free(cpu.src);
     free(wanted);
     free(found);
-    motley_policy_destroy(policies[0]);
-    motley_policy_destroy(policies[1]);
-    motley_transform_destroy(transform);
+    for (int k = 0; k < 2; k++) {
+        motley_policy_destroy(policies[k]);
+        motley_transform_destroy(transforms[k]);
+    }
     motley_context_destroy(gpu.context);
     motley_context_destroy(cpu.context);
 }
