@@ -246,12 +246,19 @@ static room dense_room(uint64_t *random, size_t count, input_size size, int chan
     return r;
 }
 
-/* A batch for an output: half of the time without gaps, as the fast loops want it. */
-static room output_room(uint64_t *random, size_t count, input_size size, int channels, motley_dtype dtype)
+/* A batch for an output: half of the time, and if asked for, with rows side by side, as the fast loops want it. */
+static room output_room(uint64_t *random, size_t count, input_size size, int channels, motley_dtype dtype, int dense)
 {
+    const int apart = below(random, 2) * below(random, 3); /* rows between planes, and between images */
     for (;;) {
-        room r = room_make(random, count, size, channels, dtype);
-        if (below(random, 2) || (r.batch.row_stride == 0 && (uintptr_t)r.data % 16 == 0))
+        room r = room_make(random, count, (input_size){ size.width, size.height + apart }, channels, dtype);
+        const int taken = (!dense && below(random, 2)) || (r.batch.row_stride == 0 && (uintptr_t)r.data % 16 == 0);
+        r.batch.height = size.height;
+        if (apart) {
+            r.batch.image_stride = r.image, r.batch.row_stride = r.row;
+            r.batch.pixel_stride = r.pixel, r.batch.channel_stride = r.channel;
+        }
+        if (taken)
             return r;
         free(r.bytes);
     }
@@ -311,13 +318,16 @@ static void check_call(uint64_t turn, uint64_t *random, const call *c, const mot
     const int channels = like->channels, planes = like->layout == MOTLEY_CHW;
     enum { NO_DST, DST_IS_SRC, DST_APART } where = below(random, 3);
     const int has_output = where == NO_DST || below(random, 2);
-    const motley_dtype dtype = has_output ? (motley_dtype)below(random, 4) : MOTLEY_U8;
+    const int by_lines = has_output && below(random, 2); /* as the fastest loops write */
+    const motley_dtype dtype = by_lines     ? (below(random, 2) ? MOTLEY_F16 : MOTLEY_BF16)
+                               : has_output ? (motley_dtype)below(random, 4)
+                                            : MOTLEY_U8;
     int out = !has_output ? ROOMS : dtype == MOTLEY_U8 ? below(random, ROOMS) : OUT;
     if (out == DST && where != DST_APART)
         out = SRC;
     room rooms[ROOMS] = { dense_room(random, count, size, channels, planes),
                           dense_room(random, count, size, channels, planes),
-                          output_room(random, count, size, channels, dtype) };
+                          output_room(random, count, size, channels, dtype, by_lines) };
     const float std = below(random, 2) ? 0.1f : 0.224f;
     uint8_t *made[2][ROOMS];
     motley_error error;
@@ -371,10 +381,10 @@ static void check_call(uint64_t turn, uint64_t *random, const call *c, const mot
 
 static input_size size_of(uint64_t *random)
 {
-    static const input_size sizes[] = { { 8, 2 },     { 8, 16 },   { 12, 4 },   { 12, 20 },   { 20, 100 },
-                                        { 36, 32 },   { 64, 4 },   { 60, 224 }, { 100, 52 },  { 224, 3 },
-                                        { 4096, 8 },  { 128, 64 }, { 96, 96 },  { 128, 128 }, { 160, 160 },
-                                        { 224, 224 }, { 224, 56 }, { 256, 36 }, { 32, 32 } };
+    static const input_size sizes[] = { { 8, 2 },   { 8, 16 },    { 12, 4 },    { 12, 20 },   { 20, 100 }, { 36, 32 },
+                                        { 64, 4 },  { 60, 224 },  { 100, 52 },  { 224, 3 },   { 4096, 8 }, { 128, 64 },
+                                        { 96, 96 }, { 128, 128 }, { 160, 160 }, { 224, 224 }, { 224, 56 }, { 256, 36 },
+                                        { 32, 32 }, { 128, 4 },   { 128, 6 },   { 128, 20 },  { 256, 12 }, { 384, 8 } };
     enum { SIZES = sizeof sizes / sizeof *sizes };
     if (below(random, 3))
         return sizes[below(random, SIZES)];
@@ -412,8 +422,20 @@ static motley_batch random_batch(uint64_t *random)
     return batch;
 }
 
-/* Random values of an op, which the route takes for images like this batch's. */
-static int random_step(uint64_t *random, int op, const motley_batch *batch, motley_step *step)
+/* Values of affine, by which columns become rows or nearly one pixel, and the middle stays about where it is. */
+static void steep_values(uint64_t *random, input_size size, double *a)
+{
+    const double x = size.width / 2.0, y = size.height / 2.0;
+    a[0] = input_between(random, -0.25, 0.25);
+    a[1] = input_between(random, -1.2, 1.2);
+    a[3] = input_between(random, -1.2, 1.2) * (below(random, 2) ? 1 : 0.02);
+    a[4] = input_between(random, -1.2, 1.2);
+    a[2] = x - a[0] * x - a[1] * y + input_between(random, -4, 4);
+    a[5] = y - a[3] * x - a[4] * y + input_between(random, -4, 4);
+}
+
+/* Random values of an op, which the route takes for images like this batch's. STEEP: it is affine, by steep_values. */
+static int random_step(uint64_t *random, int op, int steep, const motley_batch *batch, motley_step *step)
 {
     const motley_op_info *const info = motley_op_get(op);
     double some[12][MOTLEY_MAX_VALUES];
@@ -421,6 +443,8 @@ static int random_step(uint64_t *random, int op, const motley_batch *batch, motl
     mot_step prepared = { .op = op };
     *step = (motley_step){ .op = op, .values_count = info->values_max };
     memcpy(step->values, some[below(random, tried)], sizeof step->values);
+    if (steep)
+        steep_values(random, (input_size){ batch->width, batch->height }, step->values);
     if (info->shape == MOTLEY_SHAPE_WARP && below(random, 4) == 0)
         step->interpolation = (motley_interpolation)below(random, 3);
     if (info->shape == MOTLEY_SHAPE_WARP || info->shape == MOTLEY_SHAPE_ERASE)
@@ -435,23 +459,33 @@ static void check_steps(uint64_t turn, uint64_t *random, int only)
 {
     const motley_batch batch = random_batch(random);
     static call c;
-    c = (call){ .max_steps = 1 + (size_t)below(random, MOST_STEPS) };
+    const int least = only >= 0;
+    c = (call){ .max_steps = (size_t)(least + below(random, MOST_STEPS + 1 - least)) };
     const int shapes = below(random, 2) ? 0x7FFFFFFF : below(random, 256); /* those of random ops */
+    const int moved = 1 << MOTLEY_SHAPE_WARP | 1 << MOTLEY_SHAPE_STENCIL, ends = below(random, 3) == 0;
+    const int after = 1 << MOTLEY_SHAPE_POINT | 1 << MOTLEY_SHAPE_COLOR | 1 << MOTLEY_SHAPE_ERASE;
+    const int affine = motley_op_find("affine"), steep = below(random, 3) == 0;
+    if (ends) /* one pass, which moves pixels and then changes them */
+        c.max_steps = 1 + (size_t)below(random, 3);
     for (size_t i = 0; i < batch.count; i++) {
-        const int least = only >= 0, place = below(random, (int)c.max_steps);
+        const int place = below(random, MOST_STEPS);
         c.counts[i] = (int32_t)below(random, (int)c.max_steps + 1);
-        c.counts[i] = c.counts[i] < least ? least : c.counts[i];
+        c.counts[i] = ends ? (int32_t)c.max_steps : c.counts[i] < least ? least : c.counts[i];
         for (int s = 0; s < c.counts[i]; s++) {
             motley_step *const step = &c.steps[i * c.max_steps + (size_t)s];
             const int forced = only >= 0 && s == place % c.counts[i];
+            const int wanted = !ends ? shapes : s == 0 ? moved : after;
             int tries = 0, op;
             do {
                 op = forced ? only : below(random, motley_op_count());
+                if (steep && !forced && motley_op_get(op)->shape == MOTLEY_SHAPE_WARP)
+                    op = affine;
                 if (tries++ > 200) /* images that cannot be blurred, and so on */
                     op = motley_op_find("invert");
-            } while ((tries <= 200 && !forced && !(shapes >> motley_op_get(op)->shape & 1)) ||
+            } while ((tries <= 200 && !forced && !(wanted >> motley_op_get(op)->shape & 1)) ||
                      motley_op_get(op)->shape == MOTLEY_SHAPE_FILTER ||
-                     strcmp(motley_op_get(op)->name, "bbox_cutout") == 0 || !random_step(random, op, &batch, step));
+                     strcmp(motley_op_get(op)->name, "bbox_cutout") == 0 ||
+                     !random_step(random, op, steep && op == affine, &batch, step));
         }
     }
     check_call(turn, random, &c, &batch);
@@ -476,7 +510,7 @@ static void check_policy(uint64_t turn, uint64_t *random)
 int main(int argc, char **argv)
 {
     const char *only = NULL;
-    uint64_t turns = 3000, first = 0;
+    uint64_t turns = 5000, first = 0;
     for (int i = 1; i < argc; i += 2) {
         need(i + 1 < argc, USAGE);
         if (strcmp(argv[i], "--op") == 0)
