@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     if (job.ordered && has_bands) /* the other warps plan steps before it has ended */
         wait_for_previous_kernel();
     load_bands<FORMAT>(src, 0, early ? MOT_EARLY_BANDS : MOT_BANDS);
-    if (early && (warp < max(job.max_steps, 1) || has_bands)) { /* the other warps have nothing to load */
+    if (early && (warp < job.max_steps || has_bands)) { /* the other warps have nothing to plan or load */
         turn.steps = wait_for_draw(job, place);
         load_bands<FORMAT>(src, MOT_EARLY_BANDS, MOT_BANDS);
     }

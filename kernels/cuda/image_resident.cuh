@@ -3,8 +3,9 @@
  *
  * The image is loaded in bands. Every loop over its pixels takes them in the order in which they arrive, and the last
  * loop of a pass writes its results to memory, so that loading, computing and writing overlap. A thread works on a
- * quad, four neighbouring pixels, which it keeps packed as the words in which they lie; in a blur it works on a run of
- * a line, a row or column of one channel (blur_runs.cuh). dispatch/cuda/route.c says which batches take it. */
+ * quad, four neighbouring pixels, or on two of them, and mostly keeps them packed as the words in which they lie; in a
+ * blur it works on a run of a line, a row or column of one channel (blur_runs.cuh). dispatch/cuda/route.c says which
+ * batches take it. */
 #ifndef MOT_IMAGE_RESIDENT_CUH
 #define MOT_IMAGE_RESIDENT_CUH
 
@@ -676,8 +677,8 @@ template <int FORMAT, int SINK> static __device__ __noinline__ void walk_stencil
 
 /* ---- the loop over quads ---- */
 
-/* Whether all rows begin in the same bank. A steep warp is then done in blocks of 8 quads in 4 rows instead of 32 quads
- * in a row. */
+/* Whether all rows begin in the same bank, and the image can be cut into blocks of 8 quads in 4 rows. A steep warp is
+ * then done in these, instead of 32 quads in a row. */
 template <int FORMAT> DEVICE bool needs_blocks(int width, int height)
 {
     return (width * pixel_bytes(FORMAT) & 127) == 0 && (height & 3) == 0;
