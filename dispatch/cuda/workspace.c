@@ -71,7 +71,6 @@ static size_t lay_out(mot_cuda_state *s, char *base, size_t samples, size_t step
 void mot_cuda_take_space(mot_cuda_state *s)
 {
     s->halves.clean = 0;
-    s->last_count = 0;
     s->now = s->space[s->halves.half];
     s->last_count = 0; /* its steps are overwritten */
 }
