@@ -359,11 +359,11 @@ static_assert(sizeof(mot_arg) == 64 && sizeof(mot_step) == 96, "as on the host: 
 
 cudaError_t mot_cuda_draw_prepare(int near_bytes)
 {
-    const void *const kernels[] = { (const void *)draw_kernel, (const void *)plan_kernel<0>,
-                                    (const void *)plan_kernel<MOT_FEW_IMAGES> };
-    cudaError_t error = cudaSuccess;
-    for (int i = 0; i < 3 && error == cudaSuccess; i++)
-        error = mot_share_memory(kernels[i], near_bytes);
+    const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
+    const void *const planners[] = { (const void *)plan_kernel<0>, (const void *)plan_kernel<MOT_FEW_IMAGES> };
+    cudaError_t error = mot_share_memory((const void *)draw_kernel, near_bytes); /* runs beside images */
+    for (int i = 0; i < 2 && error == cudaSuccess; i++)
+        error = cudaFuncSetAttribute(planners[i], most, near_bytes);
     return error;
 }
 
