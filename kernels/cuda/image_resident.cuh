@@ -706,6 +706,17 @@ template <int FORMAT> DEVICE box whole_box()
     return box{ box_memory(), width, pitch, pitch * cta().height };
 }
 
+/* The words of two neighbouring quads, from the first one on; channel by channel in planes, which lie `plane` pairs of
+ * words apart. */
+template <int FORMAT> DEVICE void load_pair(const uint2 *at, int plane, uint32_t w[6])
+{
+#pragma unroll
+    for (int i = 0; i < MOT_WORDS(FORMAT); i++) {
+        const uint2 v = at[FORMAT == MOT_FORMAT_RGB ? i : i * plane];
+        w[2 * i] = v.x, w[2 * i + 1] = v.y;
+    }
+}
+
 /* The loop over an image that changes by one table at most, two quads a thread. All lanes look up the same channel at
  * the same time: in one table, neighbours' values are close together, and in three they would conflict in the banks.
  * RGB goes back to the box, from where each lane writes other words than those that it made. */
@@ -724,11 +735,7 @@ template <int FORMAT, int SINK> DEVICE void walk_pairs(chain_form form)
         if (form == CHAIN_ONE_TABLE && 2 * pair < quads) {
             uint2 *const at = box + (rgb ? 3 * pair : pair);
             uint32_t w[6];
-#pragma unroll
-            for (int i = 0; i < MOT_WORDS(FORMAT); i++) {
-                const uint2 v = at[rgb ? i : i * plane];
-                w[2 * i] = v.x, w[2 * i + 1] = v.y;
-            }
+            load_pair<FORMAT>(at, plane, w);
 #pragma unroll
             for (int i = 0; i < 2 * MOT_WORDS(FORMAT); i++)
                 w[i] = rgb ? table_word(cta().work.table[0], w[i], i, 3)
@@ -766,11 +773,7 @@ template <int FORMAT> DEVICE void walk_pairs_to_lines(chain_form form)
         const uint2 *const at = box + (rgb ? 3 * pair : pair);
         uint8_t *to = cta().output.data + 16 * (int64_t)pair;
         uint32_t w[6];
-#pragma unroll
-        for (int i = 0; i < MOT_WORDS(FORMAT); i++) {
-            const uint2 v = at[rgb ? i : i * plane];
-            w[2 * i] = v.x, w[2 * i + 1] = v.y;
-        }
+        load_pair<FORMAT>(at, plane, w);
 #pragma unroll
         for (int c = 0; c < (FORMAT == MOT_FORMAT_GREY ? 1 : 3); c++, to += cta().output.channel) {
             float v[8];
