@@ -187,7 +187,7 @@ static int draws_alone(mot_cuda_state *s, const mot_job *job)
     return job->policy && !job->counter && mot_cuda_has_tables(s, job->policy);
 }
 
-/* Whether a job is a call of its own, not a part of one or a transform's steps. */
+/* Whether a job is a whole call, and neither a part of one nor a transform's steps. */
 static int is_call(const mot_job *job, const mot_cuda_draw *after_resize)
 {
     return !job->drawn_steps && !after_resize;

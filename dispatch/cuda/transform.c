@@ -538,9 +538,9 @@ static motley_status queue_draws(const mot_cuda_work *work, const mot_transform_
                                  uint8_t *half, cudaStream_t stream, motley_error *error)
 {
     MOT_TRY(mot_cuda_try(mot_cuda_send(half, work->kept->host, p->sent, stream), "sending the images", error));
-    return mot_cuda_try(
-        mot_transform_draw_launch(draw, p->sent > 0 && work->chip->overlaps && stream == work->stream, stream),
-        "launching the draw kernel", error);
+    /* ahead of the stream, CTAs that wait for the upload would hold places that other kernels could use */
+    const int overlap = p->sent > 0 && work->chip->overlaps && stream == work->stream;
+    return mot_cuda_try(mot_transform_draw_launch(draw, overlap, stream), "launching the draw kernel", error);
 }
 
 static motley_status queue(const mot_cuda_work *work, const mot_transform_call *call, motley_error *error)

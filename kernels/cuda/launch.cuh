@@ -6,8 +6,9 @@
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 
-/* Lets a kernel have so many bytes of dynamic shared memory, and asks for as little L1 cache as possible. Only an empty
- * multiprocessor can divide its memory anew, so kernels that are to run side by side ask for the same. */
+/* Lets a kernel have so many bytes of dynamic shared memory, and asks for as little L1 cache as possible: a
+ * multiprocessor must be empty before it can divide its memory differently, so kernels that run side by side ask for
+ * the same. */
 static inline cudaError_t mot_share_memory(const void *kernel, int bytes)
 {
     const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);

@@ -80,7 +80,7 @@ static struct {
 } now;               /* the work that is being described */
 static struct {
     int reader, writer; /* the calls of the host's last copy */
-    int graphs;         /* whether there were any: what they captured has not run */
+    int graphs;         /* whether any was captured: its calls may not have run */
 } copied;
 static uint64_t random_state;
 
@@ -216,7 +216,7 @@ static void touch(const void *memory, size_t bytes, access_kind kind, const char
     seen[seen_count++] = a;
 }
 
-/* Of memory that the same call has written before, outside of graphs. */
+/* An access to memory that, if it is read, the same call must have written. (Not in graphs, which run later.) */
 static void touch_own(const void *memory, size_t bytes, access_kind kind, const char *what)
 {
     const char *const first = memory, *const end = first + bytes;
