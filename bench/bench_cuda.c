@@ -395,13 +395,11 @@ static void set_counters(const subject *s, uint32_t epoch)
     need_cuda(cudaMemcpy(s->counters, counters, sizeof counters, cudaMemcpyHostToDevice));
 }
 
-/* Microseconds of a transform's call in a row; 0: it is no transform, and would change what it reads. */
+/* Microseconds of a call in a row; of a transform, as others change what they read. */
 static float in_a_row(const work *w, const subject *s)
 {
     float us[MAX_TIMES];
     int n = 0;
-    if (s->how != TRANSFORM)
-        return 0;
     for (; n < runs && n < MAX_TIMES; n++) {
         need_cuda(cudaStreamSynchronize(stream));
         for (int i = 0; i < ROW; i++) {
@@ -461,17 +459,19 @@ static void measure(work *w, subject *s)
     qsort(host_us, (size_t)n, sizeof host_us[0], by_value);
     if (s->how == COPY)
         w->copy_us = us[n / 2];
-    const float row_us = in_a_row(w, s);
+    char row[40] = "";
+    if (s->how == TRANSFORM)
+        snprintf(row, sizeof row, "\"row_us\": %.2f, ", in_a_row(w, s));
     const int queued = launches(w, s);
     need(motley_context_workspace(context, NULL, NULL, &workspace, &error) == MOTLEY_OK, error.message);
     printf("{\"set\": \"%s\", \"name\": \"%s\", \"how\": \"%s\", \"count\": %zu, \"size\": \"%s\", \"channels\": %d, "
            "\"layout\": \"%s\", \"memory\": \"%s\", \"bytes\": %zu, \"us\": %.2f, \"us_p10\": %.2f, \"us_p90\": %.2f, "
            "\"copies\": %.3f, "
-           "\"img_s\": %.0f, \"host_us\": %.2f, \"row_us\": %.2f, \"launches\": %d, \"workspace\": %zu, \"n\": %d}\n",
+           "\"img_s\": %.0f, \"host_us\": %.2f, %s\"launches\": %d, \"workspace\": %zu, \"n\": %d}\n",
            set, s->name, how_names[s->how], w->batch.count, w->size, w->batch.channels,
            w->batch.layout == MOTLEY_CHW ? "CHW" : "HWC", w->memory ? w->memory : "dense", w->copied, us[n / 2],
            us[n / 10], us[n - 1 - n / 10], us[n / 2] / w->copy_us, 1e6 * (double)w->batch.count / us[n / 2],
-           host_us[n / 2], row_us, queued, workspace, n);
+           host_us[n / 2], row, queued, workspace, n);
     fflush(stdout);
     if (s->how == REPLAY) {
         for (int i = 0; i < w->buffers; i++)
