@@ -6,7 +6,7 @@
 
 #include "augmentations/ops.h"
 #include "augmentations/step.h"
-#include "kernels/cuda/image_passes.h"
+#include "kernels/cuda/resident_passes.h"
 
 /* A sub-batch holds the samples with the same cost class and the same most expensive op. Buckets are numbered from
  * heavy to light. */

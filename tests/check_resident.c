@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU's image kernel (kernels/cuda/image_resident.cuh) against the CPU backend, with its threads run by
+/* The GPU's image kernel (kernels/cuda/resident.cuh) against the CPU backend, with its threads run by
  * tests/emulate: every op, sequences of random ops, and built-in policies, on every layout that takes this route, with
  * and without an output. The draw kernel's results appear while the image kernel runs, sample by sample; or they are
  * there, and the pixels appear when it has waited for them. One differing byte fails, canaries included.
@@ -23,8 +23,8 @@
 #define STALE 0x4D /* bytes of memory that the draw kernel has not written yet */
 
 static const mot_chip chips[] = {
-    { 1, EMULATED_IMAGE_BYTES - MOT_STATIC_BYTES, 228 * 1024, 1, 0 }, /* sm_90, but for its multiprocessors */
-    { 1, 99 * 1024 - MOT_STATIC_BYTES, 100 * 1024, 1, 0 },            /* sm_120 */
+    { 1, EMULATED_RESIDENT_BYTES - MOT_STATIC_BYTES, 228 * 1024, 1, 0 }, /* sm_90, but for its multiprocessors */
+    { 1, 99 * 1024 - MOT_STATIC_BYTES, 100 * 1024, 1, 0 },               /* sm_120 */
 };
 static const mot_chip *chip;
 static motley_context *cpu, *gpu; /* `gpu` runs the emulated kernel */
@@ -114,7 +114,7 @@ static void draw_before(const motley_batch *src)
 
 /* Does what dispatch/cuda/queue.c does with a batch on this route. */
 static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_format format,
-                         const mot_cuda_shape *shape)
+                         const mot_resident_shape *shape)
 {
     static mot_line_cache lines;
     const int n = (int)job->count, max_steps = (int)job->max_steps, ordered = below(&chance, 4) == 0;
@@ -150,22 +150,22 @@ static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_
     draw.first_wave = first_wave;
 
     const motley_batch *const result = job->output ? &job->output->batch : work;
-    mot_cuda_job image = { .count = n,
-                           .channels = job->channels,
-                           .max_steps = max_steps,
-                           .steps = steps,
-                           .ready = ready,
-                           .order = order,
-                           .src = mot_cuda_batch_of(job->src, NULL),
-                           .work = mot_cuda_batch_of(work, NULL),
-                           .output = mot_cuda_batch_of(result, NULL),
-                           .first_wave = first_wave,
-                           .ordered = ordered,
-                           .mixed = below(&chance, n - first_wave + 1),
-                           .mix = 7919,
-                           .plain = !job->output,
-                           .box_bytes = shape->box_bytes,
-                           .stage_bytes = shape->stage_bytes };
+    mot_resident_job image = { .count = n,
+                               .channels = job->channels,
+                               .max_steps = max_steps,
+                               .steps = steps,
+                               .ready = ready,
+                               .order = order,
+                               .src = mot_cuda_batch_of(job->src, NULL),
+                               .work = mot_cuda_batch_of(work, NULL),
+                               .output = mot_cuda_batch_of(result, NULL),
+                               .first_wave = first_wave,
+                               .ordered = ordered,
+                               .interleaved = below(&chance, n - first_wave + 1),
+                               .stride = 7919,
+                               .plain = !job->output,
+                               .image_bytes = shape->image_bytes,
+                               .stage_bytes = shape->stage_bytes };
     if (job->output) {
         image.output_dtype = result->dtype;
         image.convention = job->convention;
@@ -182,8 +182,8 @@ static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_
         draw_before(job->src);
     emulate_backwards = below(&chance, 2);
     emulate_previous = ordered ? make_pixels : go_on_drawing;
-    need(mot_cuda_image_prepare(format, chip->shared_bytes) == cudaSuccess &&
-             mot_cuda_image_launch(&image, format, shape, 0, NULL) == cudaSuccess,
+    need(mot_resident_prepare(format, chip->shared_bytes) == cudaSuccess &&
+             mot_resident_launch(&image, format, shape, 0, NULL) == cudaSuccess,
          "launching");
     emulate_previous = NULL;
     for (int i = 0; i < n; i++)

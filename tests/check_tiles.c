@@ -449,11 +449,11 @@ static void check_few(void)
         const mot_tiles_plan plan = mot_tiles_plan_of(&job, MOT_FORMAT_RGB, 528);
         const mot_tile_cut cut = mot_cut_tiles(src.width, src.height, plan.tile_words);
         cases++;
-        if (cut.height == wanted[i].rows && plan.each == wanted[i].each &&
-            (plan.each == 0 || plan.pairs == (int64_t)src.count * plan.each))
+        if (cut.height == wanted[i].rows && plan.ctas_per_image == wanted[i].each &&
+            (plan.ctas_per_image == 0 || plan.tasks == (int64_t)src.count * plan.ctas_per_image))
             continue;
         fprintf(stderr, "%zu images of 224x224: tiles of %d rows, %d CTAs for each image\n", src.count, cut.height,
-                plan.each);
+                plan.ctas_per_image);
         failures++;
     }
 }

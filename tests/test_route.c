@@ -42,10 +42,10 @@ static void wants(const mot_chip *chip, const mot_route_facts *f, mot_route rout
     }
     if (c.route == MOT_ROUTE_TILES)
         return;
-    const mot_cuda_shape *const s = &c.shape;
+    const mot_resident_shape *const s = &c.shape;
     check(s->threads % 32 == 0 && s->threads >= MOT_LEAST_THREADS && s->threads <= MOT_MOST_THREADS, "threads");
-    check(s->shared_bytes <= chip->shared_bytes && s->box_bytes % 16 == 0, "more shared memory than there is");
-    check(s->box_bytes >= (int64_t)f->width * f->height * f->channels, "the image does not fit");
+    check(s->shared_bytes <= chip->shared_bytes && s->image_bytes % 16 == 0, "more shared memory than there is");
+    check(s->image_bytes >= (int64_t)f->width * f->height * f->channels, "the image does not fit");
 }
 
 /* Of a built-in policy, in place on images of 224x224, the first of which begins at `data`. */

@@ -285,7 +285,7 @@ template <> struct few_images<0> {
 /* Finds the images of a CTA's warps, a lane each, and lets each warp go on that waits in wait_for_image. The first CTA
  * then makes the output's values. */
 template <int FEW>
-static __device__ void find_images(const mot_tiles_job &job, const few_images<FEW> &few, workplace *places)
+static __device__ void find_images(const mot_tiles_job &job, const few_images<FEW> &few, planner_scratch *places)
 {
     const int first = blockIdx.x * PLAN_WARPS, found = min(PLAN_WARPS, job.images - first);
     const int mine = threadIdx.x & 31, sample = job.first + first + mine;
@@ -321,7 +321,7 @@ static __global__ void __launch_bounds__(PLAN_THREADS, 1) /* else registers are 
     uint64_t *const memory = (uint64_t *)((char *)shared + near.programs);
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, i = blockIdx.x * PLAN_WARPS + warp;
     const int sample = job.first + i;
-    workplace *const places = (workplace *)shared;
+    planner_scratch *const places = (planner_scratch *)shared;
     if (warp == PLAN_WARPS) {
         find_images(job, few, places);
         wait_for_previous_kernel(); /* as at the end of draw_kernel */
@@ -379,7 +379,7 @@ template <int FEW>
 static cudaError_t launch_plan(const mot_cuda_draw &d, const mot_tiles_job &job, const motley_image *images,
                                cudaStream_t stream)
 {
-    const near_memory near = near_memory_of(d, PLAN_WARPS * (int)sizeof(workplace));
+    const near_memory near = near_memory_of(d, PLAN_WARPS * (int)sizeof(planner_scratch));
     few_images<FEW> few;
     if constexpr (FEW > 0)
         memcpy(few.image, images, (size_t)d.count * sizeof *images);

@@ -33,7 +33,7 @@ typedef struct mot_cuda_plan {
 
 typedef struct mot_cuda_draw {
     int32_t count, channels, max_steps;
-    int32_t first_wave;   /* number of samples, as in mot_cuda_job */
+    int32_t first_wave;   /* number of samples, as in mot_resident_job */
     int32_t draws;        /* 0: steps were given, max_steps for each sample */
     int32_t overlap;      /* the kernel may begin while the previous one finishes: a resize, or a transform's draws */
     int32_t threads_log2; /* 2^threads_log2 threads work on a sample */

@@ -30,8 +30,9 @@ static void choose_threads(const mot_cuda_state *s, mot_cuda_draw *draw)
     draw->near_bytes = s->chip.draw_bytes;
 }
 
-/* Chooses how many samples the first wave of CTAs has and how the others are interleaved; image_kernel.cu says why. */
-static void choose_order(const mot_chip *chip, const mot_cuda_shape *shape, mot_cuda_job *image)
+/* Chooses how many samples the first wave of CTAs has and how the others are interleaved; resident_kernel.cu says why.
+ */
+static void choose_order(const mot_chip *chip, const mot_resident_shape *shape, mot_resident_job *image)
 {
     static const int32_t primes[] = { 7919, 7907, 7901, 7883 };
     const int by_memory = chip->shared_per_sm / (shape->shared_bytes + MOT_STATIC_BYTES);
@@ -40,10 +41,10 @@ static void choose_order(const mot_chip *chip, const mot_cuda_shape *shape, mot_
     const int wave = chip->multiprocessors * at_once;
     image->first_wave = image->count < wave ? image->count : wave;
     const int32_t others = image->count - image->first_wave;
-    image->mixed = others > chip->multiprocessors && others < 500000 ? others - chip->multiprocessors : 0;
+    image->interleaved = others > chip->multiprocessors && others < 500000 ? others - chip->multiprocessors : 0;
     for (int i = 0; i < 4; i++)
-        if (image->mixed % primes[i] != 0)
-            image->mix = primes[i];
+        if (image->interleaved % primes[i] != 0)
+            image->stride = primes[i];
 }
 
 int mot_cuda_resident_ctas(const mot_chip *chip)
@@ -86,7 +87,7 @@ motley_status mot_cuda_describe_draws(mot_cuda_state *s, const mot_job *job, cud
 
 /* Describes where pixels come from and go: src -> work (between passes) -> output. Lists of images are sent. */
 static motley_status send_images(mot_cuda_state *s, const mot_job *job, const motley_batch *work, cudaStream_t stream,
-                                 mot_cuda_job *image, motley_error *error)
+                                 mot_resident_job *image, motley_error *error)
 {
     image->src = mot_cuda_batch_of(job->src, s->now.images);
     if (!mot_tiles_few_images(job))
@@ -125,7 +126,7 @@ static motley_status describe_steps(mot_cuda_state *s, const mot_job *job, cudaS
 
 /* Queues the kernel that draws and makes programs on `draws`, then `resize`, if it is not NULL, and the tile kernel. */
 static motley_status queue_tiles(mot_cuda_state *s, const mot_job *job, const motley_batch *work,
-                                 const mot_cuda_draw *draw, const mot_resize_job *resize, const mot_cuda_job *image,
+                                 const mot_cuda_draw *draw, const mot_resize_job *resize, const mot_resident_job *image,
                                  const mot_tiles_plan *plan, cudaStream_t draws, cudaStream_t stream,
                                  motley_error *error)
 {
@@ -160,12 +161,12 @@ static motley_status queue_resize(mot_cuda_state *s, const mot_resize_job *resiz
 
 /* Queues the draw kernel on `draws`, then `resize`, if it is not NULL, and the image kernel. */
 static motley_status queue_resident(mot_cuda_state *s, const mot_cuda_draw *draw, const mot_resize_job *resize,
-                                    const mot_cuda_job *image, const mot_cuda_shape *shape, cudaStream_t draws,
+                                    const mot_resident_job *image, const mot_resident_shape *shape, cudaStream_t draws,
                                     cudaStream_t stream, motley_error *error)
 {
     const mot_cuda_format format = s->last_run.format;
     if (!s->prepared[format])
-        CUDA_TRY(mot_cuda_image_prepare(format, s->chip.shared_bytes), "preparing the image kernel");
+        CUDA_TRY(mot_resident_prepare(format, s->chip.shared_bytes), "preparing the image kernel");
     s->prepared[format] = 1;
     const cudaError_t drawn = mot_cuda_draw_launch(draw, draws);
     if (draws != stream && !resize)
@@ -174,7 +175,7 @@ static motley_status queue_resident(mot_cuda_state *s, const mot_cuda_draw *draw
     if (resize)
         MOT_TRY(queue_resize(s, resize, stream, error));
     const int overlap = draws == stream || (resize && s->chip.overlaps);
-    const cudaError_t launched = mot_cuda_image_launch(image, format, shape, overlap, stream);
+    const cudaError_t launched = mot_resident_launch(image, format, shape, overlap, stream);
     if (launched != cudaSuccess) /* no kernel consumes what the draw kernel marks as ready */
         cudaMemsetAsync(s->now.plan.ready, 0, s->capacity * sizeof(int32_t), stream);
     CUDA_TRY(launched, "launching the image kernel");
@@ -201,7 +202,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     mot_cuda_draw draw = after_resize ? *after_resize : (mot_cuda_draw){ 0 };
     draw.count = (int32_t)job->count;
     draw.channels = job->channels;
-    mot_cuda_job image = { .count = draw.count, .channels = job->channels };
+    mot_resident_job image = { .count = draw.count, .channels = job->channels };
     const mot_cuda_format format = mot_cuda_format_of(job->src);
     const mot_tiles_plan plan = mot_tiles_plan_of(job, format, mot_cuda_resident_ctas(&s->chip));
     MOT_TRY(mot_cuda_reserve_tiles(s, &plan, stream, error));
@@ -216,7 +217,7 @@ static motley_status queue_work(mot_cuda_state *s, const mot_job *job, const mot
     const int by_tiles = choice.route == MOT_ROUTE_TILES;
     s->last_run = (mot_cuda_last){ choice.route, choice.reason, format, job->output != NULL, choice.shape.blurs };
     image.max_steps = draw.max_steps = (int32_t)job->max_steps;
-    image.box_bytes = choice.shape.box_bytes;
+    image.image_bytes = choice.shape.image_bytes;
     image.stage_bytes = choice.shape.stage_bytes;
     if (!by_tiles)
         choose_order(&s->chip, &choice.shape, &image);

@@ -83,7 +83,7 @@ static int stage_bytes(const mot_chip *chip, int threads, int64_t image)
 }
 
 /* One CTA per image. False when shared memory cannot hold the image. */
-static int resident_shape(const mot_chip *chip, const mot_route_facts *f, mot_cuda_shape *shape)
+static int resident_shape(const mot_chip *chip, const mot_route_facts *f, mot_resident_shape *shape)
 {
     const int64_t pixels = (int64_t)f->width * f->height, image = image_bytes(f);
     shape->threads = threads_for(pixels);
@@ -91,8 +91,8 @@ static int resident_shape(const mot_chip *chip, const mot_route_facts *f, mot_cu
     const int beside = shape->stage_bytes + (f->output ? f->channels * 1024 : 0);
     if (image > chip->shared_bytes - beside)
         return 0;
-    shape->box_bytes = (int)image;
-    shape->shared_bytes = shape->box_bytes + beside;
+    shape->image_bytes = (int)image;
+    shape->shared_bytes = shape->image_bytes + beside;
     return 1;
 }
 

@@ -7,7 +7,7 @@
 #include "kernels/cuda/job.h"
 
 typedef enum mot_route {
-    MOT_ROUTE_RESIDENT, /* a CTA holds an image in shared memory: kernels/cuda/image_resident.cuh */
+    MOT_ROUTE_RESIDENT, /* a CTA holds an image in shared memory: kernels/cuda/resident.cuh */
     MOT_ROUTE_TILES,    /* any image, tile by tile: kernels/cuda/tile_kernel.cuh */
     MOT_ROUTES
 } mot_route;
@@ -44,7 +44,7 @@ typedef struct mot_route_facts {
 typedef struct mot_route_choice {
     mot_route route;
     const char *reason;
-    mot_cuda_shape shape; /* unused for TILES */
+    mot_resident_shape shape; /* unused for TILES */
 } mot_route_choice;
 
 mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *facts);

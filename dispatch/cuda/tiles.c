@@ -35,7 +35,7 @@ static kinds kinds_of(const mot_job *job)
 static int64_t scratch_of(const mot_job *job, mot_cuda_format format, const mot_tiles_plan *plan, const mot_view *v)
 {
     const mot_tile_cut cut = mot_cut_tiles(v->width, v->height, plan->tile_words);
-    if (!plan->moves || (int64_t)cut.across * cut.down <= plan->team)
+    if (!plan->moves || (int64_t)cut.across * cut.down <= plan->max_image_ctas)
         return 0;
     return mot_scratch_bytes((int)format, job->channels, v->width, v->height);
 }
@@ -77,7 +77,7 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     const int steps = job->max_steps > 0 ? (int)job->max_steps : 1;
     mot_tiles_plan plan = { .windows = k.blurs ? steps : (steps + MOT_WINDOW - 1) / MOT_WINDOW,
                             .max_counts = k.stats ? steps : 0,
-                            .team = ctas,
+                            .max_image_ctas = ctas,
                             .tile_words = MOT_TILE_LEAST,
                             .moves = k.moves || job->output }; /* an output may lie where pixels are read */
     const size_t each = (size_t)plan.windows * sizeof(mot_program) + (size_t)plan.max_counts * MOT_TOTAL_WORDS * 4;
@@ -104,16 +104,16 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
         many += alike;
     }
     const int64_t at_once = many < 1 ? 1 : many > MOT_TILES_AT_ONCE ? MOT_TILES_AT_ONCE : many;
-    plan.spread = ctas / (int)at_once > 0 ? ctas / (int)at_once : 1;
-    plan.pairs = tiles + many * plan.spread;
-    most = many > 0 && plan.spread > most ? plan.spread : most;
-    const int64_t turns = plan.pairs / ctas; /* of a CTA, if light programs' pieces were tiles */
+    plan.large_image_ctas = ctas / (int)at_once > 0 ? ctas / (int)at_once : 1;
+    plan.tasks = tiles + many * plan.large_image_ctas;
+    most = many > 0 && plan.large_image_ctas > most ? plan.large_image_ctas : most;
+    const int64_t turns = plan.tasks / ctas; /* of a CTA, if light programs' pieces were tiles */
     plan.piece_quads = piece_quads(plan.tile_words, turns);
-    plan.pairs = plan.pairs < most * (int64_t)plan.images ? plan.pairs : most * (int64_t)plan.images;
-    plan.pairs *= 2; /* the tiles of expensive programs are halved */
+    plan.tasks = plan.tasks < most * (int64_t)plan.images ? plan.tasks : most * (int64_t)plan.images;
+    plan.tasks *= 2; /* the tiles of expensive programs are halved */
     if (2 * plan.tile_words <= MOT_TILE_WORDS && most * (int64_t)job->count <= ctas) { /* they are low already */
-        plan.each = (int)most;
-        plan.pairs = most * (int64_t)job->count;
+        plan.ctas_per_image = (int)most;
+        plan.tasks = most * (int64_t)job->count;
     }
     const int64_t wanted = all < MOT_TILES_SCRATCH ? all : MOT_TILES_SCRATCH;
     plan.scratch_bytes = wanted > largest ? wanted : largest;
@@ -122,8 +122,8 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     plan.at_programs = take(&plan.bytes, images * plan.windows * (int64_t)sizeof(mot_program));
     plan.at_image = take(&plan.bytes, images * (int64_t)sizeof(mot_tile_image));
     const int64_t fewest = 2 * (int64_t)ctas; /* as with lower tiles: a smaller batch never needs more memory */
-    const int64_t listed = plan.pairs > fewest ? plan.pairs : fewest;
-    plan.at_pairs = take(&plan.bytes, MOT_TILE_LISTS * listed * (int64_t)sizeof(mot_tile_pair));
+    const int64_t listed = plan.tasks > fewest ? plan.tasks : fewest;
+    plan.at_tasks = take(&plan.bytes, MOT_TILE_LISTS * listed * (int64_t)sizeof(mot_tile_task));
     plan.at_totals = take(&plan.bytes, images * plan.max_counts * MOT_TOTAL_WORDS * 4);
     plan.at_arrivals = take(&plan.bytes, images * (int64_t)sizeof(int32_t));
     plan.at_values = take(&plan.bytes, 4 * 256 * 4);
@@ -216,21 +216,21 @@ cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_t
 {
     uint8_t *const base = (uint8_t *)site->memory + site->half * plan->half_bytes;
     const int apart = site->draws != site->stream;
-    const int ctas = plan->pairs < plan->team ? (int)plan->pairs : plan->team;
+    const int ctas = plan->tasks < plan->max_image_ctas ? (int)plan->tasks : plan->max_image_ctas;
     cudaError_t code = cudaSuccess;
     tiles->format = (int)format;
     tiles->windows = plan->windows;
     tiles->max_counts = plan->max_counts;
-    tiles->team = plan->team;
-    tiles->spread = plan->spread;
+    tiles->max_image_ctas = plan->max_image_ctas;
+    tiles->large_image_ctas = plan->large_image_ctas;
     tiles->tile_words = plan->tile_words;
-    tiles->each = plan->each;
+    tiles->ctas_per_image = plan->ctas_per_image;
     tiles->piece_quads = plan->piece_quads;
     tiles->moves = plan->moves;
     tiles->programs = (mot_program *)(void *)(base + plan->at_programs);
     tiles->image = (mot_tile_image *)(void *)(base + plan->at_image);
-    tiles->pairs = (mot_tile_pair *)(void *)(base + plan->at_pairs);
-    tiles->pairs_most = plan->pairs;
+    tiles->tasks = (mot_tile_task *)(void *)(base + plan->at_tasks);
+    tiles->most_tasks = plan->tasks;
     tiles->counters = draw->plan.counters;
     tiles->totals = (uint32_t *)(void *)(base + plan->at_totals);
     tiles->arrivals = (int32_t *)(void *)(base + plan->at_arrivals);

@@ -9,17 +9,17 @@
 
 /* How the tile kernel processes a batch, some images at a time. */
 typedef struct mot_tiles_plan {
-    size_t images;           /* at a time, at most */
-    int whole;               /* the whole batch at a time */
-    int windows, max_counts; /* programs and COUNTs of an image, at most */
-    int team, spread, moves; /* see mot_tiles_job */
-    int tile_words;          /* see mot_cut_tiles */
-    int each;                /* see mot_tiles_job */
-    int piece_quads;         /* see mot_cut_pieces */
-    int64_t pairs;           /* of an image and a member, at a time, at most */
+    size_t images;                               /* at a time, at most */
+    int whole;                                   /* the whole batch at a time */
+    int windows, max_counts;                     /* programs and COUNTs of an image, at most */
+    int max_image_ctas, large_image_ctas, moves; /* see mot_tiles_job */
+    int tile_words;                              /* see mot_cut_tiles */
+    int ctas_per_image;                          /* see mot_tiles_job */
+    int piece_quads;                             /* see mot_cut_pieces */
+    int64_t tasks;                               /* mot_tile_task, at a time, at most */
     int64_t scratch_bytes, bytes;
     int64_t half_bytes; /* of all before the scratch, which two calls in turn have in different places */
-    int64_t at_programs, at_image, at_pairs, at_totals, at_arrivals, at_values, at_scratch; /* offsets */
+    int64_t at_programs, at_image, at_tasks, at_totals, at_arrivals, at_values, at_scratch; /* offsets */
 } mot_tiles_plan;
 
 /* `ctas`: those that are resident on the device together. */

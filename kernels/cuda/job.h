@@ -38,7 +38,7 @@ typedef struct mot_cuda_turn {
     int32_t sample, steps;
 } mot_cuda_turn;
 
-typedef struct mot_cuda_job {
+typedef struct mot_resident_job {
     int32_t count, channels;
     int32_t max_steps;
     int32_t output_dtype;       /* of `output` */
@@ -49,33 +49,34 @@ typedef struct mot_cuda_job {
     mot_cuda_batch work;   /* u8; where all passes but the last write, and the next one reads */
     mot_cuda_batch output; /* where the last pass writes */
     int32_t first_wave;    /* samples of the first CTAs, which may begin before the draw kernel ends */
-    int32_t ordered;       /* steps and order were written before the previous kernel began, which makes the pixels */
-    int32_t mixed, mix;    /* so many after those are taken `mix` places apart: expensive samples do not run together */
+    int32_t ordered;       /* the previous kernel only writes pixels; steps and order are older */
+    int32_t interleaved;   /* after the first wave, this many samples are taken with ... */
+    int32_t stride;        /* ... this stride, so that expensive neighbours do not run together */
     int32_t plain;         /* the result is u8 and goes to `work` */
-    int32_t box_bytes;     /* shared memory for an image, a multiple of 16 */
+    int32_t image_bytes;   /* shared memory for an image, a multiple of 16 */
     int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, a histogram or more */
     float mean[4], std[4]; /* when output_dtype is not u8: mot_output_numbers of `convention` */
     int32_t convention;    /* motley_normalization */
     int32_t by_lines;      /* each channel's values are made by `line` */
     mot_output_line line[3];
-} mot_cuda_job;
+} mot_resident_job;
 
 #define MOT_STAGE_BYTES 384 /* shared memory in which a warp collects what it writes: 32 lanes x 4 pixels x 3 bytes */
 #define MOT_HISTOGRAM_BYTES 3072 /* of three channels */
 
 /* How the image kernel is launched. */
-typedef struct mot_cuda_shape {
+typedef struct mot_resident_shape {
     int blurs;   /* some step may */
     int threads; /* of a CTA */
-    int box_bytes, stage_bytes;
+    int image_bytes, stage_bytes;
     int shared_bytes; /* dynamic, all of it */
-} mot_cuda_shape;
+} mot_resident_shape;
 
 /* Raises the limits of the kernel for `format` once; then launches it. `overlap`: the kernel before, on the stream,
  * draws the steps. */
-cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max);
-cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format format, const mot_cuda_shape *shape,
-                                  int overlap, cudaStream_t stream);
+cudaError_t mot_resident_prepare(mot_cuda_format format, int shared_bytes_max);
+cudaError_t mot_resident_launch(const mot_resident_job *job, mot_cuda_format format, const mot_resident_shape *shape,
+                                int overlap, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,8 @@
 #ifndef MOT_SPATIAL_CUH
 #define MOT_SPATIAL_CUH
 
-#include "kernels/cuda/box.cuh"
 #include "kernels/cuda/chain.cuh"
+#include "kernels/cuda/resident_image.cuh"
 #include "kernels/stencil.h"
 #include "kernels/warp.h"
 

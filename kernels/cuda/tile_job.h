@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tile kernel's request, how images are cut into tiles, and the calls that launch it. Plain C on both sides.
  *
- * Images of any size, layout and alignment. Each is cut into tiles; CTAs take (image, member) pairs in order (the
- * first one by their own number, the next when they wait for no one in the last), and a member of an image's CTAs owns
- * the tiles member, member + members, ... The grid is launched cooperatively: all its CTAs are resident, so that those
- * which wait for an image's other members always meet them. (Take the first image that is not finished. If one of its
- * pairs is not taken, every pair taken belongs to it or to finished images; an image has at most as many members as the
- * grid has CTAs, so some CTA is free to take the next pair. If all are taken, all run.)
+ * Images of any size, layout and alignment. Each is cut into tiles and worked on by some CTAs, its `ctas`; a task is
+ * the part of one of them, which has the number `rank` among them and owns the tiles rank, rank + ctas, ... CTAs of
+ * the grid take tasks in order: the first one by their own number, the next one when they are past the last barrier of
+ * their image.
  *
- * If the tiles of a batch are so low that each CTA has at most one, there are no lists: image i has the CTAs with
- * the numbers from i * each on.
- */
+ * CTAs wait for the other CTAs of their image, so the grid is launched cooperatively: all its CTAs are resident, and
+ * none waits for ever. Proof: take the first image that is not finished. If one of its tasks is not taken, every task
+ * taken so far belongs to it or to finished images; an image has at most as many tasks as the grid has CTAs, so some
+ * CTA is free to take the next one. If all its tasks are taken, all of them run.
+ *
+ * Small batches need no lists of tasks: each CTA gets at most one tile, and image i has the CTAs [i * ctas_per_image,
+ * (i + 1) * ctas_per_image). */
 #ifndef MOT_TILE_JOB_H
 #define MOT_TILE_JOB_H
 
@@ -85,9 +87,9 @@ MOT_FN void mot_halve_tiles(mot_tile_cut *cut, int height)
     cut->down = (height + cut->height - 1) / cut->height;
 }
 
-/* Cuts an image into strips of whole columns instead, the same number for each of `members` CTAs; height 0: no CTA can
+/* Cuts an image into strips of whole columns instead, the same number for each of `ctas` CTAs; height 0: no CTA can
  * hold a column. A thread reads four columns at a time. */
-MOT_FN mot_tile_cut mot_cut_strips(int width, int height, int members)
+MOT_FN mot_tile_cut mot_cut_strips(int width, int height, int ctas)
 {
     mot_tile_cut cut;
     cut.width = 24;
@@ -96,25 +98,25 @@ MOT_FN mot_tile_cut mot_cut_strips(int width, int height, int members)
     cut.down = 1;
     cut.height = cut.width > 0 ? height : 0;
     if (cut.width > 0) {
-        const int turns = ((width + cut.width - 1) / cut.width + members - 1) / members;
-        cut.width = ((width + turns * members - 1) / (turns * members) + 3) & ~3;
+        const int turns = ((width + cut.width - 1) / cut.width + ctas - 1) / ctas;
+        cut.width = ((width + turns * ctas - 1) / (turns * ctas) + 3) & ~3;
     }
     cut.across = cut.width > 0 ? (width + cut.width - 1) / cut.width : 0;
     return cut;
 }
 
-/* The number of CTAs of an image: one for each tile if the grid has as many (`team`), else `spread`. */
-MOT_FN int mot_tile_members(const mot_tile_cut *cut, int team, int spread)
+/* The number of CTAs of an image: one for each tile if the grid has as many (`most`), else `of_large`. */
+MOT_FN int mot_tile_ctas(const mot_tile_cut *cut, int most, int of_large)
 {
     const int64_t tiles = (int64_t)cut->across * cut->down;
-    return tiles <= team ? (int)tiles : spread;
+    return tiles <= most ? (int)tiles : of_large;
 }
 
-/* For an image with more tiles than CTAs (`members`): makes tiles lower, so that each CTA has equally many. */
-MOT_FN void mot_even_turns(mot_tile_cut *cut, int height, int members)
+/* For an image with more tiles than CTAs (`ctas`): makes tiles lower, so that each CTA has equally many. */
+MOT_FN void mot_even_turns(mot_tile_cut *cut, int height, int ctas)
 {
-    const int tiles = cut->across * cut->down, turns = (tiles + members - 1) / members;
-    const int down = turns * members / cut->across;
+    const int tiles = cut->across * cut->down, turns = (tiles + ctas - 1) / ctas;
+    const int down = turns * ctas / cut->across;
     cut->height = (height + down - 1) / down;
     cut->down = (height + cut->height - 1) / cut->height;
 }
@@ -122,24 +124,24 @@ MOT_FN void mot_even_turns(mot_tile_cut *cut, int height, int members)
 /* An image as its CTAs see it. */
 typedef struct mot_tile_image {
     mot_view src, work, result, scratch;
-    int32_t *arrivals; /* counts the CTAs that have arrived at a meeting, in device memory */
+    int32_t *arrivals; /* counts the CTAs that have arrived at the image's barriers, in device memory */
     mot_tile_cut cut;
     int32_t width, height, channels;
-    int32_t members;      /* CTAs that share the image */
+    int32_t ctas;         /* that share the image */
     int32_t pitch;        /* of a tile, words */
     int32_t work_strided; /* work has another format than src, and is read and written byte by byte */
 } mot_tile_image;
 
-/* An item of work for a CTA: a member of an image. */
-typedef struct mot_tile_pair {
-    uint16_t image, member;
-} mot_tile_pair;
+/* A CTA's part of an image. */
+typedef struct mot_tile_task {
+    uint16_t image, rank;
+} mot_tile_task;
 
-/* Pairs are listed by cost, and taken from the first list on. */
+/* Tasks are listed by cost, and taken from the first list on. */
 typedef struct mot_tile_counters {
-    unsigned pairs[MOT_TILE_LISTS];
+    unsigned tasks[MOT_TILE_LISTS];
     unsigned taken;             /* so far, besides the first one of each CTA */
-    unsigned long long scratch; /* bytes of second places */
+    unsigned long long scratch; /* bytes of scratch copies */
 } mot_tile_counters;
 
 typedef struct mot_tiles_job {
@@ -151,15 +153,15 @@ typedef struct mot_tiles_job {
     int32_t output_dtype, has_output;
     int32_t work_strided;   /* see mot_tile_image */
     int32_t work_in_output; /* work is output's memory: packed pixels, or the first byte of each component */
-    int32_t team, spread;   /* see mot_tile_members */
-    int32_t tile_words;     /* see mot_cut_tiles */
-    int32_t each;           /* CTAs for each image, if pairs are not listed; or 0 */
-    int32_t piece_quads;    /* see mot_cut_pieces */
-    int32_t moves;          /* some image may need a second place */
-    mot_program *programs;  /* [images][windows] */
-    mot_tile_image *image;  /* [images] */
-    mot_tile_pair *pairs;   /* [MOT_TILE_LISTS][pairs_most] */
-    int64_t pairs_most;
+    int32_t max_image_ctas, large_image_ctas; /* of an image: at most; of one with more tiles */
+    int32_t tile_words;                       /* see mot_cut_tiles */
+    int32_t ctas_per_image;                   /* if tasks are not listed; or 0 */
+    int32_t piece_quads;                      /* see mot_cut_pieces */
+    int32_t moves;                            /* some image may need a scratch copy */
+    mot_program *programs;                    /* [images][windows] */
+    mot_tile_image *image;                    /* [images] */
+    mot_tile_task *tasks;                     /* [MOT_TILE_LISTS][most_tasks] */
+    int64_t most_tasks;
     mot_tile_counters *counters; /* all 0 between launches */
     uint32_t *totals;            /* [images][max_counts][MOT_TOTAL_WORDS] */
     int32_t max_counts;
@@ -170,7 +172,7 @@ typedef struct mot_tiles_job {
     int32_t convention;    /* motley_normalization */
 } mot_tiles_job;
 
-/* Bytes of a second place for an image's pixels, packed in its format. */
+/* A scratch copy of an image, packed in its format: one that is read and written at once needs it. */
 MOT_FN mot_view mot_scratch_view(int format, int channels, int width, int height, uint8_t *data)
 {
     mot_view v;

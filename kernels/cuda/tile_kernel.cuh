@@ -25,11 +25,11 @@ DEVICE void begin_tiles()
 {
     tile_state &s = cta();
     mot_tile_cut &cut = s.image.cut;
-    s.several = cut.across * cut.down > s.image.members;
+    s.several = cut.across * cut.down > s.image.ctas;
     if (s.several)
-        mot_even_turns(&cut, s.image.height, s.image.members);
+        mot_even_turns(&cut, s.image.height, s.image.ctas);
     s.tiles = cut.across * cut.down;
-    choose_tile(s.member);
+    choose_tile(s.rank);
 }
 
 /* Sets what shared memory holds from here on: the tile; with `halo` also a row above and below it, and a quad on each
@@ -114,7 +114,7 @@ DEVICE void prepare_plan(int step)
 }
 
 /* One warp does what is needed once for the CTA between ops: the last one, which often has a turn of a loop less. */
-DEVICE bool is_clerk()
+DEVICE bool is_service_warp()
 {
     return threadIdx.x / 32 == MOT_TILE_WARPS - 1;
 }
@@ -125,7 +125,7 @@ static_assert(offsetof(tile_state, image) == sizeof(mot_program), "one behind th
 static_assert(offsetof(tile_state, next_image) == offsetof(tile_state, next_program) + sizeof(mot_program), "here too");
 static_assert(MOT_PROGRAM_PIECES + MOT_IMAGE_PIECES <= MOT_TILE_THREADS, "a piece a thread");
 
-/* Begins to load a program of the next pair's image, and the image's description. For the clerk. */
+/* Begins to load a program of the next task's image, and the image's description. For the service warp. */
 DEVICE void begin_to_load(const mot_tiles_job &job, int place, int window)
 {
     const uint4 *const program = (const uint4 *)&job.programs[(int64_t)place * job.windows + window];
@@ -136,48 +136,49 @@ DEVICE void begin_to_load(const mot_tiles_job &job, int place, int window)
         begin_to_copy(&to[i], i < MOT_PROGRAM_PIECES ? program + i : image + (i - MOT_PROGRAM_PIECES));
 }
 
-/* Takes the only pair of a CTA of a launch that has no lists, and begins to load its program. For the clerk. */
-DEVICE void take_own_pair(const mot_tiles_job &job)
+/* Takes the only task of a CTA of a launch that has no lists, and begins to load its program. For the service warp. */
+DEVICE void take_own_task(const mot_tiles_job &job)
 {
     tile_state &s = cta();
-    const int place = blockIdx.x / job.each;
+    const int place = blockIdx.x / job.ctas_per_image;
     if (place < job.images)
         begin_to_load(job, place, 0);
     if ((threadIdx.x & 31) == 0) {
         s.next_place = place < job.images ? place : -1;
-        s.next_member = blockIdx.x - place * job.each;
+        s.next_rank = blockIdx.x - place * job.ctas_per_image;
         s.next_window = 0;
     }
 }
 
-/* Takes the CTA's next pair, which has this number, and begins to load its program. For the clerk. */
-DEVICE void take_pair(const mot_tiles_job &job, unsigned number)
+/* Takes the CTA's next task, which has this number, and begins to load its program. For the service warp. */
+DEVICE void take_task(const mot_tiles_job &job, unsigned number)
 {
     tile_state &s = cta();
-    const unsigned pairs = s.list_end[MOT_TILE_LISTS - 1];
+    const unsigned tasks = s.list_end[MOT_TILE_LISTS - 1];
     const bool one = (threadIdx.x & 31) == 0;
-    if (number < pairs) {
+    if (number < tasks) {
         unsigned begin = 0;
         int list = 0;
         for (; number >= s.list_end[list]; list++)
             begin = s.list_end[list];
-        const mot_tile_pair pair = job.pairs[list * job.pairs_most + (number - begin)];
-        begin_to_load(job, pair.image, 0);
+        const mot_tile_task task = job.tasks[list * job.most_tasks + (number - begin)];
+        begin_to_load(job, task.image, 0);
         if (one)
-            s.next_place = pair.image, s.next_member = pair.member, s.next_window = 0;
+            s.next_place = task.image, s.next_rank = task.rank, s.next_window = 0;
     } else if (one) {
         s.next_place = -1;
     }
-    if (one && number == pairs + gridDim.x - 1)
+    if (one && number == tasks + gridDim.x - 1)
         *job.counters = mot_tile_counters{}; /* the last CTA to ask: no one reads them again */
 }
 
-/* At a program's end, when the clerk is done with its part of the last op: begins to load what comes next, another
- * program of the image (`more`) or the next pair's. From here on this CTA waits for no other one. For the clerk. */
+/* At a program's end, when the service warp is done with its part of the last op: begins to load what comes next,
+ * another program of the image (`more`) or the next task's. From here on this CTA waits for no other one. For the
+ * service warp. */
 DEVICE void look_ahead(const mot_tiles_job &job, bool more)
 {
     tile_state &s = cta();
-    if (s.tile + s.image.members < s.tiles)
+    if (s.tile + s.image.ctas < s.tiles)
         return; /* another turn follows */
     if (more) {
         const int window = s.next_window + 1;
@@ -186,12 +187,12 @@ DEVICE void look_ahead(const mot_tiles_job &job, bool more)
         s.next_window = window;
         return;
     }
-    if (job.each > 0) {
+    if (job.ctas_per_image > 0) {
         s.next_place = -1;
         return;
     }
     const unsigned taken = (threadIdx.x & 31) == 0 ? atomicAdd(&job.counters->taken, 1u) : 0;
-    take_pair(job, gridDim.x + __shfl_sync(0xFFFFFFFFu, taken, 0));
+    take_task(job, gridDim.x + __shfl_sync(0xFFFFFFFFu, taken, 0));
 }
 
 /* Begins with the program that was loaded: makes the tables that do not depend on the image. A barrier must follow. */
@@ -202,7 +203,7 @@ DEVICE void begin_program(const mot_tiles_job &job)
         ((uint4 *)&s)[threadIdx.x] = ((const uint4 *)&s.next_program)[threadIdx.x];
     __syncthreads();
     if (threadIdx.x == 0) {
-        s.member = s.next_member;
+        s.rank = s.next_rank;
         s.current = s.image.src;
         s.current_strided = is_tiny(s.image);
         if (s.next_window == 0)
@@ -213,7 +214,7 @@ DEVICE void begin_program(const mot_tiles_job &job)
     static_assert(MOT_TILE_THREADS == 256, "a value for each thread");
 #pragma unroll 1
     for (int t = 0; t < s.program.tables; t++) {
-        unsigned steps = s.program.made_of[t];
+        unsigned steps = s.program.point_steps[t];
         if (!steps)
             continue;
         uint8_t v = (uint8_t)threadIdx.x;
@@ -236,7 +237,7 @@ DEVICE void cut_image(bool strips)
         return;
     if (strips)
         s.uncut = image.cut;
-    image.cut = strips ? mot_cut_strips(image.width, image.height, image.members) : s.uncut;
+    image.cut = strips ? mot_cut_strips(image.width, image.height, image.ctas) : s.uncut;
     image.pitch = mot_tile_pitch(image.cut.width); /* tiles of an image that has strips span it */
     begin_tiles();
 }
@@ -246,10 +247,10 @@ DEVICE void cut_image(bool strips)
 DEVICE bool has_another_tile()
 {
     tile_state &s = cta();
-    const int next = s.tile + s.image.members;
+    const int next = s.tile + s.image.ctas;
     __syncthreads(); /* all have read s.tile */
     if (threadIdx.x == 0)
-        choose_tile(next < s.tiles ? next : s.member);
+        choose_tile(next < s.tiles ? next : s.rank);
     __syncthreads();
     return next < s.tiles;
 }
@@ -263,23 +264,23 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
 #pragma unroll 1
     for (;;) {
         const mot_program_op op = load_op(at++);
-        if (op.code == MOT_DO_END && is_clerk())
+        if (op.code == MOT_DO_END && is_service_warp())
             look_ahead(job, op.a);
         __syncthreads();
-        if (op.arrives && s.image.members > 1 && is_clerk() && threadIdx.x % 32 == 0)
-            arrive(s.image.arrivals);
+        if (op.arrives && s.image.ctas > 1 && is_service_warp() && threadIdx.x % 32 == 0)
+            arrive_at(s.image.arrivals);
         switch (op.code) {
         case MOT_DO_END:
-        case MOT_DO_MEET:
+        case MOT_DO_BARRIER:
             if (s.several && has_another_tile()) {
                 at = op_at(op.b);
                 break;
             }
             if (op.code == MOT_DO_END)
                 return;
-            if (s.image.members > 1 && is_clerk()) {
+            if (s.image.ctas > 1 && is_service_warp()) {
                 if (threadIdx.x % 32 == 0)
-                    meet(op.a);
+                    wait_at_image_barrier(op.a);
                 __syncwarp();
             }
             break;
@@ -292,7 +293,7 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
         case MOT_DO_CUT:
             cut_image(op.a != 0);
             __syncthreads();
-            while (s.tile >= s.tiles && load_op(at).code > MOT_DO_MEET)
+            while (s.tile >= s.tiles && load_op(at).code > MOT_DO_BARRIER)
                 at++; /* no strip for this CTA: goes on at the phase's end */
             break;
         case MOT_DO_CHAIN:
@@ -350,20 +351,20 @@ static __global__ void __launch_bounds__(MOT_TILE_THREADS, MOT_TILE_CTAS)
 {
     tile_state &s = cta();
     wait_for_previous_kernel();
-    if (is_clerk() && job.each > 0) {
-        take_own_pair(job);
-    } else if (is_clerk()) {
-        unsigned pairs = 0;
+    if (is_service_warp() && job.ctas_per_image > 0) {
+        take_own_task(job);
+    } else if (is_service_warp()) {
+        unsigned tasks = 0;
         for (int l = 0; l < MOT_TILE_LISTS && threadIdx.x % 32 == 0; l++)
-            s.list_end[l] = pairs += job.counters->pairs[l];
+            s.list_end[l] = tasks += job.counters->tasks[l];
         __syncwarp();
-        take_pair(job, blockIdx.x);
+        take_task(job, blockIdx.x);
     }
     for (;;) {
-        if (is_clerk())
+        if (is_service_warp())
             wait_for_copies();
         __syncthreads(); /* the next program is there, and all threads are done with the last one */
-        if (s.next_place < 0 || (job.each > 0 && s.next_member >= s.next_image.members))
+        if (s.next_place < 0 || (job.ctas_per_image > 0 && s.next_rank >= s.next_image.ctas))
             break;
         begin_program(job);
         run_program<FORMAT>(job);

@@ -7,7 +7,7 @@
 #include "kernels/cuda/tile_state.cuh"
 #include "kernels/output.h"
 
-struct alignas(16) workplace {
+struct alignas(16) planner_scratch {
     mot_program program;
     mot_tile_image image;
     mot_program_facts facts;
@@ -17,7 +17,7 @@ struct alignas(16) workplace {
 };
 
 /* What the program in `w` needs to know of its step `k`, which is the sample's step `s`. For one lane. */
-DEVICE void prepare_step(workplace &w, int k, const mot_step *steps, int s)
+DEVICE void prepare_step(planner_scratch &w, int k, const mot_step *steps, int s)
 {
     const mot_step &step = steps[s];
     const mot_program_facts &facts = w.facts;
@@ -37,11 +37,11 @@ DEVICE void prepare_step(workplace &w, int k, const mot_step *steps, int s)
 
 /* Puts the next steps that change anything into `w`, at most MOT_WINDOW of them and one blur; each lane looks at one.
  * Returns how many, and moves `at` to the next step that changes something, or to the end. */
-DEVICE int take_steps(workplace &w, const mot_step *steps, int count, int &at)
+DEVICE int take_steps(planner_scratch &w, const mot_step *steps, int count, int &at)
 {
     const int lane = threadIdx.x & 31;
     if (lane < MOT_WINDOW)
-        w.program.made_of[lane] = 0;
+        w.program.point_steps[lane] = 0;
     int n = 0;
     unsigned blurs = 0;
     for (; at < count; at += 32) {
@@ -71,9 +71,9 @@ DEVICE mot_program_facts facts_of(const mot_tiles_job &job, const mot_tile_image
 {
     mot_program_facts facts;
     facts.width = image.width, facts.height = image.height, facts.channels = image.channels;
-    facts.held = image.members == image.cut.across * image.cut.down;
+    facts.one_tile = image.ctas == image.cut.across * image.cut.down;
     facts.bands = image.cut.across == 1;
-    facts.lines = facts.held && facts.bands && mot_cut_strips(image.width, image.height, 1).height > 0;
+    facts.lines = facts.one_tile && facts.bands && mot_cut_strips(image.width, image.height, 1).height > 0;
     facts.in_place = image.src.data == image.work.data;
     facts.output = job.has_output != 0;
     facts.overlaps = job.work_in_output || image.result.data == image.work.data;
@@ -84,7 +84,7 @@ DEVICE mot_program_facts facts_of(const mot_tiles_job &job, const mot_tile_image
 }
 
 /* The image as its CTAs see it, and what its programs depend on; `images` describe those of job.src. For one lane. */
-DEVICE void find_image(const mot_tiles_job &job, const motley_image *images, workplace &w, int i)
+DEVICE void find_image(const mot_tiles_job &job, const motley_image *images, planner_scratch &w, int i)
 {
     mot_tile_image &image = w.image;
     const int sample = job.first + i;
@@ -98,7 +98,7 @@ DEVICE void find_image(const mot_tiles_job &job, const motley_image *images, wor
     image.width = src.width;
     image.height = src.height;
     image.channels = job.channels;
-    image.members = mot_tile_members(&image.cut, job.team, job.spread);
+    image.ctas = mot_tile_ctas(&image.cut, job.max_image_ctas, job.large_image_ctas);
     image.pitch = mot_tile_pitch(image.cut.across > 1 ? image.cut.width + 8 : image.cut.width);
     image.work_strided = job.work_strided;
     image.scratch = mot_scratch_view(job.format, job.channels, src.width, src.height, job.scratch);
@@ -113,10 +113,10 @@ template <class T> DEVICE void copy_pieces(T *to, const T *from)
         ((uint4 *)to)[i] = ((const uint4 *)from)[i];
 }
 
-/* A second place in memory for the image, if it has more tiles than CTAs. For one lane. */
+/* Memory for a scratch copy of the image, if it has more tiles than CTAs. For one lane. */
 DEVICE void take_scratch(const mot_tiles_job &job, mot_tile_image &image)
 {
-    if (job.moves && image.members < image.cut.across * image.cut.down) {
+    if (job.moves && image.ctas < image.cut.across * image.cut.down) {
         const int64_t bytes = mot_scratch_bytes(job.format, job.channels, image.width, image.height);
         image.scratch.data += atomicAdd(&job.counters->scratch, (unsigned long long)bytes);
     }
@@ -173,18 +173,18 @@ DEVICE int list_of(int cost)
 
 /* Makes the programs of image `i` of the launch, which has `count` steps, and clears the memory where its CTAs count.
  * For a warp, after find_image. */
-DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const mot_step *steps, int count)
+DEVICE void make_programs(const mot_tiles_job &job, planner_scratch &w, int i, const mot_step *steps, int count)
 {
     const int lane = threadIdx.x & 31;
     const mot_program_facts &facts = w.facts;
     int at = 0, place = MOT_PLACE_SRC, counts = 0, cost = 0;
-    const bool listed = job.each == 0;
+    const bool listed = job.ctas_per_image == 0;
     bool light = true;
     for (int window = 0; window == 0 || at < count; window++) {
         const int n = take_steps(w, steps, count, at);
         if (window == 0 && n == 0 && facts.in_place && !facts.output) { /* the image stays as it is */
             if (lane == 0)
-                w.image.members = 0;
+                w.image.ctas = 0;
             __syncwarp();
             copy_pieces(&job.image[i], &w.image);
             if (!listed) /* its CTAs load a program before they know */
@@ -210,17 +210,17 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
     }
     if (lane == 0 && light) {
         w.image.cut = w.pieces;
-        w.image.members = mot_tile_members(&w.image.cut, job.team, job.spread);
-    } else if (lane == 0 && cost >= COST_OF_HALVES && 2 * w.image.cut.across * w.image.cut.down <= job.team) {
+        w.image.ctas = mot_tile_ctas(&w.image.cut, job.max_image_ctas, job.large_image_ctas);
+    } else if (lane == 0 && cost >= COST_OF_HALVES && 2 * w.image.cut.across * w.image.cut.down <= job.max_image_ctas) {
         mot_halve_tiles(&w.image.cut, w.image.height); /* else such an image ends after all others */
-        w.image.members = w.image.cut.across * w.image.cut.down;
+        w.image.ctas = w.image.cut.across * w.image.cut.down;
     }
     __syncwarp();
     cost *= light ? 2 : 1; /* a piece is larger than a tile */
-    const int list = list_of(cost), members = w.image.members;
-    unsigned pair = 0;
+    const int list = list_of(cost), ctas = w.image.ctas;
+    unsigned task = 0;
     if (lane == 0) {
-        pair = listed ? atomicAdd(&job.counters->pairs[list], (unsigned)members) : 0;
+        task = listed ? atomicAdd(&job.counters->tasks[list], (unsigned)ctas) : 0;
         job.arrivals[i] = 0;
         take_scratch(job, w.image);
     }
@@ -229,9 +229,9 @@ DEVICE void make_programs(const mot_tiles_job &job, workplace &w, int i, const m
     uint4 *const totals = (uint4 *)(job.totals + (int64_t)i * job.max_counts * MOT_TOTAL_WORDS);
     for (int k = lane; k < counts * (MOT_TOTAL_WORDS / 4); k += 32)
         totals[k] = make_uint4(0, 0, 0, 0);
-    pair = __shfl_sync(0xFFFFFFFFu, pair, 0);
-    for (int m = lane; m < members && listed; m += 32)
-        job.pairs[list * job.pairs_most + pair + m] = mot_tile_pair{ (uint16_t)i, (uint16_t)m };
+    task = __shfl_sync(0xFFFFFFFFu, task, 0);
+    for (int rank = lane; rank < ctas && listed; rank += 32)
+        job.tasks[list * job.most_tasks + task + rank] = mot_tile_task{ (uint16_t)i, (uint16_t)rank };
 }
 
 /* Makes the table of bytes as the output's type, as thread `first` of so many. */

@@ -2,10 +2,11 @@
 /* Programs of the tile kernel: what it does to one image, as a short list of instructions. The same text makes them on
  * the device (kernels/cuda/tile_planner.cuh) and in tests on the host. Plain C.
  *
- * The CTAs that share an image each own some of its tiles and run the same program. The instructions between two MEETs
- * are a phase: first those that run once (TABLE, CURRENT, CUT; a CTA with one tile may load it before them), then the
- * others for each tile. If a CTA has one tile, the tile stays in shared memory from phase to phase; if it has several
- * (`held` == 0), a phase reads its tiles from one place in memory and writes them to another. */
+ * The CTAs that share an image each own some of its tiles and run the same program. The instructions between two
+ * BARRIERs are a phase: first those that run once (TABLE, CURRENT, CUT; a CTA with one tile may load it before them),
+ * then the others for each tile. If a CTA has one tile, the tile stays in shared memory from phase to phase; if it has
+ * several
+ * (`one_tile` == 0), a phase reads its tiles from one place in memory and writes them to another. */
 #ifndef MOT_TILE_PROGRAM_H
 #define MOT_TILE_PROGRAM_H
 
@@ -41,7 +42,7 @@ typedef enum mot_place { MOT_PLACE_SRC, MOT_PLACE_WORK, MOT_PLACE_SCRATCH, MOT_P
 typedef enum mot_opcode {
     /* between phases; b: the op at which a CTA with another tile in this phase goes on */
     MOT_DO_END,     /* a: another program follows */
-    MOT_DO_MEET,    /* a: the CTA has arrived already; waits until the image's other CTAs have arrived as well */
+    MOT_DO_BARRIER, /* a: the CTA has arrived already; waits until the image's other CTAs have arrived as well */
     MOT_DO_CURRENT, /* a: the place that is read from now on */
     MOT_DO_CUT,     /* a: the tiles are strips of columns from now on, or tiles again */
     /* loads the tile's pixels from memory; `halo`: with a row and a column of neighbours on each side */
@@ -67,7 +68,7 @@ typedef struct mot_program_op {
     MOT_ALIGN(8) uint8_t code;
     uint8_t a, b, c, d;
     uint8_t count;   /* COUNT, TABLE: the number of the statistics in the program */
-    uint8_t arrives; /* before it the CTA arrives at the next MEET, and goes on before it waits there */
+    uint8_t arrives; /* before it the CTA arrives at the next BARRIER, and goes on before it waits there */
     uint8_t unused;
 } mot_program_op;
 
@@ -87,9 +88,10 @@ typedef struct mot_program {
     double m[MOT_WINDOW][6]; /* of the warps ... */
     uint32_t fixed[MOT_WINDOW][6];
     uint32_t fill[MOT_WINDOW];
-    uint8_t id[MOT_WINDOW];      /* the steps' ops */
-    uint8_t path[MOT_WINDOW];    /* the warps' mot_warp_path */
-    uint8_t made_of[MOT_WINDOW]; /* for tables that do not depend on the image: the point ops in them, one bit a step */
+    uint8_t id[MOT_WINDOW];   /* the steps' ops */
+    uint8_t path[MOT_WINDOW]; /* the warps' mot_warp_path */
+    uint8_t
+        point_steps[MOT_WINDOW]; /* for tables that do not depend on the image: the point ops in them, one bit a step */
     uint16_t first_count;        /* statistics of the image's programs before this one */
     uint8_t tables;
 } mot_program;
@@ -97,9 +99,9 @@ typedef struct mot_program {
 /* What a program depends on besides its steps. */
 typedef struct mot_program_facts {
     int width, height, channels;
-    uint8_t held;     /* each CTA has one tile */
+    uint8_t one_tile; /* each CTA has one tile, which stays in shared memory */
     uint8_t bands;    /* tiles are bands of whole rows */
-    uint8_t lines;    /* `held`, `bands`, and strips of whole columns are possible */
+    uint8_t lines;    /* `one_tile`, `bands`, and strips of whole columns are possible */
     uint8_t in_place; /* SRC and WORK are the same pixels */
     uint8_t output;   /* RESULT is of another type or layout than WORK, ... */
     uint8_t overlaps; /* ... and shares memory with it, ... */
@@ -116,8 +118,9 @@ typedef struct mot_program_state {
     int base, applied;        /* the first items that are not in the pixels in memory, and not in the tile */
     int warps, first, second; /* nearest warps that have not been read through yet */
     int erases;
-    int tile; /* NOTHING: there is none */
-    int met;  /* no other CTA needs this one's pixels in memory: all have loaded their tiles, or none reads another's */
+    int tile;          /* NOTHING: there is none */
+    int may_overwrite; /* no other CTA needs this one's pixels in memory: all have loaded their tiles, or none reads
+                          another's */
     int place;
     int phase, turn;          /* its first op, and the first one that is for each tile */
     int shared;               /* the last op that was more than work in the tile: other CTAs may wait for it */
@@ -135,7 +138,7 @@ MOT_CALLED_FN int mot_emit(mot_program_state *s, int code, int a, int b, int c, 
     mot_program_op *const op = &s->p->op[at];
     if (code != MOT_DO_CHAIN && code != MOT_DO_STENCIL && code != MOT_DO_LINES)
         s->shared = at;
-    if (code == MOT_DO_MEET || code == MOT_DO_TABLE || code == MOT_DO_CURRENT || code == MOT_DO_CUT)
+    if (code == MOT_DO_BARRIER || code == MOT_DO_TABLE || code == MOT_DO_CURRENT || code == MOT_DO_CUT)
         s->turn = at + 1;
     op->code = (uint8_t)code, op->a = (uint8_t)a, op->b = (uint8_t)b, op->c = (uint8_t)c, op->d = (uint8_t)d;
     op->count = (uint8_t)count;
@@ -143,17 +146,17 @@ MOT_CALLED_FN int mot_emit(mot_program_state *s, int code, int a, int b, int c, 
     return at;
 }
 
-/* The image's CTAs meet. A CTA with one tile arrives as soon as it has done what others wait for, and works on in its
- * tile before it waits. */
-MOT_CALLED_FN void mot_meet(mot_program_state *s)
+/* A barrier of the image's CTAs. A CTA with one tile arrives as soon as it has done what others wait for, and works on
+ * in its tile before it waits. */
+MOT_CALLED_FN void mot_emit_barrier(mot_program_state *s)
 {
     const int shared = s->shared, turn = s->turn;
-    const int early = s->facts->held && s->tile != MOT_TILE_STRIP && shared >= s->phase && shared + 1 < s->ops &&
+    const int early = s->facts->one_tile && s->tile != MOT_TILE_STRIP && shared >= s->phase && shared + 1 < s->ops &&
                       s->p->op[shared].code != MOT_DO_TABLE;
-    s->phase = mot_emit(s, MOT_DO_MEET, early, turn, 0, 0) + 1;
+    s->phase = mot_emit(s, MOT_DO_BARRIER, early, turn, 0, 0) + 1;
     if (early)
         s->p->op[shared + 1].arrives = 1;
-    s->met = 1;
+    s->may_overwrite = 1;
 }
 
 MOT_FN void mot_add_item(mot_program_state *s, int kind, int table, int step)
@@ -180,14 +183,14 @@ MOT_FN int mot_shares_work(const mot_program_state *s, int place)
     return place == MOT_PLACE_WORK || (place == MOT_PLACE_SRC && s->facts->in_place);
 }
 
-/* If the CTAs have just met for statistics, moves the last instruction, which loads the tile, to before they meet.
- * Where it reads other CTAs' pixels, and these are to be written over later, they then need not meet again for that. */
-MOT_FN void mot_load_before_meeting(mot_program_state *s)
+/* If the last barrier was for statistics, moves the last instruction, which loads the tile, to before it. Where the
+ * instruction reads other CTAs' pixels, and these are to be written over later, that then needs no other barrier. */
+MOT_FN void mot_load_before_barrier(mot_program_state *s)
 {
     const int load = s->ops - 1;
     mot_program_op *const op = s->p->op;
-    if (!s->facts->held || load < 3 || op[load].a || op[load - 1].code != MOT_DO_TABLE ||
-        op[load - 2].code != MOT_DO_MEET || op[load - 3].code != MOT_DO_COUNT_MEMORY)
+    if (!s->facts->one_tile || load < 3 || op[load].a || op[load - 1].code != MOT_DO_TABLE ||
+        op[load - 2].code != MOT_DO_BARRIER || op[load - 3].code != MOT_DO_COUNT_MEMORY)
         return;
     const mot_program_op moved = op[load];
     op[load] = op[load - 1];
@@ -196,8 +199,8 @@ MOT_FN void mot_load_before_meeting(mot_program_state *s)
     s->table_op[op[load].a] = load;
     s->phase = s->shared = load;
     s->turn = load + 1;
-    if (s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place) && !s->met) {
-        s->met = 1;
+    if (s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place) && !s->may_overwrite) {
+        s->may_overwrite = 1;
     } else {
         op[load - 2].arrives = 1;
         op[load - 1].a = 1;
@@ -227,15 +230,15 @@ MOT_CALLED_FN void mot_ensure_tile(mot_program_state *s, int halo)
         mot_emit(s, MOT_DO_INTERPOLATE, halo, s->first, 0, 0);
     s->tile = s->warps == 0 ? MOT_TILE_OWN : MOT_TILE_MOVED;
     s->applied = s->base;
-    s->met = s->warps > 0 && s->facts->bands && !halo && mot_stays_in_rows(s->p, s->first) &&
-             (s->warps < 2 || mot_stays_in_rows(s->p, s->second));
-    mot_load_before_meeting(s);
+    s->may_overwrite = s->warps > 0 && s->facts->bands && !halo && mot_stays_in_rows(s->p, s->first) &&
+                       (s->warps < 2 || mot_stays_in_rows(s->p, s->second));
+    mot_load_before_barrier(s);
 }
 
 /* Whether other CTAs may still read the pixels that the tile is to be written over. */
 MOT_FN int mot_is_in_the_way(const mot_program_state *s)
 {
-    return s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place) && !s->met;
+    return s->tile == MOT_TILE_MOVED && mot_shares_work(s, s->place) && !s->may_overwrite;
 }
 
 /* Applies the pending items to the tile. */
@@ -262,13 +265,13 @@ MOT_CALLED_FN void mot_commit(mot_program_state *s)
     mot_settle(s);
     int place = MOT_PLACE_WORK;
     if (mot_is_in_the_way(s)) {
-        if (s->facts->held)
-            mot_meet(s);
+        if (s->facts->one_tile)
+            mot_emit_barrier(s);
         else
             place = MOT_PLACE_SCRATCH;
     }
     mot_emit(s, MOT_DO_STORE, place, 0, 0, 0);
-    mot_meet(s);
+    mot_emit_barrier(s);
     mot_emit(s, MOT_DO_CURRENT, place, 0, 0, 0);
     if (s->tile == MOT_TILE_STRIP)
         mot_emit(s, MOT_DO_CUT, 0, 0, 0, 0);
@@ -279,7 +282,7 @@ MOT_FN int mot_new_table(mot_program_state *s)
 {
     const int table = s->tables++;
     s->table_op[table] = -1;
-    s->p->made_of[table] = 0;
+    s->p->point_steps[table] = 0;
     return table;
 }
 
@@ -292,7 +295,7 @@ MOT_FN void mot_extend_table(mot_program_state *s, int t, int step)
             op->d = (uint8_t)mot_new_table(s);
         t = op->d;
     }
-    s->p->made_of[t] |= (uint8_t)(1 << step);
+    s->p->point_steps[t] |= (uint8_t)(1 << step);
 }
 
 /* Whether the pending items are only a table applied to what is read. */
@@ -331,7 +334,7 @@ MOT_FN void mot_program_stats(mot_program_state *s, int step)
 {
     int before = MOT_NONE, code = MOT_DO_COUNT_MEMORY;
     if (s->tile != MOT_TILE_NOTHING || s->warps > 0 || !mot_only_table(s)) {
-        if (s->facts->held && s->tile != MOT_TILE_STRIP) {
+        if (s->facts->one_tile && s->tile != MOT_TILE_STRIP) {
             mot_ensure_tile(s, 0);
             mot_settle(s);
             code = MOT_DO_COUNT_TILE;
@@ -342,7 +345,7 @@ MOT_FN void mot_program_stats(mot_program_state *s, int step)
     if (code == MOT_DO_COUNT_MEMORY && s->items > s->base)
         before = s->p->item[s->base].table;
     mot_emit(s, code, 0, step, before, 0);
-    mot_meet(s);
+    mot_emit_barrier(s);
     const int table = mot_new_table(s);
     s->table_op[table] = mot_emit(s, MOT_DO_TABLE, table, step, before, MOT_NONE);
     s->counts++;
@@ -447,7 +450,7 @@ MOT_FN void mot_program_blur(mot_program_state *s, int step, const mot_step *wha
     for (int pass = 0; pass < 6; pass++) {
         mot_emit(s, MOT_DO_BLUR, pass / 3, step, 0, 0);
         s->tile = MOT_TILE_MOVED;
-        s->met = 0;
+        s->may_overwrite = 0;
         mot_commit(s);
     }
 }
@@ -470,11 +473,11 @@ MOT_FN void mot_program_finish(mot_program_state *s)
     const int on_src = facts->on_src && s->place == MOT_PLACE_SRC && s->tile == MOT_TILE_MOVED;
     const int in_the_way =
         facts->output ? on_src || (facts->overlaps && s->place == MOT_PLACE_WORK) : mot_is_in_the_way(s);
-    if (in_the_way && facts->held) {
-        mot_meet(s);
+    if (in_the_way && facts->one_tile) {
+        mot_emit_barrier(s);
     } else if (in_the_way) {
         mot_emit(s, MOT_DO_STORE, MOT_PLACE_SCRATCH, 0, 0, 0);
-        mot_meet(s);
+        mot_emit_barrier(s);
         mot_emit(s, MOT_DO_CURRENT, MOT_PLACE_SCRATCH, 0, 0, 0);
         if (facts->direct) {
             mot_emit(s, MOT_DO_DIRECT, MOT_NONE, 0, 0, 0);
@@ -521,7 +524,7 @@ MOT_FN void mot_program_step(mot_program_state *s, int step, const mot_step *wha
 /* Whether a program keeps nothing in a tile: it counts and copies what lies in memory. */
 MOT_FN int mot_is_light(int code)
 {
-    return code == MOT_DO_COUNT_MEMORY || code == MOT_DO_TABLE || code == MOT_DO_DIRECT || code == MOT_DO_MEET ||
+    return code == MOT_DO_COUNT_MEMORY || code == MOT_DO_TABLE || code == MOT_DO_DIRECT || code == MOT_DO_BARRIER ||
            code == MOT_DO_END;
 }
 
@@ -530,7 +533,7 @@ MOT_FN void mot_program_begin(mot_program_state *s, mot_program *p, const mot_pr
 {
     s->p = p;
     s->facts = facts;
-    s->ops = s->phase = s->turn = s->shared = s->met = s->items = s->tables = s->counts = 0;
+    s->ops = s->phase = s->turn = s->shared = s->may_overwrite = s->items = s->tables = s->counts = 0;
     s->base = s->applied = s->warps = s->first = s->second = s->erases = 0;
     s->tile = MOT_TILE_NOTHING;
     s->place = place;

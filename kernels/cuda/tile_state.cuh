@@ -19,16 +19,16 @@ struct alignas(16) tile_state {
     mot_view current;
     int current_strided; /* `current` is read byte by byte */
     uint32_t *totals;    /* of the program's statistics */
-    int member;
-    int arrived; /* arrivals of the image's CTAs at the last meeting */
+    int rank;            /* of the CTA among the image's */
+    int arrived;         /* arrivals of the image's CTAs at its last barrier */
     /* the tile: the pixels of the image that this CTA makes, and those in shared memory */
     int x0, y0, columns, rows;
     int tile_x, tile_y, tile_columns, tile_rows;
     mot_tile_cut uncut;                /* while the image is cut into strips: its tiles */
     int tile, tiles;                   /* its number, and how many the image has */
     int several;                       /* a phase takes several turns, a tile each */
-    unsigned list_end[MOT_TILE_LISTS]; /* pairs up to the end of each list */
-    int next_place, next_member;       /* the pair that comes next, as the number of its image in the launch, or -1 */
+    unsigned list_end[MOT_TILE_LISTS]; /* tasks up to the end of each list */
+    int next_place, next_rank;         /* the task that comes next: the number of its image in the launch, or -1 */
     int next_window;                   /* which one of the image's programs comes next */
 };
 
@@ -89,12 +89,12 @@ DEVICE uint32_t *spare_words()
 }
 
 #if defined(__NVCC__) && defined(__CUDA_ARCH__)
-DEVICE void arrive(int32_t *counter)
+DEVICE void arrive_at(int32_t *counter)
 {
     asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
 }
 #else
-DEVICE void arrive(int32_t *counter)
+DEVICE void arrive_at(int32_t *counter)
 {
     ++*counter;
 }
@@ -115,14 +115,14 @@ DEVICE const uint8_t (*table_of(int t))[256]
 }
 
 /* Waits until all CTAs of the image have arrived; this one may have arrived already. What each wrote to memory before
- * it arrived is visible to the others after the next barrier. tile_job.h says why all of them are resident. For one
- * thread, after a barrier. */
-DEVICE void meet(bool arrived)
+ * it arrived is visible to the others after the CTA's next barrier. tile_job.h says why all of them are resident. For
+ * one thread, after a barrier of the CTA. */
+DEVICE void wait_at_image_barrier(bool arrived)
 {
     tile_state &s = cta();
     if (!arrived)
-        arrive(s.image.arrivals);
-    s.arrived += s.image.members;
+        arrive_at(s.image.arrivals);
+    s.arrived += s.image.ctas;
     while (load_acquired(s.image.arrivals) < s.arrived)
         emulate_others();
 }

@@ -39,7 +39,7 @@
 #define MOT_TILES_IMAGES 4096                  /* images in a launch, ... */
 #define MOT_TILES_BYTES (16 << 20)             /* ... if their programs take no more bytes, ... */
 #define MOT_TILES_FEWEST 64                    /* ... but at least so many */
-#define MOT_TILES_SCRATCH ((int64_t)128 << 20) /* bytes of second places of a launch, unless one image needs more */
+#define MOT_TILES_SCRATCH ((int64_t)128 << 20) /* bytes of a launch's scratch copies, unless one image needs more */
 #define MOT_TILES_AT_ONCE 3                    /* images with more tiles than there are CTAs, side by side */
 
 /* The draw kernels. */

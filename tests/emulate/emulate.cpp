@@ -281,7 +281,7 @@ static void fiber_main()
             call(erase_kernel);
         else if (kernel_now == (const void *)fill_kernel)
             call(fill_kernel);
-        else if (!emulate_image_kernel(kernel_now, argument_now))
+        else if (!emulate_resident_kernel(kernel_now, argument_now))
             call((void (*)(mot_tiles_job))kernel_now);
         const unsigned cta = self / threads;
         ended[self] = true;
@@ -366,9 +366,9 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
 {
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
         return cudaSuccess; /* the L1 cache is not emulated */
-    const bool image = emulate_image_kernel(kernel, nullptr);
+    const bool image = emulate_resident_kernel(kernel, nullptr);
     int &most = image ? image_bytes : shared_bytes;
-    if (bytes > (image ? EMULATED_IMAGE_BYTES : SHARED_BYTES_MOST))
+    if (bytes > (image ? EMULATED_RESIDENT_BYTES : SHARED_BYTES_MOST))
         return cudaErrorInvalidConfiguration;
     most = bytes > most ? bytes : most;
     make_memory(bytes);
@@ -399,7 +399,7 @@ cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t)
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments)
 {
     static bool made;
-    const bool image = emulate_image_kernel(kernel, nullptr);
+    const bool image = emulate_resident_kernel(kernel, nullptr);
     if (config->dynamicSmemBytes > (size_t)(image ? image_bytes : shared_bytes))
         return cudaErrorInvalidConfiguration;
     launch_bytes = config->dynamicSmemBytes;
@@ -433,10 +433,10 @@ static const motley_image *few_now;
 
 static void programs_kernel(mot_tiles_job job)
 {
-    static workplace places[MOST_THREADS / 32];
+    static planner_scratch places[MOST_THREADS / 32];
     const int i = (int)(blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32), sample = job.first + i;
     const mot_cuda_draw &d = *draw_now;
-    workplace &place = places[threadIdx.x / 32];
+    planner_scratch &place = places[threadIdx.x / 32];
     if (i < job.images && threadIdx.x % 32 == 0)
         find_image(job, few_now ? few_now : job.src.images, place, i);
     __syncwarp();

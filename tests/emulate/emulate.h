@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EMULATED_IMAGE_BYTES (227 * 1024) /* shared memory of a CTA of the image kernel: sm_90 */
+#define EMULATED_RESIDENT_BYTES (227 * 1024) /* shared memory of a CTA of the image kernel: sm_90 */
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,10 +31,10 @@ void emulate_begin(uint64_t turn);
 #define MOST_CTAS 9 /* that run together */
 
 [[noreturn]] void emulate_fail(const char *what);
-unsigned emulate_thread(), emulate_cta();                       /* those that run */
-unsigned emulate_random(unsigned below);                        /* 0 where threads run in order */
-bool emulate_image_kernel(const void *kernel, const void *job); /* false: `kernel` is another; job NULL: only asks */
-void emulate_forget_copies();                                   /* before CTAs begin */
-void emulate_early_copy();                                      /* perhaps bytes arrive that nobody has waited for */
+unsigned emulate_thread(), emulate_cta();                          /* those that run */
+unsigned emulate_random(unsigned below);                           /* 0 where threads run in order */
+bool emulate_resident_kernel(const void *kernel, const void *job); /* false: `kernel` is another; job NULL: only asks */
+void emulate_forget_copies();                                      /* before CTAs begin */
+void emulate_early_copy();                                         /* perhaps bytes arrive that nobody has waited for */
 #endif
 #endif

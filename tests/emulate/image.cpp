@@ -8,7 +8,7 @@
 #include "kernels/cuda/tuning.h"
 #undef MOT_BAND_SHIFT
 #define MOT_BAND_SHIFT 5 /* so that small images are loaded in several bands */
-#include "kernels/cuda/image_kernel.cu"
+#include "kernels/cuda/resident_kernel.cu"
 #include "tests/emulate/emulate.h"
 
 #include <stdlib.h>
@@ -36,13 +36,13 @@ static const uint8_t *watched;
 static uint8_t *seen_by_copies; /* the watched bytes as bulk copies see them */
 static size_t watched_bytes;
 
-bool emulate_image_kernel(const void *kernel, const void *job)
+bool emulate_resident_kernel(const void *kernel, const void *job)
 {
     for (int i = 0; i < 4; i++)
         for (int format = 0; format < MOT_RESIDENT_FORMATS; format++)
             if (kernel == (const void *)kernels[i / 2][i % 2][format]) {
                 if (job)
-                    kernels[i / 2][i % 2][format](*(const mot_cuda_job *)job);
+                    kernels[i / 2][i % 2][format](*(const mot_resident_job *)job);
                 return true;
             }
     return false;

@@ -679,7 +679,7 @@ cudaError_t mot_cuda_draw_prepare(int near_bytes)
     return cudaSuccess;
 }
 
-cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
+cudaError_t mot_resident_prepare(mot_cuda_format format, int shared_bytes_max)
 {
     (void)format, (void)shared_bytes_max;
     return cudaSuccess;
@@ -808,7 +808,7 @@ static void lists(const mot_tiles_job *t, int writes)
     const size_t n = (size_t)t->images;
     touch_own(t->programs, n * (size_t)t->windows * sizeof *t->programs, writes, "programs");
     touch_own(t->image, n * sizeof *t->image, writes, "images of tiles");
-    touch_own(t->pairs, (size_t)t->pairs_most * MOT_TILE_LISTS * sizeof *t->pairs, writes, "pairs");
+    touch_own(t->tasks, (size_t)t->most_tasks * MOT_TILE_LISTS * sizeof *t->tasks, writes, "tasks");
     touch_own(t->output_values, 4 * 256 * sizeof *t->output_values, writes, "output_values");
     COUNTS(t->counters, sizeof *t->counters);
     WRITES(t->arrivals, n * sizeof *t->arrivals);
@@ -846,8 +846,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     return cudaSuccess;
 }
 
-cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format format, const mot_cuda_shape *shape,
-                                  int overlap, cudaStream_t stream)
+cudaError_t mot_resident_launch(const mot_resident_job *job, mot_cuda_format format, const mot_resident_shape *shape,
+                                int overlap, cudaStream_t stream)
 {
     const size_t n = (size_t)job->count;
     (void)format, (void)shape;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ops one pass over a resident image can do (kernels/cuda/image_resident.cuh). */
-#ifndef MOT_IMAGE_PASSES_H
-#define MOT_IMAGE_PASSES_H
+/* Which ops one pass over a resident image can do (kernels/cuda/resident.cuh). */
+#ifndef MOT_RESIDENT_PASSES_H
+#define MOT_RESIDENT_PASSES_H
 
 #include "augmentations/step.h"
 #include "motley/image.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The box: an image in shared memory, laid out without gaps, as in device memory, so that bulk copies load it. */
-#ifndef MOT_BOX_CUH
-#define MOT_BOX_CUH
+#ifndef MOT_RESIDENT_IMAGE_CUH
+#define MOT_RESIDENT_IMAGE_CUH
 
 #include "kernels/cuda/pixels.cuh"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a CTA of the image kernel knows of the image in its shared memory. */
-#ifndef MOT_IMAGE_STATE_CUH
-#define MOT_IMAGE_STATE_CUH
+#ifndef MOT_RESIDENT_STATE_CUH
+#define MOT_RESIDENT_STATE_CUH
 
 #include "kernels/cuda/interpolate.cuh"
 #include "kernels/cuda/tuning.h"
@@ -16,10 +16,10 @@ struct resident {
     mot_view work_view, output;      /* a pass writes one of them */
     mot_warp_plan plans[MOT_WINDOW]; /* of the steps ... */
     mot_warp warp[MOT_WINDOW];       /* ... and what they are made from */
-    int output_dtype, output_form;   /* and the output_form of image_resident.cuh */
+    int output_dtype, output_form;   /* and the output_form of resident.cuh */
     int by_lines;                    /* components of the output are made by `line`, and there is no table */
     mot_output_line line[3];         /* of each channel */
-    int box_bytes, stage_bytes;
+    int image_bytes, stage_bytes;
     unsigned long long band[MOT_BANDS]; /* barriers of an image that is loaded as a whole ... */
     uint32_t phase;                     /* ... what they are at ... */
     int all_here;                       /* ... and whether they have all been waited for */
@@ -53,12 +53,12 @@ DEVICE uint8_t *box_memory()
 /* The parts behind the box. */
 DEVICE uint32_t *stages()
 {
-    return (uint32_t *)(box_memory() + cta().box_bytes);
+    return (uint32_t *)(box_memory() + cta().image_bytes);
 }
 
 DEVICE uint32_t (*output_table())[256]
 {
-    return (uint32_t(*)[256])(box_memory() + cta().box_bytes + cta().stage_bytes);
+    return (uint32_t(*)[256])(box_memory() + cta().image_bytes + cta().stage_bytes);
 }
 
 /* Four bytes through tables: byte i through that of channel (first + i) modulo 3, or of channel 0 if there is one

@@ -6,13 +6,13 @@
  * quad, four neighbouring pixels, or on two of them, and mostly keeps them packed as the words in which they lie; in a
  * blur it works on a run of a line, a row or column of one channel (blur_runs.cuh). dispatch/cuda/route.c says which
  * batches take it. */
-#ifndef MOT_IMAGE_RESIDENT_CUH
-#define MOT_IMAGE_RESIDENT_CUH
+#ifndef MOT_RESIDENT_CUH
+#define MOT_RESIDENT_CUH
 
 #include "kernels/cuda/blur_runs.cuh"
-#include "kernels/cuda/image_passes.h"
-#include "kernels/cuda/image_state.cuh"
 #include "kernels/cuda/lines.cuh"
+#include "kernels/cuda/resident_passes.h"
+#include "kernels/cuda/resident_state.cuh"
 #include "kernels/cuda/stats.cuh"
 
 #include <climits>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The image kernel: a CTA takes one sample, and runs its steps on the image in shared memory. */
-#include "kernels/cuda/image_resident.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/overlap.cuh"
+#include "kernels/cuda/resident.cuh"
 
 #ifdef MOT_BULK_COPIES
 /* Waits until sample `place` of the first wave is drawn; the order of the others need not be known yet. Returns its
  * number of steps. For whole warps. job.ready[place] must be 0 again before the next call. */
-DEVICE int wait_for_draw(const mot_cuda_job &job, uint32_t place)
+DEVICE int wait_for_draw(const mot_resident_job &job, uint32_t place)
 {
     int drawn;
     while ((drawn = load_acquired(job.ready + place)) == 0)
@@ -18,17 +18,17 @@ DEVICE int wait_for_draw(const mot_cuda_job &job, uint32_t place)
 /* The place of the CTA's sample in the order. Expensive samples come first, interleaved with cheaper ones, so that the
  * multiprocessors do not all compute at the same time and then all load and store; the cheapest come last, so that all
  * end together. */
-DEVICE uint32_t mixed_place(const mot_cuda_job &job, uint32_t place)
+DEVICE uint32_t interleaved_place(const mot_resident_job &job, uint32_t place)
 {
     const uint32_t after = place - job.first_wave;
-    return after < (uint32_t)job.mixed ? job.first_wave + after * job.mix % job.mixed : place;
+    return after < (uint32_t)job.interleaved ? job.first_wave + after * job.stride % job.interleaved : place;
 }
 #endif
 
 /* BLURS: some step may. OUTPUT: the result has another type or layout than `work`. They are separate kernels because
  * every caller of a loop has to leave it the registers that it needs. */
 template <int FORMAT, bool BLURS, bool OUTPUT>
-__global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ mot_cuda_job job)
+__global__ void __launch_bounds__(1024, 1) resident_kernel(const __grid_constant__ mot_resident_job job)
 {
 #ifdef MOT_BULK_COPIES
     /* The first CTAs know their sample and load its image while the draw kernel is still running. */
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
     if (!early) {
         if (!job.ordered)
             wait_for_previous_kernel();
-        turn = job.order[mixed_place(job, place)];
+        turn = job.order[interleaved_place(job, place)];
     }
     const int warp = threadIdx.x / 32, warps = cta_threads() / 32;
     const mot_view src = view_of(job.src, job.channels, turn.sample);
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
         cta().width = src.width;
         cta().height = src.height;
         cta().work_view = view_of(job.work, job.channels, turn.sample);
-        cta().box_bytes = job.box_bytes;
+        cta().image_bytes = job.image_bytes;
         cta().stage_bytes = job.stage_bytes;
         cta().phase = 0;
         cta().all_here = 0;
@@ -95,12 +95,12 @@ __global__ void __launch_bounds__(1024, 1) image_kernel(const __grid_constant__ 
 #endif
 }
 
-typedef void kernel_function(mot_cuda_job);
+typedef void kernel_function(mot_resident_job);
 
 #define OF_FORMATS(BLURS, OUTPUT) \
     { \
-        image_kernel<MOT_FORMAT_GREY, BLURS, OUTPUT>, image_kernel<MOT_FORMAT_RGB, BLURS, OUTPUT>, \
-            image_kernel<MOT_FORMAT_PLANES, BLURS, OUTPUT>, \
+        resident_kernel<MOT_FORMAT_GREY, BLURS, OUTPUT>, resident_kernel<MOT_FORMAT_RGB, BLURS, OUTPUT>, \
+            resident_kernel<MOT_FORMAT_PLANES, BLURS, OUTPUT>, \
     }
 #define OF_OUTPUTS(BLURS) \
     { \
@@ -110,7 +110,7 @@ typedef void kernel_function(mot_cuda_job);
 /* [some step may blur][there is an output][format] */
 static kernel_function *const kernels[2][2][MOT_RESIDENT_FORMATS] = { OF_OUTPUTS(false), OF_OUTPUTS(true) };
 
-cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
+cudaError_t mot_resident_prepare(mot_cuda_format format, int shared_bytes_max)
 {
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < 4 && error == cudaSuccess; i++)
@@ -118,8 +118,8 @@ cudaError_t mot_cuda_image_prepare(mot_cuda_format format, int shared_bytes_max)
     return error;
 }
 
-cudaError_t mot_cuda_image_launch(const mot_cuda_job *job, mot_cuda_format format, const mot_cuda_shape *shape,
-                                  int overlap, cudaStream_t stream)
+cudaError_t mot_resident_launch(const mot_resident_job *job, mot_cuda_format format, const mot_resident_shape *shape,
+                                int overlap, cudaStream_t stream)
 {
     return mot_launch((const void *)kernels[shape->blurs][!job->plain][format], job->count, shape->threads,
                       (size_t)(shape->shared_bytes + MOT_RESIDENT_BYTES), overlap, stream, *job);
