@@ -12,7 +12,8 @@ cd "$(dirname "$0")/.."
 build_packages="gcc libc6-dev meson ninja-build pkg-config python3
     libyaml-dev librandom123-dev libpthreadpool-dev
     libjson-c-dev libjpeg-dev libpng-dev libexif-dev libcairo2-dev fonts-dejavu-core scdoc"
-test_packages="libcriterion-dev g++ python3-venv python3-numpy python3-pil python3-pytest python3-cffi python3-dev cmake"
+test_packages="libcriterion-dev g++ python3-venv python3-numpy python3-yaml python3-pil python3-pytest python3-cffi
+    python3-dev cmake"
 doc_packages="python3-sphinx python3-myst-parser python3-cffi python3-dev"
 # Tests that need these are skipped, and counted as skipped, where the archive has none of them.
 optional_packages="python3-torchvision"

@@ -1,0 +1,510 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference of draws.md in plain NumPy: a policy's or transform's text, seed, epoch, sample ids and views in, what
+each sample draws out. It shares no code with the library. The sections are those of draws.md.
+
+    policy = read(yaml.safe_load(text), load)  # load(name): the parsed text of a built-in policy
+    steps, counts, places = policy.draw(Samples(seed=7, ids=range(256), width=500, height=375))
+"""
+import copy
+import math
+import statistics
+
+import numpy as np
+
+STEP = np.dtype([("op", "U20"), ("level", "i4"), ("values", "f8", 5), ("interpolation", "i4"), ("fill", "u1", 4),
+                 ("inside", "i4", 4)])
+VALUELESS = set("identity auto_contrast equalize invert flip_lr flip_ud grayscale smooth sharpen edge_enhance "
+                "edge_enhance_more find_edges contour detail emboss blur smooth_more".split())
+WARPS = set("shear_x shear_y translate_x translate_y translate_x_rel translate_y_rel rotate flip_lr flip_ud".split())
+ERASES = {"cutout", "cutout_tf", "bbox_cutout"}
+KINDS = ["nearest", "bilinear", "bicubic"]
+FILTERS = ["bilinear", "bicubic", "lanczos", "nearest", "box", "hamming"]
+STAGES = ("random_resized_crop resize center_crop random_crop flip policy jitter grayscale blur output erase "
+          "mix").split()
+
+
+# ---- 1. Words ----
+
+def philox(counter, key):
+    """Philox4x32-10: four arrays of words, for a counter of four numbers or arrays and a key of two."""
+    c, k = ([np.atleast_1d(np.asarray(x, np.uint64)) for x in numbers] for numbers in (counter, key))
+    low, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
+    for _ in range(10):
+        a, b = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
+        c = [(b >> shift) ^ c[1] ^ k[0], b & low, (a >> shift) ^ c[3] ^ k[1], a & low]
+        k = [(k[0] + np.uint64(0x9E3779B9)) & low, (k[1] + np.uint64(0xBB67AE85)) & low]
+    return c
+
+
+class Samples:
+    """Samples of one seed and epoch. view, width and height: one for all, or one each. boxes: [sample][box][4]."""
+
+    def __init__(self, seed=0, epoch=0, ids=(0,), view=0, width=224, height=224, channels=3, boxes=None):
+        self.seed, self.epoch, self.channels, self.boxes = seed, epoch, channels, boxes
+        self.ids = np.asarray(ids, np.uint64)
+        self.view, self.width, self.height = (
+            np.broadcast_to(np.asarray(x, np.int64), self.ids.shape) for x in (view, width, height))
+
+    def words(self, block):
+        return philox([(self.view << 16) + block, self.epoch, self.ids & np.uint64(0xFFFFFFFF),
+                       self.ids >> np.uint64(32)], [self.seed & 0xFFFFFFFF, self.seed >> 32])
+
+    def at(self, which):
+        part = copy.copy(self)
+        part.ids, part.view, part.width, part.height = (
+            x[which] for x in (self.ids, self.view, self.width, self.height))
+        return part
+
+
+def choose(word, n):
+    """One of n: the high half of the product."""
+    return (word * np.asarray(n).astype(np.uint64) >> np.uint64(32)).astype(np.int64)
+
+
+def coin(word, p):
+    return word < np.uint64(round(p * 2**32))
+
+
+# ---- 2. Levels ----
+
+def magnitude(position, low, span, side, last_bin):
+    """A magnitude before it is rounded; last_bin: None for arithmetic `double`."""
+    if last_bin is None:
+        return (position * span + low) * side
+    start, end = np.float32(low * side), np.float32((low + span) * side)
+    stride = ((end - start) / np.float32(last_bin)).astype(np.float64)  # torch.linspace, whose fused products and
+    up, down = stride * position + start, -stride * (last_bin - position) + end  # sums are exact in binary64
+    return np.where(position < (last_bin + 1) // 2, up, down).astype(np.float32).astype(np.float64)
+
+
+def levels_of(policy, level):
+    """Every level that a step can draw, in the order of its cells."""
+    if level == "uniform":
+        return list(range(policy["bins"]))
+    if not isinstance(level, dict):
+        return [level]
+    middles = [(k + 0.5) / 512 for k in range(512)]
+    if "uniform" in level:
+        low, high = level["uniform"]
+        return [low + (high - low) * p for p in middles]
+    normal = [round(statistics.NormalDist().inv_cdf(p) * 2**20) / 2**20 for p in middles]
+    return [min(max(level["normal"] + level["std"] * x, 0.0), top_of(policy)) for x in normal]
+
+
+def top_of(policy):
+    return policy["top"] if "top" in policy else policy["bins"] - 1
+
+
+def whole_weights(weights):
+    """Equal weights become 1, whole ones stay, others become shares of 2^31; only 0 becomes 0."""
+    if all(w == weights[0] for w in weights):
+        return [int(w > 0) for w in weights]
+    if all(w == math.floor(w) for w in weights) and sum(weights) <= 2**31:
+        return [int(w) for w in weights]
+    total = 0.0
+    for w in weights:
+        total += w
+    return [w and max(1, round(w / total * 2**31)) for w in weights]
+
+
+class Step:
+    """One step of a branch: its chance, and the value of each of its levels with each sign."""
+
+    def __init__(self, policy, written):
+        written = {"op": written} if isinstance(written, str) else written
+        space = (policy.get("ops") or {}).get(written["op"]) or {}
+        self.op, p = space.get("op", written["op"]), written.get("p", 1)
+        boxed = space.get("inside") == "boxes"
+        self.takes_boxes = boxed or self.op == "bbox_cutout"
+        self.p = round(p * 2**32)
+        self.threshold = 2**32 if boxed and p > 0 else self.p
+        fill = space.get("fill", policy.get("fill", 0)) if self.op in WARPS | ERASES else 0
+        self.fill = [fill] * 4 if isinstance(fill, int) else (list(fill) + [255])[:4]
+        self.side = self.signed = None
+        self.values = np.full((1, 2), written.get("value", 0), np.float64)  # [level][sign]
+        if "value" not in written and self.op not in VALUELESS:
+            self.set_values(policy, space, levels_of(policy, written.get("level", policy.get("level"))))
+
+    def set_values(self, policy, space, levels):
+        low, high = space.get("range", [space.get("low"), None])
+        span, torch = space.get("span") if high is None else high - low, policy.get("arithmetic") == "torch"
+        if space.get("sign") == "minus":
+            low, span = -low, -span
+        position = np.array([level if torch else level / top_of(policy) for level in levels], np.float64)
+        rounds = {"trunc": np.trunc, "half_even": np.rint}.get(space.get("round"), lambda m: m)
+        last_bin, self.side, self.signed = top_of(policy) if torch else None, space.get("of"), \
+            space.get("sign") == "random"
+        self.magnitude = lambda level, side: rounds(magnitude(position[level], low, span, side, last_bin))
+        self.values = np.zeros((len(levels), 2))
+        m = 0 * position if self.side else self.magnitude(slice(None), 1)
+        for minus in range(2):
+            v = space.get("base", 0) + (-m if minus and self.signed else m)
+            v = np.minimum(np.maximum(v, space.get("min", -math.inf)), space.get("max", math.inf))
+            self.values[:, minus] = [self.entry(x) for x in v] if space.get("via") == "degrees" else v
+
+    def entry(self, v):
+        angle = math.radians(math.degrees(math.atan(v)))
+        return math.tan(angle) if self.op == "shear_x" else -(math.sin(-angle) / math.cos(angle))
+
+    def draw(self, policy, samples, words, block):
+        out, level = np.zeros(len(samples.ids), STEP), choose(words[1], len(self.values))
+        minus = (words[2] >> np.uint64(31)).astype(np.int64) if self.signed else 0 * level
+        value, sides = self.values[level, minus], (samples.width, samples.height)
+        if self.side:
+            m = self.magnitude(level, sides[self.side == "height"])
+            value = np.where(minus == 1, -m, m)
+        out["op"], out["level"], out["values"][:, 0], out["fill"] = self.op, level, value, self.fill
+        if samples.channels <= 2:
+            r, g, b, a = self.fill
+            out["fill"][:, 0], out["fill"][:, 1] = (r * 19595 + g * 38470 + b * 7471 + 0x8000) >> 16, a
+        if self.op in WARPS:
+            out["interpolation"] = policy.kinds[choose(words[3], len(policy.kinds))]
+        if self.op in ERASES and not self.takes_boxes:
+            for axis, word in enumerate(samples.words(block + 1)[:2]):
+                out["values"][:, 1 + axis] = place(self.op, word, sides[axis])
+        return out
+
+
+def place(op, word, side):
+    """A centre along one side."""
+    return word * 2.0**-32 * side if op == "cutout" else choose(word, side)
+
+
+# ---- 3. Policies ----
+
+class Policy:
+    def __init__(self, text, first_block=0):
+        self.text, self.first, kinds = text, first_block, text.get("interpolation", "nearest")
+        self.kinds = np.array([KINDS.index(kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)])
+        self.phases = [(phase["from"], self.branches_of(phase["branches"]))
+                       for phase in text.get("phases") or [{"from": 0, "branches": text["branches"]}]]
+
+    def branches_of(self, written):
+        """(weight, steps) of each branch that has a weight."""
+        pairs = [(b["weight"], b["steps"]) if "weight" in b and "steps" in b else (1, b) for b in written]
+        weights = whole_weights([weight for weight, _ in pairs])
+        return [(weight, [Step(self.text, step) for step in (steps if isinstance(steps, list) else [steps])])
+                for weight, (_, steps) in zip(weights, pairs) if weight]
+
+    def draw(self, samples):
+        """Steps [sample][most], how many each sample has, and None: only transforms have places."""
+        columns = self.mixed(samples) if "augmix" in self.text else self.chain(samples, self.first)
+        boxed = any(step.takes_boxes for _, branches in self.phases for _, steps in branches for step in steps)
+        return (*(in_boxes(columns, samples) if boxed else packed(columns, len(samples.ids))), None)
+
+    def chain(self, samples, first):
+        """The columns of one chain: (order, which samples, their steps, the Step, its block)."""
+        branches = [branches for start, branches in self.phases if start <= samples.epoch][-1]
+        repeat, choice = self.text.get("repeat", 1), self.text.get("choice", "with_replacement")
+        n, walks = len(samples.ids), choice == "until_applied"
+        wanted = np.full(n, repeat if isinstance(repeat, int) else 0)
+        if isinstance(repeat, dict):
+            below = np.cumsum(whole_weights(repeat["weights"]))
+            wanted = np.searchsorted(below, choose(samples.words(first)[0], below[-1]), "right")
+        most = len(branches) if walks or choice != "with_replacement" else 16
+        left, applied, columns = np.tile([weight for weight, _ in branches], (n, 1)), np.zeros(n, np.int64), []
+        for r in range(most if walks else min(most, int(wanted.max(initial=0)))):
+            block, below = first + 1 + 64 * r, np.cumsum(left, axis=1)
+            at = (below <= choose(samples.words(block)[0], below[:, -1])[:, None]).sum(1)
+            if choice != "with_replacement":
+                left[np.arange(n), at] = 0
+            running, some = applied < wanted if walks else r < wanted, np.zeros(n, bool)
+            for i, (_, steps) in enumerate(branches):
+                here = np.flatnonzero(running & (at == i))
+                part = samples.at(here)
+                for s, step in enumerate(steps if len(here) else []):
+                    words = part.words(block + 1 + 2 * s)
+                    hit = words[0] < np.uint64(step.threshold)
+                    columns.append((r * 16 + s, here[hit], step.draw(self, part, words, block + 1 + 2 * s)[hit], step,
+                                    block + 1 + 2 * s))
+                    some[here[hit]] = True
+            applied += some
+        return columns
+
+    # ---- 4. AugMix ----
+
+    def mixed(self, samples):
+        """The columns of all chains, whose shares and mixing are computed in binary32."""
+        mix, n, columns = {"width": 3, "alpha": 1, "form": "sum", **self.text["augmix"]}, len(samples.ids), []
+        assert mix["alpha"] == 1, "other alphas have no quantiles in closed form"
+        words = [samples.words(self.first + 512 * c + 48) for c in range(mix["width"])]
+        gamma = np.array([to_20_bits(-math.log1p(-(k + 0.5) / 512)) for k in range(512)])
+        beta = [to_20_bits((k + 0.5) / 512) for k in range(256)]
+        beta = np.array(beta + [1 - b for b in reversed(beta)])
+        share, m = [gamma[choose(w[0], 512)] for w in words], beta[choose(words[0][1], 512)]
+        weight = [(one / sum(share[1:], share[0])).astype(np.float32) for one in share]
+        if mix["form"] != "sum":
+            weight = [w * m.astype(np.float32) for w in weight]
+        rest = np.ones(n, np.float32)
+        for c in reversed(range(mix["width"]) if mix["form"] == "blends" else ()):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                weight[c] = np.where(rest > 0, np.minimum(weight[c] / rest, np.float32(1)), np.float32(0))
+            rest = rest * (1 - weight[c])
+
+        def say(order, op, value):
+            columns.append((order, np.arange(n), one_step(op, np.broadcast_to(value, n)), None, 0))
+
+        if mix["form"] == "one_sum":
+            say(-1, "mix_add", (1 - m).astype(np.float32))
+        for c, w in enumerate(weight):
+            columns += [(1024 * c + order, *rest) for order, *rest in self.chain(samples, self.first + 512 * c)]
+            say(1024 * c + 1023, "mix_blend" if mix["form"] == "blends" else "mix_add", w)
+        if mix["form"] != "blends":
+            say(1024 * len(weight), "mix_sum", m.astype(np.float32) if mix["form"] == "sum" else 1)
+        return columns
+
+
+def to_20_bits(x):
+    fraction, exponent = math.frexp(x)
+    return math.ldexp(round(fraction * 2**21) / 2**21, exponent)
+
+
+def one_step(op, values):
+    out = np.zeros(len(values), STEP)
+    out["op"], out["values"][:, 0] = op, values
+    return out
+
+
+def packed(columns, n):
+    """The steps of each sample without gaps, [n][most], and their number."""
+    counts = np.bincount(np.concatenate([np.zeros(0, np.int64), *(here for _, here, *_ in columns)]), minlength=n)
+    steps, at = np.zeros((n, max(1, counts.max(initial=0))), STEP), np.zeros(n, np.int64)
+    for _, here, out, *_ in sorted(columns, key=lambda column: column[0]):
+        steps[here, at[here]] = out
+        at[here] += 1
+    return steps, counts
+
+
+# ---- 5. Boxes ----
+
+def matrix(op, v, width, height):
+    """The matrix of a warp: output (x, y) shows input (m0 x + m1 y + m2, m3 x + m4 y + m5)."""
+    if op == "rotate":
+        turn = math.fmod(v, 360.0)
+        turn = -((turn + 360.0 if turn < 0 else turn) * (math.pi / 180.0))
+        c, s, x, y = round(math.cos(turn), 15), round(math.sin(turn), 15), width / 2.0, height / 2.0
+        return [c, s, (c * -x + s * -y) + 0.0 + x, -s, c, (-s * -x + c * -y) + 0.0 + y]
+    return {"shear_x": [1, v, 0, 0, 1, 0], "shear_y": [1, 0, 0, v, 1, 0], "translate_x": [1, 0, -v, 0, 1, 0],
+            "translate_y": [1, 0, 0, 0, 1, -v], "translate_x_rel": [1, 0, -(v * width), 0, 1, 0],
+            "translate_y_rel": [1, 0, 0, 0, 1, -(v * height)], "flip_lr": [-1, 0, width, 0, 1, 0],
+            "flip_ud": [1, 0, 0, 0, -1, height]}[op]
+
+
+def clipped(corners, width, height):
+    """A polygon cut off at the image's sides: left, right, top, bottom (Sutherland, Hodgman 1974)."""
+    for axis, sign, limit in (0, -1, 0), (0, 1, width), (1, -1, 0), (1, 1, height):
+        kept = []
+        for here, there in zip(corners, corners[1:] + corners[:1]):
+            out, next_out = sign * (here[axis] - limit), sign * (there[axis] - limit)
+            if out <= 0:
+                kept.append(here)
+            if out < 0 < next_out or next_out < 0 < out:
+                cut, t = [float(limit)] * 2, out / (out - next_out)
+                cut[1 - axis] = here[1 - axis] + t * (there[1 - axis] - here[1 - axis])
+                kept.append(cut)
+        corners = kept
+    return corners
+
+
+def touched(box, moves, width, height):
+    """The pixels (left, top, right, bottom) that a box touches after `moves`; None: it has left the image."""
+    left, top, right, bottom = map(float, box)
+    corners = clipped([[left, top], [right, top], [right, bottom], [left, bottom]], width, height)
+    for a in moves:
+        det = a[0] * a[4] - a[1] * a[3]
+        i0, i1, i3, i4 = a[4] / det, -a[1] / det, -a[3] / det, a[0] / det
+        i2, i5 = -(i0 * a[2] + i1 * a[5]), -(i3 * a[2] + i4 * a[5])
+        corners = clipped([[i0 * x + i1 * y + i2, i3 * x + i4 * y + i5] for x, y in corners], width, height)
+    low, high = ([of(c[k] for c in corners) if corners else 0 for k in (0, 1)] for of in (min, max))
+    return [*map(math.floor, low), *map(math.ceil, high)] if low[0] < high[0] and low[1] < high[1] else None
+
+
+def in_boxes(columns, samples):
+    """As packed(), with each step that takes boxes once for every box that it is applied to."""
+    made, moves = [[] for _ in samples.ids], [[] for _ in samples.ids]
+    for order, here, out, step, block in sorted(columns, key=lambda column: column[0]):
+        words = np.stack(samples.at(here).words(block + 1), 1) if step.takes_boxes else here
+        for i, one, own in zip(here, out, words):
+            size = int(samples.width[i]), int(samples.height[i])
+            if step.takes_boxes:
+                made[i] += expanded(one, step, own, [touched(box, moves[i], *size) for box in samples.boxes[i]])
+                continue
+            made[i].append(one)
+            if step.op in WARPS:
+                moves[i].append(matrix(step.op, float(one["values"][0]), *size))
+    return packed([(s, np.array([i]), one) for i, own in enumerate(made) for s, one in enumerate(own)], len(made))
+
+
+def expanded(one, step, own, boxes):
+    """The steps that one drawn step becomes; own: the words of its second block."""
+    there, bbox, steps = [b for b, box in enumerate(boxes) if box], step.op == "bbox_cutout", []
+    words = {b: [w[0] for w in philox([0, 0, b, 0], own[2:])] for b in there}
+    chosen = sorted(there, key=lambda b: words[b][3])
+    if bbox:
+        chosen = [there[int(choose(own[0], len(there)))]] if there else []
+    for b in chosen:
+        if not bbox and words[b][0] >= step.p:
+            continue
+        box, out = boxes[b], one.copy()
+        for k in range(2 if step.op in ERASES else 0):
+            side = box[2 + k] - box[k]
+            out["values"][1 + k] = (box[k] if bbox else 0) + place(step.op, words[b][1 + k], side)
+            out["values"][3 + k] = side if bbox else 0
+        if not bbox:
+            out["inside"] = box
+        steps.append(out)
+    return steps
+
+
+# ---- 6. Transforms ----
+
+def factor(word, low, high):
+    """Uniform as torch's uniform_: 24 bits, the product in binary64, the result in binary32."""
+    low, high = np.float32(low), np.float32(high)
+    return (unit(word) * np.float64(high - low) + np.float64(low)).astype(np.float32)
+
+
+def unit(word):
+    return (word >> np.uint64(8)).astype(np.float64) * 2.0**-24
+
+
+def pair(size):
+    """(width, height)."""
+    return (size, size) if isinstance(size, int) else (size[1], size[0])
+
+
+def tries(samples, block, width, height, area_px, share, ratio, erases=False):
+    """(left, top, width, height) of the first of ten tries that fits, [n][4], and whether one did."""
+    low, high = map(math.log, ratio)
+    ratios = np.array([round(math.exp(low + (high - low) * (k + 0.5) / 4096) * 2**36) * 2.0**-36 for k in range(4096)])
+    box, found = np.zeros((len(width), 4), np.int64), np.zeros(len(width), bool)
+    for t in range(10):
+        words = samples.words(block + t)
+        area, shape = area_px * (share[0] + (share[1] - share[0]) * unit(words[0])), ratios[choose(words[1], 4096)]
+        w, h = np.rint(np.sqrt(area * shape)), np.rint(np.sqrt(area / shape))
+        if erases:  # whose ratio is height to width, and which leave something of the image
+            w, h = h, w
+        fits = (w >= 1) & (h >= 1) & (w <= width - erases) & (h <= height - erases) & ~found
+        w, h = np.where(fits, w, 1).astype(np.int64), np.where(fits, h, 1).astype(np.int64)
+        new = np.stack([choose(words[3], width - w + 1), choose(words[2], height - h + 1), w, h], 1)
+        box, found = np.where(fits[:, None], new, box), found | fits
+    return box, found
+
+
+class Transform:
+    def __init__(self, text, load):
+        self.stages, policies = [], 0
+        for written in text["stages"]:
+            (kind, keys), = written.items()
+            block = 32768 + 256 * (4 * STAGES.index(kind) + sum(kind == before for before, *_ in self.stages))
+            if kind == "policy":
+                keys = {"name": keys} if isinstance(keys, str) else keys
+                written_out = "branches" in keys or "phases" in keys
+                keys = Policy(keys if written_out else {**load(keys["name"]), **keys}, 8192 * policies)
+                policies += 1
+            self.stages.append((kind, keys, block))
+
+    def draw(self, samples):
+        """Steps [sample][most], how many each sample has, and the places: a dictionary of arrays."""
+        n, width, height, columns = len(samples.ids), samples.width, samples.height, []
+        zero = 0 * width
+        places = {"crop": np.stack([zero, zero, width, height], 1), "resize": np.stack([width, height], 1),
+                  "filter": zero, "window": np.stack([zero, zero], 1), "flip": np.zeros((n, 2), bool),
+                  "erase": [[] for _ in zero], "noise": np.zeros(n, np.uint64)}
+        for turn, (kind, keys, block) in enumerate(self.stages):
+            inside = copy.copy(samples)
+            inside.width, inside.height = width, height
+            if kind == "policy":
+                steps, counts, _ = keys.draw(inside)
+                drawn = [(np.flatnonzero(counts > s), steps[counts > s, s]) for s in range(steps.shape[1])]
+            else:
+                drawn = getattr(self, kind)(inside, keys or {}, block, places) or []
+            columns += [(1024 * turn + s, *column) for s, column in enumerate(drawn)]
+            if kind == "resize":
+                width, height = places["resize"].T
+            elif kind.endswith("crop"):
+                width, height = (side + zero for side in pair(keys["size"]))
+        return (*packed(columns, n), places)
+
+    def random_resized_crop(self, samples, keys, block, places):
+        width, height, ratio = samples.width, samples.height, keys.get("ratio", [0.75, 1.3333333333333333])
+        area, filters = width.astype(np.float64) * height, keys.get("filter", ["bilinear"])
+        crop, found = tries(samples, block, width, height, area, keys.get("scale", [0.08, 1]), ratio)
+        w = np.where(width / height > ratio[1], np.maximum(np.rint(height * ratio[1]), 1), width).astype(np.int64)
+        h = np.where(width / height < ratio[0], np.maximum(np.rint(width / ratio[0]), 1), height).astype(np.int64)
+        middle = np.stack([(width - w) // 2, (height - h) // 2, w, h], 1)
+        places["crop"], places["resize"][:] = np.where(found[:, None], crop, middle), pair(keys["size"])
+        filters = np.array([FILTERS.index(f) for f in ([filters] if isinstance(filters, str) else filters)])
+        places["filter"] = filters[choose(samples.words(block + 16)[0], len(filters))]
+
+    def resize(self, samples, keys, block, places):
+        side, wide = keys["size"], samples.width > samples.height
+        places["filter"] = 0 * samples.width + FILTERS.index(keys.get("filter", "bilinear"))
+        if isinstance(side, int):
+            longer = side * np.maximum(samples.width, samples.height) // np.minimum(samples.width, samples.height)
+            places["resize"] = np.stack([np.where(wide, longer, side), np.where(wide, side, longer)], 1)
+        else:
+            places["resize"][:] = pair(side)
+
+    def center_crop(self, samples, keys, block, places):
+        for k, (side, wanted) in enumerate(zip((samples.width, samples.height), pair(keys["size"]))):
+            places["window"][:, k] = np.where(side < wanted, -((wanted - side) // 2), np.rint((side - wanted) / 2))
+
+    def random_crop(self, samples, keys, block, places):
+        padding, words = keys.get("padding", 0), samples.words(block)[1::-1]
+        for k, (side, wanted) in enumerate(zip((samples.width, samples.height), pair(keys["size"]))):
+            places["window"][:, k] = choose(words[k], np.maximum(side + 2 * padding - wanted, 0) + 1) - padding
+
+    def flip(self, samples, keys, block, places):
+        for k, (word, key) in enumerate(zip(samples.words(block), ("horizontal", "vertical"))):
+            places["flip"][:, k] = coin(word, keys.get(key, 0))
+
+    def jitter(self, samples, keys, block, places):
+        words, factors, rows = samples.words(block + 1), samples.words(block + 2), np.arange(len(samples.ids))
+        order = np.tile(np.arange(4), (len(rows), 1))
+        for i in range(3):  # Fisher-Yates
+            j = i + choose(words[i], 4 - i)
+            order[rows, i], order[rows, j] = order[rows, j], order[rows, i]
+        here = coin(samples.words(block)[0], keys.get("p", 1))
+        for i in range(4):
+            for which, key in enumerate(("brightness", "contrast", "saturation", "hue")):
+                neutral, given = int(key != "hue"), keys.get(key)
+                if isinstance(given, (int, float)):
+                    given = [max(neutral - given, neutral - 1), neutral + given]
+                if given and given != [neutral, neutral]:
+                    drawn = np.flatnonzero(here & (order[:, i] == which))
+                    op = "color" if key == "saturation" else key
+                    yield drawn, one_step(op, factor(factors[which], *given)[drawn])
+
+    def grayscale(self, samples, keys, block, places):
+        here = np.flatnonzero(coin(samples.words(block)[0], keys.get("p", 1)))
+        yield here, one_step("grayscale", 0.0 * here)
+
+    def blur(self, samples, keys, block, places):
+        words, size = samples.words(block), keys.get("kernel_size")
+        here = np.flatnonzero(coin(words[0], keys.get("p", 1)))
+        value = factor(words[1], *keys["sigma" if size else "radius"])[here]
+        out = one_step("kernel_blur" if size else "gaussian_blur", value)
+        out["values"][:, 1] = size or 0
+        yield here, out
+
+    def erase(self, samples, keys, block, places):
+        boxes, first, noise = keys.get("boxes", 1), samples.words(block), samples.words(block + 1)
+        least, most = (boxes, boxes) if isinstance(boxes, int) else boxes
+        here, count = coin(first[0], keys.get("p", 1)), least + choose(first[1], most - least + 1)
+        places["noise"] = np.where(here, noise[1] << np.uint64(32) | noise[0], np.uint64(0))
+        for b in range(most):
+            area = samples.width.astype(np.float64) * samples.height / count
+            box, found = tries(samples, block + 2 + 16 * b, samples.width, samples.height, area,
+                               keys.get("area", [0.02, 0.33]), keys.get("ratio", [0.3, 3.3]), erases=True)
+            for i in np.flatnonzero(here & found & (b < count)):
+                places["erase"][i].append(box[i].tolist())
+
+    def output(self, *_):
+        """Draws nothing, like mix, which draws by batch."""
+
+    mix = output
+
+
+def read(text, load):
+    return Transform(text, load) if "stages" in text else Policy(text)

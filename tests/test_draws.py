@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The reference of doc/draws.md (doc/draws.py, which shares no code with the library) against the library: every
+built-in policy and transform, and texts with what no built-in has. Every number of every draw is compared.
+
+    tests/test_draws.py --library build/libmotley.so [--draws 100000] [NAME...]
+"""
+import argparse
+import ctypes
+import pathlib
+import sys
+
+try:
+    import numpy as np
+    import yaml
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "pillow"), str(HERE.parent / "doc")]
+import draws
+import library
+
+FILES = HERE.parent / "policy_files"
+CHUNK = 5000
+BATCHES = [  # seed, epoch, first id, view (2: each its own), channels
+    (0, 0, 0, 0, 3), (7, 3, 2**32 - 9, 1, 1), (2**63 + 5, 199, 2**64 - CHUNK, 65535, 4), (43, 2**30 - 1, 12, 2, 2),
+]
+OTHERS = {  # what no built-in has
+    "weights": """
+        motley: 1
+        name: weights
+        top: 10
+        interpolation: [bicubic, nearest, bilinear]
+        fill: [1, 2, 3, 4]
+        repeat: {weights: [1, 2, 0.5, 0]}
+        choice: without_replacement
+        ops: {rotate: {range: [-3, 30], sign: minus, min: -20, max: 20},
+              half: {op: solarize, range: [0, 250], round: half_even},
+              translate_y: {range: [0, 0.3], of: height, sign: random, round: trunc, fill: 9},
+              cutout: {range: [0.1, 0.5], of: width},
+              shear_y: {low: 0.1, span: 0.3, sign: random, via: degrees}}
+        branches:
+          - [{op: rotate, p: 0.3, level: {uniform: [0.5, 9]}}, {op: half, level: {normal: 9, std: 3}}]
+          - {weight: 0.3, steps: [{op: translate_y, level: 7.5}, invert]}
+          - {weight: 0, steps: smooth}
+          - weight: 2.25
+            steps: [{op: cutout, p: 0.5, level: 3}, {op: shear_y, level: 2}, {op: cutout_tf, value: 3.5}]
+          - {op: bbox_cutout, value: 0.5}
+        """,
+    "chains": """
+        motley: 1
+        name: chains
+        bins: 31
+        level: uniform
+        arithmetic: torch
+        augmix: {width: 4, form: one_sum}
+        repeat: 3
+        choice: without_replacement
+        ops: {translate_x: {range: [0, 0.45], of: width, sign: random, round: trunc}, color: {range: [0, 0.9], base: 1}}
+        branches: [translate_x, {weight: 3, steps: color}, equalize, [{op: color, p: 0.5}, flip_lr]]
+        """,
+    "places": """
+        motley: 1
+        name: places
+        stages:
+          - random_resized_crop:
+              {size: [64, 48], scale: [0.3, 1], ratio: [0.2, 0.25], filter: [lanczos, box, nearest]}
+          - random_crop: {size: [70, 30], padding: 7}
+          - flip: {horizontal: 0.25, vertical: 0.75}
+          - jitter: {p: 0.7, brightness: 1.5, contrast: [0.2, 3], hue: [-0.1, 0.4]}
+          - policy: {name: rand_augment, interpolation: [bilinear, bicubic], fill: 5, repeat: 3}
+          - grayscale: {p: 0.5}
+          - policy: trivial_augment_wide
+          - blur: {p: 0.9, kernel_size: 9, sigma: [0.1, 2]}
+          - jitter: {saturation: 0.3, hue: 0}
+          - blur: {p: 0.1, radius: [1, 3]}
+          - output: {}
+          - erase: {p: 0.6, value: pixel, area: [0.3, 0.9], ratio: [0.1, 8], boxes: [1, 8]}
+        """,
+    "padded": """
+        motley: 1
+        name: padded
+        stages: [{resize: {size: 150, filter: hamming}}, {center_crop: {size: [301, 140]}}, {flip: {vertical: 1}}]
+        """,
+}
+
+
+def texts():
+    for path in sorted(FILES.glob("*.yaml")) + sorted((FILES / "transforms").glob("*.yaml")):
+        yield path.stem, path.read_text(encoding="utf-8")
+    yield from OTHERS.items()
+
+
+def load(name):
+    return yaml.safe_load((FILES / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def inputs(rng, seed, epoch, first, view, channels, count):
+    """Samples with ids, views and sizes of their own; each image has 0 to 3 boxes."""
+    ids = np.uint64(first) + np.arange(count, dtype=np.uint64)
+    views = rng.integers(0, 65536, count) if view == 2 else view
+    width, height = (np.where(rng.random(count) < 0.1, rng.integers(1, 9, count), rng.integers(9, 700, count))
+                     for _ in range(2))
+    boxes = []
+    for w, h in zip(width.tolist(), height.tolist()):
+        x, y = (np.sort(rng.uniform([-2, 0], side, (3, 2)), 1) for side in (w, h))
+        boxes.append(np.stack([x[:, 0], y[:, 0], x[:, 1], y[:, 1]], 1)[: rng.integers(0, 4)])
+    return draws.Samples(seed, epoch, ids, views, width, height, channels, boxes)
+
+
+def struct_of(s):
+    """The library's samples and sizes, and what must live as long."""
+    views, ids = np.ascontiguousarray(s.view, np.uint32), np.ascontiguousarray(s.ids)
+    boxes, ends = np.concatenate([*s.boxes, np.zeros((1, 4))]), np.cumsum([0, *map(len, s.boxes)]).astype(np.uintp)
+    sizes = np.ascontiguousarray(s.width, np.int32), np.ascontiguousarray(s.height, np.int32)
+
+    def at(array, kind):
+        return array.ctypes.data_as(ctypes.POINTER(kind))
+
+    samples = library.Samples(seed=s.seed, epoch=s.epoch, ids=at(ids, ctypes.c_uint64),
+                              views=at(views, ctypes.c_uint32), boxes=at(boxes, ctypes.c_double),
+                              box_offsets=at(ends, ctypes.c_size_t))
+    return samples, [at(side, ctypes.c_int32) for side in sizes], (views, ids, boxes, ends, sizes)
+
+
+class Loaded:
+    """A policy or transform of the library."""
+
+    def __init__(self, lib, text):
+        self.lib, self.c, self.handle, self.whole = lib, lib.c, ctypes.c_void_p(), "stages:" in text
+        data, error = text.encode(), library.Error()
+        parse = self.c.motley_transform_parse if self.whole else self.c.motley_policy_parse
+        lib.check(parse(data, ctypes.c_size_t(len(data)), None, ctypes.byref(self.handle), ctypes.byref(error)), error)
+        if self.whole:
+            self.c.motley_transform_describe.restype = ctypes.POINTER(library.TransformInfo)
+
+    def draw(self, s):
+        """Steps [n][most] as NumPy has the struct, their counts, and the places of a transform."""
+        samples, sizes, keep = struct_of(s)
+        n, error, most_boxes = len(s.ids), library.Error(), max(map(len, s.boxes))
+        if self.whole:
+            most = max(1, self.c.motley_transform_describe(self.handle).contents.max_steps)
+        else:
+            self.c.motley_policy_max_boxed_steps.restype = ctypes.c_size_t
+            most = self.c.motley_policy_max_boxed_steps(self.handle, ctypes.c_size_t(most_boxes))
+        steps, counts, places = (library.Step * (n * most))(), (ctypes.c_int32 * n)(), (library.Drawn * n)()
+        draw = self.c.motley_transform_draw if self.whole else self.c.motley_draw
+        self.lib.check(draw(self.handle, ctypes.byref(samples), ctypes.c_size_t(n), *sizes, s.channels,
+                            *([places] if self.whole else []), steps, counts, ctypes.byref(error)), error)
+        del keep
+        return (np.frombuffer(steps, np.dtype(library.Step)).reshape(n, most), np.asarray(counts),
+                np.frombuffer(places, np.dtype(library.Drawn)))
+
+
+def differences(names, s, got, want):
+    """What differs between the library's draws and the reference's: (sample, what, found, wanted) each."""
+    (steps, counts, places), (ref, ref_counts, ref_places) = got, want
+    for i in np.flatnonzero(counts != ref_counts)[:1]:
+        yield i, "steps", counts[i], ref_counts[i]
+        return
+    here = np.arange(ref.shape[1])[None] < ref_counts[:, None]
+    lib, ref = steps[:, : ref.shape[1]][here], ref[here]
+    owner = np.repeat(np.arange(len(counts)), ref_counts)
+    values = lib["values"][:, :5].copy()
+    values[np.arange(5)[None] >= lib["values_count"][:, None]] = 0
+    pairs = [("op", np.array([names[op] for op in lib["op"].tolist()], "U20"), ref["op"]),
+             ("value", values.view(np.uint64), ref["values"].copy().view(np.uint64)),
+             *((key, lib[key], ref[key]) for key in ("level", "interpolation", "fill", "inside"))]
+    if ref_places:
+        owner = np.concatenate([owner, np.arange(len(counts))])
+        box = np.stack([places["crop"][key] for key in ("left", "top", "width", "height")], 1)
+        pairs = [(key, a, b) for key, a, b in pairs] + [
+            ("crop", box, ref_places["crop"]), ("filter", places["filter"], ref_places["filter"]),
+            ("resize", np.stack([places["width"], places["height"]], 1), ref_places["resize"]),
+            ("window", np.stack([places["left"], places["top"]], 1), ref_places["window"]),
+            ("flip", np.stack([places["flip_horizontal"], places["flip_vertical"]], 1), ref_places["flip"]),
+            ("noise", places["noise"], ref_places["noise"])]
+        for i, boxes in enumerate(ref_places["erase"]):
+            own = places["boxes"][i][: places["boxes_count"][i]]
+            own = [[b[k] for k in ("left", "top", "width", "height")] for b in own]
+            if own != boxes:
+                yield i, "erase", own, boxes
+                return
+    for key, a, b in pairs:
+        wrong = np.flatnonzero((a != b).reshape(len(a), -1).any(1)) if len(a) else []
+        for i in wrong[:1]:
+            yield (i if len(a) == len(counts) and ref_places and key not in pairs[0] else owner[i]), key, a[i], b[i]
+            return
+
+
+def matrices_differ(lib, steps, s, counts):
+    """The first warp of the whole image whose matrix is not the reference's, among those of 50 samples."""
+    for i in range(min(50, len(counts))):
+        for step in steps[i, : counts[i]]:
+            name = lib.op_names[step["op"]] if step["op"] >= 0 else ""
+            if name not in draws.WARPS or step["inside"].any():
+                continue
+            size, found, error = (int(s.width[i]), int(s.height[i])), (ctypes.c_double * 6)(), library.Error()
+            lib.check(lib.c.motley_steps_matrix(step.tobytes(), 1, *size, found, ctypes.byref(error)), error)
+            wanted = draws.matrix(name, float(step["values"][0]), *size)
+            if list(found) != wanted:
+                return i, f"the matrix of {name}", list(found), wanted
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--draws", type=int, default=4 * 500, help="of each policy and transform")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    lib = library.Library(args.library)
+    names = dict(enumerate(lib.op_names))
+    names.update({-2: "hue", -3: "mix_add", -4: "mix_blend", -5: "mix_sum", -6: "kernel_blur"})
+    failed = passed = 0
+    for name, text in texts():
+        if args.names and name not in args.names:
+            continue
+        ours, reference, left, batch = Loaded(lib, text), draws.read(yaml.safe_load(text), load), args.draws, 0
+        rng = np.random.default_rng(len(name))
+        while left > 0:
+            seed, epoch, first, view, channels = BATCHES[batch % len(BATCHES)]
+            count = min(CHUNK, left, max(1, args.draws // len(BATCHES)))
+            s = inputs(rng, seed, epoch, (first + batch // len(BATCHES) * CHUNK) % 2**64, view, channels, count)
+            got = ours.draw(s)
+            wrong = list(differences(names, s, got, reference.draw(s)))
+            wrong = wrong or [found for found in [matrices_differ(lib, *got[:1], s, got[1])] if found]
+            for i, what, found, wanted in wrong:
+                print(f"{name}: seed {seed} epoch {epoch} id {s.ids[i]} view {s.view[i]} {s.width[i]}x{s.height[i]}: "
+                      f"{what} is {found}, the reference has {wanted}")
+            failed, passed = failed + bool(wrong), passed + (0 if wrong else count)
+            left, batch = left - count, batch + 1
+    print(f"{passed} draws equal, {failed} batches differ")
+    return failed > 0 or passed == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
