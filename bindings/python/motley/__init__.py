@@ -13,8 +13,11 @@ motley.ops.rotate(batch, degrees)               # every operation as a function,
 motley.Policy.load("mine.yaml").show()
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from ._core import ffi as _ffi, lib as _lib
 from .custom import CustomOp, custom_op
+from .epochs import RepeatedSamples
 from .errors import (
     ArgumentError,
     CudaError,
@@ -25,14 +28,17 @@ from .errors import (
     PolicyError,
     UnsupportedError,
 )
-from .follow import Follow
 from .mix import Mix
 from .policy import Policy
 from .samples import group_ids, samples
 from .stage import AutoAugment, RandAugment, Stage, TrivialAugmentWide
 from .timm_config import from_timm
 from .transform import Transform
-from . import draws, follow, ops
+from . import draws, ops
+
+if _TYPE_CHECKING:
+    from . import follow
+    from .follow import Follow
 
 __version__ = _ffi.string(_lib.motley_version()).decode()
 __all__ = [
@@ -49,6 +55,7 @@ __all__ = [
     "Policy",
     "PolicyError",
     "RandAugment",
+    "RepeatedSamples",
     "Stage",
     "Transform",
     "TrivialAugmentWide",
@@ -61,3 +68,17 @@ __all__ = [
     "ops",
     "samples",
 ]
+
+
+def __getattr__(name):
+    """Imports motley.follow when it is first asked for, which takes as long as half of the others."""
+    if name not in ("Follow", "follow"):
+        raise AttributeError(f"module 'motley' has no attribute {name!r}")
+    import motley.follow as module
+
+    globals().update(Follow=module.Follow, follow=module)
+    return globals()[name]
+
+
+def __dir__():
+    return [*__all__, "__version__"]

@@ -5,7 +5,6 @@ A context serves one thread at a time, so every Python thread has its own, share
 child begins with none: the threads of its parent's CPU contexts do not exist there, and CUDA cannot be used there."""
 
 import collections
-import multiprocessing
 import os
 import sys
 import threading
@@ -55,7 +54,7 @@ def default_threads():
     """Every processor; but one thread in a multiprocessing worker (a DataLoader's, say), which is one of many."""
     global _default_threads
     if _default_threads is None:
-        _default_threads = 0 if multiprocessing.parent_process() is None else 1
+        _default_threads = 1 if is_child() else 0
     return _default_threads
 
 
@@ -65,7 +64,19 @@ def process_name():
     worker = data.get_worker_info() if data is not None else None
     if worker is not None:
         return f"worker seed {worker.seed}"
-    return "" if multiprocessing.parent_process() is None else multiprocessing.current_process().name
+    return sys.modules["multiprocessing.process"].current_process().name if is_child() else ""
+
+
+def is_child():
+    """Whether multiprocessing started this process. It imports multiprocessing there; importing it here costs time."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.parent_process() is not None
+
+
+def spawning():
+    """Whether an object is being pickled for a process that multiprocessing spawns."""
+    context = sys.modules.get("multiprocessing.context")
+    return context is not None and context.get_spawning_popen() is not None
 
 
 def context_of(device, threads=None):

@@ -8,8 +8,6 @@ and collate_fn and notifies them. This works with every sampler and with persist
 started."""
 
 import functools
-import multiprocessing
-import multiprocessing.context
 import sys
 import types
 import warnings
@@ -18,6 +16,7 @@ from typing import Any
 
 from ._core import ffi
 from .checks import epoch_given
+from .contexts import spawning
 
 
 def _shared(numbers):
@@ -30,7 +29,9 @@ class Epoch:
     """The epoch of what a loader reads: one number for this process and for the workers that it starts."""
 
     def __init__(self, epoch=0):
-        self._numbers = multiprocessing.RawArray("q", [epoch_given(epoch), 0])  # and whether a pass has begun in it
+        from multiprocessing import RawArray  # slow to import
+
+        self._numbers = RawArray("q", [epoch_given(epoch), 0])  # and whether a pass has begun in it
 
     def __int__(self):
         return self._numbers[0]
@@ -46,7 +47,7 @@ class Epoch:
         self._numbers[:] = [self._numbers[0] + self._numbers[1], 1]
 
     def __reduce__(self):
-        if multiprocessing.context.get_spawning_popen() is not None:  # a worker, which is to see it change
+        if spawning():  # a worker, which is to see it change
             return _shared, (self._numbers,)
         return Epoch, (self._numbers[0],)
 

@@ -138,3 +138,7 @@ def _function(row):
 table = {row.name: row for row in map(_row, range(lib.motley_op_count()))}
 globals().update({name: _function(row) for name, row in table.items()})
 __all__ = ["apply", "resize", "table", *table]
+
+
+def __dir__():
+    return __all__

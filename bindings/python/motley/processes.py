@@ -2,7 +2,6 @@
 """What sets this process apart from others that draw with the same seed: its rank among those of a distributed run, and
 its place among a loader's workers."""
 
-import multiprocessing.context
 import os
 import sys
 
@@ -101,8 +100,7 @@ class Lineage:
     """Passes its parent's rank to a spawned process: it is pickled with the process's arguments."""
 
     def __reduce__(self):
-        spawning = multiprocessing.context.get_spawning_popen() is not None
-        return _inherit, (rank_of_run() if spawning else None,)
+        return _inherit, (rank_of_run() if contexts.spawning() else None,)
 
 
 def _inherit(rank):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import arrays, calls, contexts, html, images
@@ -319,6 +318,8 @@ class Stage:
 
     def _settings(self):
         """The arguments that are not the defaults, for __repr__."""
+        import inspect  # slow to import, and only wanted here
+
         every, own = (inspect.signature(cls.__init__).parameters for cls in (Stage, type(self)))
         parameters = {**every, **own}
         for name in (*self._made_of, *SHOWN):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import collections
 import math
 import re
-import statistics
 from typing import TYPE_CHECKING
 
 from .errors import ArgumentError, UnsupportedError
@@ -177,6 +176,8 @@ def _blurs_of_3a(branches, std, most):
 
 def _normal(p):
     """The standard normal's quantile, rounded as the library's, so that the last bits of a libm do not matter."""
+    import statistics  # slow to import
+
     return round(statistics.NormalDist().inv_cdf(p) * 2**20) / 2**20
 
 

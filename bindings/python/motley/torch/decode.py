@@ -14,9 +14,6 @@ import torch
 import motley
 from motley.torch.batches import map_items, passed_on
 
-DEPRECATED = ".*decoding.* capabilities of TorchVision are deprecated"
-IGNORED = "ignore", re.compile(DEPRECATED, re.I), DeprecationWarning, None, 0  # as in warnings.filters
-
 
 def read_file(path: str | os.PathLike[str]) -> torch.Tensor:
     """The bytes of a file, not decoded: a loader for torchvision's ImageFolder where the Prefetcher decodes the images.
@@ -61,7 +58,6 @@ def decoded(
         motley.FileError: A file is broken, and broken is "raise".
     """
     tensors = [_tensor(file) for file in files]
-    _be_quiet()
     if device.type == "cuda":
         try:
             return _on_device(tensors, device), list(range(len(tensors)))
@@ -89,17 +85,15 @@ def _tensor(file):
     return torch.frombuffer(bytearray(file), dtype=torch.uint8)
 
 
-def _be_quiet():
-    """Ignores torchvision's warning that TorchCodec will replace its decoders: users cannot do anything about it.
-
-    It avoids warnings.catch_warnings, which is not thread-safe: on leaving, it overwrites what other threads set."""
-    if warnings.filters[:1] != [IGNORED]:
-        warnings.filterwarnings("ignore", DEPRECATED, DeprecationWarning)
+# From 0.29 on torchvision's functions warn that TorchCodec will replace them, about which users cannot do anything. The
+# operators that they call do not warn. Where an operator is missing, the function says why, or does without it.
 
 
 def _on_device(tensors, device):
     from torchvision.io import ImageReadMode, decode_jpeg
 
+    if hasattr(torch.ops.image, "decode_jpegs_cuda"):
+        return list(torch.ops.image.decode_jpegs_cuda(tensors, ImageReadMode.RGB.value, device))
     return list(decode_jpeg(tensors, mode=ImageReadMode.RGB, device=device))
 
 
@@ -111,7 +105,10 @@ def _alone(tensor, device):
             return _on_device([tensor], device)[0]
         except RuntimeError:
             pass
-    image = decode_image(tensor, mode=ImageReadMode.RGB)
+    if hasattr(torch.ops.image, "decode_image"):
+        image = torch.ops.image.decode_image(tensor, ImageReadMode.RGB.value)
+    else:
+        image = decode_image(tensor, mode=ImageReadMode.RGB)
     if image.dtype != torch.uint8:
         raise ValueError(f"its values are {image.dtype}, want 8 bits a channel")
     if image.dim() != 3:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +20,23 @@ from motley.epochs import passes_in
 from motley.torch.batches import augmented, item, map_tensors, replaced
 from motley.torch.decode import decoded, is_encoded, without
 
-# The driver has 8 queues for the streams of a process, if this variable does not say how many, and reads it when CUDA
-# begins. Streams that share a queue wait for each other: the decoder for the model's step.
-if not torch.cuda.is_initialized():
-    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
+QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
+TOO_LATE = (
+    f"CUDA began before {QUEUES} was set, so that decoding may wait for the model: set {QUEUES}=32 in the environment, "
+    "or make the Prefetcher before anything uses CUDA"
+)
+
+
+def ask_for_queues() -> bool:
+    """The driver has 8 queues for the streams of a process, if an environment variable does not say how many, and reads
+    it when CUDA begins. Streams that share a queue wait for each other: the decoder for the model's step. Sets the
+    variable unless it is set. Returns whether that came too late."""
+    if QUEUES in os.environ:
+        return False
+    if torch.cuda.is_initialized():
+        return True
+    os.environ[QUEUES] = "32"
+    return False
 
 
 class Prefetcher:
@@ -37,8 +51,9 @@ class Prefetcher:
     A batch that is handed over is ready for the current stream, and its memory is not reused before that stream has
     finished with it. Each pass over the loader is the next epoch, unless set_epoch() says which. len() is the loader's.
 
-    So that decoding runs beside the model, importing motley.torch sets the environment variable
-    CUDA_DEVICE_MAX_CONNECTIONS to 32, the most, if it is not set and CUDA has not begun.
+    So that decoding runs beside the model, a Prefetcher for a CUDA device sets the environment variable
+    CUDA_DEVICE_MAX_CONNECTIONS to 32, the most, if it is not set. CUDA reads it when it begins: where it has begun
+    before (a model was moved to the GPU first), the first batch of encoded images warns that it came too late.
 
     state_dict() is for checkpoints: a run that loads it continues after the batches that were handed over, in their
     epoch and, without ids, with the next sample.
@@ -74,6 +89,7 @@ class Prefetcher:
         self.labels, self.names, self.broken = labels, names, one_of("broken", broken, ("raise", "skip"))
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
         on_cuda = self.device.type == "cuda"
+        self._few_queues = on_cuda and ask_for_queues()
         self.stream, self._decoder = (torch.cuda.Stream(self.device) if on_cuda else None for _ in range(2))
         self._begun = self._finished = False
         self._ahead = None  # the counter one batch ahead; the stage's own counts what was handed over
@@ -160,6 +176,9 @@ class Prefetcher:
             ahead = None
             for batch in self.loader:
                 encoded = is_encoded(item(batch, self.images, "images"))
+                if encoded and self._few_queues:
+                    self._few_queues = False
+                    warnings.warn(TOO_LATE, stacklevel=4)
                 decoding = thread.submit(self._decode_aside, batch, lent) if encoded else None
                 if ahead:
                     yield self._with_decoded(*ahead)
