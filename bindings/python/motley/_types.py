@@ -49,6 +49,7 @@ class TransformSettings(TypedDict, total=False):
     """Those that a transform takes, whose file says how it normalises."""
 
     seed: int
+    stream: Union[int, None]
     epoch: int
     rank: Union[int, None]
     layout: Union[Layout, None]

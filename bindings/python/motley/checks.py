@@ -24,6 +24,10 @@ def rank_given(rank):
     return None if rank is None else whole("rank", rank, 0, (1 << 63) - 1, "from 0, or None to have it found out")
 
 
+def stream_given(stream):
+    return None if stream is None else whole("stream", stream, 0, (1 << 32) - 1, "from 0 to 2^32 - 1, or None")
+
+
 def view_given(view):
     return whole("view", view, 0, 65535, "from 0 to 65535")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ._core import lib
 from .arrays import KINDS, plain
 from .calls import split_views, views_of_each
-from .checks import epoch_given, one_of, seed_given, whole
+from .checks import epoch_given, one_of, whole
 from .coordinates import BoxRows, PointRows, followed
 from .draws import Drawn
 from .errors import ArgumentError, UnsupportedError
@@ -22,7 +22,6 @@ from .images import images_of
 from .mix import Mix
 from .moves import Moves
 from .policy import fill_bytes, interpolation_number
-from .processes import process_key
 from .stage import Stage
 
 if TYPE_CHECKING:
@@ -407,11 +406,11 @@ def _which(of_image):
 def _moves(stage, source, sample_ids, epoch, seed, view):
     """The Moves of a call on these images, and the arguments of the stage's own call on the same samples."""
     epoch = stage.epoch if epoch is None else epoch_given(epoch)
-    own = stage.seed if seed is None else seed_given(seed)
     if sample_ids is None:
-        ids = list(range(stage.next_sample, stage.next_sample + source.count))
-        stage.next_sample += source.count
-        seed = own = own ^ process_key(stage.rank)
+        first, seed = stage._place()[1], stage._seed(seed, counted=True)
+        ids = list(range(first, first + source.count))
+        if stage.training:
+            stage._count(source.count)
     else:  # the stage gets the seed as it was given: without one it warns of samples that come again
         sample_ids, view = split_views(sample_ids, view)
         ids = sample_ids.tolist() if hasattr(sample_ids, "tolist") else sample_ids
@@ -421,5 +420,6 @@ def _moves(stage, source, sample_ids, epoch, seed, view):
         if len(ids) != source.count:
             raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {source.count} images")
     view = view.tolist() if hasattr(view, "tolist") else view
-    moves = Moves(stage, source.sizes() if source.count else [], source.single, own, epoch, ids, view)
+    key = stage._key(stage._seed(seed, counted=False))
+    moves = Moves(stage, source.sizes() if source.count else [], source.single, key, epoch, ids, view)
     return moves, {"sample_ids": ids, "epoch": epoch, "seed": seed, "view": view}

@@ -36,7 +36,8 @@ def of_policy(policy):
 def of_stage(stage):
     drawn = stage.draw(FEW, size=SIZE, boxes=[MIDDLE] if stage.policy.takes_boxes else None)
     lines = [", ".join(map(_step, steps)) for steps in drawn]
-    return _page(stage.policy, "policy", repr(stage), *_of_drawn(stage.policy, stage.seed, stage.epoch), stage, lines)
+    counts = _of_drawn(stage.policy, stage._key(stage.seed), stage.epoch)
+    return _page(stage.policy, "policy", repr(stage), *counts, stage, lines)
 
 
 def of_transform(transform):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from ._types import Array, Ids, Labels, Layout
+    from ._types import Array, Ids, Labels, Layout, Settings
 
 RULES, MODES, KINDS = ("torchvision", "timm"), ("batch", "pair", "elem"), ("none", "mixup", "cutmix")
 BOX = ("left", "top", "width", "height")
@@ -45,7 +45,7 @@ class Mix(Stage):
         drawn_partner: Draw each image's partner among the others, with mode "elem".
         classes: Of targets, where labels are whole numbers.
         smoothing: Label smoothing of the targets, as in timm.
-        seed, epoch, rank, layout, threads: As motley.Stage's, and so are sample ids and views.
+        seed, stream, epoch, rank, layout, threads: As motley.Stage's, and so are sample ids and views.
     """
 
     _made_of = tuple("mixup cutmix p switch rules mode minmax keep_lambda drawn_partner classes smoothing".split())
@@ -65,12 +65,14 @@ class Mix(Stage):
         classes: int | None = None,
         smoothing: float = 0.0,
         seed: int = 0,
+        stream: int | None = None,
         epoch: int = 0,
         rank: int | None = None,
         layout: Layout | None = None,
         threads: int | None = None,
     ) -> None:
-        super().__init__(NO_AUGMENTATION, seed=seed, epoch=epoch, rank=rank, layout=layout, threads=threads)
+        settings: Settings = {"seed": seed, "stream": stream, "epoch": epoch, "rank": rank, "layout": layout}
+        super().__init__(NO_AUGMENTATION, **settings, threads=threads)
         self.policy = None  # type: ignore[assignment]  # a Stage for the sake of seeds, epochs and ids
         self.mixup, self.cutmix, self.p, self.switch, self.minmax = mixup, cutmix, p, switch, minmax
         self.rules, self.mode = one_of("rules", rules, RULES), one_of("mode", mode, MODES)
@@ -102,8 +104,8 @@ class Mix(Stage):
         batch: Array,
         labels: Labels,
         sample_ids: Ids | None = None,
-        view: Ids = 0,
         *,
+        view: Ids = 0,
         epoch: int | None = None,
         seed: int | None = None,
         out: Array | None = None,
@@ -185,8 +187,8 @@ class Mix(Stage):
             checked(lib.motley_mix_apply_on, context.handle, src, written, drawn, stream_of(source))
         if given is None:
             self._note(samples, count)
-            if which[0] is None:
-                self.counter[1] += count
+            if which[0] is None and self.training:
+                self._count(count)
         made = out if out is not None else target.result(source)
         return (made, targets, plain(drawn, count)) if return_draws else (made, targets)
 

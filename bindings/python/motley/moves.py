@@ -34,9 +34,9 @@ FOLLOWERS_KEPT = 256
 
 
 class Moves:
-    """sizes: [(width, height)] of the images that `stage` augments as samples `ids`; single: there is one, and no axis
-    of images. view: one number or a list. given: recorded draws in place of samples, a Drawn. Values are followed as
-    callers have them; `name` is what errors call them."""
+    """sizes: [(width, height)] of the images that `stage` augments as samples `ids`, by the key `seed`; single: there
+    is one, and no axis of images. view: one number or a list. given: recorded draws in place of samples, a Drawn.
+    Values are followed as callers have them; `name` is what errors call them."""
 
     __slots__ = ("stage", "sizes", "single", "seed", "epoch", "ids", "view", "given", "_drawn")
 
@@ -204,7 +204,7 @@ def follower_of(stage, fill, erase, interpolation="nearest"):
             made = TransformFollower(stage, params)
         else:
             handle = made_by("motley_policy", lib.motley_policy_follower, followed._handle, params)
-            made = Stage(Policy._of(handle), threads=stage.threads)
+            made = Stage(Policy._of(handle), stream=0, threads=stage.threads)
         if len(_followers) >= FOLLOWERS_KEPT:
             _followers.clear()
         found = _followers[key] = followed, made  # what is followed is kept, so that its id stays its own
@@ -222,7 +222,7 @@ class TransformFollower(Transform):
     """What accompanies the images of a transform, made by it alone: crops, resizing, flips and warps."""
 
     def __init__(self, transform, params):
-        Stage.__init__(self, NO_AUGMENTATION, threads=transform.threads)
+        Stage.__init__(self, NO_AUGMENTATION, stream=0, threads=transform.threads)
         made = made_by("motley_transform", lib.motley_transform_follower, transform._handle, params)
         self._handle = ffi.gc(made, lib.motley_transform_destroy)
         self._describe()

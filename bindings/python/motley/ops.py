@@ -73,7 +73,7 @@ _BLACK = bytes(4)
 @functools.lru_cache(maxsize=None)
 def _plain(threads):
     """The stage behind the operations: bytes in, bytes out."""
-    return Stage('{"motley": 1, "name": "none", "branches": ["identity"]}', threads=threads)
+    return Stage('{"motley": 1, "name": "none", "branches": ["identity"]}', stream=0, threads=threads)
 
 
 def _numbers(row, values, count):

@@ -114,7 +114,7 @@ class Policy:
         """A Policy of a Policy, of what has one (a stage), a built-in's name, a path or a policy's text, by the
         library's rule: a text has several lines or begins with '{'; a path has a '/', ends in .yaml, .yml or .json, or
         is that of a file."""
-        policy = getattr(policy, "policy", policy)
+        policy = getattr(policy, "policy", None) or policy  # a Transform or a Mix has none
         if isinstance(policy, cls):
             return policy
         if isinstance(policy, os.PathLike):

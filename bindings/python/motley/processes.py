@@ -2,6 +2,7 @@
 """What sets this process apart from others that draw with the same seed: its rank among those of a distributed run, and
 its place among a loader's workers."""
 
+import functools
 import os
 import sys
 
@@ -29,8 +30,19 @@ def mixed(text):
     h = 0xCBF29CE484222325
     for byte in text.encode():
         h = (h ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return scattered(h)
+
+
+def scattered(h):
+    """64 bits that look random: another number for each; 0 for 0."""
     h = (h ^ h >> 31) * 0x7FB5D329728EA185 & 0xFFFFFFFFFFFFFFFF
     return h ^ h >> 27
+
+
+@functools.lru_cache(maxsize=None)
+def stream_key(stream):
+    """A number that is mixed into a seed, another for each stream; 0 for stream 0."""
+    return scattered(stream * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF)
 
 
 def _group_is_there():

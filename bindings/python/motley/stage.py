@@ -3,20 +3,23 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import arrays, calls, contexts, html, images
 from ._core import ffi, lib
 from .arrays import KINDS
-from .checks import epoch_given, layout_given, normalize_given, output_layout_given, rank_given, seed_given, whole
+from .checks import epoch_given, layout_given, normalize_given, output_layout_given, rank_given, seed_given
+from .checks import stream_given, whole
 from .draws import Drawn, Samples, same_boxes
 from .epochs import Repeats
 from .errors import ArgumentError, checked
 from .policy import Policy
-from .processes import Lineage, process_key
+from .processes import Lineage, process_key, stream_key
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from enum import Enum
     from typing import Literal
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from ._types import Settings
 
 T = TypeVar("T")
+F = TypeVar("F", bound="Callable[..., None]")
 cast, NULL = ffi.cast, ffi.NULL
 
 ADVICE = (
@@ -33,9 +37,41 @@ ADVICE = (
     "several times in an epoch, give each reading its view"
 )
 NO_AUGMENTATION = Policy("motley: 1\nname: none\nbranches: [identity]\n")
-SHOWN = (  # by repr()
-    "seed", "epoch", "rank", "layout", "mean", "std", "dtype", "output_layout", "threads", "views", "clip_frames",
-)  # fmt: skip
+SETTINGS = {  # what a stage keeps of its arguments, and the values that say nothing
+    "seed": 0, "stream": None, "epoch": 0, "rank": None, "layout": None, "mean": None, "std": None, "dtype": None,
+    "output_layout": None, "threads": None, "views": 1, "clip_frames": 0,
+}  # fmt: skip
+SAME = {"normalize": ("mean", "std"), "memory_format": ("output_layout",)}  # arguments that set others
+_objects = itertools.count()  # of the objects that draw, in the order in which they are made
+
+
+def kept(wrapped, settings):
+    """The arguments of a stage that is made of `wrapped`: `settings`, and where that is a stage or a transform whatever
+    has been set there. What is set in both has to be the same."""
+    own = wrapped._kept() if isinstance(wrapped, Stage) else {}
+    for name, value in settings.items():
+        for same in SAME.get(name, (name,)):
+            if same in own and own[same] != value:
+                raise ArgumentError(
+                    f"{name} is {value!r}, but the {type(wrapped).__name__} that is given has {same}={own[same]!r}, "
+                    "which is kept: want it in one of them"
+                )
+    return {**own, **settings}
+
+
+def _keeping(init: F) -> F:
+    """__init__ of a Stage, which keeps the settings of a stage that is given as its policy."""
+    allowed = init.__kwdefaults__
+
+    @functools.wraps(init)
+    def __init__(self, policy, **settings):
+        for name in settings.keys() - allowed.keys():
+            own = type(self).__init__.__code__
+            wanted = dict.fromkeys([*own.co_varnames[1 : own.co_argcount], *allowed])
+            raise TypeError(f"{type(self).__name__}() has no argument {name!r}, want {', '.join(wanted)}")
+        init(self, policy, **kept(policy, settings))
+
+    return __init__  # type: ignore[return-value]
 
 
 class Stage:
@@ -50,23 +86,31 @@ class Stage:
     come again under the same number of epoch and view, the stage warns. Without, samples are counted: a call takes the
     next ids, and `state_dict` keeps the count. Processes that count alone must not draw alike, so without `sample_ids`
     the seed is mixed with the rank; in a DataLoader's worker also with the worker's seed, which torch draws again each
-    epoch (torch.manual_seed makes it repeat); and in another process of multiprocessing with its name.
+    epoch (torch.manual_seed makes it repeat); and in another process of multiprocessing with its name. The seed is 0
+    unless `seed` says otherwise, whatever torch.manual_seed does: seed=torch.initial_seed() follows it.
+
+    Streams: by id, stages of equal seed draw by the same random numbers, even if their policies differ; the two sides
+    of BYOL, SimCLR or FixMatch want `stream=0` and `stream=1`, or `view=`. Without ids, each stage of a process has a
+    stream of its own, by the order in which they are made; state_dict() and copies keep it.
 
     Views: a sample that is read several times in an epoch gets a separate draw for each view. `view` numbers them, and
     `views=2` makes two at once, as contrastive training wants.
 
     Args:
-        policy: A motley.Policy, what has one (another stage), a built-in's name, a path or a policy's text.
+        policy: A motley.Policy, a built-in's name, a path or a policy's text; or another stage, whose settings are kept
+            and cannot be contradicted by other arguments.
         seed: What the draws depend on, beside a sample's id; a call can be given another.
-        epoch: The same.
+        stream: Sets apart the draws of stages that share a seed: a number from 0 to 2^32 - 1; 0 leaves draws by id as
+            they are. None: 0 by id; for samples without ids the stage's own.
+        epoch: The current epoch, on which draws depend; set_epoch() sets another, and a call can be given one.
         rank: Sets apart the draws of samples without ids in processes that share a seed. None: that of
             torch.distributed or of the launcher (torchrun, mpirun, srun), looked up when samples are drawn.
         layout: "chw" ("nchw"), "hwc" ("nhwc") or "hw", the axes of arrays. None: torch tensors are chw, other arrays
             hwc, arrays of two axes hw. A further axis in front is the batch's. Strides do not matter: torch's
             channels_last is chw.
         normalize: (mean, std): the result is (u8 / 255 - mean) / std, in the same pass over the pixels.
-        mean: The first of the two by itself: a number or one per channel, on the 0..1 scale.
-        std: The second.
+        mean: The mean of `normalize` by itself: a number or one per channel, on the 0..1 scale.
+        std: The standard deviation of `normalize` by itself.
         dtype: Of the result: "float16", "bfloat16", "float32" (the default if it is normalised) or "uint8" (else).
         output_layout: Of the result: "chw", "hwc" or "channels_last" (chw, with hwc in memory). None: as the images
             are.
@@ -84,13 +128,15 @@ class Stage:
 
     policy: Policy
     training = True  # an nn.Module's: images are augmented
-    clip_frames = 0  # of stages that are made otherwise
+    stream, _number = None, 0  # of pickles that were made before there were streams
 
+    @_keeping
     def __init__(
         self,
         policy: PolicyLike,
         *,
         seed: int = 0,
+        stream: int | None = None,
         epoch: int = 0,
         rank: int | None = None,
         layout: Layout | None = None,
@@ -107,6 +153,8 @@ class Stage:
     ) -> None:
         self.policy = Policy.of(policy)
         self.seed, self.rank = seed_given(seed), rank_given(rank)
+        self.stream = stream_given(stream)
+        self._number = next(_objects) if stream is None else 0
         self.counter = [0, 0] if counter is None else counter
         if epoch != 0:
             self.epoch = epoch
@@ -154,27 +202,27 @@ class Stage:
 
     @overload
     def __call__(  # type: ignore[overload-overlap]  # views=1 is an int, too
-        self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, views: Literal[1] | None = None,
+        self, batch: T, sample_ids: Ids | None = None, *, view: Ids = 0, views: Literal[1] | None = None,
         out: None = None, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
     ) -> T: ...
     @overload
     def __call__(
-        self, batch: object, sample_ids: Ids | None = None, view: Ids = 0, *, views: Literal[1] | None = None,
+        self, batch: object, sample_ids: Ids | None = None, *, view: Ids = 0, views: Literal[1] | None = None,
         out: T, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
     ) -> T: ...
     @overload
     def __call__(
-        self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, views: Literal[1] | None = None,
+        self, batch: T, sample_ids: Ids | None = None, *, view: Ids = 0, views: Literal[1] | None = None,
         out: T | None = None, return_draws: Literal[True], **rest: Unpack[CallSettings],
     ) -> tuple[T, list[Any]]: ...
     @overload
     def __call__(
-        self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, views: int,
+        self, batch: T, sample_ids: Ids | None = None, *, view: Ids = 0, views: int,
         out: None = None, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
     ) -> tuple[T, ...]: ...
     def __call__(
-        self, batch, sample_ids=None, view=0, *,
-        epoch=None, seed=None, views=None, out=None, layout=None, return_draws=False,
+        self, batch, sample_ids=None, *,
+        view=0, epoch=None, seed=None, views=None, out=None, layout=None, return_draws=False,
     ):
         """The images, augmented.
 
@@ -209,15 +257,15 @@ class Stage:
 
     @overload
     def apply_(
-        self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, return_draws: Literal[False] = False,
+        self, batch: T, sample_ids: Ids | None = None, *, view: Ids = 0, return_draws: Literal[False] = False,
         **rest: Unpack[CallSettings],
     ) -> T: ...
     @overload
     def apply_(
-        self, batch: T, sample_ids: Ids | None = None, view: Ids = 0, *, return_draws: Literal[True],
+        self, batch: T, sample_ids: Ids | None = None, *, view: Ids = 0, return_draws: Literal[True],
         **rest: Unpack[CallSettings],
     ) -> tuple[T, list[Any]]: ...
-    def apply_(self, batch, sample_ids=None, view=0, *, epoch=None, seed=None, layout=None, return_draws=False):
+    def apply_(self, batch, sample_ids=None, *, view=0, epoch=None, seed=None, layout=None, return_draws=False):
         """The same in place: the batch is overwritten, and returned."""
         return self._run(batch, batch, layout or self.layout, (sample_ids, view, epoch, seed), return_draws)
 
@@ -306,26 +354,35 @@ class Stage:
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint needs so that samples are counted on as if the run had never stopped."""
-        return {"seed": self.seed, "epoch": self.epoch, "next_sample": self.next_sample}
+        counted = {"epoch": self.epoch, "next_sample": self.next_sample}
+        return {"seed": self.seed, **counted, "stream": self.stream, "number": self._number}
 
     def load_state_dict(self, state: dict[str, Any]) -> Any:
-        if set(state) != {"seed", "epoch", "next_sample"}:
-            raise ArgumentError(f"the state has {', '.join(sorted(map(str, state)))}, want epoch, next_sample, seed")
+        if not {"seed", "epoch", "next_sample"} <= set(state) <= set(self.state_dict()):
+            raise ArgumentError(
+                f"the state has {', '.join(sorted(map(str, state)))}, want epoch, next_sample, number, seed, stream"
+            )
         self.seed = seed_given(state["seed"])
+        self.stream = stream_given(state.get("stream", self.stream))
+        self._number = whole("number", state.get("number", self._number), 0, (1 << 32) - 1, "from 0 to 2^32 - 1")
         self.epoch, self.next_sample = int(state["epoch"]), int(state["next_sample"])
 
     _made_of: tuple[str, ...] = ("policy",)  # the arguments that say which policy it is
 
     def _settings(self):
-        """The arguments that are not the defaults, for __repr__."""
+        """The arguments that __repr__ shows: the seed, and those that are not the defaults."""
         import inspect  # slow to import, and only wanted here
 
-        every, own = (inspect.signature(cls.__init__).parameters for cls in (Stage, type(self)))
-        parameters = {**every, **own}
-        for name in (*self._made_of, *SHOWN):
-            value = self._dtype if name == "dtype" else getattr(self, name)
-            if name in parameters and value != parameters[name].default:
-                yield name, value
+        parameters = inspect.signature(type(self).__init__).parameters
+        for name in self._made_of:
+            if getattr(self, name) != parameters[name].default:
+                yield name, getattr(self, name)
+        yield from {"seed": self.seed, **self._kept()}.items()
+
+    def _kept(self):
+        """The settings that say anything."""
+        values = {name: self._dtype if name == "dtype" else getattr(self, name) for name in SETTINGS}
+        return {name: value for name, value in values.items() if value != SETTINGS[name]}
 
     def _repr_html_(self) -> str:
         """For notebooks."""
@@ -344,7 +401,8 @@ class Stage:
         return hash((type(self), self.layout, self._flavour))
 
     def _compared(self):
-        return self._what(), self.state_dict(), self.rank, self.layout, self.views, self._flavour
+        state = {**self.state_dict(), "number": 0}  # equal by id; what they count differs in objects anyway
+        return self._what(), state, self.rank, self.layout, self.views, self._flavour
 
     def _what(self):
         """What samples are drawn from."""
@@ -370,7 +428,7 @@ class Stage:
         if repeats:
             self._repeats.warn()
         if samples[0] is None and counting and self.training:
-            self.counter[1] += call.count
+            self._count(call.count)
         result = call.result(batch, source, target, result)
         if return_draws:
             return result, call.draws(policy)
@@ -423,10 +481,10 @@ class Stage:
         """A list of images of different numbers of channels: a call for each number."""
         sample_ids, view, epoch, seed = samples
         if sample_ids is None:
-            sample_ids = range(self.next_sample, self.next_sample + len(batch))
-            seed = (self.seed if seed is None else seed_given(seed)) ^ process_key(self.rank)
+            first, seed = self._place()[1], self._seed(seed, counted=True)
+            sample_ids = range(first, first + len(batch))
             if counting and self.training:
-                self.counter[1] += len(batch)
+                self._count(len(batch))
         sample_ids, view = calls.split_views(sample_ids, view)
         sample_ids = list(sample_ids.tolist() if hasattr(sample_ids, "tolist") else sample_ids)
         views = [view] * len(batch) if hasattr(view, "__index__") else list(view)
@@ -458,6 +516,23 @@ class Stage:
         if samples.seen and lib.repeats_note(samples.seen, samples.c, count):
             self._repeats.warn(stacklevel=5)
 
+    def _place(self):
+        """The epoch, and the number of the next sample without an id."""
+        return self.counter if self.counter.__class__ is list else self.counter.tolist()
+
+    def _count(self, count):
+        """So many samples without ids were drawn."""
+        self.counter[1] += count
+
+    def _seed(self, seed, counted):
+        """The seed of a call, which _key() makes a key; by it ids draw as samples do that are counted."""
+        seed = self.seed if seed is None else seed_given(seed)
+        return seed ^ process_key(self.rank) ^ stream_key(self._number << 32) if counted else seed
+
+    def _key(self, seed):
+        """What the library calls the seed."""
+        return seed ^ stream_key(self.stream) if self.stream else seed
+
     def _numbers(self, count, samples, device=None):
         """What Call.run takes of the samples, in its order, and what holds ids and views until it is done.
 
@@ -467,7 +542,7 @@ class Stage:
         if counter.__class__ is list:
             now, first = counter
         elif device is None or epoch is not None or arrays.device_of(counter) != device:
-            now, first = counter.tolist()
+            now, first = self._place()
         else:
             now, first, on_device = 0, 0, KINDS[type(counter)].pointer(counter)
         if epoch is None:
@@ -475,15 +550,10 @@ class Stage:
         if view.__class__ is not int or view:
             keep, views = calls.views_of(view, count)
         if sample_ids is None:
-            seed = (self.seed if seed is None else seed_given(seed)) ^ process_key(self.rank)
-            return (seed, epoch, first, 0, 0, views, on_device, NULL), keep
-        seen = NULL
-        if seed is None:
-            seed = self.seed
-            if self.training:
-                seen = self._repeats.seen
-        else:
-            seed = seed_given(seed)
+            key = self._key(self._seed(seed, counted=True))
+            return (key, epoch, first, 0, 0, views, on_device, NULL), keep
+        seen = self._repeats.seen if seed is None and self.training else NULL
+        key = self._key(self._seed(seed, counted=False))
         one = hasattr(sample_ids, "__index__") if KINDS[type(sample_ids)] is None else sample_ids.ndim == 0
         if not one and getattr(sample_ids, "ndim", 1) == 2:
             sample_ids, view = calls.split_views(sample_ids, view)
@@ -494,10 +564,10 @@ class Stage:
                     f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each"
                 )
             if not on_device:
-                return (seed, epoch, int(sample_ids), 0, 0, views, 0, seen), keep
+                return (key, epoch, int(sample_ids), 0, 0, views, 0, seen), keep
             sample_ids = [int(sample_ids)]
         held, ids, signed = calls.ids_of(sample_ids, count)
-        return (seed, epoch, 0, ids, signed, views, on_device, seen), (held, keep)
+        return (key, epoch, 0, ids, signed, views, on_device, seen), (held, keep)
 
     def _target(self, source, batch, out, layout):
         """What to write to."""

@@ -37,7 +37,7 @@ class Transform:
     """Augments a PIL image or any input of motley.Stage, each image with its own draw."""
 
     def __init__(self, config: str, hparams: Mapping[str, Any] | None = None, seed: int | None = None) -> None:
-        self.config, self.stage = config, from_timm(config, hparams)
+        self.config, self.stage = config, from_timm(config, hparams, stream=0)
         self._seed = None if seed is None else seed_given(seed)  # samples_of has its meaning
 
     def __call__(self, img: T) -> T:
@@ -182,7 +182,7 @@ class Mixup:
             return self.mix.replay(x, target, [{**same, "partner": i} for i in range(len(x))], out=x)
         seed, ids, rest = samples_of(self, _random_seed)
         ids = ids if hasattr(ids, "__len__") else range(len(x))
-        return self.mix(x, target, ids, rest.get("view", 0), epoch=rest.get("epoch"), seed=seed, out=x)
+        return self.mix(x, target, ids, view=rest.get("view", 0), epoch=rest.get("epoch"), seed=seed, out=x)
 
     def __repr__(self):
         return f"motley.timm.Mixup({self.mix!r})"

@@ -15,7 +15,7 @@ from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
 from .policy import read
-from .stage import NO_AUGMENTATION, Stage
+from .stage import NO_AUGMENTATION, Stage, kept
 
 if TYPE_CHECKING:
     from typing import Literal, NoReturn, overload
@@ -42,8 +42,9 @@ class Transform(Stage):
 
     Args:
         transform: A built-in's name, a path, a text, or another motley.Transform. A policy is one, too.
-        settings: As Stage's, but for normalize, mean and std, which the file has: seed, epoch, rank, layout, threads,
-            views, clip_frames and counter; dtype, output_layout and memory_format in place of the file's.
+        settings: As Stage's, but for normalize, mean and std, which the file has: seed, stream, epoch, rank, layout,
+            threads, views, clip_frames and counter; dtype, output_layout and memory_format in place of the file's.
+            Those of another motley.Transform are kept, and cannot be contradicted.
 
     Raises:
         PolicyError: The text is wrong; every mistake with its line and column.
@@ -64,13 +65,13 @@ class Transform(Stage):
 
         @overload  # type: ignore[override]  # what comes back is not always what was given
         def __call__(
-            self, batch: object, sample_ids: Ids | None = None, view: Ids = 0, *, views: int | None = None,
+            self, batch: object, sample_ids: Ids | None = None, *, view: Ids = 0, views: int | None = None,
             labels: Labels | None = None, classes: int | None = None, out: object | None = None,
             return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
         ) -> Any: ...
         @overload
         def __call__(
-            self, batch: object, sample_ids: Ids | None = None, view: Ids = 0, *, views: int | None = None,
+            self, batch: object, sample_ids: Ids | None = None, *, view: Ids = 0, views: int | None = None,
             labels: Labels | None = None, classes: int | None = None, out: object | None = None,
             return_draws: Literal[True], **rest: Unpack[CallSettings],
         ) -> tuple[Any, ...]: ...
@@ -83,7 +84,7 @@ class Transform(Stage):
         def __init__(self, transform, **settings):
             for name in settings.keys() & {"normalize", "mean", "std"}:
                 raise ArgumentError(f"{name} is given: a transform's `output` stage says how it normalises")
-            super().__init__(NO_AUGMENTATION, **settings)
+            super().__init__(NO_AUGMENTATION, **kept(transform, settings))
             self.policy = None
             self._text = transform.show() if isinstance(transform, Transform) else None
             self._take(transform)
@@ -92,8 +93,8 @@ class Transform(Stage):
             self,
             batch,
             sample_ids=None,
-            view=0,
             *,
+            view=0,
             labels=None,
             classes=None,
             epoch=None,
@@ -123,8 +124,8 @@ class Transform(Stage):
             if not self.mixes:
                 if labels is not None:
                     raise ArgumentError(f"labels are given, but transform '{self.name}' has no stage 'mix'")
-                how = {"epoch": epoch, "seed": seed, "views": views, "out": out, "layout": layout}
-                return Stage.__call__(self, batch, sample_ids, view, return_draws=return_draws, **how)
+                how = {"epoch": epoch, "seed": seed, "views": views, "out": out, "layout": layout, "view": view}
+                return Stage.__call__(self, batch, sample_ids, return_draws=return_draws, **how)
             if (self.views if views is None else views) != 1:
                 raise ArgumentError("views is not 1, but the transform mixes images: call it once for each view")
             which = sample_ids, view, epoch, seed
@@ -173,7 +174,7 @@ class Transform(Stage):
     @property
     def transform(self) -> str:
         """What makes it again: a built-in's name, or the text."""
-        same = self.name in Transform.names() and Transform(self.name).show() == self._text
+        same = self.name in Transform.names() and Transform(self.name, stream=0).show() == self._text
         return self.name if same else self._text
 
     def _what(self):
@@ -255,8 +256,8 @@ class Transform(Stage):
             checked(lib.motley_transform_apply, context.handle, self._handle, src, dst, params)
         if given is None:
             self._note(samples, count)
-            if which[0] is None and counting:
-                self.counter[1] += count
+            if which[0] is None and counting and self.training:
+                self._count(count)
         result = [out if out is not None else target.result(source)]
         if mixed is not None:
             result.append(targets)

@@ -172,7 +172,7 @@ for epoch in range(first, 2):
     assert len(seen) == len(order) > 0
     stage = motley.Stage("trivial_augment_wide", seed=7, epoch=epoch)
     for image, (i, view) in zip(seen, order):
-        assert torch.equal(image, stage(images[i], i, view)), (epoch, i, view)
+        assert torch.equal(image, stage(images[i], i, view=view)), (epoch, i, view)
         lines.append((epoch, i, view, hashlib.sha256(image.numpy().tobytes()).hexdigest()))
     done = 0
 everyones = [None] * dist.get_world_size()

@@ -467,7 +467,8 @@ def test_sizes_that_differ():
 
 def test_samples_are_counted_views_and_epochs():
     sample = samples(1)[0]
-    follow, stage = Follow(motley.Stage("trivial_augment_wide", seed=2)), motley.Stage("trivial_augment_wide", seed=2)
+    stage = motley.Stage("trivial_augment_wide", seed=2, stream=0)
+    follow = Follow(motley.Stage(stage))
     for _ in range(5):
         assert (follow(sample)["image"] == stage(sample["image"])).all()
     follow.set_epoch(1)
@@ -587,7 +588,7 @@ def test_wrong_boxes_on_cuda_are_named():
 @pytest.mark.parametrize("ids", [None, range(4)])
 def test_several_views(ids):
     batch = {"image": photographs(4), "mask": photographs(4)[..., 0], "points": np.full((4, 1, 2), 9)}
-    follow, plain = (Follow(motley.Stage("trivial_augment_wide", seed=2, views=n)) for n in (3, 1))
+    follow, plain = (Follow(motley.Stage("trivial_augment_wide", seed=2, stream=4, views=n)) for n in (3, 1))
     first, second, third = follow(batch, sample_ids=ids)
     for view, made in enumerate((first, second, third)):
         plain.stage.next_sample = 0
@@ -709,9 +710,11 @@ def test_what_mixes_cannot_be_followed():
 def test_wide_integers_move_whole(most, fill):
     masks = np.random.default_rng(3).integers(0, most, (12, 41, 53))
     origin = Follow(geometric(), {"mask": Mask(fill=-1)})(
-        {"image": photographs(12), "mask": np.stack([np.arange(41 * 53, dtype="int32").reshape(41, 53)] * 12)}
+        {"image": photographs(12), "mask": np.stack([np.arange(41 * 53, dtype="int32").reshape(41, 53)] * 12)},
+        sample_ids=range(12),
     )["mask"]
-    made = Follow(geometric(), {"mask": Mask(fill=fill)})({"image": photographs(12), "mask": masks})["mask"]
+    follow = Follow(geometric(), {"mask": Mask(fill=fill)})
+    made = follow({"image": photographs(12), "mask": masks}, sample_ids=range(12))["mask"]
     wanted = np.stack([np.where(o < 0, fill, m.reshape(-1)[o]) for m, o in zip(masks, origin)])
     assert made.dtype == np.int64 and (made == wanted).all() and (origin < 0).any()
 

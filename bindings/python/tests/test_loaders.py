@@ -305,7 +305,7 @@ def test_two_views_of_one_reading():
         stage.train()
     batch = next(iter(Prefetcher(DataLoader(data(), 5), stage, "cpu", ids=1)))
     assert isinstance(batch[0], tuple) and len(batch[0]) == 2
-    counted = Stage("trivial_augment_wide", seed=7, views=2)
+    counted = Stage("trivial_augment_wide", seed=7, stream=0, views=2)
     first, second = counted(pictures())
     assert torch.equal(first, wanted(range(COUNT))) and torch.equal(second, wanted(range(COUNT), view=1))
     assert counted.counter.tolist() == [0, COUNT]
@@ -521,7 +521,7 @@ def test_a_checkpoint_counts_what_was_handed_over(ahead, kind, monkeypatch):
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
 
     def make(batches):
-        stage = (Stage if kind == "torch" else motley.Stage)("trivial_augment_wide", seed=7)
+        stage = (Stage if kind == "torch" else motley.Stage)("trivial_augment_wide", seed=7, stream=0)
         prefetcher = Prefetcher(batches, stage, "cpu")
         prefetcher.stream = Ahead() if ahead else None
         return prefetcher

@@ -113,11 +113,12 @@ def test_arguments_reach_the_policy():
 def test_a_stage_of_any_policy(tmp_path, pixels):
     text = motley.Policy.builtin("rand_augment").show()
     (tmp_path / "mine.yaml").write_text(text)
-    want = motley.Stage("rand_augment", seed=1)(pixels)
+    want = motley.Stage("rand_augment", seed=1, stream=0)(pixels)
     for policy in (motley.Policy.builtin("rand_augment"), text, tmp_path / "mine.yaml", str(tmp_path / "mine.yaml")):
-        np.testing.assert_array_equal(motley.Stage(policy, seed=1)(pixels), want)
-    with pytest.raises(motley.ArgumentError, match="policy is a int"):
-        motley.Stage(3)
+        np.testing.assert_array_equal(motley.Stage(policy, seed=1, stream=0)(pixels), want)
+    for wrong, what in ((3, "int"), (motley.Transform("timm_eval"), "Transform"), (motley.Mix(mixup=1), "Mix")):
+        with pytest.raises(motley.ArgumentError, match=f"policy is a {what}, want a motley.Policy, a name"):
+            motley.Stage(wrong)
 
 
 # ---- kinds of images ----
@@ -431,17 +432,17 @@ def test_sample_ids_in_every_form(pixels):
 
 
 def test_samples_are_counted(pixels):
-    stage = motley.RandAugment(seed=7)
+    stage = motley.RandAugment(seed=7, stream=0)
     a, b = stage(pixels[:5]), stage(pixels[5:])
     np.testing.assert_array_equal(np.concatenate([a, b]), stage(pixels, sample_ids=range(12)))
-    assert stage.state_dict() == {"seed": 7, "epoch": 0, "next_sample": 12}
+    assert stage.state_dict() == {"seed": 7, "epoch": 0, "next_sample": 12, "stream": 0, "number": 0}
     with pytest.raises(motley.ArgumentError):
         stage(pixels.astype(np.int32))
     assert stage.next_sample == 12
     stage.set_epoch(3)
     np.testing.assert_array_equal(stage(pixels), motley.RandAugment(seed=7)(pixels, epoch=3, sample_ids=range(12)))
     np.testing.assert_array_equal(
-        stage(pixels, seed=2, sample_ids=range(12)), motley.RandAugment(seed=2, epoch=3)(pixels)
+        stage(pixels, seed=2, sample_ids=range(12)), motley.RandAugment(seed=2, epoch=3, stream=0)(pixels)
     )
     assert not np.array_equal(motley.RandAugment(seed=7)(pixels), motley.RandAugment(seed=8)(pixels))
 
@@ -455,8 +456,149 @@ def test_state_and_copies_go_on(pixels):
     want = stage(pixels)
     for other in others:
         np.testing.assert_array_equal(other(pixels), want)
-    with pytest.raises(motley.ArgumentError, match="the state has seed, want epoch, next_sample, seed"):
+    with pytest.raises(motley.ArgumentError, match="the state has seed, want epoch, next_sample, number, seed, stream"):
         again.load_state_dict({"seed": 1})
+    number = again._number
+    again.load_state_dict({"seed": 1, "epoch": 2, "next_sample": 3})  # before there were streams
+    assert (again.seed, again.epoch, again.next_sample, again._number) == (1, 2, 3, number)
+
+
+# ---- streams ----
+
+
+def test_stages_of_one_script_draw_apart(pixels):
+    """Without ids; BYOL's two sides, FixMatch's strong views."""
+    makers = motley.RandAugment, motley.RandAugment, motley.TrivialAugmentWide, lambda: motley.Stage("rand_augment")
+    made = [make() for make in makers]
+    assert len({stage(pixels).tobytes() for stage in made}) == len(made)
+    one, other = motley.Transform("rand_augment"), motley.Transform("rand_augment")
+    assert not np.array_equal(one(pixels), other(pixels))
+    batch = pixels.astype(np.float32)
+    mixes = [motley.Mix(mixup=1.0)(batch, np.eye(12), return_draws=True)[2][0]["lambda"] for _ in range(8)]
+    assert len(set(mixes)) == 8
+    firsts = [[draw[0]["op"] for draw in cls().draw(500)] for cls in (motley.RandAugment, motley.TrivialAugmentWide)]
+    assert sum(a == b for a, b in zip(*firsts)) < 100
+
+
+def test_a_script_draws_the_same_each_time():
+    """The numbers are those of a process, so runs repeat; what Motley makes for itself takes none."""
+    code = (
+        "import numpy as np, hashlib, motley, motley.timm, motley.torchvision\n"
+        "image = np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8)\n"
+        "first, between = motley.RandAugment(), {}\n"
+        "motley.Follow(first)({{'image': image, 'mask': image[..., 0]}}) if {} else first(image)\n"
+        "motley.ops.invert(image) if {} else None\n"
+        "print(hashlib.sha256(motley.RandAugment()(image).tobytes()).hexdigest())"
+    )
+    run = [code.format("None", 0, 0), code.format("None", 0, 0), code.format("motley.RandAugment(stream=3)", 1, 1)]
+    outs = [subprocess.run([sys.executable, "-c", text], check=True, capture_output=True).stdout for text in run]
+    assert outs[0] == outs[1] == outs[2] and len(outs[0]) == 65
+
+
+def test_streams(pixels):
+    ids = range(12)
+    plain, zero, one = (motley.RandAugment(seed=7, stream=stream) for stream in (None, 0, 1))
+    assert np.array_equal(plain(pixels, ids), zero(pixels, ids))
+    assert not np.array_equal(zero(pixels, ids), one(pixels, ids))
+    counted = motley.RandAugment(seed=7, stream=1)
+    assert np.array_equal(counted(pixels), one(pixels, ids)), "the same stream by id and without"
+    assert np.array_equal(one(pixels, ids, seed=9), motley.RandAugment(seed=9, stream=1)(pixels, ids))
+    several = motley.RandAugment(seed=7, stream=1), motley.RandAugment(seed=7)
+    lists = [list(pixels[:6]) + [image[..., :1] for image in pixels[6:]] for _ in several]  # RGB and grey
+    for stage, mixed in zip(several, lists):
+        alone = stage(mixed[6:] + mixed[:6])
+        stage.next_sample = 0
+        again = stage(mixed[6:])
+        assert all(np.array_equal(a, b) for a, b in zip(alone, again))
+    follow = motley.Follow(one)
+    sample = {"image": pixels, "mask": pixels[..., 0]}
+    assert np.array_equal(follow(sample, sample_ids=ids)["image"], one(pixels, ids))
+    for seed in (None, 9):
+        sample, following = {"image": pixels, "other": pixels.copy()}, {"other": motley.follow.Image()}
+        made, other = (motley.Follow(x, following)(sample, sample_ids=ids, seed=seed)["other"] for x in (one, zero))
+        assert not np.array_equal(made, other)
+    for wrong in (-1, 1 << 32, 1.5, "left"):
+        with pytest.raises(motley.ArgumentError, match="stream is .*want a whole number from 0 to 2\\^32 - 1"):
+            motley.RandAugment(stream=wrong)
+
+
+def test_followers_have_the_stream_of_their_image(pixels):
+    """A mask with the image's own bytes moves as the image does, counted and by id."""
+    policy = "motley: 1\nname: turns\nbranches: [flip_lr, flip_ud, {op: rotate, value: 90}, identity]\n"
+    motley.Stage("rand_augment")
+    for stage in (motley.Stage(policy, seed=3), motley.Stage(policy, seed=3, stream=5)):
+        for how in ({}, {"sample_ids": range(12)}, {"seed": 5}):
+            made = motley.Follow(stage)({"image": pixels, "mask": pixels[..., 0]}, **how)
+            assert np.array_equal(made["image"][..., 0], made["mask"])
+
+
+def test_the_number_of_a_stage_goes_with_it(pixels):
+    motley.RandAugment()
+    stage = motley.RandAugment(seed=7)
+    want = stage(pixels)
+    again = motley.RandAugment(seed=7)
+    assert again == motley.RandAugment(seed=7) and "stream" not in repr(again) and "number" not in repr(again)
+    stage.next_sample = 0
+    again.load_state_dict(stage.state_dict())
+    for other in (again, copy.deepcopy(stage), copy.copy(stage), pickle.loads(pickle.dumps(stage))):
+        np.testing.assert_array_equal(other(pixels), want)
+    stage = motley.RandAugment(stream=4)
+    again.load_state_dict(stage.state_dict())
+    assert np.array_equal(again(pixels), stage(pixels)) and again.stream == 4
+
+
+# ---- a stage of a stage ----
+
+
+def test_a_stage_of_a_stage_keeps_its_settings(pixels):
+    settings = dict(seed=7, stream=2, epoch=3, rank=4, normalize=(0.5, 0.25), views=2, clip_frames=4, threads=1)
+    stage = motley.RandAugment(**settings, layout="hwc", dtype="float16", output_layout="chw")
+    same = motley.Stage(stage)
+    assert same._kept() == stage._kept() and len(same._kept()) == 12
+    ids = motley.group_ids([5, 6, 7], 4)
+    assert all(map(np.array_equal, same(pixels, ids), stage(pixels, ids)))
+    assert motley.Stage(motley.RandAugment(), seed=5, views=3).seed == 5
+    motley.Stage(stage, seed=7, views=2, mean=(0.5,))  # the same, said again
+    for name, value, piece in [
+        ("seed", 0, "seed is 0, but the RandAugment that is given has seed=7"),
+        ("views", 1, "views is 1, but .* has views=2"),
+        ("normalize", (0.1, 0.2), r"normalize is \(0.1, 0.2\), but .* has mean=\(0.5,\)"),
+        ("output_layout", None, "output_layout is None, but .* has output_layout='chw'"),
+    ]:
+        with pytest.raises(motley.ArgumentError, match=piece):
+            motley.Stage(stage, **{name: value})
+
+
+def test_a_transform_of_a_transform_keeps_its_settings(pixels):
+    transform = motley.Transform("torchvision_train", seed=7, stream=1, views=2, dtype="float16", output_layout="hwc")
+    same = motley.Transform(transform)
+    assert same._kept() == transform._kept()
+    assert all(map(np.array_equal, same(pixels, range(12)), transform(pixels, range(12))))
+    with pytest.raises(motley.ArgumentError, match="dtype is 'float32', but the Transform .* has dtype='float16'"):
+        motley.Transform(transform, dtype="float32")
+
+
+def test_arguments_that_there_are_not():
+    for make, name in [
+        (lambda: motley.RandAugment(n=2, m=9), "RandAugment"),
+        (lambda: motley.Stage("rand_augment", sede=3), "Stage"),
+        (lambda: motley.Transform("torchvision_train", sede=3), "Transform"),
+    ]:
+        with pytest.raises(TypeError, match=rf"^{name}\(\) has no argument '\w+', want .*seed, stream"):
+            make()
+
+
+def test_an_epoch_is_not_taken_for_a_view(pixels):
+    stage = motley.RandAugment()
+    mix, labels = motley.Mix(mixup=1.0), np.eye(12)
+    for call in (
+        lambda: stage(pixels, range(12), 3),
+        lambda: stage.apply_(pixels, range(12), 3),
+        lambda: motley.Transform("rand_augment")(pixels, range(12), 3),
+        lambda: mix(pixels.astype(np.float32), labels, range(12), 3),
+    ):
+        with pytest.raises(TypeError, match="positional argument"):
+            call()
 
 
 class Dataset:
@@ -495,9 +637,9 @@ def test_dataloader_workers_draw_apart_and_by_id_alike():
 
 
 def test_ranks_draw_apart(pixels):
-    stages = [motley.RandAugment(seed=7, rank=rank) for rank in range(3)]
+    stages = [motley.RandAugment(seed=7, stream=0, rank=rank) for rank in range(3)]
     outs = [stage(pixels).tobytes() for stage in stages]
-    assert len(set(outs)) == 3 and outs[0] == motley.RandAugment(seed=7)(pixels).tobytes()
+    assert len(set(outs)) == 3 and outs[0] == motley.RandAugment(seed=7, stream=0)(pixels).tobytes()
     assert len({stage(pixels, sample_ids=range(12)).tobytes() for stage in stages}) == 1
 
 
@@ -782,13 +924,14 @@ def test_arrays_are_held_until_the_device_is_done(monkeypatch):
 
 
 def test_settings_show_in_reprs():
-    assert repr(motley.RandAugment()) == "RandAugment()"
+    assert repr(motley.RandAugment()) == "RandAugment(seed=0)"
+    assert repr(motley.RandAugment(stream=3)) == "RandAugment(seed=0, stream=3)"
     assert repr(motley.RandAugment(3, 7, fill=5, seed=2, dtype="float16")) == (
         "RandAugment(num_ops=3, magnitude=7, fill=5, seed=2, dtype='float16')"
     )
-    assert repr(motley.AutoAugment("svhn", threads=1)) == "AutoAugment(policy='svhn', threads=1)"
+    assert repr(motley.AutoAugment("svhn", threads=1)) == "AutoAugment(policy='svhn', seed=0, threads=1)"
     assert repr(motley.Stage(motley.RandAugment(3, 7).policy, rank=1)) == (
-        "Stage(policy=<motley.Policy rand_augment: repeat: 3, level: 7>, rank=1)"
+        "Stage(policy=<motley.Policy rand_augment: repeat: 3, level: 7>, seed=0, rank=1)"
     )
     stage = motley.RandAugment(3, 7, 11, "bilinear", (1, 2, 3))
     assert (stage.num_ops, stage.magnitude, stage.num_magnitude_bins, stage.interpolation, stage.fill) == (
@@ -814,8 +957,8 @@ def test_stages_are_compared_by_what_they_do(pixels):
 
 
 def test_words_of_torch_and_of_arrays(pixels):
-    normal = motley.Stage("rand_augment", normalize=((0.4, 0.5, 0.6), 0.25))
-    same = motley.Stage("rand_augment", mean=(0.4, 0.5, 0.6), std=0.25, layout="nhwc")
+    normal = motley.Stage("rand_augment", normalize=((0.4, 0.5, 0.6), 0.25), stream=0)
+    same = motley.Stage("rand_augment", mean=(0.4, 0.5, 0.6), std=0.25, layout="nhwc", stream=0)
     np.testing.assert_array_equal(normal(pixels), same(pixels))
     for wrong, piece in [
         (dict(mean=0.5), "want both or neither"),

@@ -67,7 +67,7 @@ def test_stage_is_the_core_stage_then_normalised(device, dtype, source, wanted, 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_stage_counts_as_the_core_stage(device):
-    images, core = pictures().to(device), motley.Stage("trivial_augment_wide", seed=5)
+    images, core = pictures().to(device), motley.Stage("trivial_augment_wide", seed=5, stream=0)
     stage = Stage(core, seed=5).to(device)
     for _ in range(3):
         assert torch.equal(stage(images), core(images))
@@ -80,7 +80,7 @@ def test_stage_counts_as_the_core_stage(device):
     core.set_epoch(4)
     assert torch.equal(stage(images), core(images)) and stage.epoch == 4
     other = Stage(core, seed=5, rank=1).to(device)(images)
-    assert torch.equal(other, motley.Stage(core.policy, seed=5, rank=1)(images))
+    assert torch.equal(other, motley.Stage(core, rank=1)(images))
     assert not torch.equal(other, Stage(core, seed=5).to(device)(images))
     counted = stage.state_dict()["counter"].tolist()
     stage(images, torch.arange(12))
@@ -134,8 +134,8 @@ def test_compiles_as_one_graph(device, backend):
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     images = pictures().to(device)
-    make = lambda: Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)  # noqa: E731
-    eager, staged = make(), make()
+    eager = Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
+    staged = copy.deepcopy(eager)
     compiled = torch.compile(lambda x, ids=None: 2 * staged(x, ids) + 1, fullgraph=True, backend=backend)
     runs = torch._dynamo.utils.counters["stats"]
     for epoch in range(3):
@@ -155,7 +155,7 @@ def test_compiles_as_one_graph(device, backend):
 @pytest.mark.filterwarnings("ignore:Dynamo:UserWarning")
 def test_a_compiled_function_may_call_a_stage_that_is_no_module():
     """The graph breaks there; draws and counts are the same."""
-    stage, eager = motley.RandAugment(seed=3), motley.RandAugment(seed=3)
+    stage, eager = motley.RandAugment(seed=3, stream=5), motley.RandAugment(seed=3, stream=5)
     compiled = torch.compile(lambda images: stage(images).float(), backend="eager")
     for _ in range(3):
         images = pictures()
@@ -435,7 +435,7 @@ def test_out_and_draws():
         assert draws == motley.Stage("rand_augment", seed=3).draw(size=(20, 24), sample_ids=ids.tolist())
         out = torch.empty_like(wanted)
         assert stage(images, ids, out=out) is out and torch.equal(out, wanted)
-        counted = motley.torch.Stage("rand_augment", seed=3, **settings)
+        counted = motley.torch.Stage("rand_augment", seed=3, stream=0, **settings)
         assert torch.equal(counted(images, return_draws=True)[0], wanted) and counted.counter.tolist() == [0, 5]
     again = images.clone()
     assert motley.torch.Stage("rand_augment", seed=3)(again, ids, out=again) is again
@@ -468,17 +468,17 @@ def test_either_stages_words():
                                layout="hwc")
     assert stage.mean == (0.5,) and stage.std == (0.25,) and stage.dtype == torch.float16
     assert stage.memory_format == torch.channels_last and stage.layout == "hwc"
-    assert "seed" not in repr(stage) and "dtype='float16'" in repr(stage)
+    assert "seed=0" in repr(stage) and "dtype='float16'" in repr(stage)
 
 
 # ---- one stage ----
 
 def test_torchs_stage_is_motleys():
     """What one takes, the other takes, with the same bytes."""
-    stage, core = Stage("rand_augment", seed=7), motley.Stage("rand_augment", seed=7)
+    stage, core = Stage("rand_augment", seed=7, stream=0), motley.Stage("rand_augment", seed=7, stream=0)
     assert isinstance(stage, motley.Stage) and isinstance(stage, torch.nn.Module)
     images, ids = pictures(), torch.arange(12)
-    calls = [lambda s: s(images, ids, 3), lambda s: s(images, ids, epoch=4, seed=9),
+    calls = [lambda s: s(images, ids, view=3), lambda s: s(images, ids, epoch=4, seed=9),
              lambda s: s(images, ids, views=3)[2],
              lambda s: s(list(images), ids)[5], lambda s: s(images.numpy(), ids, layout="nchw"),
              lambda s: s.apply_(images.clone(), ids), lambda s: s(images[2], 5),
@@ -491,11 +491,44 @@ def test_torchs_stage_is_motleys():
     assert stage != Stage("rand_augment", seed=7) and len({stage, Stage("rand_augment", seed=7)}) == 2
 
 
+def test_a_module_of_a_stage_keeps_its_settings():
+    stage = motley.RandAugment(seed=7, stream=2, normalize=(.5, .25), views=2, clip_frames=4, rank=3, dtype="float16")
+    module = Stage(stage)
+    assert module._kept() == stage._kept() and module.dtype == torch.float16
+    images, ids = pictures(), motley.group_ids(torch.arange(3), 4)
+    assert all(map(torch.equal, module(images, ids), stage(images, ids)))
+    assert motley.Stage(module)._kept() == Stage(module)._kept() == stage._kept()
+    with pytest.raises(motley.ArgumentError, match="seed is 3, but the RandAugment that is given has seed=7"):
+        Stage(stage, seed=3)
+    with pytest.raises(TypeError, match="positional argument"):
+        Stage("rand_augment")(images, ids, 3)
+
+
+def test_modules_draw_apart_and_keep_their_streams():
+    images, ids = pictures(), torch.arange(12)
+    one, other = Stage("rand_augment", seed=7), Stage("rand_augment", seed=7)
+    assert torch.equal(one(images, ids), other(images, ids)) and not torch.equal(one(images), other(images))
+    state = one.state_dict()
+    again = Stage("rand_augment")
+    again.load_state_dict(copy.deepcopy(state))
+    want = one(images)
+    assert torch.equal(again(images), want)
+    copied = copy.deepcopy(other)
+    assert torch.equal(copied(images), other(images))
+    older = {**state, "_extra_state": state["_extra_state"][:1]}  # before there were streams
+    other.load_state_dict(older)
+    assert other.counter.tolist() == state["counter"].tolist() and not torch.equal(other(images), want)
+    given = Stage("rand_augment", seed=7, stream=5)
+    again.load_state_dict(given.state_dict())
+    assert again.stream == 5 and torch.equal(again(images), given(images))
+    assert "stream=5" in repr(again) and "stream" not in repr(one)
+
+
 def test_nhwc_is_seen_as_nchw_but_in_place():
     images, ids = pictures().permute(0, 2, 3, 1).contiguous(), torch.arange(12)
     stage = Stage("rand_augment", seed=7, layout="nhwc")
     want = augmented(pictures(), ids)
-    draws = motley.Stage("rand_augment", seed=7).draw(12, size=(20, 24))
+    draws = motley.Stage("rand_augment", seed=7).draw(12, size=(20, 24), sample_ids=ids)
     assert torch.equal(stage(images, ids, out=torch.empty_like(want)), want)
     assert torch.equal(stage.replay(images, draws), want)
     assert stage(images, ids, out=images) is images and torch.equal(images.permute(0, 3, 1, 2), want)
@@ -506,8 +539,8 @@ def test_the_core_stage_counts_in_a_counter(device):
     """An array of the caller's has the epoch and the next sample, here and on the device."""
     images = pictures().to(device)
     counter = torch.tensor([2, 5], device=device)
-    stage = motley.Stage("trivial_augment_wide", seed=7, counter=counter)
-    core = motley.Stage("trivial_augment_wide", seed=7)
+    stage = motley.Stage("trivial_augment_wide", seed=7, stream=0, counter=counter)
+    core = motley.Stage("trivial_augment_wide", seed=7, stream=0)
     for epoch in (2, 3):
         core.set_epoch(epoch)
         if epoch == 2:
@@ -524,7 +557,7 @@ def test_the_core_stage_counts_in_a_counter(device):
 def test_views_and_passes_of_either_stage():
     images, ids = pictures(), torch.arange(12)
     for cls in (motley.Stage, Stage):
-        stage = cls("rand_augment", seed=7, views=2)
+        stage = cls("rand_augment", seed=7, stream=0, views=2)
         assert torch.equal(stage(images, ids)[1], augmented_view(images, ids, 1)) and "views=2" in repr(stage)
         assert torch.equal(stage(images, ids, views=1), augmented_view(images, ids, 0))
         stage.begin_pass()
@@ -536,7 +569,7 @@ def test_views_and_passes_of_either_stage():
 
 
 def augmented_view(images, ids, view):
-    return motley.Stage("rand_augment", seed=7)(images, ids, view)
+    return motley.Stage("rand_augment", seed=7)(images, ids, view=view)
 
 
 @needs_operators
@@ -557,7 +590,9 @@ def test_the_operator_has_views_and_layouts():
 def test_the_core_stage_under_compile():
     """It breaks the graph, and draws and counts as ever."""
     torch._dynamo.reset()
-    images, stage, core = pictures(), motley.Stage("rand_augment", seed=7), motley.Stage("rand_augment", seed=7)
+    images, stage = pictures(), motley.Stage("rand_augment", seed=7)
+    core = copy.copy(stage)
+    core.counter = [0, 0]
     compiled = torch.compile(lambda x, ids=None: 2 * stage(x, ids) + 1, backend="aot_eager")
     for _ in range(2):
         assert torch.equal(compiled(images), 2 * core(images) + 1)

@@ -281,7 +281,7 @@ class Photographs(torch.utils.data.Dataset):
 
 
 def test_module(photographs):
-    module = TorchTransform(TEXT, seed=3, memory_format=torch.channels_last)
+    module = TorchTransform(TEXT, seed=3, stream=0, memory_format=torch.channels_last)
     wanted = motley.Transform(TEXT, seed=3)(photographs, sample_ids=range(6))
     for images in (photographs, tensors(photographs), [PIL.Image.fromarray(x) for x in photographs]):
         made = module(images, torch.arange(6))
@@ -296,8 +296,11 @@ def test_module(photographs):
     assert np.array_equal(module.replay(photographs, draws).numpy(), made.numpy())
     a, b = TorchTransform(TEXT, views=2, seed=3)(photographs, range(6))
     assert np.array_equal(a.numpy(), wanted) and not torch.equal(a, b)
-    with pytest.raises(motley.ArgumentError, match="settings beside it"):
-        TorchTransform(motley.Transform(TEXT), seed=4)
+    core = motley.Transform(TEXT, seed=4, views=2, dtype="float16")
+    assert TorchTransform(core)._kept() == core._kept() == motley.Transform(TorchTransform(core))._kept()
+    assert TorchTransform(core, rank=2).seed == 4
+    with pytest.raises(motley.ArgumentError, match="seed is 5, but the Transform that is given has seed=4"):
+        TorchTransform(core, seed=5)
 
 
 @pytest.mark.parametrize("workers", [0, 2])

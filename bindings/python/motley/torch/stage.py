@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import torch
 
 import motley
+from motley.processes import stream_key
 from motley.stage import NO_AUGMENTATION
 
 if TYPE_CHECKING:
@@ -24,15 +25,18 @@ class Stage(motley.Stage, torch.nn.Module):
     """motley.Stage as an nn.Module, which a model can hold: the same arguments, the same call.
 
     In eval() nothing is augmented, and there is one view; normalising, casting and layout stay. The epoch and the
-    number of the next sample are a buffer, `counter`: state_dict() has them, and the seed. On CUDA the work reads the
-    buffer when it runs, so that a replayed CUDA graph makes new draws. To torch.compile the stage is one operator. With
-    layout="nhwc", as decoders write batches, the result is still [N, C, H, W].
+    number of the next sample are a buffer, `counter`: state_dict() has them, the seed and the stream. On CUDA the work
+    reads the buffer when it runs, so that a replayed CUDA graph makes new draws. The workers of a DataLoader share the
+    epoch, and each counts its own samples. To torch.compile the stage is one operator. With layout="nhwc", as decoders
+    write batches, the result is still [N, C, H, W].
 
     Args:
         policy: As motley.Stage's, like all other arguments.
     """
 
     counter: torch.Tensor
+    _own = None  # of a worker: the epoch, and the number of its next sample
+    _mixed_in = 0, 0  # into the seeds of samples with ids, and without
 
     def __init__(self, policy: "PolicyLike", **settings: "Unpack[Settings]") -> None:
         torch.nn.Module.__init__(self)
@@ -45,6 +49,7 @@ class Stage(motley.Stage, torch.nn.Module):
             )
         if self.layout == "hw":
             raise motley.ArgumentError("layout is 'hw', want 'nchw' or 'nhwc'")
+        self._mix_streams()
         like = {"rank": self.rank, "mean": self.mean, "std": self.std, "dtype": self._dtype}
         self._texts = {
             training: json.dumps({"policy": policy.show(), "output_layout": self.output_layout, **like})
@@ -63,7 +68,7 @@ class Stage(motley.Stage, torch.nn.Module):
     def memory_format(self) -> torch.memory_format:
         return _FORMATS[self.output_layout]
 
-    def forward(self, images, sample_ids=None, view=0, *, out=None, layout=None, **options) -> Any:
+    def forward(self, images, sample_ids=None, *, view=0, out=None, layout=None, **options) -> Any:
         """The images, augmented; see motley.Stage.__call__. With return_draws or `out` a call is not an operator of
         torch.compile, and on CUDA return_draws waits for the counter."""
         layout = layout or self.layout
@@ -74,7 +79,7 @@ class Stage(motley.Stage, torch.nn.Module):
             made = tuple(image.squeeze(0) for image in made) if single else tuple(made)
             return made[0] if len(made) == 1 else made
         images, layout = _seen_as_chw(images, layout, out)
-        return motley.Stage.__call__(self, images, sample_ids, view, out=out, layout=layout, **options)
+        return motley.Stage.__call__(self, images, sample_ids, view=view, out=out, layout=layout, **options)
 
     if not TYPE_CHECKING:  # checkers take motley.Stage's signatures
         __call__ = torch.nn.Module.__call__
@@ -92,7 +97,8 @@ class Stage(motley.Stage, torch.nn.Module):
             ids, view = ids[:, 0].contiguous(), ids[:, 1].contiguous()
         views = self.views if self.training else 1
         number, numbers = (0, view.to(torch.int32)) if isinstance(view, torch.Tensor) else (view, None)
-        seed = self.seed - (1 << 64) if self.seed >> 63 else self.seed  # an operator takes signed numbers
+        seed = self.seed ^ self._mixed_in[ids is None]
+        seed = seed - (1 << 64) if seed >> 63 else seed  # an operator takes signed numbers
         made = [
             _augment(batch, counter, ids, self._texts[self.training], seed, number * views + k,
                      None if numbers is None else numbers * views + k)
@@ -104,12 +110,41 @@ class Stage(motley.Stage, torch.nn.Module):
 
     # ---- state ----
 
+    @property
+    def next_sample(self) -> int:
+        return int(self._place()[1])
+
+    @next_sample.setter
+    def next_sample(self, number: int) -> None:
+        (self.counter if torch.utils.data.get_worker_info() is None else self._place())[1] = number
+
+    def _place(self):
+        """In a worker, whose samples have a seed of their own, where it has come to in the epoch that all share."""
+        now = self.counter.tolist()
+        if torch.utils.data.get_worker_info() is None:
+            return now
+        if self._own is None or self._own[0] != now[0]:
+            self._own = now
+        return self._own
+
+    def _count(self, count):
+        (self.counter if torch.utils.data.get_worker_info() is None else self._place())[1] += count
+
     def get_extra_state(self):
-        """The seed, which state_dict() has beside the counter."""
-        return torch.tensor([self.seed - (1 << 64) if self.seed >> 63 else self.seed], dtype=torch.int64)
+        """The seed, the stream and the number, which state_dict() has beside the counter."""
+        seed = self.seed - (1 << 64) if self.seed >> 63 else self.seed
+        return torch.tensor([seed, -1 if self.stream is None else self.stream, self._number], dtype=torch.int64)
 
     def set_extra_state(self, state):
-        self.seed = int(state[0]) % (1 << 64)
+        seed, *rest = map(int, state)  # older states have the seed alone
+        self.seed = seed % (1 << 64)
+        if rest:
+            self.stream, self._number = None if rest[0] < 0 else rest[0], rest[1]
+            self._mix_streams()
+
+    def _mix_streams(self):
+        given = stream_key(self.stream or 0)
+        self._mixed_in = given, given ^ stream_key(self._number << 32)
 
     def _load_from_state_dict(self, state_dict, prefix, *rest):
         state_dict.setdefault(prefix + "_extra_state", self.get_extra_state())  # before it was part of the state
@@ -133,7 +168,7 @@ def _seen_as_chw(images, layout, out):
 def _stage_of(text):
     """The stage that an operator's settings describe, and the dtype and memory format of its result."""
     settings = json.loads(text)
-    made = motley.Stage(settings.pop("policy"), **settings)
+    made = motley.Stage(settings.pop("policy"), stream=0, **settings)
     return made, getattr(torch, made._dtype_out), _FORMATS[made.output_layout]
 
 

@@ -28,20 +28,13 @@ class Transform(motley.Transform, Stage):
     nothing, since evaluation uses a separate transform ("torchvision_eval"). torch.compile runs it as it is.
 
     Args:
-        transform: A built-in's name, a path, a text, or a motley.Transform, whose own settings then apply.
+        transform: A built-in's name, a path, a text, or a motley.Transform, whose settings are kept.
         settings: As motley.Transform's.
     """
 
     def __init__(
         self, transform: motley.Transform | str | os.PathLike[str], **settings: Unpack[TransformSettings]
     ) -> None:
-        if isinstance(transform, motley.Transform):
-            if settings.keys() - {"rank", "views"}:
-                raise motley.ArgumentError(
-                    "a motley.Transform is given, and settings beside it: want them in the one or the other"
-                )
-            own = {name: value for name, value in transform._settings() if name != "transform"}
-            settings = {**own, **settings}  # type: ignore[typeddict-item]
         super().__init__(transform, **settings)
 
     if not TYPE_CHECKING:  # checkers take motley.Transform's signature
@@ -55,9 +48,9 @@ class Transform(motley.Transform, Stage):
     def dtype(self) -> torch.dtype:
         return getattr(torch, self._dtype or self._made[0])
 
-    def forward(self, images: Any, sample_ids: Any = None, view: Any = 0, **options: Any) -> Any:
+    def forward(self, images: Any, sample_ids: Any = None, **options: Any) -> Any:
         """As motley.Transform; the result is a tensor, on the images' device."""
-        return _of_torch(motley.Transform.__call__(self, images, sample_ids, view, **options))
+        return _of_torch(motley.Transform.__call__(self, images, sample_ids, **options))
 
     def replay(self, *args: Any, **options: Any) -> Any:
         """As motley.Transform's; the result is a tensor."""

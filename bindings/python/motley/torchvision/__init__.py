@@ -90,7 +90,7 @@ def _v2_branches(policy, bins):
 def _stage(name, repeat, bins, level, interpolation, fill, v2):
     policy = Policy.builtin(name).change(repeat=repeat or None, bins=bins, level=level, interpolation=interpolation,
                                          fill=fill)
-    return Stage(policy.change(branches=_v2_branches(policy, bins or 10)) if v2 else policy)
+    return Stage(policy.change(branches=_v2_branches(policy, bins or 10)) if v2 else policy, stream=0)
 
 
 _AUGMIX_BINS = 10
@@ -112,7 +112,7 @@ def _augmix_stage(severity, width, depth, alpha, all_ops, interpolation, fill, v
     policy = Policy.builtin("augmix").change(repeat=depth if depth > 0 else None, branches=branches, fill=fill,
                                              interpolation=interpolation,
                                              augmix={"width": width, "alpha": alpha, "form": "one_sum"})
-    return Stage(policy.change(branches=_v2_branches(policy, _AUGMIX_BINS)) if v2 else policy)
+    return Stage(policy.change(branches=_v2_branches(policy, _AUGMIX_BINS)) if v2 else policy, stream=0)
 
 
 def _fill_of(fill, channels):

@@ -152,7 +152,7 @@ def _flat(transforms):
 
 @functools.lru_cache(maxsize=256)
 def _stage_of(text):
-    return motley.Transform(text)
+    return motley.Transform(text, stream=0)
 
 
 class Run:

@@ -54,7 +54,7 @@ class Kept(threading.local):
 
 
 kept = Kept()
-_any_steps = motley.Transform('{"motley": 1, "name": "jitter", "stages": [{"jitter": {"brightness": 1}}]}')
+_any_steps = motley.Transform('{"motley": 1, "name": "jitter", "stages": [{"jitter": {"brightness": 1}}]}', stream=0)
 
 
 def ids_for(ids, lead):

@@ -22,10 +22,11 @@ motley.Stage("rand_augment", output_layout="nchw")  # wrong
 motley.Stage("rand_augment", layout="cwh")  # wrong
 stage(batch, sampel_ids=[0, 1])  # wrong
 stage(batch, sample_ids="01")  # wrong
-stage(batch, [0, 1], 0, 3)  # wrong
+stage(batch, [0, 1], 3)  # wrong
 stage(batch, epoch=1.5)  # wrong
 stage(batch, return_draws="yes")  # wrong
 stage.set_epoch("3")  # wrong
+motley.RandAugment(stream="left")  # wrong
 stage.draw(size=224)  # wrong
 motley.ops.rotate(batch)  # wrong
 motley.ops.rotate(batch, "30")  # wrong
