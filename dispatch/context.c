@@ -2,6 +2,7 @@
 /* Creates and destroys contexts, and chooses their backend. */
 #include "base/params.h"
 #include "dispatch/backend.h"
+#include "dispatch/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,11 @@ const char *motley_version(void)
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
     return TEXT(MOTLEY_VERSION_MAJOR) "." TEXT(MOTLEY_VERSION_MINOR) "." TEXT(MOTLEY_VERSION_PATCH);
+}
+
+int motley_default_threads(void)
+{
+    return (int)mot_threads_available("");
 }
 
 static motley_status start(motley_context *context, const mot_backend *backend, const motley_context_params *params,
@@ -44,7 +50,7 @@ motley_status motley_context_create(const motley_context_params *params, motley_
     MOT_REQUIRE(context, error, "context is NULL, want a place to store it");
     *context = NULL;
     MOT_READ_PARAMS(motley_context_params, params, error);
-    MOT_REQUIRE(params->threads >= 0 && params->threads <= 1024, error, "threads is %d, want 0 (all) to 1024",
+    MOT_REQUIRE(params->threads >= 0 && params->threads <= 1024, error, "threads is %d, want 0 (the default) to 1024",
                 params->threads);
     MOT_REQUIRE(params->device >= 0, error, "device is %d, want 0 or more", params->device);
     MOT_REQUIRE(!params->allocate == !params->release, error,

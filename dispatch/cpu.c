@@ -15,7 +15,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BLOCK 4096    /* images drawn and sorted together; this bounds the arena */
 #define DRAW_CHUNK 64 /* images that a worker draws at a time */
@@ -34,7 +33,7 @@ typedef struct worker {
 
 typedef struct cpu_state {
     const mot_cpu_rows *rows;
-    mot_threads *threads; /* NULL: only the caller's thread */
+    mot_threads *threads; /* NULL until a call has several images */
     size_t workers_count;
     worker *workers; /* [workers_count] */
 
@@ -473,6 +472,14 @@ static motley_status validate(void *opaque, const mot_job *job, motley_error *er
     return MOTLEY_OK;
 }
 
+/* Starts the threads, if they are of use for `count` images and have not started yet. */
+static motley_status start_threads(cpu_state *state, size_t count, motley_error *error)
+{
+    if (count < 2 || state->workers_count < 2 || state->threads)
+        return MOTLEY_OK;
+    return mot_threads_create(state->workers_count, &state->threads, error);
+}
+
 static motley_status run(void *opaque, const mot_job *job, motley_error *error)
 {
     cpu_state *state = opaque;
@@ -480,6 +487,7 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     t.steps_per_image = job->max_steps;
     state->last_count = 0;
     MOT_TRY(reserve(state, job, error));
+    MOT_TRY(start_threads(state, job->count, error));
     if (job->drawn)
         MOT_TRY(write_draws(job, error));
     uint32_t output[4][256];
@@ -522,6 +530,7 @@ static motley_status each(void *opaque, size_t count, size_t scratch_bytes, mot_
 {
     cpu_state *state = opaque;
     MOT_TRY(reserve_scratch(state, scratch_bytes, error));
+    MOT_TRY(start_threads(state, count, error));
     each_call all = { .t = { .state = state, .count = count }, .image = image, .call = call };
     on_all_workers(&all.t, each_part, 1, 1);
     return MOTLEY_OK;
@@ -598,25 +607,16 @@ static motley_status create(const motley_context_params *params, void **opaque, 
                             motley_error *error)
 {
     *opaque = NULL;
-    size_t threads = (size_t)params->threads;
-    if (threads == 0) {
-        const long online = sysconf(_SC_NPROCESSORS_ONLN);
-        threads = online < 1 ? 1 : online > 1024 ? 1024 : (size_t)online;
-    }
+    const size_t threads = params->threads ? (size_t)params->threads : mot_threads_available("");
     cpu_state *state = calloc(1, sizeof *state);
     if (!state)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a CPU context");
     state->rows = rows;
     state->workers_count = threads;
     state->workers = calloc(threads, sizeof *state->workers);
-    motley_status status = MOTLEY_OK;
-    if (!state->workers)
-        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu threads", threads);
-    else if (threads > 1)
-        status = mot_threads_create(threads, &state->threads, error);
-    if (status != MOTLEY_OK) {
+    if (!state->workers) {
         destroy(state);
-        return status;
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu threads", threads);
     }
     *opaque = state;
     return MOTLEY_OK;

@@ -9,6 +9,11 @@
 
 typedef struct mot_threads mot_threads;
 
+/* How many threads can work at once: the processors that the calling thread may run on (its affinity), or fewer where
+ * the quota of its cgroup, version 1 or 2, gives less time than they have. 1 to 1024. `root` is before the paths of
+ * /proc and /sys: "", but for tests. */
+size_t mot_threads_available(const char *root);
+
 /* Creates `count` threads, 2 or more, including the caller's. ERR_MEMORY when they cannot all be started. */
 motley_status mot_threads_create(size_t count, mot_threads **threads, motley_error *error);
 

@@ -2,12 +2,17 @@
 /* Applying on the CPU: what must not change results (threads, splits, order, layout, place), what must survive a
  * failing allocation, a fork and a shared policy, and the fused output. */
 #include "dispatch/backend.h"
+#include "dispatch/threads.h"
 #include "tests/inputs.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <pthreadpool.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -751,12 +756,20 @@ Test(apply, one_thread_survives_a_fork)
     make_images(&a, 3, MOTLEY_HWC, 4);
     make_images(&b, 3, MOTLEY_HWC, 4);
     apply(context, policy, &a, &a, NULL);
-    motley_context *threaded = open_context(MOTLEY_BACKEND_CPU, 2);
+    images c;
+    make_images(&c, 3, MOTLEY_HWC, 4);
+    motley_context *threaded = open_context(MOTLEY_BACKEND_CPU, 2), *idle = open_context(MOTLEY_BACKEND_CPU, 2);
+    apply(threaded, policy, &c, &c, NULL); /* which starts its threads */
+    free_images(&c);
     const pid_t child = fork();
     cr_assert(child >= 0);
     if (child == 0) {
         const motley_status status = motley_apply(context, policy, &b.batch, &b.batch, NULL, NULL);
         motley_error error = { 0 };
+        if (motley_apply(idle, policy, &b.batch, &b.batch, NULL, NULL)) /* its threads start here */
+            _exit(3);
+        make_images(&b, 3, MOTLEY_HWC, 4);
+        apply(idle, policy, &b, &b, NULL);
         const motley_status other = motley_apply(threaded, policy, &b.batch, &b.batch, NULL, &error);
         motley_context_destroy(threaded); /* must not wait for threads that this process does not have */
         if (other != MOTLEY_ERR_UNSUPPORTED || !strstr(error.message, "forked"))
@@ -770,8 +783,107 @@ Test(apply, one_thread_survives_a_fork)
     cr_assert(same_images(&a, &b, 3));
     free_images(&a), free_images(&b);
     motley_policy_destroy(policy);
+    motley_context_destroy(idle);
     motley_context_destroy(threaded);
     motley_context_destroy(context);
+}
+
+/* ---- how many threads ---- */
+
+static int threads_here(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = -2; /* . and .. */
+    cr_assert(tasks != NULL);
+    while (readdir(tasks))
+        count++;
+    closedir(tasks);
+    return count;
+}
+
+Test(apply, threads_start_with_the_first_call_of_several_images)
+{
+    const int before = threads_here();
+    motley_context *context = open_context(MOTLEY_BACKEND_CPU, 4);
+    motley_policy *policy = open_policy(0);
+    images set;
+    make_images(&set, 3, MOTLEY_HWC, 4);
+    motley_batch one = set.batch;
+    one.count = 1;
+    motley_error error = { 0 };
+    cr_assert(motley_apply(context, policy, &one, &one, NULL, &error) == MOTLEY_OK, "%s", error.message);
+    motley_resize_params nearest = { .filter = MOTLEY_FILTER_NEAREST };
+    motley_batch other = one;
+    other.images = &set.image[1];
+    cr_assert(motley_resize(context, &one, &other, &nearest, &error) == MOTLEY_OK, "%s", error.message);
+    cr_assert(threads_here() == before, "one image started %d threads", threads_here() - before);
+    apply(context, policy, &set, &set, NULL);
+    cr_assert(threads_here() == before + 3, "%d threads were started", threads_here() - before);
+    motley_context_destroy(context);
+    cr_assert(threads_here() == before);
+    free_images(&set);
+    motley_policy_destroy(policy);
+}
+
+/* Writes `text` to root + path, whose folders it makes. */
+static void write_below(const char *root, const char *path, const char *text)
+{
+    char whole[512];
+    snprintf(whole, sizeof whole, "%s%s", root, path);
+    for (char *at = strchr(whole + strlen(root) + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        cr_assert(mkdir(whole, 0700) == 0 || errno == EEXIST);
+        *at = '/';
+    }
+    FILE *file = fopen(whole, "w");
+    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* Affinity, and quotas of cgroups of both versions as Linux writes them. */
+Test(apply, threads_available)
+{
+    char root[] = "/tmp/motley_threads_XXXXXX", command[64];
+    cr_assert(mkdtemp(root));
+    const size_t all = mot_threads_available(root); /* no cgroup at all */
+    cpu_set_t own, one;
+    cr_assert(sched_getaffinity(0, sizeof own, &own) == 0 && all == (size_t)CPU_COUNT(&own));
+    const size_t two = all < 2 ? all : 2;
+
+    write_below(root, "/proc/self/cgroup", "0::/user.slice/job\n");
+    cr_assert(mot_threads_available(root) == all); /* named, but not mounted */
+    write_below(root, "/sys/fs/cgroup/user.slice/job/cpu.max", "max 100000\n");
+    cr_assert(mot_threads_available(root) == all);
+    write_below(root, "/sys/fs/cgroup/user.slice/job/cpu.max", "150000 100000\n");
+    cr_assert(mot_threads_available(root) == two); /* one and a half */
+    write_below(root, "/sys/fs/cgroup/user.slice/cpu.max", "30000 100000\n");
+    cr_assert(mot_threads_available(root) == 1); /* the group around it */
+    write_below(root, "/sys/fs/cgroup/user.slice/cpu.max", "max 100000\n");
+    write_below(root, "/sys/fs/cgroup/cpu.max", "20000 100000\n");
+    cr_assert(mot_threads_available(root) == 1); /* a container's root */
+    write_below(root, "/sys/fs/cgroup/cpu.max", "nonsense\n");
+
+    write_below(root, "/proc/self/cgroup", "12:cpuset:/docker/7\n4:cpuacct,cpu:/docker/7\n0::/\n");
+    cr_assert(mot_threads_available(root) == all);
+    write_below(root, "/sys/fs/cgroup/cpuset/docker/7/cpu.max", "1000 100000\n"); /* another controller's */
+    write_below(root, "/sys/fs/cgroup/cpu/docker/7/cpu.cfs_quota_us", "-1\n");
+    write_below(root, "/sys/fs/cgroup/cpu/docker/7/cpu.cfs_period_us", "100000\n");
+    cr_assert(mot_threads_available(root) == all);
+    write_below(root, "/sys/fs/cgroup/cpu/docker/7/cpu.cfs_quota_us", "100000\n");
+    cr_assert(mot_threads_available(root) == 1);
+    write_below(root, "/proc/self/cgroup", "4:cpu:/not/here\n");
+    cr_assert(mot_threads_available(root) == all);
+    write_below(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
+    write_below(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    cr_assert(mot_threads_available(root) == 1); /* a container's root */
+
+    write_below(root, "/proc/self/cgroup", "no cgroup\n1:\n");
+    CPU_ZERO(&one);
+    for (int i = 0; CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &own))
+            CPU_SET(i, &one);
+    cr_assert(sched_setaffinity(0, sizeof one, &one) == 0 && mot_threads_available(root) == 1);
+    snprintf(command, sizeof command, "rm -r %s", root);
+    cr_assert(system(command) == 0);
 }
 
 typedef struct sharer {

@@ -1091,10 +1091,11 @@ class Limits(Case):
         path = self.image()
         for limit in few_processes, little_memory:
             with self.subTest(limit.__name__):
-                done = self.run_motley("op", "invert", path, self.path("o.png"), "-t", "200", status=1,
-                                       preexec_fn=limit)
+                several = "apply", "rand_augment", path, "-o", self.path("out"), "-k", "2"
+                done = self.run_motley(*several, "-t", "200", status=1, preexec_fn=limit)
                 self.assertRegex(done.stderr, "cannot start 200 threads: .*; want fewer, or a higher limit")
-                self.run_motley("op", "invert", path, self.path("o.png"), "-t", "1", preexec_fn=limit)
+                self.run_motley(*several, "-t", "1", preexec_fn=limit)
+                self.run_motley("op", "invert", path, self.path("o.png"), "-t", "200", preexec_fn=limit)  # starts none
 
     @unittest.skipIf(SANITIZED or COUNTED, "sanitizers map memory, and line counters need some at the end")
     def test_a_png_without_memory_is_not_called_damaged(self):

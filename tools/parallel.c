@@ -2,11 +2,11 @@
 /* See parallel.h. Every call starts new threads: that takes microseconds, and the files that they work on take
  * milliseconds. */
 #include "tools/parallel.h"
+#include "motley.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 #define MOST_THREADS 256
 
@@ -27,8 +27,8 @@ static void *take_turns(void *user)
 
 size_t thread_count(int asked)
 {
-    const long online = asked ? asked : sysconf(_SC_NPROCESSORS_ONLN);
-    return online < 1 ? 1 : online > MOST_THREADS ? MOST_THREADS : (size_t)online;
+    const int count = asked ? asked : motley_default_threads();
+    return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (size_t)count;
 }
 
 void run_parallel(size_t threads, size_t count, void (*part)(void *user, size_t i), void *user)

@@ -26,9 +26,9 @@ typedef struct motley_context_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_backend backend;
     int device;  /* CUDA device number; 0 is the first */
-    int threads; /* CPU: how many threads work on a batch, the caller's included; 0: one per online processor. 1 starts
-                  * no thread and is safe to fork. A context with more gives UNSUPPORTED in a forked child, which may
-                  * still destroy it */
+    int threads; /* CPU: how many threads work on a batch, the caller's included; 0: motley_default_threads(). They start
+                  * with the first call that has several images. 1 starts none and is safe to fork. A context whose
+                  * threads have started gives UNSUPPORTED in a forked child, which may still destroy it */
     /* CUDA: replace cudaMalloc and cudaFree for the workspace; both or neither. `allocate` returns device memory
      * aligned to 256 bytes, or NULL on failure. */
     void *(*allocate)(void *user, size_t size_bytes, void *stream);
@@ -36,11 +36,16 @@ typedef struct motley_context_params {
     void *allocator_user;
 } motley_context_params;
 
+/** The threads of a CPU context that asks for 0: one for each processor that the calling thread may run on (its
+ *  affinity), or fewer if the quota of its cgroup, version 1 or 2, gives less time than they have; 1 to 1024. No
+ *  environment variable is read. */
+MOTLEY_API int motley_default_threads(void);
+
 /** Creates a context. NULL params: all defaults. The CPU backends never call CUDA.
  *
  *  Threads  A context serves one thread at a time. For several, create one context for each.
- *  Errors   UNSUPPORTED: this build or machine has no such backend or device; MEMORY: also if a thread cannot be
- *           started; ARGUMENT, CUDA. *context is NULL then. */
+ *  Errors   UNSUPPORTED: this build or machine has no such backend or device; MEMORY, ARGUMENT, CUDA.
+ *           *context is NULL then. A CPU thread that cannot be started is MEMORY of the call that starts it. */
 MOTLEY_API motley_status motley_context_create(const motley_context_params *params, motley_context **context,
                                                motley_error *error);
 

@@ -12,9 +12,9 @@ import threading
 from ._core import ffi, lib
 from .errors import UnsupportedError, made_by
 
+MOST_THREADS = 1024
 _cuda_used = False  # by Motley, in this process
 _cuda_before_fork = False  # by a parent of this process
-_default_threads = None  # of this process
 
 
 class Context:
@@ -51,11 +51,17 @@ local = Local()
 
 
 def default_threads():
-    """Every processor; but one thread in a multiprocessing worker (a DataLoader's, say), which is one of many."""
-    global _default_threads
-    if _default_threads is None:
-        _default_threads = 1 if is_child() else 0
-    return _default_threads
+    """As many threads as the library gives, but no more than torch uses or, without torch, OMP_NUM_THREADS says; one in
+    a multiprocessing worker (a DataLoader's, say), which is one of many."""
+    if is_child():
+        return 1
+    torch = sys.modules.get("torch")
+    if hasattr(torch, "get_num_threads"):  # which begins with OMP_NUM_THREADS
+        most = torch.get_num_threads()
+    else:
+        first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # of nested regions: a list
+        most = int(first) if first.isdecimal() else 0
+    return min(lib.motley_default_threads(), most or MOST_THREADS)
 
 
 def process_name():
@@ -102,11 +108,10 @@ def _about_to_use_cuda():
 
 
 def _after_fork():
-    global local, _cuda_used, _cuda_before_fork, _default_threads
+    global local, _cuda_used, _cuda_before_fork
     local = Local()
     _cuda_before_fork = _cuda_before_fork or _cuda_used
     _cuda_used = False
-    _default_threads = None
 
 
 if hasattr(os, "register_at_fork"):

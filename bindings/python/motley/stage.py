@@ -115,8 +115,10 @@ class Stage:
         output_layout: Of the result: "chw", "hwc" or "channels_last" (chw, with hwc in memory). None: as the images
             are.
         memory_format: The same in torch's words: torch.contiguous_format, channels_last or preserve_format.
-        threads: Of CPU work. None: every processor; in a process that multiprocessing started, such as a DataLoader's
-            worker, one.
+        threads: Of CPU work; they start with the first call of several images. None: one for each processor that this
+            thread may run on (its affinity, and the quota of its cgroup), but no more than torch.get_num_threads() or,
+            without torch, OMP_NUM_THREADS says, when the thread first works; in a process that multiprocessing
+            started, such as a DataLoader's worker, one.
         views: How many views a call makes of each image; a call can be given another number.
         clip_frames: How many images in a row are the frames of a clip, with equal sample_ids: operations that use an
             image's statistics (equalize, auto_contrast, contrast) then use those of the whole clip, so that its
