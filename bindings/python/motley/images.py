@@ -261,16 +261,15 @@ class Tensor(Batch):
 
     def output(self, dtype=None, layout=None):
         """The result is made as NumPy's, CuPy's or torch's array, whichever is there, and handed over in the end."""
-        if self.device is None:
-            import numpy
-
-            place = numpy.empty(0, numpy.uint8)
-        else:
-            place = LegacyStream(self.device).empty()
         if layout == "channels_last":
             raise UnsupportedError("output_layout 'channels_last' is torch's, NumPy's and CuPy's only")
-        kind, layout = kind_of(type(place)), layout or self.layout
-        made = new_array(place, kind, self.lead, self.channels, self.size, dtype or "uint8", layout)
+        legacy = None if self.device is None else LegacyStream(self.device)
+        if legacy is None:
+            import numpy
+        with contextlib.nullcontext() if legacy is None else legacy.current():  # whose memory it then is
+            place = numpy.empty(0, numpy.uint8) if legacy is None else legacy.empty()
+            kind, layout = kind_of(type(place)), layout or self.layout
+            made = new_array(place, kind, self.lead, self.channels, self.size, dtype or "uint8", layout)
         return Batch(kind, made, layout)
 
     def finish_for(self):
@@ -341,6 +340,11 @@ class LegacyStream:
             event = cuda.Event(disable_timing=True)
             event.record(cuda.Stream.null)
         return lambda: event.done
+
+
+def stream_of(source):
+    """The current stream of the images' device, as the library takes it."""
+    return NULL if source.device is None or not source.count else cast(VOID, source.stream_of()())
 
 
 def hold_until_done(call, *batches):

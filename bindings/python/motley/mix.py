@@ -184,11 +184,12 @@ class Mix(Stage):
             target.describe(dst[0])
             context = contexts.context_of(source.device, self.threads)
             written = src if out is batch else dst
-            checked(lib.motley_mix_apply_on, context.handle, src, written, drawn, stream_of(source))
+            checked(lib.motley_mix_apply_on, context.handle, src, written, drawn, images.stream_of(source))
         if given is None:
             self._note(samples, count)
             if which[0] is None and self.training:
                 self._count(count)
+        images.hold_until_done((source, target), source, target)
         made = out if out is not None else target.result(source)
         return (made, targets, plain(drawn, count)) if return_draws else (made, targets)
 
@@ -244,11 +245,6 @@ def structs(given, count):
     return drawn
 
 
-def stream_of(source):
-    """The current stream of the images' device, as the library takes it."""
-    return ffi.NULL if source.device is None else ffi.cast("void *", source.stream_of()())
-
-
 def targets_of(drawn, labels, count, classes, smoothing, like):
     """Mixed targets [count, classes], float32, of the library and device of the images `like`. Where torch's labels are
     on that device, too, nothing waits for them: the targets of a label that is no class are NaN."""
@@ -291,7 +287,7 @@ def targets_of(drawn, labels, count, classes, smoothing, like):
         arguments = drawn, count, classes, *both, smoothing, ffi.cast("float *", pointer(made))
         if on_device:
             context = contexts.context_of(like.device)
-            checked(lib.motley_mix_targets_on, context.handle, *arguments, stream_of(like))
+            checked(lib.motley_mix_targets_on, context.handle, *arguments, images.stream_of(like))
         else:
             checked(lib.motley_mix_targets, *arguments)
     if like.kind is Torch and not on_device:

@@ -48,7 +48,7 @@ def resize(
         flip: Whether to mirror left to right, for all or for each.
         order: "pillow-13", or "pillow-12" for the bytes of Pillow before 13, which passes in another order.
         out: An array to write to, of the result's shape.
-        layout, threads: As motley.Stage's.
+        layout, threads: As motley.Stage's; arrays on CUDA are worked on in the current stream of torch (or CuPy).
 
     Returns:
         For a list a list, else an array or PIL image of the kind of `batch`.
@@ -86,7 +86,9 @@ def resize(
     source.require_bytes()
     source.describe(src[0])
     target.describe(dst[0])
+    params.stream = images.stream_of(source)
     checked(lib.motley_resize, contexts.context_of(source.device, threads).handle, src, dst, params)
+    images.hold_until_done((source, target), source, target)
     return out if out is not None else target.result(source)
 
 

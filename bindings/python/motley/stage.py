@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 F = TypeVar("F", bound="Callable[..., None]")
-cast, NULL = ffi.cast, ffi.NULL
+NULL = ffi.NULL
 
 ADVICE = (
     "call set_epoch() before each pass over the data, or give the call its epoch; where a sample is meant to be read "
@@ -333,8 +333,7 @@ class Stage:
         src, dst, output = calls.described(self, source, target)
         if output:
             params.output = output[0]
-        if source.device is not None and source.count:
-            params.stream = cast("void *", source.stream_of()())
+        params.stream = images.stream_of(source)
         context = contexts.context_of(source.device, self.threads)
         steps = drawn.steps, drawn.counts, drawn.max_steps
         checked(lib.motley_replay, context.handle, src, dst, *steps, params)

@@ -225,8 +225,7 @@ class Transform(Stage):
         if count:
             source.require_bytes()
             source.describe(src[0])
-            if source.device is not None:
-                params.stream = ffi.cast("void *", source.stream_of()())
+            params.stream = images.stream_of(source)
         channels = src.channels or 3
         sizes = source.sizes() if given is not None or return_draws or not self.size else None  # takes 10 us
         target = self._target(source, out, sizes)
@@ -254,6 +253,7 @@ class Transform(Stage):
         if count:
             context = contexts.context_of(source.device, self.threads)
             checked(lib.motley_transform_apply, context.handle, self._handle, src, dst, params)
+            images.hold_until_done((source, target), source, target)
         if given is None:
             self._note(samples, count)
             if which[0] is None and counting and self.training:

@@ -185,7 +185,7 @@ def _run_steps(source, steps, weights=None):
     params = kept.given
     params.given, params.given_steps, params.given_step_counts = drawn, made, counts
     params.given_kernels = kernels if weights else ffi.NULL
-    params.stream = ffi.cast("void *", source.stream_of()()) if source.device is not None else ffi.NULL
+    params.stream = images.stream_of(source)
     (width, height), *_ = source.sizes()
     for i in range(count):
         drawn[i].crop.width, drawn[i].crop.height, drawn[i].width, drawn[i].height = width, height, width, height

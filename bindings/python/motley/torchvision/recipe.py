@@ -351,7 +351,7 @@ def _mix_params(self, flat_inputs):
         return THEIRS[cls][MAKE_PARAMS](self, flat_inputs)
     seed, ids, rest = samples_of(self, None)
     first = [int(ids[0]) if hasattr(ids, "__len__") else ids]
-    mix = motley.Mix(**{cls.__name__.lower(): self.alpha})
+    mix = motley.Mix(**{cls.__name__.lower(): self.alpha}, stream=0)
     (draw,) = mix.draw(sample_ids=first, size=size_of(flat_inputs[0]), seed=seed, **rest)
     if cls.__name__ == "MixUp":
         return {"lam": draw["lambda"]}

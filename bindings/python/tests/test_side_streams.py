@@ -1,0 +1,562 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every entry that works on CUDA tensors works in the current stream.
+
+ENTRIES has one row for each. On a GPU a row runs in a side stream whose input is still being made, and has to give what
+it gives in the default stream. Without a GPU its tensors only say that they are on one, and what is handed to the
+library is looked at. A test sees to it that no public name is forgotten."""
+
+import functools
+import importlib
+import random
+import sys
+
+import numpy as np
+import pytest
+from conftest import cuda, torch
+
+import motley
+from motley import arrays, contexts
+from motley._core import ffi, lib
+
+if torch is None:
+    pytest.skip("needs torch", allow_module_level=True)
+
+import motley.timm
+import motley.torch
+from motley import images as images_module
+from motley.follow import Boxes, Image, Mask, Points
+
+try:
+    import motley.torchvision
+    from torchvision import transforms as T1
+except ImportError:
+    T1 = None
+try:
+    from torchvision.transforms import v2 as T2
+except ImportError:  # before torchvision 0.15
+    T2 = None
+
+COUNT, IDS = 8, range(8)
+ROUNDS = 3
+SLEEP = 40_000_000  # cycles, 20 ms or more
+TRAIN = (
+    "motley: 1\nname: whole\nstages:\n  - random_resized_crop: {size: 32}\n  - flip: {horizontal: 0.5}\n"
+    "  - policy: rand_augment\n  - jitter: {brightness: 0.4, hue: 0.1}\n  - output: {mean: [0.5], std: [0.25]}\n"
+    "  - erase: {p: 0.5, value: pixel}\n"
+)
+POINTS = "motley: 1\nname: moved\nbranches: [{op: rotate, value: 20}, flip_lr, {op: translate_x, value: 5}]\n"
+ENTRIES, COVERED = {}, {}
+
+
+class Inputs:
+    """What rows take; all of it is copied while a row waits for it."""
+
+    def __init__(self, device):
+        rng = np.random.default_rng(5)
+        put = functools.partial(torch.as_tensor, device=device)
+        self.images = put(rng.integers(0, 256, (COUNT, 3, 40, 48), np.uint8))
+        self.other = put(rng.integers(0, 256, (COUNT, 3, 40, 48), np.uint8))
+        self.floats = put(rng.random((COUNT, 3, 40, 48), np.float32))
+        self.masks = put(rng.integers(0, 300, (COUNT, 40, 48)))
+        self.bytes = put(rng.integers(0, 20, (COUNT, 40, 48), np.uint8))
+        self.boxes = put(np.tile(np.array([[2, 3, 20, 30], [10, 5, 40, 35]], np.float32), (COUNT, 1, 1)))
+        self.points = put(rng.random((COUNT, 5, 2), np.float32) * 40)
+        self.labels = put(rng.integers(0, 10, COUNT))
+
+    def late(self):
+        """Wrong values, and a function that makes them right on the current stream."""
+        made = Inputs.__new__(Inputs)
+        vars(made).update({name: torch.zeros_like(value) for name, value in vars(self).items()})
+
+        def arrive():
+            for name, value in vars(made).items():
+                value.copy_(vars(self)[name])
+
+        return made, arrive
+
+
+def entry(name, *covers, only_cuda=False):
+    """A row: a function of Inputs that returns tensors, in any tuples, lists and dictionaries. covers: the public names
+    whose work it is; name's first word is one. only_cuda: on the CPU it goes another way."""
+
+    def add(function):
+        assert name not in ENTRIES
+        ENTRIES[name] = pytest.param(function, only_cuda, id=name)
+        for each in (name.split(" ")[0], *covers):
+            COVERED.setdefault(each, []).append(name)
+        return function
+
+    return add
+
+
+# ---- motley ----
+
+NORMALISED = {"mean": 0.5, "std": 0.25, "dtype": "float16"}
+
+
+def stage_entries(name, make, *covers):
+    entry(f"{name} batch", *covers)(lambda x: make()(x.images, IDS))
+    entry(f"{name} image")(lambda x: make()(x.images[1], 7))
+    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], range(COUNT + 1)))
+    entry(f"{name} views")(lambda x: make()(x.images, IDS, views=2))
+    entry(f"{name} out")(lambda x: make()(x.images, IDS, out=torch.empty_like(x.images)))
+    entry(f"{name} apply_")(lambda x: make().apply_(x.images, IDS))
+    entry(f"{name} draws")(lambda x: make()(x.images, IDS, return_draws=True)[0])
+    entry(f"{name} replay")(lambda x: make().replay(x.images, make().draw(size=(40, 48), sample_ids=IDS)))
+
+
+stage_entries("motley.Stage", lambda: motley.Stage("rand_augment", seed=3))
+stage_entries("motley.torch.Stage", lambda: motley.torch.Stage("rand_augment", seed=3))
+for cls in (motley.RandAugment, motley.TrivialAugmentWide, motley.AutoAugment):
+    entry(f"motley.{cls.__name__}")(lambda x, cls=cls: cls()(x.images, IDS))
+entry("motley.from_timm")(lambda x: motley.from_timm("rand-m9-mstd0.5-inc1")(x.images, IDS))
+entry("motley.from_timm augmix")(lambda x: motley.from_timm("augmix-m5-w3")(x.images, IDS))
+entry("motley.Stage normalised")(lambda x: motley.Stage("rand_augment", **NORMALISED)(x.images, IDS))
+entry("motley.Stage channels_last")(
+    lambda x: motley.torch.Stage("rand_augment", memory_format=torch.channels_last, **NORMALISED)(x.images, IDS)
+)
+entry("motley.Stage clips")(
+    lambda x: motley.Stage("rand_augment", clip_frames=4)(x.images, motley.group_ids([3, 4], 4))
+)
+entry("motley.Stage counted")(lambda x: motley.Stage("rand_augment", stream=1)(x.images))
+entry("motley.Stage expanded")(lambda x: motley.Stage("rand_augment")(x.images[:1].expand(4, -1, -1, -1), range(4)))
+entry("motley.torch.Stage eval")(lambda x: motley.torch.Stage("rand_augment", **NORMALISED).eval()(x.images))
+
+
+@entry("motley.torch.Stage counter", only_cuda=True)
+def _(x):
+    stage = motley.torch.Stage("rand_augment", stream=1).to(x.images.device)
+    return stage(x.images), stage(x.images), stage.counter
+
+
+@entry("motley.torch.Stage compiled", only_cuda=True)
+def _(x):
+    if not hasattr(torch.library, "custom_op"):
+        return x.images.clone()
+    stage = motley.torch.Stage("rand_augment").to(x.images.device)
+    ids = torch.arange(COUNT)
+    return torch.compile(lambda images: stage(images, ids), backend="aot_eager", fullgraph=True)(x.images)
+
+
+def transform_entries(name, make):
+    entry(f"{name} batch")(lambda x: make()(x.images, IDS))
+    entry(f"{name} image")(lambda x: make()(x.images[1], 7))
+    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], range(COUNT + 1)))
+    entry(f"{name} views")(lambda x: make()(x.images, IDS, views=2))
+    entry(f"{name} draws")(lambda x: make()(x.images, IDS, return_draws=True)[0])
+    entry(f"{name} replay")(lambda x: make().replay(x.images, make().draw(size=(40, 48), sample_ids=IDS)))
+    entry(f"{name} out")(lambda x: make()(x.images, IDS, out=torch.empty(COUNT, 3, 32, 32, device=x.images.device)))
+
+
+transform_entries("motley.Transform", lambda: motley.Transform(TRAIN, seed=3))
+transform_entries("motley.torch.Transform", lambda: motley.torch.Transform(TRAIN, seed=3))
+entry("motley.Transform pictures")(lambda x: motley.Transform("rand_augment")(x.images, IDS))
+entry("motley.Transform mix")(
+    lambda x: motley.Transform(f"{TRAIN}  - mix: {{cutmix: 1, classes: 10}}\n")(x.images, IDS, labels=x.labels)
+)
+for name in motley.Transform.names():
+    entry(f"motley.Transform {name}")(lambda x, name=name: motley.Transform(name)(list(x.images), IDS))
+
+for how in ({"mixup": 1.0}, {"cutmix": 1.0}, {"cutmix": 1.0, "mode": "elem"}):
+    label = " ".join(f"{key}={value}" for key, value in how.items())
+    entry(f"motley.Mix {label}")(lambda x, how=how: motley.Mix(**how, classes=10)(x.floats, x.labels, IDS))
+    entry(f"motley.Mix bytes {label}")(
+        lambda x, how=how: motley.Mix(**how, classes=10)(x.images, x.labels, IDS, out=x.images)
+    )
+
+
+@entry("motley.Mix replay")
+def _(x):
+    mix = motley.Mix(mixup=1.0, classes=10)
+    return mix.replay(x.floats, x.labels, mix.draw(COUNT, size=(40, 48), sample_ids=IDS))
+
+
+def sample_of(x, **more):
+    return {"image": x.images, "mask": x.masks, "bytes": x.bytes, "other": x.other, **more}
+
+
+PIXELS = {"mask": Mask(fill=255), "bytes": Mask(), "other": Image("bilinear", 7)}
+FOLLOWING = {**PIXELS, "boxes": Boxes(drop=False), "points": Points()}
+
+
+def follow_entries(name, make):
+    entry(f"{name} pixels", "motley.follow")(lambda x: motley.Follow(make(), PIXELS)(sample_of(x), sample_ids=IDS))
+    entry(f"{name} boxes, points")(
+        lambda x: motley.Follow(make(), FOLLOWING)(
+            sample_of(x, boxes=list(x.boxes), points=list(x.points)), sample_ids=IDS
+        )
+    )
+    entry(f"{name} dropped boxes")(
+        lambda x: motley.Follow(make(), {"boxes": Boxes(min_area=200)})(
+            {"image": x.images, "boxes": list(x.boxes)}, sample_ids=IDS
+        )
+    )
+    entry(f"{name} list")(
+        lambda x: motley.Follow(make(), {"bytes": Mask(), "points": Points()})(
+            [{"image": a, "bytes": b, "points": c} for a, b, c in zip(x.images, x.bytes, x.points)], sample_ids=IDS
+        )
+    )
+    entry(f"{name} views")(lambda x: motley.Follow(make(), PIXELS)(sample_of(x), sample_ids=IDS, views=2))
+
+    @entry(f"{name} replay")
+    def _(x):
+        follow, sample = motley.Follow(make(), FOLLOWING), sample_of(x, boxes=list(x.boxes), points=list(x.points))
+        return follow.replay(sample, follow(sample, sample_ids=IDS, return_draws=True)[1])
+
+
+follow_entries("motley.Follow", lambda: motley.Stage(POINTS, seed=3))
+follow_entries("motley.Follow transform", lambda: motley.Transform(TRAIN, seed=3))
+entry("motley.Follow detection")(
+    lambda x: motley.Follow("tf_auto_augment_detection_v0", {"boxes": Boxes()})(
+        {"image": x.images, "boxes": list(x.boxes)}, sample_ids=IDS
+    )
+)
+
+for name, row in motley.ops.table.items():
+    if name == "bbox_cutout":  # of policies alone
+        continue
+    values = {0: None, 1: row.example, 6: [1, 0.1, 2, 0.1, 1, 3]}[row.values_min]
+    if name.startswith(("translate", "cutout")):  # something of the image has to stay
+        values /= 4
+    entry(f"motley.ops.{name}", "motley.ops")(
+        lambda x, name=name, values=values: getattr(motley.ops, name)(x.images, values)
+    )
+entry("motley.ops.apply in place")(lambda x: motley.ops.apply("rotate", x.images, 20, out=x.images))
+entry("motley.ops.apply list")(lambda x: motley.ops.apply("rotate", list(x.images), list(IDS)))
+entry("motley.ops.resize batch")(lambda x: motley.ops.resize(x.images, (24, 32)))
+entry("motley.ops.resize image")(lambda x: motley.ops.resize(x.images[0], 24, filter="bicubic"))
+entry("motley.ops.resize list")(
+    lambda x: motley.ops.resize([*x.images, x.other[0, :, :30]], 24, flip=True, crop=(3, 2, 20, 25))
+)
+entry("motley.ops.resize out")(
+    lambda x: motley.ops.resize(x.images, (24, 32), out=torch.empty_like(x.images[..., :24, :32].contiguous()))
+)
+
+
+@motley.custom_op("side_streams_invert")
+def _invert(indices, images, values):
+    for image in images:
+        image.bitwise_xor_(255)
+
+
+entry("motley.custom_op")(
+    lambda x: motley.Stage("motley: 1\nname: own\nbranches: [[side_streams_invert, {op: rotate, value: 9}]]\n")(
+        x.images, IDS
+    )
+)
+
+
+# ---- motley.torch, adapters ----
+
+
+class Samples(torch.utils.data.Dataset):
+    def __init__(self, x):
+        self.x = x
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, i):
+        return self.x.images[i], i
+
+
+entry("motley.torch.Augmented")(
+    lambda x: [motley.torch.Augmented(Samples(x), "rand_augment", views=2)[i][0] for i in IDS]
+)
+entry("motley.torch.MotleyCollate")(
+    lambda x: motley.torch.MotleyCollate("rand_augment", ids=1)([Samples(x)[i] for i in IDS])[0]
+)
+entry("motley.torch.MotleyCollate transform")(
+    lambda x: motley.torch.MotleyCollate(motley.Transform(TRAIN), ids=1)([Samples(x)[i] for i in IDS])[0]
+)
+
+
+@entry("motley.torch.Prefetcher", only_cuda=True)
+def _(x):
+    stage = motley.torch.Stage("rand_augment", **NORMALISED).to(x.images.device)
+    batches = [(x.images, torch.arange(COUNT)), (x.other, torch.arange(COUNT))]
+    return [images for images, _ in motley.torch.Prefetcher(batches, stage, x.images.device, ids=1)]
+
+
+@entry("motley.torch.Prefetcher counted", only_cuda=True)
+def _(x):
+    stage = motley.torch.Stage("rand_augment", stream=1).to(x.images.device)
+    batches = [(x.images, x.labels), (x.other, x.labels)]
+    return list(motley.torch.Prefetcher(batches, stage, x.images.device)), stage.counter
+
+
+@entry("motley.adapters.columns")
+def _(x):
+    from motley.adapters.columns import Augment
+
+    return Augment("rand_augment", ids="id")({"image": x.images, "id": list(IDS)})["image"]
+
+
+@entry("motley.adapters.lightning")
+def _(x):
+    from motley.adapters.lightning import Augments
+
+    class Hooks:
+        def on_before_batch_transfer(self, batch, dataloader_idx):
+            return batch
+
+        on_after_batch_transfer = on_before_batch_transfer
+
+    class Trainer:
+        training, current_epoch = True, 3
+
+    class Module(Augments, Hooks):
+        trainer = Trainer()
+
+    module = Module()
+    module.augments(motley.torch.Stage("rand_augment"), ids=1)
+    batch = module.on_before_batch_transfer((x.images, torch.arange(COUNT)), 0)
+    return module.on_after_batch_transfer(batch, 0)[0]
+
+
+# ---- motley.torchvision, motley.timm ----
+
+
+def drawn_alike(call, ids=5):
+    """The same draws in each run: of torch's and Python's generators, and of a block of samples."""
+
+    def run(x):
+        torch.manual_seed(3)
+        random.seed(3)
+        free = [call(x) for _ in range(2)]
+        with motley.samples(ids):
+            return free, call(x)
+
+    return run
+
+
+DROP_INS = {
+    "RandAugment": {},
+    "TrivialAugmentWide": {},
+    "AutoAugment": {},
+    "AugMix": {},
+    "RandomResizedCrop": {"size": 32},
+    "Resize": {"size": (32, 24)},
+    "RandomHorizontalFlip": {"p": 0.9},
+    "ColorJitter": {"brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1},
+    "RandomGrayscale": {"p": 0.9},
+    "GaussianBlur": {"kernel_size": 5},
+    "RandomErasing": {"p": 0.9, "value": 7},
+}
+OTHERWISE = "Resize", "RandomResizedCrop", "RandomHorizontalFlip", "RandomErasing"  # on the CPU, or in torch's own ops
+if T1 is not None:
+    homes = {"motley.torchvision": motley.torchvision}
+    if T2 is not None:
+        homes["motley.torchvision.transforms.v2"] = importlib.import_module("motley.torchvision.transforms.v2")
+    for home, module in homes.items():
+        for name, arguments in DROP_INS.items():
+            entry(f"{home}.{name}", only_cuda=name in OTHERWISE)(
+                drawn_alike(lambda x, cls=getattr(module, name), how=arguments: cls(**how)(x.images), IDS)
+            )
+        if "v2" in home and hasattr(T2, "MixUp"):
+            for name in ("MixUp", "CutMix"):
+                entry(f"{home}.{name}", only_cuda=True)(
+                    drawn_alike(lambda x, cls=getattr(module, name): cls(num_classes=10)(x.floats, x.labels), IDS)
+                )
+
+    @entry("motley.torchvision.fuse")
+    @drawn_alike
+    def _(x):
+        recipe = [T1.RandomResizedCrop(32), T1.RandomHorizontalFlip(), T1.RandAugment(), T1.ColorJitter(0.4, hue=0.1)]
+        fused = motley.torchvision.fuse(T1.Compose([*recipe, T1.RandomGrayscale(0.5), T1.GaussianBlur(5)]))
+        assert not fused.not_taken
+        return [fused(image) for image in x.images]
+
+    @entry("motley.torchvision.take_over", only_cuda=True)
+    @drawn_alike
+    def _(x):
+        motley.torchvision.take_over()
+        try:
+            return T1.RandAugment()(x.images), T1.Resize(32)(x.images), T1.GaussianBlur(5)(x.images)
+        finally:
+            motley.torchvision.hand_back()
+
+    if T2 is not None and hasattr(T2, "RandAugment"):
+
+        @entry("motley.torchvision.transforms.v2 samples", only_cuda=True)
+        @drawn_alike
+        def _(x):
+            from torchvision import tv_tensors
+
+            crop = homes["motley.torchvision.transforms.v2"].RandomResizedCrop(32)
+            augment = homes["motley.torchvision.transforms.v2"].RandAugment()
+            return augment(crop(tv_tensors.Image(x.images[0]), tv_tensors.Mask(x.bytes[0])))
+
+
+for name, text in [
+    ("rand_augment_transform", "rand-m9-mstd0.5-inc1"),
+    ("auto_augment_transform", "original-mstd0.5"),
+    ("augment_and_mix_transform", "augmix-m5-w3"),
+]:
+    entry(f"motley.timm.{name}")(
+        drawn_alike(lambda x, name=name, text=text: [getattr(motley.timm, name)(text, {})(i) for i in x.images])
+    )
+
+
+entry("motley.timm.Mixup")(
+    drawn_alike(lambda x: motley.timm.Mixup(1.0, 1.0, num_classes=10)(x.floats.clone(), x.labels), IDS)
+)
+
+
+@entry("motley.timm.create_transform", only_cuda=True)
+@drawn_alike
+def _(x):
+    if "timm" not in sys.modules:
+        pytest.importorskip("timm")
+    made = motley.timm.create_transform(32, is_training=True, auto_augment="rand-m9-mstd0.5", use_prefetcher=True)
+    return [made(image) for image in x.images]
+
+
+# ---- the tests ----
+
+# Public names that touch no CUDA tensors, or whose work another row has.
+NOT_HERE = {
+    "motley.Policy": "data", "motley.CustomOp": "what custom_op makes", "motley.draws": "numbers",
+    "motley.group_ids": "numbers", "motley.samples": "says which samples; the drop-ins' rows are in it",
+    "motley.RepeatedSamples": "a warning", "motley.ops.table": "data",
+    "motley.torch.Index": "a number", "motley.torch.Indexed": "adds ids", "motley.torch.Views": "a sampler",
+    "motley.torch.Reproducible": "a block of samples", "motley.torch.list_images": "a list",
+    "motley.torch.read_file": "bytes", "motley.torchvision.AutoAugmentPolicy": "torchvision's",
+    "motley.torchvision.InterpolationMode": "torchvision's", "motley.torchvision.hand_back": "ends take_over",
+    "motley.timm.hand_back": "ends take_over", "motley.timm.take_over": "the factories of this table",
+    "motley.adapters.webdataset": "samples in a worker's memory", "motley.adapters.ffcv": "calls a stage; needs FFCV",
+    "motley.adapters.dali": "on DALI's stream: test_adapters.py", "motley.adapters.dali_flags": "compiler flags",
+    "motley.ops.bbox_cutout": "works in boxes: the detection policies",
+}  # fmt: skip
+
+
+def public_names():
+    import pkgutil
+
+    import motley.adapters
+
+    modules = [motley, motley.ops, motley.torch, motley.timm] + [motley.torchvision] * (T1 is not None)
+    for module in modules:
+        yield from (f"{module.__name__}.{name}" for name in module.__all__)
+    yield from (f"motley.adapters.{module.name}" for module in pkgutil.iter_modules(motley.adapters.__path__))
+
+
+def test_every_public_name_stands_in_the_table():
+    names = {name for name in public_names() if name.rsplit(".", 1)[-1] != "__version__"}
+    names -= {f"motley.{name}" for name in motley.__all__ if name.endswith("Error")}
+    unsaid = names - COVERED.keys() - NOT_HERE.keys()
+    assert not unsaid, f"want a row, or a reason in NOT_HERE: {sorted(unsaid)}"
+    assert not NOT_HERE.keys() & COVERED.keys()
+
+
+def tensors_in(made):
+    if isinstance(made, torch.Tensor):
+        yield made
+    elif isinstance(made, dict):
+        for value in made.values():
+            yield from tensors_in(value)
+    elif isinstance(made, (list, tuple)):
+        for value in made:
+            yield from tensors_in(value)
+
+
+def copied(made):
+    found = [tensor.detach().clone() for tensor in tensors_in(made)]
+    assert found, "the row returns no tensors"
+    return found
+
+
+@pytest.mark.parametrize("call, only_cuda", ENTRIES.values())
+def test_rows_repeat(call, only_cuda):
+    """What the other tests take for granted: a row gives the same twice, and something of its inputs."""
+    x = Inputs("cpu")
+    one, other, none = copied(call(x)), copied(call(Inputs("cpu"))), copied(call(x.late()[0]))
+    assert all(map(torch.equal, one, other))
+    assert [a.shape for a in one] != [a.shape for a in none] or not all(map(torch.equal, one, none))
+
+
+@cuda
+@pytest.mark.parametrize("call, only_cuda", ENTRIES.values())
+def test_work_goes_to_the_current_stream(call, only_cuda):
+    x = Inputs("cuda")
+    wanted = copied(call(Inputs("cuda")))
+    torch.cuda.synchronize()
+    side = torch.cuda.Stream()
+    for turn in range(ROUNDS):
+        with torch.cuda.stream(side):
+            late, arrive = x.late()
+            side.synchronize()
+            torch.cuda._sleep(SLEEP)
+            arrive()
+            found = copied(call(late))
+            del late
+        side.synchronize()
+        for i, (a, b) in enumerate(zip(found, wanted)):
+            assert torch.equal(a, b), f"turn {turn}: result {i} of {len(wanted)} differs"
+    torch.cuda.synchronize()
+
+
+FAKE = 0x5EED
+RAW = {"run_call": 4, "run_op": 6, "motley_mix_apply_on": -2, "motley_mix_targets_on": -2}  # place of the stream
+
+
+class Watched:
+    """The library, of which each call that takes a stream is noted."""
+
+    def __init__(self):
+        self.streams = []
+
+    def __getattr__(self, name):
+        function = getattr(lib, name)
+        places = with_streams(name)
+        if not places and name not in RAW:
+            return function
+
+        def call(*arguments):
+            arguments = list(arguments)
+            if name in RAW:
+                found = arguments[RAW[name]]
+                self.streams.append((name, found if isinstance(found, int) else lib.address(found)))
+                arguments[RAW[name]] = 0 if isinstance(found, int) else ffi.NULL
+            for place in places:
+                self.streams.append((name, lib.address(arguments[place].stream)))
+                arguments[place].stream = ffi.NULL
+            return function(*arguments)
+
+        return call
+
+
+@functools.lru_cache(maxsize=None)
+def with_streams(name):
+    """Which arguments of a function of the library are structs with a stream."""
+    function = getattr(lib, name)
+    kinds = ffi.typeof(function).args if callable(function) else ()
+    structs = [kind.item.fields if kind.cname.endswith("_params *") else None for kind in kinds]
+    return [i for i, fields in enumerate(structs) if name not in RAW and "stream" in dict(fields or ())]
+
+
+@pytest.mark.parametrize("call, only_cuda", [row for row in ENTRIES.values() if not row.values[1]])
+def test_the_current_stream_is_handed_to_the_library(call, only_cuda, monkeypatch):
+    """Without a GPU: tensors say that they are on one, and the library is told which stream."""
+    look, context_of, watched = arrays.Torch.look, contexts.context_of, Watched()
+
+    def elsewhere(cls, x):
+        *found, device = look(x)
+        return (*found, 0 if x.dim() > 2 and device is None else device)
+
+    monkeypatch.setattr(arrays.Torch, "look", classmethod(elsewhere))
+    monkeypatch.setattr(arrays.Torch, "stream_of", staticmethod(lambda device: lambda: FAKE))
+    monkeypatch.setattr(contexts, "context_of", lambda device, threads=None: context_of(None, 1))
+    monkeypatch.setattr(contexts.local, "calls", {})
+    for module in [module for name, module in sys.modules.items() if name.split(".")[0] == "motley"]:
+        if getattr(module, "lib", None) is lib and module is not images_module:
+            monkeypatch.setattr(module, "lib", watched)
+    monkeypatch.setattr("motley.custom._array", lambda image, channels, module, device: _host(image, channels))
+    call(Inputs("cpu"))
+    assert watched.streams and {stream for _, stream in watched.streams} == {FAKE}, watched.streams
+
+
+def _host(image, channels):
+    from motley.custom import _Memory
+
+    return torch.from_numpy(np.asarray(_Memory(image, channels, False))).permute(2, 0, 1)
