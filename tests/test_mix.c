@@ -238,6 +238,13 @@ Test(mix, calls_that_are_refused_write_nothing)
     cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, NULL, targets, 0, targets + 5, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "targets shares memory with soft, want the same array or another"), "%s",
               error.message);
+    static const size_t too_many[] = { SIZE_MAX, SIZE_MAX / 4, SIZE_MAX / 8 + 2, SIZE_MAX / sizeof *drawn + 1 };
+    static const int32_t classes[] = { 1, 2, 10, INT32_MAX };
+    for (int k = 0; k < 16; k++) { /* more bytes than memory can hold, so that nothing may be read */
+        cr_expect_eq(motley_mix_targets(drawn, too_many[k / 4], classes[k % 4], labels, NULL, 0, targets, &error),
+                     MOTLEY_ERR_ARGUMENT);
+        cr_expect(strstr(error.message, "want as many as memory can hold"), "%s", error.message);
+    }
     motley_mix *mix = created((motley_mix_params){ .mixup = 1, .mode = MOTLEY_MIX_PAIR, .rules = MOTLEY_MIX_TIMM });
     cr_expect_eq(motley_mix_draw(mix, &(motley_samples){ 0 }, 3, 5, 4, drawn, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "there are 3 images, want an even number"), "%s", error.message);
