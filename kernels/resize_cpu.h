@@ -410,7 +410,8 @@ static void resize_down(const uint8_t *const *rows, int taps, const int16_t *wei
 
 /* ---- rows in and out ---- */
 
-/* Loads a row of src as packed pixels. */
+/* Loads a row of src as packed pixels. The bytes after it, which are read but count for nothing, are set, because tools
+ * that follow bytes which nothing wrote, such as valgrind, do not see that their weight is 0. */
 static void resize_load_row(const mot_view *src, int y, uint8_t *row, int opaque)
 {
     const uint8_t *in = src->data + y * src->row;
@@ -432,6 +433,7 @@ static void resize_load_row(const mot_view *src, int y, uint8_t *row, int opaque
             for (int c = 0; c < channels; c++)
                 row[x * channels + c] = in[x * src->pixel + c * src->channel];
     }
+    memset(row + (size_t)src->width * (size_t)channels, 0, RESIZE_PAD);
     if (!opaque)
         for (int x = 0; x < src->width; x++)
             for (int c = 0; c < channels - 1; c++)
@@ -645,6 +647,8 @@ static void resize_by_rows(const mot_view *src, const mot_view *dst, const mot_r
         window = (const uint8_t **)(void *)resize_take(&memory, (size_t)ring.rows * sizeof *window);
     }
     ring.memory = memory;
+    for (int r = 0; r < RESIZE_ROWS && columns_last; r++)
+        memset(raw + (size_t)r * in_bytes + (size_t)src->width * (size_t)channels, 0, RESIZE_PAD);
     for (int y = 0; y < dst->height;) {
         const int n = columns_last && dst->height - y >= RESIZE_ROWS ? RESIZE_ROWS : 1;
         const uint8_t *in[RESIZE_ROWS];
