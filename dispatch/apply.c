@@ -111,7 +111,7 @@ motley_status motley_apply(motley_context *context, const motley_policy *policy,
 motley_status motley_context_workspace(motley_context *context, const motley_policy *policy, const motley_batch *batch,
                                        size_t *size_bytes, motley_error *error)
 {
-    static uint8_t somewhere;
+    static uint8_t somewhere[256] __attribute__((aligned(256)));
     MOT_REQUIRE(size_bytes, error, "size_bytes is NULL, want a place for the result");
     *size_bytes = 0;
     MOT_REQUIRE(context, error, "context is NULL");
@@ -119,7 +119,7 @@ motley_status motley_context_workspace(motley_context *context, const motley_pol
         return context->backend->workspace(context->state, NULL, size_bytes, error);
     MOT_TRY(mot_validate_sizes(batch, error));
     motley_batch sized = *batch;
-    sized.data = &somewhere; /* only the sizes of the views are read */
+    sized.data = batch->data ? batch->data : somewhere; /* whose address counts, but which is not read */
     const mot_job job = { .count = sized.count,
                           .channels = sized.channels,
                           .src = &sized,

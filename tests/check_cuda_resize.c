@@ -79,7 +79,7 @@ static void copy(void *to, const void *from, size_t bytes)
 static void prepare(uint64_t number)
 {
     static const int shared_bytes[] = { 64 * 1024 - MOT_STATIC_BYTES, 6000, 20000 }; /* the first is sm_75's */
-    emulated_chip.shared_bytes = shared_bytes[number % 3];
+    emulated.chip.shared_bytes = shared_bytes[number % 3];
 }
 #else
 static void need_cuda(cudaError_t code)

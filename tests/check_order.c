@@ -350,7 +350,7 @@ static void make_call(const plan *plan_of_call, int number)
     plan own = *plan_of_call, *const p = &own;
     const user *const u = &users[p->user];
     motley_error error = { 0 };
-    const int failed = record_refused;
+    const int failed = record_refused, elsewhere = record_elsewhere;
     allow(p);
     record_call(number, u->stream);
     if (p->kind == LOOK_BACK) {
@@ -362,9 +362,8 @@ static void make_call(const plan *plan_of_call, int number)
     need(status == MOTLEY_OK || record_refused > failed, error.message);
     if (status != MOTLEY_OK) /* nothing is left of the batch before it, or all of it */
         look_back(contexts[p->context].context);
-    const mot_cuda_state *const s = contexts[p->context].state;
     calls++;
-    ahead += status == MOTLEY_OK && s->halves.ahead;
+    ahead += status == MOTLEY_OK && record_elsewhere > elsewhere;
     use_memory(u, "the caller's use", 0);
 }
 

@@ -9,7 +9,7 @@
  * The number of a turn, with EMULATE_SEED, repeats a failure. */
 #include "dispatch/cuda/route.h"
 #include "dispatch/cuda/tiles.h"
-#include "dispatch/cuda/work.h"
+#include "dispatch/cuda/state.h"
 #include "kernels/cuda/tuning.h"
 #include "policies/draw.h"
 #include "tests/emulate/emulate.h"
@@ -112,7 +112,7 @@ static void draw_before(const motley_batch *src)
     memset(draw.pixels, STALE, draw.pixels_bytes);
 }
 
-/* Does what dispatch/cuda/queue.c does with a batch on this route. */
+/* Does what dispatch/cuda/apply.c does with a batch on this route. */
 static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_format format,
                          const mot_resident_shape *shape)
 {

@@ -8,6 +8,7 @@
  * --every N tries one combination of op, channels, layouts and interpolation in N, and part of the blurs. */
 #include "augmentations/table.h"
 #include "dispatch/cuda/route.h"
+#include "dispatch/cuda/state.h"
 #include "dispatch/cuda/tiles.h"
 #include "tests/emulate/emulate.h"
 #include "tests/inputs.h"
@@ -35,12 +36,24 @@ static void need(int ok, const char *what)
     }
 }
 
-/* Does what dispatch/cuda/queue.c does with a batch on the tiles route after the draw kernel, on a device that holds
+/* ---- dispatch/cuda/timeline.h, context.c ---- */
+
+motley_status mot_call_join(mot_cuda_call *call, motley_error *error)
+{
+    (void)call, (void)error;
+    return MOTLEY_OK;
+}
+
+motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error)
+{
+    return code == cudaSuccess ? MOTLEY_OK : mot_fail(error, MOTLEY_ERR_CUDA, "%s", what);
+}
+
+/* Does what dispatch/cuda/apply.c does with a batch on the tiles route after the draw kernel, on a device that holds
  * `ctas` CTAs. */
 static void run_tiles(const motley_batch *src, const motley_batch *dst, const motley_output *output, mot_step *steps,
                       int32_t *step_count, int max_steps)
 {
-    static int half;
     motley_batch slots;
     const motley_batch *work = dst;
     const mot_cuda_format format = mot_cuda_format_of(src);
@@ -73,16 +86,22 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
         memcpy(tiles.mean, output->mean, sizeof tiles.mean);
         memcpy(tiles.std, output->std, sizeof tiles.std);
     }
-    const mot_tiles_plan plan = mot_tiles_plan_of(&job, format, ctas);
-    const size_t bytes = (size_t)plan.bytes, guard = 256;
+    mot_tiles_plan plan = mot_tiles_plan_of(&job, format, ctas);
+    mot_arena slot = { 0 }, scratch = { 0 };
+    mot_tiles_lay_out(&plan, &slot, &scratch);
+    const size_t bytes = slot.bytes + scratch.bytes, guard = 256;
     uint8_t *memory = aligned_alloc(256, bytes + guard);
     need(memory != NULL, "no memory");
     memset(memory, STALE, bytes + guard);
-    const mot_tiles_site site = { .memory = memory, .half = half ^= 1 };
-    need(mot_tiles_prepare(format) == cudaSuccess &&
-             mot_tiles_queue(&job, &draw, &tiles, &plan, format, &site) == cudaSuccess &&
-             memcmp(&counters, &zeros, sizeof zeros) == 0,
-         "launching");
+    scratch = (mot_arena){ memory + slot.bytes, 0 };
+    slot = (mot_arena){ memory, 0 };
+    mot_tiles_lay_out(&plan, &slot, &scratch);
+    static mot_cuda_state state;
+    mot_cuda_call call = { .s = &state };
+    motley_error error = { 0 };
+    need(mot_tiles_prepare(format) == cudaSuccess, "preparing");
+    need(mot_tiles_queue(&call, &job, &draw, &tiles, &plan, format, NULL, &error) == MOTLEY_OK, error.message);
+    need(memcmp(&counters, &zeros, sizeof zeros) == 0, "counters are not 0 after a launch");
     for (size_t i = 0; i < guard; i++)
         if (memory[bytes + i] != STALE) {
             fprintf(stderr, "wrote past the end of the workspace of %zu bytes\n", bytes);
@@ -467,7 +486,10 @@ static void check_memory(void)
         for (size_t count = 1; count <= 600; count++) {
             const motley_batch src = { .count = count, .channels = 3, .width = sides[i], .height = sides[i] };
             const mot_job job = { .count = count, .channels = 3, .src = &src, .dst = &src, .max_steps = 1 };
-            const int64_t bytes = mot_tiles_plan_of(&job, MOT_FORMAT_RGB, 528).bytes;
+            mot_tiles_plan plan = mot_tiles_plan_of(&job, MOT_FORMAT_RGB, 528);
+            mot_arena slot = { 0 }, scratch = { 0 };
+            mot_tiles_lay_out(&plan, &slot, &scratch);
+            const int64_t bytes = (int64_t)(slot.bytes + scratch.bytes);
             cases++;
             if (bytes < before) {
                 fprintf(stderr, "%zu images of %dx%d need %lld bytes, one less %lld\n", count, sides[i], sides[i],

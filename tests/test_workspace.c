@@ -4,7 +4,8 @@
  *
  *     test_workspace cpu|cuda [--require]
  *
- * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
+ * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. Compiled with MOT_RECORD it needs
+ * none: a runtime that only records (emulate/record.h) takes the place of CUDA's. */
 #include "tests/inputs.h"
 
 #include <stdio.h>
@@ -80,6 +81,24 @@ static motley_backend backend;
 static motley_context *plain; /* without an allocator */
 static uint8_t *pixels;
 
+#ifdef MOT_RECORD
+#include "tests/emulate/record.h"
+
+/* A context of the recorded device: an H200. */
+static motley_status create(const motley_context_params *params, motley_context **context, motley_error *error)
+{
+    *context = calloc(1, sizeof **context);
+    need(*context != NULL, "no memory");
+    (*context)->backend = &recorded_backend;
+    return recorded_backend.create(params, &(*context)->state, error);
+}
+#else
+static motley_status create(const motley_context_params *params, motley_context **context, motley_error *error)
+{
+    return motley_context_create(params, context, error);
+}
+#endif
+
 static motley_context *open_context(ledger *l)
 {
     motley_context *context;
@@ -89,7 +108,7 @@ static motley_context *open_context(ledger *l)
         *l = (ledger){ .from = plain };
         params.allocate = allocate, params.release = release, params.allocator_user = l;
     }
-    need(motley_context_create(&params, &context, &error) == MOTLEY_OK, error.message);
+    need(create(&params, &context, &error) == MOTLEY_OK, error.message);
     return context;
 }
 
@@ -124,6 +143,23 @@ static motley_status apply(motley_context *context, const motley_policy *policy,
 
 /* ---- what must hold ---- */
 
+/* Whether the device holds small images in shared memory. */
+static int is_resident(void)
+{
+    motley_context *context = open_context(NULL);
+    motley_policy *policy = open_policy("rand_augment");
+    motley_subbatches *subbatches;
+    motley_error error;
+    const motley_batch batch = batch_of(5, SIDE);
+    need(apply(context, policy, &batch, &error) == MOTLEY_OK, error.message);
+    need(motley_context_subbatches(context, &subbatches, &error) == MOTLEY_OK, error.message);
+    const int resident = strcmp(subbatches->route, "resident") == 0;
+    motley_subbatches_destroy(subbatches);
+    motley_policy_destroy(policy);
+    motley_context_destroy(context);
+    return resident;
+}
+
 /* More policies than a context keeps tables of, one after the other, with batches that grow and shrink, and now and
  * then a large image. */
 static void check_forecast(void)
@@ -157,15 +193,45 @@ static void check_forecast(void)
     check(l.live == 0, "a destroyed context left memory behind");
 }
 
-/* 33 MiB, of which 32 are for programs in two halves, and some bytes for each sample and its tiles, for sizes up to a
- * few megapixels; on the CPU, which processes images in blocks, the same for any large number of them. */
+/* A batch whose images CTAs hold takes a few hundred bytes an image, most of them for the steps, and twice, for draws
+ * ahead. */
+static void check_resident(void)
+{
+    static const struct {
+        size_t count;
+        int32_t side;
+    } batches[] = { { 1, 32 }, { 4096, 32 }, { 3136, 64 }, { 784, 128 } };
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
+        for (int wide = 0; wide < 2; wide++) {
+            motley_context *context = open_context(NULL);
+            motley_policy *const policy = open_policy(wide ? "trivial_augment_wide" : "rand_augment");
+            motley_batch batch = batch_of(batches[i].count, batches[i].side), odd = batch;
+            const size_t steps = motley_policy_max_steps(policy);
+            batch.data = NULL;
+            odd.data = pixels + 1;
+            batch.count = 1;
+            const size_t one = workspace(context, policy, &batch);
+            batch.count = batches[i].count;
+            const size_t bytes = workspace(context, policy, &batch);
+            check(one <= 192 * 1024, "one image takes more than tables and counters");
+            check(bytes <= one + 2 * batch.count * (64 + 96 * steps), "more than its steps and 64 bytes an image");
+            check(bytes < workspace(context, policy, &odd), "tiles take no more than resident images");
+            motley_policy_destroy(policy);
+            motley_context_destroy(context);
+        }
+}
+
+/* On the tiles route, which odd addresses take: 33 MiB, of which 32 are for programs in two slots, and some bytes for
+ * each sample and its tiles, for sizes up to a few megapixels; on the CPU, which processes images in blocks, the same
+ * for any large number of them. */
 static void check_growth(void)
 {
     motley_context *context = open_context(NULL);
     motley_policy *policy = open_policy("rand_augment");
     const size_t each = 1024 * motley_policy_max_steps(policy), mib = (size_t)1 << 20;
     for (size_t count = 1; count <= 65536; count *= 4) {
-        const motley_batch small = batch_of(count, 8), medium = batch_of(count, 224);
+        motley_batch small = batch_of(count, 8), medium = batch_of(count, 224);
+        small.data = medium.data = pixels + 1;
         const size_t bytes = workspace(context, policy, &small);
         if (backend == MOTLEY_BACKEND_CUDA)
             check(workspace(context, policy, &medium) <= bytes + 512 * count + 512,
@@ -236,7 +302,10 @@ int main(int argc, char **argv)
     void *memory;
     need(argc > 1, "usage: test_workspace cpu|cuda [--require]");
     backend = strcmp(argv[1], "cuda") == 0 ? MOTLEY_BACKEND_CUDA : MOTLEY_BACKEND_CPU;
-    if (motley_context_create(&(motley_context_params){ .backend = backend }, &plain, &error) != MOTLEY_OK) {
+#ifdef MOT_RECORD
+    record_begin(1, 132, 1);
+#endif
+    if (create(&(motley_context_params){ .backend = backend }, &plain, &error) != MOTLEY_OK) {
         printf("skipped: %s\n", error.message);
         return argc > 2 ? 1 : SKIPPED;
     }
@@ -251,10 +320,15 @@ int main(int argc, char **argv)
     free(host);
     check_forecast();
     check_growth();
+    if (is_resident())
+        check_resident();
     if (backend == MOTLEY_BACKEND_CUDA)
         check_failing_allocator();
     motley_memory_destroy(plain, memory);
     motley_context_destroy(plain);
+#ifdef MOT_RECORD
+    failures += record_failures;
+#endif
     printf("%s: %d failures\n", argv[1], failures);
     return failures > 0;
 }

@@ -38,16 +38,6 @@ void mot_cuda_leave(const mot_cuda_state *s, int before)
         cudaSetDevice(before);
 }
 
-#define EVENTS 3
-
-static void events_of(mot_cuda_state *s, cudaEvent_t *events[EVENTS])
-{
-    int n = 0;
-    events[n++] = &s->drawn;
-    for (int half = 0; half < 2; half++)
-        events[n++] = &s->halves.done[half];
-}
-
 static void destroy(void *state)
 {
     mot_cuda_state *const s = state;
@@ -55,19 +45,11 @@ static void destroy(void *state)
     if (!s)
         return;
     if (mot_cuda_enter(s, &before, NULL) == MOTLEY_OK) {
-        if (s->queued)
-            cudaEventSynchronize(s->done);
-        mot_cuda_release_all(s);
-        cudaEvent_t *events[EVENTS];
-        events_of(s, events);
-        for (int i = 0; i < EVENTS; i++)
-            if (*events[i])
-                cudaEventDestroy(*events[i]);
-        if (s->ahead)
-            cudaStreamDestroy(s->ahead);
+        mot_timeline_wait(&s->timeline);
+        mot_pool_release_all(s);
+        mot_timeline_destroy(&s->timeline);
         mot_cuda_leave(s, before);
     }
-    free(s->kept.host);
     free(s);
 }
 
@@ -102,14 +84,7 @@ static motley_status look_at_device(mot_cuda_state *s, motley_error *error)
     s->chip.draw_bytes = s->chip.shared_bytes < MOT_DRAW_BYTES ? s->chip.shared_bytes : MOT_DRAW_BYTES;
     find_in_driver("cuPointerGetAttributes", &s->ask_pointer);
     CUDA_TRY(mot_cuda_draw_prepare(s->chip.draw_bytes), "preparing the draw kernel");
-    cudaEvent_t *events[EVENTS];
-    events_of(s, events);
-    for (int i = 0; i < EVENTS; i++)
-        CUDA_TRY(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming), "making an event");
-    int least, greatest; /* else CTAs of draws would wait until all CTAs of a kernel that runs have begun */
-    CUDA_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking the device");
-    CUDA_TRY(cudaStreamCreateWithPriority(&s->ahead, cudaStreamNonBlocking, greatest), "making a stream");
-    return MOTLEY_OK;
+    return mot_timeline_create(&s->timeline, error);
 }
 
 static motley_status create(const motley_context_params *params, void **state, motley_error *error)

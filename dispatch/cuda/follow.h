@@ -9,10 +9,10 @@
 /* Checks that the arrays of boxes and points are on the context's device. */
 motley_status mot_cuda_check_followed(void *state, const motley_followed *followed, motley_error *error);
 
-/* Moves job->followed by the plan's steps, which were drawn or sent by work queued before. `images`: descriptions of
+/* Moves job->followed by a plan's steps, which were drawn or sent by work queued before. `images`: descriptions of
  * job->src on the device, where its images have several sizes. `waits`: as the kernel queued last allows. */
-motley_status mot_cuda_follow_plan(mot_cuda_state *s, const mot_job *job, const motley_image *images,
-                                   mot_follow_waits waits, cudaStream_t stream, motley_error *error);
+motley_status mot_cuda_follow_plan(mot_cuda_call *call, const mot_job *job, const mot_cuda_plan *plan,
+                                   const motley_image *images, mot_follow_waits waits, motley_error *error);
 
 /* mot_backend.follow */
 motley_status mot_cuda_follow(void *state, const mot_job *job, motley_error *error);

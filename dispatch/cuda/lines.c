@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lines of an output, which a context keeps from one call to the next. */
-#include "dispatch/cuda/work.h"
+#include "dispatch/cuda/state.h"
 
 #include <string.h>
 

@@ -52,17 +52,17 @@ static motley_status copy_back(const mot_cuda_state *s, mot_last *last, motley_i
     const size_t n = last->count;
     float most = 1;
     CUDA_TRY(cudaDeviceSynchronize(), "waiting for the batch"); /* all streams: a graph may replay on another */
-    CUDA_TRY(cudaMemcpy(last->steps, s->now.plan.steps, n * last->max_steps * sizeof(mot_step), cudaMemcpyDeviceToHost),
+    CUDA_TRY(cudaMemcpy(last->steps, s->last.steps, n * last->max_steps * sizeof(mot_step), cudaMemcpyDeviceToHost),
              "copying the steps");
-    CUDA_TRY(cudaMemcpy(last->step_counts, s->now.plan.step_count, n * sizeof(int32_t), cudaMemcpyDeviceToHost),
+    CUDA_TRY(cudaMemcpy(last->step_counts, s->last.step_count, n * sizeof(int32_t), cudaMemcpyDeviceToHost),
              "copying the numbers of steps");
-    if (!s->last_one_size)
-        CUDA_TRY(cudaMemcpy(images, s->now.images, n * sizeof *images, cudaMemcpyDeviceToHost), "copying the sizes");
+    if (s->last.images)
+        CUDA_TRY(cudaMemcpy(images, s->last.images, n * sizeof *images, cudaMemcpyDeviceToHost), "copying the sizes");
     for (size_t i = 0; i < n; i++) {
         if (last->step_counts[i] < 0 || (size_t)last->step_counts[i] > last->max_steps)
             return mot_fail(error, MOTLEY_ERR_INTERNAL, "image %zu has %d steps, want at most %zu", i,
                             (int)last->step_counts[i], last->max_steps);
-        share[i] = s->last_one_size ? 1 : (float)images[i].width * (float)images[i].height;
+        share[i] = s->last.images ? (float)images[i].width * (float)images[i].height : 1;
         most = share[i] > most ? share[i] : most;
     }
     for (size_t i = 0; i < n; i++)
@@ -77,12 +77,12 @@ motley_status mot_cuda_look_back(void *state, mot_last *last, motley_error *erro
 {
     mot_cuda_state *const s = state;
     int before;
-    MOT_REQUIRE(s->last_count > 0, error, "no batch was run yet");
-    motley_image *const images = malloc(s->last_count * sizeof *images);
-    float *const share = malloc(s->last_count * sizeof *share);
+    MOT_REQUIRE(s->last.count > 0, error, "no batch was run yet");
+    motley_image *const images = malloc(s->last.count * sizeof *images);
+    float *const share = malloc(s->last.count * sizeof *share);
     motley_status status =
-        images && share ? mot_last_make(last, s->last_count, s->last_max_steps, error)
-                        : mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the sizes of %zu images", s->last_count);
+        images && share ? mot_last_make(last, s->last.count, s->last.max_steps, error)
+                        : mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the sizes of %zu images", s->last.count);
     if (status == MOTLEY_OK) {
         status = mot_cuda_enter(s, &before, error);
         if (status == MOTLEY_OK) {

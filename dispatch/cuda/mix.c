@@ -6,20 +6,14 @@
 
 #include <string.h>
 
-static size_t take(size_t *at, size_t bytes)
-{
-    const size_t begin = *at;
-    *at += (bytes + 255) & ~(size_t)255;
-    return begin;
-}
-
 /* ---- memory ---- */
 
-/* Offsets in the memory of a call, which has descriptions of images only if src or dst has `images`. */
-typedef struct places {
-    size_t drawn, src, dst, hold, bytes;
-    size_t host_bytes; /* what is sent, from the first byte on */
-} places;
+/* The memory of a call. What is sent comes first; descriptions of images are there if src or dst has `images`. */
+typedef struct room {
+    motley_mixed *drawn;
+    motley_image *src, *dst;
+    uint8_t *hold;
+} room;
 
 static int has_planes(const motley_batch *batch)
 {
@@ -27,7 +21,7 @@ static int has_planes(const motley_batch *batch)
     return v.channel > v.pixel;
 }
 
-static mot_mix_job job_of(const mot_cuda_work *work, const motley_batch *batch, size_t *hold)
+static mot_mix_job job_of(const mot_chip *chip, const motley_batch *batch, size_t *hold)
 {
     const mot_view v = mot_batch_view(batch, 0);
     mot_mix_job job = { .count = (int32_t)batch->count,
@@ -36,71 +30,85 @@ static mot_mix_job job_of(const mot_cuda_work *work, const motley_batch *batch, 
                         .planes = has_planes(batch),
                         .width = v.width,
                         .height = v.height };
-    *hold = mot_mix_cut(&job, work->chip->shared_bytes, work->chip->multiprocessors);
+    *hold = mot_mix_cut(&job, chip->shared_bytes, chip->multiprocessors);
     return job;
 }
 
-static places lay_out(const mot_cuda_work *work, const motley_batch *src, const motley_batch *dst)
+static room lay_out_sent(const motley_batch *src, const motley_batch *dst, mot_arena *arena)
 {
-    places p = { 0 };
-    size_t hold;
-    p.drawn = take(&p.bytes, src->count * sizeof(motley_mixed));
-    p.src = src->images ? take(&p.bytes, src->count * sizeof(motley_image)) : 0;
-    p.dst = dst->images ? take(&p.bytes, src->count * sizeof(motley_image)) : 0;
-    p.host_bytes = p.bytes;
-    job_of(work, src, &hold);
-    p.hold = hold ? take(&p.bytes, hold) : 0;
-    return p;
+    room r = { .drawn = mot_take(arena, src->count * sizeof(motley_mixed)) };
+    r.src = mot_take_if(src->images != NULL, arena, src->count * sizeof(motley_image));
+    r.dst = mot_take_if(dst->images != NULL, arena, src->count * sizeof(motley_image));
+    return r;
 }
 
-size_t mot_cuda_mix_bytes(const mot_cuda_work *work, const motley_batch *batch, size_t *host_bytes)
+size_t mot_cuda_mix_host_bytes(const motley_batch *src, const motley_batch *dst)
 {
-    const places p = lay_out(work, batch, batch);
-    *host_bytes = p.host_bytes;
-    return p.bytes;
+    mot_arena counted = { 0 };
+    lay_out_sent(src, dst, &counted);
+    return counted.bytes;
+}
+
+static room lay_out(const mot_chip *chip, const motley_batch *src, const motley_batch *dst, mot_arena *scratch)
+{
+    room r = lay_out_sent(src, dst, scratch);
+    size_t hold;
+    job_of(chip, src, &hold);
+    r.hold = mot_take_if(hold > 0, scratch, hold);
+    return r;
+}
+
+void mot_cuda_mix_lay_out(const mot_chip *chip, const motley_batch *src, const motley_batch *dst, mot_arena *scratch)
+{
+    lay_out(chip, src, dst, scratch);
 }
 
 /* ---- calls ---- */
 
-motley_status mot_cuda_mix_queue(const mot_cuda_work *work, const motley_batch *src, const motley_batch *dst,
-                                 const motley_mixed *drawn, const double *smoothing, uint8_t *device, uint8_t *host,
+motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
+                                 const motley_mixed *drawn, const double *smoothing, mot_arena *scratch, uint8_t *host,
                                  motley_error *error)
 {
-    const places p = lay_out(work, src, dst);
+    const size_t n = src->count;
+    mot_arena assembled = { host, 0 };
+    const room from = lay_out_sent(src, dst, &assembled), r = lay_out(&call->s->chip, src, dst, scratch);
     size_t hold;
-    mot_mix_job job = job_of(work, src, &hold);
-    memcpy(host + p.drawn, drawn, src->count * sizeof *drawn);
+    mot_mix_job job = job_of(&call->s->chip, src, &hold);
+    memcpy(from.drawn, drawn, n * sizeof *drawn);
     if (src->images)
-        memcpy(host + p.src, src->images, src->count * sizeof(motley_image));
+        memcpy(from.src, src->images, n * sizeof(motley_image));
     if (dst->images)
-        memcpy(host + p.dst, dst->images, src->count * sizeof(motley_image));
-    MOT_TRY(mot_cuda_try(mot_cuda_send(device, host, p.host_bytes, work->stream), "sending what was drawn", error));
-    job.src = mot_cuda_batch_of(src, (const motley_image *)(const void *)(device + p.src));
-    job.dst = mot_cuda_batch_of(dst, (const motley_image *)(const void *)(device + p.dst));
-    job.drawn = (const motley_mixed *)(const void *)(device + p.drawn);
+        memcpy(from.dst, dst->images, n * sizeof(motley_image));
+    CUDA_TRY(mot_cuda_send(r.drawn, host, assembled.bytes, call->stream), "sending what was drawn");
+    job.src = mot_cuda_batch_of(src, r.src);
+    job.dst = mot_cuda_batch_of(dst, r.dst);
+    job.drawn = r.drawn;
     job.in_place = src == dst;
     job.soft = smoothing != NULL;
     job.smoothing = smoothing ? *smoothing : 0;
-    job.hold = hold ? device + p.hold : NULL;
-    return mot_cuda_try(mot_mix_launch(&job, work->stream), "launching the mixing kernel", error);
+    job.hold = r.hold;
+    return mot_cuda_try(mot_mix_launch(&job, call->stream), "launching the mixing kernel", error);
 }
 
-static motley_status run(const mot_cuda_work *work, const motley_batch *src, const motley_batch *dst,
+static motley_status run(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
                          const motley_mixed *drawn, const double *smoothing, motley_error *error)
 {
-    const places p = lay_out(work, src, dst);
-    MOT_TRY(mot_cuda_reserve(work, p.bytes, p.host_bytes, error));
-    return mot_cuda_mix_queue(work, src, dst, drawn, smoothing, work->kept->memory, work->kept->host, error);
+    mot_pool *const pool = &call->s->pool;
+    mot_arena counted = { 0 };
+    lay_out(&call->s->chip, src, dst, &counted);
+    MOT_TRY(mot_pool_reserve_host(pool, mot_cuda_mix_host_bytes(src, dst), error));
+    MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
+    return mot_cuda_mix_queue(call, src, dst, drawn, smoothing, &call->scratch, pool->host.memory, error);
 }
 
 motley_status mot_cuda_mix(void *state, const motley_batch *src, const motley_batch *dst, const motley_mixed *drawn,
                            void *stream, motley_error *error)
 {
-    mot_cuda_work work;
+    mot_cuda_call call;
     MOT_TRY(mot_cuda_check(state, "src", src, error));
     MOT_TRY(mot_cuda_check(state, "dst", dst, error));
-    MOT_TRY(mot_cuda_begin(state, stream, &work, error));
-    return mot_cuda_end(&work, run(&work, src, dst, drawn, NULL, error), error);
+    MOT_TRY(mot_call_begin(state, stream, &call, error));
+    return mot_call_end(&call, run(&call, src, dst, drawn, NULL, error), error);
 }
 
 /* Targets are images of one row, whose pixels are the classes. */
@@ -114,21 +122,20 @@ static motley_batch target_batch(const mot_mix_targets *call, const void *data)
                            .height = 1 };
 }
 
-static motley_status run_targets(const mot_cuda_work *work, const motley_mixed *drawn, const mot_mix_targets *call,
+static motley_status run_targets(mot_cuda_call *call, const motley_mixed *drawn, const mot_mix_targets *of,
                                  motley_error *error)
 {
-    const motley_batch targets = target_batch(call, call->targets);
-    if (call->soft) {
-        const motley_batch soft = target_batch(call, call->soft);
-        return run(work, call->soft == call->targets ? &targets : &soft, &targets, drawn, &call->smoothing, error);
+    const motley_batch targets = target_batch(of, of->targets);
+    if (of->soft) {
+        const motley_batch soft = target_batch(of, of->soft);
+        return run(call, of->soft == of->targets ? &targets : &soft, &targets, drawn, &of->smoothing, error);
     }
-    const size_t bytes = call->count * sizeof *drawn;
-    MOT_TRY(mot_cuda_reserve(work, bytes, 0, error));
-    MOT_TRY(
-        mot_cuda_try(mot_cuda_send(work->kept->memory, drawn, bytes, work->stream), "sending what was drawn", error));
-    const mot_mix_targets_job job = { work->kept->memory,   call->labels,  call->targets,
-                                      (int32_t)call->count, call->classes, call->smoothing };
-    return mot_cuda_try(mot_mix_targets_launch(&job, work->stream), "launching the kernel of targets", error);
+    const size_t bytes = of->count * sizeof *drawn;
+    MOT_TRY(mot_call_take(call, 0, bytes, 0, error));
+    motley_mixed *const sent = mot_take(&call->scratch, bytes);
+    CUDA_TRY(mot_cuda_send(sent, drawn, bytes, call->stream), "sending what was drawn");
+    const mot_mix_targets_job job = { sent, of->labels, of->targets, (int32_t)of->count, of->classes, of->smoothing };
+    return mot_cuda_try(mot_mix_targets_launch(&job, call->stream), "launching the kernel of targets", error);
 }
 
 /* Checks that an array of numbers is on the context's device. */
@@ -138,13 +145,13 @@ static motley_status check_numbers(void *state, const char *name, const void *da
     return data ? mot_cuda_check(state, name, &numbers, error) : MOTLEY_OK;
 }
 
-motley_status mot_cuda_mix_targets(void *state, const motley_mixed *drawn, const mot_mix_targets *call, void *stream,
+motley_status mot_cuda_mix_targets(void *state, const motley_mixed *drawn, const mot_mix_targets *of, void *stream,
                                    motley_error *error)
 {
-    mot_cuda_work work;
-    MOT_TRY(check_numbers(state, "labels", call->labels, error));
-    MOT_TRY(check_numbers(state, "soft", call->soft, error));
-    MOT_TRY(check_numbers(state, "targets", call->targets, error));
-    MOT_TRY(mot_cuda_begin(state, stream, &work, error));
-    return mot_cuda_end(&work, run_targets(&work, drawn, call, error), error);
+    mot_cuda_call call;
+    MOT_TRY(check_numbers(state, "labels", of->labels, error));
+    MOT_TRY(check_numbers(state, "soft", of->soft, error));
+    MOT_TRY(check_numbers(state, "targets", of->targets, error));
+    MOT_TRY(mot_call_begin(state, stream, &call, error));
+    return mot_call_end(&call, run_targets(&call, drawn, of, error), error);
 }

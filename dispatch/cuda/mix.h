@@ -3,7 +3,7 @@
 #ifndef MOT_CUDA_DISPATCH_MIX_H
 #define MOT_CUDA_DISPATCH_MIX_H
 
-#include "dispatch/cuda/work.h"
+#include "dispatch/cuda/state.h"
 #include "kernels/cuda/mix.h"
 
 motley_status mot_cuda_mix(void *state, const motley_batch *src, const motley_batch *dst, const motley_mixed *drawn,
@@ -11,12 +11,14 @@ motley_status mot_cuda_mix(void *state, const motley_batch *src, const motley_ba
 motley_status mot_cuda_mix_targets(void *state, const motley_mixed *drawn, const mot_mix_targets *call, void *stream,
                                    motley_error *error);
 
-/* Memory for mixing a batch in place, in bytes of the device and of the host. */
-size_t mot_cuda_mix_bytes(const mot_cuda_work *work, const motley_batch *batch, size_t *host_bytes);
+/* Bytes of the host for mixing a batch, and its memory in the scratch: with a base of NULL, it is counted. */
+size_t mot_cuda_mix_host_bytes(const motley_batch *src, const motley_batch *dst);
+void mot_cuda_mix_lay_out(const mot_chip *chip, const motley_batch *src, const motley_batch *dst, mot_arena *scratch);
 
-/* Queues the mixing, in that memory. `smoothing`: of soft targets, which are mixed by their share; NULL: of images. */
-motley_status mot_cuda_mix_queue(const mot_cuda_work *work, const motley_batch *src, const motley_batch *dst,
-                                 const motley_mixed *drawn, const double *smoothing, uint8_t *device, uint8_t *host,
+/* Queues the mixing, whose memory begins at `scratch`. `smoothing`: of soft targets, which are mixed by their share;
+ * NULL: of images. */
+motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
+                                 const motley_mixed *drawn, const double *smoothing, mot_arena *scratch, uint8_t *host,
                                  motley_error *error);
 
 #endif

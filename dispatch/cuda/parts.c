@@ -4,9 +4,9 @@
  * where they share statistics. */
 #include "dispatch/cuda/parts.h"
 #include "dispatch/clips.h"
+#include "dispatch/cuda/apply.h"
 #include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/parts_draw.h"
-#include "dispatch/cuda/state.h"
 #include "kernels/output.h"
 #include "policies/transform.h"
 
@@ -107,27 +107,33 @@ mot_cuda_parts mot_cuda_parts_of(const mot_job *job)
 /* Batches of the job's sizes, in the order of their descriptions where the images have several sizes; chains follow. */
 enum { SRC, WORK, SPARE, CHAINS };
 
-typedef struct places {
-    size_t part, after, pooled, turn, counts, images; /* offsets */
-    size_t pixels[CHAINS + 1];                        /* of SPARE, of CHAINS, and of WORK if that is in this memory */
-    size_t image_bytes, batch_bytes;                  /* of one image where all have one size; of a batch */
-    size_t device, host;
-} places;
+/* A run: its request and its memory. */
+typedef struct run {
+    mot_cuda_state *s;
+    mot_cuda_call *call; /* NULL: it only counts memory */
+    const mot_job *job;
+    const mot_cuda_parts *parts;
+    mot_step *part, *after, *pooled; /* as in mot_parts_job, like turn */
+    mot_mix_turn *turn;
+    motley_image *sent;              /* the device's copy of `images` */
+    uint8_t *pixels[CHAINS + 1];     /* of SPARE, of CHAINS, and of WORK if that is in this memory */
+    size_t image_bytes, batch_bytes; /* of one image where all have one size; of a batch */
+    motley_image *images;            /* [CHAINS + chains][count], then [clips], on the host; or NULL: one size */
+    motley_batch work;
+    int work_is_dst, has_spare;
+    int32_t width, height;        /* of the largest image */
+    mot_arena *slot, *scratch;    /* where the memory of each part's job begins, ... */
+    size_t slot_end, scratch_end; /* ... and ends, at most */
+} run;
 
 static size_t dense_bytes(const mot_view *v)
 {
     return (size_t)v->width * (size_t)v->height * (size_t)v->channels;
 }
 
-static int32_t count_parts(const mot_cuda_parts *parts)
+static size_t count_parts(const mot_cuda_parts *parts)
 {
-    return parts->chains * (parts->chain_breaks + 1) + parts->breaks + 1;
-}
-
-/* 0: the job has no clips. */
-static size_t count_clips(const mot_cuda_parts *parts, size_t images)
-{
-    return parts->clip_frames > 1 ? images / (size_t)parts->clip_frames : 0;
+    return (size_t)(parts->chains * (parts->chain_breaks + 1) + parts->breaks + 1);
 }
 
 size_t mot_cuda_part_steps(const mot_cuda_parts *parts)
@@ -135,60 +141,63 @@ size_t mot_cuda_part_steps(const mot_cuda_parts *parts)
     return parts->most > 0 ? (size_t)parts->most : 1;
 }
 
-static places lay_out(const mot_cuda_parts *parts, const mot_job *job, int has_work)
+/* Of so many images; 0: clips have no steps of their own. */
+static size_t count_clips(const mot_cuda_parts *parts, size_t images)
 {
-    const size_t n = job->count, steps = n * (size_t)count_parts(parts);
-    const int several = job->src->images || (job->dst && job->dst->images);
-    places p = { 0 };
+    return parts->clip_frames > 1 ? images / (size_t)parts->clip_frames : 0;
+}
+
+static int has_lists(const mot_job *job)
+{
+    return job->src->images || (job->dst && job->dst->images);
+}
+
+size_t mot_cuda_parts_host_bytes(const mot_cuda_parts *parts, const mot_job *job)
+{
+    const size_t n = job->count, images = (CHAINS + (size_t)parts->chains) * n + count_clips(parts, n);
+    return has_lists(job) ? images * sizeof(motley_image) : 0;
+}
+
+/* Lays out what the parts have in common, behind which the memory of each part's job begins. */
+static void lay_out(run *r, int has_work)
+{
+    const mot_cuda_parts *const parts = r->parts;
+    const size_t n = r->job->count, steps = n * count_parts(parts);
+    const int several = has_lists(r->job);
     for (size_t i = 0; i < (several ? n : 1); i++) {
-        const mot_view v = mot_batch_view(job->src, i);
-        p.image_bytes = dense_bytes(&v);
-        p.batch_bytes += several ? (p.image_bytes + 15) & ~(size_t)15 : n * p.image_bytes;
+        const mot_view v = mot_batch_view(r->job->src, i);
+        r->width = larger(r->width, v.width);
+        r->height = larger(r->height, v.height);
+        r->image_bytes = dense_bytes(&v);
+        r->batch_bytes += several ? (r->image_bytes + 15) & ~(size_t)15 : n * r->image_bytes;
     }
-    p.part = mot_cuda_take(&p.device, steps * mot_cuda_part_steps(parts) * sizeof(mot_step));
-    p.after = mot_cuda_take(&p.device, steps * sizeof(mot_step));
-    p.pooled = mot_cuda_take(&p.device, count_clips(parts, steps) * sizeof(mot_step));
-    p.turn = mot_cuda_take(&p.device, n * (size_t)parts->turns * sizeof(mot_mix_turn));
-    p.counts = mot_cuda_take(&p.device, n * sizeof(int32_t));
-    p.host = several ? ((CHAINS + (size_t)parts->chains) * n + count_clips(parts, n)) * sizeof(motley_image) : 0;
-    p.images = mot_cuda_take(&p.device, p.host);
-    if (!has_work)
-        p.pixels[WORK] = mot_cuda_take(&p.device, p.batch_bytes);
-    if (parts->kinds & (MOT_BREAK_BLUR | MOT_BREAK_FILTER))
-        p.pixels[SPARE] = mot_cuda_take(&p.device, p.batch_bytes);
-    p.pixels[CHAINS] = mot_cuda_take(&p.device, (size_t)parts->chains * p.batch_bytes);
-    return p;
+    r->part = mot_take(r->scratch, steps * mot_cuda_part_steps(parts) * sizeof(mot_step));
+    r->after = mot_take(r->scratch, steps * sizeof(mot_step));
+    r->pooled = mot_take(r->scratch, count_clips(parts, steps) * sizeof(mot_step));
+    r->turn = mot_take(r->scratch, n * (size_t)parts->turns * sizeof(mot_mix_turn));
+    r->sent = mot_take(r->scratch, mot_cuda_parts_host_bytes(parts, r->job));
+    r->has_spare = (parts->kinds & (MOT_BREAK_BLUR | MOT_BREAK_FILTER)) != 0;
+    r->pixels[WORK] = mot_take_if(!has_work, r->scratch, r->batch_bytes);
+    r->pixels[SPARE] = mot_take_if(r->has_spare, r->scratch, r->batch_bytes);
+    r->pixels[CHAINS] = mot_take(r->scratch, (size_t)parts->chains * r->batch_bytes);
+    r->slot_end = r->slot->bytes;
+    r->scratch_end = r->scratch->bytes;
 }
 
-mot_cuda_parts_bytes mot_cuda_parts_need(const mot_cuda_parts *parts, const mot_job *job, int has_work)
-{
-    const places p = lay_out(parts, job, has_work);
-    return (mot_cuda_parts_bytes){ p.device, p.host };
-}
-
-/* ---- a run ---- */
-
-typedef struct run {
-    const mot_cuda_work *cuda;
-    const mot_job *job;
-    const mot_cuda_parts *parts;
-    places p;
-    uint8_t *device;
-    motley_image *images; /* [CHAINS + chains][count], then [clips], on the host; or NULL: one size */
-    motley_batch work;
-    int work_is_dst;
-    int32_t width, height; /* of the largest image */
-} run;
+/* ---- batches ---- */
 
 /* The batch `which` (SPARE, CHAINS and above, WORK if it is in this memory), in the source's layout. */
 static motley_batch batch_at(const run *r, size_t which)
 {
+    static uint8_t counted[256] __attribute__((aligned(256))); /* while memory is only counted, addresses matter as far
+                                                                * as they are aligned */
     const size_t first = which < CHAINS ? which : CHAINS;
     const int planes = mot_cuda_format_of(r->job->src) == MOT_FORMAT_PLANES;
+    uint8_t *const pixels = r->pixels[first] ? r->pixels[first] : counted;
     motley_batch batch = { .count = r->job->count,
                            .channels = r->job->channels,
                            .layout = planes ? MOTLEY_CHW : MOTLEY_HWC,
-                           .data = r->device + r->p.pixels[first] + (which - first) * r->p.batch_bytes };
+                           .data = pixels + (which - first) * r->batch_bytes };
     if (!r->images) {
         batch.width = r->width;
         batch.height = r->height;
@@ -215,10 +224,9 @@ static motley_batch batch_at(const run *r, size_t which)
 /* A batch as breaks see it. */
 static mot_cuda_batch sent(const run *r, const motley_batch *batch, size_t which)
 {
-    const motley_image *const images = (const motley_image *)(void *)(r->device + r->p.images) + which * r->job->count;
     if (!r->images)
         return mot_cuda_batch_of(batch, NULL);
-    return (mot_cuda_batch){ .images = images };
+    return (mot_cuda_batch){ .images = r->sent + which * r->job->count };
 }
 
 static void describe(const motley_batch *batch, motley_image *images)
@@ -229,47 +237,64 @@ static void describe(const motley_batch *batch, motley_image *images)
     }
 }
 
+/* ---- a run ---- */
+
+/* Runs a job of one part, or of clips, whose steps are drawn. */
+static motley_status run_job(run *r, const mot_job *job, motley_error *error)
+{
+    mot_cuda_steps steps = mot_cuda_choose(r->s, job);
+    mot_arena slot = *r->slot, scratch = *r->scratch;
+    mot_cuda_lay_out(&steps, job, 0, r->call ? r->call->slot : NULL, &slot, &scratch);
+    r->slot_end = slot.bytes > r->slot_end ? slot.bytes : r->slot_end;
+    r->scratch_end = scratch.bytes > r->scratch_end ? scratch.bytes : r->scratch_end;
+    return r->call ? mot_cuda_queue_steps(r->call, job, &steps, NULL, NULL, error) : MOTLEY_OK;
+}
+
 /* Runs the ops of a part. */
-static motley_status run_part(const run *r, int part, const motley_batch *src, const motley_batch *dst,
+static motley_status run_part(run *r, int part, const motley_batch *src, const motley_batch *dst,
                               const motley_output *output, motley_error *error)
 {
     const size_t most = mot_cuda_part_steps(r->parts);
+    static const mot_step counted;
     mot_job job = *r->job;
     job.src = src;
     job.dst = dst;
     job.output = output;
     job.followed = NULL; /* it moves once, after all parts */
     job.steps = NULL;
-    job.drawn_steps = (const mot_step *)(void *)(r->device + r->p.part) + (size_t)part * job.count * most;
+    job.drawn_steps = r->part ? r->part + (size_t)part * job.count * most : &counted;
     job.max_steps = most;
-    return mot_cuda_run_steps(r->cuda, &job, NULL, NULL, error);
+    return run_job(r, &job, error);
 }
 
 /* Runs the breaks after a part, from a batch to another or in place. */
-static motley_status run_break(const run *r, int part, const motley_batch *src, size_t which_src,
-                               const motley_batch *dst, size_t which_dst, motley_error *error)
+static motley_status run_break(run *r, int part, const motley_batch *src, size_t which_src, const motley_batch *dst,
+                               size_t which_dst, motley_error *error)
 {
+    if (!r->call)
+        return MOTLEY_OK;
     mot_break_job job = { .src = sent(r, src, which_src),
                           .dst = sent(r, dst, which_dst),
                           .in_place = which_src == which_dst,
                           .count = (int32_t)r->job->count,
                           .channels = r->job->channels,
                           .kinds = r->parts->kinds,
-                          .step = (const mot_step *)(void *)(r->device + r->p.after) + (size_t)part * r->job->count,
+                          .step = r->after + (size_t)part * r->job->count,
                           .width = r->width,
                           .height = r->height,
-                          .multiprocessors = r->cuda->chip->multiprocessors };
-    if (r->p.pixels[SPARE]) {
+                          .multiprocessors = r->s->chip.multiprocessors };
+    if (r->has_spare) {
         const motley_batch spare = batch_at(r, SPARE);
         job.spare = sent(r, &spare, SPARE);
     }
-    return mot_cuda_try(mot_break_launch(&job, r->cuda->stream), "launching the kernels of breaks", error);
+    return mot_cuda_try(mot_break_launch(&job, r->call->stream), "launching the kernels of breaks", error);
 }
 
 /* Runs the steps after a part that need the statistics of clips, in `work`, in place: each clip is one image. */
-static motley_status run_clips(const run *r, int part, motley_error *error)
+static motley_status run_clips(run *r, int part, motley_error *error)
 {
     const size_t frames = (size_t)r->parts->clip_frames, clips = count_clips(r->parts, r->job->count);
+    static const mot_step counted;
     motley_batch tall = { .count = clips, .channels = r->job->channels, .data = r->work.data };
     tall.width = r->width;
     tall.height = r->height * (int32_t)frames;
@@ -285,14 +310,14 @@ static motley_status run_clips(const run *r, int part, motley_error *error)
                           .channels = r->job->channels,
                           .src = &tall,
                           .dst = &tall,
-                          .drawn_steps = (const mot_step *)(void *)(r->device + r->p.pooled) + (size_t)part * clips,
+                          .drawn_steps = r->pooled ? r->pooled + (size_t)part * clips : &counted,
                           .max_steps = 1,
                           .stream = r->job->stream };
-    return mot_cuda_run_steps(r->cuda, &job, NULL, NULL, error);
+    return run_job(r, &job, error);
 }
 
 /* Runs the chains, and mixes them into `work`. */
-static motley_status run_chains(const run *r, motley_error *error)
+static motley_status run_chains(run *r, motley_error *error)
 {
     const mot_cuda_parts *const parts = r->parts;
     for (int c = 0, part = 0; c < parts->chains; c++, part++) {
@@ -304,21 +329,23 @@ static motley_status run_chains(const run *r, motley_error *error)
             MOT_TRY(run_part(r, part + 1, &chain, &chain, NULL, error));
         }
     }
+    if (!r->call)
+        return MOTLEY_OK;
     mot_chains_job job = { .src = sent(r, r->job->src, SRC),
                            .dst = sent(r, &r->work, WORK),
                            .count = (int32_t)r->job->count,
                            .channels = r->job->channels,
-                           .turn = (const mot_mix_turn *)(void *)(r->device + r->p.turn),
+                           .turn = r->turn,
                            .turns = parts->turns,
                            .width = r->width,
                            .height = r->height,
-                           .multiprocessors = r->cuda->chip->multiprocessors };
+                           .multiprocessors = r->s->chip.multiprocessors };
     if (parts->chains > 0) {
         const motley_batch first = batch_at(r, CHAINS);
         job.chains = sent(r, &first, CHAINS);
-        job.chains.image = (int64_t)r->p.image_bytes;
+        job.chains.image = (int64_t)r->image_bytes;
     }
-    return mot_cuda_try(mot_chains_launch(&job, r->cuda->stream), "launching the mixing kernel", error);
+    return mot_cuda_try(mot_chains_launch(&job, r->call->stream), "launching the mixing kernel", error);
 }
 
 /* How many images of src are exactly the same pixels as those of `work`. */
@@ -331,7 +358,7 @@ static size_t count_same(const run *r)
 }
 
 /* Runs what is outside of chains: from `work` if there were any, else from src; in the end to dst and the output. */
-static motley_status run_rest(const run *r, motley_error *error)
+static motley_status run_rest(run *r, motley_error *error)
 {
     const mot_cuda_parts *const parts = r->parts;
     const size_t same = parts->turns > 0 ? r->job->count : count_same(r);
@@ -356,28 +383,14 @@ static motley_status run_rest(const run *r, motley_error *error)
     return run_part(r, part, from, r->job->dst, r->job->output, error);
 }
 
-motley_status mot_cuda_run_parts(const mot_cuda_work *cuda, const mot_job *job, const mot_cuda_parts *parts,
-                                 const motley_batch *work, int given, uint8_t *device, uint8_t *host,
-                                 motley_error *error)
+/* Sends the descriptions of images, and takes the steps apart. */
+static motley_status begin_run(const run *r, int given, motley_error *error)
 {
-    run r = { .cuda = cuda, .job = job, .parts = parts, .device = device };
-    r.p = lay_out(parts, job, work || job->dst);
-    r.images = r.p.host ? (motley_image *)(void *)host : NULL;
-    for (size_t i = 0; i < (job->src->images ? job->count : 1); i++) {
-        const mot_view v = mot_batch_view(job->src, i);
-        r.width = larger(r.width, v.width);
-        r.height = larger(r.height, v.height);
-    }
-    r.work = work ? *work : job->dst ? *job->dst : batch_at(&r, WORK);
-    r.work_is_dst = job->dst && (!work || work == job->dst);
-    if (r.images) {
-        describe(job->src, r.images + SRC * job->count);
-        describe(&r.work, r.images + WORK * job->count);
-        for (int which = SPARE; which < CHAINS + parts->chains; which++)
-            batch_at(&r, (size_t)which);
-        MOT_TRY(mot_cuda_try(mot_cuda_send(device + r.p.images, host, r.p.host, cuda->stream), "sending the images",
-                             error));
-    }
+    const mot_cuda_parts *const parts = r->parts;
+    const mot_job *const job = r->job;
+    if (r->images)
+        CUDA_TRY(mot_cuda_send(r->sent, r->images, mot_cuda_parts_host_bytes(parts, job), r->call->stream),
+                 "sending the images");
     const mot_parts_job apart = { .count = (int32_t)job->count,
                                   .max_steps = (int32_t)job->max_steps,
                                   .steps = job->drawn_steps,
@@ -386,70 +399,110 @@ motley_status mot_cuda_run_parts(const mot_cuda_work *cuda, const mot_job *job, 
                                   .chain_breaks = parts->chain_breaks,
                                   .breaks = parts->breaks,
                                   .most = (int32_t)mot_cuda_part_steps(parts),
-                                  .part = (mot_step *)(void *)(device + r.p.part),
-                                  .after = (mot_step *)(void *)(device + r.p.after),
+                                  .part = r->part,
+                                  .after = r->after,
                                   .clip_frames = parts->clip_frames,
-                                  .pooled = (mot_step *)(void *)(device + r.p.pooled),
-                                  .turn = (mot_mix_turn *)(void *)(device + r.p.turn),
+                                  .pooled = r->pooled,
+                                  .turn = r->turn,
                                   .turns = parts->turns };
-    MOT_TRY(mot_cuda_try(mot_parts_launch(&apart, cuda->stream), "launching the kernel of the parts", error));
+    return mot_cuda_try(mot_parts_launch(&apart, r->call->stream), "launching the kernel of the parts", error);
+}
+
+motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const mot_job *job,
+                                 const mot_cuda_parts *parts, const motley_batch *work, int given, mot_arena *slot,
+                                 mot_arena *scratch, uint8_t *host, motley_error *error)
+{
+    run r = { .s = s, .call = call, .job = job, .parts = parts, .slot = slot, .scratch = scratch };
+    r.images = has_lists(job) ? (motley_image *)(void *)host : NULL;
+    lay_out(&r, work || job->dst);
+    r.work = work ? *work : job->dst ? *job->dst : batch_at(&r, WORK);
+    r.work_is_dst = job->dst && (!work || work == job->dst);
+    if (r.images) {
+        describe(job->src, r.images + SRC * job->count);
+        describe(&r.work, r.images + WORK * job->count);
+        for (int which = SPARE; which < CHAINS + parts->chains; which++)
+            batch_at(&r, (size_t)which);
+    }
+    if (call)
+        MOT_TRY(begin_run(&r, given, error));
     if (parts->turns > 0)
         MOT_TRY(run_chains(&r, error));
-    return run_rest(&r, error);
+    MOT_TRY(run_rest(&r, error));
+    slot->bytes = r.slot_end;
+    scratch->bytes = r.scratch_end;
+    return MOTLEY_OK;
 }
 
 /* ---- a whole job ---- */
 
-/* Draws the steps, or sends those that are given, to the plan's; writes how many each image has to `counts`. */
-static motley_status make_steps(mot_cuda_state *s, const mot_job *job, cudaStream_t stream, int32_t *counts,
-                                motley_error *error)
+/* Where its steps are. */
+typedef struct drawn {
+    mot_cuda_steps steps; /* the plan has steps and their numbers only */
+    motley_image *images;
+} drawn;
+
+static drawn lay_out_draws(const mot_job *job, mot_arena *slot)
+{
+    drawn d = { .images = NULL };
+    d.steps.plan.steps = mot_take(slot, job->count * job->max_steps * sizeof(mot_step));
+    d.steps.plan.step_count = mot_take(slot, job->count * sizeof(int32_t));
+    d.steps.ids = mot_take(slot, job->count * sizeof(uint64_t));
+    d.steps.views = mot_take(slot, job->count * sizeof(uint32_t));
+    d.images = mot_take_if(job->src->images != NULL, slot, job->count * sizeof(motley_image));
+    return d;
+}
+
+motley_status mot_cuda_count_apart(mot_cuda_state *s, const mot_job *job, const mot_cuda_parts *parts, mot_arena *slot,
+                                   mot_arena *scratch, motley_error *error)
+{
+    MOT_TRY(mot_pool_reserve_host(&s->pool, mot_cuda_parts_host_bytes(parts, job), error));
+    lay_out_draws(job, slot);
+    return mot_cuda_run_parts(s, NULL, job, parts, NULL, 0, slot, scratch, s->pool.host.memory, error);
+}
+
+/* Draws the steps, or sends those that are given. */
+static motley_status make_steps(mot_cuda_call *call, const mot_job *job, const drawn *d, motley_error *error)
 {
     const int32_t most = (int32_t)job->max_steps;
     mot_cuda_draw draw = {
-        .count = (int32_t)job->count, .channels = job->channels, .max_steps = most, .plan = s->now.plan
+        .count = (int32_t)job->count, .channels = job->channels, .max_steps = most, .plan = d->steps.plan
     };
-    draw.plan.step_count = counts;
+    MOT_TRY(mot_cuda_send_batch(job->src, d->images, call->stream, &draw.src, error));
     if (!job->policy || job->steps) {
-        CUDA_TRY(mot_cuda_send(s->now.plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), stream),
-                 "sending the values");
-        return mot_cuda_try(mot_cuda_fill(counts, most, job->count, stream), "sending the numbers of steps", error);
+        CUDA_TRY(
+            mot_cuda_send(draw.plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), call->stream),
+            "sending the values");
+        return mot_cuda_try(mot_cuda_fill(draw.plan.step_count, most, job->count, call->stream),
+                            "sending the numbers of steps", error);
     }
-    MOT_TRY(mot_cuda_send_batch(job->src, s->now.images, stream, &draw.src, error));
-    MOT_TRY(mot_cuda_describe_draws(s, job, stream, &draw, error));
-    return mot_cuda_try(mot_parts_draw_launch(&draw, NULL, most, stream), "launching the draw kernel", error);
+    MOT_TRY(mot_cuda_describe_draws(call, job, &d->steps, &draw, error));
+    return mot_cuda_try(mot_parts_draw_launch(&draw, NULL, most, call->stream), "launching the draw kernel", error);
 }
 
-static motley_status queue(const mot_cuda_work *cuda, const mot_job *job, const mot_cuda_parts *parts,
-                           motley_error *error)
+motley_status mot_cuda_run_apart(mot_cuda_call *call, const mot_job *job, const mot_cuda_parts *parts,
+                                 motley_error *error)
 {
-    mot_cuda_state *const s = cuda->state;
-    const int has_work = job->dst != NULL;
-    const places p = lay_out(parts, job, has_work);
-    MOT_TRY(mot_cuda_reserve(cuda, p.device, p.host, error));
-    MOT_TRY(mot_cuda_reserve_batch(s, job->count, job->max_steps, cuda->stream, error));
-    mot_cuda_take_space(s);
-    uint8_t *const device = cuda->kept->memory;
-    int32_t *const counts = (int32_t *)(void *)(device + p.counts);
-    MOT_TRY(make_steps(s, job, cuda->stream, counts, error));
-    mot_job drawn = *job;
-    drawn.drawn_steps = s->now.plan.steps;
-    MOT_TRY(mot_cuda_run_parts(cuda, &drawn, parts, NULL, 0, device, cuda->kept->host, error));
-    CUDA_TRY(cudaMemcpyAsync(s->now.plan.step_count, counts, job->count * sizeof *counts, cudaMemcpyDeviceToDevice,
-                             cuda->stream),
-             "keeping the numbers of steps");
-    if (job->followed) {
-        const motley_image *const images = (const motley_image *)(const void *)(device + p.images) + SRC * job->count;
-        MOT_TRY(mot_cuda_follow_plan(s, job, images, MOT_FOLLOW_WAITS_FIRST, cuda->stream, error));
-    }
-    s->last_count = job->count;
-    s->last_max_steps = job->max_steps;
-    s->last_one_size = !job->src->images;
+    mot_cuda_state *const s = call->s;
+    mot_tables tables;
+    if (job->policy && !job->steps)
+        MOT_TRY(mot_pool_policy(call, job->policy, &tables, error));
+    mot_arena slot = mot_slot_begin(&s->chip, NULL), scratch = { 0 };
+    MOT_TRY(mot_cuda_count_apart(s, job, parts, &slot, &scratch, error));
+    MOT_TRY(mot_call_take(call, slot.bytes, scratch.bytes, 0, error));
+    drawn d = lay_out_draws(job, &call->memory);
+    if (job->policy && !job->steps)
+        d.steps.tables = tables;
+    MOT_TRY(make_steps(call, job, &d, error));
+    mot_job whole = *job;
+    whole.drawn_steps = d.steps.plan.steps;
+    MOT_TRY(
+        mot_cuda_run_parts(s, call, &whole, parts, NULL, 0, &call->memory, &call->scratch, s->pool.host.memory, error));
+    if (job->followed)
+        MOT_TRY(mot_cuda_follow_plan(call, job, &d.steps.plan, d.images, MOT_FOLLOW_WAITS_FIRST, error));
+    s->last = (mot_cuda_report){ .count = job->count,
+                                 .max_steps = job->max_steps,
+                                 .steps = d.steps.plan.steps,
+                                 .step_count = d.steps.plan.step_count,
+                                 .images = d.images };
     return MOTLEY_OK;
-}
-
-motley_status mot_cuda_run_apart(void *state, const mot_job *job, const mot_cuda_parts *parts, motley_error *error)
-{
-    mot_cuda_work work;
-    MOT_TRY(mot_cuda_begin(state, job->stream, &work, error));
-    return mot_cuda_end(&work, queue(&work, job, parts, error), error);
 }

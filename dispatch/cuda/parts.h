@@ -4,7 +4,7 @@
 #ifndef MOT_CUDA_PARTS_H
 #define MOT_CUDA_PARTS_H
 
-#include "dispatch/cuda/work.h"
+#include "dispatch/cuda/state.h"
 
 /* The most parts and breaks that any image of a job can have; all zero: the job has no breaks. */
 typedef struct mot_cuda_parts {
@@ -35,22 +35,21 @@ void mot_cuda_parts_add_image(mot_cuda_parts *parts, const int32_t *ops, int cou
 /* Room for ops in a part: at least one, for a part that only copies or normalises. */
 size_t mot_cuda_part_steps(const mot_cuda_parts *parts);
 
-/* Memory that the parts of a job need, in bytes of the device and of the host. `has_work`: dst is there, or `work` is
- * given to mot_cuda_run_parts. */
-typedef struct mot_cuda_parts_bytes {
-    size_t device, host;
-} mot_cuda_parts_bytes;
-
-mot_cuda_parts_bytes mot_cuda_parts_need(const mot_cuda_parts *parts, const mot_job *job, int has_work);
+/* Bytes of the host that mot_cuda_run_parts needs. */
+size_t mot_cuda_parts_host_bytes(const mot_cuda_parts *parts, const mot_job *job);
 
 /* Runs a job whose steps are in device memory. `work`: where its pixels are between the parts; NULL: in dst, or in
- * `device` if there is no dst. With clips it is dense HWC, the frames of a clip one after the other. `given`: the
- * weights of its kernel blurs are in their arguments. `device` and `host` are mot_cuda_parts_need. */
-motley_status mot_cuda_run_parts(const mot_cuda_work *cuda, const mot_job *job, const mot_cuda_parts *parts,
-                                 const motley_batch *work, int given, uint8_t *device, uint8_t *host,
-                                 motley_error *error);
+ * memory of the context if there is no dst. With clips it is dense HWC, the frames of a clip one after the other.
+ * `given`: the weights of its kernel blurs are in their arguments. Its memory begins at `slot` and `scratch`; call
+ * NULL: it only counts what it needs there. */
+motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const mot_job *job,
+                                 const mot_cuda_parts *parts, const motley_batch *work, int given, mot_arena *slot,
+                                 mot_arena *scratch, uint8_t *host, motley_error *error);
 
-/* A whole job of motley_apply, motley_op_apply or motley_replay. */
-motley_status mot_cuda_run_apart(void *state, const mot_job *job, const mot_cuda_parts *parts, motley_error *error);
+/* A whole job of motley_apply, motley_op_apply or motley_replay; and the memory that it needs. */
+motley_status mot_cuda_run_apart(mot_cuda_call *call, const mot_job *job, const mot_cuda_parts *parts,
+                                 motley_error *error);
+motley_status mot_cuda_count_apart(mot_cuda_state *s, const mot_job *job, const mot_cuda_parts *parts, mot_arena *slot,
+                                   mot_arena *scratch, motley_error *error);
 
 #endif

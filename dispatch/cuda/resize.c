@@ -1,15 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_resize on the GPU: uploads the images' descriptions, queues the kernel that makes the tables of their axes,
  * then the one that resizes. */
-#include "dispatch/cuda/draw.h"
-#include "dispatch/cuda/work.h"
+#include "dispatch/cuda/state.h"
 
 #include <string.h>
 
-/* The upload, in one piece. Places are the same on the host and on the device. */
+/* The upload, in one piece. */
 typedef struct parcel {
-    size_t places, counted, offsets, src, dst, bytes;
+    mot_cuda_place *places;
+    uint32_t *counted;
+    int64_t *offsets;
+    motley_image *src, *dst;
 } parcel;
+
+static parcel lay_out(const motley_batch *src, const motley_batch *dst, mot_arena *arena)
+{
+    const size_t n = src->count;
+    parcel p = { .places = mot_take(arena, n * sizeof *p.places) };
+    p.counted = mot_take(arena, MOT_RESIZE_COUNTERS * sizeof *p.counted);
+    p.offsets = mot_take(arena, n * sizeof *p.offsets);
+    p.src = mot_take_if(src->images != NULL, arena, n * sizeof *p.src);
+    p.dst = mot_take_if(dst->images != NULL, arena, n * sizeof *p.dst);
+    return p;
+}
+
+/* What the kernels write; the parcel comes before it. */
+typedef struct room {
+    mot_cuda_axes *axes;
+    uint32_t *cost, *order;
+    uint8_t *tables;
+} room;
+
+static room lay_out_room(size_t n, size_t table_bytes, mot_arena *scratch)
+{
+    room r = { .axes = mot_take(scratch, n * sizeof *r.axes) };
+    r.cost = mot_take(scratch, n * sizeof *r.cost);
+    r.order = mot_take(scratch, n * sizeof *r.order);
+    r.tables = mot_take(scratch, table_bytes);
+    return r;
+}
 
 static mot_cuda_place place_of(const motley_resize_params *p, const mot_view *src, const mot_view *dst, size_t i)
 {
@@ -59,68 +88,62 @@ static extremes fill_places(const motley_batch *src, const motley_batch *dst, co
     return e;
 }
 
-motley_status mot_cuda_cut(const mot_cuda_work *work, mot_resize_job *job, int width, int height, int row_groups,
+motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, int width, int height, int row_groups,
                            motley_error *error)
 {
-    mot_resize_cut(job, width, height, row_groups, work->chip->shared_bytes);
-    if (!work->kept->prepared)
-        MOT_TRY(mot_cuda_try(mot_resize_prepare(work->chip->shared_bytes), "preparing the resize kernel", error));
-    work->kept->prepared = 1;
+    mot_cuda_state *const s = call->s;
+    mot_resize_cut(job, width, height, row_groups, s->chip.shared_bytes);
+    if (!s->resize_prepared)
+        CUDA_TRY(mot_resize_prepare(s->chip.shared_bytes), "preparing the resize kernel");
+    s->resize_prepared = 1;
     return MOTLEY_OK;
 }
 
-static motley_status queue(const mot_cuda_work *work, const motley_batch *src, const motley_batch *dst,
+static motley_status queue(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
                            const motley_resize_params *params, motley_error *error)
 {
-    mot_cuda_kept *const kept = work->kept;
+    mot_pool *const pool = &call->s->pool;
     const size_t n = src->count;
-    parcel p = { 0 };
-    p.places = mot_cuda_take(&p.bytes, n * sizeof(mot_cuda_place));
-    p.counted = mot_cuda_take(&p.bytes, MOT_RESIZE_COUNTERS * sizeof(uint32_t));
-    p.offsets = mot_cuda_take(&p.bytes, n * sizeof(int64_t));
-    p.src = mot_cuda_take_if(src->images != NULL, &p.bytes, n * sizeof(motley_image));
-    p.dst = mot_cuda_take_if(dst->images != NULL, &p.bytes, n * sizeof(motley_image));
-    size_t device_bytes = p.bytes;
-    const size_t axes = mot_cuda_take(&device_bytes, n * sizeof(mot_cuda_axes));
-    const size_t cost = mot_cuda_take(&device_bytes, n * sizeof(uint32_t));
-    const size_t order = mot_cuda_take(&device_bytes, n * sizeof(uint32_t));
-    MOT_TRY(mot_cuda_reserve(work, 0, p.bytes, error));
-    uint8_t *const host = kept->host;
-    memset(host, 0, p.bytes);
-    const extremes most = fill_places(src, dst, params, (mot_cuda_place *)(void *)(host + p.places),
-                                      (int64_t *)(void *)(host + p.offsets));
-    const size_t tables = mot_cuda_take(&device_bytes, (size_t)most.table_bytes);
+    mot_arena counted = { 0 };
+    lay_out(src, dst, &counted);
+    MOT_TRY(mot_pool_reserve_host(pool, counted.bytes, error));
+    mot_arena assembled = { pool->host.memory, 0 };
+    memset(assembled.base, 0, counted.bytes);
+    const parcel from = lay_out(src, dst, &assembled);
+    const extremes most = fill_places(src, dst, params, from.places, from.offsets);
     if (src->images)
-        memcpy(host + p.src, src->images, n * sizeof(motley_image));
+        memcpy(from.src, src->images, n * sizeof(motley_image));
     if (dst->images)
-        memcpy(host + p.dst, dst->images, n * sizeof(motley_image));
-    MOT_TRY(mot_cuda_reserve(work, device_bytes, p.bytes, error));
-    uint8_t *const device = kept->memory;
-    mot_resize_job job = { .src = mot_cuda_batch_of(src, mot_cuda_at(device, p.src)),
-                           .dst = mot_cuda_batch_of(dst, mot_cuda_at(device, p.dst)),
+        memcpy(from.dst, dst->images, n * sizeof(motley_image));
+    lay_out_room(n, (size_t)most.table_bytes, &counted);
+    MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
+    const parcel p = lay_out(src, dst, &call->scratch);
+    const room r = lay_out_room(n, (size_t)most.table_bytes, &call->scratch);
+    mot_resize_job job = { .src = mot_cuda_batch_of(src, p.src),
+                           .dst = mot_cuda_batch_of(dst, p.dst),
                            .count = (int32_t)n,
                            .channels = src->channels,
                            .format = (int32_t)mot_cuda_format_of(src),
-                           .place = (const mot_cuda_place *)(void *)(device + p.places),
-                           .axes = (mot_cuda_axes *)(void *)(device + axes),
-                           .cost = (uint32_t *)(void *)(device + cost),
-                           .order = (uint32_t *)(void *)(device + order),
-                           .counted = (uint32_t *)(void *)(device + p.counted),
-                           .tables = device + tables,
-                           .table_offset = (const int64_t *)(void *)(device + p.offsets) };
-    MOT_TRY(mot_cuda_cut(work, &job, most.width, most.height, most.row_groups, error));
-    MOT_TRY(mot_cuda_try(mot_cuda_send(device, host, p.bytes, work->stream), "sending the images", error));
-    MOT_TRY(mot_cuda_try(mot_resize_axes_launch(&job, work->stream), "launching the kernel of the axes", error));
-    return mot_cuda_try(mot_resize_launch(&job, work->chip->overlaps, work->stream), "launching the resize kernel",
+                           .place = p.places,
+                           .axes = r.axes,
+                           .cost = r.cost,
+                           .order = r.order,
+                           .counted = p.counted,
+                           .tables = r.tables,
+                           .table_offset = p.offsets };
+    MOT_TRY(mot_cuda_cut(call, &job, most.width, most.height, most.row_groups, error));
+    CUDA_TRY(mot_cuda_send(p.places, assembled.base, assembled.bytes, call->stream), "sending the images");
+    CUDA_TRY(mot_resize_axes_launch(&job, call->stream), "launching the kernel of the axes");
+    return mot_cuda_try(mot_resize_launch(&job, call->s->chip.overlaps, call->stream), "launching the resize kernel",
                         error);
 }
 
 motley_status mot_cuda_resize(void *state, const motley_batch *src, const motley_batch *dst,
                               const motley_resize_params *params, motley_error *error)
 {
-    mot_cuda_work work;
+    mot_cuda_call call;
     MOT_TRY(mot_cuda_check(state, "src", src, error));
     MOT_TRY(mot_cuda_check(state, "dst", dst, error));
-    MOT_TRY(mot_cuda_begin(state, params->stream, &work, error));
-    return mot_cuda_end(&work, queue(&work, src, dst, params, error), error);
+    MOT_TRY(mot_call_begin(state, params->stream, &call, error));
+    return mot_call_end(&call, queue(&call, src, dst, params, error), error);
 }

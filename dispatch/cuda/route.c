@@ -3,6 +3,7 @@
 #include "dispatch/cuda/route.h"
 #include "kernels/cuda/tile_program.h"
 #include "kernels/cuda/tuning.h"
+#include "kernels/output.h"
 #include "policies/draw.h"
 
 const char *const mot_route_names[MOT_ROUTES] = { "resident", "tiles" };
@@ -134,6 +135,25 @@ mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *f
     choice.route = MOT_ROUTE_RESIDENT;
     choice.reason = "one CTA holds an image";
     return choice;
+}
+
+motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output, mot_cuda_format format)
+{
+    const motley_batch slots = mot_output_slots(output);
+    const int64_t size = (int64_t)mot_dtype_bytes(output->dtype), width = slots.width;
+    const int64_t channels = slots.channels, pixels = width * slots.height;
+    const int chw = slots.pixel_stride == size && slots.row_stride == width * size &&
+                    (channels == 1 || slots.channel_stride == pixels * size);
+    const int hwc = slots.pixel_stride == channels * size && slots.row_stride == width * slots.pixel_stride &&
+                    (channels == 1 || slots.channel_stride == size);
+    if (slots.images || src->images || size == 1 || format == MOT_FORMAT_STRIDED || !(chw || hwc))
+        return slots;
+    motley_batch work = slots;
+    const int planes = format == MOT_FORMAT_PLANES;
+    work.pixel_stride = planes ? 1 : channels;
+    work.row_stride = width * work.pixel_stride;
+    work.channel_stride = planes ? pixels : 1;
+    return work;
 }
 
 /* ---- the facts of a job ---- */

@@ -71,6 +71,10 @@ mot_cuda_format mot_cuda_format_of(const motley_batch *batch);
 /* A batch in the kernels' form; `images`: the descriptions of its images on the device, if it has any. */
 mot_cuda_batch mot_cuda_batch_of(const motley_batch *batch, const motley_image *images);
 
+/* Where pixels are kept between phases when a call has no dst: at the beginning of each image's output if that is dense
+ * and of a larger type, else in the first byte of each component. */
+motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output, mot_cuda_format format);
+
 /* Whether an image is contiguous, in whole blocks of 16 bytes, with whole quads in every row. */
 int mot_is_dense(const mot_view *v, mot_cuda_format format);
 

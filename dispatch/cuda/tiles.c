@@ -2,6 +2,7 @@
 /* Queues the tile kernel for some images at a time: as many as fit with their programs and with the second buffers that
  * the largest of them need. */
 #include "dispatch/cuda/tiles.h"
+#include "dispatch/cuda/state.h"
 #include "kernels/output.h"
 
 /* Which kinds of ops a job's steps may have. */
@@ -64,13 +65,6 @@ static int piece_quads(int words, int64_t turns)
     return tile < MOT_PIECE_LEAST ? MOT_PIECE_LEAST : tile < MOT_PIECE_FEWEST ? tile : MOT_PIECE_FEWEST;
 }
 
-static int64_t take(int64_t *at, int64_t bytes)
-{
-    const int64_t here = *at;
-    *at += (bytes + 255) & ~(int64_t)255;
-    return here;
-}
-
 mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int ctas)
 {
     const kinds k = kinds_of(job);
@@ -118,38 +112,21 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     const int64_t wanted = all < MOT_TILES_SCRATCH ? all : MOT_TILES_SCRATCH;
     plan.scratch_bytes = wanted > largest ? wanted : largest;
     plan.whole = plan.images == job->count && plan.scratch_bytes == all;
-    const int64_t images = (int64_t)plan.images;
-    plan.at_programs = take(&plan.bytes, images * plan.windows * (int64_t)sizeof(mot_program));
-    plan.at_image = take(&plan.bytes, images * (int64_t)sizeof(mot_tile_image));
     const int64_t fewest = 2 * (int64_t)ctas; /* as with lower tiles: a smaller batch never needs more memory */
-    const int64_t listed = plan.tasks > fewest ? plan.tasks : fewest;
-    plan.at_tasks = take(&plan.bytes, MOT_TILE_LISTS * listed * (int64_t)sizeof(mot_tile_task));
-    plan.at_totals = take(&plan.bytes, images * plan.max_counts * MOT_TOTAL_WORDS * 4);
-    plan.at_arrivals = take(&plan.bytes, images * (int64_t)sizeof(int32_t));
-    plan.at_values = take(&plan.bytes, 4 * 256 * 4);
-    plan.half_bytes = plan.bytes;
-    plan.bytes *= 2;
-    plan.at_scratch = take(&plan.bytes, plan.scratch_bytes);
+    plan.tasks_room = plan.tasks > fewest ? plan.tasks : fewest;
     return plan;
 }
 
-motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output, mot_cuda_format format)
+void mot_tiles_lay_out(mot_tiles_plan *plan, mot_arena *slot, mot_arena *scratch)
 {
-    const motley_batch slots = mot_output_slots(output);
-    const int64_t size = (int64_t)mot_dtype_bytes(output->dtype), width = slots.width;
-    const int64_t channels = slots.channels, pixels = width * slots.height;
-    const int chw = slots.pixel_stride == size && slots.row_stride == width * size &&
-                    (channels == 1 || slots.channel_stride == pixels * size);
-    const int hwc = slots.pixel_stride == channels * size && slots.row_stride == width * slots.pixel_stride &&
-                    (channels == 1 || slots.channel_stride == size);
-    if (slots.images || src->images || size == 1 || format == MOT_FORMAT_STRIDED || !(chw || hwc))
-        return slots;
-    motley_batch work = slots;
-    const int planes = format == MOT_FORMAT_PLANES;
-    work.pixel_stride = planes ? 1 : channels;
-    work.row_stride = width * work.pixel_stride;
-    work.channel_stride = planes ? pixels : 1;
-    return work;
+    const size_t images = plan->images;
+    plan->programs = mot_take(slot, images * (size_t)plan->windows * sizeof *plan->programs);
+    plan->image = mot_take(slot, images * sizeof *plan->image);
+    plan->task = mot_take(slot, MOT_TILE_LISTS * (size_t)plan->tasks_room * sizeof *plan->task);
+    plan->totals = mot_take(slot, images * (size_t)plan->max_counts * MOT_TOTAL_WORDS * sizeof *plan->totals);
+    plan->arrivals = mot_take(slot, images * sizeof *plan->arrivals);
+    plan->values = mot_take(slot, 4 * 256 * sizeof *plan->values);
+    plan->scratch = mot_take(scratch, (size_t)plan->scratch_bytes);
 }
 
 /* How many images from `first` on come next: as many as have room for their second buffers. */
@@ -211,13 +188,12 @@ int mot_tiles_few_images(const mot_job *job)
     return job->src->images && job->count <= MOT_FEW_IMAGES;
 }
 
-cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,
-                            const mot_tiles_plan *plan, mot_cuda_format format, const mot_tiles_site *site)
+motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,
+                              const mot_tiles_plan *plan, mot_cuda_format format, const mot_resize_job *resize,
+                              motley_error *error)
 {
-    uint8_t *const base = (uint8_t *)site->memory + site->half * plan->half_bytes;
-    const int apart = site->draws != site->stream;
     const int ctas = plan->tasks < plan->max_image_ctas ? (int)plan->tasks : plan->max_image_ctas;
-    cudaError_t code = cudaSuccess;
+    const int overlap = call->s->chip.overlaps && (!mot_call_ahead(call) || resize);
     tiles->format = (int)format;
     tiles->windows = plan->windows;
     tiles->max_counts = plan->max_counts;
@@ -227,32 +203,25 @@ cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_t
     tiles->ctas_per_image = plan->ctas_per_image;
     tiles->piece_quads = plan->piece_quads;
     tiles->moves = plan->moves;
-    tiles->programs = (mot_program *)(void *)(base + plan->at_programs);
-    tiles->image = (mot_tile_image *)(void *)(base + plan->at_image);
-    tiles->tasks = (mot_tile_task *)(void *)(base + plan->at_tasks);
+    tiles->programs = plan->programs;
+    tiles->image = plan->image;
+    tiles->tasks = plan->task;
     tiles->most_tasks = plan->tasks;
     tiles->counters = draw->plan.counters;
-    tiles->totals = (uint32_t *)(void *)(base + plan->at_totals);
-    tiles->arrivals = (int32_t *)(void *)(base + plan->at_arrivals);
-    tiles->output_values = (uint32_t *)(void *)(base + plan->at_values);
-    tiles->scratch = (uint8_t *)site->memory + plan->at_scratch;
+    tiles->totals = plan->totals;
+    tiles->arrivals = plan->arrivals;
+    tiles->output_values = plan->values;
+    tiles->scratch = plan->scratch;
     const motley_image *const few = mot_tiles_few_images(job) ? job->src->images : NULL;
-    for (size_t first = 0; first < job->count && code == cudaSuccess;) {
-        const size_t n = plan->whole ? job->count : next_images(job, format, plan, first);
+    for (size_t first = 0, n; first < job->count; first += n) {
+        n = plan->whole ? job->count : next_images(job, format, plan, first);
         tiles->first = (int32_t)first;
         tiles->images = (int32_t)n;
-        code = mot_cuda_plan_launch(draw, tiles, few, site->draws);
-        if (code == cudaSuccess && apart)
-            code = cudaEventRecord(site->drawn, site->draws);
-        if (code == cudaSuccess && apart)
-            code = cudaStreamWaitEvent(site->stream, site->drawn, 0);
-        if (code == cudaSuccess && site->resize)
-            code = mot_resize_launch(site->resize, 0, site->stream);
-        if (code == cudaSuccess)
-            code = launch_tiles(tiles, format, ctas, site->overlap && (!apart || site->resize), site->stream);
-        if (code != cudaSuccess) /* no kernel consumes the lists */
-            cudaMemsetAsync(tiles->counters, 0, sizeof *tiles->counters, site->stream);
-        first += n;
+        CUDA_TRY(mot_cuda_plan_launch(draw, tiles, few, call->draws), "launching the kernel that makes programs");
+        MOT_TRY(mot_call_join(call, error));
+        if (resize)
+            CUDA_TRY(mot_resize_launch(resize, 0, call->stream), "launching the resize kernel");
+        CUDA_TRY(launch_tiles(tiles, format, ctas, overlap, call->stream), "launching the tile kernel");
     }
-    return code;
+    return MOTLEY_OK;
 }

@@ -3,9 +3,7 @@
 #ifndef MOT_CUDA_TILES_H
 #define MOT_CUDA_TILES_H
 
-#include "dispatch/backend.h"
-#include "dispatch/cuda/draw.h"
-#include "kernels/cuda/resize.h"
+#include "dispatch/cuda/timeline.h"
 
 /* How the tile kernel processes a batch, some images at a time. */
 typedef struct mot_tiles_plan {
@@ -17,35 +15,32 @@ typedef struct mot_tiles_plan {
     int ctas_per_image;                          /* see mot_tiles_job */
     int piece_quads;                             /* see mot_cut_pieces */
     int64_t tasks;                               /* mot_tile_task, at a time, at most */
-    int64_t scratch_bytes, bytes;
-    int64_t half_bytes; /* of all before the scratch, which two calls in turn have in different places */
-    int64_t at_programs, at_image, at_tasks, at_totals, at_arrivals, at_values, at_scratch; /* offsets */
+    int64_t tasks_room;                          /* at least as many */
+    int64_t scratch_bytes;
+    /* the memory, as in mot_tiles_job */
+    mot_program *programs;
+    mot_tile_image *image;
+    mot_tile_task *task;
+    uint32_t *totals;
+    int32_t *arrivals;
+    uint32_t *values;
+    uint8_t *scratch;
 } mot_tiles_plan;
 
 /* `ctas`: those that are resident on the device together. */
 mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int ctas);
 
-/* Where pixels are kept between phases when a call has no dst: at the beginning of each image's output if that is dense
- * and of a larger type, else in the first byte of each component. */
-motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output, mot_cuda_format format);
+/* Lays out the memory. */
+void mot_tiles_lay_out(mot_tiles_plan *plan, mot_arena *slot, mot_arena *scratch);
 
 /* Whether src's images are few enough to be described by kernel arguments. */
 int mot_tiles_few_images(const mot_job *job);
 
-/* Where a batch's kernels work. */
-typedef struct mot_tiles_site {
-    void *memory;      /* the plan's bytes */
-    int half, overlap; /* overlap: the chip can start a kernel while the previous one finishes */
-    cudaStream_t draws,
-        stream;        /* programs are made on `draws`, if plan->whole; if that is another stream, the event ... */
-    cudaEvent_t drawn; /* ... is recorded there, and `stream` waits for it */
-    const mot_resize_job *resize; /* queued between the two; or NULL */
-} mot_tiles_site;
-
-/* Queues the kernel that draws and makes programs, then the tile kernel. `tiles` has the batches and the output's
- * type. */
-cudaError_t mot_tiles_queue(const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,
-                            const mot_tiles_plan *plan, mot_cuda_format format, const mot_tiles_site *site);
+/* Queues the kernel that draws and makes programs, `resize`, if it is not NULL, and the tile kernel. `tiles` has the
+ * batches and the output's type. */
+motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,
+                              const mot_tiles_plan *plan, mot_cuda_format format, const mot_resize_job *resize,
+                              motley_error *error);
 
 /* Raises the limits of the kernel for `format`; call once for each format. */
 cudaError_t mot_tiles_prepare(mot_cuda_format format);

@@ -3,12 +3,12 @@
  * every image, to bytes; the steps, the last of which writes the normalised output; the erased boxes. A transform
  * without steps is resized directly into its output. */
 #include "base/values.h"
+#include "dispatch/cuda/apply.h"
 #include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/mix.h"
 #include "dispatch/cuda/parts.h"
 #include "dispatch/cuda/parts_draw.h"
 #include "dispatch/cuda/transform_draw.h"
-#include "dispatch/cuda/work.h"
 #include "dispatch/follow.h"
 #include "dispatch/transform_call.h"
 #include "kernels/cuda/tuning.h"
@@ -97,91 +97,128 @@ static int draws_late(const mot_transform_call *call, const mot_cuda_parts *part
     return only_policy(call) && !mot_cuda_has_parts(parts) && !mot_followed_any(&call->followed);
 }
 
+/* What components are normalised by; stage: NULL if there is no such stage. */
+static void output_numbers(const mot_stage *stage, float mean[4], float std[4])
+{
+    for (int c = 0; c < 4; c++) {
+        const int at = stage && stage->values > 1 ? c : 0;
+        mot_output_numbers(stage ? stage->convention : 0, stage ? stage->mean[at] : 0, stage ? stage->std[at] : 1,
+                           &mean[c], &std[c]);
+    }
+}
+
 /* ---- tables ---- */
 
-#define COUNTED_BYTES (MOT_RESIZE_COUNTERS * sizeof(uint32_t)) /* of each half: calls in turn draw side by side */
+/* A transform's stages, and what they point to, as they are uploaded. */
+typedef struct tables {
+    mot_stage *stages;
+    mot_tables *policies; /* [stages] */
+    double *ratios[MOT_MAX_STAGES];
+    float *normals[MOT_MAX_STAGES];
+    uint8_t *compiled[MOT_MAX_STAGES];
+} tables;
 
-/* Where a transform's stages, what they point to, and counters lie in the piece that is uploaded; 0: absent. */
-typedef struct stage_places {
-    size_t stages, tables, counted, ratios[MOT_MAX_STAGES], normals[MOT_MAX_STAGES], compiled[MOT_MAX_STAGES], bytes;
-} stage_places;
-
-static stage_places lay_out_stages(const motley_transform *t)
+static tables lay_out_tables(const motley_transform *t, mot_arena *arena)
 {
-    stage_places p = { 0 };
-    p.stages = mot_cuda_take(&p.bytes, t->stages * sizeof(mot_stage));
-    p.tables = mot_cuda_take(&p.bytes, t->stages * sizeof(mot_tables));
-    p.counted = mot_cuda_take(&p.bytes, 2 * COUNTED_BYTES);
+    tables all = { .stages = mot_take(arena, t->stages * sizeof *all.stages) };
+    all.policies = mot_take(arena, t->stages * sizeof *all.policies);
     for (uint32_t s = 0; s < t->stages; s++) {
         const mot_stage *const stage = &t->stage[s];
-        if (stage->ratios)
-            p.ratios[s] = mot_cuda_take(&p.bytes, MOT_RATIO_CELLS * sizeof(double));
-        if (stage->normals)
-            p.normals[s] = mot_cuda_take(&p.bytes, MOT_NORMAL_CELLS * sizeof(float));
+        all.ratios[s] = mot_take_if(stage->ratios != NULL, arena, MOT_RATIO_CELLS * sizeof(double));
+        all.normals[s] = mot_take_if(stage->normals != NULL, arena, MOT_NORMAL_CELLS * sizeof(float));
         if (stage->policy)
-            p.compiled[s] = mot_cuda_take(&p.bytes, stage->policy->compiled_bytes);
+            all.compiled[s] = mot_take(arena, stage->policy->compiled_bytes);
     }
-    return p;
+    return all;
 }
 
 /* Assembles a stage on the host, with pointers into the device's memory. */
-static void fill_stage(const mot_stage *stage, uint32_t s, const stage_places *p, uint8_t *host, uint8_t *device)
+static void fill_stage(const mot_stage *stage, uint32_t s, const tables *host, const tables *device)
 {
-    mot_stage *const copy = (mot_stage *)(void *)(host + p->stages) + s;
+    mot_stage *const copy = &host->stages[s];
     *copy = *stage;
     copy->name = NULL;
     copy->policy = NULL;
     copy->mix = NULL;
     if (stage->ratios) {
-        copy->ratios = (double *)(void *)(device + p->ratios[s]);
-        memcpy(host + p->ratios[s], stage->ratios, MOT_RATIO_CELLS * sizeof(double));
+        copy->ratios = device->ratios[s];
+        memcpy(host->ratios[s], stage->ratios, MOT_RATIO_CELLS * sizeof(double));
     }
     if (stage->normals) {
-        copy->normals = (float *)(void *)(device + p->normals[s]);
-        memcpy(host + p->normals[s], stage->normals, MOT_NORMAL_CELLS * sizeof(float));
+        copy->normals = device->normals[s];
+        memcpy(host->normals[s], stage->normals, MOT_NORMAL_CELLS * sizeof(float));
     }
     if (stage->policy) {
-        mot_tables *const tables = (mot_tables *)(void *)(host + p->tables) + s;
-        *tables = mot_cuda_tables_at(stage->policy, device + p->compiled[s]);
-        memcpy(host + p->compiled[s], stage->policy->compiled, stage->policy->compiled_bytes);
+        host->policies[s] = mot_cuda_tables_at(stage->policy, device->compiled[s]);
+        memcpy(host->compiled[s], stage->policy->compiled, stage->policy->compiled_bytes);
     }
 }
 
-/* Uploads a transform's stages, their tables and numbers as one piece, unless the context has them: `known`. */
-static motley_status send_stages(const mot_cuda_work *work, const motley_transform *t, const stage_places *p,
-                                 mot_cuda_sent **sent, int *known, motley_error *error)
+/* A transform's tables on the device; they are uploaded when this context first sees it. */
+static motley_status send_tables(const mot_cuda_call *call, const motley_transform *t, tables *device,
+                                 motley_error *error)
 {
-    MOT_TRY(mot_cuda_keep_transform(work, t->fingerprint, p->bytes, sent, error));
-    *known = (*sent)->fingerprint == t->fingerprint;
-    if (*known)
+    mot_arena counted = { 0 };
+    lay_out_tables(t, &counted);
+    uint8_t *const found = mot_pool_find(&call->s->pool, MOT_KEPT_TRANSFORM, t->fingerprint, counted.bytes);
+    if (found) {
+        *device = lay_out_tables(t, &(mot_arena){ found, 0 });
         return MOTLEY_OK;
-    uint8_t *const host = calloc(1, p->bytes), *const device = (*sent)->memory;
-    if (!host)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a transform's tables of %zu bytes", p->bytes);
+    }
+    mot_kept_tables *room;
+    MOT_TRY(mot_pool_make_room(call, MOT_KEPT_TRANSFORM, counted.bytes, &room, error));
+    uint8_t *const memory = calloc(1, counted.bytes);
+    if (!memory)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a transform's tables of %zu bytes", counted.bytes);
+    const tables host = lay_out_tables(t, &(mot_arena){ memory, 0 });
+    *device = lay_out_tables(t, &(mot_arena){ room->block.memory, 0 });
     for (uint32_t s = 0; s < t->stages; s++)
-        fill_stage(&t->stage[s], s, p, host, device);
-    /* from pageable memory: it is read before the call returns */
-    const cudaError_t code = cudaMemcpyAsync(device, host, p->bytes, cudaMemcpyHostToDevice, work->stream);
-    free(host);
-    MOT_TRY(mot_cuda_try(code, "sending the transform", error));
-    const mot_stage *const erase = mot_transform_stage(t, MOT_STAGE_ERASE);
-    (*sent)->normals = erase && erase->normals ? mot_cuda_at(device, p->normals[erase - t->stage]) : NULL;
-    (*sent)->fingerprint = t->fingerprint;
-    return MOTLEY_OK;
+        fill_stage(&t->stage[s], s, &host, device);
+    const motley_status status = mot_pool_upload(call, room, MOT_KEPT_TRANSFORM, t->fingerprint, memory, error);
+    free(memory);
+    return status;
 }
 
 /* ---- memory ---- */
 
-/* Places in the context's memory. Those before `sent` are assembled on the host and uploaded; one that the call does
- * not need is MOT_ABSENT. */
-typedef struct places {
-    size_t offsets, src, dst, images, ids, views, given, given_steps, sent;
-    size_t values, axes, cost, order, drawn, steps, pixels, tables, parts, mix, bytes;
-    size_t half_bytes;   /* of those up to `tables`, which two calls in turn have in different places */
-    size_t host_bytes;   /* behind what is sent */
-    int64_t table_bytes; /* of one image when there are no offsets, else of all */
+/* What is assembled on the host and uploaded as one piece; NULL: the call does not have it. */
+typedef struct upload {
+    int64_t *offsets;
+    motley_image *src, *dst, *images;
+    uint64_t *ids;
+    uint32_t *views;
+    motley_transform_drawn *given;
+    mot_step *given_steps;
+} upload;
+
+/* What the kernels write, likewise. */
+typedef struct room {
+    uint32_t *values;
+    mot_cuda_axes *axes;
+    uint32_t *cost, *order;
+    motley_transform_drawn *drawn;
+    mot_step *steps;
+    uint8_t *tables;
+} room;
+
+/* A call under way. */
+typedef struct run {
+    mot_cuda_call *cuda;
+    const mot_transform_call *call;
+    mot_cuda_parts parts;
+    tables tables;
+    upload host, sent;
+    void *first_sent; /* of the upload */
+    room room;
+    motley_batch pixels; /* what is resized if it is no result yet: `apart` */
+    int apart, has_steps;
+    motley_output output;
+    mot_job job; /* the steps */
+    mot_cuda_steps steps;
+    size_t host_bytes, upload_bytes; /* the upload is the first of the host's memory */
+    int64_t table_bytes;             /* of one image when there are no offsets, else of all */
     int row_groups, width, height;
-} places;
+} run;
 
 /* The filters that may be drawn, a bit for each. */
 static unsigned filters_of(const motley_transform *transform)
@@ -193,7 +230,7 @@ static unsigned filters_of(const motley_transform *transform)
     return filters;
 }
 
-static int64_t most_table_bytes(const mot_transform_call *call, size_t i, unsigned filters, places *p)
+static int64_t most_table_bytes(const mot_transform_call *call, size_t i, unsigned filters, run *r)
 {
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
     const unsigned possible = call->params->given ? 1u << call->params->given[i].filter : filters;
@@ -208,9 +245,9 @@ static int64_t most_table_bytes(const mot_transform_call *call, size_t i, unsign
         columns = across > columns ? across : columns;
         rows = down > rows ? down : rows;
     }
-    p->row_groups = rows > p->row_groups ? rows : p->row_groups;
-    p->width = dst.width > p->width ? dst.width : p->width;
-    p->height = dst.height > p->height ? dst.height : p->height;
+    r->row_groups = rows > r->row_groups ? rows : r->row_groups;
+    r->width = dst.width > r->width ? dst.width : r->width;
+    r->height = dst.height > r->height ? dst.height : r->height;
     return mot_resize_table_bytes(dst.width, columns, dst.height, rows);
 }
 
@@ -227,113 +264,142 @@ static size_t images_together(const mot_transform_call *call)
     return call->params->clip_frames > 1 ? call->params->clip_frames : 1;
 }
 
-static size_t drawn_bytes(const mot_transform_call *call)
-{
-    return call->src->count * sizeof(motley_transform_drawn);
-}
-
-static size_t steps_bytes(const mot_transform_call *call)
-{
-    return call->src->count * call->info->max_steps * sizeof(mot_step);
-}
-
-/* The places of what is uploaded. */
-static places lay_out_sent(const mot_transform_call *call, int needs_pixels)
+static upload lay_out_upload(const mot_transform_call *call, int needs_pixels, mot_arena *arena)
 {
     const motley_transform_params *const params = call->params;
     const size_t n = call->src->count;
     const int mixed = call->src->images || call->dst->images || params->given;
-    const int several = needs_pixels && call->dst->images;
-    places p = { 0 };
-    p.offsets = mot_cuda_take_if(mixed, &p.bytes, n * sizeof(int64_t));
-    p.src = mot_cuda_take_if(call->src->images != NULL, &p.bytes, n * sizeof(motley_image));
-    p.dst = mot_cuda_take_if(call->dst->images != NULL, &p.bytes, n * sizeof(motley_image));
-    p.images = mot_cuda_take_if(several, &p.bytes, n * sizeof(motley_image));
-    p.ids = mot_cuda_take_if(params->samples.ids && !call->drawn, &p.bytes, n * sizeof(uint64_t));
-    p.views = mot_cuda_take_if(params->samples.views && !call->drawn, &p.bytes, n * sizeof(uint32_t));
-    p.given = mot_cuda_take_if(call->drawn != NULL, &p.bytes, drawn_bytes(call));
-    p.given_steps = mot_cuda_take_if(call->drawn != NULL, &p.bytes, steps_bytes(call));
-    p.sent = p.bytes;
-    return p;
+    upload u = { .offsets = mot_take_if(mixed, arena, n * sizeof *u.offsets) };
+    u.src = mot_take_if(call->src->images != NULL, arena, n * sizeof *u.src);
+    u.dst = mot_take_if(call->dst->images != NULL, arena, n * sizeof *u.dst);
+    u.images = mot_take_if(needs_pixels && call->dst->images, arena, n * sizeof *u.images);
+    u.ids = mot_take_if(params->samples.ids && !call->drawn, arena, n * sizeof *u.ids);
+    u.views = mot_take_if(params->samples.views && !call->drawn, arena, n * sizeof *u.views);
+    u.given = mot_take_if(call->drawn != NULL, arena, n * sizeof *u.given);
+    u.given_steps = mot_take_if(call->drawn != NULL, arena, n * call->info->max_steps * sizeof *u.given_steps);
+    return u;
 }
 
-/* Adds those that the kernels fill. `offset`: receives where each image's tables begin, or NULL. */
-static places lay_out(places p, const mot_cuda_work *work, const mot_transform_call *call, const mot_cuda_parts *parts,
-                      int needs_pixels, int64_t *offset)
+/* Finds the sizes of the axes' tables, and where each image's begin if the upload has that. */
+static void count_axes(run *r)
 {
-    const size_t n = call->src->count, together = images_together(call);
-    const int several = p.images != MOT_ABSENT;
-    p.values = mot_cuda_take(&p.bytes, sizeof call->table); /* the draw kernel makes them */
-    p.axes = mot_cuda_take(&p.bytes, n * sizeof(mot_cuda_axes));
-    p.cost = mot_cuda_take(&p.bytes, n * sizeof(uint32_t));
-    p.order = mot_cuda_take(&p.bytes, n * sizeof(uint32_t));
-    p.drawn = call->drawn ? p.given : mot_cuda_take(&p.bytes, drawn_bytes(call));
-    p.steps = call->drawn ? p.given_steps : mot_cuda_take_if(!draws_late(call, parts), &p.bytes, steps_bytes(call));
-    const unsigned filters = filters_of(call->transform);
-    for (size_t i = 0; i < (offset ? n : 1); i++) {
+    const unsigned filters = filters_of(r->call->transform);
+    int64_t *const offset = r->host.offsets;
+    for (size_t i = 0; i < (offset ? r->call->src->count : 1); i++) {
         if (offset)
-            offset[i] = p.table_bytes;
-        p.table_bytes += most_table_bytes(call, i, filters, &p);
+            offset[i] = r->table_bytes;
+        r->table_bytes += most_table_bytes(r->call, i, filters, r);
     }
-    p.tables = mot_cuda_take(&p.bytes, (size_t)p.table_bytes * (offset ? 1 : n));
-    p.half_bytes = p.bytes;
-    p.bytes *= 2;
-    if (mot_cuda_has_parts(parts)) {
-        const mot_job job = { .count = n, .channels = call->dst->channels, .src = call->dst };
-        const mot_cuda_parts_bytes bytes = mot_cuda_parts_need(parts, &job, 1);
-        p.parts = mot_cuda_take(&p.bytes, bytes.device);
-        p.host_bytes = bytes.host;
-    }
-    if (call->info->mix) {
-        size_t host_bytes;
-        p.mix = mot_cuda_take(&p.bytes, mot_cuda_mix_bytes(work, call->dst, &host_bytes));
-        p.host_bytes = host_bytes > p.host_bytes ? host_bytes : p.host_bytes;
-    }
-    p.pixels = p.bytes;
-    for (size_t i = 0; i < n && several; i += together)
-        mot_cuda_take(&p.bytes, together * image_bytes(call, i));
-    if (needs_pixels && !several)
-        mot_cuda_take(&p.bytes, n * image_bytes(call, 0));
-    return p;
 }
 
-/* Describes where the resized images are in the context's memory. */
-static void fill_images(const mot_transform_call *call, const places *p, uint8_t *memory, motley_image *images)
+/* Lays out the pixels that are resized, and describes them. A clip's images have no gaps between them. */
+static void lay_out_pixels(run *r, mot_arena *scratch)
 {
-    const size_t together = images_together(call);
-    size_t end = p->pixels, begin = end;
-    for (size_t i = 0; i < call->dst->count; i++) {
+    static uint8_t counted[256] __attribute__((aligned(256))); /* addresses matter as far as they are aligned */
+    const mot_transform_call *const call = r->call;
+    const size_t n = call->src->count, together = images_together(call);
+    r->pixels = (motley_batch){
+        .count = n, .channels = call->dst->channels, .width = r->width, .height = r->height, .images = r->host.images
+    };
+    if (!r->host.images) {
+        uint8_t *const pixels = mot_take(scratch, n * image_bytes(call, 0));
+        r->pixels.data = pixels ? pixels : counted;
+        return;
+    }
+    uint8_t *clip = counted;
+    for (size_t i = 0; i < n; i++) {
         const mot_view v = mot_batch_view(call->dst, i);
-        if (i % together == 0)
-            begin = mot_cuda_take(&end, together * image_bytes(call, i));
-        images[i] = (motley_image){ memory + begin + i % together * image_bytes(call, i),
-                                    v.width,
-                                    v.height,
-                                    (int64_t)v.width * v.channels,
-                                    v.channels,
-                                    1 };
+        if (i % together == 0 && scratch->base)
+            clip = mot_take(scratch, together * image_bytes(call, i));
+        else if (i % together == 0)
+            mot_take(scratch, together * image_bytes(call, i));
+        r->host.images[i] = (motley_image){
+            clip + i % together * image_bytes(call, i), v.width, v.height, (int64_t)v.width * v.channels, v.channels, 1
+        };
     }
 }
 
-/* Assembles the rest of the upload in the host's memory, which has the offsets. */
-static void fill(const mot_transform_call *call, const places *p, uint8_t *host, uint8_t *memory)
+/* The job of the steps, from the resized pixels. */
+static void describe_steps(run *r)
 {
-    const motley_transform_params *const params = call->params;
+    static const mot_step counted;
+    const mot_transform_call *const call = r->call;
+    const mot_stage *const stage = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT), *only = only_policy(call);
+    const int normalises = call->dst->dtype != MOTLEY_U8;
+    r->output = (motley_output){ .batch = *call->dst };
+    output_numbers(stage, r->output.mean, r->output.std);
+    r->job = (mot_job){ .count = call->src->count,
+                        .channels = call->src->channels,
+                        .src = r->apart ? &r->pixels : call->dst,
+                        .dst = normalises ? NULL : call->dst,
+                        .output = normalises ? &r->output : NULL,
+                        .convention = stage ? stage->convention : 0,
+                        .policy = only ? only->policy : NULL,
+                        .drawn_steps = draws_late(call, &r->parts) ? NULL
+                                       : r->room.steps             ? r->room.steps
+                                                                   : &counted,
+                        .max_steps = call->info->max_steps,
+                        .stream = r->cuda->stream };
+}
+
+/* Runs steps with breaks; cuda NULL: only counts their memory. */
+static motley_status run_parts(const run *r, mot_cuda_call *cuda, mot_arena *slot, mot_arena *scratch,
+                               motley_error *error)
+{
+    uint8_t *const host = r->cuda->s->pool.host.memory;
+    return mot_cuda_run_parts(r->cuda->s, cuda, &r->job, &r->parts, r->job.src, r->call->drawn != NULL, slot, scratch,
+                              host ? host + r->upload_bytes : NULL, error);
+}
+
+/* Lays out all memory of the call. With bases of NULL, it counts, and chooses how the steps run. */
+static motley_status lay_out(run *r, mot_arena *slot, mot_arena *scratch, motley_error *error)
+{
+    const mot_transform_call *const call = r->call;
+    mot_cuda_state *const s = r->cuda->s;
     const size_t n = call->src->count;
-    motley_image *const images = mot_cuda_at(host, p->images);
-    if (call->src->images)
-        memcpy(host + p->src, call->src->images, n * sizeof(motley_image));
-    if (call->dst->images)
-        memcpy(host + p->dst, call->dst->images, n * sizeof(motley_image));
-    if (images)
-        fill_images(call, p, memory, images);
-    if (p->ids != MOT_ABSENT)
-        memcpy(host + p->ids, params->samples.ids, n * sizeof(uint64_t));
-    if (p->views != MOT_ABSENT)
-        memcpy(host + p->views, params->samples.views, n * sizeof(uint32_t));
+    const int counts = !slot->base;
+    r->first_sent = counts ? NULL : slot->base + slot->bytes;
+    r->sent = lay_out_upload(call, r->apart, slot);
+    r->room.values = mot_take(slot, sizeof call->table); /* the draw kernel makes them */
+    r->room.axes = mot_take(slot, n * sizeof *r->room.axes);
+    r->room.cost = mot_take(slot, n * sizeof *r->room.cost);
+    r->room.order = mot_take(slot, n * sizeof *r->room.order);
+    r->room.drawn = call->drawn ? r->sent.given : mot_take(slot, n * sizeof *r->room.drawn);
+    r->room.steps = call->drawn ? r->sent.given_steps
+                                : mot_take_if(!draws_late(call, &r->parts), slot,
+                                              n * call->info->max_steps * sizeof *r->room.steps);
+    r->room.tables = mot_take(slot, (size_t)r->table_bytes * (r->host.offsets ? 1 : n));
+    if (r->apart)
+        lay_out_pixels(r, scratch);
+    if (!r->has_steps)
+        return MOTLEY_OK;
+    describe_steps(r);
+    if (mot_cuda_has_parts(&r->parts))
+        return counts ? run_parts(r, NULL, slot, scratch, error) : MOTLEY_OK;
+    if (counts)
+        r->steps = mot_cuda_choose(s, &r->job);
+    mot_cuda_lay_out(&r->steps, &r->job, 1, r->cuda->slot, slot, scratch);
+    return MOTLEY_OK;
+}
+
+/* Assembles the rest of the upload in the host's memory, which has the offsets and the resized images. */
+static void fill(const run *r)
+{
+    const mot_transform_call *const call = r->call;
+    const motley_transform_params *const params = call->params;
+    const upload *const u = &r->host;
+    const size_t n = call->src->count;
+    if (u->src)
+        memcpy(u->src, call->src->images, n * sizeof *u->src);
+    if (u->dst)
+        memcpy(u->dst, call->dst->images, n * sizeof *u->dst);
+    if (u->ids)
+        memcpy(u->ids, params->samples.ids, n * sizeof *u->ids);
+    if (u->views)
+        memcpy(u->views, params->samples.views, n * sizeof *u->views);
     if (call->drawn) {
-        memcpy(host + p->given, call->drawn, n * sizeof *call->drawn);
-        memcpy(host + p->given_steps, call->steps, n * call->info->max_steps * sizeof *call->steps);
+        memcpy(u->given, call->drawn, n * sizeof *u->given);
+        memcpy(u->given_steps, call->steps, n * call->info->max_steps * sizeof *u->given_steps);
     }
     for (size_t i = 0; !call->drawn && (params->drawn || params->steps) && i < n; i++) { /* for the caller */
         motley_transform_drawn drawn;
@@ -343,16 +409,6 @@ static void fill(const mot_transform_call *call, const places *p, uint8_t *host,
 }
 
 /* ---- the kernels ---- */
-
-/* What components are normalised by; stage: NULL if there is no such stage. */
-static void output_numbers(const mot_stage *stage, float mean[4], float std[4])
-{
-    for (int c = 0; c < 4; c++) {
-        const int at = stage && stage->values > 1 ? c : 0;
-        mot_output_numbers(stage ? stage->convention : 0, stage ? stage->mean[at] : 0, stage ? stage->std[at] : 1,
-                           &mean[c], &std[c]);
-    }
-}
 
 /* The samples of the kernels that draw policies. */
 static mot_cuda_draw samples_of(const mot_transform_draw_job *job)
@@ -368,95 +424,74 @@ static mot_cuda_draw samples_of(const mot_transform_draw_job *job)
                             .counter = job->counter };
 }
 
-/* `resize`: as of mot_cuda_run_steps. */
-static motley_status run_steps(const mot_cuda_work *work, const mot_transform_call *call,
-                               const mot_transform_draw_job *drawn, const motley_batch *pixels,
-                               const mot_cuda_parts *parts, const places *p, const stage_places *stages,
-                               const mot_cuda_sent *sent, const mot_resize_job *resize, motley_error *error)
+/* `resize`: as of mot_cuda_queue_steps. */
+static motley_status run_steps(run *r, const mot_transform_draw_job *drawn, const mot_resize_job *resize,
+                               motley_error *error)
 {
-    const mot_stage *const stage = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT), *only = only_policy(call);
-    motley_output output = { .batch = *call->dst };
-    output_numbers(stage, output.mean, output.std);
-    const int normalises = call->dst->dtype != MOTLEY_U8;
-    const mot_job job = { .count = call->src->count,
-                          .channels = call->src->channels,
-                          .src = pixels,
-                          .dst = normalises ? NULL : call->dst,
-                          .output = normalises ? &output : NULL,
-                          .convention = stage ? stage->convention : 0,
-                          .policy = only ? only->policy : NULL,
-                          .drawn_steps = drawn->steps,
-                          .max_steps = call->info->max_steps,
-                          .stream = work->stream };
-    if (mot_cuda_has_parts(parts))
-        return mot_cuda_run_parts(work, &job, parts, pixels, call->drawn != NULL,
-                                  (uint8_t *)work->kept->memory + p->parts, (uint8_t *)work->kept->host + p->sent,
-                                  error);
+    if (mot_cuda_has_parts(&r->parts))
+        return run_parts(r, r->cuda, &r->cuda->memory, &r->cuda->scratch, error);
     mot_cuda_draw draw = samples_of(drawn);
     draw.draws = !drawn->steps;
     if (draw.draws) {
-        const void *const compiled = mot_cuda_at(sent->memory, stages->compiled[only - call->transform->stage]);
-        draw.tables = mot_cuda_tables_at(only->policy, compiled);
+        const mot_stage *const only = only_policy(r->call);
+        draw.tables = mot_cuda_tables_at(only->policy, r->tables.compiled[only - r->call->transform->stage]);
         draw.tables_bytes = (int64_t)only->policy->compiled_bytes;
     }
-    return mot_cuda_run_steps(work, &job, &draw, resize, error);
+    return mot_cuda_queue_steps(r->cuda, &r->job, &r->steps, &draw, resize, error);
 }
 
 /* Draws the chains of a policy that mixes, which the kernel of all draws does not. It is the first stage with steps. */
-static motley_status draw_chains(const mot_cuda_work *work, const mot_transform_call *call,
-                                 const mot_transform_draw_job *job, motley_error *error)
+static motley_status draw_chains(const run *r, const mot_transform_draw_job *job, motley_error *error)
 {
-    const mot_stage *stage = call->transform->stage;
+    const mot_stage *stage = r->call->transform->stage;
     while (!stage->policy || !stage->policy->augmix.width)
         stage++;
     mot_cuda_draw draw = samples_of(job);
     draw.max_steps = job->max_steps;
     draw.src = job->resize.dst;
     draw.plan.steps = job->steps;
-    return mot_cuda_try(
-        mot_parts_draw_launch(&draw, job->table + (stage - call->transform->stage), stage->policy_steps, work->stream),
-        "launching the draw kernel of chains", error);
+    return mot_cuda_try(mot_parts_draw_launch(&draw, job->table + (stage - r->call->transform->stage),
+                                              stage->policy_steps, r->cuda->stream),
+                        "launching the draw kernel of chains", error);
 }
 
-static motley_status fill_windows(const mot_cuda_work *work, const mot_transform_call *call,
-                                  const mot_transform_draw_job *draw, motley_error *error)
+static motley_status fill_windows(const run *r, const mot_transform_draw_job *draw, motley_error *error)
 {
     mot_fill_job job = {
         .dst = draw->resize.dst, .count = draw->resize.count, .channels = draw->resize.channels, .drawn = draw->drawn
     };
-    memcpy(job.fill, call->transform->fill, sizeof job.fill);
-    return mot_cuda_try(mot_fill_launch(&job, work->stream), "launching the filling kernel", error);
+    memcpy(job.fill, r->call->transform->fill, sizeof job.fill);
+    return mot_cuda_try(mot_fill_launch(&job, r->cuda->stream), "launching the filling kernel", error);
 }
 
-static motley_status erase_boxes(const mot_cuda_work *work, const mot_transform_call *call,
-                                 const mot_transform_draw_job *draw, const mot_cuda_sent *sent,
-                                 const motley_image *images, motley_error *error)
+static motley_status erase_boxes(const run *r, const mot_transform_draw_job *draw, motley_error *error)
 {
+    const mot_transform_call *const call = r->call;
     const motley_batch *const dst = call->dst;
-    mot_erase_job erase = { .dst = mot_cuda_batch_of(dst, images),
+    mot_erase_job erase = { .dst = mot_cuda_batch_of(dst, r->sent.dst),
                             .count = (int32_t)dst->count,
                             .channels = dst->channels,
                             .dtype = (int32_t)dst->dtype,
                             .values = call->erase->erase_values,
-                            .normals = sent->normals,
+                            .normals = r->tables.normals[call->erase - call->transform->stage],
                             .drawn = draw->drawn };
     memcpy(erase.bits, call->erased, sizeof erase.bits);
-    return mot_cuda_try(mot_erase_launch(&erase, work->stream), "launching the erasing kernel", error);
+    return mot_cuda_try(mot_erase_launch(&erase, r->cuda->stream), "launching the erasing kernel", error);
 }
 
-static motley_status follow(const mot_cuda_work *work, const mot_transform_call *call,
-                            const mot_transform_draw_job *draw, motley_error *error)
+static motley_status follow(const run *r, const mot_transform_draw_job *draw, motley_error *error)
 {
     const mot_follow_job job = { .count = draw->resize.count,
                                  .max_steps = draw->max_steps,
                                  .steps = draw->steps,
                                  .places = draw->drawn,
-                                 .width = call->info->width,
-                                 .height = call->info->height,
+                                 .width = r->call->info->width,
+                                 .height = r->call->info->height,
                                  .src = draw->resize.src,
-                                 .followed = call->followed,
-                                 .waits = work->chip->overlaps ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_BEGINS_AFTER };
-    return mot_cuda_try(mot_follow_launch(&job, work->stream), "launching the kernel that moves boxes and points",
+                                 .followed = r->call->followed,
+                                 .waits =
+                                     r->cuda->s->chip.overlaps ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_BEGINS_AFTER };
+    return mot_cuda_try(mot_follow_launch(&job, r->cuda->stream), "launching the kernel that moves boxes and points",
                         error);
 }
 
@@ -482,129 +517,125 @@ static void share_stages(const mot_stage *stage, mot_transform_draw_job *job)
     }
 }
 
-/* What the draw kernel does, and the resize kernel after it, to `resized`. */
-static mot_transform_draw_job describe(const mot_transform_call *call, const places *p, const stage_places *stages,
-                                       const mot_cuda_sent *sent, const motley_batch *resized, mot_cuda_kept *kept,
-                                       int half, uint8_t *device, int ahead)
+/* What the draw kernel does, and the resize kernel after it. */
+static mot_transform_draw_job describe(const run *r)
 {
+    const mot_transform_call *const call = r->call;
     const motley_transform_params *const params = call->params;
-    const motley_batch *const src = call->src;
+    const motley_batch *const src = call->src, *const resized = r->apart ? &r->pixels : call->dst;
     const mot_stage *const output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
-    const size_t images = p->images != MOT_ABSENT ? p->images : p->dst;
-    const size_t counted = stages->counted + (size_t)half * COUNTED_BYTES;
-    mot_transform_draw_job draw = { .resize = { .src = mot_cuda_batch_of(src, mot_cuda_at(device, p->src)),
-                                                .dst = mot_cuda_batch_of(resized, mot_cuda_at(device, images)),
-                                                .count = (int32_t)src->count,
-                                                .channels = src->channels,
-                                                .format = (int32_t)mot_cuda_format_of(src),
-                                                .dst_dtype = (int32_t)resized->dtype,
-                                                .axes = mot_cuda_at(device, p->axes),
-                                                .cost = mot_cuda_at(device, p->cost),
-                                                .order = mot_cuda_at(device, p->order),
-                                                .counted = mot_cuda_at(sent->memory, counted),
-                                                .tables = device + p->tables,
-                                                .table_offset = mot_cuda_at(device, p->offsets),
-                                                .table_bytes = p->table_bytes,
-                                                .values = mot_cuda_at(device, p->values) },
-                                    .stage = sent->memory,
-                                    .table = mot_cuda_at(sent->memory, stages->tables),
-                                    .stages = (int32_t)call->transform->stages,
-                                    .max_steps = p->steps == MOT_ABSENT ? 0 : (int32_t)call->info->max_steps,
-                                    .order = (int32_t)call->order,
-                                    .given = call->drawn != NULL,
-                                    .seed = params->samples.seed,
-                                    .sample = params->samples.first,
-                                    .epoch = params->samples.epoch,
-                                    .view = params->samples.view,
-                                    .counter = params->counter,
-                                    .ids = mot_cuda_at(device, p->ids),
-                                    .views = mot_cuda_at(device, p->views),
-                                    .drawn = mot_cuda_at(device, p->drawn),
-                                    .steps = mot_cuda_at(device, p->steps),
-                                    .threads = ahead ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS,
-                                    .convention = output ? (int32_t)output->convention : 0 };
+    const upload *const sent = &r->sent;
+    mot_transform_draw_job draw = {
+        .resize = { .src = mot_cuda_batch_of(src, sent->src),
+                    .dst = mot_cuda_batch_of(resized, sent->images ? sent->images : sent->dst),
+                    .count = (int32_t)src->count,
+                    .channels = src->channels,
+                    .format = (int32_t)mot_cuda_format_of(src),
+                    .dst_dtype = (int32_t)resized->dtype,
+                    .axes = r->room.axes,
+                    .cost = r->room.cost,
+                    .order = r->room.order,
+                    .counted = r->cuda->slot->resize,
+                    .tables = r->room.tables,
+                    .table_offset = sent->offsets,
+                    .table_bytes = r->table_bytes,
+                    .values = r->room.values },
+        .stage = r->tables.stages,
+        .table = r->tables.policies,
+        .stages = (int32_t)call->transform->stages,
+        .max_steps = r->room.steps ? (int32_t)call->info->max_steps : 0,
+        .order = (int32_t)call->order,
+        .given = call->drawn != NULL,
+        .seed = params->samples.seed,
+        .sample = params->samples.first,
+        .epoch = params->samples.epoch,
+        .view = params->samples.view,
+        .counter = params->counter,
+        .ids = sent->ids,
+        .views = sent->views,
+        .drawn = r->room.drawn,
+        .steps = r->room.steps,
+        .threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS,
+        .convention = output ? (int32_t)output->convention : 0
+    };
     if (mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP) && !draw.given)
-        draw.ratios = mot_cuda_at(sent->memory, stages->ratios[0]);
+        draw.ratios = r->tables.ratios[0];
     share_stages(call->transform->stage, &draw);
     output_numbers(output, draw.mean, draw.std);
     if (resized->dtype != MOTLEY_U8)
-        draw.resize.by_lines = mot_cuda_find_lines(&kept->lines, draw.resize.dst_dtype, draw.convention, src->channels,
-                                                   draw.mean, draw.std, draw.resize.line);
+        draw.resize.by_lines = mot_cuda_find_lines(&r->cuda->s->lines, draw.resize.dst_dtype, draw.convention,
+                                                   src->channels, draw.mean, draw.std, draw.resize.line);
     return draw;
 }
 
-/* Queues the upload and the draws, in one half of the memory. */
-static motley_status queue_draws(const mot_cuda_work *work, const mot_transform_draw_job *draw, const places *p,
-                                 uint8_t *half, cudaStream_t stream, motley_error *error)
+/* Takes the call's memory, and assembles the upload. */
+static motley_status prepare(run *r, motley_error *error)
 {
-    MOT_TRY(mot_cuda_try(mot_cuda_send(half, work->kept->host, p->sent, stream), "sending the images", error));
-    /* ahead of the stream, CTAs that wait for the upload would hold places that other kernels could use */
-    const int overlap = p->sent > 0 && work->chip->overlaps && stream == work->stream;
-    return mot_cuda_try(mot_transform_draw_launch(draw, overlap, stream), "launching the draw kernel", error);
+    const mot_transform_call *const call = r->call;
+    mot_cuda_state *const s = r->cuda->s;
+    mot_arena counted = { 0 }, slot = mot_slot_begin(&s->chip, NULL), scratch = { 0 };
+    MOT_TRY(send_tables(r->cuda, call->transform, &r->tables, error));
+    lay_out_upload(call, r->apart, &counted);
+    r->host_bytes = r->upload_bytes = counted.bytes;
+    const mot_job sizes = { .count = call->src->count, .channels = call->dst->channels, .src = call->dst };
+    const size_t beside[] = { mot_cuda_has_parts(&r->parts) ? mot_cuda_parts_host_bytes(&r->parts, &sizes) : 0,
+                              call->info->mix ? mot_cuda_mix_host_bytes(call->dst, call->dst) : 0 };
+    r->host_bytes += beside[0] > beside[1] ? beside[0] : beside[1];
+    MOT_TRY(mot_pool_reserve_host(&s->pool, r->host_bytes, error));
+    r->host = lay_out_upload(call, r->apart, &(mot_arena){ s->pool.host.memory, 0 });
+    count_axes(r);
+    MOT_TRY(lay_out(r, &slot, &scratch, error));
+    if (call->info->mix)
+        mot_cuda_mix_lay_out(&s->chip, call->dst, call->dst, &scratch);
+    MOT_TRY(mot_call_take(r->cuda, slot.bytes, scratch.bytes, !call->params->counter, error));
+    MOT_TRY(lay_out(r, &r->cuda->memory, &r->cuda->scratch, error));
+    fill(r);
+    return MOTLEY_OK;
 }
 
-static motley_status queue(const mot_cuda_work *work, const mot_transform_call *call, motley_error *error)
+static motley_status queue(mot_cuda_call *cuda, const mot_transform_call *call, motley_error *error)
 {
     const motley_batch *const dst = call->dst;
-    const int steps = call->info->max_steps > 0;
-    const int apart = steps && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
-    const stage_places stages = lay_out_stages(call->transform);
-    mot_cuda_sent *sent;
-    int known;
-    MOT_TRY(send_stages(work, call->transform, &stages, &sent, &known, error));
-    const mot_cuda_parts parts = parts_of(call);
-    const places before = lay_out_sent(call, apart);
-    MOT_TRY(mot_cuda_reserve(work, 0, before.sent, error));
-    const places p = lay_out(before, work, call, &parts, apart, mot_cuda_at(work->kept->host, before.offsets));
-    MOT_TRY(mot_cuda_reserve(work, p.bytes, p.sent + p.host_bytes, error));
-    uint8_t *const host = work->kept->host, *const memory = work->kept->memory;
-    cudaStream_t draws;
-    int half;
-    MOT_TRY(mot_cuda_begin_draws(work, p.half_bytes, known, !call->params->counter, &half, &draws, error));
-    uint8_t *const device = memory + (size_t)half * p.half_bytes;
-    fill(call, &p, host, memory);
-
-    const motley_batch pixels = { .count = dst->count,
-                                  .channels = dst->channels,
-                                  .data = memory + p.pixels,
-                                  .width = p.width,
-                                  .height = p.height,
-                                  .images = mot_cuda_at(host, p.images) };
-    const motley_batch *const resized = apart ? &pixels : dst;
-    mot_transform_draw_job draw =
-        describe(call, &p, &stages, sent, resized, work->kept, half, device, draws != work->stream);
-    MOT_TRY(mot_cuda_cut(work, &draw.resize, p.width, p.height, p.row_groups, error));
-    const motley_status drawn = queue_draws(work, &draw, &p, device, draws, error);
+    mot_cuda_state *const s = cuda->s;
+    run r = { .cuda = cuda, .call = call, .parts = parts_of(call), .has_steps = call->info->max_steps > 0 };
+    r.apart = r.has_steps && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
+    MOT_TRY(prepare(&r, error));
+    mot_transform_draw_job draw = describe(&r);
+    MOT_TRY(mot_cuda_cut(cuda, &draw.resize, r.width, r.height, r.row_groups, error));
+    CUDA_TRY(mot_cuda_send(r.first_sent, s->pool.host.memory, r.upload_bytes, cuda->draws), "sending the images");
+    /* ahead of the stream, CTAs that wait for the upload would hold places that other kernels could use */
+    const int overlap = r.upload_bytes > 0 && s->chip.overlaps && !mot_call_ahead(cuda);
+    CUDA_TRY(mot_transform_draw_launch(&draw, overlap, cuda->draws), "launching the draw kernel");
     static const uint8_t none[4];
     const int fills = memcmp(call->transform->fill, none, sizeof none) != 0;
+    const int whole = r.steps.choice.route != MOT_ROUTE_TILES || r.steps.tiles.whole;
     /* the resize is queued after the kernel that sorts the steps, which then runs ahead, too */
-    const int later = drawn == MOTLEY_OK && draws != work->stream && steps && !mot_cuda_has_parts(&parts) && !fills;
+    const int later = mot_call_ahead(cuda) && r.has_steps && !mot_cuda_has_parts(&r.parts) && !fills && whole;
     if (!later) {
-        MOT_TRY(mot_cuda_end_draws(work, drawn == MOTLEY_OK ? error : NULL));
-        MOT_TRY(drawn);
-        MOT_TRY(
-            mot_cuda_try(mot_resize_launch(&draw.resize, draws == work->stream && work->chip->overlaps, work->stream),
-                         "launching the resize kernel", error));
+        const int behind = s->chip.overlaps && !mot_call_ahead(cuda);
+        MOT_TRY(mot_call_join(cuda, error));
+        CUDA_TRY(mot_resize_launch(&draw.resize, behind, cuda->stream), "launching the resize kernel");
     }
     if (fills)
-        MOT_TRY(fill_windows(work, call, &draw, error));
+        MOT_TRY(fill_windows(&r, &draw, error));
     if (call->mixes && !call->drawn)
-        MOT_TRY(draw_chains(work, call, &draw, error));
-    if (steps)
-        MOT_TRY(run_steps(work, call, &draw, resized, &parts, &p, &stages, sent, later ? &draw.resize : NULL, error));
+        MOT_TRY(draw_chains(&r, &draw, error));
+    if (r.has_steps)
+        MOT_TRY(run_steps(&r, &draw, later ? &draw.resize : NULL, error));
     if (call->erase)
-        MOT_TRY(erase_boxes(work, call, &draw, sent, mot_cuda_at(device, p.dst), error));
+        MOT_TRY(erase_boxes(&r, &draw, error));
     if (mot_followed_any(&call->followed))
-        MOT_TRY(follow(work, call, &draw, error));
+        MOT_TRY(follow(&r, &draw, error));
     if (!call->info->mix)
         return MOTLEY_OK;
-    return mot_cuda_mix_queue(work, dst, dst, call->params->mixed, NULL, memory + p.mix, host + p.sent, error);
+    return mot_cuda_mix_queue(cuda, dst, dst, call->params->mixed, NULL, &cuda->scratch,
+                              (uint8_t *)s->pool.host.memory + r.upload_bytes, error);
 }
 
 motley_status mot_cuda_transform(void *state, const mot_transform_call *call, motley_error *error)
 {
-    mot_cuda_work work;
+    mot_cuda_call cuda;
     MOT_TRY(check(state, call, error));
-    MOT_TRY(mot_cuda_begin(state, call->params->stream, &work, error));
-    return mot_cuda_end(&work, queue(&work, call, error), error);
+    MOT_TRY(mot_call_begin(state, call->params->stream, &cuda, error));
+    return mot_call_end(&cuda, queue(&cuda, call, error), error);
 }

@@ -167,8 +167,11 @@ MOTLEY_API motley_status motley_replay(motley_context *context, const motley_bat
  *
  *  Batch    NULL: what the context holds now. Otherwise, what it would hold after motley_apply of `policy` (NULL:
  *           motley_op_apply) to such a batch, in place or into a dst; once it holds that, such calls allocate nothing.
- *           Sizes and strides count; data is not read. With custom ops the actual use may be less.
- *  Size     In bytes. CUDA: as requested from `allocate` of motley_context_params.
+ *           Sizes, strides and addresses count; data is not read. NULL data: an address that is a multiple of 256.
+ *           With custom ops the actual use may be less.
+ *  Size     In bytes. CUDA: as requested from `allocate` of motley_context_params. A batch on the route "resident"
+ *           (motley/subbatch.h) needs some 100 bytes for each step of an image, twice; one on the route "tiles",
+ *           because of its own layout or that of its dst or output, needs several kilobytes for an image.
  *  Errors   ARGUMENT, UNSUPPORTED. */
 MOTLEY_API motley_status motley_context_workspace(motley_context *context, const motley_policy *policy,
                                                   const motley_batch *batch, size_t *size_bytes, motley_error *error);

@@ -3,7 +3,7 @@
  * CPU. */
 #include "tests/emulate/calls.h"
 
-#include "dispatch/cuda/draw.h"
+#include "dispatch/cuda/apply.h"
 #include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/mix.h"
 #include "dispatch/cuda/parts.h"
@@ -16,8 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-mot_chip emulated_chip;
-mot_cuda_kept emulated_kept;
+mot_cuda_state emulated;
 int emulated_whole;
 
 static motley_context *steps_context;
@@ -31,64 +30,88 @@ static void need(int ok, const char *what)
     }
 }
 
-/* ---- dispatch/cuda/work.h ---- */
+/* ---- dispatch/cuda/pool.h, timeline.h ---- */
 
-motley_status mot_cuda_begin(void *state, void *stream, mot_cuda_work *work, motley_error *error)
+static mot_kept_tables kept; /* of the last transform */
+
+motley_status mot_call_begin(void *state, void *stream, mot_cuda_call *call, motley_error *error)
 {
-    (void)error;
-    *work = (mot_cuda_work){ .state = state, .stream = stream, .chip = &emulated_chip, .kept = &emulated_kept };
+    (void)state, (void)error;
+    *call = (mot_cuda_call){ .s = &emulated, .stream = stream, .draws = stream };
     return MOTLEY_OK;
 }
 
-motley_status mot_cuda_end(const mot_cuda_work *work, motley_status status, motley_error *error)
+motley_status mot_call_end(mot_cuda_call *call, motley_status status, motley_error *error)
 {
-    (void)work, (void)error;
+    static const mot_slot_counters zeros;
+    (void)error;
+    need(!call->slot || memcmp(call->slot, &zeros, sizeof zeros) == 0, "counters are not 0 after a call");
     return status;
 }
 
-motley_status mot_cuda_reserve(const mot_cuda_work *work, size_t device_bytes, size_t host_bytes, motley_error *error)
+/* Memory of exactly the requested size, so that a sanitizer sees reads beyond it. */
+static uint8_t *new_memory(mot_block *block, size_t bytes)
 {
-    mot_cuda_kept *const kept = &emulated_kept;
-    (void)work, (void)error;
-    if (host_bytes > kept->host_bytes)
-        need((kept->host = realloc(kept->host, kept->host_bytes = host_bytes)) != NULL, "no memory");
-    if (device_bytes == 0)
-        return MOTLEY_OK;
-    free(kept->memory); /* exactly the requested size, so that a sanitizer sees reads beyond it */
-    kept->memory = aligned_alloc(256, (device_bytes + 255) & ~(size_t)255);
-    need(kept->memory != NULL, "no memory");
-    memset(kept->memory, 0xA5, device_bytes);
-    return MOTLEY_OK;
+    free(block->memory);
+    *block = (mot_block){ aligned_alloc(256, (bytes + 255) & ~(size_t)255), bytes };
+    need(block->memory != NULL, "no memory");
+    memset(block->memory, 0xA5, bytes);
+    return block->memory;
 }
 
 /* Every other call draws ahead: what is queued on any stream runs at once. */
-motley_status mot_cuda_begin_draws(const mot_cuda_work *work, size_t half_bytes, int known, int possible, int *half,
-                                   cudaStream_t *stream, motley_error *error)
+motley_status mot_call_take(mot_cuda_call *call, size_t slot_bytes, size_t scratch_bytes, int alone,
+                            motley_error *error)
 {
     static int turn;
-    (void)half_bytes, (void)known, (void)possible, (void)error;
-    *half = turn ^= 1;
-    *stream = turn ? &turn : work->stream;
-    return MOTLEY_OK;
-}
-
-motley_status mot_cuda_end_draws(const mot_cuda_work *work, motley_error *error)
-{
-    (void)work, (void)error;
-    return MOTLEY_OK;
-}
-
-motley_status mot_cuda_keep_transform(const mot_cuda_work *work, uint64_t fingerprint, size_t bytes,
-                                      mot_cuda_sent **sent, motley_error *error)
-{
-    mot_cuda_sent *const first = &emulated_kept.transform[0];
-    (void)work, (void)error;
-    *sent = first;
-    if (first->fingerprint == fingerprint)
+    (void)alone, (void)error;
+    call->scratch = (mot_arena){ new_memory(&emulated.pool.scratch, scratch_bytes), 0 };
+    if (slot_bytes == 0)
         return MOTLEY_OK;
-    free(first->memory);
-    *first = (mot_cuda_sent){ .bytes = bytes, .memory = malloc(bytes) };
-    need(first->memory != NULL, "no memory");
+    uint8_t *const slot = new_memory(&emulated.pool.slots, slot_bytes);
+    call->slot = (mot_slot_counters *)(void *)slot;
+    memset(slot, 0, mot_counter_bytes(&emulated.chip));
+    call->memory = mot_slot_begin(&emulated.chip, slot);
+    call->draws = (turn ^= 1) ? &turn : call->stream;
+    return MOTLEY_OK;
+}
+
+motley_status mot_call_join(mot_cuda_call *call, motley_error *error)
+{
+    (void)error;
+    call->draws = call->stream;
+    return MOTLEY_OK;
+}
+
+motley_status mot_pool_reserve_host(mot_pool *pool, size_t bytes, motley_error *error)
+{
+    (void)error;
+    if (bytes > pool->host.bytes)
+        need((pool->host.memory = realloc(pool->host.memory, pool->host.bytes = bytes)) != NULL, "no memory");
+    return MOTLEY_OK;
+}
+
+void *mot_pool_find(const mot_pool *pool, mot_kept_kind kind, uint64_t fingerprint, size_t bytes)
+{
+    (void)pool, (void)kind, (void)bytes;
+    return kept.fingerprint == fingerprint ? kept.block.memory : NULL;
+}
+
+motley_status mot_pool_make_room(const mot_cuda_call *call, mot_kept_kind kind, size_t bytes, mot_kept_tables **room,
+                                 motley_error *error)
+{
+    (void)call, (void)kind, (void)error;
+    new_memory(&kept.block, bytes);
+    *room = &kept;
+    return MOTLEY_OK;
+}
+
+motley_status mot_pool_upload(const mot_cuda_call *call, mot_kept_tables *room, mot_kept_kind kind,
+                              uint64_t fingerprint, const void *host, motley_error *error)
+{
+    (void)call, (void)kind, (void)error;
+    memcpy(room->block.memory, host, room->block.bytes);
+    room->fingerprint = fingerprint;
     return MOTLEY_OK;
 }
 
@@ -124,13 +147,26 @@ cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t
     return cudaSuccess;
 }
 
-/* Steps run in place on the resized pixels. */
-motley_status mot_cuda_run_steps(const mot_cuda_work *work, const mot_job *job, const mot_cuda_draw *draw,
-                                 const mot_resize_job *resize, motley_error *error)
+mot_cuda_steps mot_cuda_choose(mot_cuda_state *state, const mot_job *job)
 {
+    (void)state, (void)job;
+    return (mot_cuda_steps){ .choice = { .route = MOT_ROUTE_RESIDENT } };
+}
+
+void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transform, mot_slot_counters *counters,
+                      mot_arena *slot, mot_arena *scratch)
+{
+    (void)steps, (void)job, (void)of_transform, (void)counters, (void)slot, (void)scratch;
+}
+
+/* Steps run in place on the resized pixels. */
+motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *chosen,
+                                   const mot_cuda_draw *draw, const mot_resize_job *resize, motley_error *error)
+{
+    (void)chosen;
     mot_job steps = *job;
     if (resize)
-        need(mot_resize_launch(resize, 0, work->stream) == cudaSuccess, "launching the resize kernel");
+        need(mot_resize_launch(resize, 0, call->stream) == cudaSuccess, "launching the resize kernel");
     steps.dst = job->src;
     steps.output = NULL;
     steps.steps = job->drawn_steps;
@@ -171,17 +207,18 @@ void mot_cuda_parts_add_image(mot_cuda_parts *parts, const int32_t *ops, int cou
         parts->kinds |= ops[s] < 0 || parts->clip_frames > 1;
 }
 
-mot_cuda_parts_bytes mot_cuda_parts_need(const mot_cuda_parts *parts, const mot_job *job, int has_work)
+size_t mot_cuda_parts_host_bytes(const mot_cuda_parts *parts, const mot_job *job)
 {
-    (void)parts, (void)job, (void)has_work;
-    return (mot_cuda_parts_bytes){ 0, 0 };
+    (void)parts, (void)job;
+    return 0;
 }
 
-motley_status mot_cuda_run_parts(const mot_cuda_work *cuda, const mot_job *job, const mot_cuda_parts *parts,
-                                 const motley_batch *work, int given, uint8_t *device, uint8_t *host,
-                                 motley_error *error)
+motley_status mot_cuda_run_parts(mot_cuda_state *state, mot_cuda_call *call, const mot_job *job,
+                                 const mot_cuda_parts *parts, const motley_batch *work, int given, mot_arena *slot,
+                                 mot_arena *scratch, uint8_t *host, motley_error *error)
 {
-    (void)cuda, (void)job, (void)parts, (void)work, (void)given, (void)device, (void)host, (void)error;
+    (void)state, (void)call, (void)job, (void)parts, (void)work, (void)given, (void)slot, (void)scratch, (void)host;
+    (void)error;
     emulated_whole = 0;
     return MOTLEY_OK;
 }
@@ -205,18 +242,22 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
     return cudaErrorInvalidConfiguration; /* no check follows boxes here */
 }
 
-size_t mot_cuda_mix_bytes(const mot_cuda_work *work, const motley_batch *batch, size_t *host_bytes)
+size_t mot_cuda_mix_host_bytes(const motley_batch *src, const motley_batch *dst)
 {
-    (void)work, (void)batch;
-    *host_bytes = 0;
+    (void)src, (void)dst;
     return 0;
 }
 
-motley_status mot_cuda_mix_queue(const mot_cuda_work *work, const motley_batch *src, const motley_batch *dst,
-                                 const motley_mixed *drawn, const double *smoothing, uint8_t *device, uint8_t *host,
+void mot_cuda_mix_lay_out(const mot_chip *chip, const motley_batch *src, const motley_batch *dst, mot_arena *scratch)
+{
+    (void)chip, (void)src, (void)dst, (void)scratch;
+}
+
+motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
+                                 const motley_mixed *drawn, const double *smoothing, mot_arena *scratch, uint8_t *host,
                                  motley_error *error)
 {
-    (void)work, (void)smoothing, (void)device, (void)host;
+    (void)call, (void)smoothing, (void)scratch, (void)host;
     return motley_mix_apply(steps_context, src, dst, drawn, error);
 }
 
@@ -245,9 +286,9 @@ motley_context *emulated_create(void)
     motley_error error = { 0 };
     need(motley_context_create(&params, &context, &error) == MOTLEY_OK, error.message);
     need(motley_context_create(&params, &steps_context, &error) == MOTLEY_OK, error.message);
-    emulated_chip = (mot_chip){ .shared_bytes = 64 * 1024 - MOT_STATIC_BYTES }; /* sm_75 */
-    need(mot_resize_prepare(emulated_chip.shared_bytes) == cudaSuccess, "no memory");
-    emulated_kept.prepared = 1;
+    emulated.chip = (mot_chip){ .shared_bytes = 64 * 1024 - MOT_STATIC_BYTES }; /* sm_75 */
+    need(mot_resize_prepare(emulated.chip.shared_bytes) == cudaSuccess, "no memory");
+    emulated.resize_prepared = 1;
     backend = *context->backend;
     backend.resize = resize;
     backend.transform = transform;
@@ -257,10 +298,12 @@ motley_context *emulated_create(void)
 
 void emulated_destroy(motley_context *context)
 {
-    free(emulated_kept.memory);
-    free(emulated_kept.host);
-    free(emulated_kept.transform[0].memory);
-    emulated_kept = (mot_cuda_kept){ 0 };
+    free(emulated.pool.slots.memory);
+    free(emulated.pool.scratch.memory);
+    free(emulated.pool.host.memory);
+    free(kept.block.memory);
+    emulated = (mot_cuda_state){ 0 };
+    kept = (mot_kept_tables){ 0 };
     context->backend = steps_context->backend;
     motley_context_destroy(context);
     motley_context_destroy(steps_context);

@@ -3,11 +3,10 @@
 #ifndef MOT_EMULATE_CALLS_H
 #define MOT_EMULATE_CALLS_H
 
-#include "dispatch/cuda/work.h"
+#include "dispatch/cuda/state.h"
 #include "tests/emulate/emulate.h"
 
-extern mot_chip emulated_chip;
-extern mot_cuda_kept emulated_kept;
+extern mot_cuda_state emulated;
 
 /* Makes a context that resizes and transforms by emulated kernels, and does the rest on the CPU; destroy it with
  * emulated_destroy. */

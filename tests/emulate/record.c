@@ -21,7 +21,7 @@
 #define MOST_SHOWN 5
 #define IMAGE_ALIGN 16
 
-int record_failing, record_idle, record_streamless, record_failures, record_refused;
+int record_failing, record_idle, record_streamless, record_failures, record_refused, record_elsewhere;
 const char *record_again = "check_order --runs 0";
 static int call; /* of the caller */
 static cudaStream_t call_stream;
@@ -112,6 +112,7 @@ static void begin(const char *name, cudaStream_t stream)
     }
     if (captures[stream_of(call_stream)])
         fail("a captured call queues work outside of its graph");
+    record_elsewhere += s != stream_of(call_stream);
     now.early = let_begin[s];
     join(&now.early, &host);
     join(&streams[s], &host);
@@ -758,9 +759,10 @@ cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t
 
 cudaError_t mot_cuda_fill(int32_t *to, int32_t value, size_t count, cudaStream_t stream)
 {
-    (void)value;
     LAUNCH("a fill", stream);
     WRITES(to, count * sizeof *to);
+    for (size_t i = 0; i < count; i++)
+        to[i] = value;
     return cudaSuccess;
 }
 
@@ -772,7 +774,7 @@ static void tables(const mot_tables *t)
     READS(t->level, sizeof *t->level);
 }
 
-/* Draws samples, or reads the steps that are there. */
+/* Draws samples, none of which has steps, or reads the steps that are there. */
 static void draws(const mot_cuda_draw *d)
 {
     const size_t n = (size_t)d->count, steps = n * (size_t)d->max_steps * sizeof(mot_step);
@@ -781,9 +783,11 @@ static void draws(const mot_cuda_draw *d)
         READS(d->ids, n * sizeof *d->ids);
         READS(d->views, n * sizeof *d->views);
         READS(d->counter, 2 * sizeof *d->counter);
+        memset(d->plan.steps, 0, steps);
     }
     touch_own(d->plan.steps, steps, d->draws, "plan.steps");
     WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
+    memset(d->plan.step_count, 0, n * sizeof *d->plan.step_count);
 }
 
 cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
@@ -794,7 +798,7 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
         begins_early(1);
     LISTED(d->src, d->count);
     draws(d);
-    COUNTS(d->plan.ready, n * sizeof *d->plan.ready);
+    COUNTS(d->plan.ready, (size_t)d->first_wave * sizeof *d->plan.ready);
     WRITES(d->plan.order, n * sizeof *d->plan.order);
     WRITES(d->plan.key, n * sizeof *d->plan.key);
     WRITES(d->plan.rank, n * sizeof *d->plan.rank);
@@ -857,7 +861,7 @@ cudaError_t mot_resident_launch(const mot_resident_job *job, mot_cuda_format for
     READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
     READS_OWN(job->order, n * sizeof *job->order);
     waits();
-    COUNTS(job->ready, n * sizeof *job->ready);
+    COUNTS(job->ready, (size_t)job->first_wave * sizeof *job->ready);
     if (overlap && job->first_wave > 0)
         begins_early(1);
     READS_IMAGES(job->src, job->count, job->channels, 1);
@@ -969,6 +973,9 @@ cudaError_t mot_parts_draw_launch(const mot_cuda_draw *d, const mot_tables *of_t
     READS(d->counter, 2 * sizeof *d->counter);
     WRITES(d->plan.steps, n * (size_t)d->max_steps * sizeof *d->plan.steps);
     WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
+    memset(d->plan.steps, 0, n * (size_t)d->max_steps * sizeof *d->plan.steps);
+    if (d->plan.step_count)
+        memset(d->plan.step_count, 0, n * sizeof *d->plan.step_count);
     return cudaSuccess;
 }
 

@@ -22,6 +22,7 @@ extern int record_failing;       /* != 0: some launches and allocations fail */
 extern int record_idle;          /* != 0: no stream has work left when the host asks; else most have */
 extern int record_streamless;    /* != 0: the allocator knows no streams, and uses what is released at once */
 extern int record_failures, record_refused; /* found so far; launches and allocations that failed */
+extern int record_elsewhere;                /* work queued on other streams than the caller's */
 
 /* Forgets all that was queued. `multiprocessors` and `overlaps`: of the device. */
 void record_begin(uint64_t seed, int multiprocessors, int overlaps);

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a batch. The draw kernel (samples -> steps -> sub-batches) is followed by the image kernel, or the kernel that
+ * draws and makes programs by the tile kernel (steps -> pixels). In steady state a call allocates nothing, waits for
+ * nothing and reads nothing back. */
+#include "dispatch/cuda/apply.h"
+#include "dispatch/cuda/follow.h"
+#include "dispatch/cuda/parts.h"
+#include "kernels/cuda/tuning.h"
+
+#include <string.h>
+
+/* ---- choices and memory ---- */
+
+/* CTAs of the tile kernel that are resident on the device at once. */
+static int resident_ctas(const mot_chip *chip)
+{
+    const int by_memory = chip->shared_per_sm / (mot_tile_kernel_bytes() + 1024);
+    return chip->multiprocessors * (by_memory < 1 ? 1 : by_memory > MOT_TILE_CTAS ? MOT_TILE_CTAS : by_memory);
+}
+
+/* Where a job's pixels lie between passes. */
+static motley_batch work_of(const mot_job *job, mot_cuda_format format)
+{
+    return job->dst ? *job->dst : mot_tiles_work(job->src, &job->output->batch, format);
+}
+
+mot_cuda_steps mot_cuda_choose(mot_cuda_state *s, const mot_job *job)
+{
+    mot_cuda_steps steps = { .format = mot_cuda_format_of(job->src) };
+    const motley_batch work = work_of(job, steps.format);
+    steps.choice = mot_route_of(&s->chip, job, steps.format, &work, s->always_tiles, &s->levels);
+    if (steps.choice.route == MOT_ROUTE_TILES)
+        steps.tiles = mot_tiles_plan_of(job, steps.format, resident_ctas(&s->chip));
+    return steps;
+}
+
+void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transform, mot_slot_counters *counters,
+                      mot_arena *slot, mot_arena *scratch)
+{
+    const size_t n = job->count;
+    const int by_tiles = steps->choice.route == MOT_ROUTE_TILES, alone = !job->drawn_steps && !of_transform;
+    mot_cuda_plan *const plan = &steps->plan;
+    plan->steps = mot_take_if(!job->drawn_steps, slot, n * job->max_steps * sizeof *plan->steps);
+    plan->step_count = mot_take(slot, n * sizeof *plan->step_count);
+    steps->ids = mot_take_if(alone, slot, n * sizeof *steps->ids);
+    steps->views = mot_take_if(alone, slot, n * sizeof *steps->views);
+    plan->order = mot_take_if(!by_tiles, slot, n * sizeof *plan->order);
+    plan->key = mot_take_if(!by_tiles, slot, n * sizeof *plan->key);
+    plan->rank = mot_take_if(!by_tiles, slot, n * sizeof *plan->rank);
+    const motley_batch *const lists[] = { job->src, job->dst, job->output ? &job->output->batch : NULL };
+    for (int i = 0; i < 3; i++)
+        steps->images[i] = mot_take_if(by_tiles || (lists[i] && lists[i]->images), slot, n * sizeof **steps->images);
+    if (by_tiles)
+        mot_tiles_lay_out(&steps->tiles, slot, scratch);
+    if (!counters)
+        return;
+    plan->ready = counters->ready;
+    plan->filled = counters->filled;
+    plan->ticket = &counters->ticket;
+    plan->counters = &counters->tiles;
+}
+
+motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes, motley_error *error)
+{
+    mot_cuda_state *const s = state;
+    mot_arena slot = { 0 }, scratch = { 0 };
+    if (job) {
+        slot = mot_slot_begin(&s->chip, NULL);
+        const mot_cuda_parts parts = mot_cuda_parts_of(job);
+        if (mot_cuda_has_parts(&parts)) {
+            MOT_TRY(mot_cuda_count_apart(s, job, &parts, &slot, &scratch, error));
+        } else {
+            mot_cuda_steps steps = mot_cuda_choose(s, job);
+            mot_cuda_lay_out(&steps, job, 0, NULL, &slot, &scratch);
+        }
+    }
+    const int uploads = job && job->policy && !job->policy->runs_customs;
+    *bytes = mot_pool_bytes(&s->pool, slot.bytes, scratch.bytes, uploads ? job->policy : NULL);
+    return MOTLEY_OK;
+}
+
+/* ---- the kernels ---- */
+
+motley_status mot_cuda_send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
+                                  mot_cuda_batch *sent, motley_error *error)
+{
+    *sent = mot_cuda_batch_of(batch, images);
+    if (batch->images)
+        CUDA_TRY(mot_cuda_send(images, batch->images, batch->count * sizeof *images, stream), "sending the images");
+    return MOTLEY_OK;
+}
+
+/* Lets a separate thread draw each of a sample's steps when no step depends on another. */
+static void choose_threads(const mot_cuda_state *s, mot_cuda_draw *draw)
+{
+    int threads_log2 = 0;
+    while (1u << threads_log2 < draw->tables.max_steps)
+        threads_log2++;
+    draw->by_step = draw->tables.choice == MOT_WITH_REPLACEMENT && threads_log2 <= MOT_SLOTS_LOG2;
+    draw->threads_log2 = draw->by_step ? threads_log2 : 0;
+    draw->near_bytes = s->chip.draw_bytes;
+}
+
+/* Chooses how many samples the first wave of CTAs has and how the others are interleaved; resident_kernel.cu says why.
+ */
+static void choose_order(const mot_chip *chip, const mot_resident_shape *shape, mot_resident_job *image)
+{
+    static const int32_t primes[] = { 7919, 7907, 7901, 7883 };
+    const int by_memory = chip->shared_per_sm / (shape->shared_bytes + MOT_STATIC_BYTES);
+    const int by_threads = MOT_THREADS_PER_SM / shape->threads;
+    const int at_once = by_memory < 1 ? 1 : by_memory < by_threads ? by_memory : by_threads;
+    const int wave = chip->multiprocessors * at_once;
+    image->first_wave = image->count < wave ? image->count : wave;
+    const int32_t others = image->count - image->first_wave;
+    image->interleaved = others > chip->multiprocessors && others < 500000 ? others - chip->multiprocessors : 0;
+    for (int i = 0; i < 4; i++)
+        if (image->interleaved % primes[i] != 0)
+            image->stride = primes[i];
+}
+
+motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
+                                      mot_cuda_draw *draw, motley_error *error)
+{
+    draw->draws = 1;
+    draw->tables = steps->tables;
+    draw->seed = job->samples.seed;
+    draw->epoch = job->samples.epoch;
+    draw->sample = job->samples.first;
+    draw->counter = job->counter;
+    draw->tables_bytes = (int64_t)job->policy->compiled_bytes;
+    if (job->samples.ids && job->count <= MOT_FEW_IDS) {
+        draw->few_ids = 1;
+        memcpy(draw->few_id, job->samples.ids, job->count * sizeof(uint64_t));
+    } else if (job->samples.ids) {
+        CUDA_TRY(mot_cuda_send(steps->ids, job->samples.ids, job->count * sizeof(uint64_t), call->draws),
+                 "sending the sample ids");
+        draw->ids = steps->ids;
+    }
+    draw->view = job->samples.view;
+    if (job->samples.views && job->count <= MOT_FEW_IDS) {
+        draw->few_views = 1;
+        for (size_t i = 0; i < job->count; i++)
+            draw->few_view[i] = (uint16_t)job->samples.views[i];
+    } else if (job->samples.views) {
+        CUDA_TRY(mot_cuda_send(steps->views, job->samples.views, job->count * sizeof(uint32_t), call->draws),
+                 "sending the views");
+        draw->views = steps->views;
+    }
+    return MOTLEY_OK;
+}
+
+/* Describes where pixels come from and go: src -> work (between passes) -> output. Lists of images are sent. */
+static motley_status send_images(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
+                                 const motley_batch *work, mot_resident_job *image, motley_error *error)
+{
+    image->src = mot_cuda_batch_of(job->src, steps->images[0]);
+    if (!mot_tiles_few_images(job))
+        MOT_TRY(mot_cuda_send_batch(job->src, steps->images[0], call->draws, &image->src, error));
+    image->work = image->src;
+    if (job->dst != job->src)
+        MOT_TRY(mot_cuda_send_batch(work, steps->images[1], call->draws, &image->work, error));
+    image->output = image->work;
+    image->output_dtype = MOTLEY_U8;
+    image->plain = !job->output;
+    if (!job->output)
+        return MOTLEY_OK;
+    const motley_output *const output = job->output;
+    image->output_dtype = output->batch.dtype;
+    memcpy(image->mean, output->mean, sizeof image->mean);
+    memcpy(image->std, output->std, sizeof image->std);
+    image->convention = job->convention;
+    return mot_cuda_send_batch(&output->batch, steps->images[2], call->draws, &image->output, error);
+}
+
+/* Queues the kernel that draws and makes programs, then `resize`, if it is not NULL, and the tile kernel. */
+static motley_status queue_tiles(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
+                                 const motley_batch *work, const mot_cuda_draw *draw, const mot_resize_job *resize,
+                                 const mot_resident_job *image, motley_error *error)
+{
+    int *const prepared = &call->s->tiles_prepared[steps->format];
+    if (!*prepared)
+        CUDA_TRY(mot_tiles_prepare(steps->format), "preparing the tile kernel");
+    *prepared = 1;
+    mot_tiles_job tiles = { .src = image->src,
+                            .work = image->work,
+                            .output = image->output,
+                            .channels = job->channels,
+                            .output_dtype = image->output_dtype,
+                            .has_output = job->output != NULL,
+                            .work_strided = mot_cuda_format_of(work) != steps->format,
+                            .work_in_output = !job->dst,
+                            .convention = image->convention };
+    memcpy(tiles.mean, image->mean, sizeof tiles.mean);
+    memcpy(tiles.std, image->std, sizeof tiles.std);
+    return mot_tiles_queue(call, job, draw, &tiles, &steps->tiles, steps->format, resize, error);
+}
+
+/* Queues the draw kernel, then `resize`, if it is not NULL, and the image kernel. */
+static motley_status queue_resident(mot_cuda_call *call, const mot_cuda_steps *steps, const mot_cuda_draw *draw,
+                                    const mot_resize_job *resize, const mot_resident_job *image, motley_error *error)
+{
+    int *const prepared = &call->s->prepared[steps->format];
+    if (!*prepared)
+        CUDA_TRY(mot_resident_prepare(steps->format, call->s->chip.shared_bytes), "preparing the image kernel");
+    *prepared = 1;
+    const int overlap = !mot_call_ahead(call) || resize;
+    CUDA_TRY(mot_cuda_draw_launch(draw, call->draws), "launching the draw kernel");
+    MOT_TRY(mot_call_join(call, error));
+    if (resize)
+        CUDA_TRY(mot_resize_launch(resize, 0, call->stream), "launching the resize kernel");
+    return mot_cuda_try(mot_resident_launch(image, steps->format, &steps->choice.shape, overlap, call->stream),
+                        "launching the image kernel", error);
+}
+
+motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
+                                   const mot_cuda_draw *after_resize, const mot_resize_job *resize, motley_error *error)
+{
+    mot_cuda_state *const s = call->s;
+    const int by_tiles = steps->choice.route == MOT_ROUTE_TILES;
+    const motley_batch work = work_of(job, steps->format);
+    mot_cuda_draw draw = after_resize ? *after_resize : (mot_cuda_draw){ 0 };
+    draw.count = (int32_t)job->count;
+    draw.channels = job->channels;
+    draw.max_steps = (int32_t)job->max_steps;
+    draw.plan = steps->plan;
+    mot_resident_job image = { .count = draw.count,
+                               .channels = job->channels,
+                               .max_steps = draw.max_steps,
+                               .image_bytes = steps->choice.shape.image_bytes,
+                               .stage_bytes = steps->choice.shape.stage_bytes,
+                               .ordered = resize != NULL };
+    s->last_run = (mot_cuda_last){ steps->choice.route, steps->choice.reason, steps->format, job->output != NULL,
+                                   steps->choice.shape.blurs };
+    if (!by_tiles)
+        choose_order(&s->chip, &steps->choice.shape, &image);
+    draw.overlap = after_resize && s->chip.overlaps && !job->src->images && /* lists are sent right before it */
+                   !(resize && job->drawn_steps);                           /* the kernel before it draws these */
+    if (draw.overlap ||
+        mot_call_ahead(call)) /* images wait for the resize, or their order is known before they begin */
+        image.first_wave = 0;
+    draw.first_wave = image.first_wave;
+    MOT_TRY(send_images(call, job, steps, &work, &image, error));
+    if (job->output && !by_tiles)
+        image.by_lines = mot_cuda_find_lines(&s->lines, image.output_dtype, image.convention, image.channels,
+                                             image.mean, image.std, image.line);
+    if (job->drawn_steps)
+        draw.plan.steps = (mot_step *)job->drawn_steps; /* which it only reads */
+    else if (job->policy && !after_resize) {
+        MOT_TRY(mot_cuda_describe_draws(call, job, steps, &draw, error));
+    } else if (!job->policy)
+        CUDA_TRY(
+            mot_cuda_send(steps->plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), call->draws),
+            "sending the values");
+    if (draw.draws)
+        choose_threads(s, &draw);
+    draw.src = image.src;
+    memcpy(draw.op, s->op, sizeof draw.op);
+    image.steps = draw.plan.steps;
+    image.ready = draw.plan.ready;
+    image.order = draw.plan.order;
+    return by_tiles ? queue_tiles(call, job, steps, &work, &draw, resize, &image, error)
+                    : queue_resident(call, steps, &draw, resize, &image, error);
+}
+
+/* ---- a whole call ---- */
+
+static motley_status queue(mot_cuda_call *call, const mot_job *job, motley_error *error)
+{
+    mot_cuda_state *const s = call->s;
+    mot_cuda_steps steps = mot_cuda_choose(s, job);
+    if (job->policy)
+        MOT_TRY(mot_pool_policy(call, job->policy, &steps.tables, error));
+    mot_arena slot = mot_slot_begin(&s->chip, NULL), scratch = { 0 };
+    mot_cuda_lay_out(&steps, job, 0, NULL, &slot, &scratch);
+    const int whole = steps.choice.route != MOT_ROUTE_TILES || steps.tiles.whole;
+    MOT_TRY(mot_call_take(call, slot.bytes, scratch.bytes, job->policy && !job->counter && whole, error));
+    mot_cuda_lay_out(&steps, job, 0, call->slot, &call->memory, &call->scratch);
+    MOT_TRY(mot_cuda_queue_steps(call, job, &steps, NULL, NULL, error));
+    if (job->followed)
+        MOT_TRY(mot_cuda_follow_plan(
+            call, job, &steps.plan, steps.images[0],
+            steps.choice.route == MOT_ROUTE_TILES ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST, error));
+    s->last = (mot_cuda_report){ .count = job->count,
+                                 .max_steps = job->max_steps,
+                                 .steps = steps.plan.steps,
+                                 .step_count = steps.plan.step_count,
+                                 .images = job->src->images ? steps.images[0] : NULL };
+    return MOTLEY_OK;
+}
+
+motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error)
+{
+    mot_cuda_call call;
+    const mot_cuda_parts parts = mot_cuda_parts_of(job);
+    MOT_TRY(mot_call_begin(state, job->stream, &call, error));
+    const motley_status status =
+        mot_cuda_has_parts(&parts) ? mot_cuda_run_apart(&call, job, &parts, error) : queue(&call, job, error);
+    return mot_call_end(&call, status, error);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See pool.h. */
+#include "dispatch/cuda/state.h"
+
+#include <stdlib.h>
+
+static motley_status allocate(const mot_cuda_call *call, size_t bytes, void **memory, motley_error *error)
+{
+    const motley_context_params *const params = &call->s->params;
+    if (params->allocate) {
+        *memory = params->allocate(params->allocator_user, bytes, call->stream);
+        return *memory
+                   ? MOTLEY_OK
+                   : mot_fail(error, MOTLEY_ERR_MEMORY, "the caller's allocator returned NULL for %zu bytes", bytes);
+    }
+    CUDA_TRY(cudaMalloc(memory, bytes), "allocating the workspace");
+    return MOTLEY_OK;
+}
+
+static void release(const mot_cuda_state *s, mot_block *block, cudaStream_t stream)
+{
+    if (block->memory && s->params.release)
+        s->params.release(s->params.allocator_user, block->memory, stream);
+    else if (block->memory)
+        cudaFree(block->memory);
+    *block = (mot_block){ NULL, 0 };
+}
+
+void mot_pool_release_all(mot_cuda_state *s)
+{
+    mot_pool *const pool = &s->pool;
+    release(s, &pool->slots, NULL);
+    release(s, &pool->scratch, NULL);
+    for (unsigned i = 0; i < MOT_TABLES_KEPT; i++)
+        release(s, &pool->kept[i].block, NULL);
+    free(pool->host.memory);
+}
+
+/* Replaces a block by one of so many bytes. `what` needs it. */
+static motley_status replace(const mot_cuda_call *call, mot_block *block, size_t bytes, const char *what,
+                             motley_error *error)
+{
+    if (call->captured)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "%s needs memory while the stream is being captured: run the same call once before", what);
+    CUDA_TRY(mot_timeline_wait(&call->s->timeline), "waiting for earlier work"); /* it may still be in use */
+    release(call->s, block, call->stream);
+    void *memory;
+    MOT_TRY(allocate(call, bytes, &memory, error));
+    *block = (mot_block){ memory, bytes };
+    call->s->pool.changes++;
+    return MOTLEY_OK;
+}
+
+motley_status mot_pool_reserve(const mot_cuda_call *call, size_t slot_bytes, size_t scratch_bytes, motley_error *error)
+{
+    mot_pool *const pool = &call->s->pool;
+    if (scratch_bytes > pool->scratch.bytes)
+        MOT_TRY(replace(call, &pool->scratch, scratch_bytes, "a larger batch", error));
+    if (2 * slot_bytes <= pool->slots.bytes)
+        return MOTLEY_OK;
+    MOT_TRY(replace(call, &pool->slots, 2 * slot_bytes, "a larger batch", error));
+    for (int slot = 0; slot < 2; slot++)
+        CUDA_TRY(cudaMemsetAsync((uint8_t *)pool->slots.memory + (size_t)slot * slot_bytes, 0,
+                                 mot_counter_bytes(&call->s->chip), call->stream),
+                 "clearing the workspace");
+    return MOTLEY_OK;
+}
+
+motley_status mot_pool_reserve_host(mot_pool *pool, size_t bytes, motley_error *error)
+{
+    mot_block *const host = &pool->host;
+    if (bytes <= host->bytes)
+        return MOTLEY_OK;
+    void *const memory = realloc(host->memory, bytes);
+    if (!memory)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu bytes", bytes);
+    *host = (mot_block){ memory, bytes };
+    return MOTLEY_OK;
+}
+
+/* ---- tables ---- */
+
+void *mot_pool_find(const mot_pool *pool, mot_kept_kind kind, uint64_t fingerprint, size_t bytes)
+{
+    for (unsigned i = 0; i < MOT_TABLES_KEPT; i++)
+        if (pool->kept[i].kind == kind && pool->kept[i].fingerprint == fingerprint &&
+            pool->kept[i].block.bytes == bytes)
+            return pool->kept[i].block.memory;
+    return NULL;
+}
+
+motley_status mot_pool_make_room(const mot_cuda_call *call, mot_kept_kind kind, size_t bytes, mot_kept_tables **room,
+                                 motley_error *error)
+{
+    mot_pool *const pool = &call->s->pool;
+    mot_kept_tables *const tables = &pool->kept[pool->next % MOT_TABLES_KEPT];
+    MOT_TRY(replace(call, &tables->block, bytes,
+                    kind == MOT_KEPT_POLICY ? "a policy's first use" : "a transform's first use", error));
+    tables->kind = 0;
+    pool->next++;
+    *room = tables;
+    return MOTLEY_OK;
+}
+
+motley_status mot_pool_upload(const mot_cuda_call *call, mot_kept_tables *room, mot_kept_kind kind,
+                              uint64_t fingerprint, const void *host, motley_error *error)
+{
+    /* from pageable memory: it is read before the call returns */
+    const cudaError_t code =
+        cudaMemcpyAsync(room->block.memory, host, room->block.bytes, cudaMemcpyHostToDevice, call->stream);
+    if (code != cudaSuccess)
+        release(call->s, &room->block, call->stream);
+    CUDA_TRY(code, "sending tables");
+    room->kind = kind;
+    room->fingerprint = fingerprint;
+    return MOTLEY_OK;
+}
+
+motley_status mot_pool_policy(const mot_cuda_call *call, const motley_policy *policy, mot_tables *tables,
+                              motley_error *error)
+{
+    const void *memory = mot_pool_find(&call->s->pool, MOT_KEPT_POLICY, policy->fingerprint, policy->compiled_bytes);
+    if (!memory) {
+        mot_kept_tables *room;
+        MOT_TRY(mot_pool_make_room(call, MOT_KEPT_POLICY, policy->compiled_bytes, &room, error));
+        MOT_TRY(mot_pool_upload(call, room, MOT_KEPT_POLICY, policy->fingerprint, policy->compiled, error));
+        memory = room->block.memory;
+    }
+    *tables = mot_cuda_tables_at(policy, memory);
+    return MOTLEY_OK;
+}
+
+mot_tables mot_cuda_tables_at(const motley_policy *policy, const void *memory)
+{
+    const char *const host = policy->compiled, *const device = memory;
+    mot_tables tables = policy->tables;
+    tables.phase = (const mot_table_phase *)(device + ((const char *)tables.phase - host));
+    tables.branch = (const mot_table_branch *)(device + ((const char *)tables.branch - host));
+    tables.step = (const mot_table_step *)(device + ((const char *)tables.step - host));
+    tables.level = (const mot_level_entry *)(device + ((const char *)tables.level - host));
+    if (tables.chains) {
+        tables.gamma = (const double *)(const void *)(device + ((const char *)tables.gamma - host));
+        tables.beta = (const double *)(const void *)(device + ((const char *)tables.beta - host));
+    }
+    return tables;
+}
+
+size_t mot_pool_bytes(const mot_pool *pool, size_t slot_bytes, size_t scratch_bytes, const motley_policy *policy)
+{
+    size_t bytes = 2 * slot_bytes > pool->slots.bytes ? 2 * slot_bytes : pool->slots.bytes;
+    bytes += scratch_bytes > pool->scratch.bytes ? scratch_bytes : pool->scratch.bytes;
+    for (unsigned i = 0; i < MOT_TABLES_KEPT; i++)
+        bytes += pool->kept[i].block.bytes;
+    if (policy && !mot_pool_find(pool, MOT_KEPT_POLICY, policy->fingerprint, policy->compiled_bytes))
+        bytes += policy->compiled_bytes - pool->kept[pool->next % MOT_TABLES_KEPT].block.bytes; /* it is replaced */
+    return bytes;
+}

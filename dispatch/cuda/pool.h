@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A context's own memory. All of it only grows, so that in steady state a call allocates nothing:
+ *
+ *   slots    two, of the same size: what draws write and what is uploaded for them. Calls take them in turn
+ *            (timeline.h). A slot begins with its counters.
+ *   scratch  what only kernels on the caller's stream use: pixels between kernels, and all of a call that draws nothing
+ *   host     where an upload is assembled
+ *   kept     the tables of policies and transforms, uploaded once
+ *
+ * A call lays out its memory twice by the same function: without a base, which counts the bytes, and then in place. */
+#ifndef MOT_CUDA_POOL_H
+#define MOT_CUDA_POOL_H
+
+#include "dispatch/backend.h"
+#include "dispatch/cuda/draw.h"
+#include "dispatch/cuda/route.h"
+#include "kernels/cuda/resize.h"
+
+#ifndef MOT_TABLES_KEPT    /* tests have fewer */
+#define MOT_TABLES_KEPT 40 /* policies and transforms whose tables stay on the device; the oldest are replaced */
+#endif
+
+typedef struct mot_block {
+    void *memory;
+    size_t bytes;
+} mot_block;
+
+/* Memory that is being laid out: the next piece begins `bytes` behind the base. base NULL: it is only counted. */
+typedef struct mot_arena {
+    uint8_t *base;
+    size_t bytes;
+} mot_arena;
+
+static inline void *mot_take(mot_arena *arena, size_t bytes)
+{
+    uint8_t *const here = arena->base ? arena->base + arena->bytes : NULL;
+    arena->bytes += (bytes + 255) & ~(size_t)255;
+    return here;
+}
+
+/* NULL: a call does not have it. */
+static inline void *mot_take_if(int has, mot_arena *arena, size_t bytes)
+{
+    return has ? mot_take(arena, bytes) : NULL;
+}
+
+typedef enum mot_kept_kind { MOT_KEPT_POLICY = 1, MOT_KEPT_TRANSFORM } mot_kept_kind;
+
+typedef struct mot_kept_tables {
+    mot_kept_kind kind;
+    uint64_t fingerprint;
+    mot_block block;
+} mot_kept_tables;
+
+typedef struct mot_pool {
+    mot_block slots, scratch, host;
+    mot_kept_tables kept[MOT_TABLES_KEPT];
+    unsigned next;    /* of `kept`, to be replaced */
+    unsigned changes; /* how often memory grew, or tables were uploaded */
+} mot_pool;
+
+/* What is 0 between kernels: each kernel that ends with a counter clears it. It lies at the same place of a slot,
+ * whatever the call. */
+typedef struct mot_slot_counters {
+    mot_tile_counters tiles;
+    uint32_t resize[MOT_RESIZE_COUNTERS];
+    int32_t filled[MOT_KEYS], ticket; /* see mot_cuda_plan, also for `ready` */
+    int32_t ready[];                  /* of the largest first wave */
+} mot_slot_counters;
+
+static inline size_t mot_counter_bytes(const mot_chip *chip)
+{
+    return sizeof(mot_slot_counters) +
+           sizeof(int32_t) * (size_t)(chip->multiprocessors * (MOT_THREADS_PER_SM / MOT_LEAST_THREADS));
+}
+
+/* A slot that is laid out from its beginning. */
+static inline mot_arena mot_slot_begin(const mot_chip *chip, void *slot)
+{
+    mot_arena arena = { slot, 0 };
+    mot_take(&arena, mot_counter_bytes(chip));
+    return arena;
+}
+
+struct mot_cuda_call;
+struct mot_cuda_state;
+
+/* Makes sure that each slot and the scratch, or the host, have so many bytes. What was in memory that grows is lost. */
+motley_status mot_pool_reserve(const struct mot_cuda_call *call, size_t slot_bytes, size_t scratch_bytes,
+                               motley_error *error);
+motley_status mot_pool_reserve_host(mot_pool *pool, size_t bytes, motley_error *error);
+
+/* Tables on the device: NULL if they are not there. */
+void *mot_pool_find(const mot_pool *pool, mot_kept_kind kind, uint64_t fingerprint, size_t bytes);
+
+/* Room for tables that are not there, in place of the oldest. They are there once mot_pool_upload has succeeded. */
+motley_status mot_pool_make_room(const struct mot_cuda_call *call, mot_kept_kind kind, size_t bytes,
+                                 mot_kept_tables **room, motley_error *error);
+motley_status mot_pool_upload(const struct mot_cuda_call *call, mot_kept_tables *room, mot_kept_kind kind,
+                              uint64_t fingerprint, const void *host, motley_error *error);
+
+/* A policy's tables with device pointers; uploaded when this context first sees the policy. */
+motley_status mot_pool_policy(const struct mot_cuda_call *call, const motley_policy *policy, mot_tables *tables,
+                              motley_error *error);
+mot_tables mot_cuda_tables_at(const motley_policy *policy, const void *memory);
+
+/* Bytes of device memory that the context would hold with such slots, such scratch and the tables of `policy`, or NULL;
+ * with 0, 0 and NULL: that it holds. */
+size_t mot_pool_bytes(const mot_pool *pool, size_t slot_bytes, size_t scratch_bytes, const motley_policy *policy);
+
+void mot_pool_release_all(struct mot_cuda_state *s);
+
+#endif
