@@ -267,8 +267,11 @@ class Follow:
         def __call__(self, sample, *, sample_ids=None, epoch=None, seed=None, view=0, views=None, return_draws=False):
             """The sample with its image augmented and what follows it moved. The other arguments are motley.Stage's;
             several views are a tuple of samples."""
+            if self.stage._now is not self.stage:
+                still = Follow(self.stage._now, self.following, image=self.image)
+                return still(sample, sample_ids=sample_ids, seed=0, view=view, return_draws=return_draws)
             views = self.stage.views if views is None else whole("views", views, 1, 65536, "from 1")
-            if views == 1:
+            if views == 1 or not self.stage.training:
                 return self._view(sample, sample_ids, epoch, seed, view, return_draws)
             if sample_ids is not None:
                 sample_ids, view = split_views(sample_ids, view)

@@ -185,6 +185,11 @@ class Stage:
         return self.policy if self.training else NO_AUGMENTATION
 
     @property
+    def _now(self):
+        """The stage that works; of a motley.torch.Transform in eval() another one."""
+        return self
+
+    @property
     def epoch(self) -> int:
         """The current epoch. Asking waits for a device whose memory the counter is in."""
         return int(self.counter[0])

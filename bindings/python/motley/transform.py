@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from . import contexts, html, images
 from ._core import ffi, lib
 from .arrays import DTYPES
 from .draws import Drawn
-from .errors import ArgumentError, checked, made_by, text_from, text_of
+from .errors import ArgumentError, UnsupportedError, checked, made_by, text_from, text_of
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from ._types import CallSettings, Drawing, Ids, Labels, Layout, TransformSettings
 
+STILL = "resize", "center_crop", "output"  # stages that draw nothing
 _DTYPE_NAMES = {number: name for name, (number, _) in DTYPES.items()}
 
 
@@ -298,6 +300,23 @@ class Transform(Stage):
                 "a stage that crops or resizes"
             )
         return images.target_of(source, sizes, out, dtype, layout, pictures, stacked=True)
+
+
+def without_draws(transform):
+    """The text of what is left of a transform where nothing is drawn."""
+    head, *stages = re.split(r"^  - ", transform.show(), flags=re.MULTILINE)
+    if "\nstages:\n" not in head:  # of a policy
+        return NO_AUGMENTATION.show()
+    kinds = [re.match(r"\w+", stage)[0] for stage in stages]
+    for kind in kinds:
+        if kind in ("random_resized_crop", "random_crop"):
+            name = "timm_eval" if transform.profile == "timm" else "torchvision_eval"
+            raise UnsupportedError(
+                f"transform '{transform.name}' cannot go without draws, in eval(): its stage '{kind}' crops at random. "
+                f"Want another transform for evaluation, such as motley.torch.Transform('{name}')"
+            )
+    left = [stage for kind, stage in zip(kinds, stages) if kind in STILL or stage.strip() == "grayscale: {}"]
+    return "  - ".join([head, *left]) if left else NO_AUGMENTATION.show()
 
 
 def _handle_of(transform):

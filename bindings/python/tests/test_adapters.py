@@ -278,6 +278,60 @@ def test_lightning(device):
         assert torch.equal(batch, (u8.float() / 255 - mean) / std)
 
 
+@pytest.mark.parametrize("kind", ["still", "evaluation", "crop"])
+@pytest.mark.parametrize("device", DEVICES)
+def test_lightning_with_a_transform(device, kind):
+    """Validation images are not augmented; batches may be lists of images of any sizes."""
+    lightning, torch = pytest.importorskip("lightning"), pytest.importorskip("torch")
+    import motley.torch
+    from motley.adapters.lightning import Augments
+    images = [torch.from_numpy(x).permute(2, 0, 1)[..., : 20 + i] for i, x in enumerate(arrays())]
+    crop = "random_resized_crop" if kind == "evaluation" or kind == "crop" else "resize"
+    text = f"motley: 1\nname: t\nstages:\n  - {crop}: {{size: [16, 12]}}\n  - policy: rand_augment\n  - output: {{}}\n"
+    still = motley.Transform("motley: 1\nname: s\nstages:\n  - resize: {size: [16, 12]}\n  - output: {}\n")
+    seen = []
+
+    class Model(Augments, lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(1))
+            own = {"evaluation": motley.torch.Transform(still)} if kind == "evaluation" else {}
+            self.augments(motley.torch.Transform(text, seed=7), ids=1, **own)
+
+        def training_step(self, batch, _):
+            seen.append((self.current_epoch, True, *(t.cpu() for t in batch)))
+            return self.weight.sum()
+
+        def validation_step(self, batch, _):
+            seen.append((self.current_epoch, False, *(t.cpu() for t in batch)))
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    class Data(torch.utils.data.Dataset):
+        def __len__(self):
+            return 16
+
+        def __getitem__(self, i):
+            return images[i], i
+
+    def loader(shuffle):
+        return torch.utils.data.DataLoader(Data(), 5, shuffle, collate_fn=motley.torch.list_images)
+    trainer = lightning.Trainer(max_epochs=2, accelerator="gpu" if device == "cuda" else "cpu", devices=1, logger=False,
+                                enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+                                num_sanity_val_steps=0)
+    if kind == "crop":
+        with pytest.raises(motley.UnsupportedError, match="'random_resized_crop' crops at random. Want another"):
+            trainer.fit(Model(), loader(True), loader(False))
+        return
+    trainer.fit(Model(), loader(True), loader(False))
+    assert [training for _, training, _, _ in seen] == 2 * (4 * [True] + 4 * [False])
+    whole = motley.Transform(text, seed=7)
+    for epoch, training, batch, ids in seen:
+        given = [images[i] for i in ids]
+        assert torch.equal(batch, whole(given, ids, epoch=epoch) if training else still(given))
+
+
 @pytest.mark.parametrize("order", ["SEQUENTIAL", "RANDOM"])
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("whole", [False, True])

@@ -38,6 +38,40 @@ def augmented(dataset=None, **options):
     return Augmented(dataset or data(), "trivial_augment_wide", seed=7, **options)
 
 
+# ---- without ids ----
+
+class Counting(Dataset):
+    def __init__(self, stage):
+        self.stage = stage
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, i):
+        return self.stage(pictures()[0]), i
+
+
+@pytest.mark.parametrize("start, persistent", [("fork", False), ("fork", True), ("spawn", True)])
+@pytest.mark.parametrize("whole", [False, True])
+def test_workers_count_for_themselves(whole, start, persistent):
+    """A stage as a data set's transform: after torch.manual_seed a run repeats, however its workers take turns."""
+    text = "motley: 1\nname: t\nstages:\n  - random_resized_crop: {size: 8}\n  - policy: rand_augment\n"
+    runs = []
+    for _ in range(5 if start == "fork" else 2):
+        torch.manual_seed(0)
+        stage = motley.torch.Transform(text, stream=0) if whole else Stage("trivial_augment_wide", stream=0)
+        loader = DataLoader(Counting(stage), 3, num_workers=2, multiprocessing_context=start,
+                            persistent_workers=persistent)
+        epochs = []
+        for epoch in range(2):
+            stage.set_epoch(epoch)
+            epochs.append(torch.cat([images for images, _ in loader]))
+        assert not torch.equal(*epochs)
+        runs.append(torch.stack(epochs))
+    assert all(torch.equal(run, runs[0]) for run in runs) and stage.counter.tolist() == [1, 0]
+    assert len({image.numpy().tobytes() for image in runs[0][0]}) > COUNT // 2, "each sample has a number of its own"
+
+
 # ---- epochs ----
 
 def loader_of(form, workers, persistent, start, shuffle=True):

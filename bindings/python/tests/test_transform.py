@@ -303,6 +303,99 @@ def test_module(photographs):
         TorchTransform(core, seed=5)
 
 
+STILL = """motley: 1
+name: still
+profile: timm
+stages:
+  - resize: {size: 30}
+  - center_crop: {size: [20, 24]}
+  - output: {mean: [0.5, 0.4, 0.3], std: [0.2, 0.25, 0.3]}
+"""
+DRAWS = """  - flip: {horizontal: 0.5}
+  - policy:
+      branches:
+        - invert
+        - {op: rotate, value: 20}
+  - policy: rand_augment
+  - jitter: {hue: 0.2, contrast: 0.3}
+  - grayscale: {p: 0.5}
+  - blur: {radius: [1, 2]}
+"""
+AT_RANDOM = STILL.replace("  - output", DRAWS + "  - output") + "  - erase: {p: 0.9}\n"
+
+
+@pytest.mark.parametrize("mixes", [False, True])
+def test_eval_draws_nothing(photographs, mixes):
+    """What Lightning, and any train() and eval(), rely on."""
+    text = AT_RANDOM + "  - mix: {mixup: 1, classes: 10}\n" * mixes
+    labels = {"labels": torch.arange(6)} if mixes else {}
+    module = TorchTransform(text, seed=3, views=2 - mixes, memory_format=torch.channels_last)
+    wanted = motley.Transform(STILL)(photographs)
+    trained = module(photographs, range(6), **labels)
+    holder = torch.nn.Sequential(module).eval()
+    state = copy.deepcopy(holder.state_dict())
+    for images in (photographs, tensors(photographs), [PIL.Image.fromarray(x) for x in photographs]):
+        for ids in (None, range(6), range(6)):
+            made = module(images, ids, **labels)
+            if mixes:
+                made, targets = made
+                assert targets is labels["labels"]
+            assert isinstance(made, torch.Tensor) and made.is_contiguous(memory_format=torch.channels_last)
+            assert np.array_equal(made.numpy(), wanted)
+    assert np.array_equal(module(photographs[0], out=torch.zeros(3, 20, 24)).numpy(), wanted[0])
+    made, *_, draws = module(photographs, range(6), return_draws=True, **labels)
+    assert np.array_equal(made.numpy(), wanted) and not any(draw["steps"] for draw in draws)
+    if not mixes:
+        with pytest.raises(motley.ArgumentError, match="labels are given, but transform 'still' has no stage 'mix'"):
+            module(photographs, range(6), labels=range(6))
+    assert all(map(torch.equal, holder.state_dict().values(), state.values())), "no sample was counted"
+    holder.train()
+    for a, b in zip(trained, module(photographs, range(6), **labels)):
+        assert torch.equal(a, b)
+    assert not np.array_equal(trained[0].numpy(), wanted)
+
+
+def test_eval_of_policies_and_of_what_changes_all_images(photographs):
+    policy = TorchTransform("rand_augment").eval()
+    assert np.array_equal(policy(tensors(photographs[:1])[0]).numpy(), tensors(photographs[:1])[0].numpy())
+    assert all(np.array_equal(a, b) for a, b in zip(policy(tensors(photographs)), tensors(photographs)))
+    grey = STILL.replace("  - output", "  - grayscale: {p: 1}\n  - output")
+    assert np.array_equal(TorchTransform(grey).eval()(photographs).numpy(), motley.Transform(grey)(photographs))
+    only = TorchTransform("motley: 1\nname: only\nstages:\n  - flip: {vertical: 1}\n").eval()
+    assert np.array_equal(only(tensors(photographs)[0]), tensors(photographs)[0])
+
+
+def test_eval_of_a_random_crop_is_refused(photographs):
+    for text, crop, instead in [
+        ("torchvision_train", "random_resized_crop", "torchvision_eval"),
+        ("timm_train", "random_resized_crop", "timm_eval"),
+        ("motley: 1\nname: a\nstages:\n  - random_crop: {size: 32}\n", "random_crop", "torchvision_eval"),
+    ]:
+        module = TorchTransform(text).eval()
+        wanted = rf"in eval\(\): its stage '{crop}' .*Transform\('{instead}'\)"
+        with pytest.raises(motley.UnsupportedError, match=wanted):
+            module(photographs, range(6))
+        assert len(module.train()(photographs, range(6))) == 6
+    for name in ("torchvision_eval", "timm_eval"):
+        module = TorchTransform(name)
+        assert torch.equal(module(photographs), module.eval()(photographs))
+
+
+def test_followers_in_eval(photographs):
+    """A mask stays on its image."""
+    image = photographs[0]
+    sample = {"image": image, "mask": image[..., 0].copy()}
+    pictures = STILL[: STILL.index("  - output")] + "  - flip: {horizontal: 1}\n  - policy: rand_augment\n"
+    follow = motley.Follow(TorchTransform(pictures, views=2))
+    assert len(follow(sample)) == 2
+    follow.stage.eval()
+    made = follow(sample)
+    wanted = motley.Transform(pictures[: pictures.index("  - flip")])(image)
+    assert np.array_equal(made["image"], wanted) and made["mask"].shape == (20, 24)
+    nearest = motley.Follow(motley.Transform(pictures[: pictures.index("  - flip")]))(sample)["mask"]
+    assert np.array_equal(made["mask"], nearest)
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_in_workers_and_loops(photographs, workers):
     dataset, epochs = Photographs(photographs), []
@@ -338,7 +431,7 @@ def test_an_empty_list_through_a_transform_without_a_size():
 
 @cuda
 def test_the_device_reads_its_counter(photographs):
-    on_cpu, on_gpu = TorchTransform(TEXT, seed=4), TorchTransform(TEXT, seed=4).cuda()
+    on_cpu, on_gpu = TorchTransform(TEXT, seed=4, stream=1), TorchTransform(TEXT, seed=4, stream=1).cuda()
     images = tensors(photographs)
     there = [image.cuda() for image in images]
     out = on_gpu(there)

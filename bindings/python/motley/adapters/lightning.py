@@ -20,14 +20,28 @@ from motley.torch.batches import item, replaced
 
 class Augments:
     """A mixin; list it before LightningModule or LightningDataModule. During training, a batch's images run through the
-    stage with the trainer's epoch. During validation, test and prediction they are only normalised, cast and laid out.
-    The stage's state is in checkpoints."""
+    stage with the trainer's epoch. During validation, test and prediction the stage is in eval(): a Stage only
+    normalises, casts and lays out, and a Transform does what draws nothing. The stage's state is in checkpoints."""
 
-    def augments(self, stage: motley.torch.Stage, *, images: int | str = 0, ids: int | str | None = None) -> None:
-        """stage: a motley.torch.Stage. images, ids: where in a batch these are, an index or a key; ids may be None, and
-        batches that are not trained on need have none."""
+    def augments(
+        self,
+        stage: motley.torch.Stage,
+        *,
+        evaluation: motley.torch.Stage | None = None,
+        images: int | str = 0,
+        ids: int | str | None = None,
+    ) -> None:
+        """Says what the images of a batch run through.
+
+        Args:
+            stage: A motley.torch.Stage or motley.torch.Transform.
+            evaluation: The same for validation, test and prediction; None: `stage` in eval(). A transform that crops at
+                random wants one, such as motley.torch.Transform("torchvision_eval").
+            images: Where in a batch they are, an index or a key: a tensor, or a list for a transform.
+            ids: Where their sample ids are, or None; batches that are not trained on need have none.
+        """
         refuse_mixing(stage)
-        self.motley_stage = stage  # to a LightningModule a submodule
+        self.motley_stage, self.motley_evaluation = stage, evaluation  # to a LightningModule submodules
         self._motley_images, self._motley_ids_at = images, ids
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
@@ -44,7 +58,12 @@ class Augments:
         batch = super().on_after_batch_transfer(batch, dataloader_idx)
         stage, at = self.motley_stage, self._motley_images
         images = item(batch, at, "images")
-        stage.to(images.device).train(self.trainer.training)
+        if not self.trainer.training and self.motley_evaluation is not None:
+            stage = self.motley_evaluation
+        stage.train(self.trainer.training)
+        first = images[0] if isinstance(images, (list, tuple)) else images
+        if isinstance(first, torch.Tensor):
+            stage.to(first.device)
         if self.trainer.training and self._motley_epoch != self.trainer.current_epoch:
             # In the first pass a stage that a checkpoint has restored to this epoch keeps its place in it.
             if self._motley_epoch is not None or stage.epoch != self.trainer.current_epoch:
