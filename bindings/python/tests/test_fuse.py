@@ -18,6 +18,7 @@ from torchvision.transforms import InterpolationMode, functional  # noqa: E402
 import motley.torchvision  # noqa: E402
 from motley.torchvision import fuse  # noqa: E402
 from motley.torchvision.fused import ORDER  # noqa: E402
+from motley.torchvision.pixels import say  # noqa: E402
 
 try:
     from torchvision.transforms import v2
@@ -165,6 +166,7 @@ class Own(transforms.RandomCrop):
 def test_what_cannot_be_taken_runs_as_it_is(caplog):
     own, other = Own(60, pad_if_needed=True), transforms.RandomInvert()
     recipe = [own, transforms.RandomResizedCrop(32), other, transforms.RandomHorizontalFlip(), transforms.ToTensor()]
+    say.cache_clear()
     fused = fuse(recipe)
     assert fused.before == [own] and fused.after == recipe[2:]
     assert [(t, why) for t, why in fused.not_taken] == [
@@ -174,6 +176,8 @@ def test_what_cannot_be_taken_runs_as_it_is(caplog):
         (recipe[4], "it comes behind RandomInvert"),
     ]
     assert "RandomInvert is not fused: Motley has no such stage" in caplog.text
+    fuse(recipe)  # a loop over settings, say
+    assert len(caplog.records) == len(fused.not_taken)
     assert fused(next(photographs(1))).shape == (3, 32, 32)
 
 

@@ -5,6 +5,7 @@ import copy
 import logging
 import pickle
 import random
+import warnings
 from contextlib import nullcontext
 
 import pytest
@@ -487,3 +488,31 @@ def test_what_motley_has_is_there():
     with pytest.raises(TypeError, match="seed"):
         Resize(4, seed=1)
     assert logging.getLogger("motley.torchvision")
+
+
+def test_antialias_is_said_to_be_ignored():
+    """By v1 of PIL images, as torchvision says it; at the caller's line."""
+    image = Image.new("RGB", (40, 30))
+    with pytest.warns(UserWarning, match="Anti-alias option is always applied for PIL Image input") as caught:
+        ours.Resize(9, antialias=False)(image)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for antialias in (None, True):
+            ours.Resize(9, antialias=antialias)(image)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name,arguments", [("RandomGrayscale", {"p": 1.0}), ("ColorJitter", {"saturation": 0.4}),
+                                            ("ColorJitter", {"hue": 0.1})], ids=name_of)  # fmt: skip
+def test_grey_images_are_copied_where_torchvision_copies(version, name, arguments):
+    """So that drawing on a result does not change an image that the data set keeps."""
+    theirs, module = namespace(version)
+    grey = Image.new("L", (9, 8), 77)
+    grey.info["about"] = "it"
+    for image in (grey, torch.full((1, 8, 9), 77, dtype=torch.uint8)):
+        wanted, made = getattr(theirs, name)(**arguments)(image), getattr(module, name)(**arguments)(image)
+        assert (made is image) == (wanted is image)
+        assert bytes(numpy.asarray(made)) == bytes(numpy.asarray(image))
+        if isinstance(image, Image.Image):
+            assert made.info == wanted.info

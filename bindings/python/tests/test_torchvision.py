@@ -341,6 +341,68 @@ def test_scripted(version, how, name, arguments, tmp_path):
         ours.hand_back()
 
 
+SCRIPTED = [
+    ("Resize", {"size": [20, 31], "antialias": True}),
+    ("Resize", {"size": [9], "max_size": 14, "interpolation": BICUBIC}),
+    ("RandomResizedCrop", {"size": 20, "antialias": True}), ("RandomResizedCrop", {"size": (9, 7), "seed": 5}),
+    ("ColorJitter", {"brightness": 0.4, "hue": 0.1}), ("ColorJitter", {"contrast": 0.4, "saturation": 0.3, "seed": 5}),
+    ("GaussianBlur", {"kernel_size": 5}), ("RandomGrayscale", {"p": 0.5}), ("RandomGrayscale", {"p": 0.5, "seed": 5}),
+    ("RandomHorizontalFlip", {"p": 0.5}), ("RandomHorizontalFlip", {"p": 0.5, "seed": 5}),
+    ("RandomErasing", {"p": 0.7, "value": [3.0]}), ("RandomErasing", {"p": 0.7, "value": "random", "seed": 5}),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("how", ["import", "take_over"])
+@pytest.mark.parametrize("name,arguments", SCRIPTED, ids=name_of)
+def test_scripted_recipes(version, how, name, arguments, tmp_path):
+    """As policies, and gradients of floats pass. Of floats in v2 torchvision's own scripts, which are v1's, round
+    differently."""
+    theirs, module = namespace(version)
+    if how == "take_over":
+        if "seed" in arguments:
+            pytest.skip("torchvision's classes take no seed")
+        ours.take_over()
+        module = theirs
+    try:
+        mine = getattr(module, name)(**arguments)
+        for scripted in (torch.jit.script(getattr(module, name)(**arguments)),
+                         torch.jit.script(torch.nn.Sequential(getattr(module, name)(**arguments)))):
+            scripted.save(str(tmp_path / "scripted.pt"))
+            for transform in (scripted, torch.jit.load(str(tmp_path / "scripted.pt"))):
+                vars(mine).pop("_calls", None)
+                for seed in range(4):
+                    for image in (torch.randint(256, (2, 3, 21, 24), dtype=torch.uint8), torch.rand(3, 21, 24)):
+                        made = []
+                        for run in (mine, transform):
+                            torch.manual_seed(seed)
+                            made.append(run(image))
+                        if image.dtype == torch.uint8 or version == "v1":
+                            assert torch.equal(*made)
+                if version == "v1" or name != "ColorJitter":  # v2's hue writes to views
+                    given = torch.rand(3, 21, 24, requires_grad=True)
+                    assert mine(given).requires_grad and transform(given).requires_grad
+    finally:
+        ours.hand_back()
+
+
+class MoreBlur(ours.GaussianBlur):
+    """A subclass that draws in another way."""
+
+    @staticmethod
+    def get_params(sigma_min: float, sigma_max: float) -> float:
+        return sigma_max
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
+def test_scripted_subclasses_of_recipes():
+    """Their own methods are compiled, and the pixels are torchvision's."""
+    image = torch.randint(256, (3, 20, 24), dtype=torch.uint8)
+    wanted = transforms.GaussianBlur(5, (2.0, 2.0))(image)
+    assert torch.equal(torch.jit.script(MoreBlur(5))(image), wanted)
+
+
 class TwoViews(torch.nn.Module):
     def __init__(self, transform):
         super().__init__()

@@ -24,15 +24,18 @@ Ids       In `with motley.samples(id, epoch=3):` a call draws for that sample of
           see motley.samples. `seed`, which these classes take beside torchvision's arguments, makes two runs differ
           there; without motley.samples, the transform then counts its calls. With an id for each image along its first
           axis, each image of a batch gets a separate draw. Equal ids draw alike, and so do two calls for one sample: a
-          contrastive pair needs motley.torch.Augmented(views=2). A script's transforms draw what fuse() of them draws.
+          contrastive pair needs motley.torch.Augmented(views=2). A script's transforms draw what fuse() of them draws,
+          but for the noise of RandomErasing(value="random"), which lies in the same box.
 AugMix    is mixed as torchvision does. Its chains have the pixels of Pillow, while torchvision runs its kernels for
           tensors there, so interpolated warps, color, contrast and sharpness differ by a rounding. take_over() leaves
           torchvision's own AugMix alone for that reason.
 Else      What Motley does not implement bit for bit (float images, other modes, policies with Lanczos, nearest or
           antialias=False on tensors, a subclass with other operations) runs in torchvision, and so do transforms that
           are traced. The logger "motley.torchvision" says so, once for each reason.
-Scripts   torch.jit.script compiles a policy to an operator, with the draws that the transform itself makes. A program
-          that loads such a module has to import motley.torchvision. Other transforms are scripted as torchvision's."""
+Scripts   torch.jit.script compiles a transform to an operator, with the draws and the bytes of the transform itself. A
+          program that loads such a module has to import motley.torchvision. Images of other types than uint8, and
+          subclasses, are scripted as torchvision's, and so are RandomHorizontalFlip and RandomErasing, whose pixels
+          are torchvision's."""
 import functools
 import inspect
 import json
@@ -254,7 +257,7 @@ def _forward_v2(self, *inputs):
 # ---- torch.jit.script ----
 
 class Scripted(torch.nn.Module):
-    """What torch.jit.script compiles in a transform's place: a call of an operator, which runs the transform."""
+    """What torch.jit.script compiles in a policy's place: a call of an operator, which runs the transform."""
 
     def __init__(self, settings):
         super().__init__()
@@ -263,6 +266,49 @@ class Scripted(torch.nn.Module):
 
     def forward(self, img: torch.Tensor) -> torch.Tensor:
         return torch.ops.motley_torchvision.augment(img, self.calls, self.settings)
+
+
+class ScriptedBytes(Scripted):
+    """The same for a transform that torchvision also has for images of other types, with gradients."""
+
+    def __init__(self, settings, theirs):
+        super().__init__(settings)
+        self.theirs = theirs
+
+    def forward(self, img: torch.Tensor) -> torch.Tensor:
+        if img.dtype == torch.uint8:
+            return torch.ops.motley_torchvision.augment(img, self.calls, self.settings)
+        return self.theirs(img)
+
+
+@functools.lru_cache(maxsize=None)
+def _plain_class(cls):
+    """A class of v1 as it was before take_over()."""
+    forward = recipe.THEIRS[cls]["forward"]
+    return type(cls.__name__, (cls,), {"forward": forward, "__prepare_scriptable__": lambda self: self})
+
+
+def _prepare_recipe(self):
+    cls = next(base for base in type(self).__mro__ if base in recipe.OURS)
+    kept = type(self) is cls or type(self).__module__.startswith("motley.torchvision")
+    if cls in _V1 and not kept:
+        return self  # its own methods are compiled
+    theirs = self if cls in _V1 else cls._v1_transform_cls(**self._extract_params_for_v1_transform())
+    plain_class = _plain_class(next(base for base in type(theirs).__mro__ if base in recipe.OURS))
+    plain = plain_class.__new__(plain_class)
+    vars(plain).update({name: value for name, value in vars(theirs).items() if name not in ("_seed", "_calls")})
+    seed = vars(self).get("_seed")
+    if not kept or (seed is None and recipe.KINDS[cls.__name__].drawn is None):  # then its pixels are torchvision's own
+        return plain
+    names = [name for name in inspect.signature(cls.__init__).parameters if name in vars(self)]
+    arguments = {name: _plain_value(getattr(self, name)) for name in names}
+    settings = json.dumps([cls.__name__, cls not in _V1, arguments, seed])
+    return ScriptedBytes(settings, plain) if seed is None else Scripted(settings)
+
+
+def _plain_value(value):
+    value = getattr(value, "value", value)  # of an enum
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _prepare_scriptable(self):
@@ -282,20 +328,28 @@ def _of_settings(settings):
     for key, enum in (("policy", AutoAugmentPolicy), ("interpolation", InterpolationMode)):
         if isinstance(arguments.get(key), str):
             arguments[key] = enum(arguments[key])
-    transform = getattr(_v2 if v2 else _v1, name)(**arguments)
+    cls = getattr(_v2 if v2 else _v1, name)
+    if name == "ColorJitter":  # which keeps None where a change is off, and takes 0
+        arguments = {change: 0 if given is None else given for change, given in arguments.items()}
+    elif name == "RandomErasing" and arguments["value"] is None:
+        arguments["value"] = "random"
+    transform = recipe_class(cls)(**arguments) if cls in recipe.OURS else cls(**arguments)
     transform._seed = seed
-    return transform, _forward_v2 if v2 else _run_v1
+    return transform, type(transform).forward if cls in recipe.OURS else _forward_v2 if v2 else _run_v1
 
 
 def _augment_scripted(image, calls, settings):
     transform, run = _of_settings(settings)
-    transform._calls = int(calls)  # which counts only where there is a seed
-    calls += 1
-    out = run(transform, image)
+    if transform._seed is None:
+        out = run(transform, image)
+    else:
+        transform._calls = int(calls)
+        out = run(transform, image)
+        calls.fill_(transform._calls)
     return out.clone() if out is image else out
 
 
-# `calls` is written to, so that the compiler does not take two calls on one image for one.
+# `calls` may be written to, so that the compiler does not take two calls on one image for one.
 _operators = torch.library.Library("motley_torchvision", "DEF")
 _operators.define("augment(Tensor image, Tensor(a!) calls, str settings) -> Tensor")
 _operators.impl("augment", _augment_scripted, "CompositeExplicitAutograd")
@@ -310,6 +364,9 @@ _AUGMIX = ("severity", "mixture_width", "chain_depth", "alpha", "all_ops")  # Au
 _OURS = {getattr(module, name): forward for module, forward in ((_v1, _forward_v1), (_v2, _forward_v2)) if module
          for name in _NAMES}
 _THEIRS = {cls: cls.forward for cls in _OURS}
+_V1 = {getattr(_v1, name) for name in recipe.KINDS}
+_RECIPES = {cls: {**ours, "__prepare_scriptable__": _prepare_recipe} if cls.__name__ in recipe.KINDS else ours
+            for cls, ours in recipe.OURS.items()}
 
 
 def _named(forward):
@@ -335,7 +392,7 @@ def take_over():
     the bit."""
     hand_back()
     for cls, ours in {**{cls: {"forward": forward, "__prepare_scriptable__": _prepare_scriptable}
-                         for cls, forward in _OURS.items() if cls.__name__ != "AugMix"}, **recipe.OURS}.items():
+                         for cls, forward in _OURS.items() if cls.__name__ != "AugMix"}, **_RECIPES}.items():
         _replaced[cls] = {name: vars(cls).get(name) for name in (*ours, "_torchvision_forward", "__reduce_ex__")}
         for name, method in {**ours, "_torchvision_forward": _named(_forward_of(cls)),
                              "__reduce_ex__": _reduce_ex}.items():
@@ -421,12 +478,18 @@ class AugMix(Seeded, _v1.AugMix):
     forward = _forward_v1
 
 
+@functools.lru_cache(maxsize=None)
+def recipe_class(theirs):
+    return of_recipe(theirs, __name__)
+
+
 def of_recipe(theirs, module):
     """The class that stands for a class of torchvision's of the same name; it also takes a `seed` if it draws."""
     draws = theirs.__name__ != "Resize"
     text = f"torchvision's {theirs.__name__} on Motley{', which also takes a `seed`' if draws else ''}."
-    made = {**recipe.OURS[theirs], "__module__": module, "__doc__": text,
-            "__prepare_scriptable__": getattr(theirs, "__prepare_scriptable__", lambda self: self)}
+    made = {**recipe.OURS[theirs], "__module__": module, "__doc__": text}
+    if theirs.__name__ in recipe.KINDS:
+        made["__prepare_scriptable__"] = _prepare_recipe
     if not draws:
         made["_torchvision_forward"] = _named(_forward_of(theirs))
     return type(theirs.__name__, (Seeded, theirs) if draws else (theirs,), made)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import json
-import logging
 import math
 from typing import Any
 
@@ -21,7 +20,7 @@ from motley._core import lib
 from motley.policy import filter_number
 from motley.resize import FILTERS
 from motley.samples import samples_of, torch_seed
-from motley.torchvision.pixels import ORDER, ids_for, tv_tensors
+from motley.torchvision.pixels import ORDER, ids_for, say, tv_tensors
 
 RANKS = {
     "random_resized_crop": 0, "resize": 0, "center_crop": 1, "random_crop": 1, "flip": 2, "policy": 3, "jitter": 3,
@@ -99,7 +98,7 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
     Args:
         compose: torchvision's Compose, v1 or v2, a list of transforms of torchvision or timm, or what
             `weights.transforms()` makes for a classification model. Transforms that are not taken run as they are,
-            before or after; the logger "motley.torchvision" says which and why.
+            before or after; the logger "motley.torchvision" says which and why, once for each class and reason.
         seed: Makes two runs differ where motley.samples() says which samples are drawn for.
 
     Raises:
@@ -131,7 +130,7 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
         why[i] = f"it comes behind {type(listed[end]).__name__}"
     not_taken = [(listed[i], reason) for i, reason in sorted(why.items())]
     for transform, reason in not_taken:
-        logging.getLogger("motley.torchvision").warning("%s is not fused: %s", type(transform).__name__, reason)
+        say(type(transform).__name__, reason, "is not fused")
     run.finish()
     return Fused(listed[:at], run, listed[end:], not_taken, seed)
 

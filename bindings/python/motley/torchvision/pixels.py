@@ -161,7 +161,8 @@ def jittered(image, order, factors):
     if channels_of(image) == 1:  # saturation and hue leave grey images as they are
         steps = [(op, factor) for op, factor in steps if op in JITTER_OPS[:2]]
     if not steps:
-        return image
+        saturated = factors[JITTER_OPS.index(SATURATION)] is not None  # which copies grey PIL images in torchvision
+        return image.copy() if saturated and isinstance(image, PIL.Image.Image) else image
     made = _of_tensors(image, lambda batch: _run_steps(images.source_of(batch, None), steps))
     return made if all(op == SATURATION for op, _ in steps) else _without_info(made)
 
@@ -202,7 +203,9 @@ def _run_steps(source, steps, weights=None):
 
 def grey(image):
     """`image` in grey, with as many channels."""
-    return image if channels_of(image) == 1 else _without_info(_of_tensors(image, ops.grayscale))
+    if channels_of(image) > 1:
+        return _without_info(_of_tensors(image, ops.grayscale))
+    return image.copy() if isinstance(image, PIL.Image.Image) else image.clone()  # as torchvision does
 
 
 def _describe_picture(batch, image, address):

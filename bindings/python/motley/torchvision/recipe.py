@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -53,6 +54,10 @@ MOST_PIXELS = 1 << 20  # of a side
 SIGMAS = 1e-3, 1e3  # that Motley's blur takes
 
 
+def _is_v2(t):
+    return _v2 is not None and isinstance(t, _v2.Transform)
+
+
 def _takes_resize(t, image, size):
     channels_of(image)
     height, width = size
@@ -61,6 +66,10 @@ def _takes_resize(t, image, size):
     pixels.filter_of(t.interpolation, image)
     if isinstance(image, torch.Tensor) and not t.antialias:
         raise NotOurs("antialias is not set, and Pillow always does it")
+    if t.antialias is False and not _is_v2(t):  # a PIL image: torchvision's v1 says so, v2 does not
+        warnings.warn(
+            "Anti-alias option is always applied for PIL Image input. Argument antialias is ignored.", stacklevel=6
+        )
 
 
 def _crop_drawn(t, image):
@@ -151,8 +160,7 @@ def _kernel(size, sigma, v2):
 
 def _blur_run(t, image, p):
     sigma = p["sigma"][0]
-    v2 = _v2 is not None and isinstance(t, _v2.Transform)
-    return pixels.blurred(image, sigma, _kernel(t.kernel_size[0], sigma, v2))
+    return pixels.blurred(image, sigma, _kernel(t.kernel_size[0], sigma, _is_v2(t)))
 
 
 # ---- erasing, of tensors of any type ----
