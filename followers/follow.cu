@@ -4,8 +4,8 @@
  * host. */
 #include "followers/follow.h"
 #include "followers/moves.h"
+#include "kernels/cuda/device.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/overlap.cuh"
 
 #define MOST_WARPS 4               /* of a CTA for boxes, and as many for points */
 #define POLYGON_BYTES (64 * 1024)  /* the most shared memory for polygons, unless a single warp needs more */

@@ -3,8 +3,8 @@
  * into sub-batches, heavy ones first. On the tiles route a warp draws a sample and makes its programs as well. The host
  * reads nothing back. */
 #include "dispatch/cuda/draw.h"
+#include "kernels/cuda/device.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/tile_planner.cuh"
 #include "kernels/cuda/tuning.h"
 #include "policies/draw.h"

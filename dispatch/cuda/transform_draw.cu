@@ -3,8 +3,8 @@
  * follow a random_resized_crop; threads of other warps draw other mirrors, the erased boxes and the steps of each
  * stage. Then all threads make the tables of the image's axes. */
 #include "dispatch/cuda/transform_draw.h"
+#include "kernels/cuda/device.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/resize_axes.cuh"
 #include "kernels/cuda/tuning.h"
 #include "kernels/output.h"

@@ -81,23 +81,11 @@ template <int FORMAT> DEVICE uint32_t of_three(uint32_t red, uint32_t green, uin
     return __byte_perm(two, __byte_perm(blue, alpha, 0x0070), 0x5410);
 }
 
-/* The table's value for byte `i` of a word. */
-DEVICE uint32_t look_up(const uint8_t *table, uint32_t word, int i)
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    const uint32_t at =
-        __dp4a(word, 1u << (8 * i), (uint32_t)__cvta_generic_to_shared(table)); /* takes the byte, adds the address */
-    return *(const uint8_t *)__cvta_shared_to_generic(at);
-#else
-    return table[byte_of(word, i)];
-#endif
-}
-
 /* A word's bytes through tables that begin at a, b, c and d. */
 DEVICE uint32_t look_up_bytes(uint32_t v, const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d)
 {
-    return __byte_perm(__byte_perm(look_up(a, v, 0), look_up(b, v, 1), 0x0040),
-                       __byte_perm(look_up(c, v, 2), look_up(d, v, 3), 0x0040), 0x5410);
+    return __byte_perm(__byte_perm(look_up_byte(a, v, 0), look_up_byte(b, v, 1), 0x0040),
+                       __byte_perm(look_up_byte(c, v, 2), look_up_byte(d, v, 3), 0x0040), 0x5410);
 }
 
 template <int FORMAT, int COUNT = 4>
@@ -106,8 +94,8 @@ DEVICE void apply_table(const uint8_t (*table)[256], int channels, uint32_t px[C
     const int colors = colors_of<FORMAT>(channels);
 #pragma unroll
     for (int i = 0; i < COUNT; i++) {
-        const uint32_t v = px[i], first = look_up(table[0], v, 0);
-        px[i] = colors == 3 ? of_three<FORMAT>(first, look_up(table[1], v, 1), look_up(table[2], v, 2), v)
+        const uint32_t v = px[i], first = look_up_byte(table[0], v, 0);
+        px[i] = colors == 3 ? of_three<FORMAT>(first, look_up_byte(table[1], v, 1), look_up_byte(table[2], v, 2), v)
                             : __byte_perm(v, first, 0x3214);
     }
 }

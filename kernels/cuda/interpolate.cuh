@@ -25,34 +25,6 @@ template <bool CUBIC> DEVICE tap_counts counts_of_taps()
                  : tap_counts{ { MOT_TAP_HERE, MOT_LINE_SLOPE, 0, 0 } };
 }
 
-/* The sum of a word's bytes, each multiplied by its signed byte of `counts`. */
-DEVICE double dot(uint32_t bytes, uint32_t counts)
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    uint32_t low; /* 2^52 + 2^31 + the sum, as a double's low half */
-    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(low) : "r"(bytes), "r"(counts), "r"(0x80000000u));
-    return __hiloint2double(0x43300000, (int)low) - 4503601774854144.0;
-#else
-    int sum = 0;
-    for (int i = 0; i < 4; i++)
-        sum += (int)byte_of(bytes, i) * (int8_t)byte_of(counts, i);
-    return sum;
-#endif
-}
-
-/* floor(v) for |v| < 2^31, as a whole number and as a double. */
-DEVICE int floor_of(double v, double *whole)
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    const double big = 6755399441055744.0, moved = __dadd_rd(v, big); /* 3 x 2^51 */
-    *whole = moved - big;
-    return __double2loint(moved);
-#else
-    *whole = floor(v);
-    return (int)*whole;
-#endif
-}
-
 /* One channel of a row or column, `d` beyond the second of its four taps. */
 template <bool CUBIC> DEVICE double along(uint32_t taps, const tap_counts &counts, double d)
 {

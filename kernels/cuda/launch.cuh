@@ -17,7 +17,7 @@ static inline cudaError_t mot_share_memory(const void *kernel, int bytes)
                                                        cudaSharedmemCarveoutMaxShared);
 }
 
-/* `overlap`: the kernel may begin while the stream's previous one ends (kernels/cuda/overlap.cuh). */
+/* `overlap`: the kernel may begin while the stream's previous one ends (kernels/cuda/device.cuh). */
 template <class... ARGUMENTS>
 static cudaError_t mot_launch(const void *kernel, int64_t ctas, int threads, size_t shared_bytes, int overlap,
                               cudaStream_t stream, const ARGUMENTS &...of_kernel)

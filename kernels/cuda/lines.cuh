@@ -24,31 +24,4 @@ DEVICE float line_value(const mot_output_line &line, uint32_t word, int i)
     return on_line(line, line_byte(word, i));
 }
 
-/* Two values, rounded to 16 bits. */
-#if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-DEVICE uint32_t two_f16(float first, float second)
-{
-    uint32_t both;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
-    return both;
-}
-
-DEVICE uint32_t two_bf16(float first, float second)
-{
-    uint32_t both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
-    return both;
-}
-#else
-DEVICE uint32_t two_f16(float first, float second)
-{
-    return mot_output_f16(first) | (uint32_t)mot_output_f16(second) << 16;
-}
-
-DEVICE uint32_t two_bf16(float first, float second)
-{
-    return mot_output_bf16(first) | (uint32_t)mot_output_bf16(second) << 16;
-}
-#endif
-
 #endif

@@ -1,129 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading images in device memory, at any address. A pixel is a word, with its first channel in the lowest byte.
  *
- * Loads are explicit loads of global memory: a pointer that was kept in shared memory is a generic one, and the
- * compiler may not move a generic load across a store to shared memory. Loads read aligned words. The one word that may
+ * Loads read aligned words. The one word that may
  * hold bytes past the end of the image is never read as a word: its bytes are read one by one. The word in which an
  * image begins is read whole, and what lies before the image is shifted out. */
 #ifndef MOT_MEMORY_CUH
 #define MOT_MEMORY_CUH
 
 #include "kernels/cuda/pixels.cuh"
-
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-DEVICE uint32_t load_word(const void *p)
-{
-    uint32_t v;
-    asm("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(p));
-    return v;
-}
-
-DEVICE uint32_t load_byte(const void *p)
-{
-    uint32_t v;
-    asm("ld.global.u8 %0, [%1];" : "=r"(v) : "l"(p));
-    return v;
-}
-
-/* What another CTA or kernel wrote before it stored the number that this returns is visible from here on. */
-DEVICE int load_acquired(const int32_t *p)
-{
-    int v;
-    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
-    return v;
-}
-
-DEVICE void emulate_others()
-{
-}
-
-DEVICE uint4 load_four_words(const void *p)
-{
-    uint4 v;
-    asm("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
-    return v;
-}
-
-/* Two words at each of four addresses, all of them under way before the first is used. */
-DEVICE void load_four_pairs(const uint8_t *const p[4], uint32_t low[4], uint32_t high[4])
-{
-    asm volatile("ld.global.u32 %0, [%8]; ld.global.u32 %1, [%9]; ld.global.u32 %2, [%10]; ld.global.u32 %3, [%11];\n"
-                 "ld.global.u32 %4, [%8+4]; ld.global.u32 %5, [%9+4]; ld.global.u32 %6, [%10+4]; "
-                 "ld.global.u32 %7, [%11+4];"
-                 : "=&r"(low[0]), "=&r"(low[1]), "=&r"(low[2]), "=&r"(low[3]), "=&r"(high[0]), "=&r"(high[1]),
-                   "=&r"(high[2]), "=&r"(high[3])
-                 : "l"(p[0]), "l"(p[1]), "l"(p[2]), "l"(p[3]));
-}
-
-DEVICE void store_four_words(void *p, uint4 v)
-{
-    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
-                 : "memory");
-}
-
-DEVICE void store_two_words(void *p, uint2 v)
-{
-    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(p), "r"(v.x), "r"(v.y) : "memory");
-}
-
-DEVICE void store_word(void *p, uint32_t v)
-{
-    asm volatile("st.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
-}
-
-DEVICE void store_byte(void *p, uint32_t v)
-{
-    asm volatile("st.global.u8 [%0], %1;" ::"l"(p), "r"(v) : "memory");
-}
-#else
-DEVICE uint32_t load_word(const void *p)
-{
-    return *(const uint32_t *)p;
-}
-
-DEVICE uint32_t load_byte(const void *p)
-{
-    return *(const uint8_t *)p;
-}
-
-DEVICE int load_acquired(const int32_t *p)
-{
-    return *(const volatile int32_t *)p;
-}
-
-void emulate_others(); /* while a thread waits for other CTAs or kernels */
-
-DEVICE uint4 load_four_words(const void *p)
-{
-    return *(const uint4 *)p;
-}
-
-DEVICE void load_four_pairs(const uint8_t *const p[4], uint32_t low[4], uint32_t high[4])
-{
-    for (int i = 0; i < 4; i++)
-        low[i] = load_word(p[i]), high[i] = load_word(p[i] + 4);
-}
-
-DEVICE void store_four_words(void *p, uint4 v)
-{
-    *(uint4 *)p = v;
-}
-
-DEVICE void store_two_words(void *p, uint2 v)
-{
-    *(uint2 *)p = v;
-}
-
-DEVICE void store_word(void *p, uint32_t v)
-{
-    *(uint32_t *)p = v;
-}
-
-DEVICE void store_byte(void *p, uint32_t v)
-{
-    *(uint8_t *)p = (uint8_t)v;
-}
-#endif
 
 /* Images of at most so many pixels are read byte by byte, so that words at the beginning of others can always be read.
  */

@@ -4,10 +4,8 @@
 #ifndef MOT_PIXELS_CUH
 #define MOT_PIXELS_CUH
 
+#include "kernels/cuda/device.cuh"
 #include "kernels/cuda/job.h"
-
-#define DEVICE static __device__ __forceinline__
-#define DEVICE_MEMBER __device__ __forceinline__
 
 DEVICE mot_view view_of(const mot_cuda_batch &batch, const motley_image *images, int channels, int i)
 {
@@ -42,11 +40,6 @@ DEVICE uint8_t *address(const mot_view &v, int x, int y)
 DEVICE bool aligned(const void *p, uintptr_t to)
 {
     return ((uintptr_t)p & (to - 1)) == 0;
-}
-
-DEVICE uint32_t byte_of(uint32_t word, int c)
-{
-    return word >> (8 * c) & 0xFF;
 }
 
 /* Four pixels from the words of a format, and back. */

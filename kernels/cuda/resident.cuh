@@ -32,18 +32,6 @@ DEVICE constexpr bool is_lines(int sink)
     return sink == TO_LINE_PLANES || sink == TO_LINE_PIXELS;
 }
 
-/* blockDim.x, which the compiler would keep in local memory. */
-DEVICE int cta_threads()
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    int threads;
-    asm volatile("mov.u32 %0, %%ntid.x;" : "=r"(threads));
-    return threads;
-#else
-    return (int)blockDim.x;
-#endif
-}
-
 /* ---- loading ---- */
 
 /* Each warp's first thread loads a band, the last warp the first one: one thread for all of them would be too slow, and
@@ -124,37 +112,6 @@ DEVICE void wait_quads(arriving &a, int end)
 
 /* ---- quads ---- */
 
-/* Keeps a number in a register that the compiler would find again at each use. */
-DEVICE void keep(uint32_t &number)
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    asm volatile("" : "+r"(number));
-#endif
-}
-
-/* Loads from addresses in shared memory. (With pointers made from them, nvcc did not end compiling.) */
-DEVICE uint32_t load_shared_word(uint32_t at)
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    uint32_t v;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at));
-    return v;
-#else
-    return *(const uint32_t *)__cvta_shared_to_generic(at);
-#endif
-}
-
-DEVICE uint32_t load_shared_byte(uint32_t at)
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    uint32_t v;
-    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(at));
-    return v;
-#else
-    return *(const uint8_t *)__cvta_shared_to_generic(at);
-#endif
-}
-
 template <int FORMAT> DEVICE uint32_t *quad_word(int quads, int q, int word)
 {
     uint32_t *const box = (uint32_t *)box_memory();
@@ -225,24 +182,6 @@ struct gathered {
     uint32_t fill[4]; /* ... and get these values */
 };
 
-/* Four words at addresses in shared memory, and those behind them, all under way before the first is used. */
-DEVICE void load_pairs(const uint32_t at[4], uint32_t low[4], uint32_t high[4])
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    asm volatile("ld.shared.u32 %0, [%8]; ld.shared.u32 %1, [%9]; ld.shared.u32 %2, [%10]; ld.shared.u32 %3, [%11];\n"
-                 "ld.shared.u32 %4, [%8+4]; ld.shared.u32 %5, [%9+4]; ld.shared.u32 %6, [%10+4]; "
-                 "ld.shared.u32 %7, [%11+4];"
-                 : "=&r"(low[0]), "=&r"(low[1]), "=&r"(low[2]), "=&r"(low[3]), "=&r"(high[0]), "=&r"(high[1]),
-                   "=&r"(high[2]), "=&r"(high[3])
-                 : "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]));
-#else
-    for (int i = 0; i < 4; i++) {
-        low[i] = load_shared_word(at[i]);
-        high[i] = load_shared_word(at[i] + 4);
-    }
-#endif
-}
-
 /* Turns four words by `turn` places to the right. */
 DEVICE void turn_right(uint32_t v[4], int turn)
 {
@@ -283,7 +222,7 @@ DEVICE void gather_quad(const box_warp &b, const fixed_warp &before, int plane, 
 #pragma unroll
         for (int i = 0; i < 4; i++)
             word[i] = at[i] & ~3u;
-        load_pairs(word, low, high);
+        load_shared_four_pairs(word, low, high);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             g.px[i] = __funnelshift_r(low[i], high[i], at[i] * 8);
@@ -444,7 +383,7 @@ DEVICE void make_line(bool looks_up, int c, const uint32_t *w, float v[COUNT])
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
             const int byte = APART ? 4 * i + c : FORMAT == MOT_FORMAT_RGB ? 3 * i + c : COUNT * c + i;
-            v[i] = line_value(line, look_up(table, w[byte / 4], byte % 4), 0);
+            v[i] = line_value(line, look_up_byte(table, w[byte / 4], byte % 4), 0);
         }
     else
 #pragma unroll

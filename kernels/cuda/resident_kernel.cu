@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The image kernel: a CTA takes one sample, and runs its steps on the image in shared memory. */
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/resident.cuh"
 
 #ifdef MOT_BULK_COPIES

@@ -29,12 +29,6 @@ struct resident {
     alignas(16) uint32_t counts[3][256]; /* the histogram, or other totals (stats.cuh) */
 };
 
-#if defined(__NVCC__)
-extern __shared__ uint4 dynamic[];
-#else
-extern uint4 *tile_memory; /* of the CTA that is being emulated */
-#define dynamic tile_memory
-#endif
 /* Bulk copies to addresses that are multiples of 128 are faster: they save 1.5 us of 33 for a point op on 256 x
  * 224x224, on an H200. */
 #define MOT_RESIDENT_BYTES ((int)(sizeof(resident) + 127) & ~127)
@@ -42,12 +36,12 @@ static_assert(MOT_RESIDENT_BYTES + 1024 <= MOT_STATIC_BYTES, "with what the chip
 
 DEVICE resident &cta()
 {
-    return *(resident *)dynamic;
+    return *(resident *)cta_memory;
 }
 
 DEVICE uint8_t *box_memory()
 {
-    return (uint8_t *)dynamic + MOT_RESIDENT_BYTES;
+    return (uint8_t *)cta_memory + MOT_RESIDENT_BYTES;
 }
 
 /* The parts behind the box. */

@@ -13,79 +13,9 @@
 
 #include "kernels/cuda/lines.cuh"
 #include "kernels/cuda/memory.cuh"
-#include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/resize_axes.cuh"
 #include "kernels/cuda/tuning.h"
 #include "kernels/warp.h"
-
-#if defined(__NVCC__)
-extern __shared__ uint4 resize_memory[];
-#else
-extern uint4 *tile_memory; /* of the CTA that is being emulated */
-#define resize_memory tile_memory
-#endif
-
-/* Addresses in shared memory. Pointers would be made again and again from the CTA's place in its cluster. */
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-DEVICE uint32_t near_address(const void *p)
-{
-    uint32_t at;
-    asm volatile("mov.u32 %0, %1;" : "=r"(at) : "r"((uint32_t)__cvta_generic_to_shared(p)));
-    return at;
-}
-
-DEVICE uint4 load_near(uint32_t at)
-{
-    uint4 v;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(at));
-    return v;
-}
-
-DEVICE uint32_t load_word_near(uint32_t at)
-{
-    uint32_t v;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at));
-    return v;
-}
-
-DEVICE void store_near(uint32_t at, uint32_t word)
-{
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(word) : "memory");
-}
-
-/* threadIdx.x, read again: what is made of it need not be kept in registers across a loop. */
-DEVICE int thread_again()
-{
-    int self;
-    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(self));
-    return self;
-}
-#else
-DEVICE int thread_again()
-{
-    return (int)threadIdx.x;
-}
-
-DEVICE uint32_t near_address(const void *p)
-{
-    return (uint32_t)((const uint8_t *)p - (const uint8_t *)resize_memory);
-}
-
-DEVICE uint4 load_near(uint32_t at)
-{
-    return resize_memory[at / 16];
-}
-
-DEVICE uint32_t load_word_near(uint32_t at)
-{
-    return ((const uint32_t *)resize_memory)[at / 4];
-}
-
-DEVICE void store_near(uint32_t at, uint32_t word)
-{
-    ((uint32_t *)resize_memory)[at / 4] = word;
-}
-#endif
 
 alignas(16) __shared__ uint32_t resize_values[4][256]; /* each byte as the result's type, for each channel */
 
@@ -96,15 +26,16 @@ __shared__ int resize_first[MOT_RESIZE_TILE_ROWS];
 alignas(16) __shared__ mot_cuda_taps resize_taps[STAGED_GROUPS][MOT_RESIZE_TILE_ROWS];
 
 /* Staged taps, by the address at which they lie in shared memory. */
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
+#ifdef MOT_ON_DEVICE
 DEVICE uint32_t taps_address()
 {
-    return near_address(resize_taps);
+    return kept_address(resize_taps);
 }
 
 DEVICE mot_cuda_taps staged_taps(uint32_t staged, int group, int row)
 {
-    const uint4 v = load_near(staged + (group * MOT_RESIZE_TILE_ROWS + row) * (uint32_t)sizeof(mot_cuda_taps));
+    const uint4 v =
+        load_shared_four_words(staged + (group * MOT_RESIZE_TILE_ROWS + row) * (uint32_t)sizeof(mot_cuda_taps));
     return mot_cuda_taps{ v.x, v.y, v.z, v.w };
 }
 #else
@@ -121,57 +52,6 @@ DEVICE mot_cuda_taps staged_taps(uint32_t, int group, int row)
 
 /* CLAMPS: weights may be negative, so a result may be outside the range of a byte. Else weights are kept as 24 bits
  * without a sign, and the highest byte of a sum is the result. */
-
-/* Dot products of upper halves with bytes, and of lowest bytes with bytes. */
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-template <bool CLAMPS> DEVICE uint32_t add_pair_low(uint32_t halves, uint32_t bytes, uint32_t sum)
-{
-    uint32_t out;
-    if (CLAMPS)
-        asm("dp2a.lo.s32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(halves), "r"(bytes), "r"(sum));
-    else
-        asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(halves), "r"(bytes), "r"(sum));
-    return out;
-}
-
-template <bool CLAMPS> DEVICE uint32_t add_pair_high(uint32_t halves, uint32_t bytes, uint32_t sum)
-{
-    uint32_t out;
-    if (CLAMPS)
-        asm("dp2a.hi.s32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(halves), "r"(bytes), "r"(sum));
-    else
-        asm("dp2a.hi.u32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(halves), "r"(bytes), "r"(sum));
-    return out;
-}
-
-DEVICE uint32_t add_four(uint32_t lower, uint32_t bytes, uint32_t sum)
-{
-    uint32_t out;
-    asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(out) : "r"(lower), "r"(bytes), "r"(sum));
-    return out;
-}
-#else
-template <bool CLAMPS> DEVICE uint32_t add_pair_low(uint32_t halves, uint32_t bytes, uint32_t sum)
-{
-    for (int i = 0; i < 2; i++) {
-        const uint32_t half = halves >> 16 * i & 0xFFFF;
-        sum += (CLAMPS ? (uint32_t)(int16_t)half : half) * (bytes >> 8 * i & 0xFF);
-    }
-    return sum;
-}
-
-template <bool CLAMPS> DEVICE uint32_t add_pair_high(uint32_t halves, uint32_t bytes, uint32_t sum)
-{
-    return add_pair_low<CLAMPS>(halves, bytes >> 16, sum);
-}
-
-DEVICE uint32_t add_four(uint32_t lower, uint32_t bytes, uint32_t sum)
-{
-    for (int i = 0; i < 32; i += 8)
-        sum += (lower >> i & 0xFF) * (bytes >> i & 0xFF);
-    return sum;
-}
-#endif
 
 /* One output of one channel, with the sums of its taps so far. */
 struct tap_sum {
@@ -205,16 +85,7 @@ template <bool CLAMPS> DEVICE uint32_t pack_totals(const uint32_t total[4])
         int v[4];
         for (int i = 0; i < 4; i++)
             v[i] = (int)total[i] >> MOT_RESIZE_BITS;
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-        uint32_t high, all;
-        asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, 0;" : "=r"(high) : "r"(v[3]), "r"(v[2]));
-        asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(v[1]), "r"(v[0]), "r"(high));
-#else
-        uint32_t all = 0;
-        for (int i = 0; i < 4; i++)
-            all |= (uint32_t)min(max(v[i], 0), 255) << (8 * i);
-#endif
-        return all;
+        return pack_clamped(v);
     }
 }
 
@@ -222,15 +93,8 @@ template <bool CLAMPS> DEVICE uint32_t pack_totals(const uint32_t total[4])
  * does not have. */
 DEVICE mot_cuda_taps load_taps(const mot_cuda_taps *p)
 {
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    mot_cuda_taps t;
-    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(t.upper01), "=r"(t.upper23), "=r"(t.lower), "=r"(t.unused)
-                 : "l"(p));
-    return t;
-#else
-    return *p;
-#endif
+    const uint4 v = load_four_words_here(p);
+    return mot_cuda_taps{ v.x, v.y, v.z, v.w };
 }
 
 /* A weight by itself. */
@@ -305,7 +169,7 @@ DEVICE uint32_t value_of(const mot_resize_job &job, const resize_tile &t, int c,
 }
 
 /* The values of four bytes. */
-DEVICE void look_up(const uint32_t value[256], uint32_t bytes, uint32_t bits[4])
+DEVICE void look_up_values(const uint32_t value[256], uint32_t bytes, uint32_t bits[4])
 {
 #pragma unroll
     for (int i = 0; i < 4; i++)
@@ -368,7 +232,7 @@ DEVICE void store_four(const mot_resize_job &job, const resize_tile &t, const wr
         uint32_t bits[C][4];
 #pragma unroll
         for (int c = 0; c < C; c++)
-            look_up(resize_values[c], bytes[c], bits[c]);
+            look_up_values(resize_values[c], bytes[c], bits[c]);
 #pragma unroll
         for (int c = 0; c < C; c++, p += channel)
             store_two_words(p, make_uint2(__byte_perm(bits[c][0], bits[c][1], 0x5410),
@@ -387,7 +251,7 @@ DEVICE void store_four(const mot_resize_job &job, const resize_tile &t, const wr
                 store_word(p, bytes[c]);
             } else if (store == STORE_FLOATS) {
                 uint32_t bits[4];
-                look_up(resize_values[c], bytes[c], bits);
+                look_up_values(resize_values[c], bytes[c], bits);
                 store_four_words(p, make_uint4(bits[0], bits[1], bits[2], bits[3]));
             } else {
 #pragma unroll 1
@@ -431,16 +295,6 @@ struct row_reader {
     const uint8_t *word; /* aligned */
     uint32_t skip;       /* bits, modulo 32 */
 };
-
-/* Prefetches the line in which a byte lies into the L1 cache. */
-DEVICE void prefetch(const uint8_t *p)
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    asm volatile("prefetch.global.L1 [%0];" ::"l"(p));
-#else
-    (void)load_byte(p);
-#endif
-}
 
 /* Where words are loaded from: the source, or its last row, where no load may pass `end`.
  * prefetch_next() is for what is read next, `ahead` bytes further on. */
@@ -700,7 +554,7 @@ DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_
         uint4 low[C];
 #pragma unroll
         for (int c = 0; c < C; c++)
-            low[c] = load_near(at + c * RING_UNIT);
+            low[c] = load_shared_four_words(at + c * RING_UNIT);
         uint32_t total[C][4], bytes[C];
         int next = 0x4442;
         resize_row<C, CLAMPS, GROUPS>(
@@ -714,7 +568,7 @@ DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_
                 }
 #pragma unroll
                 for (int c = 0; c < C; c++) {
-                    const uint4 high = load_near(at + c * RING_UNIT);
+                    const uint4 high = load_shared_four_words(at + c * RING_UNIT);
                     column[c][0] = __funnelshift_r(low[c].x, high.x, place);
                     column[c][1] = __funnelshift_r(low[c].y, high.y, place);
                     column[c][2] = __funnelshift_r(low[c].z, high.z, place);
@@ -776,7 +630,7 @@ DEVICE void fill_ring(const mot_resize_job &job, const resize_tile &t, uint32_t 
     at -= at >= end ? ring_bytes : 0;
     const auto put = [&](const uint32_t made[C]) {
         for (int c = 0; c < C; c++)
-            store_near(at + c * RING_UNIT, made[c]);
+            store_shared_word(at + c * RING_UNIT, made[c]);
         at += step;
         at -= at >= end ? ring_bytes : 0;
     };
@@ -801,13 +655,13 @@ static __device__ __noinline__ void fill_last(const mot_resize_job &job, const r
         rows[k] = read_row(base + min(4 * unit + k, t.axes.in[1] - 1) * t.src.row);
     resize_unit<C, CLAMPS, 0>(t, t.columns.taps + x, NULL, rows, 0, from_last_row{ end_of(t.src) }, made);
     for (int c = 0; c < C; c++)
-        store_near(ring + slot * C * RING_UNIT + c * RING_UNIT + 4 * self.column, made[c]);
+        store_shared_word(ring + slot * C * RING_UNIT + c * RING_UNIT + 4 * self.column, made[c]);
 }
 
 template <int C, bool CLAMPS> DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t)
 {
     const int units = job.shared_rows / 4;
-    const uint32_t ring = near_address(resize_memory);
+    const uint32_t ring = kept_address(cta_memory);
     int ready = 0, ready_slot = 0; /* units before it have been loaded; where it will be */
     for (int done = 0; done < t.height;) {
         const int rows = rows_that_fit(t, done, units);
@@ -947,7 +801,7 @@ DEVICE void resize_between(const resize_tile &t, const mot_cuda_taps &own, const
             uint32_t v[C + 1];
 #pragma unroll
             for (int i = 0; i <= C; i++)
-                v[i] = load_word_near(at + k * pitch + 4 * i);
+                v[i] = load_shared_word(at + k * pitch + 4 * i);
 #pragma unroll
             for (int i = 0; i < C; i++)
                 word[k][i] = __funnelshift_r(v[i], v[i + 1], skip);
@@ -979,7 +833,7 @@ template <int C, bool CLAMPS> DEVICE void rows_first(const mot_resize_job &job, 
         const mot_cuda_taps *const table = t.columns.taps + x, own = load_taps(table);
         const writer<C> w = writer_of<C>(job, t, t.width - quad);
         int row = 4 * self.lane;
-        uint32_t from = near_address(between) + (t.columns.first[x] - t.first) * C + row * row_bytes;
+        uint32_t from = kept_address(between) + (t.columns.first[x] - t.first) * C + row * row_bytes;
         uint8_t *p = address(t.dst, t.x0 + quad, t.y0 + done + row + (int)threadIdx.x % 4);
 #pragma unroll 1
         for (; row < rows; row += step, from += step * row_bytes, p += step * t.dst.row) {
@@ -1082,7 +936,7 @@ template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const res
 template <int C, bool CLAMPS> DEVICE void resize_fast(const mot_resize_job &job, const resize_tile &t)
 {
     if (t.axes.rows_first)
-        rows_first<C, CLAMPS>(job, t, (uint8_t *)resize_memory);
+        rows_first<C, CLAMPS>(job, t, (uint8_t *)cta_memory);
     else
         columns_first<C, CLAMPS>(job, t);
 }

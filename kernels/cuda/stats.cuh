@@ -6,18 +6,6 @@
 #include "kernels/cuda/chain.cuh"
 #include "kernels/stats.h"
 
-/* Of 32-bit numbers. */
-template <class T> DEVICE T sum_of_warp(T v)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(0xFFFFFFFFu, v);
-#else
-    for (int step = 16; step; step /= 2)
-        v += __shfl_xor_sync(0xFFFFFFFFu, v, step);
-    return v;
-#endif
-}
-
 /* Lows are counted as 255 - low, so that totals can begin at 0. */
 #define MOT_TOTAL_HIGH 4
 
@@ -30,15 +18,6 @@ struct counted {
 DEVICE counted nothing_counted()
 {
     return counted{ { 0x00FF00FFu, 0xFFFFFFFFu }, { 0, 0 }, 0 };
-}
-
-DEVICE uint32_t add_byte(uint32_t sum, mot_u8 v)
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    return __dp4a(v.word, 1u << (8 * v.at), sum);
-#else
-    return sum + v;
-#endif
 }
 
 /* Counts COUNT pixels. */
@@ -82,17 +61,6 @@ DEVICE void add_counted(counted seen, int needs, uint32_t *totals)
         atomicMax(&totals[c], 255 - byte_of(odd ? seen.low[1] : seen.low[0], c));
         atomicMax(&totals[MOT_TOTAL_HIGH + c], byte_of(odd ? seen.high[1] : seen.high[0], c));
     }
-}
-
-/* Counts byte `i` of a pixel. The counters of consecutive values are 4 x `copies` bytes apart. */
-DEVICE void count_byte(uint32_t *histogram, uint32_t px, int i, uint32_t copies)
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    const uint32_t at = __dp4a(px, (4 * copies) << (8 * i), (uint32_t)__cvta_generic_to_shared(histogram));
-    atomicAdd((uint32_t *)__cvta_shared_to_generic(at + 1024 * copies * i), 1u);
-#else
-    atomicAdd(&histogram[(256 * i + byte_of(px, i)) * copies], 1u);
-#endif
 }
 
 /* Counts COUNT pixels in a histogram. */

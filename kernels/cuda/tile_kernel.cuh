@@ -3,7 +3,6 @@
 #ifndef MOT_TILE_KERNEL_CUH
 #define MOT_TILE_KERNEL_CUH
 
-#include "kernels/cuda/overlap.cuh"
 #include "kernels/cuda/tile_loops.cuh"
 #include "kernels/cuda/tile_stats.cuh"
 
@@ -268,7 +267,7 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
             look_ahead(job, op.a);
         __syncthreads();
         if (op.arrives && s.image.ctas > 1 && is_service_warp() && threadIdx.x % 32 == 0)
-            arrive_at(s.image.arrivals);
+            add_released(s.image.arrivals);
         switch (op.code) {
         case MOT_DO_END:
         case MOT_DO_BARRIER:

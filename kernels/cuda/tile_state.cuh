@@ -32,20 +32,14 @@ struct alignas(16) tile_state {
     int next_window;                   /* which one of the image's programs comes next */
 };
 
-#if defined(__NVCC__)
-extern __shared__ uint4 tile_memory[];
-#else
-extern uint4 *tile_memory; /* of the CTA that is being emulated */
-#endif
-
 DEVICE tile_state &cta()
 {
-    return *(tile_state *)tile_memory;
+    return *(tile_state *)cta_memory;
 }
 
 DEVICE uint32_t *tile_words()
 {
-    return (uint32_t *)((uint8_t *)tile_memory + sizeof(tile_state));
+    return (uint32_t *)((uint8_t *)cta_memory + sizeof(tile_state));
 }
 
 static_assert(sizeof(mot_program_op) == sizeof(uint2), "one load");
@@ -64,49 +58,16 @@ DEVICE const uint2 *op_at(int i)
     return (const uint2 *)&cta().program.op[i];
 }
 
-/* Begins to copy 16 bytes into shared memory; from wait_for_copies() on, the same thread sees them. */
-DEVICE void begin_to_copy(uint4 *to, const uint4 *from)
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from)
-                 : "memory");
-#else
-    *to = *from;
-#endif
-}
-
-DEVICE void wait_for_copies()
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
 /* MOT_TILE_SPARE_WORDS behind the tile; the last rows of a halo may lie there. */
 DEVICE uint32_t *spare_words()
 {
     return tile_words() + MOT_TILE_WORDS;
 }
 
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-DEVICE void arrive_at(int32_t *counter)
-{
-    asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
-}
-#else
-DEVICE void arrive_at(int32_t *counter)
-{
-    ++*counter;
-}
-#endif
-
 #define MOT_TILE_BYTES (sizeof(tile_state) + 4 * (MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS))
 static_assert(MOT_TILE_BYTES <= 48 * 1024, "what a CTA gets on every chip, sm_75 included");
 static_assert(MOT_TILE_CTAS * (MOT_TILE_BYTES + 1024) <= 164 * 1024, "the next step, 196 KB, would be the L1 cache's");
 #define MOT_TILE_WARPS (MOT_TILE_THREADS / 32)
-
-/* A function that is called, and so has all registers to itself. */
-#define OUTLINE static __device__ __noinline__
 
 /* Where table `t` begins in shared memory; the channels' tables follow each other. */
 DEVICE const uint8_t (*table_of(int t))[256]
@@ -121,7 +82,7 @@ DEVICE void wait_at_image_barrier(bool arrived)
 {
     tile_state &s = cta();
     if (!arrived)
-        arrive_at(s.image.arrivals);
+        add_released(s.image.arrivals);
     s.arrived += s.image.ctas;
     while (load_acquired(s.image.arrivals) < s.arrived)
         emulate_others();

@@ -219,15 +219,6 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before,
         add_counted(seen, needs, totals);
 }
 
-DEVICE uint32_t load_total(const uint32_t *total)
-{
-#if defined(__NVCC__) && defined(__CUDA_ARCH__)
-    return __ldcg(total);
-#else
-    return *total;
-#endif
-}
-
 #include "kernels/shapes_off.h"
 #undef MOT_IF_STATS
 #define MOT_IF_STATS(ID, stem) \
@@ -259,17 +250,17 @@ template <int FORMAT> OUTLINE void make_table(mot_program_op what, const uint32_
     if (needs != MOT_NEEDS_HISTOGRAM) {
         if (threadIdx.x < 3) {
             const int c = threadIdx.x;
-            const uint64_t luma = load_total(totals) | (uint64_t)load_total(totals + 1) << 32;
+            const uint64_t luma = __ldcg(totals) | (uint64_t)__ldcg(totals + 1) << 32;
             const uint32_t mean = needs == MOT_NEEDS_MEAN ? mot_stats_mean(luma, pixels) : 0;
-            s.stats[c] = mot_stats{
-                pixels, 255 - (load_total(totals + c) & 0xFF), load_total(totals + MOT_TOTAL_HIGH + c), 0, mean, nullptr
-            };
+            s.stats[c] =
+                mot_stats{ pixels, 255 - (__ldcg(totals + c) & 0xFF), __ldcg(totals + MOT_TOTAL_HIGH + c), 0, mean,
+                           nullptr };
         }
     } else {
         uint32_t count[3];
 #pragma unroll
         for (int c = 0; c < 3; c++)
-            count[c] = load_total(totals + 256 * c + threadIdx.x);
+            count[c] = __ldcg(totals + 256 * c + threadIdx.x);
         if (in)
             zero_histogram(counts, 3 * 256);
 #pragma unroll

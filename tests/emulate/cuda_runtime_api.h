@@ -363,16 +363,16 @@ static inline void __threadfence()
 }
 
 /* Addresses in the shared memory of the CTA that is running. */
-extern uint4 *tile_memory;
+extern uint4 *cta_memory;
 
 static inline uint64_t __cvta_generic_to_shared(const void *p)
 {
-    return (uint64_t)((const uint8_t *)p - (const uint8_t *)tile_memory);
+    return (uint64_t)((const uint8_t *)p - (const uint8_t *)cta_memory);
 }
 
 static inline void *__cvta_shared_to_generic(uint64_t at)
 {
-    return (uint8_t *)tile_memory + at;
+    return (uint8_t *)cta_memory + at;
 }
 
 #endif

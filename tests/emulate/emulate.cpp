@@ -81,14 +81,14 @@ static unsigned first_cta;           /* of those that run */
 static unsigned waited;              /* changes without anyone getting on */
 static bool saw_previous[MOST_CTAS]; /* has waited for the previous kernel */
 static uint4 *memory[MOST_CTAS];
-uint4 *tile_memory;
+uint4 *cta_memory;
 
 static void go_on(unsigned self)
 {
     current = self;
     threadIdx.x = self % threads;
     blockIdx.x = first_cta + self / threads;
-    tile_memory = memory[self / threads];
+    cta_memory = memory[self / threads];
 }
 
 static bool can_run(unsigned i)
