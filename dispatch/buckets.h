@@ -37,7 +37,7 @@ MOT_FN int mot_cost_class(int cost)
 MOT_FN int mot_bucket_of(const mot_step *steps, int count, const mot_cuda_op *ops, float size)
 {
     int place = MOT_OP_COUNT, cost = 0;
-    mot_pass_form form = MOT_PASS_STILL;
+    mot_pass_form form = MOT_PASS_POINTWISE;
     MOT_ROLLED
     for (int s = 0; s < count; s++) {
         const mot_step *const step = &steps[s];

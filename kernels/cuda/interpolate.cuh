@@ -49,24 +49,23 @@ DEVICE void by_channel(const uint32_t px[4], uint32_t of[4])
 }
 
 /* Where to begin reading a row's taps i - 1 to i + 2, so that all four lie inside the row. */
-template <int FORMAT> DEVICE int first_of_four(const box_taps<FORMAT> &taps, int i)
+template <int FORMAT> DEVICE int first_of_four(const resident_taps<FORMAT> &taps, int i)
 {
     return min(max(i - 1, 0), taps.from.width - 4);
 }
 
-/* The four pixels of row y from x on. The last word may be the four bytes behind the box: its bytes are shifted out. */
-template <int FORMAT> DEVICE void row_of_four(const box_taps<FORMAT> &taps, int x, int y, uint32_t of[4])
+/* The four pixels of row y from x on. The last word may be the four bytes behind the image: its bytes are shifted out.
+ */
+template <int FORMAT> DEVICE void row_of_four(const resident_taps<FORMAT> &taps, int x, int y, uint32_t of[4])
 {
-    const box &b = taps.from;
+    const resident_image &b = taps.from;
     const int at = y * b.pitch + x * pixel_bytes(FORMAT);
     const uint32_t *const w = (const uint32_t *)(b.data + (at & ~3));
     if (FORMAT == MOT_FORMAT_RGB) {
         const uint32_t w1 = w[1], w2 = w[2];
-        const uint32_t first = __funnelshift_r(w[0], w1, at * 8), second = __funnelshift_r(w1, w2, at * 8);
-        const uint32_t third = __funnelshift_r(w2, w[3], at * 8);
-        of[0] = __byte_perm(__byte_perm(first, second, 0x0630), third, 0x5210);
-        of[1] = __byte_perm(__byte_perm(first, second, 0x0741), third, 0x6210);
-        of[2] = __byte_perm(__byte_perm(first, second, 0x0052), third, 0x7410);
+        const uint32_t rgb[3] = { __funnelshift_r(w[0], w1, at * 8), __funnelshift_r(w1, w2, at * 8),
+                                  __funnelshift_r(w2, w[3], at * 8) };
+        split_rgb(rgb, of);
     } else {
 #pragma unroll
         for (int c = 0; c < planes_of(FORMAT); c++)
@@ -104,7 +103,7 @@ DEVICE uint32_t pixel_along(const uint32_t of[4], const tap_counts &counts, doub
 /* The output whose centre maps to (xc, yc). If that lies exactly on a row or column of pixels, the other rows or
  * columns have weight 0. */
 template <bool CUBIC, class TAPS>
-DEVICE uint32_t warp_between(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill, double xc,
+DEVICE uint32_t interpolated(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill, double xc,
                              double yc)
 {
     double in_x, in_y, left, above;
@@ -151,15 +150,15 @@ DEVICE uint32_t warp_between(const mot_warp_plan &plan, const TAPS &taps, int ch
 
 /* Four neighbouring outputs from (x, y) on, one after the other: all at once they would need too many registers. */
 template <class TAPS>
-DEVICE void warp_between_quad(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill, int x, int y,
-                              uint32_t px[4])
+DEVICE void interpolate_quad(const mot_warp_plan &plan, const TAPS &taps, int channels, uint32_t fill, int x, int y,
+                             uint32_t px[4])
 {
     const double yc = y + 0.5;
     double xc = x + 0.5;
 #pragma unroll 1
     for (int i = 0; i < 4; i++, xc++) {
-        const uint32_t v = plan.path == MOT_WARP_BICUBIC ? warp_between<true>(plan, taps, channels, fill, xc, yc)
-                                                         : warp_between<false>(plan, taps, channels, fill, xc, yc);
+        const uint32_t v = plan.path == MOT_WARP_BICUBIC ? interpolated<true>(plan, taps, channels, fill, xc, yc)
+                                                         : interpolated<false>(plan, taps, channels, fill, xc, yc);
         px[0] = px[1], px[1] = px[2], px[2] = px[3], px[3] = v;
     }
 }

@@ -14,7 +14,7 @@
 #define MOT_TINY_IMAGE 16
 
 /* Bytes of a pixel in a row of its format; 0 if every byte is read separately. */
-DEVICE constexpr int bytes_of(int format)
+DEVICE constexpr int format_bytes(int format)
 {
     return format == MOT_FORMAT_RGB ? 3 : format == MOT_FORMAT_RGBA ? 4 : format == MOT_FORMAT_STRIDED ? 0 : 1;
 }
@@ -44,7 +44,7 @@ template <int FORMAT> DEVICE image_reader<FORMAT> reader_of(const mot_view &v)
     r.row = v.row, r.pixel = v.pixel, r.channel = v.channel;
     r.width = v.width, r.height = v.height;
     r.channels = channels_of(FORMAT, v);
-    const uint32_t bytes = r.skip + (uint32_t)(v.height - 1) * (uint32_t)v.row + bytes_of(FORMAT) * v.width;
+    const uint32_t bytes = r.skip + (uint32_t)(v.height - 1) * (uint32_t)v.row + format_bytes(FORMAT) * v.width;
     r.whole = is_packed(FORMAT) ? bytes & ~3u : bytes;
     return r;
 }
@@ -52,7 +52,7 @@ template <int FORMAT> DEVICE image_reader<FORMAT> reader_of(const mot_view &v)
 /* Bytes from `data` to a pixel. */
 template <int FORMAT> DEVICE uint32_t offset_in(const image_reader<FORMAT> &r, uint32_t x, uint32_t y)
 {
-    return y * (uint32_t)r.row + (x * bytes_of(FORMAT) + r.skip);
+    return y * (uint32_t)r.row + (x * format_bytes(FORMAT) + r.skip);
 }
 
 /* The pixel at an offset, byte by byte. Not for STRIDED. */
@@ -126,7 +126,7 @@ template <int FORMAT> DEVICE bool read_four_words(const image_reader<FORMAT> &r,
 {
     const uint32_t at = offset_in<FORMAT>(r, x, y);
     if (is_packed(FORMAT)) {
-        const int size = bytes_of(FORMAT);
+        const int size = format_bytes(FORMAT);
         const bool inside = (at & ~3u) + 4 * size + 4 <= r.whole;
         const uint8_t *const p = r.data + (inside ? at & ~3u : 0);
         uint32_t v[5];
@@ -187,7 +187,7 @@ template <int FORMAT> DEVICE void read_even_words(const image_reader<FORMAT> &r,
     const uint8_t *const p = r.data + offset_in<FORMAT>(r, x, y);
     if (is_packed(FORMAT)) {
 #pragma unroll
-        for (int i = 0; i < bytes_of(FORMAT); i++)
+        for (int i = 0; i < format_bytes(FORMAT); i++)
             w[i] = load_word(p + 4 * i);
     } else {
 #pragma unroll

@@ -7,7 +7,7 @@
 #include "kernels/cuda/tuning.h"
 #include "kernels/mix.h"
 
-static __host__ __device__ constexpr int bytes_of(int dtype)
+static __host__ __device__ constexpr int dtype_bytes(int dtype)
 {
     return dtype == MOTLEY_U8 ? 1 : dtype == MOTLEY_F32 ? 4 : 2;
 }
@@ -15,7 +15,7 @@ static __host__ __device__ constexpr int bytes_of(int dtype)
 /* Copies in one access if the caller's memory is aligned; what is held always is. */
 template <int DTYPE> DEVICE void copy_component(const uint8_t *from, uint8_t *to)
 {
-    constexpr int bytes = bytes_of(DTYPE);
+    constexpr int bytes = dtype_bytes(DTYPE);
     if (bytes == 4 && aligned(from, 4) && aligned(to, 4))
         *(uint32_t *)to = *(const uint32_t *)from;
     else if (bytes == 2 && aligned(from, 2) && aligned(to, 2))
@@ -62,7 +62,7 @@ template <int DTYPE>
 static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __grid_constant__ mot_mix_job job)
 {
     extern __shared__ uint4 shared[];
-    constexpr int bytes = bytes_of(DTYPE), each = MOT_MIX_STRIP_BYTES / 32 / bytes;
+    constexpr int bytes = dtype_bytes(DTYPE), each = MOT_MIX_STRIP_BYTES / 32 / bytes;
     const int lane = threadIdx.x % 32;
     const int strips = (job.width * job.channels + job.strip - 1) / job.strip;
     const int64_t pitch = (int64_t)job.strip * bytes; /* from image to image in what is held */
@@ -108,7 +108,7 @@ static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __gri
 
 size_t mot_mix_cut(mot_mix_job *job, int shared_bytes, int multiprocessors)
 {
-    const int size = bytes_of(job->dtype);
+    const int size = dtype_bytes(job->dtype);
     const int64_t one = (int64_t)job->count * size;
     job->strip = MOT_MIX_STRIP_BYTES / size;
     while (job->strip > 1 && one * job->strip > shared_bytes)
@@ -129,7 +129,7 @@ cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
                                : job->dtype == MOTLEY_F32 ? (const void *)mix_kernel<MOTLEY_F32>
                                : job->dtype == MOTLEY_F16 ? (const void *)mix_kernel<MOTLEY_F16>
                                                           : (const void *)mix_kernel<MOTLEY_BF16>;
-    const int shared_bytes = job->hold ? 0 : job->count * job->strip * bytes_of(job->dtype);
+    const int shared_bytes = job->hold ? 0 : job->count * job->strip * dtype_bytes(job->dtype);
     cudaError_t error = cudaSuccess;
     if (shared_bytes > 48 * 1024)
         error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);

@@ -58,6 +58,14 @@ DEVICE void pack_rgb(const uint32_t px[4], uint32_t w[3])
     w[2] = __byte_perm(px[2], px[3], 0x6542);
 }
 
+/* One word for each channel of four pixels. */
+DEVICE void split_rgb(const uint32_t w[3], uint32_t of[3])
+{
+    of[0] = __byte_perm(__byte_perm(w[0], w[1], 0x0630), w[2], 0x5210);
+    of[1] = __byte_perm(__byte_perm(w[0], w[1], 0x0741), w[2], 0x6210);
+    of[2] = __byte_perm(__byte_perm(w[0], w[1], 0x0052), w[2], 0x7410);
+}
+
 DEVICE void unpack_planes(uint32_t r, uint32_t g, uint32_t b, uint32_t px[4])
 {
     const uint32_t low = __byte_perm(r, g, 0x5140), high = __byte_perm(r, g, 0x7362);

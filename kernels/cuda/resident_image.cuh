@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The box: an image in shared memory, laid out without gaps, as in device memory, so that bulk copies load it. */
+/* An image in shared memory, laid out without gaps, as in device memory, so that bulk copies load it. */
 #ifndef MOT_RESIDENT_IMAGE_CUH
 #define MOT_RESIDENT_IMAGE_CUH
 
 #include "kernels/cuda/pixels.cuh"
 
 /* Formats: GREY, RGB and PLANES. */
-struct box {
+struct resident_image {
     uint8_t *data;
     int width;        /* pixels */
     int pitch, plane; /* bytes from row to row, and from plane to plane */
@@ -23,9 +23,9 @@ DEVICE int planes_of(int format)
     return format == MOT_FORMAT_PLANES ? 3 : 1;
 }
 
-/* One pixel of the box. For RGB it reads the two words in which the pixel may lie: there are four spare bytes behind
- * the box. */
-template <int FORMAT> DEVICE uint32_t box_tap(const box &b, int x, int y)
+/* One pixel of the image. For RGB it reads the two words in which the pixel may lie: there are four spare bytes behind
+ * the image. */
+template <int FORMAT> DEVICE uint32_t resident_tap(const resident_image &b, int x, int y)
 {
     const int row = y * b.pitch;
     if (FORMAT == MOT_FORMAT_RGB) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The image kernel: a CTA takes one sample, and runs its steps on the image in shared memory. */
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/resident.cuh"
+#include "kernels/cuda/resident_state.cuh"
 
 #ifdef MOT_BULK_COPIES
+#include "kernels/cuda/resident.cuh"
+
 /* Waits until sample `place` of the first wave is drawn; the order of the others need not be known yet. Returns its
  * number of steps. For whole warps. job.ready[place] must be 0 again before the next call. */
 DEVICE int wait_for_draw(const mot_resident_job &job, uint32_t place)
@@ -57,37 +59,37 @@ __global__ void __launch_bounds__(1024, 1) resident_kernel(const __grid_constant
     }
     if (threadIdx.x == warps / 2 * 32) { /* a warp that plans no step, if there are so many */
         const mot_view output = view_of(job.output, job.channels, turn.sample);
-        cta().width = src.width;
-        cta().height = src.height;
-        cta().work_view = view_of(job.work, job.channels, turn.sample);
-        cta().image_bytes = job.image_bytes;
-        cta().stage_bytes = job.stage_bytes;
-        cta().phase = 0;
-        cta().all_here = 0;
+        resident_cta().width = src.width;
+        resident_cta().height = src.height;
+        resident_cta().work_view = view_of(job.work, job.channels, turn.sample);
+        resident_cta().image_bytes = job.image_bytes;
+        resident_cta().stage_bytes = job.stage_bytes;
+        resident_cta().phase = 0;
+        resident_cta().all_here = 0;
         if (OUTPUT) {
-            cta().output = output;
-            cta().output_dtype = job.output_dtype;
-            cta().output_form = output_form_of(output, job.output_dtype);
-            cta().by_lines = job.by_lines && cta().output_form != OUTPUT_ANY;
+            resident_cta().output = output;
+            resident_cta().output_dtype = job.output_dtype;
+            resident_cta().output_form = output_form_of(output, job.output_dtype);
+            resident_cta().by_lines = job.by_lines && resident_cta().output_form != OUTPUT_ANY;
             for (int c = 0; c < 3; c++)
-                cta().line[c] = job.line[c];
+                resident_cta().line[c] = job.line[c];
         }
     }
     if (threadIdx.x == 0)
-        cta().steps = turn.steps;
+        resident_cta().steps = turn.steps;
     const mot_step *const steps = job.steps + (int64_t)turn.sample * job.max_steps;
     const bool changes = plan_steps(steps, turn.steps, src.width, src.height);
     let_next_kernel_begin(); /* the one that moves boxes and points needs only the draws */
     if (early && threadIdx.x == 0)
         job.ready[place] = 0;
-    if (OUTPUT && !cta().by_lines)
+    if (OUTPUT && !resident_cta().by_lines)
         for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
             output_table()[i >> 8][i & 255] =
                 mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
     if (changes || !in_place) { /* nothing is kept in registers across this call: the loops need them */
-        run_whole<FORMAT, OUTPUT, BLURS>();
+        run_resident<FORMAT, OUTPUT, BLURS>();
     } else {
-        arriving a = arriving_of(cta().width / 4 * cta().height);
+        arriving a = arriving_of(resident_cta().width / 4 * resident_cta().height);
         wait_quads(a, INT_MAX);
     }
     wait_for_previous_kernel(); /* what follows this kernel relies on that one having ended, too */

@@ -8,14 +8,14 @@
 #include "motley/op.h"
 
 /* What a pass contains so far: nothing that moves pixels; a warp and nothing after it; more. */
-typedef enum mot_pass_form { MOT_PASS_STILL, MOT_PASS_WARP, MOT_PASS_FULL } mot_pass_form;
+typedef enum mot_pass_form { MOT_PASS_POINTWISE, MOT_PASS_WARP, MOT_PASS_FULL } mot_pass_form;
 
 /* A step's shape as a pass sees it: a warp that interpolates reads neighbours, like the stencil. */
 MOT_FN int mot_pass_shape(int shape, const mot_step *step)
 {
-    const int between =
+    const int interpolates =
         shape == MOTLEY_SHAPE_WARP && step->interpolation != MOTLEY_NEAREST && !(step->arg.flags & MOT_ARG_WHOLE);
-    return between ? MOTLEY_SHAPE_STENCIL : shape;
+    return interpolates ? MOTLEY_SHAPE_STENCIL : shape;
 }
 
 /* Adds an op of this shape to the pass. 0: it does not fit, and begins the next pass. */
@@ -25,11 +25,11 @@ MOT_FN int mot_pass_takes(mot_pass_form *form, int shape)
     switch (shape) {
     case MOTLEY_SHAPE_STATS:
     case MOTLEY_SHAPE_BLUR: /* in place */
-        *form = MOT_PASS_STILL;
-        return before == MOT_PASS_STILL;
+        *form = MOT_PASS_POINTWISE;
+        return before == MOT_PASS_POINTWISE;
     case MOTLEY_SHAPE_STENCIL:
         *form = MOT_PASS_FULL;
-        return before == MOT_PASS_STILL;
+        return before == MOT_PASS_POINTWISE;
     case MOTLEY_SHAPE_WARP: /* two in a row become one that reads twice */
         *form = before == MOT_PASS_WARP ? MOT_PASS_FULL : MOT_PASS_WARP;
         return before != MOT_PASS_FULL;

@@ -10,7 +10,7 @@
 
 /* One CTA's state, at the beginning of its dynamic shared memory, so that every function finds it at a constant
  * address. The image lies behind it, then the staging memory of each warp, then the output's table, if any. */
-struct resident {
+struct resident_state {
     chain work; /* what remains to be done to a pixel after it was made */
     mot_step step[MOT_WINDOW];
     mot_view work_view, output;      /* a pass writes one of them */
@@ -31,33 +31,33 @@ struct resident {
 
 /* Bulk copies to addresses that are multiples of 128 are faster: they save 1.5 us of 33 for a point op on 256 x
  * 224x224, on an H200. */
-#define MOT_RESIDENT_BYTES ((int)(sizeof(resident) + 127) & ~127)
+#define MOT_RESIDENT_BYTES ((int)(sizeof(resident_state) + 127) & ~127)
 static_assert(MOT_RESIDENT_BYTES + 1024 <= MOT_STATIC_BYTES, "with what the chip reserves; the host counts on it");
 
-DEVICE resident &cta()
+DEVICE resident_state &resident_cta()
 {
-    return *(resident *)cta_memory;
+    return *(resident_state *)cta_memory;
 }
 
-DEVICE uint8_t *box_memory()
+DEVICE uint8_t *image_memory()
 {
     return (uint8_t *)cta_memory + MOT_RESIDENT_BYTES;
 }
 
-/* The parts behind the box. */
+/* The parts behind the image. */
 DEVICE uint32_t *stages()
 {
-    return (uint32_t *)(box_memory() + cta().image_bytes);
+    return (uint32_t *)(image_memory() + resident_cta().image_bytes);
 }
 
 DEVICE uint32_t (*output_table())[256]
 {
-    return (uint32_t(*)[256])(box_memory() + cta().image_bytes + cta().stage_bytes);
+    return (uint32_t(*)[256])(image_memory() + resident_cta().image_bytes + resident_cta().stage_bytes);
 }
 
 /* Four bytes through tables: byte i through that of channel (first + i) modulo 3, or of channel 0 if there is one
  * channel. */
-DEVICE uint32_t table_word(const uint8_t (*table)[256], uint32_t w, int first, int channels)
+DEVICE uint32_t look_up_word(const uint8_t (*table)[256], uint32_t w, int first, int channels)
 {
     return look_up_bytes(w, table[first % channels], table[(first + 1) % channels], table[(first + 2) % channels],
                          table[(first + 3) % channels]);

@@ -8,11 +8,11 @@
 #include "kernels/stencil.h"
 #include "kernels/warp.h"
 
-template <int FORMAT> struct box_taps {
-    const box &from;
+template <int FORMAT> struct resident_taps {
+    const resident_image &from;
     __device__ __forceinline__ uint32_t operator()(int x, int y) const
     {
-        return box_tap<FORMAT>(from, x, y);
+        return resident_tap<FORMAT>(from, x, y);
     }
 };
 

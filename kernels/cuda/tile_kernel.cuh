@@ -3,14 +3,17 @@
 #ifndef MOT_TILE_KERNEL_CUH
 #define MOT_TILE_KERNEL_CUH
 
-#include "kernels/cuda/tile_loops.cuh"
+#include "kernels/cuda/tile_copy.cuh"
+#include "kernels/cuda/tile_inplace.cuh"
+#include "kernels/cuda/tile_load.cuh"
 #include "kernels/cuda/tile_stats.cuh"
+#include "kernels/cuda/tile_store.cuh"
 
 /* Makes tile `t` of the image the current one; past the last tile there is nothing to do. For one thread; a barrier
  * must follow. */
 DEVICE void choose_tile(int t)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     const int down = s.image.cut.across == 1 ? t : t / s.image.cut.across, right = t - down * s.image.cut.across;
     s.tile = t;
     s.x0 = right * s.image.cut.width;
@@ -22,7 +25,7 @@ DEVICE void choose_tile(int t)
 /* Begins with the CTA's first tile of an image that was cut. For one thread; a barrier must follow. */
 DEVICE void begin_tiles()
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     mot_tile_cut &cut = s.image.cut;
     s.several = cut.across * cut.down > s.image.ctas;
     if (s.several)
@@ -35,7 +38,7 @@ DEVICE void begin_tiles()
  * side unless it spans the image. A barrier must follow. */
 DEVICE void place_tile(int halo)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     if (threadIdx.x != 0)
         return;
     const int side = halo && s.image.cut.across > 1 ? 4 : 0;
@@ -53,7 +56,7 @@ DEVICE bool is_tiny(const mot_tile_image &image)
 /* A barrier must follow. */
 DEVICE void set_current(int place)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     if (threadIdx.x == 0) {
         s.current = place == MOT_PLACE_WORK ? s.image.work : place == MOT_PLACE_SCRATCH ? s.image.scratch : s.image.src;
         s.current_strided = (place == MOT_PLACE_WORK && s.image.work_strided) || is_tiny(s.image);
@@ -63,13 +66,13 @@ DEVICE void set_current(int place)
 /* Where the image's CTAs add up the statistics of a COUNT. */
 DEVICE uint32_t *totals_of(mot_program_op op)
 {
-    return cta().totals + op.count * MOT_TOTAL_WORDS;
+    return tile_cta().totals + op.count * MOT_TOTAL_WORDS;
 }
 
 /* READ: the format that `current` is read in. */
 template <int READ> OUTLINE void bring_tile(mot_program_op op)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     switch (op.code) {
     case MOT_DO_FETCH:
         fetch_tile<READ>();
@@ -105,7 +108,7 @@ template <int READ> OUTLINE void bring_tile(mot_program_op op)
 /* The warp that interpolates, or whose positions are sums. */
 DEVICE void prepare_plan(int step)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     if (threadIdx.x < 6)
         s.plan.m[threadIdx.x] = s.program.m[step][threadIdx.x];
     if (threadIdx.x == 6)
@@ -129,7 +132,7 @@ DEVICE void begin_to_load(const mot_tiles_job &job, int place, int window)
 {
     const uint4 *const program = (const uint4 *)&job.programs[(int64_t)place * job.windows + window];
     const uint4 *const image = (const uint4 *)&job.image[place];
-    uint4 *const to = (uint4 *)&cta().next_program;
+    uint4 *const to = (uint4 *)&tile_cta().next_program;
 #pragma unroll
     for (int i = threadIdx.x & 31; i < MOT_PROGRAM_PIECES + MOT_IMAGE_PIECES; i += 32)
         begin_to_copy(&to[i], i < MOT_PROGRAM_PIECES ? program + i : image + (i - MOT_PROGRAM_PIECES));
@@ -138,7 +141,7 @@ DEVICE void begin_to_load(const mot_tiles_job &job, int place, int window)
 /* Takes the only task of a CTA of a launch that has no lists, and begins to load its program. For the service warp. */
 DEVICE void take_own_task(const mot_tiles_job &job)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     const int place = blockIdx.x / job.ctas_per_image;
     if (place < job.images)
         begin_to_load(job, place, 0);
@@ -152,7 +155,7 @@ DEVICE void take_own_task(const mot_tiles_job &job)
 /* Takes the CTA's next task, which has this number, and begins to load its program. For the service warp. */
 DEVICE void take_task(const mot_tiles_job &job, unsigned number)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     const unsigned tasks = s.list_end[MOT_TILE_LISTS - 1];
     const bool one = (threadIdx.x & 31) == 0;
     if (number < tasks) {
@@ -176,7 +179,7 @@ DEVICE void take_task(const mot_tiles_job &job, unsigned number)
  * service warp. */
 DEVICE void look_ahead(const mot_tiles_job &job, bool more)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     if (s.tile + s.image.ctas < s.tiles)
         return; /* another turn follows */
     if (more) {
@@ -197,7 +200,7 @@ DEVICE void look_ahead(const mot_tiles_job &job, bool more)
 /* Begins with the program that was loaded: makes the tables that do not depend on the image. A barrier must follow. */
 DEVICE void begin_program(const mot_tiles_job &job)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     if (threadIdx.x < MOT_PROGRAM_PIECES + MOT_IMAGE_PIECES)
         ((uint4 *)&s)[threadIdx.x] = ((const uint4 *)&s.next_program)[threadIdx.x];
     __syncthreads();
@@ -230,7 +233,7 @@ DEVICE void begin_program(const mot_tiles_job &job)
 /* Cuts the image into strips of columns, or back into its tiles. A barrier must follow. */
 DEVICE void cut_image(bool strips)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     mot_tile_image &image = s.image;
     if (threadIdx.x != 0)
         return;
@@ -245,7 +248,7 @@ DEVICE void cut_image(bool strips)
  * first one. For all threads. */
 DEVICE bool has_another_tile()
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     const int next = s.tile + s.image.ctas;
     __syncthreads(); /* all have read s.tile */
     if (threadIdx.x == 0)
@@ -258,7 +261,7 @@ DEVICE bool has_another_tile()
  * each op is a function that takes all registers. A barrier precedes each op, so that none needs one at its end. */
 template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     const uint2 *at = op_at(0);
 #pragma unroll 1
     for (;;) {
@@ -348,7 +351,7 @@ template <int FORMAT>
 static __global__ void __launch_bounds__(MOT_TILE_THREADS, MOT_TILE_CTAS)
     tile_kernel(const __grid_constant__ mot_tiles_job job)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     wait_for_previous_kernel();
     if (is_service_warp() && job.ctas_per_image > 0) {
         take_own_task(job);

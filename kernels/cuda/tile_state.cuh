@@ -32,7 +32,7 @@ struct alignas(16) tile_state {
     int next_window;                   /* which one of the image's programs comes next */
 };
 
-DEVICE tile_state &cta()
+DEVICE tile_state &tile_cta()
 {
     return *(tile_state *)cta_memory;
 }
@@ -55,7 +55,7 @@ DEVICE mot_program_op load_op(const uint2 *at)
 
 DEVICE const uint2 *op_at(int i)
 {
-    return (const uint2 *)&cta().program.op[i];
+    return (const uint2 *)&tile_cta().program.op[i];
 }
 
 /* MOT_TILE_SPARE_WORDS behind the tile; the last rows of a halo may lie there. */
@@ -72,7 +72,7 @@ static_assert(MOT_TILE_CTAS * (MOT_TILE_BYTES + 1024) <= 164 * 1024, "the next s
 /* Where table `t` begins in shared memory; the channels' tables follow each other. */
 DEVICE const uint8_t (*table_of(int t))[256]
 {
-    return cta().table[t];
+    return tile_cta().table[t];
 }
 
 /* Waits until all CTAs of the image have arrived; this one may have arrived already. What each wrote to memory before
@@ -80,7 +80,7 @@ DEVICE const uint8_t (*table_of(int t))[256]
  * one thread, after a barrier of the CTA. */
 DEVICE void wait_at_image_barrier(bool arrived)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     if (!arrived)
         add_released(s.image.arrivals);
     s.arrived += s.image.ctas;

@@ -40,7 +40,7 @@ template <int COPIES> DEVICE void add_histogram(const uint32_t *histogram, uint3
 /* Counts the tile's own pixels in shared memory. */
 template <int FORMAT> OUTLINE void count_tile(int needs, uint32_t *totals)
 {
-    const tile_state &s = cta();
+    const tile_state &s = tile_cta();
     const int left = s.x0 - s.tile_x, top = s.y0 - s.tile_y, pitch = s.image.pitch, columns = s.columns;
     const int quads = (columns + 3) >> 2, n = quads * s.rows, channels = s.image.channels;
     const uint32_t by_quads = inverse_of(quads);
@@ -86,7 +86,7 @@ struct pixel_run {
  * word that is read holds bytes behind the run. */
 template <int FORMAT> DEVICE pixel_run run_at(const uint8_t *p, int pixels, bool even)
 {
-    const int size = bytes_of(FORMAT), before = is_packed(FORMAT) ? (int)(-(uintptr_t)p & 15) : 0;
+    const int size = format_bytes(FORMAT), before = is_packed(FORMAT) ? (int)(-(uintptr_t)p & 15) : 0;
     const int head = (before + size - 1) / size, skip = size * head - before;
     const int more = is_packed(FORMAT) ? (skip ? 4 : 0) : even ? 0 : 3;
     return pixel_run{ p, head, (size * pixels - before - more) / (16 * size) };
@@ -96,7 +96,7 @@ template <int FORMAT> DEVICE pixel_run run_at(const uint8_t *p, int pixels, bool
 template <int FORMAT> DEVICE void read_unit(const uint8_t *p, int64_t channel, uint32_t px[16])
 {
     if constexpr (is_packed(FORMAT)) {
-        enum { SIZE = bytes_of(FORMAT) };
+        enum { SIZE = format_bytes(FORMAT) };
         const uint32_t skip = (uint32_t)(uintptr_t)p & 15;
         const uint8_t *const from = p - skip;
         uint32_t v[4 * SIZE + 1];
@@ -155,17 +155,18 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before,
 {
     enum { COPIES = 8 };
     static_assert(3 * 256 * COPIES <= MOT_TILE_WORDS, "as many copies");
-    const tile_state &s = cta();
+    const tile_state &s = tile_cta();
     const image_reader<READ> r = reader_of<READ>(s.current);
     const int channels = s.image.channels;
     uint32_t *const histogram = tile_words(), *const own_copy = histogram + (threadIdx.x & (COPIES - 1));
     counted seen = nothing_counted();
     if (needs == MOT_NEEDS_HISTOGRAM)
         zero_histogram(histogram, 3 * 256 * COPIES);
-    const bool dense = READ != MOT_FORMAT_STRIDED && s.columns == r.width && r.row == (int64_t)bytes_of(READ) * r.width;
+    const bool dense =
+        READ != MOT_FORMAT_STRIDED && s.columns == r.width && r.row == (int64_t)format_bytes(READ) * r.width;
     const int runs = dense ? 1 : s.rows, pixels = dense ? s.rows * s.columns : s.columns;
     const int most_odd = READ == MOT_FORMAT_STRIDED ? pixels : 32; /* pixels of a run that are read byte by byte */
-    const uint8_t *const first = r.data + s.x0 * (int64_t)bytes_of(READ) + r.skip + s.y0 * r.row;
+    const uint8_t *const first = r.data + s.x0 * (int64_t)format_bytes(READ) + r.skip + s.y0 * r.row;
     const uint32_t all = (uint32_t)(uintptr_t)first | (runs > 1 ? (uint32_t)r.row : 0) |
                          (READ == MOT_FORMAT_PLANES ? (uint32_t)r.channel : 0);
     const bool even = (all & 3) == 0;
@@ -180,7 +181,7 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before,
             uint32_t px[16];
             if (unit >= own.units)
                 continue;
-            read_unit<READ>(own.data + bytes_of(READ) * (own.head + 16 * unit), r.channel, px);
+            read_unit<READ>(own.data + format_bytes(READ) * (own.head + 16 * unit), r.channel, px);
             if (needs == MOT_NEEDS_HISTOGRAM) {
                 count_values<FORMAT, 16>(own_copy, px, COPIES, channels);
                 continue;
@@ -202,7 +203,7 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before,
             const int at = k < own.head ? k : k + 16 * own.units;
             if (at >= pixels)
                 continue;
-            px[0] = read_bytes_at<READ>(r, (uint32_t)(own.data - r.data) + bytes_of(READ) * at);
+            px[0] = read_bytes_at<READ>(r, (uint32_t)(own.data - r.data) + format_bytes(READ) * at);
         }
         if (needs == MOT_NEEDS_HISTOGRAM) {
             count_values<FORMAT, 1>(own_copy, px, COPIES, channels);
@@ -241,7 +242,7 @@ DEVICE void make_values(int op, uint8_t v[3], int colors, const mot_stats *stats
  * if any. A barrier must follow. */
 template <int FORMAT> OUTLINE void make_table(mot_program_op what, const uint32_t *totals)
 {
-    tile_state &s = cta();
+    tile_state &s = tile_cta();
     const int made = what.a, step = what.b, before = what.c, after = what.d;
     const int op = s.program.id[step], needs = needs_of(op), colors = colors_of<FORMAT>(s.image.channels);
     const uint32_t pixels = (uint32_t)s.image.width * (uint32_t)s.image.height;

@@ -19,7 +19,7 @@ struct bulk_copy {
     int bytes;
 };
 
-/* What a barrier of cta().band is. */
+/* What a barrier of resident_cta().band is. */
 struct copy_barrier {
     bool made, seen; /* seen: by bulk copies */
     unsigned maker;  /* the thread */
@@ -67,10 +67,10 @@ void emulate_forget_copies()
 
 static copy_barrier &barrier_at(uint32_t address, bool made)
 {
-    const uint32_t at = address - shared_address(cta().band);
-    if (at % sizeof cta().band[0] || at >= sizeof cta().band)
+    const uint32_t at = address - shared_address(resident_cta().band);
+    if (at % sizeof resident_cta().band[0] || at >= sizeof resident_cta().band)
         emulate_fail("no such barrier");
-    copy_barrier &b = barriers[emulate_cta()][at / sizeof cta().band[0]];
+    copy_barrier &b = barriers[emulate_cta()][at / sizeof resident_cta().band[0]];
     if (b.made != made)
         emulate_fail(made ? "a barrier is not made" : "a barrier is made twice");
     return b;
