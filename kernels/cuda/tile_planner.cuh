@@ -19,20 +19,8 @@ struct alignas(16) planner_scratch {
 /* What the program in `w` needs to know of its step `k`, which is the sample's step `s`. For one lane. */
 DEVICE void prepare_step(planner_scratch &w, int k, const mot_step *steps, int s)
 {
-    const mot_step &step = steps[s];
-    const mot_program_facts &facts = w.facts;
     w.step[k] = s;
-    w.program.id[k] = (uint8_t)step.op;
-    w.program.arg[k] = step.arg;
-    w.program.fill[k] = fill_word(step);
-    w.program.path[k] = 0;
-    if (mot_shape_of(step.op) != MOTLEY_SHAPE_WARP)
-        return;
-    mot_warp warp;
-    mot_warp_matrix(step.op, facts.width, facts.height, &step.arg, &warp);
-    for (int i = 0; i < 6; i++)
-        w.program.m[k][i] = warp.m[i];
-    mot_program_warp_path(&w.program, k, &warp, facts.width, facts.height, step.interpolation);
+    mot_program_describe(&w.program, &w.facts, k, &steps[s]);
 }
 
 /* Puts the next steps that change anything into `w`, at most MOT_WINDOW of them and one blur; each lane looks at one.

@@ -488,8 +488,25 @@ MOT_FN void mot_program_finish(mot_program_state *s)
     mot_emit(s, MOT_DO_STORE, MOT_PLACE_RESULT, 0, 0, 0);
 }
 
-/* Adds a step that changes something. `step` is its number in the program, where its id, arg and fill and, for a warp,
- * path and matrix already stand. */
+
+/* Writes into the program what its step number `step` is. */
+MOT_FN void mot_program_describe(mot_program *p, const mot_program_facts *facts, int step, const mot_step *what)
+{
+    p->id[step] = (uint8_t)what->op;
+    p->arg[step] = what->arg;
+    p->fill[step] =
+        what->fill[0] | (uint32_t)what->fill[1] << 8 | (uint32_t)what->fill[2] << 16 | (uint32_t)what->fill[3] << 24;
+    p->path[step] = 0;
+    if (mot_shape_of(what->op) != MOTLEY_SHAPE_WARP)
+        return;
+    mot_warp warp;
+    mot_warp_matrix(what->op, facts->width, facts->height, &what->arg, &warp);
+    for (int i = 0; i < 6; i++)
+        p->m[step][i] = warp.m[i];
+    mot_program_warp_path(p, step, &warp, facts->width, facts->height, what->interpolation);
+}
+
+/* Adds a step that changes something. `step` is its number in the program, which already describes it. */
 MOT_FN void mot_program_step(mot_program_state *s, int step, const mot_step *what)
 {
     switch (mot_shape_of(what->op)) {
