@@ -24,6 +24,7 @@ typedef struct compiler {
     mot_table_branch *branch;
     mot_table_step *step;
     mot_level_entry *level;
+    double *gamma, *beta;
     motley_level normal;            /* the normal level whose quantiles are cached, because they take longer than the */
     double quantile[MOT_QUANTILES]; /* rest of a compilation, and most steps share a level */
 } compiler;
@@ -356,6 +357,30 @@ static void summarise(compiler *c)
                 policy->augmix.width ? "'augmix'" : "custom ops");
 }
 
+/* Makes one block of memory for all tables, with the steps, in which their levels have places already. False: there is
+ * none. */
+static bool lay_out_tables(compiler *c, const mot_table_step *steps, uint32_t levels)
+{
+    motley_policy *policy = c->policy;
+    const size_t phase_bytes = policy->phases * sizeof *c->phase, branch_bytes = policy->branches * sizeof *c->branch;
+    const size_t step_bytes = policy->steps * sizeof *c->step, level_bytes = levels * sizeof *c->level;
+    const size_t mix_bytes = policy->augmix.width ? MOT_QUANTILES * sizeof(double) : 0;
+    const size_t bytes = phase_bytes + branch_bytes + step_bytes + level_bytes + 2 * mix_bytes;
+    char *memory = policy->compiled = calloc(1, bytes);
+    if (!memory)
+        return false;
+    c->phase = (mot_table_phase *)memory;
+    c->branch = (mot_table_branch *)(memory + phase_bytes);
+    c->step = (mot_table_step *)(memory + phase_bytes + branch_bytes);
+    c->level = (mot_level_entry *)(memory + phase_bytes + branch_bytes + step_bytes);
+    c->gamma = (double *)(memory + bytes - 2 * mix_bytes);
+    c->beta = (double *)(memory + bytes - mix_bytes);
+    if (policy->steps)
+        memcpy(c->step, steps, step_bytes);
+    policy->compiled_bytes = bytes;
+    return true;
+}
+
 motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *report, void *user, motley_error *error)
 {
     compiler c = { .policy = policy, .report = report, .user = user };
@@ -374,21 +399,8 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     c.default_fits =
         policy->level.kind == MOTLEY_LEVEL_NONE || policy->top <= 0 || level_fits(&c, MOT_IN_LEVEL, &policy->level);
     const uint32_t levels = place_levels(&c, steps);
-    const size_t phase_bytes = policy->phases * sizeof *c.phase, branch_bytes = policy->branches * sizeof *c.branch;
-    const size_t step_bytes = policy->steps * sizeof *c.step, level_bytes = levels * sizeof *c.level;
-    const size_t mix_bytes = policy->augmix.width ? MOT_QUANTILES * sizeof(double) : 0;
-    const size_t bytes = phase_bytes + branch_bytes + step_bytes + level_bytes + 2 * mix_bytes;
-    char *memory = policy->compiled = calloc(1, bytes);
-    if (!memory)
+    if (!lay_out_tables(&c, steps, levels))
         goto done;
-    c.phase = (mot_table_phase *)memory;
-    c.branch = (mot_table_branch *)(memory + phase_bytes);
-    c.step = (mot_table_step *)(memory + phase_bytes + branch_bytes);
-    c.level = (mot_level_entry *)(memory + phase_bytes + branch_bytes + step_bytes);
-    if (policy->steps)
-        memcpy(c.step, steps, step_bytes);
-    policy->compiled_bytes = bytes;
-
     fill_common(policy);
     for (uint32_t i = 0, next = 0; i < policy->phases; i++)
         fill_phase(&c, i, &next, weight, whole);
@@ -404,19 +416,19 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
             fill_levels(&c, (int)i, &c.level[filled]);
             filled += c.step[i].levels;
         }
-    double *gamma = (double *)(memory + bytes - 2 * mix_bytes), *beta = (double *)(memory + bytes - mix_bytes);
     for (int k = 0; k < (policy->augmix.width ? MOT_QUANTILES : 0); k++) {
-        gamma[k] = mot_gamma_quantile(policy->augmix.alpha, k);
-        beta[k] = mot_beta_quantile(policy->augmix.alpha, k);
+        c.gamma[k] = mot_gamma_quantile(policy->augmix.alpha, k);
+        c.beta[k] = mot_beta_quantile(policy->augmix.alpha, k);
     }
     summarise(&c);
-    policy->fingerprint = mot_hash(mot_hash(MOT_HASH_BEGIN, &policy->tables, sizeof policy->tables), memory, bytes);
+    policy->fingerprint = mot_hash(mot_hash(MOT_HASH_BEGIN, &policy->tables, sizeof policy->tables), policy->compiled,
+                                   policy->compiled_bytes);
     policy->tables.phase = c.phase;
     policy->tables.branch = c.branch;
     policy->tables.step = c.step;
     policy->tables.level = c.level;
-    policy->tables.gamma = gamma;
-    policy->tables.beta = beta;
+    policy->tables.gamma = c.gamma;
+    policy->tables.beta = c.beta;
     status = c.problems ? mot_fail(error, MOTLEY_ERR_POLICY, "%s", c.first) : MOTLEY_OK;
 done:
     free(steps);

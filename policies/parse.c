@@ -327,14 +327,38 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
                 MOT_NUMBER(space->maximum));
 }
 
+/* What an op's entry says besides its range. */
+static void read_conventions(reader *r, const mot_yaml *map, mot_space *space)
+{
+    static const char *const via_names[] = { "degrees" }, *const inside_names[] = { "boxes" };
+    const mot_yaml *node;
+    int which;
+    if ((node = get(r, map, "base")))
+        number(r, node, "'base'", -1e9, 1e9, &space->base);
+    if ((node = get(r, map, "min")))
+        number(r, node, "'min'", -1e9, 1e9, &space->minimum);
+    if ((node = get(r, map, "max")))
+        number(r, node, "'max'", -1e9, 1e9, &space->maximum);
+    if ((node = get(r, map, "sign")) && word(r, node, "'sign'", mot_sign_names, 3, &which))
+        space->sign = (mot_sign)which;
+    if ((node = get(r, map, "of")) && word(r, node, "'of'", mot_side_names + 1, 2, &which))
+        space->side = (mot_side)(which + 1);
+    if ((node = get(r, map, "round")) && word(r, node, "'round'", mot_rounding_names, 3, &which))
+        space->rounding = (mot_rounding)which;
+    if ((node = get(r, map, "via")) && word(r, node, "'via'", via_names, 1, &which))
+        space->via_degrees = true;
+    if ((node = get(r, map, "inside")) && word(r, node, "'inside'", inside_names, 1, &which))
+        space->in_boxes = true;
+    if ((node = get(r, map, "fill")))
+        read_fill(r, node, &space->fills, space->fill);
+}
+
 static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
 {
     static const char *const keys[] = { "op",    "range", "low", "span", "base", "sign",  "of",
                                         "round", "min",   "max", "via",  "fill", "inside" };
-    static const char *const via_names[] = { "degrees" }, *const inside_names[] = { "boxes" };
     char what[MOT_MAX_NAME + 8];
     uint32_t index;
-    int which;
     if (!is_name(r, key, "the name of an operation"))
         return true;
     snprintf(what, sizeof what, "op '%s'", text_of(r, key));
@@ -359,7 +383,7 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
     mot_space *space = &r->policy->space[index];
     if (space->op < 0)
         return true;
-    const mot_yaml *range = get(r, map, "range"), *fill = get(r, map, "fill"), *inside = get(r, map, "inside"), *node;
+    const mot_yaml *range = get(r, map, "range"), *fill = get(r, map, "fill"), *inside = get(r, map, "inside");
     if (range || get(r, map, "low") || get(r, map, "span")) {
         if (motley_policy_op(r->policy, op)->values_max == 0)
             PROBLEM(r, range ? range : map, "%s has a range, but the operation takes no value", what);
@@ -368,24 +392,7 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
     } else if (map->children > (named ? 2u : 0u) + (fill ? 2u : 0u) + (inside ? 2u : 0u)) {
         PROBLEM(r, map, "%s has no range, want 'range', or 'low' and 'span'", what);
     }
-    if ((node = get(r, map, "base")))
-        number(r, node, "'base'", -1e9, 1e9, &space->base);
-    if ((node = get(r, map, "min")))
-        number(r, node, "'min'", -1e9, 1e9, &space->minimum);
-    if ((node = get(r, map, "max")))
-        number(r, node, "'max'", -1e9, 1e9, &space->maximum);
-    if ((node = get(r, map, "sign")) && word(r, node, "'sign'", mot_sign_names, 3, &which))
-        space->sign = (mot_sign)which;
-    if ((node = get(r, map, "of")) && word(r, node, "'of'", mot_side_names + 1, 2, &which))
-        space->side = (mot_side)(which + 1);
-    if ((node = get(r, map, "round")) && word(r, node, "'round'", mot_rounding_names, 3, &which))
-        space->rounding = (mot_rounding)which;
-    if ((node = get(r, map, "via")) && word(r, node, "'via'", via_names, 1, &which))
-        space->via_degrees = true;
-    if (inside && word(r, inside, "'inside'", inside_names, 1, &which))
-        space->in_boxes = true;
-    if (fill)
-        read_fill(r, fill, &space->fills, space->fill);
+    read_conventions(r, map, space);
     check_space(r, map, space);
     return true;
 }

@@ -355,6 +355,37 @@ static void read_mix(reader *r, const mot_yaml *map, mot_stage *out)
         PROBLEM(r, map, "%s", error.message);
 }
 
+/* The changes of a built-in policy. */
+static void read_changes(reader *r, const mot_yaml *node, motley_policy_changes *changes)
+{
+    const mot_yaml *value;
+    uint32_t number_read;
+    if ((value = get(r, node, "repeat")) && whole_number(r, value, "'repeat'", 1, MOT_MAX_REPEAT, &number_read))
+        changes->repeat = (int)number_read;
+    if ((value = get(r, node, "bins")) && whole_number(r, value, "'bins'", 2, MOT_MAX_LEVELS, &number_read))
+        changes->bins = (int)number_read;
+    if ((value = get(r, node, "level")))
+        changes->set_level = number(r, value, "'level'", 0, 1e6, &changes->level);
+    if ((value = get(r, node, "interpolation"))) {
+        const bool list = value->kind == MOT_YAML_LIST;
+        for (const mot_yaml *item = list ? mot_yaml_child(&r->tree, value) : value; item;
+             item = list ? mot_yaml_next(&r->tree, item) : NULL) {
+            int which;
+            if (word(r, item, "'interpolation'", mot_interpolation_names, 3, &which))
+                changes->interpolations |= 1 << which;
+        }
+    }
+    if ((value = get(r, node, "fill"))) {
+        double fill[4];
+        const int count = numbers(r, value, "'fill'", 1, 4, 0, 255, fill);
+        changes->set_fill = count == 1 || count >= 3;
+        if (count == 2)
+            PROBLEM(r, value, "'fill' lists 2 numbers, want one number, or a list of 3 (RGB) or 4 (RGBA)");
+        for (int c = 0; changes->set_fill && c < 4; c++)
+            changes->fill[c] = (uint8_t)(count == 1 ? fill[0] : c < count ? fill[c] : 255);
+    }
+}
+
 /* A built-in policy's name, alone or with changes, or a policy written out. False when there is no memory. */
 static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
 {
@@ -364,9 +395,7 @@ static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
         const motley_status status = mot_policy_read(&r->tree, node, false, NULL, 0, &out->policy);
         return status != MOTLEY_ERR_MEMORY;
     }
-    const mot_yaml *name = node, *value;
-    motley_policy_changes *changes = &out->changes;
-    uint32_t number_read;
+    const mot_yaml *name = node;
     if (node->kind != MOT_YAML_SCALAR) {
         if (!check_keys(r, node, "'policy'", keys, COUNT(keys)))
             return true;
@@ -377,36 +406,13 @@ static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
                     "a policy written out");
             return true;
         }
-        if ((value = get(r, node, "repeat")) && whole_number(r, value, "'repeat'", 1, MOT_MAX_REPEAT, &number_read))
-            changes->repeat = (int)number_read;
-        if ((value = get(r, node, "bins")) && whole_number(r, value, "'bins'", 2, MOT_MAX_LEVELS, &number_read))
-            changes->bins = (int)number_read;
-        if ((value = get(r, node, "level")))
-            changes->set_level = number(r, value, "'level'", 0, 1e6, &changes->level);
-        if ((value = get(r, node, "interpolation"))) {
-            const bool list = value->kind == MOT_YAML_LIST;
-            for (const mot_yaml *item = list ? mot_yaml_child(&r->tree, value) : value; item;
-                 item = list ? mot_yaml_next(&r->tree, item) : NULL) {
-                int which;
-                if (word(r, item, "'interpolation'", mot_interpolation_names, 3, &which))
-                    changes->interpolations |= 1 << which;
-            }
-        }
-        if ((value = get(r, node, "fill"))) {
-            double fill[4];
-            const int count = numbers(r, value, "'fill'", 1, 4, 0, 255, fill);
-            changes->set_fill = count == 1 || count >= 3;
-            if (count == 2)
-                PROBLEM(r, value, "'fill' lists 2 numbers, want one number, or a list of 3 (RGB) or 4 (RGBA)");
-            for (int c = 0; changes->set_fill && c < 4; c++)
-                changes->fill[c] = (uint8_t)(count == 1 ? fill[0] : c < count ? fill[c] : 255);
-        }
+        read_changes(r, node, &out->changes);
     }
     motley_policy *base;
     motley_error error;
     motley_status status = motley_policy_builtin(text_of(r, name), &base, &error);
     if (status == MOTLEY_OK) {
-        status = motley_policy_change(base, changes, &out->policy, &error);
+        status = motley_policy_change(base, &out->changes, &out->policy, &error);
         motley_policy_destroy(base);
     }
     if (status == MOTLEY_ERR_MEMORY)
