@@ -62,14 +62,14 @@ DEVICE void store_pixels(const mot_view &v, int x, int y, const uint32_t px[4])
 }
 
 /* The image of a CTA, and which of the image's CTAs it is. */
-struct share {
+struct cta_range {
     int image, first, step;
 };
 
-DEVICE share share_of(int count)
+DEVICE cta_range cta_range_of(int count)
 {
     const int ctas = gridDim.x / count, image = blockIdx.x / ctas;
-    return share{ image, (int)blockIdx.x - image * ctas, ctas };
+    return cta_range{ image, (int)blockIdx.x - image * ctas, ctas };
 }
 
 DEVICE int kind_of(const mot_step &step)
@@ -100,7 +100,7 @@ DEVICE void turn_hue(uint32_t px[4], uint8_t value)
 
 static __global__ void __launch_bounds__(MOT_BREAK_THREADS) pixels_kernel(const __grid_constant__ pixels_job job)
 {
-    const share mine = share_of(job.count);
+    const cta_range mine = cta_range_of(job.count);
     const mot_step &step = job.step[mine.image];
     const int kind = kind_of(step) ? kind_of(step) : MOT_BREAK_NONE;
     if (!(kind & (job.turned | job.copied)))
@@ -122,18 +122,18 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) pixels_kernel(const 
 
 /* ---- blurs and filters: what lies around a pixel ---- */
 
-#define MOT_AROUND_WIDTH 128 /* of a tile, pixels: four for each thread of a warp */
-#define MOT_AROUND_ROWS 4    /* of a thread: each loaded pixel serves all, ... */
-#define MOT_AROUND_HEIGHT (MOT_BREAK_THREADS / 32 * MOT_AROUND_ROWS) /* ... and as many for each warp */
-#define MOT_AROUND_PITCH (MOT_AROUND_WIDTH + MOTLEY_MAX_KERNEL + 1)
-#define MOT_AROUND_TAPS \
+#define MOT_NEIGHBOURS_WIDTH 128 /* of a tile, pixels: four for each thread of a warp */
+#define MOT_NEIGHBOURS_ROWS 4    /* of a thread: each loaded pixel serves all, ... */
+#define MOT_NEIGHBOURS_HEIGHT (MOT_BREAK_THREADS / 32 * MOT_NEIGHBOURS_ROWS) /* ... and as many for each warp */
+#define MOT_NEIGHBOURS_PITCH (MOT_NEIGHBOURS_WIDTH + MOTLEY_MAX_KERNEL + 1)
+#define MOT_NEIGHBOURS_TAPS \
     (MOTLEY_MAX_KERNEL + 1) /* of a row of weights: whole vectors of four, the last weights are 0 \
                              */
 
 #define MOT_COUNT_FILTER(shape, ID, stem) +(MOTLEY_SHAPE_##shape == MOTLEY_SHAPE_FILTER)
 enum { MOT_FILTER_OPS = 0 MOT_OPS(MOT_COUNT_FILTER) };
 
-struct around_job {
+struct neighbours_job {
     mot_cuda_batch src, dst;
     int32_t count, channels;
     const mot_step *step;
@@ -142,9 +142,9 @@ struct around_job {
 };
 
 /* One channel of a tile, and `reach` more on each side, as binary32; and the weights. */
-struct around_memory {
-    alignas(16) float window[(MOT_AROUND_HEIGHT + MOTLEY_MAX_KERNEL - 1) * MOT_AROUND_PITCH];
-    alignas(16) float weight[MOTLEY_MAX_KERNEL * MOT_AROUND_TAPS];
+struct neighbours_memory {
+    alignas(16) float window[(MOT_NEIGHBOURS_HEIGHT + MOTLEY_MAX_KERNEL - 1) * MOT_NEIGHBOURS_PITCH];
+    alignas(16) float weight[MOTLEY_MAX_KERNEL * MOT_NEIGHBOURS_TAPS];
 };
 
 /* Pixel i of n, mirrored into the image. Far outside, where the result is not used, it may be any pixel. */
@@ -156,27 +156,27 @@ DEVICE int inside(int i, int n)
 
 /* Byte offsets of the window's columns in memory; each thread of a warp loads every 32nd. */
 struct window_columns {
-    int64_t at[(MOT_AROUND_PITCH + 31) / 32];
+    int64_t at[(MOT_NEIGHBOURS_PITCH + 31) / 32];
 };
 
 DEVICE window_columns columns_of(const mot_view &src, int x0, int reach)
 {
     window_columns columns;
 #pragma unroll
-    for (int k = 0; k < (MOT_AROUND_PITCH + 31) / 32; k++)
+    for (int k = 0; k < (MOT_NEIGHBOURS_PITCH + 31) / 32; k++)
         columns.at[k] = inside(x0 + (int)threadIdx.x % 32 + 32 * k - reach, src.width) * src.pixel;
     return columns;
 }
 
 /* `width`: how many columns are read. */
-DEVICE void load_window(around_memory &memory, const mot_view &src, const window_columns &columns, int y0, int c,
+DEVICE void load_window(neighbours_memory &memory, const mot_view &src, const window_columns &columns, int y0, int c,
                         int reach, int width)
 {
-    for (int row = threadIdx.x / 32; row < MOT_AROUND_HEIGHT + 2 * reach; row += MOT_BREAK_THREADS / 32) {
+    for (int row = threadIdx.x / 32; row < MOT_NEIGHBOURS_HEIGHT + 2 * reach; row += MOT_BREAK_THREADS / 32) {
         const uint8_t *const in = address(src, 0, inside(y0 + row - reach, src.height)) + c * src.channel;
-        float *const to = memory.window + row * MOT_AROUND_PITCH + threadIdx.x % 32;
+        float *const to = memory.window + row * MOT_NEIGHBOURS_PITCH + threadIdx.x % 32;
 #pragma unroll
-        for (int k = 0; k < (MOT_AROUND_PITCH + 31) / 32; k++)
+        for (int k = 0; k < (MOT_NEIGHBOURS_PITCH + 31) / 32; k++)
             if ((int)threadIdx.x % 32 + 32 * k < width)
                 to[32 * k] = mot_above(load_byte(in + columns.at[k])) - 8388608.0f;
     }
@@ -189,7 +189,7 @@ struct four {
 /* Adds a row of the window to the sums of rows FROM to TO - 1 of four components each; `weight` is row 0's row of
  * weights, the other rows' lie before it. Zeros behind a row's weights change no sum. */
 template <int FROM, int TO>
-DEVICE void blur_row(const float *in, const float *weight, int size, float sum[MOT_AROUND_ROWS][4])
+DEVICE void blur_row(const float *in, const float *weight, int size, float sum[MOT_NEIGHBOURS_ROWS][4])
 {
     four a = *(const four *)in;
 #pragma unroll 2
@@ -198,7 +198,7 @@ DEVICE void blur_row(const float *in, const float *weight, int size, float sum[M
         const float p[8] = { a.v[0], a.v[1], a.v[2], a.v[3], b.v[0], b.v[1], b.v[2], b.v[3] };
 #pragma unroll
         for (int row = FROM; row < TO; row++) {
-            const four w = *(const four *)(weight + kx - row * MOT_AROUND_TAPS);
+            const four w = *(const four *)(weight + kx - row * MOT_NEIGHBOURS_TAPS);
 #pragma unroll
             for (int t = 0; t < 4; t++)
 #pragma unroll
@@ -211,12 +211,12 @@ DEVICE void blur_row(const float *in, const float *weight, int size, float sum[M
 
 /* Four blurred components in each of a thread's rows, the uppermost from `in` on: the window's first row and column of
  * the first. */
-DEVICE void blur_rows(const around_memory &memory, const float *in, int size, uint8_t out[MOT_AROUND_ROWS][4])
+DEVICE void blur_rows(const neighbours_memory &memory, const float *in, int size, uint8_t out[MOT_NEIGHBOURS_ROWS][4])
 {
-    static_assert(MOT_AROUND_ROWS == 4, "these are the cases below");
-    float sum[MOT_AROUND_ROWS][4] = {};
+    static_assert(MOT_NEIGHBOURS_ROWS == 4, "these are the cases below");
+    float sum[MOT_NEIGHBOURS_ROWS][4] = {};
     const float *weight = memory.weight;
-    for (int r = 0; r < size + 3; r++, in += MOT_AROUND_PITCH, weight += MOT_AROUND_TAPS)
+    for (int r = 0; r < size + 3; r++, in += MOT_NEIGHBOURS_PITCH, weight += MOT_NEIGHBOURS_TAPS)
         if (r >= 3 && r < size)
             blur_row<0, 4>(in, weight, size, sum);
         else if (r == 0)
@@ -232,7 +232,7 @@ DEVICE void blur_rows(const around_memory &memory, const float *in, int size, ui
         else
             blur_row<3, 4>(in, weight, size, sum);
 #pragma unroll
-    for (int row = 0; row < MOT_AROUND_ROWS; row++)
+    for (int row = 0; row < MOT_NEIGHBOURS_ROWS; row++)
 #pragma unroll
         for (int k = 0; k < 4; k++)
             out[row][k] = mot_kernel_blur_byte(sum[row][k]);
@@ -240,19 +240,21 @@ DEVICE void blur_rows(const around_memory &memory, const float *in, int size, ui
 
 /* As blur_rows, for a FILTER op: rows of the window are summed separately, and added from the lowest up. */
 template <int REACH>
-DEVICE void filter_rows(const around_memory &memory, const float *in, float offset, uint8_t out[MOT_AROUND_ROWS][4])
+DEVICE void filter_rows(const neighbours_memory &memory, const float *in, float offset,
+                        uint8_t out[MOT_NEIGHBOURS_ROWS][4])
 {
     const int size = 2 * REACH + 1;
-    float sum[MOT_AROUND_ROWS][4];
+    float sum[MOT_NEIGHBOURS_ROWS][4];
 #pragma unroll
-    for (int i = 0; i < 4 * MOT_AROUND_ROWS; i++)
+    for (int i = 0; i < 4 * MOT_NEIGHBOURS_ROWS; i++)
         sum[i / 4][i % 4] = offset;
 #pragma unroll
-    for (int r = size + MOT_AROUND_ROWS - 2; r >= 0; r--) {
-        const four a = *(const four *)(in + r * MOT_AROUND_PITCH), b = *(const four *)(in + r * MOT_AROUND_PITCH + 4);
+    for (int r = size + MOT_NEIGHBOURS_ROWS - 2; r >= 0; r--) {
+        const four a = *(const four *)(in + r * MOT_NEIGHBOURS_PITCH),
+                   b = *(const four *)(in + r * MOT_NEIGHBOURS_PITCH + 4);
         const float p[8] = { a.v[0], a.v[1], a.v[2], a.v[3], b.v[0], b.v[1], b.v[2], b.v[3] };
 #pragma unroll
-        for (int to = 0; to < MOT_AROUND_ROWS; to++) {
+        for (int to = 0; to < MOT_NEIGHBOURS_ROWS; to++) {
             const int j = to + 2 * REACH - r; /* row of weights */
             if (j < 0 || j >= size)
                 continue;
@@ -261,18 +263,18 @@ DEVICE void filter_rows(const around_memory &memory, const float *in, float offs
                 float row = 0;
 #pragma unroll
                 for (int i = 0; i < size; i++)
-                    row += p[k + i] * memory.weight[j * MOT_AROUND_TAPS + i];
+                    row += p[k + i] * memory.weight[j * MOT_NEIGHBOURS_TAPS + i];
                 sum[to][k] += row;
             }
         }
     }
 #pragma unroll
-    for (int i = 0; i < 4 * MOT_AROUND_ROWS; i++)
+    for (int i = 0; i < 4 * MOT_NEIGHBOURS_ROWS; i++)
         out[i / 4][i % 4] = mot_byte(sum[i / 4][i % 4]);
 }
 
 /* Which of the job's filters an op is. */
-DEVICE const mot_filter &filter_of(const around_job &job, int op)
+DEVICE const mot_filter &filter_of(const neighbours_job &job, int op)
 {
     int at = 0;
     while (at < MOT_FILTER_OPS - 1 && job.filter_op[at] != op)
@@ -280,10 +282,27 @@ DEVICE const mot_filter &filter_of(const around_job &job, int op)
     return job.filter[at];
 }
 
-static __global__ void __launch_bounds__(MOT_BREAK_THREADS) around_kernel(const __grid_constant__ around_job job)
+/* The weights of a blur or a filter, a row of them in MOT_NEIGHBOURS_TAPS, behind them zeros. A barrier must follow. */
+DEVICE void load_weights(neighbours_memory &memory, const mot_step &step, const mot_filter &filter, bool blurs,
+                         int size)
 {
-    __shared__ around_memory memory;
-    const share mine = share_of(job.count);
+    const int reach = size / 2;
+    for (int k = threadIdx.x; k < size * MOT_NEIGHBOURS_TAPS; k += MOT_BREAK_THREADS) {
+        const int ky = k / MOT_NEIGHBOURS_TAPS, kx = k % MOT_NEIGHBOURS_TAPS;
+        float weight = 0;
+        if (kx < size && blurs)
+            weight = __uint_as_float(step.arg.u[abs(ky - reach)]) * __uint_as_float(step.arg.u[abs(kx - reach)]);
+        else if (kx < size)
+            weight = filter.weight[ky * size + kx];
+        memory.weight[k] = weight;
+    }
+}
+
+static __global__ void __launch_bounds__(MOT_BREAK_THREADS)
+    neighbours_kernel(const __grid_constant__ neighbours_job job)
+{
+    __shared__ neighbours_memory memory;
+    const cta_range mine = cta_range_of(job.count);
     const mot_step &step = job.step[mine.image];
     const int kind = kind_of(step);
     if (!(kind & (MOT_BREAK_BLUR | MOT_BREAK_FILTER)))
@@ -293,29 +312,21 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) around_kernel(const 
     const mot_filter &filter = filter_of(job, step.op);
     const int size = blurs ? (int)step.arg.size : 2 * filter.reach + 1, reach = size / 2;
     const int colors = blurs ? job.channels : mot_color_channels(job.channels);
-    for (int k = threadIdx.x; k < size * MOT_AROUND_TAPS; k += MOT_BREAK_THREADS) {
-        const int ky = k / MOT_AROUND_TAPS, kx = k % MOT_AROUND_TAPS;
-        float weight = 0;
-        if (kx < size && blurs)
-            weight = __uint_as_float(step.arg.u[abs(ky - reach)]) * __uint_as_float(step.arg.u[abs(kx - reach)]);
-        else if (kx < size)
-            weight = filter.weight[ky * size + kx];
-        memory.weight[k] = weight;
-    }
-    const int across = (src.width + MOT_AROUND_WIDTH - 1) / MOT_AROUND_WIDTH;
-    const int64_t tiles = (int64_t)across * ((src.height + MOT_AROUND_HEIGHT - 1) / MOT_AROUND_HEIGHT);
+    load_weights(memory, step, filter, blurs, size);
+    const int across = (src.width + MOT_NEIGHBOURS_WIDTH - 1) / MOT_NEIGHBOURS_WIDTH;
+    const int64_t tiles = (int64_t)across * ((src.height + MOT_NEIGHBOURS_HEIGHT - 1) / MOT_NEIGHBOURS_HEIGHT);
     const int read =
-        blurs ? MOT_AROUND_PITCH : MOT_AROUND_WIDTH + 4; /* columns; behind a blur's row are weights of 0 */
+        blurs ? MOT_NEIGHBOURS_PITCH : MOT_NEIGHBOURS_WIDTH + 4; /* columns; behind a blur's row are weights of 0 */
     for (int64_t tile = mine.first; tile < tiles; tile += mine.step) {
-        const int x0 = (int)(tile % across) * MOT_AROUND_WIDTH, y0 = (int)(tile / across) * MOT_AROUND_HEIGHT;
-        const int row = threadIdx.x / 32 * MOT_AROUND_ROWS, column = 4 * (threadIdx.x % 32);
+        const int x0 = (int)(tile % across) * MOT_NEIGHBOURS_WIDTH, y0 = (int)(tile / across) * MOT_NEIGHBOURS_HEIGHT;
+        const int row = threadIdx.x / 32 * MOT_NEIGHBOURS_ROWS, column = 4 * (threadIdx.x % 32);
         const int x = x0 + column, y = y0 + row;
         const bool any = x < src.width && y < src.height;
         const window_columns columns = columns_of(src, x0, reach);
-        uint32_t px[MOT_AROUND_ROWS][4] = {};
+        uint32_t px[MOT_NEIGHBOURS_ROWS][4] = {};
         for (int c = 0; c < job.channels; c++) {
-            const float *const in = &memory.window[row * MOT_AROUND_PITCH + column];
-            uint8_t out[MOT_AROUND_ROWS][4];
+            const float *const in = &memory.window[row * MOT_NEIGHBOURS_PITCH + column];
+            uint8_t out[MOT_NEIGHBOURS_ROWS][4];
             __syncthreads();
             load_window(memory, src, columns, y0, c, reach, read);
             __syncthreads();
@@ -328,19 +339,19 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) around_kernel(const 
             else
                 filter_rows<2>(memory, in, filter.offset, out);
 #pragma unroll
-            for (int r = 0; r < MOT_AROUND_ROWS; r++) {
+            for (int r = 0; r < MOT_NEIGHBOURS_ROWS; r++) {
                 const bool edge_row = y + r < reach || y + r >= src.height - reach;
 #pragma unroll
                 for (int k = 0; k < 4; k++) {
                     const bool keeps =
                         c >= colors || (!blurs && (edge_row || x + k < reach || x + k >= src.width - reach));
-                    const uint8_t centre = mot_byte(in[(r + reach) * MOT_AROUND_PITCH + reach + k]);
+                    const uint8_t centre = mot_byte(in[(r + reach) * MOT_NEIGHBOURS_PITCH + reach + k]);
                     px[r][k] |= (uint32_t)(keeps ? centre : out[r][k]) << (8 * c);
                 }
             }
         }
 #pragma unroll
-        for (int r = 0; r < MOT_AROUND_ROWS; r++)
+        for (int r = 0; r < MOT_NEIGHBOURS_ROWS; r++)
             if (any && y + r < src.height)
                 store_pixels(dst, x, y + r, px[r]);
     }
@@ -352,7 +363,7 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) around_kernel(const 
 template <int C>
 static __global__ void __launch_bounds__(MOT_BREAK_THREADS) chains_kernel(const __grid_constant__ mot_chains_job job)
 {
-    const share mine = share_of(job.count);
+    const cta_range mine = cta_range_of(job.count);
     const mot_view src = view_of(job.src, job.channels, mine.image), dst = view_of(job.dst, job.channels, mine.image);
     const mot_mix_turn *const turns = job.turn + (int64_t)mine.image * job.turns;
     const int across = (src.width + 3) / 4;
@@ -428,11 +439,10 @@ static cudaError_t launch_pixels(const mot_break_job *job, const mot_cuda_batch 
                   stream);
 }
 
-static cudaError_t launch_around(const mot_break_job *job, cudaStream_t stream)
+static cudaError_t launch_neighbours(const mot_break_job *job, cudaStream_t stream)
 {
-    around_job around = {
-        job->src, job->in_place ? job->spare : job->dst, job->count, job->channels, job->step, {}, {}
-    };
+    neighbours_job around = { job->src, job->in_place ? job->spare : job->dst, job->count, job->channels, job->step, {},
+                              {} };
     for (int op = 0, at = 0; op < MOT_OP_COUNT; op++) {
         const mot_filter *const filter = mot_filter_of(op);
         if (!filter)
@@ -443,9 +453,10 @@ static cudaError_t launch_around(const mot_break_job *job, cudaStream_t stream)
             weight /= filter->divisor;
         around.filter_op[at++] = op;
     }
-    const int64_t across = (job->width + MOT_AROUND_WIDTH - 1) / MOT_AROUND_WIDTH;
-    return launch(around, (const void *)around_kernel,
-                  across * ((job->height + MOT_AROUND_HEIGHT - 1) / MOT_AROUND_HEIGHT), job->multiprocessors, stream);
+    const int64_t across = (job->width + MOT_NEIGHBOURS_WIDTH - 1) / MOT_NEIGHBOURS_WIDTH;
+    return launch(around, (const void *)neighbours_kernel,
+                  across * ((job->height + MOT_NEIGHBOURS_HEIGHT - 1) / MOT_NEIGHBOURS_HEIGHT), job->multiprocessors,
+                  stream);
 }
 
 cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
@@ -455,7 +466,7 @@ cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
     if (hue || !job->in_place)
         error = launch_pixels(job, job->src, hue, job->in_place ? 0 : MOT_BREAK_NONE, stream);
     if (error == cudaSuccess && around)
-        error = launch_around(job, stream);
+        error = launch_neighbours(job, stream);
     if (error == cudaSuccess && around && job->in_place)
         error = launch_pixels(job, job->spare, 0, around, stream);
     return error;

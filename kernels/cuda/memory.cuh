@@ -9,6 +9,18 @@
 
 #include "kernels/cuda/pixels.cuh"
 
+/* WORDS words from bit `skip` of an aligned word on; it reads one word more. */
+template <int WORDS> DEVICE void load_shifted(const uint8_t *p, uint32_t skip, uint32_t w[WORDS])
+{
+    uint32_t v[WORDS + 1];
+#pragma unroll
+    for (int i = 0; i <= WORDS; i++)
+        v[i] = load_word(p + 4 * i);
+#pragma unroll
+    for (int i = 0; i < WORDS; i++)
+        w[i] = __funnelshift_r(v[i], v[i + 1], skip);
+}
+
 /* Images of at most so many pixels are read byte by byte, so that words at the beginning of others can always be read.
  */
 #define MOT_TINY_IMAGE 16

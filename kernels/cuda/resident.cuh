@@ -94,6 +94,26 @@ template <int FORMAT, int SINK> DEVICE void walk_to(int items, bool stencil, int
         walk<FORMAT, QUAD_GATHERED, SINK>(items, spatial, 0, first_items);
 }
 
+/* Makes the pass's pixels and writes them: to the output, if there is one and no step is left after this pass, `at`
+ * being the next one, else to the image.
+ */
+template <int FORMAT, bool OUTPUT> DEVICE void finish_pass(int at, int items, int spatial, int before, int first_items)
+{
+    const bool stencil = spatial >= 0 && mot_shape_of(resident_cta().step[spatial].op) == MOTLEY_SHAPE_STENCIL;
+    if constexpr (OUTPUT)
+        if (at == resident_cta().steps) {
+            if (resident_cta().by_lines && resident_cta().output_form == OUTPUT_PLANES)
+                walk_to<FORMAT, TO_LINE_PLANES>(items, stencil, spatial, before, first_items);
+            else if (FORMAT != MOT_FORMAT_GREY && resident_cta().by_lines)
+                walk_to<FORMAT, FORMAT == MOT_FORMAT_GREY ? TO_OUTPUT : TO_LINE_PIXELS>(items, stencil, spatial, before,
+                                                                                        first_items);
+            else
+                walk_to<FORMAT, TO_OUTPUT>(items, stencil, spatial, before, first_items);
+            return;
+        }
+    walk_to<FORMAT, TO_IMAGE>(items, stencil, spatial, before, first_items);
+}
+
 /* Runs the steps of the window from `at` on, as many as one pass can do. Returns the next one. */
 template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE int resident_pass(int at)
 {
@@ -142,19 +162,7 @@ template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE int resident_pass(int at)
         }
     }
     __syncthreads();
-    const bool stencil = spatial >= 0 && mot_shape_of(resident_cta().step[spatial].op) == MOTLEY_SHAPE_STENCIL;
-    if constexpr (OUTPUT)
-        if (at == resident_cta().steps) {
-            if (resident_cta().by_lines && resident_cta().output_form == OUTPUT_PLANES)
-                walk_to<FORMAT, TO_LINE_PLANES>(chain.items, stencil, spatial, before, first_items);
-            else if (FORMAT != MOT_FORMAT_GREY && resident_cta().by_lines)
-                walk_to<FORMAT, FORMAT == MOT_FORMAT_GREY ? TO_OUTPUT : TO_LINE_PIXELS>(chain.items, stencil, spatial,
-                                                                                        before, first_items);
-            else
-                walk_to<FORMAT, TO_OUTPUT>(chain.items, stencil, spatial, before, first_items);
-            return at;
-        }
-    walk_to<FORMAT, TO_IMAGE>(chain.items, stencil, spatial, before, first_items);
+    finish_pass<FORMAT, OUTPUT>(at, chain.items, spatial, before, first_items);
     return at;
 }
 

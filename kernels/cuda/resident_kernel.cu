@@ -24,6 +24,27 @@ DEVICE uint32_t interleaved_place(const mot_resident_job &job, uint32_t place)
     const uint32_t after = place - job.first_wave;
     return after < (uint32_t)job.interleaved ? job.first_wave + after * job.stride % job.interleaved : place;
 }
+
+/* Writes into the CTA's state what it knows of its image. For one thread. */
+template <bool OUTPUT> DEVICE void describe_image(const mot_resident_job &job, int sample, const mot_view &src)
+{
+    const mot_view output = view_of(job.output, job.channels, sample);
+    resident_cta().width = src.width;
+    resident_cta().height = src.height;
+    resident_cta().work_view = view_of(job.work, job.channels, sample);
+    resident_cta().image_bytes = job.image_bytes;
+    resident_cta().stage_bytes = job.stage_bytes;
+    resident_cta().phase = 0;
+    resident_cta().all_here = 0;
+    if (OUTPUT) {
+        resident_cta().output = output;
+        resident_cta().output_dtype = job.output_dtype;
+        resident_cta().output_form = output_form_of(output, job.output_dtype);
+        resident_cta().by_lines = job.by_lines && resident_cta().output_form != OUTPUT_ANY;
+        for (int c = 0; c < 3; c++)
+            resident_cta().line[c] = job.line[c];
+    }
+}
 #endif
 
 /* BLURS: some step may. OUTPUT: the result has another type or layout than `work`. They are separate kernels because
@@ -57,24 +78,8 @@ __global__ void __launch_bounds__(1024, 1) resident_kernel(const __grid_constant
         turn.steps = wait_for_draw(job, place);
         load_bands<FORMAT>(src, MOT_EARLY_BANDS, MOT_BANDS);
     }
-    if (threadIdx.x == warps / 2 * 32) { /* a warp that plans no step, if there are so many */
-        const mot_view output = view_of(job.output, job.channels, turn.sample);
-        resident_cta().width = src.width;
-        resident_cta().height = src.height;
-        resident_cta().work_view = view_of(job.work, job.channels, turn.sample);
-        resident_cta().image_bytes = job.image_bytes;
-        resident_cta().stage_bytes = job.stage_bytes;
-        resident_cta().phase = 0;
-        resident_cta().all_here = 0;
-        if (OUTPUT) {
-            resident_cta().output = output;
-            resident_cta().output_dtype = job.output_dtype;
-            resident_cta().output_form = output_form_of(output, job.output_dtype);
-            resident_cta().by_lines = job.by_lines && resident_cta().output_form != OUTPUT_ANY;
-            for (int c = 0; c < 3; c++)
-                resident_cta().line[c] = job.line[c];
-        }
-    }
+    if (threadIdx.x == warps / 2 * 32) /* a warp that plans no step, if there are so many */
+        describe_image<OUTPUT>(job, turn.sample, src);
     if (threadIdx.x == 0)
         resident_cta().steps = turn.steps;
     const mot_step *const steps = job.steps + (int64_t)turn.sample * job.max_steps;

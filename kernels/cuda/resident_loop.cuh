@@ -118,22 +118,53 @@ template <int FORMAT> DEVICE void walk_pairs_to_lines(chain_form form)
     }
 }
 
+/* The end of the quads that must have arrived before the MOT_STRIP quads from `first` on are made: those that the warp
+ * reads, and those that the result may overwrite. */
+template <int SOURCE>
+DEVICE int quads_read_by(const mot_warp_plan &plan, int first, int across, uint32_t rows_per_quad, bool blocks,
+                         uint32_t block_rows_per_block)
+{
+    const int end = first + MOT_STRIP;
+    int top = __umulhi(first, rows_per_quad), bottom = __umulhi(end - 1, rows_per_quad);
+    if (blocks)
+        top = 4 * __umulhi(first / 32, block_rows_per_block),
+        bottom = 4 * __umulhi((end - 1) / 32, block_rows_per_block) + 3;
+    if constexpr (SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TRANSPOSING)
+        return (max(last_row_read(plan, top, bottom), bottom) + 1) * across;
+    if constexpr (SOURCE == QUAD_INTERPOLATED)
+        return (max(last_row_interpolated(plan, top, bottom), bottom) + 1) * across;
+    return SOURCE == QUAD_GATHERED_TWICE ? INT_MAX : end;
+}
+
+/* A lane's quad, its row and the byte that the lane writes from, where the loop takes blocks. */
+DEVICE void place_in_block(int begin, int width, int across, int quads, uint32_t block_rows_per_block, int at_lane,
+                           int &q, int &y, int &at_byte)
+{
+    const int lane = threadIdx.x & 31, block = begin / 32, down = __umulhi(block, block_rows_per_block);
+    const int right = block - down * (across / 8);
+    y = 4 * down + lane / 8;
+    q = y * across + 8 * right + lane % 8;
+    at_byte = begin < quads ? 12 * down * width + 96 * right + at_lane : MOT_NOWHERE;
+}
+
 /* The loop over an image's quads: SOURCE, the chain, SINK. Step `at` is the spatial op, if any, and the last one if
  * there are two. The chain's first items come before a warp: they apply to what it reads, and not to what it fills. */
 template <int FORMAT, int SOURCE, int SINK>
 static __device__ __noinline__ void walk(int items, int at, int before, int first_items)
 {
-    const bool transposing = SOURCE == QUAD_GATHERED_TRANSPOSING;
-    const bool gathers = SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TWICE || transposing;
+    constexpr bool transposing = SOURCE == QUAD_GATHERED_TRANSPOSING;
+    constexpr bool gathers = SOURCE == QUAD_GATHERED || SOURCE == QUAD_GATHERED_TWICE || transposing;
     const int lane = threadIdx.x & 31, width = resident_cta().width, height = resident_cta().height, across = width / 4,
               quads = across * height;
     const bool blocks = transposing && needs_blocks<FORMAT>(width, height);
     const uint32_t rows_per_quad = 0xFFFFFFFFu / across + 1; /* in 2^-32: exact below 2^32 quads x columns */
     const chain_form form = first_items > 0 ? CHAIN_ANY : form_of(items);
-    if (SOURCE == QUAD_ITSELF && SINK <= TO_IMAGE && form != CHAIN_ANY)
-        return walk_pairs<FORMAT, SINK>(form);
-    if (SOURCE == QUAD_ITSELF && SINK == TO_LINE_PLANES && form != CHAIN_ANY)
-        return walk_pairs_to_lines<FORMAT>(form);
+    if constexpr (SOURCE == QUAD_ITSELF && SINK <= TO_IMAGE)
+        if (form != CHAIN_ANY)
+            return walk_pairs<FORMAT, SINK>(form);
+    if constexpr (SOURCE == QUAD_ITSELF && SINK == TO_LINE_PLANES)
+        if (form != CHAIN_ANY)
+            return walk_pairs_to_lines<FORMAT>(form);
     const mot_step &step = resident_cta().step[at];
     const mot_warp_plan &plan = resident_cta().plans[at];
     const fixed_warp last_warp = gathers ? fixed_warp_of(at) : fixed_warp{};
@@ -145,35 +176,17 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
     const int at_lane = lane >= 24 ? MOT_NOWHERE : blocks ? (lane / 6) * 3 * width + 16 * (lane % 6) : 16 * lane;
     arriving a = arriving_of(quads);
     for (int first = (threadIdx.x / 32) * MOT_STRIP; first < quads; first += blockDim.x * (MOT_STRIP / 32)) {
-        if (a.next < INT_MAX) { /* pixels that the warp reads, and pixels that it may overwrite */
-            int end = first + MOT_STRIP;
-            if (SOURCE == QUAD_GATHERED || transposing) {
-                int top = __umulhi(first, rows_per_quad), bottom = __umulhi(end - 1, rows_per_quad);
-                if (blocks)
-                    top = 4 * __umulhi(first / 32, block_rows_per_block),
-                    bottom = 4 * __umulhi((end - 1) / 32, block_rows_per_block) + 3;
-                end = (max(last_row_read(plan, top, bottom), bottom) + 1) * across;
-            }
-            if (SOURCE == QUAD_INTERPOLATED) {
-                const int top = __umulhi(first, rows_per_quad), bottom = __umulhi(end - 1, rows_per_quad);
-                end = (max(last_row_interpolated(plan, top, bottom), bottom) + 1) * across;
-            }
-            wait_quads(a, SOURCE == QUAD_GATHERED_TWICE ? INT_MAX : end);
-        }
+        if (a.next < INT_MAX)
+            wait_quads(a, quads_read_by<SOURCE>(plan, first, across, rows_per_quad, blocks, block_rows_per_block));
 #pragma unroll 1
         for (int part = 0; part < MOT_STRIP; part += 32) {
             const int begin = first + part;
             int q = begin + lane, y = __umulhi(q, rows_per_quad), at_byte = 12 * begin + at_lane;
-            if (blocks) {
-                const int block = begin / 32, down = __umulhi(block, block_rows_per_block);
-                const int right = block - down * (across / 8);
-                y = 4 * down + lane / 8;
-                q = y * across + 8 * right + lane % 8;
-                at_byte = begin < quads ? 12 * down * width + 96 * right + at_lane : MOT_NOWHERE;
-            }
+            if (blocks)
+                place_in_block(begin, width, across, quads, block_rows_per_block, at_lane, q, y, at_byte);
             const int column = q - y * across;
             uint32_t words[3] = { 0, 0, 0 };
-            if (gathers) {
+            if constexpr (gathers) {
                 gathered g;
                 gather_quad<FORMAT, SOURCE == QUAD_GATHERED_TWICE, transposing>(from, first_warp, width * height, q, y,
                                                                                 g);
@@ -186,12 +199,12 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
                         break;
                     apply_item<FORMAT>(resident_cta().work, k, 3, 4 * column, y, g.px);
                 }
-                if (is_lines(SINK)) {
+                if constexpr (is_lines(SINK)) {
                     write_lines<FORMAT, SINK, true>(form == CHAIN_ONE_TABLE, q, quads, at_byte, g.px, stage);
                     continue;
                 }
                 pack_words<FORMAT>(g.px, words);
-            } else if (SOURCE == QUAD_INTERPOLATED) {
+            } else if constexpr (SOURCE == QUAD_INTERPOLATED) {
                 uint32_t px[4] = { 0, 0, 0, 0 };
                 const resident_image all = image_of_cta<FORMAT>();
                 if (q < quads)
@@ -199,23 +212,19 @@ static __device__ __noinline__ void walk(int items, int at, int before, int firs
                                      4 * column, y, px);
                 pack_words<FORMAT>(px, words);
             } else if (q < quads) {
-#pragma unroll
-                for (int i = 0; i < MOT_WORDS(FORMAT); i++)
-                    words[i] = *quad_word<FORMAT>(quads, q, i);
+                load_quad<FORMAT>(quads, q, words);
             }
-            if (is_lines(SINK)) {
+            if constexpr (is_lines(SINK)) {
                 chain_to_lines<FORMAT, SINK>(form, items, q, quads, at_byte, 4 * column, y, words, stage);
                 continue;
             }
             chain_words<FORMAT>(gathers && form == CHAIN_ANY ? CHAIN_NONE : form, items, 4 * column, y, words);
-            if (SINK == TO_IMAGE) {
+            if constexpr (SINK == TO_IMAGE) {
                 write_quads<FORMAT>(to, resident_cta().work_view.channel, q, quads, at_byte, words, stage);
-            } else if (SINK == TO_OUTPUT) {
+            } else if constexpr (SINK == TO_OUTPUT) {
                 write_output<FORMAT>(q, quads, 4 * column, y, words, stage);
             } else if (q < quads) {
-#pragma unroll
-                for (int i = 0; i < MOT_WORDS(FORMAT); i++)
-                    *quad_word<FORMAT>(quads, q, i) = words[i];
+                store_quad<FORMAT>(quads, q, words);
             }
         }
     }

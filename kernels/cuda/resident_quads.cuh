@@ -15,6 +15,20 @@ template <int FORMAT> DEVICE uint32_t *quad_word(int quads, int q, int word)
     return FORMAT == MOT_FORMAT_RGB ? pixels + 3 * q + word : pixels + word * quads + q;
 }
 
+template <int FORMAT> DEVICE void load_quad(int quads, int q, uint32_t words[3])
+{
+#pragma unroll
+    for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+        words[i] = *quad_word<FORMAT>(quads, q, i);
+}
+
+template <int FORMAT> DEVICE void store_quad(int quads, int q, const uint32_t words[3])
+{
+#pragma unroll
+    for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+        *quad_word<FORMAT>(quads, q, i) = words[i];
+}
+
 /* A loop's chain: nothing, one table (applied to packed words), or any items. */
 enum chain_form { CHAIN_NONE, CHAIN_ONE_TABLE, CHAIN_ANY };
 

@@ -23,9 +23,7 @@ template <int FORMAT, class BODY> DEVICE void for_words(chain_form form, BODY bo
             uint32_t words[3];
             if (q >= quads)
                 break;
-#pragma unroll
-            for (int i = 0; i < MOT_WORDS(FORMAT); i++)
-                words[i] = *quad_word<FORMAT>(quads, q, i);
+            load_quad<FORMAT>(quads, q, words);
             if (form == CHAIN_ONE_TABLE)
                 chain_words<FORMAT>(CHAIN_ONE_TABLE, 1, 0, 0, words);
             body(words);

@@ -55,6 +55,36 @@ template <int FORMAT> DEVICE void apply_stencil(int op, const mot_arg *arg, cons
 }
 #include "kernels/shapes_off.h"
 
+/* The bits of a quad's words that the stencil does not change: the image's first and last column. */
+template <int FORMAT> DEVICE void kept_bits(int column, int across, uint32_t kept[3])
+{
+    constexpr bool rgb = FORMAT == MOT_FORMAT_RGB;
+#pragma unroll
+    for (int i = 0; i < MOT_WORDS(FORMAT); i++) {
+        kept[i] = column == 0 && (!rgb || i == 0) ? (rgb ? 0x00FFFFFFu : 0x000000FFu) : 0;
+        if (column == across - 1 && (!rgb || i == 2))
+            kept[i] |= rgb ? 0xFFFFFF00u : 0xFF000000u;
+    }
+}
+
+template <int FORMAT> DEVICE void add_sums(const word_sum a[3], const word_sum b[3], word_sum both[3])
+{
+#pragma unroll
+    for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+        both[i] = both_sums(a[i], b[i]);
+}
+
+/* A quad's words after the stencil, with what it keeps. `both`: the sums of all three rows. */
+template <int FORMAT>
+DEVICE void stencil_words(const mot_step &step, const stencil_row &here, const word_sum both[3], const uint32_t kept[3],
+                          uint32_t words[3])
+{
+    apply_stencil<FORMAT>(step.op, &step.arg, both, words);
+#pragma unroll
+    for (int i = 0; i < MOT_WORDS(FORMAT); i++)
+        words[i] = (here.word[i] & kept[i]) | (words[i] & ~kept[i]);
+}
+
 #define MOT_STENCIL_ROWS 7 /* that a thread walks down at a time, at most; other numbers were not tried */
 
 /* The stencil, the chain, SINK. A thread walks down some rows of a column of quads, so that it reads each row once for
@@ -84,43 +114,26 @@ template <int FORMAT, int SINK> static __device__ __noinline__ void walk_stencil
         uint32_t before = column == 0 ? 0 : -4, after = 4 * pixel_bytes(FORMAT) - (column == across - 1 ? 4 : 0);
         keep(before);
         keep(after);
-        uint32_t kept[3]; /* bits of the words that the stencil does not change */
-#pragma unroll
-        for (int i = 0; i < MOT_WORDS(FORMAT); i++) {
-            const bool rgb = FORMAT == MOT_FORMAT_RGB;
-            kept[i] = column == 0 && (!rgb || i == 0) ? (rgb ? 0x00FFFFFFu : 0x000000FFu) : 0;
-            if (column == across - 1 && (!rgb || i == 2))
-                kept[i] |= rgb ? 0xFFFFFF00u : 0xFF000000u;
-        }
+        uint32_t kept[3];
+        kept_bits<FORMAT>(column, across, kept);
         const uint32_t plane = 4 * quads, top = shared_address(quad_word<FORMAT>(quads, column, 0));
         const uint32_t bottom = top + (height - 1) * pitch;
         uint32_t row = min(top + y * pitch, bottom);
         /* of the row to make: its words and sums, and these together with those of the row above it */
         stencil_row here = stencil_row_at<FORMAT>(row, plane, before, after);
         word_sum both[3];
-        {
-            const stencil_row above = stencil_row_at<FORMAT>(row > top ? row - pitch : top, plane, before, after);
-#pragma unroll
-            for (int i = 0; i < MOT_WORDS(FORMAT); i++)
-                both[i] = both_sums(above.sum[i], here.sum[i]);
-        }
+        add_sums<FORMAT>(stencil_row_at<FORMAT>(row > top ? row - pitch : top, plane, before, after).sum, here.sum,
+                         both);
 #pragma unroll 1
         for (int k = 0; k < rows; k++) {
             row = min(row + pitch, bottom);
             const stencil_row below = stencil_row_at<FORMAT>(row, plane, before, after);
             uint32_t words[3] = { here.word[0], here.word[1], here.word[2] };
             if (y > 0 && y < height - 1) {
-#pragma unroll
-                for (int i = 0; i < MOT_WORDS(FORMAT); i++)
-                    both[i] = both_sums(both[i], below.sum[i]);
-                apply_stencil<FORMAT>(step.op, &step.arg, both, words);
-#pragma unroll
-                for (int i = 0; i < MOT_WORDS(FORMAT); i++)
-                    words[i] = (here.word[i] & kept[i]) | (words[i] & ~kept[i]);
+                add_sums<FORMAT>(both, below.sum, both);
+                stencil_words<FORMAT>(step, here, both, kept, words);
             }
-#pragma unroll
-            for (int i = 0; i < MOT_WORDS(FORMAT); i++)
-                both[i] = both_sums(here.sum[i], below.sum[i]);
+            add_sums<FORMAT>(here.sum, below.sum, both);
             here = below;
             if (!is_lines(SINK))
                 chain_words<FORMAT>(form, items, 4 * column, y, words);

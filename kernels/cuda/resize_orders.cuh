@@ -58,6 +58,21 @@ DEVICE thread_place place_of_thread(const mot_resize_job &job)
     return thread_place{ lane, self - lane * job.tile_width };
 }
 
+/* The next four taps of four columns. `low`: the unit of the ring before the one at address `at`; `skip`: the bits of
+ * it that come before the taps. */
+template <int C> DEVICE void next_taps(uint32_t at, uint32_t skip, uint4 low[C], uint32_t column[C][4])
+{
+#pragma unroll
+    for (int c = 0; c < C; c++) {
+        const uint4 high = load_shared_four_words(at + c * RING_UNIT);
+        column[c][0] = __funnelshift_r(low[c].x, high.x, skip);
+        column[c][1] = __funnelshift_r(low[c].y, high.y, skip);
+        column[c][2] = __funnelshift_r(low[c].z, high.z, skip);
+        column[c][3] = __funnelshift_r(low[c].w, high.w, skip);
+        low[c] = high;
+    }
+}
+
 /* The vertical pass of `rows` rows of the tile, from the `done`-th on, by all threads: each makes four columns. Beside
  * a row's taps stands where its window begins in the ring: how many bits of four rows to skip, and the units that hold
  * it, a byte each. STORE: how they are written; STORE_ANY: as the description says. */
@@ -99,15 +114,7 @@ DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_
                     at += C * RING_UNIT;
                     at -= at >= own + ring_bytes ? ring_bytes : 0;
                 }
-#pragma unroll
-                for (int c = 0; c < C; c++) {
-                    const uint4 high = load_shared_four_words(at + c * RING_UNIT);
-                    column[c][0] = __funnelshift_r(low[c].x, high.x, place);
-                    column[c][1] = __funnelshift_r(low[c].y, high.y, place);
-                    column[c][2] = __funnelshift_r(low[c].z, high.z, place);
-                    column[c][3] = __funnelshift_r(low[c].w, high.w, place);
-                    low[c] = high;
-                }
+                next_taps<C>(at, place, low, column);
             },
             total);
         if (!CLAMPS && (w.store == STORE_F16 || w.store == STORE_BF16)) {

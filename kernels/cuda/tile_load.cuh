@@ -191,9 +191,42 @@ DEVICE bool moves_rows(int step)
     return f.ax == 65536 && f.ay == 0 && f.by == 65536;
 }
 
-/* Such a warp: 32 threads take a row, two quads of it at a time. All quads of a row begin at the same byte of a word.
- * They are read as words, if all these are the image's: quads at the row's ends read pixels of other rows as well, in
- * whose place they are filled. */
+/* A row of such a warp: of the source from column `begin` on, `width` of whose pixels exist; the others are filled. */
+struct moved_row {
+    uint32_t *to;
+    int begin;
+    uint32_t width, fill, of_pixel;
+
+    /* Writes the four pixels of quad `k`. */
+    DEVICE_MEMBER void put(int k, const uint32_t px[4]) const
+    {
+        uint32_t out[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            out[i] = (uint32_t)(begin + 4 * k + i) < width ? px[i] & of_pixel : fill;
+        *(uint4 *)(to + 4 * k) = make_uint4(out[0], out[1], out[2], out[3]);
+    }
+};
+
+/* The row byte by byte, as words would leave the image. */
+template <int FORMAT>
+DEVICE void move_row_slowly(const image_reader<FORMAT> &r, const moved_row &row, int y, int across)
+{
+#pragma unroll 1
+    for (int k = threadIdx.x & 31; k < across; k += 32) {
+        uint32_t px[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int x = row.begin + 4 * k + i;
+            px[i] = (uint32_t)x < row.width ? read_bytes<FORMAT>(r, x, y) : 0;
+        }
+        row.put(k, px);
+    }
+}
+
+/* Such a warp: 32 threads copy a row, eight pixels each at a time. All quads of a row begin at the same byte of a word.
+ * Words are read whole unless they would leave the image; at the row's ends the pixels of other rows are replaced by
+ * the fill. */
 template <int FORMAT> OUTLINE void move_rows(int step, int marks)
 {
     enum {
@@ -214,23 +247,9 @@ template <int FORMAT> OUTLINE void move_rows(int step, int marks)
         const int y = top + row + down, begin = left + ((int32_t)(f.cx + (top + row) * f.bx) >> 16);
         const uint32_t width = (unsigned)y < (unsigned)r.height ? r.width : 0;
         const int at = (int)((uint32_t)y * (uint32_t)r.row + r.skip + begin * SIZE);
-        uint32_t *const to = tile_words() + row * pitch;
-        auto put = [&](int k, const uint32_t px[4]) {
-            uint32_t out[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                out[i] = (uint32_t)(begin + 4 * k + i) < width ? px[i] & of_pixel : fill;
-            *(uint4 *)(to + 4 * k) = make_uint4(out[0], out[1], out[2], out[3]);
-        };
+        const moved_row moved = { tile_words() + row * pitch, begin, width, fill, of_pixel };
         if (width == 0 || at < first_byte || at > last_byte) {
-#pragma unroll 1
-            for (int k = lane; k < across; k += 32) {
-                uint32_t px[4];
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    px[i] = (uint32_t)(begin + 4 * k + i) < width ? read_bytes<FORMAT>(r, begin + 4 * k + i, y) : 0;
-                put(k, px);
-            }
+            move_row_slowly<FORMAT>(r, moved, y, across);
             continue;
         }
         const uint8_t *p[PLANES];
@@ -247,16 +266,9 @@ template <int FORMAT> OUTLINE void move_rows(int step, int marks)
 #pragma unroll
             for (int c = 0; c < PLANES; c++) {
 #pragma unroll
-                for (int z = 0; z < 2; z++) {
-                    const uint8_t *const q = p[c] + (z ? 4 * WORDS * (uint32_t)min(32, across - 1 - k0) : 0);
-                    uint32_t v[WORDS + 1];
-#pragma unroll
-                    for (int i = 0; i <= WORDS; i++)
-                        v[i] = load_word(q + 4 * i);
-#pragma unroll
-                    for (int i = 0; i < WORDS; i++)
-                        w[z][c + i] = __funnelshift_r(v[i], v[i + 1], 8 * skip[c]);
-                }
+                for (int z = 0; z < 2; z++)
+                    load_shifted<WORDS>(p[c] + (z ? 4 * WORDS * (uint32_t)min(32, across - 1 - k0) : 0), 8 * skip[c],
+                                        w[z] + c);
                 p[c] += 4 * WORDS * 64;
             }
 #pragma unroll
@@ -264,7 +276,7 @@ template <int FORMAT> OUTLINE void move_rows(int step, int marks)
                 uint32_t px[4];
                 unpack_words<FORMAT>(w[z], px);
                 if (k0 + 32 * z < across)
-                    put(k0 + 32 * z, px);
+                    moved.put(k0 + 32 * z, px);
             }
         }
     }

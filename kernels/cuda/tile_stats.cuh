@@ -150,6 +150,20 @@ template <int FORMAT> DEVICE void read_unit(const uint8_t *p, int64_t channel, u
     }
 }
 
+/* Counts COUNT pixels that were read from memory, after a table, if any. A histogram takes the table into account
+ * later. */
+template <int FORMAT, int COUNT, int COPIES>
+DEVICE void count_read(counted &seen, uint32_t *histogram, uint32_t *px, int needs, int before, int channels)
+{
+    if (needs == MOT_NEEDS_HISTOGRAM) {
+        count_values<FORMAT, COUNT>(histogram, px, COPIES, channels);
+        return;
+    }
+    if (before != MOT_NONE)
+        apply_table<FORMAT, COUNT>(table_of(before), channels, px);
+    count_pixels<FORMAT, COUNT>(seen, px, needs, channels);
+}
+
 /* Counts the tile's own pixels in memory; the histogram's copies lie in the tile's place. READ: the format to read. */
 template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before, uint32_t *totals)
 {
@@ -182,13 +196,7 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before,
             if (unit >= own.units)
                 continue;
             read_unit<READ>(own.data + format_bytes(READ) * (own.head + 16 * unit), r.channel, px);
-            if (needs == MOT_NEEDS_HISTOGRAM) {
-                count_values<FORMAT, 16>(own_copy, px, COPIES, channels);
-                continue;
-            }
-            if (before != MOT_NONE)
-                apply_table<FORMAT, 16>(table_of(before), channels, px);
-            count_pixels<FORMAT, 16>(seen, px, needs, channels);
+            count_read<FORMAT, 16, COPIES>(seen, own_copy, px, needs, before, channels);
         }
     }
     const int last_first = threadIdx.x ^ (MOT_TILE_THREADS - 32); /* the last warps had fewer units */
@@ -205,13 +213,7 @@ template <int FORMAT, int READ> OUTLINE void count_memory(int needs, int before,
                 continue;
             px[0] = read_bytes_at<READ>(r, (uint32_t)(own.data - r.data) + format_bytes(READ) * at);
         }
-        if (needs == MOT_NEEDS_HISTOGRAM) {
-            count_values<FORMAT, 1>(own_copy, px, COPIES, channels);
-            continue;
-        }
-        if (before != MOT_NONE)
-            apply_table<FORMAT, 1>(table_of(before), channels, px);
-        count_pixels<FORMAT, 1>(seen, px, needs, channels);
+        count_read<FORMAT, 1, COPIES>(seen, own_copy, px, needs, before, channels);
     }
     __syncthreads();
     if (needs == MOT_NEEDS_HISTOGRAM)
