@@ -117,6 +117,69 @@ class Layers(unittest.TestCase):
                                             "(augmentations/table.h)")
 
 
+def functions(path):
+    """(name, lines) of every function of a C or CUDA file that clang-format has laid out."""
+    lines = path.read_text().split("\n")
+    for i, line in enumerate(lines):
+        opens = re.match(r"^( {0,4})\{$", line)
+        if not opens or not re.search(r"\)( const)?$", lines[i - 1]):
+            continue
+        first, end = i, lines.index(opens[1] + "}", i)
+        while lines[first - 1].strip() and not re.search(r"^#|(\*/|[;}\\])$", lines[first - 1]):
+            first -= 1
+        head = re.sub(r"__launch_bounds__\([^)]*\)", "", " ".join(lines[first:i]))
+        yield re.search(r"(\w+)\(", head)[1], end - first + 1
+
+
+class Sizes(unittest.TestCase):
+    """A file or a function of the library can be read in one go."""
+
+    FOLDERS = ("include", "base", "augmentations", "policies", "kernels", "followers", "dispatch")
+    FILE, FUNCTION = 700, 60
+    LONGER = {  # and why
+        "run_program": "a switch over the instructions",
+        "walk": "a hot loop; split further, it takes other instructions",
+        "store_directly": "the same",
+        "store_bytes_of_planes": "the same",
+        "resize_by_rows": "to be split",
+        "warp_fixed": "to be split",
+        "draw_kernel": "to be split",
+        "mot_tiles_plan_of": "to be split",
+    }
+
+    LONGER_FILES = {"kernels/resize_cpu.h": "to be split"}
+
+    def test_files(self):
+        for folder in self.FOLDERS:
+            for path in sources(folder):
+                name, lines = str(path.relative_to(SOURCE)), path.read_text().count("\n")
+                if name not in self.LONGER_FILES:
+                    self.assertLessEqual(lines, self.FILE, f"{name}: split it along its sections")
+
+    def test_functions(self):
+        found, longer = 0, {}
+        for folder in self.FOLDERS:
+            for path in sources(folder):
+                for name, lines in functions(path):
+                    found += 1
+                    if lines > self.FUNCTION:
+                        longer[name] = f"{path.relative_to(SOURCE)}: {name} has {lines} lines"
+        self.assertGreater(found, 1500)
+        for name, what in longer.items():
+            self.assertIn(name, self.LONGER, f"{what}, more than {self.FUNCTION}: split it")
+
+
+class Device(unittest.TestCase):
+    """kernels/cuda/device.cuh alone has inline assembly, so that every instruction has its emulation."""
+
+    def test_no_other_file_has_assembly(self):
+        texts = {path: path.read_text() for folder in ("kernels", "followers", "augmentations", "policies")
+                 for path in sources(folder)}
+        found = [str(path.relative_to(SOURCE)) for path, text in texts.items()
+                 if re.search(r"\basm\b\s*(volatile)?\s*\(", text) and path.suffix in (".cu", ".cuh")]
+        self.assertEqual(found, ["kernels/cuda/device.cuh"])
+
+
 @unittest.skipUnless(shutil.which("meson"), "meson is not here")
 class NewOp(unittest.TestCase):
     def test_a_new_op_of_any_shape_is_two_files(self):
