@@ -7,7 +7,7 @@
 #include "kernels/cuda/resident_load.cuh"
 #include "kernels/cuda/resident_output.cuh"
 
-/* Where the loop over quads takes them from. */
+/* The source of the loop over quads. */
 enum quad_source { QUAD_ITSELF, QUAD_GATHERED, QUAD_GATHERED_TRANSPOSING, QUAD_GATHERED_TWICE, QUAD_INTERPOLATED };
 
 /* Whether all rows begin in the same bank, and the image can be cut into blocks of 8 quads in 4 rows. A transposing

@@ -6,7 +6,7 @@
 #include "kernels/cuda/lines.cuh"
 #include "kernels/cuda/resident_quads.cuh"
 
-/* Where the loop over quads puts them (resident_loop.cuh). */
+/* The destination of the loop over quads (resident_loop.cuh). */
 enum quad_sink { TO_SHARED, TO_IMAGE, TO_LINE_PLANES, TO_LINE_PIXELS, TO_OUTPUT };
 
 /* Whether it is an output by lines (lines.cuh). */
@@ -15,7 +15,7 @@ DEVICE constexpr bool is_lines(int sink)
     return sink == TO_LINE_PLANES || sink == TO_LINE_PIXELS;
 }
 
-/* Past the end of every image: for lanes that write nothing. */
+/* An offset outside every image, for idle lanes. */
 #define MOT_NOWHERE (1 << 30)
 
 /* Writes 32 quads to the image, one for each lane: quad `q`. For RGB the lane writes 16 of their bytes, to offset `at`,

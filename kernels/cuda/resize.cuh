@@ -6,8 +6,8 @@
  * these rows. So the crop is read once, whatever its size. Rows first: the vertical pass reads the source for some rows
  * of the tile at a time, and the horizontal pass reads its result in shared memory.
  *
- * What neither order takes (alpha, unusual strides, windows larger than the crop or than shared memory), each thread
- * makes pixel by pixel, tap by tap. */
+ * Everything else (alpha, unusual strides, windows larger than the crop or than shared memory) is computed pixel by
+ * pixel. */
 #ifndef MOT_RESIZE_CUH
 #define MOT_RESIZE_CUH
 

@@ -121,8 +121,8 @@ template <int FORMAT, bool TWICE> struct nearest_gather {
     }
 };
 
-/* Those of a thread's pixels that are read byte by byte, in the turns whose bits are set. A separate function, so
- * that the loop before it needs no registers for it. */
+/* Loads the pixels that could not be loaded as words, byte by byte: those of the turns whose bits are set. A separate
+ * function, so that the loop before it needs no registers for it. */
 template <int FORMAT, bool TWICE> OUTLINE void gather_last(int first, int second, uint32_t of_pixel, unsigned turns)
 {
     const tile_state &s = tile_cta();
