@@ -175,6 +175,23 @@ class BoxRows(Rows):
         self.params = params = ffi.new("motley_box_params *")
         params.format, params.torchvision = form, torchvision
         params.min_area, params.min_side, params.min_visibility = limits
+        self.scaled = self._looks_scaled()
+        if not self.on_device:
+            self._refuse_scaled(self.scaled)
+
+    def _looks_scaled(self):
+        """Whether all numbers are in 0..1, and some between the two; on a GPU a tensor says so."""
+        if not self.count or min(map(min, self.sizes)) <= 2:
+            return False
+        return ((self.table >= 0) & (self.table <= 1)).all() & ((self.table > 0) & (self.table < 1)).any()
+
+    def _refuse_scaled(self, scaled):
+        if scaled:
+            width, height = self.sizes[0]
+            raise ArgumentError(
+                f"{self.name} has numbers in 0..1 only, for an image of {width} x {height}: want pixels, so multiply x and "
+                "width by the image's width, y and height by its height"
+            )
 
     def corners(self):
         """Left, top, right and bottom of each box, and the offsets of the images, for a policy that works in boxes."""
@@ -207,6 +224,7 @@ class BoxRows(Rows):
 
     def _kept(self):
         keep = self.keep
+        self._refuse_scaled(bool(self.scaled))
         if self.on_device:  # where the call could not refuse boxes, they are not numbers
             keep = keep + 2 * self.library.isnan(self.table[:, 0]).to(self.library.uint8)
         found, kept = bytes(keep.tolist()), []

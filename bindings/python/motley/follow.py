@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     Kind = Union["Mask", "Image", "Boxes", "Points"]
 
 FORMATS = {"xyxy": lib.MOTLEY_XYXY, "xywh": lib.MOTLEY_XYWH, "cxcywh": lib.MOTLEY_CXCYWH}
+OTHERS_FORMATS = {
+    "coco": "'xywh', which is the same",
+    "pascal_voc": "'xyxy', which is the same",
+    "yolo": "'cxcywh', and boxes in pixels: multiplied by the image's width and height",
+    "albumentations": "'xyxy', and boxes in pixels: multiplied by the image's width and height",
+}
 CONVENTIONS = {"continuous": lib.MOTLEY_CONTINUOUS, "index": lib.MOTLEY_INDEX}
 
 
@@ -94,7 +100,9 @@ class Boxes:
         min_area: In pixels; boxes with less are dropped, too.
         min_side: In pixels; boxes with a shorter side are dropped, too.
         min_visibility: 0 to 1; boxes with a smaller share of their area left in the image are dropped, too.
-        label_fields: Keys of entries that have one element per box; the elements of dropped boxes are removed.
+        label_fields: Keys of entries that have one element per box; the elements of dropped boxes are removed. A sample
+            must have them all. None: "labels", if the sample has it; where a box is dropped, other entries that have one
+            element per box are then refused, as they would no longer fit.
         visibility: A key under which to store the share of each kept box's area that is left, 0 to 1.
     """
 
@@ -104,10 +112,12 @@ class Boxes:
     min_area: float = 0
     min_side: float = 0
     min_visibility: float = 0
-    label_fields: Sequence[Hashable] = ("labels",)
+    label_fields: Sequence[Hashable] | None = None
     visibility: Hashable = None
 
     def __post_init__(self):
+        if self.format in OTHERS_FORMATS:
+            raise ArgumentError(f"format is {self.format!r}, want {OTHERS_FORMATS[self.format]}")
         one_of("format", self.format, tuple(FORMATS))
         one_of("rule", self.rule, ("polygon", "torchvision"))
         if isinstance(self.label_fields, str):
@@ -131,7 +141,7 @@ class Boxes:
 
     def follow(self, sample, key, moves, rows):
         value, (boxes, visibility, keep) = sample[key], rows.moved()
-        fields = {field: sample[field] for field in self.label_fields if field in sample and field != key}
+        fields = {field: sample[field] for field in self.fields_in(sample) if field != key}
         per_image = {field: moves.parts(f"sample[{field!r}]", v) for field, v in fields.items()}
         for field, parts in per_image.items():
             for i, (part, own) in enumerate(zip(parts, boxes)):
@@ -148,9 +158,44 @@ class Boxes:
                     "a list with the boxes of each image, or drop=False"
                 )
             kept = keep()
+            if self.label_fields is None and any(own is not None for own in kept):
+                self._refuse_others(sample, key, moves, list(map(len, boxes)))
             per_image = {field: list(map(_selected, parts, kept)) for field, parts in per_image.items()}
         for field, parts in per_image.items():
             sample[field] = moves.joined(parts, fields.get(field, value))
+
+
+    def fields_in(self, sample):
+        """The label_fields of a sample."""
+        if self.label_fields is None:
+            return [field for field in ("labels",) if field in sample]
+        for field in self.label_fields:
+            if field not in sample:
+                raise ArgumentError(
+                    f"label_fields has {field!r}, which the sample has not: it has {', '.join(map(repr, sample))}"
+                )
+        return self.label_fields
+
+    @staticmethod
+    def _refuse_others(sample, key, moves, counts):
+        """Boxes are dropped: no entry may be left that has an element for each of them."""
+        for other, value in sample.items():
+            parts = [value] if moves.single else value
+            if other in (key, "labels") or not _is_listed(value) or len(parts) != len(counts):
+                continue
+            if all(_is_listed(part) and len(part) == count for part, count in zip(parts, counts)):
+                raise ArgumentError(
+                    f"boxes are dropped, and sample[{other!r}] has one element for each box: want {other!r} in "
+                    f"label_fields of the Boxes, so that it loses the same elements; or label_fields without it, which "
+                    "says that it does not belong to the boxes"
+                )
+
+
+def _is_listed(value):
+    """Whether a value may have an element for each box."""
+    return isinstance(value, (list, tuple)) or (
+        KINDS[type(value)] is not None and getattr(value, "ndim", 0) > 0 and not hasattr(value, "getbands")
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,6 +277,11 @@ class Follow:
         if isinstance(stage, Mix) or getattr(stage, "mixes", False):
             raise UnsupportedError(f"{stage!r} mixes images: nothing can follow it")
         self.image = image
+        if following is not None and not isinstance(following, Mapping):
+            raise ArgumentError(
+                f"following is a {type(following).__name__}, want a dictionary such as "
+                "{'mask': motley.follow.Mask()}, or None for the entries of known names"
+            )
         self.following = None if following is None else dict(following)
         for key, kind in (self.following or {}).items():
             if not isinstance(kind, (Mask, Image, Boxes, Points)):
@@ -367,7 +417,14 @@ class Follow:
                 raise ArgumentError(f"the sample has no {key!r}, it has {', '.join(map(repr, sample)) or 'nothing'}")
         if self.following is not None:
             return self.following
-        return {key: kind for key, kind in BY_NAME.items() if key in sample and key != self.image}
+        found = {key: kind for key, kind in BY_NAME.items() if key in sample and key != self.image}
+        others = [key for key in sample if key != self.image and _may_follow(sample[key])]
+        if others and not found:
+            raise ArgumentError(
+                f"nothing of the sample is known to follow its image: it has {', '.join(map(repr, sample))}, known are "
+                f"{', '.join(BY_NAME)}; want following={{{others[0]!r}: motley.follow.Mask()}}, or whatever it is"
+            )
+        return found
 
     def set_epoch(self, epoch: int) -> None:
         """Begins an epoch, as Stage.set_epoch."""
@@ -380,14 +437,28 @@ class Follow:
 def _several(samples, call, *arguments, draws=False):
     """`call` on a list of samples, as one batch whose entries are lists. draws: it returns draws, too."""
     for i, sample in enumerate(samples):
-        if not isinstance(sample, Mapping) or set(sample) != set(samples[0]):
-            raise ArgumentError(f"sample {i} of the list is not a dictionary with the keys of sample 0")
+        if not isinstance(sample, Mapping):
+            raise ArgumentError(
+                f"entry {i} of the {type(samples).__name__} of samples is a {type(sample).__name__}, want a dictionary "
+                "such as {'image': image, 'mask': mask}"
+            )
+        if set(sample) != set(samples[0]):
+            raise ArgumentError(
+                f"sample {i} of the list has {', '.join(map(repr, sample))}, sample 0 {', '.join(map(repr, samples[0]))}"
+            )
     if not samples:
         return (samples, []) if draws else samples
     made = call({key: [sample[key] for sample in samples] for key in samples[0]}, *arguments)
     made, drawn = made if draws else (made, None)
     result = type(samples)({key: made[key][i] for key in made} for i in range(len(samples)))
     return (result, drawn) if draws else result
+
+
+def _may_follow(value):
+    """Whether an entry looks like a mask, or like boxes or points."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_may_follow, value)) or any(isinstance(row, (list, tuple)) for row in value)
+    return KINDS[type(value)] is not None and (hasattr(value, "getbands") or getattr(value, "ndim", 0) > 1)
 
 
 def _selected(value, keep):

@@ -13,8 +13,8 @@ import motley
 from motley.follow import Boxes, Mask
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "pillow")]
-known_draws = pytest.importorskip("known_draws")
+sys.path[:0] = [str(ROOT / "doc"), str(ROOT / "tests" / "pillow")]
+reference = pytest.importorskip("draws")  # doc/draws.py
 recipes = pytest.importorskip("recipes")
 
 HEIGHT, WIDTH = 61, 83
@@ -36,8 +36,11 @@ def picture(seed=0, height=HEIGHT, width=WIDTH):
 
 
 def words_of(seed, epoch, sample, view, block):
-    counter = [view << 16 | block, epoch, *known_draws.low_high(sample)]
-    return known_draws.philox(counter, known_draws.low_high(seed))
+    return numbers(reference.Samples(seed, epoch, [sample], view).words(block))
+
+
+def numbers(words):
+    return [int(word[0]) for word in words]
 
 
 def by_pillow(image, steps):
@@ -96,7 +99,7 @@ def test_draws_are_those_of_the_words(op, space, level):
         boxes = []
         for b, (left, top, right, bottom) in enumerate(BOXES):
             left, right = max(left - 9, 0), right - 9
-            words = known_draws.philox([0, 0, b, 0], key)
+            words = numbers(reference.philox([0, 0, b, 0], key))
             if words[0] < round(0.7 * 2**32):
                 part = [math.floor(left), math.floor(top), math.ceil(right), math.ceil(bottom)]
                 boxes.append((words[3], b, part, words))
@@ -121,7 +124,7 @@ def test_bbox_cutout_draws_one_box():
         _, steps = follow({"image": picture(), "boxes": BOXES}, sample_ids=sample, return_draws=True)
         shared = words_of(0, 0, sample, 0, 1 + 1 + 1)
         b = shared[0] * 3 >> 32
-        words = known_draws.philox([0, 0, b, 0], shared[2:])
+        words = numbers(reference.philox([0, 0, b, 0], shared[2:]))
         left, top, right, bottom = (f(x) for f, x in zip((math.floor, math.floor, math.ceil, math.ceil), BOXES[b]))
         assert steps[0]["box"] == [right - left, bottom - top]
         assert steps[0]["center"] == [left + (words[1] * (right - left) >> 32), top + (words[2] * (bottom - top) >> 32)]

@@ -293,6 +293,59 @@ def test_boxes_are_dropped_with_their_fields():
     assert sample["boxes"] is boxes and boxes[0] == [0, 0, 20, 20] and len(sample["labels"]) == 4
 
 
+LEFT = '{"motley": 1, "name": "left", "branches": [{"op": "translate_x", "value": -30}]}'
+
+
+def test_no_list_is_left_longer_than_the_boxes():
+    boxes, categories = [[0, 0, 20, 20], [10, 0, 40, 20], [33, 5, 53, 41]], [7, 8, 9]
+    sample = {"image": photographs(1)[0], "boxes": boxes, "labels": [1, 2, 3], "category_id": categories, "size": (41, 53)}
+    follow = Follow(motley.Policy(LEFT), {"boxes": Boxes()})
+    with pytest.raises(motley.ArgumentError, match=r"boxes are dropped.*sample\['category_id'\].*label_fields"):
+        follow(sample)
+    with pytest.raises(motley.ArgumentError, match="category_id"):
+        follow([sample, {**sample, "boxes": boxes[1:] + boxes[1:2]}])
+    assert len(follow({**sample, "boxes": [boxes[1]] * 3})["category_id"]) == 3  # none was dropped
+    made = Follow(motley.Policy(LEFT), {"boxes": Boxes(label_fields=["labels", "category_id"])})(sample)
+    assert made["category_id"] == [8, 9] and made["labels"] == [2, 3]
+    made = Follow(motley.Policy(LEFT), {"boxes": Boxes(label_fields=["labels"])})(sample)
+    assert made["category_id"] == categories
+    with pytest.raises(motley.ArgumentError, match="label_fields has 'lables', which the sample has not"):
+        Follow(motley.Policy(LEFT), {"boxes": Boxes(label_fields=["lables"])})(sample)
+
+
+@pytest.mark.parametrize("form", ["xyxy", "xywh", "cxcywh"])
+@pytest.mark.parametrize("kind", [list, np.array, *([torch.tensor] if torch else [])])
+def test_boxes_in_shares_of_the_image_are_refused(form, kind):
+    follow = Follow("rand_augment", {"boxes": Boxes(form)})
+    image = photographs(1)[0]
+    with pytest.raises(motley.ArgumentError, match="'boxes'.*0..1 only, for an image of 53 x 41: want pixels"):
+        follow({"image": image, "boxes": kind([[0.1, 0.2, 0.5, 0.9], [0, 0, 1, 1]])})
+    follow({"image": image, "boxes": kind([[0.0, 0, 0, 0], [0, 0, 1, 1]])})  # places that are not used, or one pixel
+    follow({"image": image, "boxes": kind([[0.1, 0.2, 0.5, 1.5]])})
+
+
+@pytest.mark.parametrize(
+    "call,message",
+    [
+        (lambda image: Boxes("coco"), "format is 'coco', want 'xywh'"),
+        (lambda image: Boxes("yolo"), "format is 'yolo', want 'cxcywh', and boxes in pixels"),
+        (lambda image: Follow("rand_augment", ["mask"]), "following is a list, want a dictionary"),
+        (
+            lambda image: Follow("rand_augment")({"image": image, "segmentation_mask": image[..., 0]}),
+            "nothing of the sample is known to follow.*'segmentation_mask'.*known are mask",
+        ),
+        (lambda image: Follow("rand_augment")((image, image)), "entry 0 of the tuple of samples is a ndarray, want a dict"),
+        (
+            lambda image: Follow("rand_augment")([{"image": image, "mask": image[..., 0]}, {"image": image}]),
+            "sample 1 of the list has 'image', sample 0 'image', 'mask'",
+        ),
+    ],
+)
+def test_what_cannot_follow_is_named(call, message):
+    with pytest.raises(motley.ArgumentError, match=message):
+        call(photographs(1)[0])
+
+
 @pytest.mark.parametrize(
     "limits", [{}, {"min_area": 20}, {"min_side": 4}, {"min_visibility": 0.6}], ids=["area", "min_area", "side", "seen"]
 )
@@ -778,7 +831,7 @@ WRONG = [
         r"sample\['mask'\]\[2\] has shape \(1, 1\)",
     ),
     ({"image": BATCH, "mask": Image.new("L", (53, 41))}, r"is a Image, want an array"),
-    ([{"image": IMAGE}, {"picture": IMAGE}], r"sample 1 of the list is not a dictionary with the keys of sample 0"),
+    ([{"image": IMAGE}, {"picture": IMAGE}], r"sample 1 of the list has 'picture', sample 0 'image'"),
     (IMAGE, r"the sample is a ndarray, want a dictionary or a list of them"),
 ]
 

@@ -97,7 +97,7 @@ class MotleyCollate(Passes):
     def _by_key(self, samples):
         following = self.follow.following_in(samples[0])
         apart = {key for key, kind in following.items() if isinstance(kind, (Boxes, Points))}
-        apart |= {field for kind in following.values() for field in getattr(kind, "label_fields", ())}
+        apart |= {field for kind in following.values() for field in getattr(kind, "label_fields", None) or ("labels",)}
         apart |= {getattr(kind, name, None) for kind in following.values() for name in ("visibility", "inside")}
         batch = {}
         for key in samples[0]:
