@@ -21,12 +21,13 @@ import timm.data
 import torch
 import torchvision
 from compare_pillow import paint
+from motley.resize import order_of
 from conditions import PYTHON_PATHS, ROOT, conditions
 from PIL import Image
 from torchvision import transforms
 
 WIDTH, HEIGHT = 500, 375
-ORDER = 'pillow-13' if int(PIL.__version__.split('.')[0]) >= 13 else 'pillow-12'
+ORDER = order_of(PIL.__version__)
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 

@@ -84,8 +84,8 @@ static motley_status check(const motley_context *context, const resize_call *cal
     MOT_REQUIRE((unsigned)p->filter <= MOTLEY_FILTER_HAMMING, error,
                 "filter is %d, want one of motley_filter, 0 (%s) to 5 (%s)", (int)p->filter, filter_names[0],
                 filter_names[5]);
-    MOT_REQUIRE((unsigned)p->order <= MOTLEY_ORDER_PILLOW_12, error,
-                "order is %d, want MOTLEY_ORDER_PILLOW_13 (0) or MOTLEY_ORDER_PILLOW_12 (1)", (int)p->order);
+    MOT_REQUIRE((unsigned)p->order <= MOTLEY_ORDER_PILLOW_12_2, error,
+                "order is %d, want one of motley_resize_order, 0 (pillow-13) to 2 (pillow-12.2)", (int)p->order);
     for (size_t i = 0; i < src->count; i++) {
         mot_view view = mot_batch_view(src, i);
         if (p->crops) {

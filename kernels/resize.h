@@ -196,8 +196,10 @@ MOT_FN mot_resize_plan mot_resize_plan_of(const mot_resize *how, int width, int 
     plan.columns = width != out_width || box[0] != 0 || box[2] != (float)out_width;
     plan.rows = height != out_height || box[1] != 0 || box[3] != (float)out_height;
     const int shrinks = height - out_height;
-    plan.rows_first =
-        how->order == MOTLEY_ORDER_PILLOW_13 && shrinks > 0 && (int64_t)shrinks > 2 * ((int64_t)width - out_width);
+    if (shrinks > 0 && how->order == MOTLEY_ORDER_PILLOW_13)
+        plan.rows_first = (int64_t)shrinks > 2 * ((int64_t)width - out_width);
+    else if (shrinks > 0 && how->order == MOTLEY_ORDER_PILLOW_12_2)
+        plan.rows_first = height > 100 * (int64_t)width;
     return plan;
 }
 

@@ -19,7 +19,7 @@ const char *const mot_stage_names[MOT_STAGE_KINDS] = {
     MOT_GRAYSCALE_STAGE,   "blur",   "output",      "erase",       "mix"
 };
 const char *const mot_filter_names[MOT_FILTERS] = { "bilinear", "bicubic", "lanczos", "nearest", "box", "hamming" };
-const char *const mot_order_names[2] = { "pillow-13", "pillow-12" };
+const char *const mot_order_names[MOT_ORDERS] = { "pillow-13", "pillow-12", "pillow-12.2" };
 const char *const mot_convention_names[3] = { "torchvision_v1", "torchvision_v2", "timm" };
 const char *const mot_dtype_names[4] = { "u8", "f32", "f16", "bf16" };
 const char *const mot_layout_names[2] = { "hwc", "chw" };

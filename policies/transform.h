@@ -14,6 +14,7 @@
 #define MOT_MAX_TRANSFORM_STEPS (MOT_MAX_SAME_STAGES * MOT_MAX_STEPS + 4 * MOT_MAX_STAGES)
 #define MOT_CROP_TRIES 10 /* as in torchvision's and timm's RandomResizedCrop and RandomErasing */
 #define MOT_FILTERS 6
+#define MOT_ORDERS 3
 #define MOT_FILTER_WORDS "bilinear, bicubic, lanczos, nearest, box or hamming"
 
 typedef enum mot_stage_kind { /* in the order that a text must have; stages of one rank may be in any order */
@@ -80,7 +81,7 @@ struct motley_transform {
 
 extern const char *const mot_stage_names[MOT_STAGE_KINDS];
 extern const char *const mot_filter_names[MOT_FILTERS]; /* by motley_filter */
-extern const char *const mot_order_names[2],
+extern const char *const mot_order_names[MOT_ORDERS],
     *const mot_convention_names[3], *const mot_dtype_names[4], *const mot_layout_names[2],
                                                                    *const mot_erase_names[2],
                                                                        *const mot_jitter_names[MOT_JITTERS];

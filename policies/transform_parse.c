@@ -75,7 +75,7 @@ static void read_filters(reader *r, const mot_yaml *map, mot_stage *out)
     const mot_yaml *node = get(r, map, "filter"), *order = get(r, map, "order");
     int which;
     out->filters = 1;
-    if (order && word(r, order, "'order'", mot_order_names, 2, &which))
+    if (order && word(r, order, "'order'", mot_order_names, MOT_ORDERS, &which))
         out->order = (motley_resize_order)which;
     if (!node)
         return;

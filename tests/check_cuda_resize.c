@@ -279,7 +279,7 @@ static int check_case(uint64_t number, int32_t most_side)
     send(dst);
     const motley_resize_params params = { .filter = (motley_filter)(input_random(&state) % 6),
                                           .order = in_turns ? MOTLEY_ORDER_PILLOW_13
-                                                            : (motley_resize_order)(input_random(&state) % 2),
+                                                            : (motley_resize_order)(input_random(&state) % 3),
                                           .crops = crops ? crop : NULL,
                                           .boxes = boxes ? (const double(*)[4])box : NULL,
                                           .flips = flips ? flip : NULL };

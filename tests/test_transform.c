@@ -99,7 +99,7 @@ Test(transform, every_key_is_printed)
 {
     const char *const text = HEAD
         "  - random_resized_crop: {size: [96, 160], scale: [0.2, 0.9], ratio: [0.5, 2], filter: [box, hamming], order: "
-        "pillow-12}\n"
+        "pillow-12.2}\n"
         "  - random_crop: {size: 80, padding: 3}\n"
         "  - flip: {horizontal: 0.25, vertical: 0.125}\n"
         "  - policy: {name: rand_augment, repeat: 3, bins: 11, level: 4, interpolation: [bilinear], fill: [1, 2, 3, "

@@ -22,9 +22,10 @@ typedef enum motley_filter {
 
 /** Which pass runs first. Results are rounded to bytes between the passes, so the order affects the last bit. */
 typedef enum motley_resize_order {
-    MOTLEY_ORDER_PILLOW_13 = 0, /* Pillow 13 and later: depends on the sizes; vertical first if that saves more */
-    MOTLEY_ORDER_PILLOW_12 = 1  /* Pillow up to 12.1: always horizontal first. (12.2 and 12.3 differ only for images
-                                   over 100 times as high as wide.) */
+    MOTLEY_ORDER_PILLOW_13 = 0,  /* Pillow 13 and later: depends on the sizes; vertical first if that saves more */
+    MOTLEY_ORDER_PILLOW_12 = 1,  /* Pillow up to 12.1: always horizontal first */
+    MOTLEY_ORDER_PILLOW_12_2 = 2 /* Pillow 12.2 and 12.3: vertical first if an image over 100 times as high as wide
+                                    becomes less high, else horizontal first */
 } motley_resize_order;
 
 /** A rectangle of whole pixels inside an image. */

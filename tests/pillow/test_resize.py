@@ -15,7 +15,7 @@ import images
 import recipes
 
 PILLOW = tuple(int(part) for part in PIL.__version__.split(".")[:2])
-ORDER = 0 if PILLOW >= (13, 0) else 1
+ORDER = 0 if PILLOW >= (13, 0) else 2 if PILLOW >= (12, 2) else 1
 PILLOW_FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 
 
@@ -55,8 +55,6 @@ class Resize(Test):
         # tall and wide, where the orders of the passes differ; one axis as it is; no change at all
         arrays[0] = images.make(r, images.noise, int(r.integers(1, 4)), int(r.integers(90, 900)), channels)
         sizes[0] = int(r.integers(1, 9)), int(r.integers(1, 500))
-        if PILLOW in ((12, 2), (12, 3)):
-            sizes[0] = sizes[0][0], arrays[0].shape[0]  # these two versions had another rule
         arrays[1] = arrays[1] if turn % 2 else np.ascontiguousarray(arrays[0].transpose(1, 0, 2))
         sizes[1] = sizes[0][::-1]
         sizes[2] = (arrays[2].shape[1], sizes[2][1]) if turn % 2 else (sizes[2][0], arrays[2].shape[0])
@@ -114,6 +112,13 @@ class Resize(Test):
                 return target.view[..., 0].tolist()
             self.assertEqual(one(column, (3, 2), "bilinear", 1)[1], [133, 127, 122])
             self.assertEqual(one(column, (3, 2), "bilinear", 0)[1], [133, 128, 122])
+            for height in 200, 201:  # Pillow 12.2's rule: over 100 times as high as wide, one axis after the other
+                tall = np.random.default_rng(5).integers(0, 256, (height, 2, 1), np.uint8)
+                columns_first = one(tall, (5, 67), "bicubic", 1)
+                rows_first = one(np.array(one(tall, (2, 67), "bicubic", 1), np.uint8)[..., None], (5, 67), "bicubic", 1)
+                self.assertNotEqual(rows_first, columns_first)
+                wanted = rows_first if height > 200 else columns_first
+                self.assertEqual(one(tall, (5, 67), "bicubic", 2), wanted, f"height {height}")
             self.assertEqual(one(row, (2, 1), "bilinear", crops=[(1, 0, 3, 1)]), [[88, 131]])
             self.assertEqual(one(row, (2, 1), "bilinear", boxes=[(1, 0, 4, 1)]), [[79, 122]])
             self.assertEqual(one(ramp, (160, 1), "nearest")[0][:13], [0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10])

@@ -24,7 +24,8 @@ except ImportError as missing:
     print(f"SKIPPED, nothing was tested: {missing} (sys.executable {sys.executable})")
     sys.exit(harness.SKIPPED)
 
-ORDER = "pillow-13" if int(PIL.__version__.split(".")[0]) >= 13 else "pillow-12"
+VERSION = tuple(int(part) for part in PIL.__version__.split(".")[:2])
+ORDER = "pillow-13" if VERSION >= (13, 0) else "pillow-12.2" if VERSION >= (12, 2) else "pillow-12"
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 RESAMPLING = [Image.BILINEAR, Image.BICUBIC, Image.LANCZOS, Image.NEAREST, Image.BOX, Image.HAMMING]  # motley_filter
 MODES = [InterpolationMode.BILINEAR, InterpolationMode.BICUBIC]

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FILTERS = ("bilinear", "bicubic", "lanczos", "nearest", "box", "hamming")  # by motley_filter
-ORDERS = ("pillow-13", "pillow-12")
+ORDERS = ("pillow-13", "pillow-12", "pillow-12.2")  # by motley_resize_order
+
+
+def order_of(version: str) -> str:
+    """The order of passes that a version of Pillow has, one of ORDERS."""
+    major, minor = map(int, version.split(".")[:2])
+    return "pillow-13" if major >= 13 else "pillow-12.2" if (major, minor) >= (12, 2) else "pillow-12"
 
 
 def resize(
@@ -32,7 +38,7 @@ def resize(
     crop: Rows | None = None,
     box: Rows | None = None,
     flip: bool | Sequence[bool] | Array | None = None,
-    order: Literal["pillow-13", "pillow-12"] = "pillow-13",
+    order: Literal["pillow-13", "pillow-12", "pillow-12.2"] = "pillow-13",
     out: T | None = None,
     layout: Layout | None = None,
     threads: int | None = None,
@@ -46,7 +52,8 @@ def resize(
         crop: (left, top, width, height) in whole pixels, for all images or a row for each. No filter reaches past it.
         box: (left, top, right, bottom) of the cropped image, whole or not: Pillow's, past which filters reach.
         flip: Whether to mirror left to right, for all or for each.
-        order: "pillow-13", or "pillow-12" for the bytes of Pillow before 13, which passes in another order.
+        order: "pillow-13", or "pillow-12" for the bytes of Pillow up to 12.1, which passes in another order, or
+            "pillow-12.2" for those of 12.2 and 12.3, where an image is over 100 times as high as wide.
         out: An array to write to, of the result's shape.
         layout, threads: As motley.Stage's; arrays on CUDA are worked on in the current stream of torch (or CuPy).
 

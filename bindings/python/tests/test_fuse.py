@@ -94,7 +94,7 @@ def test_a_training_recipe():
     check_draws(fused, transforms.Compose([transforms.ToTensor(), transforms.Normalize(MEAN, STD)]), 0.25)
     text = fused.stage.show()
     for line in (
-        f"random_resized_crop: {{size: 48, filter: bicubic{'' if ORDER == 'pillow-13' else ', order: pillow-12'}}}",
+        f"random_resized_crop: {{size: 48, filter: bicubic{'' if ORDER == 'pillow-13' else f', order: {ORDER}'}}}",
         "flip: {horizontal: 0.5, vertical: 0.25}",
         "grayscale: {p: 0.2}",
         "erase: {p: 0.5, value: 0.25}",

@@ -11,6 +11,7 @@ import pytest
 
 import motley
 from motley import ops
+from motley.resize import order_of
 
 torch = pytest.importorskip("torch")
 from conftest import cuda  # noqa: E402
@@ -18,7 +19,7 @@ from conftest import cuda  # noqa: E402
 from motley.torch import Augmented, MotleyCollate, Prefetcher  # noqa: E402
 from motley.torch import Transform as TorchTransform  # noqa: E402
 
-ORDER = "pillow-13" if int(PIL.__version__.split(".")[0]) >= 13 else "pillow-12"
+ORDER = order_of(PIL.__version__)
 TEXT = """motley: 1
 name: mine
 stages:
@@ -212,6 +213,11 @@ def test_more_that_is_refused(photographs):
 # ---- resize ----
 
 FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # PIL.Image.Resampling
+
+
+def test_each_pillow_has_its_order():
+    orders = [order_of(version) for version in ("9.4.0", "12.1.1", "12.2.0", "12.3.1", "13.0.0", "14.1.0.dev0")]
+    assert orders == ["pillow-12"] * 2 + ["pillow-12.2"] * 2 + ["pillow-13"] * 2
 
 
 @pytest.mark.parametrize("filter", FILTERS)

@@ -18,7 +18,7 @@ from motley._core import ffi, lib
 from motley.errors import checked
 from motley.pillow import PIXEL_BYTES, Pillow, blank
 from motley.policy import PILLOWS, filter_number
-from motley.resize import FILTERS, ORDERS
+from motley.resize import FILTERS, ORDERS, order_of
 
 try:
     from torchvision import tv_tensors
@@ -26,7 +26,7 @@ try:
 except ImportError:  # before torchvision 0.16
     tv_tensors = v2 = None
 
-ORDER = "pillow-13" if int(PIL.__version__.split(".")[0]) >= 13 else "pillow-12"
+ORDER = order_of(PIL.__version__)
 JITTERS = "brightness", "contrast", "saturation", "hue"  # by torchvision's numbers
 JITTER_OPS = (*(ops.table[name].number for name in ("brightness", "contrast", "color")), lib.MOTLEY_STEP_HUE)
 SATURATION = JITTER_OPS[2]
