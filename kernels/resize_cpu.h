@@ -1,549 +1,121 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize on the CPU: rows stream through two passes, with only a window of rows between them.
- *
- * A 22-bit weight is split into a low part of 11 bits and the rest, for 16-bit multiply-adds of pairs; the two sums are
- * combined modulo 2^32, which is exact because the whole sum fits. With VNNI the horizontal pass splits it into three
- * bytes instead, and multiplies four taps at once. The horizontal pass processes RESIZE_ROWS rows at a time, each in
- * 128 bits of a vector; the vertical pass goes along the row. The horizontal pass reads rows of the source directly;
- * rows that it cannot read (other strides, alpha, or memory that may end after the row) are first copied to scratch as
- * packed pixels, padded. A flip reverses the horizontal table. Compiled once per instruction set, by set_cpu.c. */
+/* Resize on the CPU: crops, nearest pixels, and which passes run. Compiled once per instruction set, by set_cpu.c. */
 #ifndef MOT_RESIZE_CPU_H
 #define MOT_RESIZE_CPU_H
 
-#include "kernels/copy_cpu.h"
-#include "kernels/lanes_cpu.h"
-#include "kernels/resize.h"
-#include "kernels/warp.h"
-
-#define RESIZE_LOW_BITS 11 /* of a weight's 22: both halves then fit a signed 16-bit number */
-#define RESIZE_PAD 64      /* bytes after a row in scratch that may be read and written */
-#define RESIZE_BEYOND 16   /* bytes after a row that the horizontal pass may read */
-#if defined(__AVX512BW__)
-#define RESIZE_ROWS 4
-#elif defined(__AVX2__)
-#define RESIZE_ROWS 2
+#if defined(__AVX512VBMI__) && defined(__AVX512VNNI__)
+#include "kernels/resize_quads_cpu.h"
 #else
-#define RESIZE_ROWS 1
-#endif
-#if defined(__AVX512VNNI__)
-#define RESIZE_PARTS 3 /* bytes that a weight is split into */
-#else
-#define RESIZE_PARTS 2 /* 16-bit numbers */
+#include "kernels/resize_pairs_cpu.h"
 #endif
 
-/* The weights of one axis, in the form that its pass reads. */
-typedef struct resize_table {
-    int *first;       /* [out]: where the window begins */
-    int *count;       /* [out]: horizontal: groups of taps; vertical: taps */
-    int16_t *weights; /* [out][room]: of each group or pair, its parts, the lowest first */
-    size_t room;      /* of one output component; 16-bit numbers */
-} resize_table;
+/* ---- nearest ---- */
 
-/* Taps that one group of the horizontal pass holds, vectors of weights that it takes, and 16-bit numbers in them. */
-static inline int resize_group(int channels)
+#if defined(__AVX512VBMI__)
+
+/* Where the bytes of a row's blocks of 64 come from: as many loads as a block needs, each followed by a permutation. */
+typedef struct resize_picks {
+    int blocks, loads;     /* the most of any block */
+    int32_t *offset;       /* [blocks][64]: bytes from the row's start */
+    uint64_t *has;         /* [blocks][64]: the bytes that this load gives */
+    uint64_t *keeps;       /* [blocks]: the bytes that are written */
+    uint8_t (*places)[64]; /* [blocks]: of each byte in its load */
+} resize_picks;
+
+static inline size_t resize_picks_bytes(int out, int pixel)
 {
-    return channels == 1 ? 8 * (RESIZE_PARTS - 1) : channels == 2 ? 4 * (RESIZE_PARTS - 1) : 4;
+    return ((size_t)out * (size_t)pixel + 63) / 64 * (64 * 13 + 8) + 4 * MOT_CPU_ALIGN;
 }
 
-static inline int resize_vectors(int channels)
+/* in, out: bytes from one pixel to the next; row_bytes: of a row of the source, 64 or more. Column -1 gives zeros. */
+static resize_picks resize_picks_of(const int *column, int width, int channels, int in, int out, int64_t row_bytes,
+                                    uint8_t **memory)
 {
-    return channels <= 2 || RESIZE_PARTS == 3 ? 1 : 2;
-}
-
-static inline size_t resize_words(int channels)
-{
-    return 8 * RESIZE_PARTS * (size_t)resize_vectors(channels);
-}
-
-static inline size_t resize_round_up(size_t bytes)
-{
-    return (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN;
-}
-
-static inline uint8_t *resize_take(uint8_t **memory, size_t bytes)
-{
-    uint8_t *taken = *memory;
-    *memory += resize_round_up(bytes);
-    return taken;
-}
-
-/* Splits weights: a low part in 0..2^11-1 and the rest. */
-static inline int16_t resize_low(int32_t weight)
-{
-    return (int16_t)(weight & ((1 << RESIZE_LOW_BITS) - 1));
-}
-
-static inline int16_t resize_high(int32_t weight)
-{
-    return (int16_t)(weight >> RESIZE_LOW_BITS);
-}
-
-#if RESIZE_PARTS == 3
-/* Lays out the weights of one group as the horizontal pass multiplies them: each dword has four taps, and is in the
- * place of the channel that it sums. */
-static inline void resize_lay_out(const int32_t *weight, int channels, int16_t *out)
-{
-    int8_t *const part = (int8_t *)out;
-    for (int dword = 0; dword < 4; dword++)
-        for (int t = 0; t < 4; t++) {
-            const int32_t w = weight[4 * (channels == 1 ? dword : channels == 2 ? dword / 2 : 0) + t];
-            const int8_t low = (int8_t)w, middle = (int8_t)((w - low) >> 8);
-            part[4 * dword + t] = low;
-            part[16 + 4 * dword + t] = middle;
-            part[32 + 4 * dword + t] = (int8_t)(((w - low) / 256 - middle) / 256);
-        }
-}
-#else
-/* Likewise, with a pair of taps in each dword. */
-static inline void resize_lay_out(const int32_t *weight, int channels, int16_t *out)
-{
-    const int vectors = resize_vectors(channels);
-    for (int v = 0; v < vectors; v++)
-        for (int dword = 0; dword < 4; dword++) {
-            const int pair = channels == 1 ? dword : channels == 2 ? dword / 2 : v;
-            for (int k = 0; k < 2; k++) {
-                out[v * 16 + dword * 2 + k] = resize_low(weight[2 * pair + k]);
-                out[v * 16 + 8 + dword * 2 + k] = resize_high(weight[2 * pair + k]);
+    const size_t bytes = (size_t)(width - 1) * (size_t)out + (size_t)channels, blocks = (bytes + 63) / 64;
+    resize_picks picks = { .blocks = (int)blocks };
+    picks.offset = (int32_t *)(void *)resize_take(memory, blocks * 64 * sizeof *picks.offset);
+    picks.has = (uint64_t *)(void *)resize_take(memory, blocks * 64 * sizeof *picks.has);
+    picks.keeps = (uint64_t *)(void *)resize_take(memory, blocks * sizeof *picks.keeps);
+    picks.places = (uint8_t(*)[64])(void *)resize_take(memory, blocks * 64);
+    memset(picks.places, 0, blocks * 64);
+    memset(picks.has, 0, blocks * 64 * sizeof *picks.has);
+    memset(picks.offset, 0, blocks * 64 * sizeof *picks.offset);
+    for (size_t b = 0, x = 0, c = 0; b < blocks; b++) {
+        int64_t base = -64;
+        size_t loads = 0;
+        picks.keeps[b] = 0;
+        for (size_t i = 0; i < 64 && x < (size_t)width; i++) {
+            const uint64_t bit = (uint64_t)(c < (size_t)channels) << i;
+            picks.keeps[b] |= bit;
+            if (bit && column[x] >= 0) {
+                const int64_t from = (int64_t)column[x] * in + (int64_t)c;
+                if (from < base || from >= base + 64) { /* columns rise, or fall in a mirrored image */
+                    base = column[0] > column[width - 1] ? from - (int64_t)c + channels - 64 : from - (int64_t)c;
+                    base = base < 0 ? 0 : base < row_bytes - 64 ? base : row_bytes - 64;
+                    picks.offset[64 * b + loads++] = (int32_t)base;
+                }
+                picks.has[64 * b + loads - 1] |= bit;
+                picks.places[b][i] = (uint8_t)(from - base);
             }
+            if (++c == (size_t)out)
+                c = 0, x++;
         }
-}
-#endif
-
-/* Makes the table of an axis. channels 0: for the vertical pass, with pairs of rows. `flip` reverses the outputs. */
-static inline resize_table resize_table_of(const mot_resize_axis *axis, int channels, int flip, uint8_t **memory)
-{
-    const size_t out = (size_t)axis->out, taps = (size_t)mot_resize_taps(axis);
-    const size_t per_group = channels ? (size_t)resize_group(channels) : 2;
-    const size_t groups = (taps + per_group - 1) / per_group;
-    const size_t words = channels ? resize_words(channels) : 4;
-    resize_table table = { .room = groups * words };
-    table.first = (int *)(void *)resize_take(memory, out * sizeof *table.first);
-    table.count = (int *)(void *)resize_take(memory, out * sizeof *table.count);
-    table.weights = (int16_t *)(void *)resize_take(memory, out * table.room * sizeof *table.weights);
-    int32_t *weight = (int32_t *)(void *)*memory; /* of one component, padded to whole groups */
-    double *exact = (double *)(void *)(*memory + resize_round_up((taps + 16) * sizeof *weight));
-    for (size_t i = 0; i < out; i++) {
-        const size_t place = flip ? out - 1 - i : i;
-        const int count = mot_resize_weights(axis, (int)i, &table.first[place], weight, exact);
-        for (int t = count; t < count + 16; t++)
-            weight[t] = 0;
-        const int whole = (int)(((size_t)count + per_group - 1) / per_group);
-        int16_t *to = table.weights + place * table.room;
-        for (int g = 0; g < whole; g++, to += words) {
-            const int32_t *of_group = weight + (size_t)g * per_group;
-            if (channels)
-                resize_lay_out(of_group, channels, to);
-            else
-                for (int k = 0; k < 2; k++)
-                    to[k] = resize_low(of_group[k]), to[2 + k] = resize_high(of_group[k]);
-        }
-        table.count[place] = channels ? whole : count;
+        picks.loads = (int)loads > picks.loads ? (int)loads : picks.loads;
     }
-    return table;
+    return picks;
 }
 
-/* Bytes that resize_table_of needs for its result and its work. */
-static inline size_t resize_table_bytes(int in, int out, int channels)
+static inline __attribute__((always_inline)) void resize_pick_as(const uint8_t *in, uint8_t *out,
+                                                                 const resize_picks *picks, int loads)
 {
-    const double stretch = in > out ? (double)in / out : 1;
-    size_t taps = (size_t)ceil(3 * stretch) * 2 + 1; /* of the widest filter */
-    taps = taps < (size_t)in ? taps : (size_t)in;
-    const size_t groups = channels ? (taps + 15) / (size_t)resize_group(channels) : (taps + 1) / 2;
-    const size_t words = channels ? resize_words(channels) : 4;
-    return 2 * resize_round_up((size_t)out * sizeof(int)) +
-           resize_round_up((size_t)out * groups * words * sizeof(int16_t)) + 2 * resize_round_up((taps + 16) * 8);
-}
-
-/* ---- the horizontal pass ---- */
-
-#if RESIZE_ROWS > 1
-
-#if RESIZE_ROWS == 4
-typedef __m512i resize_vector;
-#define RESIZE(name) _mm512_##name
-#define RESIZE_WEIGHTS(p) _mm512_broadcast_i32x4(_mm_load_si128((const __m128i *)(const void *)(p)))
-#define RESIZE_CAST _mm512_castsi512_si128
-#define RESIZE_ZERO _mm512_setzero_si512()
-static inline resize_vector resize_load(const uint8_t *const rows[RESIZE_ROWS], int64_t at)
-{
-    resize_vector v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)(rows[0] + at)));
-    v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)(rows[1] + at)), 1);
-    v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)(rows[2] + at)), 2);
-    return _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)(rows[3] + at)), 3);
-}
-static inline void resize_store(uint8_t *const rows[RESIZE_ROWS], int64_t at, resize_vector v)
-{
-    _mm_storeu_si128((__m128i *)(void *)(rows[0] + at), _mm512_castsi512_si128(v));
-    _mm_storeu_si128((__m128i *)(void *)(rows[1] + at), _mm512_extracti32x4_epi32(v, 1));
-    _mm_storeu_si128((__m128i *)(void *)(rows[2] + at), _mm512_extracti32x4_epi32(v, 2));
-    _mm_storeu_si128((__m128i *)(void *)(rows[3] + at), _mm512_extracti32x4_epi32(v, 3));
-}
-static inline resize_vector resize_bytes(const int8_t bytes[16])
-{
-    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)bytes));
-}
-#else
-typedef __m256i resize_vector;
-#define RESIZE(name) _mm256_##name
-#define RESIZE_WEIGHTS(p) _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)(p)))
-#define RESIZE_ZERO _mm256_setzero_si256()
-static inline resize_vector resize_load(const uint8_t *const rows[RESIZE_ROWS], int64_t at)
-{
-    const __m256i v = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(rows[0] + at)));
-    return _mm256_inserti128_si256(v, _mm_loadu_si128((const __m128i *)(const void *)(rows[1] + at)), 1);
-}
-static inline void resize_store(uint8_t *const rows[RESIZE_ROWS], int64_t at, resize_vector v)
-{
-    _mm_storeu_si128((__m128i *)(void *)(rows[0] + at), _mm256_castsi256_si128(v));
-    _mm_storeu_si128((__m128i *)(void *)(rows[1] + at), _mm256_extracti128_si256(v, 1));
-}
-static inline resize_vector resize_bytes(const int8_t bytes[16])
-{
-    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)bytes));
-}
-#endif
-
-/* Adds to each dword of `sum` a pair's two products. */
-static inline resize_vector resize_add_pairs(resize_vector sum, resize_vector pairs, resize_vector weights)
-{
-#ifdef __AVX512VNNI__
-    return _mm512_dpwssd_epi32(sum, pairs, weights);
-#else
-    return RESIZE(add_epi32)(sum, RESIZE(madd_epi16)(pairs, weights));
-#endif
-}
-
-/* Shuffles: which bytes of a group are the taps of its dwords, for each vector of weights and number of bytes of a
- * pixel in memory: bytes with VNNI, else pairs of 16 bits. RGB pixels may take four bytes. */
-#if RESIZE_PARTS == 3
-static const int8_t resize_taps[5][2][16] = {
-    [1] = { { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 } },
-    [2] = { { 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 } },
-    [3] = { { 0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, -1, -1, -1, -1 } },
-    [4] = { { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 } },
-};
-#else
-static const int8_t resize_taps[5][2][16] = {
-    [1] = { { 0, -1, 1, -1, 2, -1, 3, -1, 4, -1, 5, -1, 6, -1, 7, -1 } },
-    [2] = { { 0, -1, 2, -1, 1, -1, 3, -1, 4, -1, 6, -1, 5, -1, 7, -1 } },
-    [3] = { { 0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1 },
-            { 6, -1, 9, -1, 7, -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1 } },
-    [4] = { { 0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1 },
-            { 8, -1, 12, -1, 9, -1, 13, -1, 10, -1, 14, -1, 11, -1, 15, -1 } },
-};
-#endif
-
-/* The shuffle that packs the low bytes of four pixels' dwords. */
-static const int8_t resize_squeeze[16] = { 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1 };
-
-/* One output pixel of each row: four sums a row, of its channels, or of pairs of taps that are still to be added. */
-static inline __attribute__((always_inline)) resize_vector resize_sums(const uint8_t *const rows[RESIZE_ROWS],
-                                                                       const resize_table *table, int x, int channels,
-                                                                       int pixel, const resize_vector shuffle[2])
-{
-    const int16_t *weights = table->weights + (size_t)x * table->room;
-    int64_t at = (int64_t)table->first[x] * pixel;
-#if RESIZE_PARTS == 3
-    resize_vector low = RESIZE_ZERO, middle = RESIZE_ZERO, high = RESIZE_ZERO;
-    for (int g = table->count[x]; g > 0; g--, weights += 24) {
-        resize_vector taps = resize_load(rows, at);
-        if (pixel > 1)
-            taps = RESIZE(shuffle_epi8)(taps, shuffle[0]);
-        low = _mm512_dpbusd_epi32(low, taps, RESIZE_WEIGHTS(weights));
-        middle = _mm512_dpbusd_epi32(middle, taps, RESIZE_WEIGHTS(weights + 8));
-        high = _mm512_dpbusd_epi32(high, taps, RESIZE_WEIGHTS(weights + 16));
-        at += resize_group(channels) * pixel;
-    }
-    high = RESIZE(add_epi32)(middle, RESIZE(slli_epi32)(high, 8));
-    return RESIZE(add_epi32)(low, RESIZE(slli_epi32)(high, 8));
-#else
-    resize_vector low = RESIZE_ZERO, high = RESIZE_ZERO;
-    for (int g = table->count[x]; g > 0; g--) {
-        const resize_vector pixels = resize_load(rows, at);
-        for (int v = 0; v < resize_vectors(channels); v++, weights += 16) {
-            const resize_vector pairs = RESIZE(shuffle_epi8)(pixels, shuffle[v]);
-            low = resize_add_pairs(low, pairs, RESIZE_WEIGHTS(weights));
-            high = resize_add_pairs(high, pairs, RESIZE_WEIGHTS(weights + 8));
-        }
-        at += resize_group(channels) * pixel;
-    }
-    return RESIZE(add_epi32)(low, RESIZE(slli_epi32)(high, RESIZE_LOW_BITS));
-#endif
-}
-
-static inline resize_vector resize_rounded(resize_vector sum)
-{
-    const resize_vector half = RESIZE(set1_epi32)(1 << (MOT_RESIZE_BITS - 1));
-    return RESIZE(srai_epi32)(RESIZE(add_epi32)(sum, half), MOT_RESIZE_BITS);
-}
-
-static inline __attribute__((always_inline)) void resize_along(const uint8_t *const in[RESIZE_ROWS],
-                                                               uint8_t *const out[RESIZE_ROWS],
-                                                               const resize_table *table, int width, int channels,
-                                                               int pixel)
-{
-    const resize_vector shuffle[2] = { resize_bytes(resize_taps[pixel][0]), resize_bytes(resize_taps[pixel][1]) };
-    const resize_vector squeeze = resize_bytes(resize_squeeze);
-    for (int x = 0; x < width; x += 4) {
-        resize_vector sum[4];
-        for (int k = 0; k < 4; k++) /* past the end, the last one is repeated, and written to the padding */
-            sum[k] = resize_sums(in, table, x + k < width ? x + k : width - 1, channels, pixel, shuffle);
-        if (channels == 1) { /* the four dwords of each are one sum */
-            const resize_vector ab =
-                RESIZE(add_epi32)(RESIZE(unpacklo_epi32)(sum[0], sum[1]), RESIZE(unpackhi_epi32)(sum[0], sum[1]));
-            const resize_vector cd =
-                RESIZE(add_epi32)(RESIZE(unpacklo_epi32)(sum[2], sum[3]), RESIZE(unpackhi_epi32)(sum[2], sum[3]));
-            sum[0] = RESIZE(add_epi32)(RESIZE(unpacklo_epi64)(ab, cd), RESIZE(unpackhi_epi64)(ab, cd));
-            sum[1] = sum[2] = sum[3] = sum[0];
-        } else if (channels == 2) {
-            sum[0] = RESIZE(add_epi32)(RESIZE(unpacklo_epi64)(sum[0], sum[1]), RESIZE(unpackhi_epi64)(sum[0], sum[1]));
-            sum[1] = RESIZE(add_epi32)(RESIZE(unpacklo_epi64)(sum[2], sum[3]), RESIZE(unpackhi_epi64)(sum[2], sum[3]));
-            sum[2] = sum[3] = sum[1];
-        }
-        const resize_vector words[2] = {
-            RESIZE(packs_epi32)(resize_rounded(sum[0]), resize_rounded(sum[1])),
-            RESIZE(packs_epi32)(resize_rounded(sum[2]), resize_rounded(sum[3])),
-        };
-        resize_vector bytes = RESIZE(packus_epi16)(words[0], words[1]);
-        if (channels == 3)
-            bytes = RESIZE(shuffle_epi8)(bytes, squeeze);
-        resize_store(out, (int64_t)x * channels, bytes);
+    for (size_t b = 0; b < (size_t)picks->blocks; b++) {
+        const __m512i places = _mm512_load_si512(picks->places[b]);
+        __m512i v = _mm512_setzero_si512();
+        for (size_t l = 64 * b; l < 64 * b + (size_t)loads; l++)
+            v = _mm512_mask_permutexvar_epi8(v, picks->has[l], places, _mm512_loadu_si512(in + picks->offset[l]));
+        _mm512_mask_storeu_epi8(out + 64 * b, picks->keeps[b], v);
     }
 }
 
-#else
-
-static inline void resize_along(const uint8_t *const in[RESIZE_ROWS], uint8_t *const out[RESIZE_ROWS],
-                                const resize_table *table, int width, int channels, int pixel)
+static void resize_nearest(const mot_view *src, const mot_view *dst, const mot_resize *how, int *column, const int *row,
+                           uint8_t *memory)
 {
-    const int group = resize_group(channels), vectors = resize_vectors(channels);
-    for (int x = 0; x < width; x++) {
-        const int16_t *weights = table->weights + (size_t)x * table->room;
-        const uint8_t *from = in[0] + (int64_t)table->first[x] * pixel;
-        uint32_t sum[4] = { 0 };
-        for (int g = 0; g < table->count[x]; g++, weights += 16 * vectors, from += group * pixel)
-            for (int t = 0; t < group; t++) {
-                const int pair = t / 2, place = channels == 1 ? 2 * pair : channels == 2 ? 4 * pair : 16 * pair;
-                const int32_t low = weights[place + t % 2], high = weights[place + 8 + t % 2];
-                for (int c = 0; c < channels; c++)
-                    sum[c] += (uint32_t)((low + high * (1 << RESIZE_LOW_BITS)) * from[t * pixel + c]);
-            }
-        for (int c = 0; c < channels; c++)
-            out[0][x * channels + c] = mot_resize_byte((int32_t)sum[c]);
+    const int channels = src->channels, direct = mot_cpu_has_layout(dst, MOT_LAYOUT_PACKED) || has_rgb(dst);
+    int64_t row_bytes = (src->width - 1) * src->pixel + channels;
+    const int in_place = row_bytes >= 64 && (mot_cpu_has_layout(src, MOT_LAYOUT_PACKED) || has_rgb(src));
+    if (!in_place)
+        row_bytes = src->width * channels < 64 ? 64 : src->width * channels;
+    uint8_t *in = resize_take(&memory, resize_row_bytes(src->width, channels));
+    uint8_t *out = resize_take(&memory, resize_row_bytes(dst->width, channels));
+    for (int a = 0, b = dst->width - 1; how->flip && a < b; a++, b--) {
+        const int swap = column[a];
+        column[a] = column[b];
+        column[b] = swap;
     }
-}
-
-#endif
-
-/* pixel: bytes from one pixel of `in` to the next; out is packed. */
-static void resize_along_rows(const uint8_t *const in[RESIZE_ROWS], uint8_t *const out[RESIZE_ROWS],
-                              const resize_table *table, int width, int channels, int pixel)
-{
-    switch (channels) { /* constants, for the compiler */
-    case 1:
-        resize_along(in, out, table, width, 1, 1);
-        break;
-    case 2:
-        resize_along(in, out, table, width, 2, 2);
-        break;
-    case 3:
-        if (pixel == 3)
-            resize_along(in, out, table, width, 3, 3);
+    const resize_picks picks = resize_picks_of(column, dst->width, channels, in_place ? (int)src->pixel : channels,
+                                               direct ? (int)dst->pixel : channels, row_bytes, &memory);
+    for (int y = 0; y < dst->height; y++) {
+        const uint8_t *from = in_place && row[y] >= 0 ? src->data + row[y] * src->row : in;
+        uint8_t *to = direct ? dst->data + y * dst->row : out;
+        if (row[y] < 0)
+            memset(in, 0, resize_row_bytes(src->width, channels));
+        else if (!in_place)
+            resize_load_row(src, row[y], in, 1);
+        if (picks.loads <= 3) /* a constant, for the compiler */
+            resize_pick_as(from, to, &picks, 3);
         else
-            resize_along(in, out, table, width, 3, 4);
-        break;
-    default:
-        resize_along(in, out, table, width, 4, 4);
+            resize_pick_as(from, to, &picks, picks.loads);
+        if (!direct)
+            resize_put(out, dst, y, 1);
     }
 }
 
-/* ---- the vertical pass ---- */
-
-/* One output row of n bytes out of `taps` rows; rows and out are padded. */
-static void resize_down(const uint8_t *const *rows, int taps, const int16_t *weights, uint8_t *out, size_t n)
-{
-#if RESIZE_ROWS > 1
-    const size_t step = sizeof(resize_vector);
-    const resize_vector zero = RESIZE_ZERO;
-    for (size_t i = 0; i < n; i += step) {
-        resize_vector low[4] = { zero, zero, zero, zero }, high[4] = { zero, zero, zero, zero };
-        for (int t = 0; t < taps; t += 2) {
-            const int16_t *w = weights + 2 * t;
-            int32_t pair[2];
-            memcpy(pair, w, sizeof pair);
-            const resize_vector low_weights = RESIZE(set1_epi32)(pair[0]), high_weights = RESIZE(set1_epi32)(pair[1]);
-            resize_vector a, b;
-            memcpy(&a, rows[t] + i, sizeof a);
-            memcpy(&b, rows[t + 1 < taps ? t + 1 : t] + i, sizeof b); /* beyond the last the weight is 0 */
-            const resize_vector front = RESIZE(unpacklo_epi8)(a, b), back = RESIZE(unpackhi_epi8)(a, b);
-            const resize_vector pairs[4] = { RESIZE(unpacklo_epi8)(front, zero), RESIZE(unpackhi_epi8)(front, zero),
-                                             RESIZE(unpacklo_epi8)(back, zero), RESIZE(unpackhi_epi8)(back, zero) };
-            for (int k = 0; k < 4; k++) {
-                low[k] = resize_add_pairs(low[k], pairs[k], low_weights);
-                high[k] = resize_add_pairs(high[k], pairs[k], high_weights);
-            }
-        }
-        resize_vector whole[4];
-        for (int k = 0; k < 4; k++)
-            whole[k] = resize_rounded(RESIZE(add_epi32)(low[k], RESIZE(slli_epi32)(high[k], RESIZE_LOW_BITS)));
-        const resize_vector bytes =
-            RESIZE(packus_epi16)(RESIZE(packs_epi32)(whole[0], whole[1]), RESIZE(packs_epi32)(whole[2], whole[3]));
-        memcpy(out + i, &bytes, sizeof bytes);
-    }
 #else
-    uint32_t sum[256];
-    for (size_t i = 0; i < n; i += 256) {
-        const size_t part = n - i < 256 ? n - i : 256;
-        memset(sum, 0, sizeof sum);
-        for (int t = 0; t < taps; t++) {
-            const int16_t *w = weights + 4 * (t / 2);
-            const int32_t weight = w[t % 2] + w[2 + t % 2] * (1 << RESIZE_LOW_BITS);
-            const uint8_t *row = rows[t] + i;
-            for (size_t k = 0; k < part; k++)
-                sum[k] += (uint32_t)(weight * row[k]);
-        }
-        for (size_t k = 0; k < part; k++)
-            out[i + k] = mot_resize_byte((int32_t)sum[k]);
-    }
-#endif
-}
 
-/* ---- rows in and out ---- */
-
-/* Loads a row of src as packed pixels. The bytes after it, which are read but count for nothing, are set, because tools
- * that follow bytes which nothing wrote, such as valgrind, do not see that their weight is 0. */
-static void resize_load_row(const mot_view *src, int y, uint8_t *row, int opaque)
+static inline size_t resize_picks_bytes(int out, int pixel)
 {
-    const uint8_t *in = src->data + y * src->row;
-    const int channels = src->channels;
-    if (mot_cpu_has_layout(src, MOT_LAYOUT_PACKED)) {
-        memcpy(row, in, (size_t)src->width * (size_t)channels);
-    } else if (has_rgb(src)) {
-        copy_rgb(in, 4, row, 3, (size_t)src->width);
-    } else if (src->pixel == 1) {
-        uint8_t plane[4][LANES_BLOCK];
-        for (int x = 0; x < src->width; x += LANES_BLOCK) {
-            const size_t n = (size_t)(src->width - x < LANES_BLOCK ? src->width - x : LANES_BLOCK);
-            for (int c = 0; c < channels; c++)
-                memcpy(plane[c], in + c * src->channel + x, n);
-            lanes_merge((const uint8_t(*)[LANES_BLOCK])plane, channels, n, row + (int64_t)x * channels);
-        }
-    } else {
-        for (int x = 0; x < src->width; x++)
-            for (int c = 0; c < channels; c++)
-                row[x * channels + c] = in[x * src->pixel + c * src->channel];
-    }
-    memset(row + (size_t)src->width * (size_t)channels, 0, RESIZE_PAD);
-    if (!opaque)
-        for (int x = 0; x < src->width; x++)
-            for (int c = 0; c < channels - 1; c++)
-                row[x * channels + c] = mot_premultiply(row[x * channels + c], row[x * channels + channels - 1]);
-}
-
-/* Writes a packed row to dst; `row` may be changed. */
-static void resize_put(uint8_t *row, const mot_view *dst, int y, int opaque)
-{
-    uint8_t *out = dst->data + y * dst->row;
-    const int channels = dst->channels;
-    if (!opaque)
-        for (int x = 0; x < dst->width; x++)
-            for (int c = 0; c < channels - 1; c++)
-                row[x * channels + c] = mot_unpremultiply(row[x * channels + c], row[x * channels + channels - 1]);
-    if (mot_cpu_has_layout(dst, MOT_LAYOUT_PACKED)) {
-        memcpy(out, row, (size_t)dst->width * (size_t)channels);
-    } else if (has_rgb(dst)) {
-        copy_rgb(row, 3, out, 4, (size_t)dst->width);
-    } else if (dst->pixel == 1) {
-        uint8_t plane[4][LANES_BLOCK];
-        for (int x = 0; x < dst->width; x += LANES_BLOCK) {
-            const size_t n = (size_t)(dst->width - x < LANES_BLOCK ? dst->width - x : LANES_BLOCK);
-            lanes_split(row + (int64_t)x * channels, channels, n, plane);
-            for (int c = 0; c < channels; c++)
-                memcpy(out + c * dst->channel + x, plane[c], n);
-        }
-    } else {
-        for (int x = 0; x < dst->width; x++)
-            for (int c = 0; c < channels; c++)
-                out[x * dst->pixel + c * dst->channel] = row[x * channels + c];
-    }
-}
-
-/* ---- the whole ---- */
-
-/* The rows between the two passes: a ring that holds the latest of them. */
-typedef struct resize_ring {
-    uint8_t *memory;
-    size_t row_bytes;
-    int rows; /* that it holds */
-    int next; /* the first row that is not made yet */
-} resize_ring;
-
-static inline uint8_t *resize_ring_row(const resize_ring *ring, int y)
-{
-    return ring->memory + (size_t)(y % ring->rows) * ring->row_bytes;
-}
-
-static inline size_t resize_row_bytes(int width, int channels)
-{
-    return resize_round_up((size_t)width * (size_t)channels + RESIZE_PAD);
-}
-
-/* Window `y` of the vertical table: pointers to its rows. */
-static void resize_window(const resize_ring *ring, const resize_table *table, int y, const uint8_t **rows)
-{
-    for (int t = 0; t < table->count[y]; t++)
-        rows[t] = resize_ring_row(ring, table->first[y] + t);
-}
-
-/* Whether the horizontal pass can read row y, and a little past its end, directly from the source. */
-static int resize_in_place(const mot_view *src, int y, int opaque)
-{
-    const int64_t rows_behind = src->row > 0 ? src->height - 1 - y : y;
-    const int64_t row = src->row > 0 ? src->row : -src->row;
-    return opaque && (mot_cpu_has_layout(src, MOT_LAYOUT_PACKED) || has_rgb(src)) && rows_behind * row >= RESIZE_BEYOND;
-}
-
-/* Makes rows of the ring up to `until` (excluded): loads them and, if there is a table, resizes them. */
-static void resize_fill(resize_ring *ring, const mot_view *src, int until, const resize_table *columns, int out_width,
-                        int opaque, uint8_t *raw, size_t raw_bytes)
-{
-    while (ring->next < until) {
-        if (!columns) {
-            resize_load_row(src, ring->next, resize_ring_row(ring, ring->next), opaque);
-            ring->next++;
-            continue;
-        }
-        const uint8_t *in[RESIZE_ROWS];
-        uint8_t *out[RESIZE_ROWS];
-        const int most = src->height - ring->next, n = most < RESIZE_ROWS ? most : RESIZE_ROWS;
-        const int in_place =
-            resize_in_place(src, ring->next, opaque) && resize_in_place(src, ring->next + n - 1, opaque);
-        for (int r = 0; r < RESIZE_ROWS; r++) { /* past the image, the last row is repeated */
-            const int row = r < n ? r : n - 1;
-            in[r] = in_place ? src->data + (ring->next + row) * src->row : raw + (size_t)row * raw_bytes;
-            out[r] = resize_ring_row(ring, ring->next + row);
-            if (r < n && !in_place)
-                resize_load_row(src, ring->next + r, raw + (size_t)r * raw_bytes, opaque);
-        }
-        resize_along_rows(in, out, columns, out_width, src->channels, in_place ? (int)src->pixel : src->channels);
-        ring->next += n;
-    }
-}
-
-static int resize_ring_rows(int in, int taps)
-{
-    return (taps < in ? taps : in) + RESIZE_ROWS;
-}
-
-/* Mirrors a packed row in place. */
-static void resize_mirror(uint8_t *row, int width, int channels)
-{
-    for (int a = 0, b = width - 1; a < b; a++, b--)
-        for (int c = 0; c < channels; c++) {
-            const uint8_t swap = row[a * channels + c];
-            row[a * channels + c] = row[b * channels + c];
-            row[b * channels + c] = swap;
-        }
+    (void)out, (void)pixel;
+    return 0;
 }
 
 /* Copies chosen columns of a packed row. Of three channels it copies four bytes; the next pixel overwrites one. */
@@ -557,12 +129,9 @@ static inline __attribute__((always_inline)) void resize_pick(const uint8_t *in,
     }
 }
 
-static void resize_nearest(const mot_view *src, const mot_view *dst, const mot_resize *how, uint8_t *memory)
+static void resize_nearest(const mot_view *src, const mot_view *dst, const mot_resize *how, int *column, const int *row,
+                           uint8_t *memory)
 {
-    int *column = (int *)(void *)resize_take(&memory, (size_t)dst->width * sizeof *column);
-    int *row = (int *)(void *)resize_take(&memory, (size_t)dst->height * sizeof *row);
-    mot_resize_nearest(src->width, how->box[0], how->box[2], dst->width, column);
-    mot_resize_nearest(src->height, how->box[1], how->box[3], dst->height, row);
     uint8_t *in = resize_take(&memory, resize_row_bytes(src->width, src->channels));
     uint8_t *out = memory;
     int loaded = -1, some_outside = 0;
@@ -582,16 +151,27 @@ static void resize_nearest(const mot_view *src, const mot_view *dst, const mot_r
             if (!in_place)
                 resize_load_row(src, row[y], in, 1);
             loaded = row[y];
-            if (channels == 3 && !some_outside) /* constants, for the compiler */
+            switch (some_outside ? 0 : channels) { /* constants, for the compiler */
+            case 1:
+                resize_pick(from, out, column, dst->width, 1, 0);
+                break;
+            case 3:
                 resize_pick(from, out, column, dst->width, 3, 0);
-            else
+                break;
+            case 4:
+                resize_pick(from, out, column, dst->width, 4, 0);
+                break;
+            default:
                 resize_pick(from, out, column, dst->width, channels, 1);
+            }
             if (how->flip)
                 resize_mirror(out, dst->width, channels);
         }
         resize_put(out, dst, y, 1);
     }
 }
+
+#endif
 
 static void resize_crop(const mot_view *src, const mot_view *dst, const mot_resize *how, const mot_resize_plan *plan,
                         uint8_t *row)
@@ -612,7 +192,7 @@ static void resize_crop(const mot_view *src, const mot_view *dst, const mot_resi
     }
 }
 
-static void resize_by_rows(const mot_view *src, const mot_view *dst, const mot_resize *how, void *scratch)
+static void resize_image(const mot_view *src, const mot_view *dst, const mot_resize *how, void *scratch)
 {
     const int channels = src->channels;
     const mot_resize_plan plan = mot_resize_plan_of(how, src->width, src->height, dst->width, dst->height, channels);
@@ -622,80 +202,24 @@ static void resize_by_rows(const mot_view *src, const mot_view *dst, const mot_r
         return;
     }
     if (how->filter == MOTLEY_FILTER_NEAREST) {
-        resize_nearest(src, dst, how, memory);
+        int *column = (int *)(void *)resize_take(&memory, (size_t)dst->width * sizeof *column);
+        int *row = (int *)(void *)resize_take(&memory, (size_t)dst->height * sizeof *row);
+        mot_resize_nearest(src->width, how->box[0], how->box[2], dst->width, column);
+        mot_resize_nearest(src->height, how->box[1], how->box[3], dst->height, row);
+        resize_nearest(src, dst, how, column, row, memory);
         return;
     }
-    const size_t in_bytes = resize_row_bytes(src->width, channels), out_bytes = resize_row_bytes(dst->width, channels);
-    uint8_t *raw = resize_take(&memory, RESIZE_ROWS * in_bytes);
-    uint8_t *made = resize_take(&memory, RESIZE_ROWS * out_bytes);
-    resize_table columns = { 0 }, rows = { 0 };
-    if (plan.columns) {
-        const mot_resize_axis axis = mot_resize_axis_of(how->filter, src->width, how->box[0], how->box[2], dst->width);
-        columns = resize_table_of(&axis, channels, how->flip, &memory);
-    }
-    const int columns_last = plan.columns && plan.rows && plan.rows_first;
-    const resize_table *first_columns = plan.columns && !columns_last ? &columns : NULL;
-    const int width_between = first_columns ? dst->width : src->width;
-    const int mirror = how->flip && !plan.columns;
-    resize_ring ring = { .row_bytes = first_columns ? out_bytes : in_bytes, .rows = RESIZE_ROWS };
-    const uint8_t **window = NULL;
-    if (plan.rows) {
-        const mot_resize_axis axis =
-            mot_resize_axis_of(how->filter, src->height, how->box[1], how->box[3], dst->height);
-        rows = resize_table_of(&axis, 0, 0, &memory);
-        ring.rows = resize_ring_rows(src->height, mot_resize_taps(&axis));
-        window = (const uint8_t **)(void *)resize_take(&memory, (size_t)ring.rows * sizeof *window);
-    }
-    ring.memory = memory;
-    for (int r = 0; r < RESIZE_ROWS && columns_last; r++)
-        memset(raw + (size_t)r * in_bytes + (size_t)src->width * (size_t)channels, 0, RESIZE_PAD);
-    for (int y = 0; y < dst->height;) {
-        const int n = columns_last && dst->height - y >= RESIZE_ROWS ? RESIZE_ROWS : 1;
-        const uint8_t *in[RESIZE_ROWS];
-        uint8_t *out[RESIZE_ROWS];
-        for (int r = 0; r < n; r++) {
-            if (!plan.rows) {
-                resize_fill(&ring, src, y + 1, first_columns, dst->width, plan.opaque, raw, in_bytes);
-                out[r] = resize_ring_row(&ring, y);
-                continue;
-            }
-            const int end = rows.first[y + r] + rows.count[y + r];
-            /* no output needs the rows above the window, so they are not made */
-            if (ring.next < rows.first[y + r])
-                ring.next = rows.first[y + r];
-            resize_fill(&ring, src, end, first_columns, dst->width, plan.opaque, raw, in_bytes);
-            resize_window(&ring, &rows, y + r, window);
-            out[r] = columns_last ? raw + (size_t)r * in_bytes : made;
-            resize_down(window, rows.count[y + r], rows.weights + (size_t)(y + r) * rows.room, out[r],
-                        (size_t)width_between * (size_t)channels);
-        }
-        if (columns_last) {
-            for (int r = 0; r < RESIZE_ROWS; r++) {
-                in[r] = out[r < n ? r : n - 1];
-            }
-            for (int r = 0; r < RESIZE_ROWS; r++)
-                out[r] = made + (size_t)(r < n ? r : n - 1) * out_bytes;
-            resize_along_rows(in, out, &columns, dst->width, channels, channels);
-        }
-        for (int r = 0; r < n; r++) {
-            if (mirror)
-                resize_mirror(out[r], dst->width, channels);
-            resize_put(out[r], dst, y + r, plan.opaque);
-        }
-        y += n;
-    }
+    resize_passes(src, dst, how, &plan, memory);
 }
 
-static size_t resize_by_rows_scratch(int32_t width, int32_t height, int32_t out_width, int32_t out_height,
-                                     int32_t channels)
+static size_t resize_image_scratch(int32_t width, int32_t height, int32_t out_width, int32_t out_height,
+                                   int32_t channels)
 {
-    const int wider = width > out_width ? width : out_width;
-    const double stretch = height > out_height ? (double)height / out_height : 1;
-    const size_t taps = (size_t)ceil(3 * stretch) * 2 + 1;
-    const size_t ring = (taps < (size_t)height ? taps : (size_t)height) + RESIZE_ROWS;
-    return 2 * RESIZE_ROWS * resize_row_bytes(wider, channels) + resize_table_bytes(width, out_width, channels) +
-           resize_table_bytes(height, out_height, 0) + resize_round_up(ring * sizeof(void *)) +
-           ring * resize_row_bytes(wider, channels) + 2 * resize_round_up((size_t)(out_width + out_height) * 8);
+    const size_t passes = resize_passes_scratch(width, height, out_width, out_height, channels);
+    const size_t nearest = resize_round_up((size_t)out_width * sizeof(int)) +
+                           resize_round_up((size_t)out_height * sizeof(int)) + resize_picks_bytes(out_width, 4) +
+                           resize_row_bytes(width, channels) + resize_row_bytes(out_width, channels);
+    return passes > nearest ? passes : nearest;
 }
 
 #endif

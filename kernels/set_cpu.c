@@ -54,5 +54,5 @@ static const mot_cpu_row rows[] = {
 
 /* clang-format off */
 const mot_cpu_rows NAMED(mot_rows_, MOT_SET) = { TEXT(MOT_SET), copy_pixels, rows, sizeof rows / sizeof rows[0],
-                                                 resize_by_rows, resize_by_rows_scratch, mix_bytes, kernel_blur };
+                                                 resize_image, resize_image_scratch, mix_bytes, kernel_blur };
 /* clang-format on */
