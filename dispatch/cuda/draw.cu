@@ -155,7 +155,7 @@ static __device__ mot_tables begin_tables(const mot_cuda_draw &d, int bytes, uin
 static __device__ void wait_for_tables()
 {
     __pipeline_wait_prior(0);
-    asm volatile("bar.sync 1, %0;" ::"n"(MOT_DRAW_THREADS) : "memory");
+    wait_at_barrier<MOT_DRAW_THREADS>(1);
 }
 
 /* Copies the steps that a warp has drawn to device memory. */
@@ -240,7 +240,7 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
         __syncwarp();
     }
     if (first_slot && i < d.first_wave) /* its CTA does not wait for the order */
-        asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(&d.plan.ready[i]), "r"(count + 1) : "memory");
+        store_released(&d.plan.ready[i], count + 1);
     int key = 0, rank = 0;
     if (first_slot) {
         key = mot_bucket_of(steps, count, d.op, 1) + (i < d.first_wave ? 0 : MOT_BUCKETS);
@@ -260,9 +260,7 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        int before;
-        asm volatile("atom.release.gpu.global.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(d.plan.ticket) : "memory");
-        last = before == (int)gridDim.x - 1;
+        last = add_released_to(d.plan.ticket) == (int)gridDim.x - 1;
         if (last)
             __threadfence();
     }
@@ -300,14 +298,14 @@ static __device__ void find_images(const mot_tiles_job &job, const few_images<FE
     __syncwarp();
     MOT_ROLLED
     for (int w = 0; w < found; w++)
-        asm volatile("bar.arrive %0, 64;" ::"r"(2 + w) : "memory");
+        arrive_at_barrier<64>(2 + w);
     if (blockIdx.x == 0)
         make_output_values(job, mine, 32);
 }
 
 static __device__ void wait_for_image(int warp)
 {
-    asm volatile("bar.sync %0, 64;" ::"r"(2 + warp) : "memory");
+    wait_at_barrier<64>(2 + warp);
 }
 
 /* For the tiles route: draws the samples and makes their programs, one warp per sample. FEW: images described by `few`;

@@ -242,6 +242,42 @@ DEVICE void add_released(int32_t *counter)
 #endif
 }
 
+/* The same of the number that is stored. */
+DEVICE void store_released(int32_t *to, int v)
+{
+#ifdef MOT_ON_DEVICE
+    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(to), "r"(v) : "memory");
+#else
+    *to = v;
+#endif
+}
+
+/* As add_released; returns what the counter was before. */
+DEVICE int add_released_to(int32_t *counter)
+{
+#ifdef MOT_ON_DEVICE
+    int before;
+    asm volatile("atom.release.gpu.global.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+    return before;
+#else
+    return (*counter)++;
+#endif
+}
+
+#if defined(__NVCC__)
+/* Barriers of some of a CTA's threads, by number: all of `threads` wait, or some of them arrive and go on. They are not
+ * emulated. */
+template <int THREADS> DEVICE void wait_at_barrier(int barrier)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
+}
+
+template <int THREADS> DEVICE void arrive_at_barrier(int barrier)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
+}
+#endif
+
 /* ---- shared memory, by address: as integers, because nvcc would compute generic pointers again at each use ---- */
 
 DEVICE uint32_t shared_address(const void *p)
