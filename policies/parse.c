@@ -371,7 +371,7 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
         return true;
     const mot_yaml *named = get(r, map, "op");
     if (named && named->kind != MOT_YAML_SCALAR) {
-        PROBLEM(r, named, "'op' is %s, want the name of an operation", kind_of(named));
+        PROBLEM(r, named, "'op' is %s, want the name of an operation", kind_of(r, named));
         return true;
     }
     const int op = find_op(r, named ? named : key, false);
@@ -400,7 +400,7 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
 static bool read_ops(reader *r, const mot_yaml *map)
 {
     if (map->kind != MOT_YAML_MAP) {
-        PROBLEM(r, map, "'ops' is %s, want a mapping from names to ranges", kind_of(map));
+        PROBLEM(r, map, "'ops' is %s, want a mapping from names to ranges", kind_of(r, map));
         return true;
     }
     for (const mot_yaml *k = mot_yaml_child(&r->tree, map), *value; k; k = mot_yaml_next(&r->tree, value)) {
@@ -536,7 +536,7 @@ static bool read_branches(reader *r, const mot_yaml *list, uint32_t first_epoch)
     mot_policy_phase *phase = &policy->phase[policy->phases++];
     *phase = (mot_policy_phase){ .first_epoch = first_epoch, .first_branch = policy->branches };
     if (list->kind != MOT_YAML_LIST || list->children == 0) {
-        PROBLEM(r, list, "'branches' is %s, want a list of at least one", list->children ? kind_of(list) : "empty");
+        PROBLEM(r, list, "'branches' is %s, want a list of at least one", list->children ? kind_of(r, list) : "empty");
         return true;
     }
     for (const mot_yaml *b = mot_yaml_child(&r->tree, list); b; b = mot_yaml_next(&r->tree, b))

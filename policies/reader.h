@@ -32,8 +32,11 @@ static inline const char *text_of(const reader *r, const mot_yaml *node)
 }
 
 /* The kind of a node, for messages. */
-static inline const char *kind_of(const mot_yaml *node)
+static inline const char *kind_of(const reader *r, const mot_yaml *node)
 {
+    double value;
+    if (node->kind == MOT_YAML_SCALAR && node->plain && mot_number_parse(text_of(r, node), &value))
+        return "a number";
     if (node->kind == MOT_YAML_SCALAR)
         return node->plain && node->length == 0 ? "empty" : "a text";
     return node->kind == MOT_YAML_LIST ? "a list" : "a mapping";
@@ -57,7 +60,7 @@ static inline const mot_yaml *get(const reader *r, const mot_yaml *map, const ch
 static inline bool check_keys(reader *r, const mot_yaml *node, const char *what, const char *const *keys, size_t count)
 {
     if (node->kind != MOT_YAML_MAP) {
-        PROBLEM(r, node, "%s is %s, want a mapping", what, kind_of(node));
+        PROBLEM(r, node, "%s is %s, want a mapping", what, kind_of(r, node));
         return false;
     }
     uint32_t seen = 0;
@@ -73,7 +76,7 @@ static inline bool check_keys(reader *r, const mot_yaml *node, const char *what,
         } else if (i < count) {
             seen |= 1u << i;
         } else if (k->kind != MOT_YAML_SCALAR) {
-            PROBLEM(r, k, "a key of %s is %s, want a name", what, kind_of(k));
+            PROBLEM(r, k, "a key of %s is %s, want a name", what, kind_of(r, k));
         } else {
             const char *near = mot_nearest_name(text_of(r, k), keys, count);
             if (near)
@@ -93,7 +96,7 @@ static inline bool number(reader *r, const mot_yaml *node, const char *what, dou
         if (node->kind == MOT_YAML_SCALAR)
             PROBLEM(r, node, "%s is '%.60s', want a number", what, text_of(r, node));
         else
-            PROBLEM(r, node, "%s is %s, want a number", what, kind_of(node));
+            PROBLEM(r, node, "%s is %s, want a number", what, kind_of(r, node));
         return false;
     }
     if (value >= low && value <= high) {
@@ -128,7 +131,7 @@ static inline bool word(reader *r, const mot_yaml *node, const char *what, const
                         int *out)
 {
     if (node->kind != MOT_YAML_SCALAR) {
-        PROBLEM(r, node, "%s is %s, want '%s' or the like", what, kind_of(node), words[0]);
+        PROBLEM(r, node, "%s is %s, want '%s' or the like", what, kind_of(r, node), words[0]);
         return false;
     }
     for (size_t i = 0; i < count; i++)
@@ -149,7 +152,7 @@ static inline bool word(reader *r, const mot_yaml *node, const char *what, const
 static inline bool is_name(reader *r, const mot_yaml *node, const char *what)
 {
     if (node->kind != MOT_YAML_SCALAR) {
-        PROBLEM(r, node, "%s is %s, want a name", what, kind_of(node));
+        PROBLEM(r, node, "%s is %s, want a name", what, kind_of(r, node));
         return false;
     }
     const char *text = text_of(r, node);
@@ -167,7 +170,7 @@ static inline bool words_of(reader *r, const mot_yaml *map, const char *key, cha
     if (!node)
         return true;
     if (node->kind != MOT_YAML_SCALAR)
-        PROBLEM(r, node, "'%s' is %s, want a text", key, kind_of(node));
+        PROBLEM(r, node, "'%s' is %s, want a text", key, kind_of(r, node));
     else if (node->length > MOT_MAX_WORDS)
         PROBLEM(r, node, "'%s' has %zu bytes, want at most %d", key, node->length, MOT_MAX_WORDS);
     else

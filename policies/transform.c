@@ -30,6 +30,53 @@ const char *const mot_mix_mode_names[3] = { "batch", "pair", "elem" };
 const char *const mot_mix_partner_names[2] = { "fixed", "drawn" };
 const char *const mot_mix_lambda_names[2] = { "corrected", "drawn" };
 
+const char *mot_stage_elsewhere(const char *name)
+{
+    static const char *const known[][2] = {
+        { "normalize", "output: {mean: [...], std: [...]}" },
+        { "to_tensor", "output: {}" },
+        { "to_image", "output: {}" },
+        { "horizontal_flip", "flip: {horizontal: 0.5}" },
+        { "random_horizontal_flip", "flip: {horizontal: 0.5}" },
+        { "vertical_flip", "flip: {vertical: 0.5}" },
+        { "random_vertical_flip", "flip: {vertical: 0.5}" },
+        { "pad", "random_crop: {size: ..., padding: ...}" },
+        { "color_jitter", "jitter: {brightness: 0.4}" },
+        { "random_grayscale", "grayscale: {p: 0.1}" },
+        { "random_erasing", "erase: {p: 0.25}" },
+        { "mixup", "mix: {mixup: 0.2}" },
+        { "cutmix", "mix: {cutmix: 1}" },
+        { "rand_augment", "policy: rand_augment" },
+        { "trivial_augment_wide", "policy: trivial_augment_wide" },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(name, known[i][0]) == 0)
+            return known[i][1];
+    return NULL;
+}
+
+int mot_stage_rank(mot_stage_kind kind)
+{
+    switch (kind) {
+    case MOT_STAGE_RANDOM_RESIZED_CROP:
+    case MOT_STAGE_RESIZE:
+        return 0;
+    case MOT_STAGE_CENTER_CROP:
+    case MOT_STAGE_RANDOM_CROP:
+        return 1;
+    case MOT_STAGE_FLIP:
+        return 2;
+    case MOT_STAGE_OUTPUT:
+        return 4;
+    case MOT_STAGE_ERASE:
+        return 5;
+    case MOT_STAGE_MIX:
+        return 6;
+    default:
+        return 3;
+    }
+}
+
 const mot_stage *mot_transform_stage(const motley_transform *transform, mot_stage_kind kind)
 {
     for (uint32_t i = 0; i < transform->stages; i++)

@@ -88,6 +88,12 @@ extern const char *const mot_order_names[MOT_ORDERS],
 extern const char *const mot_mix_rules_names[2], *const mot_mix_mode_names[3], *const mot_mix_partner_names[2],
                                                                                    *const mot_mix_lambda_names[2];
 
+/* How a stage is written here that other libraries know by this name, or NULL. */
+const char *mot_stage_elsewhere(const char *name);
+
+/* A kind's place in the order: stages of one rank come in any order, those of a higher rank later. */
+int mot_stage_rank(mot_stage_kind kind);
+
 /* Frees what a stage holds and makes it empty. */
 void mot_stage_clear(mot_stage *stage);
 

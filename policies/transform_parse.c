@@ -240,9 +240,22 @@ static void read_blur(reader *r, const mot_yaml *map, mot_stage *out)
         range(r, sigma, "'sigma'", MOT_KERNEL_SIGMA_MIN, MOT_KERNEL_SIGMA_MAX, out->radius);
 }
 
+/* Checks numbers that were read from `node`, whose scale people confuse. */
+static void check_scale(reader *r, const mot_yaml *node, const char *what, int count, const double *numbers)
+{
+    const mot_yaml *item = node->kind == MOT_YAML_LIST ? mot_yaml_child(&r->tree, node) : node;
+    for (int i = 0; i < count; i++, item = node->kind == MOT_YAML_LIST ? mot_yaml_next(&r->tree, item) : item)
+        if (numbers[i] > 1) {
+            PROBLEM(r, item, "%s is %s, want numbers on the 0..1 scale (those of the 0..255 scale divided by 255)",
+                    what, MOT_NUMBER(numbers[i]));
+            return;
+        }
+}
+
 static void read_output(reader *r, const mot_yaml *map, mot_stage *out)
 {
     static const char *const keys[] = { "mean", "std", "convention", "type", "layout" };
+    static const char *const types[] = { "u8", "f32", "f16", "bf16", "uint8", "float32", "float16", "bfloat16" };
     out->dtype = MOTLEY_F32;
     out->layout = MOTLEY_CHW;
     for (int c = 0; c < 4; c++)
@@ -255,6 +268,8 @@ static void read_output(reader *r, const mot_yaml *map, mot_stage *out)
     if (mean && std) {
         const int means = numbers(r, mean, "'mean'", 1, 4, -1e6, 1e6, out->mean);
         const int stds = numbers(r, std, "'std'", 1, 4, 1e-6, 1e6, out->std);
+        check_scale(r, mean, "'mean'", means, out->mean);
+        check_scale(r, std, "'std'", stds, out->std);
         if (means == 2 || (means && stds && means != stds))
             PROBLEM(r, std, "'mean' has %d numbers and 'std' %d, want 1 (every channel), 3 (RGB) or 4 (RGBA) of each",
                     means, stds);
@@ -262,8 +277,8 @@ static void read_output(reader *r, const mot_yaml *map, mot_stage *out)
     }
     if ((node = get(r, map, "convention")))
         word(r, node, "'convention'", mot_convention_names, 3, &out->convention);
-    if ((node = get(r, map, "type")))
-        word(r, node, "'type'", mot_dtype_names, 4, &out->dtype);
+    if ((node = get(r, map, "type")) && word(r, node, "'type'", types, COUNT(types), &out->dtype))
+        out->dtype %= 4;
     if ((node = get(r, map, "layout")))
         word(r, node, "'layout'", mot_layout_names, 2, &out->layout);
     if (out->dtype == MOTLEY_U8 && mean)
@@ -444,45 +459,22 @@ static bool make_normals(mot_stage *stage)
     return stage->normals != NULL;
 }
 
-/* A kind's place in the order: stages of one rank come in any order, those of a higher rank later. */
-static int rank_of(mot_stage_kind kind)
-{
-    switch (kind) {
-    case MOT_STAGE_RANDOM_RESIZED_CROP:
-    case MOT_STAGE_RESIZE:
-        return 0;
-    case MOT_STAGE_CENTER_CROP:
-    case MOT_STAGE_RANDOM_CROP:
-        return 1;
-    case MOT_STAGE_FLIP:
-        return 2;
-    case MOT_STAGE_OUTPUT:
-        return 4;
-    case MOT_STAGE_ERASE:
-        return 5;
-    case MOT_STAGE_MIX:
-        return 6;
-    default:
-        return 3;
-    }
-}
-
 /* Checks that a stage may follow those before it. */
 static bool check_place(reader *r, const mot_yaml *key, const motley_transform *transform, mot_stage_kind kind)
 {
     int same = 0;
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *before = &transform->stage[i];
-        const int rank = rank_of(before->kind);
+        const int rank = mot_stage_rank(before->kind);
         same += before->kind == kind;
-        if (rank > rank_of(kind)) {
+        if (rank > mot_stage_rank(kind)) {
             PROBLEM(r, key,
                     "'%s' stands behind '%s', want crop and resize first, then flip, policy, jitter, grayscale and "
                     "blur, then output, then erase, then mix",
                     mot_stage_names[kind], mot_stage_names[before->kind]);
             return false;
         }
-        if (rank == rank_of(kind) && rank != 3) {
+        if (rank == mot_stage_rank(kind) && rank != 3) {
             PROBLEM(r, key, "'%s' follows '%s', want one of them", mot_stage_names[kind],
                     mot_stage_names[before->kind]);
             return false;
@@ -509,6 +501,28 @@ static bool give_blocks(const motley_transform *transform, motley_policy *policy
     return mot_policy_compile(policy, NULL, NULL, NULL) != MOTLEY_ERR_MEMORY;
 }
 
+static void unknown_stage(reader *r, const mot_yaml *key)
+{
+    const char *const name = text_of(r, key);
+    const char *const here = mot_stage_elsewhere(name),
+                      *near = mot_nearest_name(name, mot_stage_names, MOT_STAGE_KINDS);
+    if (here || near) {
+        PROBLEM(r, key, here ? "unknown stage '%.60s', want '%s'" : "unknown stage '%.60s', did you mean '%s'?", name,
+                here ? here : near);
+        return;
+    }
+    char wanted[160] = "";
+    for (size_t i = 0, used = 0; i < MOT_STAGE_KINDS; i++) {
+        snprintf(wanted + used, sizeof wanted - used, "%s%s",
+                 i == 0                    ? ""
+                 : i + 1 < MOT_STAGE_KINDS ? ", "
+                                           : " or ",
+                 mot_stage_names[i]);
+        used = strlen(wanted);
+    }
+    PROBLEM(r, key, "unknown stage '%.60s', want %s", name, wanted);
+}
+
 /* A stage is a mapping with one key, its kind, whose value is its settings. */
 static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transform)
 {
@@ -516,25 +530,28 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
         read_random_resized_crop, read_resize, read_center_crop, read_random_crop, read_flip, NULL, read_jitter,
         read_grayscale,           read_blur,   read_output,      read_erase,       read_mix
     };
+    for (int kind = 0; node->kind == MOT_YAML_SCALAR && node->length > 0; kind++)
+        if (kind == MOT_STAGE_KINDS) {
+            unknown_stage(r, node);
+            return true;
+        } else if (strcmp(text_of(r, node), mot_stage_names[kind]) == 0) {
+            break;
+        }
     if (node->kind != MOT_YAML_MAP || node->children != 2) {
         PROBLEM(r, node, "a stage is %s, want a mapping of one key, such as {flip: {horizontal: 0.5}}",
-                node->kind == MOT_YAML_MAP ? "a mapping of several keys" : kind_of(node));
+                node->kind == MOT_YAML_MAP ? "a mapping of several keys" : kind_of(r, node));
         return true;
     }
     const mot_yaml *key = mot_yaml_child(&r->tree, node), *value = mot_yaml_next(&r->tree, key);
     int kind = 0;
     if (key->kind != MOT_YAML_SCALAR) {
-        PROBLEM(r, key, "a stage's name is %s", kind_of(key));
+        PROBLEM(r, key, "a stage's name is %s", kind_of(r, key));
         return true;
     }
     while (kind < MOT_STAGE_KINDS && strcmp(text_of(r, key), mot_stage_names[kind]) != 0)
         kind++;
     if (kind == MOT_STAGE_KINDS) {
-        const char *near = mot_nearest_name(text_of(r, key), mot_stage_names, MOT_STAGE_KINDS);
-        if (near)
-            PROBLEM(r, key, "unknown stage '%.60s', did you mean '%s'?", text_of(r, key), near);
-        else
-            PROBLEM(r, key, "unknown stage '%.60s'", text_of(r, key));
+        unknown_stage(r, key);
         return true;
     }
     if (transform->stages == MOT_MAX_STAGES) {
@@ -609,7 +626,7 @@ static bool read_transform(reader *r, const mot_yaml *map, motley_transform *tra
         !words_of(r, map, "table", &transform->table) || !words_of(r, map, "version", &transform->version))
         return false;
     if (list->kind != MOT_YAML_LIST || list->children == 0) {
-        PROBLEM(r, list, "'stages' is %s, want a list of at least one", list->children ? kind_of(list) : "empty");
+        PROBLEM(r, list, "'stages' is %s, want a list of at least one", list->children ? kind_of(r, list) : "empty");
         return true;
     }
     bool sizes_known = true;

@@ -109,7 +109,7 @@ Test(transform, every_key_is_printed)
         "  - blur: {p: 0.5, radius: [0.5, 2]}\n"
         "  - blur: {kernel_size: 23, sigma: [0.125, 2]}\n"
         "  - grayscale: {}\n"
-        "  - output: {mean: [0.5, 0.25, 0.125], std: [1, 2, 4], convention: timm, type: bf16, layout: hwc}\n"
+        "  - output: {mean: [0.5, 0.25, 0.125], std: [1, 0.5, 0.25], convention: timm, type: bf16, layout: hwc}\n"
         "  - erase: {p: 0.5, area: [0.125, 0.25], ratio: [0.5, 2], value: pixel, boxes: [2, 3]}\n";
     motley_transform *transform = parsed(text);
     char *got = printed(transform);

@@ -32,9 +32,13 @@ DTYPES = {
 }
 
 
+SHORT = {"u8": "uint8", "f32": "float32", "f16": "float16", "bf16": "bfloat16"}  # as files write them
+
+
 def dtype_name(dtype):
     """ "float32" of torch.float32, numpy.float32, numpy.dtype("float32") or "float32"."""
     name = (getattr(dtype, "__name__", None) or str(dtype)).split(".")[-1]
+    name = SHORT.get(name, name)
     if name not in DTYPES:
         raise ArgumentError(f"dtype is {dtype!r}, want {', '.join(DTYPES)}")
     return name

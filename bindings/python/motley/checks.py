@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks callers' numbers, so that errors name a mistake in the caller's words."""
 
+from collections.abc import Mapping
+
 from .errors import ArgumentError
 
 
@@ -67,7 +69,9 @@ def normalize_given(normalize, mean, std):
         return (None, None) if mean is None else (mean_given(mean), std_given(std))
     if mean is not None or std is not None:
         raise ArgumentError("both normalize and mean or std are given, want one of them")
-    if isinstance(normalize, str) or not hasattr(normalize, "__len__") or len(normalize) != 2:
+    if isinstance(normalize, Mapping) and set(normalize) == {"mean", "std"}:
+        normalize = normalize["mean"], normalize["std"]
+    if isinstance(normalize, (str, Mapping)) or not hasattr(normalize, "__len__") or len(normalize) != 2:
         raise ArgumentError(f"normalize is {normalize!r}, want (mean, std), each a number or one for each channel")
     return mean_given(normalize[0], "normalize's mean"), std_given(normalize[1], "normalize's std")
 

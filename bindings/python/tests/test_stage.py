@@ -60,6 +60,15 @@ def wanted(pixels):
 
 
 @pytest.mark.parametrize("name", sorted(STAGES))
+def test_short_names_of_dtypes_and_a_dictionary_to_normalise(pixels):
+    by = {"mean": (0.5, 0.4, 0.3), "std": (0.2, 0.3, 0.4)}
+    made = motley.Stage("rand_augment", normalize=by, dtype="f16")(pixels, sample_ids=range(len(pixels)))
+    wanted = motley.Stage("rand_augment", **by, dtype="float16")(pixels, sample_ids=range(len(pixels)))
+    assert made.dtype == np.float16 and np.array_equal(made, wanted)
+    with pytest.raises(motley.ArgumentError, match=r"normalize is {'mean': 0.5}, want \(mean, std\)"):
+        motley.Stage("rand_augment", normalize={"mean": 0.5})
+
+
 def test_draws_are_those_of_the_command(command, name):
     lines = subprocess.run(
         [command, "draw", name, "--samples", "200", "--seed", "9", "--epoch", "4", "--size", "96x64"],

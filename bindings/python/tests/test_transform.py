@@ -43,6 +43,11 @@ def tensors(arrays):
     return [torch.from_numpy(x).permute(2, 0, 1) for x in arrays]
 
 
+def test_files_take_the_long_names_of_dtypes():
+    text = "motley: 1\nname: x\nstages:\n  - output: {type: float16}\n"
+    assert motley.Transform(text).show() == text.replace("float16", "f16")
+
+
 def test_all_kinds_of_images_give_the_same(photographs):
     transform = motley.Transform(TEXT, seed=9)
     ids = [5, 3, 2, 900, 7, 1 << 40]
