@@ -352,7 +352,7 @@ static void make_call(const plan *plan_of_call, int number)
     motley_error error = { 0 };
     const int failed = record_refused, elsewhere = record_elsewhere;
     allow(p);
-    record_call(number, u->stream);
+    record_call(number, u->stream, &contexts[p->context].state->timeline.node);
     if (p->kind == LOOK_BACK) {
         look_back(contexts[p->context].context);
         return;
@@ -387,7 +387,7 @@ static void make_graph(const plan *plan_of_call, int number, int others)
             other.context = (int)record_random(CONTEXTS);
             make_call(&other, number);
         }
-        record_call(number, u->stream);
+        record_call(number, u->stream, &contexts[p->context].state->timeline.node);
         const int failed = record_refused;
         const motley_status status = call(p, number, &error);
         need(status == MOTLEY_OK || record_refused > failed || strstr(error.message, "captured"), error.message);
@@ -412,7 +412,7 @@ static void launch_graph(int number)
         return;
     }
     const cudaStream_t stream = users[record_random(USERS)].stream;
-    record_call(number, stream);
+    record_call(number, stream, NULL);
     for (int u = 0; u < USERS; u++)
         record_wait(stream, users[u].stream);
     record_launch(graphs[i].graph, stream);
@@ -448,7 +448,7 @@ static void begin_run(uint64_t seed, int multiprocessors, int overlaps)
 
 static void end_run(void)
 {
-    record_call(0, NULL);
+    record_call(0, NULL, NULL);
     for (int i = 0; i < CONTEXTS; i++)
         close_context(&contexts[i]);
     for (int i = 1; i < USERS; i++)

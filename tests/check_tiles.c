@@ -38,9 +38,10 @@ static void need(int ok, const char *what)
 
 /* ---- dispatch/cuda/timeline.h, context.c ---- */
 
-motley_status mot_call_join(mot_cuda_call *call, motley_error *error)
+motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane *lane, motley_error *error)
 {
-    (void)call, (void)error;
+    (void)call, (void)node, (void)error;
+    *lane = (mot_lane){ NULL, 0 };
     return MOTLEY_OK;
 }
 
@@ -100,7 +101,7 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
     mot_cuda_call call = { .s = &state };
     motley_error error = { 0 };
     need(mot_tiles_prepare(format) == cudaSuccess, "preparing");
-    need(mot_tiles_queue(&call, &job, &draw, &tiles, &plan, format, NULL, &error) == MOTLEY_OK, error.message);
+    need(mot_tiles_queue(&call, &job, &draw, &(mot_node){ .reads = MOT_STEPS }, &tiles, &plan, format, &error) == MOTLEY_OK, error.message);
     need(memcmp(&counters, &zeros, sizeof zeros) == 0, "counters are not 0 after a launch");
     for (size_t i = 0; i < guard; i++)
         if (memory[bytes + i] != STALE) {

@@ -5,6 +5,7 @@
 #include "dispatch/cuda/apply.h"
 #include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/parts.h"
+#include "dispatch/cuda/parts_draw.h"
 #include "kernels/cuda/tuning.h"
 
 #include <string.h>
@@ -81,13 +82,22 @@ motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes,
 
 /* ---- the kernels ---- */
 
-motley_status mot_cuda_send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
+motley_status mot_cuda_send_batch(mot_cuda_call *call, const motley_batch *batch, motley_image *images,
                                   mot_cuda_batch *sent, motley_error *error)
 {
     *sent = mot_cuda_batch_of(batch, images);
-    if (batch->images)
-        CUDA_TRY(mot_cuda_send(images, batch->images, batch->count * sizeof *images, stream), "sending the images");
-    return MOTLEY_OK;
+    return batch->images ? mot_call_send(call, MOT_SENT, images, batch->images, batch->count * sizeof *images,
+                                         "sending the images", error)
+                         : MOTLEY_OK;
+}
+
+motley_status mot_cuda_send_counts(mot_cuda_call *call, const mot_cuda_plan *plan, const mot_job *job,
+                                   motley_error *error)
+{
+    mot_lane lane;
+    MOT_TRY(mot_call_next(call, &(mot_node){ .writes = MOT_STEPS }, &lane, error));
+    return mot_cuda_try(mot_cuda_fill(plan->step_count, (int32_t)job->max_steps, job->count, lane.stream),
+                        "sending the numbers of steps", error);
 }
 
 /* Lets a separate thread draw each of a sample's steps when no step depends on another. */
@@ -132,8 +142,8 @@ motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, c
         draw->few_ids = 1;
         memcpy(draw->few_id, job->samples.ids, job->count * sizeof(uint64_t));
     } else if (job->samples.ids) {
-        CUDA_TRY(mot_cuda_send(steps->ids, job->samples.ids, job->count * sizeof(uint64_t), call->draws),
-                 "sending the sample ids");
+        MOT_TRY(mot_call_send(call, MOT_SENT, steps->ids, job->samples.ids, job->count * sizeof(uint64_t),
+                              "sending the sample ids", error));
         draw->ids = steps->ids;
     }
     draw->view = job->samples.view;
@@ -142,8 +152,8 @@ motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, c
         for (size_t i = 0; i < job->count; i++)
             draw->few_view[i] = (uint16_t)job->samples.views[i];
     } else if (job->samples.views) {
-        CUDA_TRY(mot_cuda_send(steps->views, job->samples.views, job->count * sizeof(uint32_t), call->draws),
-                 "sending the views");
+        MOT_TRY(mot_call_send(call, MOT_SENT, steps->views, job->samples.views, job->count * sizeof(uint32_t),
+                              "sending the views", error));
         draw->views = steps->views;
     }
     return MOTLEY_OK;
@@ -155,10 +165,10 @@ static motley_status send_images(mot_cuda_call *call, const mot_job *job, const 
 {
     image->src = mot_cuda_batch_of(job->src, steps->images[0]);
     if (!mot_tiles_few_images(job))
-        MOT_TRY(mot_cuda_send_batch(job->src, steps->images[0], call->draws, &image->src, error));
+        MOT_TRY(mot_cuda_send_batch(call, job->src, steps->images[0], &image->src, error));
     image->work = image->src;
     if (job->dst != job->src)
-        MOT_TRY(mot_cuda_send_batch(work, steps->images[1], call->draws, &image->work, error));
+        MOT_TRY(mot_cuda_send_batch(call, work, steps->images[1], &image->work, error));
     image->output = image->work;
     image->output_dtype = MOTLEY_U8;
     image->plain = !job->output;
@@ -169,12 +179,24 @@ static motley_status send_images(mot_cuda_call *call, const mot_job *job, const 
     memcpy(image->mean, output->mean, sizeof image->mean);
     memcpy(image->std, output->std, sizeof image->std);
     image->convention = job->convention;
-    return mot_cuda_send_batch(&output->batch, steps->images[2], call->draws, &image->output, error);
+    return mot_cuda_send_batch(call, &output->batch, steps->images[2], &image->output, error);
 }
 
-/* Queues the kernel that draws and makes programs, then `resize`, if it is not NULL, and the tile kernel. */
+/* The kernel that draws, as far as both routes have it. It waits at its end, behind a resize: then the next kernel
+ * relies on the resize, too. Elsewhere there is nothing to overlap. */
+static mot_node draw_node(const mot_job *job, const mot_cuda_draw *draw, int after_resize)
+{
+    mot_node node = { .reads = MOT_SENT, .writes = MOT_STEPS, .waits = after_resize ? MOT_WAITS_LAST : MOT_WAITS_NOT };
+    if (draw->draws)
+        node.reads |= MOT_TABLES | (draw->counter ? MOT_COUNTER : 0);
+    else
+        node.reads |= after_resize || !job->drawn_steps ? MOT_STEPS : MOT_PARTS;
+    return node;
+}
+
+/* Queues the kernel that draws and makes programs, and the tile kernel. */
 static motley_status queue_tiles(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
-                                 const motley_batch *work, const mot_cuda_draw *draw, const mot_resize_job *resize,
+                                 const motley_batch *work, mot_cuda_draw *draw, const mot_node *node,
                                  const mot_resident_job *image, motley_error *error)
 {
     int *const prepared = &call->s->tiles_prepared[steps->format];
@@ -192,28 +214,39 @@ static motley_status queue_tiles(mot_cuda_call *call, const mot_job *job, const 
                             .convention = image->convention };
     memcpy(tiles.mean, image->mean, sizeof tiles.mean);
     memcpy(tiles.std, image->std, sizeof tiles.std);
-    return mot_tiles_queue(call, job, draw, &tiles, &steps->tiles, steps->format, resize, error);
+    return mot_tiles_queue(call, job, draw, node, &tiles, &steps->tiles, steps->format, error);
 }
 
-/* Queues the draw kernel, then `resize`, if it is not NULL, and the image kernel. */
-static motley_status queue_resident(mot_cuda_call *call, const mot_cuda_steps *steps, const mot_cuda_draw *draw,
-                                    const mot_resize_job *resize, const mot_resident_job *image, motley_error *error)
+/* Queues the draw kernel and the image kernel. */
+static motley_status queue_resident(mot_cuda_call *call, const mot_cuda_steps *steps, mot_cuda_draw *draw,
+                                    const mot_node *node, const mot_resident_job *image, motley_error *error)
 {
+    mot_lane lane;
     int *const prepared = &call->s->prepared[steps->format];
     if (!*prepared)
         CUDA_TRY(mot_resident_prepare(steps->format, call->s->chip.shared_bytes), "preparing the image kernel");
     *prepared = 1;
-    const int overlap = !mot_call_ahead(call) || resize;
-    CUDA_TRY(mot_cuda_draw_launch(draw, call->draws), "launching the draw kernel");
-    MOT_TRY(mot_call_join(call, error));
-    if (resize)
-        CUDA_TRY(mot_resize_launch(resize, 0, call->stream), "launching the resize kernel");
-    return mot_cuda_try(mot_resident_launch(image, steps->format, &steps->choice.shape, overlap, call->stream),
+    mot_node drawing = *node;
+    drawing.writes |= MOT_ORDER;
+    MOT_TRY(mot_call_next(call, &drawing, &lane, error));
+    draw->overlap = lane.overlap;
+    CUDA_TRY(mot_cuda_draw_launch(draw, lane.stream), "launching the draw kernel");
+    /* the first wave loads images while they are drawn for, and knows from each sample's mark that its steps are there
+     */
+    const mot_node running = { .reads = MOT_STEPS | MOT_ORDER | MOT_IMAGES | (node->reads & MOT_PARTS),
+                               .writes = MOT_ORDER | MOT_IMAGES,
+                               .waits = MOT_WAITS_FIRST,
+                               .early = image->ordered          ? MOT_STEPS | MOT_ORDER
+                                        : image->first_wave > 0 ? MOT_IMAGES
+                                                                : 0,
+                               .settles = image->first_wave > 0 ? MOT_STEPS | MOT_ORDER : 0 };
+    MOT_TRY(mot_call_next(call, &running, &lane, error));
+    return mot_cuda_try(mot_resident_launch(image, steps->format, &steps->choice.shape, lane.overlap, lane.stream),
                         "launching the image kernel", error);
 }
 
 motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
-                                   const mot_cuda_draw *after_resize, const mot_resize_job *resize, motley_error *error)
+                                   const mot_cuda_draw *after_resize, motley_error *error)
 {
     mot_cuda_state *const s = call->s;
     const int by_tiles = steps->choice.route == MOT_ROUTE_TILES;
@@ -228,14 +261,12 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
                                .max_steps = draw.max_steps,
                                .image_bytes = steps->choice.shape.image_bytes,
                                .stage_bytes = steps->choice.shape.stage_bytes,
-                               .ordered = resize != NULL };
+                               .ordered = call->late != NULL }; /* the resize comes between */
     s->last_run = (mot_cuda_last){ steps->choice.route, steps->choice.reason, steps->format, job->output != NULL,
                                    steps->choice.shape.blurs };
     if (!by_tiles)
         choose_order(&s->chip, &steps->choice.shape, &image);
-    draw.overlap = after_resize && s->chip.overlaps && !job->src->images && /* lists are sent right before it */
-                   !(resize && job->drawn_steps);                           /* the kernel before it draws these */
-    if (draw.overlap ||
+    if (after_resize ||
         mot_call_ahead(call)) /* images wait for the resize, or their order is known before they begin */
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
@@ -248,9 +279,8 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
     else if (job->policy && !after_resize) {
         MOT_TRY(mot_cuda_describe_draws(call, job, steps, &draw, error));
     } else if (!job->policy)
-        CUDA_TRY(
-            mot_cuda_send(steps->plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), call->draws),
-            "sending the values");
+        MOT_TRY(mot_call_send(call, MOT_STEPS, steps->plan.steps, job->steps,
+                              job->count * job->max_steps * sizeof(mot_step), "sending the values", error));
     if (draw.draws)
         choose_threads(s, &draw);
     draw.src = image.src;
@@ -258,8 +288,9 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
     image.steps = draw.plan.steps;
     image.ready = draw.plan.ready;
     image.order = draw.plan.order;
-    return by_tiles ? queue_tiles(call, job, steps, &work, &draw, resize, &image, error)
-                    : queue_resident(call, steps, &draw, resize, &image, error);
+    const mot_node node = draw_node(job, &draw, after_resize != NULL);
+    return by_tiles ? queue_tiles(call, job, steps, &work, &draw, &node, &image, error)
+                    : queue_resident(call, steps, &draw, &node, &image, error);
 }
 
 /* ---- a whole call ---- */
@@ -275,7 +306,7 @@ static motley_status queue(mot_cuda_call *call, const mot_job *job, motley_error
     const int whole = steps.choice.route != MOT_ROUTE_TILES || steps.tiles.whole;
     MOT_TRY(mot_call_take(call, slot.bytes, scratch.bytes, job->policy && !job->counter && whole, error));
     mot_cuda_lay_out(&steps, job, 0, call->slot, &call->memory, &call->scratch);
-    MOT_TRY(mot_cuda_queue_steps(call, job, &steps, NULL, NULL, error));
+    MOT_TRY(mot_cuda_queue_steps(call, job, &steps, NULL, error));
     if (job->followed)
         MOT_TRY(mot_cuda_follow_plan(
             call, job, &steps.plan, steps.images[0],

@@ -26,15 +26,17 @@ void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transfor
                       mot_arena *slot, mot_arena *scratch);
 
 /* Queues it. `after_resize`, or NULL: job->src was resized; the steps were drawn before, or are drawn of these samples
- * and tables, by job->policy. `resize`, or NULL: draws run ahead, and the resize is not queued yet, so that the steps'
- * draws run ahead as well. */
+ * and tables, by job->policy. */
 motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
-                                   const mot_cuda_draw *after_resize, const mot_resize_job *resize,
-                                   motley_error *error);
+                                   const mot_cuda_draw *after_resize, motley_error *error);
 
 /* A batch in the kernels' form; the descriptors of images of different sizes are copied to `images` on the device. */
-motley_status mot_cuda_send_batch(const motley_batch *batch, motley_image *images, cudaStream_t stream,
+motley_status mot_cuda_send_batch(mot_cuda_call *call, const motley_batch *batch, motley_image *images,
                                   mot_cuda_batch *sent, motley_error *error);
+
+/* Writes job->max_steps as the number of steps of each image. */
+motley_status mot_cuda_send_counts(mot_cuda_call *call, const mot_cuda_plan *plan, const mot_job *job,
+                                   motley_error *error);
 
 /* Describes the draws of a whole call for the draw kernel: the seed and the samples. */
 motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,

@@ -24,18 +24,30 @@ motley_status mot_cuda_check_followed(void *state, const motley_followed *follow
     return MOTLEY_OK;
 }
 
+motley_status mot_cuda_follow_queue(mot_cuda_call *call, mot_follow_job *job, mot_follow_waits waits,
+                                    motley_error *error)
+{
+    mot_lane lane;
+    const int last = waits == MOT_FOLLOW_WAITS_LAST;
+    const mot_node node = { .reads = MOT_NUMBERS | MOT_STEPS | MOT_PLACES | MOT_SENT,
+                            .writes = MOT_NUMBERS,
+                            .waits = last ? MOT_WAITS_LAST : MOT_WAITS_FIRST,
+                            .early = MOT_NUMBERS };
+    MOT_TRY(mot_call_next(call, &node, &lane, error));
+    job->waits = lane.overlap ? waits : MOT_FOLLOW_BEGINS_AFTER;
+    return mot_cuda_try(mot_follow_launch(job, lane.stream), "launching the kernel that moves boxes and points", error);
+}
+
 motley_status mot_cuda_follow_plan(mot_cuda_call *call, const mot_job *job, const mot_cuda_plan *plan,
                                    const motley_image *images, mot_follow_waits waits, motley_error *error)
 {
-    const mot_follow_job follow = { .count = (int32_t)job->count,
-                                    .max_steps = (int32_t)job->max_steps,
-                                    .steps = plan->steps,
-                                    .step_count = plan->step_count,
-                                    .src = mot_cuda_batch_of(job->src, images),
-                                    .followed = *job->followed,
-                                    .waits = call->s->chip.overlaps ? waits : MOT_FOLLOW_BEGINS_AFTER };
-    return mot_cuda_try(mot_follow_launch(&follow, call->stream), "launching the kernel that moves boxes and points",
-                        error);
+    mot_follow_job follow = { .count = (int32_t)job->count,
+                              .max_steps = (int32_t)job->max_steps,
+                              .steps = plan->steps,
+                              .step_count = plan->step_count,
+                              .src = mot_cuda_batch_of(job->src, images),
+                              .followed = *job->followed };
+    return mot_cuda_follow_queue(call, &follow, waits, error);
 }
 
 /* The memory of a call that moves boxes and points only. */
@@ -55,11 +67,10 @@ static motley_status queue(mot_cuda_call *call, const mot_job *job, motley_error
     MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
     const mot_cuda_plan plan = lay_out(job, &images, &call->scratch);
     mot_cuda_batch src;
-    MOT_TRY(mot_cuda_send_batch(job->src, images, call->stream, &src, error));
-    CUDA_TRY(mot_cuda_send(plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), call->stream),
-             "sending the steps");
-    CUDA_TRY(mot_cuda_fill(plan.step_count, (int32_t)job->max_steps, job->count, call->stream),
-             "sending the numbers of steps");
+    MOT_TRY(mot_cuda_send_batch(call, job->src, images, &src, error));
+    MOT_TRY(mot_call_send(call, MOT_STEPS, plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step),
+                          "sending the steps", error));
+    MOT_TRY(mot_cuda_send_counts(call, &plan, job, error));
     return mot_cuda_follow_plan(call, job, &plan, images, MOT_FOLLOW_WAITS_FIRST, error);
 }
 

@@ -14,6 +14,10 @@ motley_status mot_cuda_check_followed(void *state, const motley_followed *follow
 motley_status mot_cuda_follow_plan(mot_cuda_call *call, const mot_job *job, const mot_cuda_plan *plan,
                                    const motley_image *images, mot_follow_waits waits, motley_error *error);
 
+/* The same of any job. */
+motley_status mot_cuda_follow_queue(mot_cuda_call *call, mot_follow_job *job, mot_follow_waits waits,
+                                    motley_error *error);
+
 /* mot_backend.follow */
 motley_status mot_cuda_follow(void *state, const mot_job *job, motley_error *error);
 

@@ -79,7 +79,7 @@ motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, c
         memcpy(from.src, src->images, n * sizeof(motley_image));
     if (dst->images)
         memcpy(from.dst, dst->images, n * sizeof(motley_image));
-    CUDA_TRY(mot_cuda_send(r.drawn, host, assembled.bytes, call->stream), "sending what was drawn");
+    MOT_TRY(mot_call_send(call, MOT_SENT, r.drawn, host, assembled.bytes, "sending what was drawn", error));
     job.src = mot_cuda_batch_of(src, r.src);
     job.dst = mot_cuda_batch_of(dst, r.dst);
     job.drawn = r.drawn;
@@ -87,7 +87,10 @@ motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, c
     job.soft = smoothing != NULL;
     job.smoothing = smoothing ? *smoothing : 0;
     job.hold = r.hold;
-    return mot_cuda_try(mot_mix_launch(&job, call->stream), "launching the mixing kernel", error);
+    mot_lane lane;
+    const mot_node node = { .reads = MOT_SENT | MOT_IMAGES, .writes = MOT_IMAGES };
+    MOT_TRY(mot_call_next(call, &node, &lane, error));
+    return mot_cuda_try(mot_mix_launch(&job, lane.stream), "launching the mixing kernel", error);
 }
 
 static motley_status run(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
@@ -133,9 +136,12 @@ static motley_status run_targets(mot_cuda_call *call, const motley_mixed *drawn,
     const size_t bytes = of->count * sizeof *drawn;
     MOT_TRY(mot_call_take(call, 0, bytes, 0, error));
     motley_mixed *const sent = mot_take(&call->scratch, bytes);
-    CUDA_TRY(mot_cuda_send(sent, drawn, bytes, call->stream), "sending what was drawn");
+    MOT_TRY(mot_call_send(call, MOT_SENT, sent, drawn, bytes, "sending what was drawn", error));
     const mot_mix_targets_job job = { sent, of->labels, of->targets, (int32_t)of->count, of->classes, of->smoothing };
-    return mot_cuda_try(mot_mix_targets_launch(&job, call->stream), "launching the kernel of targets", error);
+    mot_lane lane;
+    const mot_node node = { .reads = MOT_SENT | MOT_NUMBERS, .writes = MOT_NUMBERS };
+    MOT_TRY(mot_call_next(call, &node, &lane, error));
+    return mot_cuda_try(mot_mix_targets_launch(&job, lane.stream), "launching the kernel of targets", error);
 }
 
 /* Checks that an array of numbers is on the context's device. */

@@ -247,7 +247,7 @@ static motley_status run_job(run *r, const mot_job *job, motley_error *error)
     mot_cuda_lay_out(&steps, job, 0, r->call ? r->call->slot : NULL, &slot, &scratch);
     r->slot_end = slot.bytes > r->slot_end ? slot.bytes : r->slot_end;
     r->scratch_end = scratch.bytes > r->scratch_end ? scratch.bytes : r->scratch_end;
-    return r->call ? mot_cuda_queue_steps(r->call, job, &steps, NULL, NULL, error) : MOTLEY_OK;
+    return r->call ? mot_cuda_queue_steps(r->call, job, &steps, NULL, error) : MOTLEY_OK;
 }
 
 /* Runs the ops of a part. */
@@ -287,7 +287,10 @@ static motley_status run_break(run *r, int part, const motley_batch *src, size_t
         const motley_batch spare = batch_at(r, SPARE);
         job.spare = sent(r, &spare, SPARE);
     }
-    return mot_cuda_try(mot_break_launch(&job, r->call->stream), "launching the kernels of breaks", error);
+    mot_lane lane;
+    const mot_node node = { .reads = MOT_SENT | MOT_PARTS | MOT_IMAGES, .writes = MOT_IMAGES };
+    MOT_TRY(mot_call_next(r->call, &node, &lane, error));
+    return mot_cuda_try(mot_break_launch(&job, lane.stream), "launching the kernels of breaks", error);
 }
 
 /* Runs the steps after a part that need the statistics of clips, in `work`, in place: each clip is one image. */
@@ -345,7 +348,10 @@ static motley_status run_chains(run *r, motley_error *error)
         job.chains = sent(r, &first, CHAINS);
         job.chains.image = (int64_t)r->image_bytes;
     }
-    return mot_cuda_try(mot_chains_launch(&job, r->call->stream), "launching the mixing kernel", error);
+    mot_lane lane;
+    const mot_node node = { .reads = MOT_SENT | MOT_PARTS | MOT_IMAGES, .writes = MOT_IMAGES };
+    MOT_TRY(mot_call_next(r->call, &node, &lane, error));
+    return mot_cuda_try(mot_chains_launch(&job, lane.stream), "launching the mixing kernel", error);
 }
 
 /* How many images of src are exactly the same pixels as those of `work`. */
@@ -389,8 +395,8 @@ static motley_status begin_run(const run *r, int given, motley_error *error)
     const mot_cuda_parts *const parts = r->parts;
     const mot_job *const job = r->job;
     if (r->images)
-        CUDA_TRY(mot_cuda_send(r->sent, r->images, mot_cuda_parts_host_bytes(parts, job), r->call->stream),
-                 "sending the images");
+        MOT_TRY(mot_call_send(r->call, MOT_SENT | MOT_PARTS, r->sent, r->images, mot_cuda_parts_host_bytes(parts, job),
+                              "sending the images", error));
     const mot_parts_job apart = { .count = (int32_t)job->count,
                                   .max_steps = (int32_t)job->max_steps,
                                   .steps = job->drawn_steps,
@@ -405,7 +411,9 @@ static motley_status begin_run(const run *r, int given, motley_error *error)
                                   .pooled = r->pooled,
                                   .turn = r->turn,
                                   .turns = parts->turns };
-    return mot_cuda_try(mot_parts_launch(&apart, r->call->stream), "launching the kernel of the parts", error);
+    mot_lane lane;
+    MOT_TRY(mot_call_next(r->call, &(mot_node){ .reads = MOT_STEPS, .writes = MOT_PARTS }, &lane, error));
+    return mot_cuda_try(mot_parts_launch(&apart, lane.stream), "launching the kernel of the parts", error);
 }
 
 motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const mot_job *job,
@@ -460,6 +468,16 @@ motley_status mot_cuda_count_apart(mot_cuda_state *s, const mot_job *job, const 
     return mot_cuda_run_parts(s, NULL, job, parts, NULL, 0, slot, scratch, s->pool.host.memory, error);
 }
 
+motley_status mot_cuda_queue_chains(mot_cuda_call *call, const mot_cuda_draw *draw, const mot_tables *tables,
+                                    int own_steps, motley_error *error)
+{
+    mot_lane lane;
+    const mot_node node = { .reads = MOT_SENT | MOT_TABLES | (draw->counter ? MOT_COUNTER : 0), .writes = MOT_STEPS };
+    MOT_TRY(mot_call_next(call, &node, &lane, error));
+    return mot_cuda_try(mot_parts_draw_launch(draw, tables, own_steps, lane.stream), "launching the draw kernel",
+                        error);
+}
+
 /* Draws the steps, or sends those that are given. */
 static motley_status make_steps(mot_cuda_call *call, const mot_job *job, const drawn *d, motley_error *error)
 {
@@ -467,16 +485,14 @@ static motley_status make_steps(mot_cuda_call *call, const mot_job *job, const d
     mot_cuda_draw draw = {
         .count = (int32_t)job->count, .channels = job->channels, .max_steps = most, .plan = d->steps.plan
     };
-    MOT_TRY(mot_cuda_send_batch(job->src, d->images, call->stream, &draw.src, error));
+    MOT_TRY(mot_cuda_send_batch(call, job->src, d->images, &draw.src, error));
     if (!job->policy || job->steps) {
-        CUDA_TRY(
-            mot_cuda_send(draw.plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step), call->stream),
-            "sending the values");
-        return mot_cuda_try(mot_cuda_fill(draw.plan.step_count, most, job->count, call->stream),
-                            "sending the numbers of steps", error);
+        MOT_TRY(mot_call_send(call, MOT_STEPS, draw.plan.steps, job->steps,
+                              job->count * job->max_steps * sizeof(mot_step), "sending the values", error));
+        return mot_cuda_send_counts(call, &draw.plan, job, error);
     }
     MOT_TRY(mot_cuda_describe_draws(call, job, &d->steps, &draw, error));
-    return mot_cuda_try(mot_parts_draw_launch(&draw, NULL, most, call->stream), "launching the draw kernel", error);
+    return mot_cuda_queue_chains(call, &draw, NULL, most, error);
 }
 
 motley_status mot_cuda_run_apart(mot_cuda_call *call, const mot_job *job, const mot_cuda_parts *parts,

@@ -46,6 +46,10 @@ motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const m
                                  const mot_cuda_parts *parts, const motley_batch *work, int given, mot_arena *slot,
                                  mot_arena *scratch, uint8_t *host, motley_error *error);
 
+/* Draws steps of chains, or of a policy with breaks: see mot_parts_draw_launch. */
+motley_status mot_cuda_queue_chains(mot_cuda_call *call, const mot_cuda_draw *draw, const mot_tables *tables,
+                                    int own_steps, motley_error *error);
+
 /* A whole job of motley_apply, motley_op_apply or motley_replay; and the memory that it needs. */
 motley_status mot_cuda_run_apart(mot_cuda_call *call, const mot_job *job, const mot_cuda_parts *parts,
                                  motley_error *error);

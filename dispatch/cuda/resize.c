@@ -99,6 +99,16 @@ motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, int w
     return MOTLEY_OK;
 }
 
+motley_status mot_cuda_queue_resize(mot_cuda_call *call, const void *job, motley_error *error)
+{
+    mot_lane lane;
+    const mot_node node = { .reads = MOT_SENT | MOT_PLACES | MOT_IMAGES,
+                            .writes = MOT_IMAGES,
+                            .waits = MOT_WAITS_FIRST };
+    MOT_TRY(mot_call_next(call, &node, &lane, error));
+    return mot_cuda_try(mot_resize_launch(job, lane.overlap, lane.stream), "launching the resize kernel", error);
+}
+
 static motley_status queue(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
                            const motley_resize_params *params, motley_error *error)
 {
@@ -132,10 +142,12 @@ static motley_status queue(mot_cuda_call *call, const motley_batch *src, const m
                            .tables = r.tables,
                            .table_offset = p.offsets };
     MOT_TRY(mot_cuda_cut(call, &job, most.width, most.height, most.row_groups, error));
-    CUDA_TRY(mot_cuda_send(p.places, assembled.base, assembled.bytes, call->stream), "sending the images");
-    CUDA_TRY(mot_resize_axes_launch(&job, call->stream), "launching the kernel of the axes");
-    return mot_cuda_try(mot_resize_launch(&job, call->s->chip.overlaps, call->stream), "launching the resize kernel",
-                        error);
+    MOT_TRY(mot_call_send(call, MOT_SENT, p.places, assembled.base, assembled.bytes, "sending the images", error));
+    mot_lane lane;
+    const mot_node axes = { .reads = MOT_SENT | MOT_PLACES, .writes = MOT_PLACES };
+    MOT_TRY(mot_call_next(call, &axes, &lane, error));
+    CUDA_TRY(mot_resize_axes_launch(&job, lane.stream), "launching the kernel of the axes");
+    return mot_cuda_queue_resize(call, &job, error);
 }
 
 motley_status mot_cuda_resize(void *state, const motley_batch *src, const motley_batch *dst,

@@ -82,6 +82,9 @@ motley_status mot_cuda_resize(void *state, const motley_batch *src, const motley
 motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, int width, int height, int row_groups,
                            motley_error *error);
 
+/* Queues a resize, whose axes have tables: a mot_resize_job. */
+motley_status mot_cuda_queue_resize(mot_cuda_call *call, const void *job, motley_error *error);
+
 motley_status mot_cuda_transform(void *state, const struct mot_transform_call *call, motley_error *error);
 
 #endif

@@ -188,12 +188,19 @@ int mot_tiles_few_images(const mot_job *job)
     return job->src->images && job->count <= MOT_FEW_IMAGES;
 }
 
-motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,
-                              const mot_tiles_plan *plan, mot_cuda_format format, const mot_resize_job *resize,
+motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, mot_cuda_draw *draw, const mot_node *node,
+                              mot_tiles_job *tiles, const mot_tiles_plan *plan, mot_cuda_format format,
                               motley_error *error)
 {
     const int ctas = plan->tasks < plan->max_image_ctas ? (int)plan->tasks : plan->max_image_ctas;
-    const int overlap = call->s->chip.overlaps && (!mot_call_ahead(call) || resize);
+    const motley_image *const few = mot_tiles_few_images(job) ? job->src->images : NULL;
+    const unsigned parts = node->reads & MOT_PARTS;
+    mot_node planning = *node;
+    planning.reads |= MOT_PROGRAMS;
+    planning.writes |= MOT_PROGRAMS | (few ? MOT_SENT : 0);
+    const mot_node running = { .reads = MOT_PROGRAMS | MOT_SENT | MOT_IMAGES | parts,
+                               .writes = MOT_PROGRAMS | MOT_IMAGES,
+                               .waits = MOT_WAITS_FIRST };
     tiles->format = (int)format;
     tiles->windows = plan->windows;
     tiles->max_counts = plan->max_counts;
@@ -212,16 +219,16 @@ motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, const mot
     tiles->arrivals = plan->arrivals;
     tiles->output_values = plan->values;
     tiles->scratch = plan->scratch;
-    const motley_image *const few = mot_tiles_few_images(job) ? job->src->images : NULL;
     for (size_t first = 0, n; first < job->count; first += n) {
         n = plan->whole ? job->count : next_images(job, format, plan, first);
         tiles->first = (int32_t)first;
         tiles->images = (int32_t)n;
-        CUDA_TRY(mot_cuda_plan_launch(draw, tiles, few, call->draws), "launching the kernel that makes programs");
-        MOT_TRY(mot_call_join(call, error));
-        if (resize)
-            CUDA_TRY(mot_resize_launch(resize, 0, call->stream), "launching the resize kernel");
-        CUDA_TRY(launch_tiles(tiles, format, ctas, overlap, call->stream), "launching the tile kernel");
+        mot_lane lane;
+        MOT_TRY(mot_call_next(call, &planning, &lane, error));
+        draw->overlap = lane.overlap;
+        CUDA_TRY(mot_cuda_plan_launch(draw, tiles, few, lane.stream), "launching the kernel that makes programs");
+        MOT_TRY(mot_call_next(call, &running, &lane, error));
+        CUDA_TRY(launch_tiles(tiles, format, ctas, lane.overlap, lane.stream), "launching the tile kernel");
     }
     return MOTLEY_OK;
 }

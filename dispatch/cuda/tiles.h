@@ -36,10 +36,10 @@ void mot_tiles_lay_out(mot_tiles_plan *plan, mot_arena *slot, mot_arena *scratch
 /* Whether src's images are few enough to be described by kernel arguments. */
 int mot_tiles_few_images(const mot_job *job);
 
-/* Queues the kernel that draws and makes programs, `resize`, if it is not NULL, and the tile kernel. `tiles` has the
- * batches and the output's type. */
-motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, const mot_cuda_draw *draw, mot_tiles_job *tiles,
-                              const mot_tiles_plan *plan, mot_cuda_format format, const mot_resize_job *resize,
+/* Queues the kernel that draws, as `node` has it, and makes programs, and the tile kernel. `tiles` has the batches and
+ * the output's type. */
+motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, mot_cuda_draw *draw, const mot_node *node,
+                              mot_tiles_job *tiles, const mot_tiles_plan *plan, mot_cuda_format format,
                               motley_error *error);
 
 /* Raises the limits of the kernel for `format`; call once for each format. */

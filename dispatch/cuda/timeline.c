@@ -96,22 +96,65 @@ motley_status mot_call_take(mot_cuda_call *call, size_t slot_bytes, size_t scrat
     return MOTLEY_OK;
 }
 
-motley_status mot_call_join(mot_cuda_call *call, motley_error *error)
+/* Lets the caller's stream wait for the draws, and queues what was late. */
+static motley_status join(mot_cuda_call *call, motley_error *error)
 {
     const mot_timeline *const t = &call->s->timeline;
     if (!mot_call_ahead(call))
         return MOTLEY_OK;
     call->draws = call->stream;
+    call->chained = 0;
     CUDA_TRY(cudaEventRecord(t->drawn, t->ahead), "recording an event");
     CUDA_TRY(cudaStreamWaitEvent(call->stream, t->drawn, 0), "waiting for the draws");
+    mot_late *const late = call->late;
+    call->late = NULL;
+    return late ? late(call, call->late_job, error) : MOTLEY_OK;
+}
+
+motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane *lane, motley_error *error)
+{
+    const unsigned all = node->reads | node->writes;
+    const unsigned early = node->waits == MOT_WAITS_LAST ? all : node->early;
+    mot_node *const running = &call->running;
+    if (all & MOT_CALLERS)
+        MOT_TRY(join(call, error));
+    const int safe = !(early & running->writes) && !(early & node->writes & running->reads);
+    const int useful = node->waits == MOT_WAITS_LAST || (node->waits == MOT_WAITS_FIRST && !mot_call_ahead(call));
+    *lane = (mot_lane){ call->draws, call->s->chip.overlaps && call->chained && useful && safe };
+    const int others = lane->overlap && (node->waits == MOT_WAITS_LAST || node->settles);
+    running->reads = node->reads | (others ? running->reads & ~node->settles : 0);
+    running->writes = node->writes | (others ? running->writes & ~node->settles : 0);
+    call->chained = 1;
+    call->s->timeline.node = *node;
     return MOTLEY_OK;
+}
+
+motley_status mot_call_late(mot_cuda_call *call, mot_late *late, const void *job, motley_error *error)
+{
+    if (!mot_call_ahead(call))
+        return late(call, job, error);
+    call->late = late;
+    call->late_job = job;
+    return MOTLEY_OK;
+}
+
+motley_status mot_call_send(mot_cuda_call *call, unsigned memory, void *to, const void *from, size_t bytes,
+                            const char *what, motley_error *error)
+{
+    mot_lane lane;
+    if (bytes == 0)
+        return MOTLEY_OK;
+    MOT_TRY(mot_call_next(call, &(mot_node){ .writes = memory }, &lane, error));
+    return mot_cuda_try(mot_cuda_send(to, from, bytes, lane.stream), what, error);
 }
 
 motley_status mot_call_end(mot_cuda_call *call, motley_status status, motley_error *error)
 {
     mot_cuda_state *const s = call->s;
     mot_timeline *const t = &s->timeline;
-    const motley_status joined = mot_call_join(call, status == MOTLEY_OK ? error : NULL);
+    if (status != MOTLEY_OK)
+        call->late = NULL;
+    const motley_status joined = join(call, status == MOTLEY_OK ? error : NULL);
     status = status == MOTLEY_OK ? joined : status;
     if (call->captured) {
         t->captured |= status == MOTLEY_OK;

@@ -13,7 +13,12 @@
  *             wait for the event of their slot; or, if memory or tables were new since the last draws ahead, for the
  *             event of the last call, whichever slot it had.
  *   Streams   A call on another stream than the last one waits for the event of the last call.
- *   Join      After the draws, the caller's stream waits for the stream ahead. From there on a call queues on its own.
+ *   Join      Each kernel says which memory it reads and writes. In a call that runs ahead, the first kernel that needs
+ *             what the caller's stream writes is queued there, once that stream waits for the draws; so are all after
+ *             it.
+ *   Overlap   On chips that can, a kernel begins while the one before it in its call ends, if it waits for that end
+ *             itself, before it touches what that one, or another that may still run, writes. CTAs that wait take
+ *             places from kernels that work, so that ahead only kernels do that wait at their end.
  *   Capture   A captured call waits for no event and records none, and nothing grows for it: what it lacks is an error.
  *             Events do not order replays, so from the first captured call that succeeds, nothing runs ahead.
  *   Counters  A slot's counters are 0 between kernels: each kernel that ends with them clears them. They are cleared
@@ -25,6 +30,36 @@
 
 #include "dispatch/cuda/pool.h"
 
+/* Memory that kernels read and write, as bits. */
+enum {
+    MOT_IMAGES = 1,    /* pixels: the caller's, and those in the scratch */
+    MOT_NUMBERS = 2,   /* the caller's boxes, points, labels and targets, ... */
+    MOT_COUNTER = 4,   /* ... and the counter of the draws */
+    MOT_PARTS = 8,     /* in the scratch: the steps of a batch's parts */
+    MOT_CALLERS = 15,  /* all these, which work on the caller's stream uses */
+    MOT_TABLES = 16,   /* of policies and transforms */
+    MOT_SENT = 32,     /* what the call uploads */
+    MOT_STEPS = 64,    /* in a slot: steps and their numbers; */
+    MOT_ORDER = 128,   /* the order of the samples, and its counters; */
+    MOT_PLACES = 256,  /* what a transform draws, and the tables of axes; */
+    MOT_PROGRAMS = 512 /* programs and tasks of tiles */
+};
+
+/* When a kernel waits for the end of the one before it. */
+typedef enum mot_waits {
+    MOT_WAITS_NOT,   /* it begins after that */
+    MOT_WAITS_FIRST, /* before it touches any memory but `early` */
+    MOT_WAITS_LAST   /* at its end */
+} mot_waits;
+
+typedef struct mot_node {
+    unsigned reads, writes;
+    mot_waits waits;
+    unsigned early;
+    unsigned settles; /* It lets the next kernel begin before it has waited, but not before kernels still running have
+                       * done with this memory. 0: kernels that wait first let it begin after that. */
+} mot_node;
+
 typedef struct mot_timeline {
     cudaStream_t ahead;    /* for draws */
     cudaEvent_t drawn;     /* recorded there */
@@ -33,18 +68,32 @@ typedef struct mot_timeline {
     int slot;              /* that was taken last */
     int queued, captured;  /* a call was queued; a graph has captured one */
     cudaStream_t last;     /* the stream of the last call */
+    mot_node node;         /* of the kernel that is queued, for tests */
     unsigned settled;      /* pool.changes when draws ahead last waited for all earlier calls */
 } mot_timeline;
+
+/* How a kernel is launched. */
+typedef struct mot_lane {
+    cudaStream_t stream;
+    int overlap; /* it may begin while the one before it ends */
+} mot_lane;
+
+struct mot_cuda_call;
+typedef motley_status mot_late(struct mot_cuda_call *call, const void *job, motley_error *error);
 
 /* A call on a context's device and a stream. */
 typedef struct mot_cuda_call {
     struct mot_cuda_state *s;
     cudaStream_t stream;       /* the caller's */
-    cudaStream_t draws;        /* where draws are queued */
+    cudaStream_t draws;        /* where the next kernel is queued, unless it needs the caller's */
     int captured;              /* a graph captures it */
     unsigned changes;          /* pool.changes when it began */
     mot_slot_counters *slot;   /* its slot, whose counters come first; NULL: none is taken */
     mot_arena memory, scratch; /* the slot behind them, and the scratch */
+    int chained;               /* a kernel of this call was queued last, on `draws` */
+    mot_node running;          /* what it, and others that may run when the next one begins, read and write */
+    mot_late *late;            /* queues `late_job` right before the first kernel on the caller's stream */
+    const void *late_job;
     int device_before;
 } mot_cuda_call;
 
@@ -70,7 +119,14 @@ static inline int mot_call_ahead(const mot_cuda_call *call)
     return call->draws != call->stream;
 }
 
-/* After the draws: the caller's stream waits for them. */
-motley_status mot_call_join(mot_cuda_call *call, motley_error *error);
+/* How the call's next kernel is launched. */
+motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane *lane, motley_error *error);
+
+/* Queues what comes behind the draws as late as possible, so that draws that follow still run ahead. */
+motley_status mot_call_late(mot_cuda_call *call, mot_late *late, const void *job, motley_error *error);
+
+/* Uploads host bytes, which a kernel copies to memory of these bits; `what` is for errors. */
+motley_status mot_call_send(mot_cuda_call *call, unsigned memory, void *to, const void *from, size_t bytes,
+                            const char *what, motley_error *error);
 
 #endif

@@ -424,9 +424,7 @@ static mot_cuda_draw samples_of(const mot_transform_draw_job *job)
                             .counter = job->counter };
 }
 
-/* `resize`: as of mot_cuda_queue_steps. */
-static motley_status run_steps(run *r, const mot_transform_draw_job *drawn, const mot_resize_job *resize,
-                               motley_error *error)
+static motley_status run_steps(run *r, const mot_transform_draw_job *drawn, motley_error *error)
 {
     if (mot_cuda_has_parts(&r->parts))
         return run_parts(r, r->cuda, &r->cuda->memory, &r->cuda->scratch, error);
@@ -437,7 +435,7 @@ static motley_status run_steps(run *r, const mot_transform_draw_job *drawn, cons
         draw.tables = mot_cuda_tables_at(only->policy, r->tables.compiled[only - r->call->transform->stage]);
         draw.tables_bytes = (int64_t)only->policy->compiled_bytes;
     }
-    return mot_cuda_queue_steps(r->cuda, &r->job, &r->steps, &draw, resize, error);
+    return mot_cuda_queue_steps(r->cuda, &r->job, &r->steps, &draw, error);
 }
 
 /* Draws the chains of a policy that mixes, which the kernel of all draws does not. It is the first stage with steps. */
@@ -450,9 +448,8 @@ static motley_status draw_chains(const run *r, const mot_transform_draw_job *job
     draw.max_steps = job->max_steps;
     draw.src = job->resize.dst;
     draw.plan.steps = job->steps;
-    return mot_cuda_try(mot_parts_draw_launch(&draw, job->table + (stage - r->call->transform->stage),
-                                              stage->policy_steps, r->cuda->stream),
-                        "launching the draw kernel of chains", error);
+    return mot_cuda_queue_chains(r->cuda, &draw, job->table + (stage - r->call->transform->stage), stage->policy_steps,
+                                 error);
 }
 
 static motley_status fill_windows(const run *r, const mot_transform_draw_job *draw, motley_error *error)
@@ -461,7 +458,10 @@ static motley_status fill_windows(const run *r, const mot_transform_draw_job *dr
         .dst = draw->resize.dst, .count = draw->resize.count, .channels = draw->resize.channels, .drawn = draw->drawn
     };
     memcpy(job.fill, r->call->transform->fill, sizeof job.fill);
-    return mot_cuda_try(mot_fill_launch(&job, r->cuda->stream), "launching the filling kernel", error);
+    mot_lane lane;
+    const mot_node node = { .reads = MOT_SENT | MOT_PLACES, .writes = MOT_IMAGES };
+    MOT_TRY(mot_call_next(r->cuda, &node, &lane, error));
+    return mot_cuda_try(mot_fill_launch(&job, lane.stream), "launching the filling kernel", error);
 }
 
 static motley_status erase_boxes(const run *r, const mot_transform_draw_job *draw, motley_error *error)
@@ -476,23 +476,23 @@ static motley_status erase_boxes(const run *r, const mot_transform_draw_job *dra
                             .normals = r->tables.normals[call->erase - call->transform->stage],
                             .drawn = draw->drawn };
     memcpy(erase.bits, call->erased, sizeof erase.bits);
-    return mot_cuda_try(mot_erase_launch(&erase, r->cuda->stream), "launching the erasing kernel", error);
+    mot_lane lane;
+    const mot_node node = { .reads = MOT_SENT | MOT_PLACES | MOT_TABLES, .writes = MOT_IMAGES };
+    MOT_TRY(mot_call_next(r->cuda, &node, &lane, error));
+    return mot_cuda_try(mot_erase_launch(&erase, lane.stream), "launching the erasing kernel", error);
 }
 
 static motley_status follow(const run *r, const mot_transform_draw_job *draw, motley_error *error)
 {
-    const mot_follow_job job = { .count = draw->resize.count,
-                                 .max_steps = draw->max_steps,
-                                 .steps = draw->steps,
-                                 .places = draw->drawn,
-                                 .width = r->call->info->width,
-                                 .height = r->call->info->height,
-                                 .src = draw->resize.src,
-                                 .followed = r->call->followed,
-                                 .waits =
-                                     r->cuda->s->chip.overlaps ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_BEGINS_AFTER };
-    return mot_cuda_try(mot_follow_launch(&job, r->cuda->stream), "launching the kernel that moves boxes and points",
-                        error);
+    mot_follow_job job = { .count = draw->resize.count,
+                           .max_steps = draw->max_steps,
+                           .steps = draw->steps,
+                           .places = draw->drawn,
+                           .width = r->call->info->width,
+                           .height = r->call->info->height,
+                           .src = draw->resize.src,
+                           .followed = r->call->followed };
+    return mot_cuda_follow_queue(r->cuda, &job, MOT_FOLLOW_WAITS_FIRST, error);
 }
 
 /* Shares a transform's stages out among the warps of the draw kernel. No stage depends on what another one draws, but
@@ -602,26 +602,24 @@ static motley_status queue(mot_cuda_call *cuda, const mot_transform_call *call, 
     MOT_TRY(prepare(&r, error));
     mot_transform_draw_job draw = describe(&r);
     MOT_TRY(mot_cuda_cut(cuda, &draw.resize, r.width, r.height, r.row_groups, error));
-    CUDA_TRY(mot_cuda_send(r.first_sent, s->pool.host.memory, r.upload_bytes, cuda->draws), "sending the images");
-    /* ahead of the stream, CTAs that wait for the upload would hold places that other kernels could use */
-    const int overlap = r.upload_bytes > 0 && s->chip.overlaps && !mot_call_ahead(cuda);
-    CUDA_TRY(mot_transform_draw_launch(&draw, overlap, cuda->draws), "launching the draw kernel");
+    MOT_TRY(mot_call_send(cuda, MOT_SENT | (call->drawn ? MOT_STEPS | MOT_PLACES : 0), r.first_sent,
+                          s->pool.host.memory, r.upload_bytes, "sending the images", error));
+    mot_lane lane;
+    const mot_node drawing = { .reads = MOT_SENT | MOT_TABLES | MOT_PLACES | (draw.counter ? MOT_COUNTER : 0) |
+                                        (call->drawn ? MOT_STEPS : 0),
+                               .writes = MOT_PLACES | (draw.steps && !call->drawn ? MOT_STEPS : 0),
+                               .waits = MOT_WAITS_FIRST };
+    MOT_TRY(mot_call_next(cuda, &drawing, &lane, error));
+    CUDA_TRY(mot_transform_draw_launch(&draw, lane.overlap, lane.stream), "launching the draw kernel");
+    MOT_TRY(mot_call_late(cuda, mot_cuda_queue_resize, &draw.resize, error));
     static const uint8_t none[4];
     const int fills = memcmp(call->transform->fill, none, sizeof none) != 0;
-    const int whole = r.steps.choice.route != MOT_ROUTE_TILES || r.steps.tiles.whole;
-    /* the resize is queued after the kernel that sorts the steps, which then runs ahead, too */
-    const int later = mot_call_ahead(cuda) && r.has_steps && !mot_cuda_has_parts(&r.parts) && !fills && whole;
-    if (!later) {
-        const int behind = s->chip.overlaps && !mot_call_ahead(cuda);
-        MOT_TRY(mot_call_join(cuda, error));
-        CUDA_TRY(mot_resize_launch(&draw.resize, behind, cuda->stream), "launching the resize kernel");
-    }
     if (fills)
         MOT_TRY(fill_windows(&r, &draw, error));
     if (call->mixes && !call->drawn)
         MOT_TRY(draw_chains(&r, &draw, error));
     if (r.has_steps)
-        MOT_TRY(run_steps(&r, &draw, later ? &draw.resize : NULL, error));
+        MOT_TRY(run_steps(&r, &draw, error));
     if (call->erase)
         MOT_TRY(erase_boxes(&r, &draw, error));
     if (mot_followed_any(&call->followed))

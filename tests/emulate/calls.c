@@ -76,10 +76,26 @@ motley_status mot_call_take(mot_cuda_call *call, size_t slot_bytes, size_t scrat
     return MOTLEY_OK;
 }
 
-motley_status mot_call_join(mot_cuda_call *call, motley_error *error)
+/* Nothing is late: all runs at once, in the order of the calls. */
+motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane *lane, motley_error *error)
 {
     (void)error;
-    call->draws = call->stream;
+    if ((node->reads | node->writes) & MOT_CALLERS)
+        call->draws = call->stream;
+    *lane = (mot_lane){ call->draws, 0 };
+    return MOTLEY_OK;
+}
+
+motley_status mot_call_late(mot_cuda_call *call, mot_late *late, const void *job, motley_error *error)
+{
+    return late(call, job, error);
+}
+
+motley_status mot_call_send(mot_cuda_call *call, unsigned memory, void *to, const void *from, size_t bytes,
+                            const char *what, motley_error *error)
+{
+    (void)call, (void)memory, (void)what, (void)error;
+    memcpy(to, from, bytes);
     return MOTLEY_OK;
 }
 
@@ -140,13 +156,6 @@ motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *err
     return MOTLEY_OK;
 }
 
-cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t stream)
-{
-    (void)stream;
-    memcpy(to, from, bytes);
-    return cudaSuccess;
-}
-
 mot_cuda_steps mot_cuda_choose(mot_cuda_state *state, const mot_job *job)
 {
     (void)state, (void)job;
@@ -161,12 +170,10 @@ void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transfor
 
 /* Steps run in place on the resized pixels. */
 motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *chosen,
-                                   const mot_cuda_draw *draw, const mot_resize_job *resize, motley_error *error)
+                                   const mot_cuda_draw *draw, motley_error *error)
 {
-    (void)chosen;
+    (void)call, (void)chosen;
     mot_job steps = *job;
-    if (resize)
-        need(mot_resize_launch(resize, 0, call->stream) == cudaSuccess, "launching the resize kernel");
     steps.dst = job->src;
     steps.output = NULL;
     steps.steps = job->drawn_steps;
@@ -223,11 +230,11 @@ motley_status mot_cuda_run_parts(mot_cuda_state *state, mot_cuda_call *call, con
     return MOTLEY_OK;
 }
 
-cudaError_t mot_parts_draw_launch(const mot_cuda_draw *draw, const mot_tables *tables, int own_steps,
-                                  cudaStream_t stream)
+motley_status mot_cuda_queue_chains(mot_cuda_call *call, const mot_cuda_draw *draw, const mot_tables *tables,
+                                    int own_steps, motley_error *error)
 {
-    (void)draw, (void)tables, (void)own_steps, (void)stream;
-    return cudaSuccess;
+    (void)call, (void)draw, (void)tables, (void)own_steps, (void)error;
+    return MOTLEY_OK;
 }
 
 motley_status mot_cuda_check_followed(void *state, const motley_followed *followed, motley_error *error)
@@ -236,10 +243,11 @@ motley_status mot_cuda_check_followed(void *state, const motley_followed *follow
     return MOTLEY_OK;
 }
 
-cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
+motley_status mot_cuda_follow_queue(mot_cuda_call *call, mot_follow_job *job, mot_follow_waits waits,
+                                    motley_error *error)
 {
-    (void)job, (void)stream;
-    return cudaErrorInvalidConfiguration; /* no check follows boxes here */
+    (void)call, (void)job, (void)waits;
+    return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "no check follows boxes here");
 }
 
 size_t mot_cuda_mix_host_bytes(const motley_batch *src, const motley_batch *dst)

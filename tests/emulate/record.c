@@ -5,6 +5,7 @@
 #include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/mix.h"
 #include "dispatch/cuda/parts_draw.h"
+#include "dispatch/cuda/state.h"
 #include "dispatch/cuda/tiles.h"
 #include "dispatch/cuda/transform_draw.h"
 #include "kernels/cuda/tuning.h"
@@ -25,6 +26,7 @@ int record_failing, record_idle, record_streamless, record_failures, record_refu
 const char *record_again = "check_order --runs 0";
 static int call; /* of the caller */
 static cudaStream_t call_stream;
+static const mot_node *call_node;
 
 static void fail(const char *what)
 {
@@ -77,7 +79,9 @@ static struct {
     uint32_t number;
     clock early;     /* of a kernel that begins while the one before it ends */
     const clock *at; /* its accesses come after all that had ended then */
-} now;               /* the work that is being described */
+    unsigned memory; /* that it touches next, as its node has it */
+    int kernel;
+} now; /* the work that is being described */
 static struct {
     int reader, writer; /* the calls of the host's last copy */
     int graphs;         /* whether any was captured: its calls may not have run */
@@ -106,6 +110,7 @@ static void begin(const char *name, cudaStream_t stream)
     const int s = stream_of(stream);
     now.name = name;
     now.stream = s;
+    now.kernel = 0;
     if (captures[s]) {
         now.number = ++captures[s]->works;
         return;
@@ -175,6 +180,12 @@ static int is_written(const char *begin, const char *end, int counters)
     return begin >= end;
 }
 
+/* What the kernel that is being described touches from here on. */
+static void of(unsigned memory)
+{
+    now.memory = memory;
+}
+
 /* An access of the work that is being described. Of the earlier ones, those that this one covers and comes after are
  * dropped: what nothing orders with them, nothing orders with it. */
 static void touch(const void *memory, size_t bytes, access_kind kind, const char *what)
@@ -182,6 +193,11 @@ static void touch(const void *memory, size_t bytes, access_kind kind, const char
     const int writes = kind != READ;
     if (!memory || bytes == 0)
         return;
+    if (now.kernel && call_node && !((writes ? call_node->writes : call_node->reads) & now.memory)) {
+        char text[200];
+        snprintf(text, sizeof text, "%s does not say that it %s %s", now.name, writes ? "writes" : "reads", what);
+        fail(text);
+    }
     const access a = { .begin = memory,
                        .end = (const char *)memory + bytes,
                        .what = what,
@@ -241,10 +257,11 @@ static void touch_own(const void *memory, size_t bytes, access_kind kind, const 
 
 static int chip_multiprocessors, chip_overlaps;
 
-void record_call(int number, cudaStream_t stream)
+void record_call(int number, cudaStream_t stream, const mot_node *node)
 {
     call = number;
     call_stream = stream;
+    call_node = node;
 }
 
 void record_work(const char *name, cudaStream_t stream)
@@ -642,6 +659,7 @@ static void images(const mot_cuda_batch *batch, int first, int count, int channe
                    const char *what)
 {
     const char *begin = NULL, *end = NULL;
+    of(MOT_SENT);
     READS(batch->images, (size_t)(first + count) * sizeof *batch->images);
     for (int i = first; size > 0 && i < first + count; i++) {
         motley_image v = {
@@ -654,6 +672,7 @@ static void images(const mot_cuda_batch *batch, int first, int count, int channe
         begin = begin && begin < (const char *)v.data ? begin : v.data;
         end = end > last ? end : last;
     }
+    of(MOT_IMAGES);
     touch(begin, (size_t)(end - begin), writes, what);
 }
 
@@ -667,6 +686,8 @@ static void images(const mot_cuda_batch *batch, int first, int count, int channe
             return cudaErrorInvalidConfiguration; \
         begin((name), (stream)); \
         lets_next(); \
+        now.kernel = 1; \
+        now.memory = 0; \
     } while (0)
 
 void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT])
@@ -752,6 +773,7 @@ cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t
     if (bytes == 0)
         return cudaSuccess;
     LAUNCH("an upload", stream);
+    of(~0u);
     WRITES(to, bytes);
     memcpy(to, from, bytes);
     return cudaSuccess;
@@ -760,6 +782,7 @@ cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t
 cudaError_t mot_cuda_fill(int32_t *to, int32_t value, size_t count, cudaStream_t stream)
 {
     LAUNCH("a fill", stream);
+    of(MOT_STEPS);
     WRITES(to, count * sizeof *to);
     for (size_t i = 0; i < count; i++)
         to[i] = value;
@@ -768,6 +791,7 @@ cudaError_t mot_cuda_fill(int32_t *to, int32_t value, size_t count, cudaStream_t
 
 static void tables(const mot_tables *t)
 {
+    of(MOT_TABLES);
     READS(t->phase, sizeof *t->phase);
     READS(t->branch, sizeof *t->branch);
     READS(t->step, sizeof *t->step);
@@ -780,11 +804,14 @@ static void draws(const mot_cuda_draw *d)
     const size_t n = (size_t)d->count, steps = n * (size_t)d->max_steps * sizeof(mot_step);
     if (d->draws) {
         tables(&d->tables);
+        of(MOT_SENT);
         READS(d->ids, n * sizeof *d->ids);
         READS(d->views, n * sizeof *d->views);
+        of(MOT_COUNTER);
         READS(d->counter, 2 * sizeof *d->counter);
         memset(d->plan.steps, 0, steps);
     }
+    of(MOT_STEPS | MOT_PARTS);
     touch_own(d->plan.steps, steps, d->draws, "plan.steps");
     WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
     memset(d->plan.step_count, 0, n * sizeof *d->plan.step_count);
@@ -798,6 +825,7 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
         begins_early(1);
     LISTED(d->src, d->count);
     draws(d);
+    of(MOT_ORDER);
     COUNTS(d->plan.ready, (size_t)d->first_wave * sizeof *d->plan.ready);
     WRITES(d->plan.order, n * sizeof *d->plan.order);
     WRITES(d->plan.key, n * sizeof *d->plan.key);
@@ -810,6 +838,7 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
 static void lists(const mot_tiles_job *t, int writes)
 {
     const size_t n = (size_t)t->images;
+    of(MOT_PROGRAMS);
     touch_own(t->programs, n * (size_t)t->windows * sizeof *t->programs, writes, "programs");
     touch_own(t->image, n * sizeof *t->image, writes, "images of tiles");
     touch_own(t->tasks, (size_t)t->most_tasks * MOT_TILE_LISTS * sizeof *t->tasks, writes, "tasks");
@@ -827,6 +856,7 @@ cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *d, const mot_tiles_job *jo
         begins_early(1);
     if (few) {
         motley_image *const to = (motley_image *)(uintptr_t)job->src.images;
+        of(MOT_SENT);
         WRITES(to, (size_t)d->count * sizeof *few);
         memcpy(to, few, (size_t)d->count * sizeof *few);
     }
@@ -858,7 +888,9 @@ cudaError_t mot_resident_launch(const mot_resident_job *job, mot_cuda_format for
     LAUNCH("image kernel", stream);
     if (overlap && job->ordered)
         begins_early(0);
+    of(MOT_STEPS | MOT_PARTS);
     READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
+    of(MOT_ORDER);
     READS_OWN(job->order, n * sizeof *job->order);
     waits();
     COUNTS(job->ready, (size_t)job->first_wave * sizeof *job->ready);
@@ -875,7 +907,9 @@ static void axes(const mot_resize_job *job, int writes)
 {
     const size_t n = (size_t)job->count;
     const size_t all = (size_t)job->table_bytes * (job->table_offset ? 1 : n);
+    of(MOT_SENT);
     READS(job->table_offset, n * sizeof *job->table_offset);
+    of(MOT_PLACES);
     touch_own(job->axes, n * sizeof *job->axes, writes, "axes");
     touch_own(job->order, n * sizeof *job->order, writes, "order");
     touch_own(job->tables, all ? all : bytes_behind(job->tables), writes, "tables");
@@ -893,15 +927,20 @@ cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int ove
     LAUNCH("draw kernel of transforms", stream);
     LISTED(job->resize.src, job->resize.count);
     LISTED(job->resize.dst, job->resize.count);
+    of(MOT_TABLES);
     READS(job->stage, (size_t)job->stages * sizeof *job->stage);
     READS(job->table, (size_t)job->stages * sizeof *job->table);
     for (int s = 0; s < job->stages; s++)
         tables(&job->table[s]);
     READS(job->ratios, MOT_RATIO_CELLS * sizeof *job->ratios);
+    of(MOT_SENT);
     READS(job->ids, n * sizeof *job->ids);
     READS(job->views, n * sizeof *job->views);
+    of(MOT_COUNTER);
     READS(job->counter, 2 * sizeof *job->counter);
+    of(MOT_PLACES);
     touch_own(job->drawn, n * sizeof *job->drawn, !job->given, "drawn");
+    of(MOT_STEPS);
     touch_own(job->steps, n * (size_t)job->max_steps * sizeof *job->steps, !job->given, "steps");
     axes(&job->resize, 1);
     return cudaSuccess;
@@ -910,6 +949,7 @@ cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int ove
 cudaError_t mot_resize_axes_launch(const mot_resize_job *job, cudaStream_t stream)
 {
     LAUNCH("kernel of axes", stream);
+    of(MOT_SENT);
     READS(job->place, (size_t)job->count * sizeof *job->place);
     axes(job, 1);
     return cudaSuccess;
@@ -928,6 +968,7 @@ cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream
 cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
 {
     LAUNCH("filling kernel", stream);
+    of(MOT_PLACES);
     READS_OWN(job->drawn, (size_t)job->count * sizeof *job->drawn);
     WRITES_IMAGES(job->dst, job->count, job->channels, 1);
     return cudaSuccess;
@@ -936,7 +977,9 @@ cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 {
     LAUNCH("erasing kernel", stream);
+    of(MOT_PLACES);
     READS_OWN(job->drawn, (size_t)job->count * sizeof *job->drawn);
+    of(MOT_TABLES);
     READS(job->normals, MOT_NORMAL_CELLS * sizeof *job->normals);
     WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->dtype));
     return cudaSuccess;
@@ -948,12 +991,16 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
     LAUNCH("kernel of followers", stream);
     if (job->waits != MOT_FOLLOW_BEGINS_AFTER)
         begins_early(0);
+    of(MOT_NUMBERS);
     READS(job->followed.boxes, job->followed.boxes_count * 4 * sizeof(double));
     waits();
+    of(MOT_STEPS);
     READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
     READS_OWN(job->step_count, n * sizeof *job->step_count);
+    of(MOT_PLACES);
     READS_OWN(job->places, n * sizeof *job->places);
     LISTED(job->src, job->count);
+    of(MOT_NUMBERS);
     WRITES(job->followed.boxes, job->followed.boxes_count * 4 * sizeof(double));
     WRITES(job->followed.matrices, n * 6 * sizeof(double));
     return cudaSuccess;
@@ -966,11 +1013,15 @@ cudaError_t mot_parts_draw_launch(const mot_cuda_draw *d, const mot_tables *of_t
     (void)own_steps;
     LAUNCH("draw kernel of parts", stream);
     LISTED(d->src, d->count);
+    of(MOT_TABLES);
     READS(of_transform, sizeof *of_transform);
     tables(of_transform ? of_transform : &d->tables);
+    of(MOT_SENT);
     READS(d->ids, n * sizeof *d->ids);
     READS(d->views, n * sizeof *d->views);
+    of(MOT_COUNTER);
     READS(d->counter, 2 * sizeof *d->counter);
+    of(MOT_STEPS);
     WRITES(d->plan.steps, n * (size_t)d->max_steps * sizeof *d->plan.steps);
     WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
     memset(d->plan.steps, 0, n * (size_t)d->max_steps * sizeof *d->plan.steps);
@@ -984,7 +1035,9 @@ cudaError_t mot_parts_launch(const mot_parts_job *job, cudaStream_t stream)
     const size_t n = (size_t)job->count;
     const size_t parts = (size_t)(job->chains * (job->chain_breaks + 1) + job->breaks + 1);
     LAUNCH("kernel of the parts", stream);
+    of(MOT_STEPS);
     READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
+    of(MOT_PARTS);
     WRITES(job->part, parts * n * (size_t)job->most * sizeof *job->part);
     WRITES(job->after, parts * n * sizeof *job->after);
     WRITES(job->turn, n * (size_t)job->turns * sizeof *job->turn);
@@ -996,6 +1049,7 @@ cudaError_t mot_parts_launch(const mot_parts_job *job, cudaStream_t stream)
 cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 {
     LAUNCH("kernel of breaks", stream);
+    of(MOT_PARTS);
     READS_OWN(job->step, (size_t)job->count * sizeof *job->step);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     WRITES_IMAGES(job->dst, job->count, job->channels, 1);
@@ -1007,6 +1061,7 @@ cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 cudaError_t mot_chains_launch(const mot_chains_job *job, cudaStream_t stream)
 {
     LAUNCH("kernel of chains", stream);
+    of(MOT_PARTS);
     READS_OWN(job->turn, (size_t)job->count * (size_t)job->turns * sizeof *job->turn);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     READS_IMAGES(job->chains, job->count, job->channels, 1);
@@ -1018,9 +1073,11 @@ cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
 {
     const size_t size = mot_dtype_bytes(job->dtype);
     LAUNCH("mixing kernel", stream);
+    of(MOT_SENT);
     READS(job->drawn, (size_t)job->count * sizeof *job->drawn);
     READS_IMAGES(job->src, job->count, job->channels, size);
     WRITES_IMAGES(job->dst, job->count, job->channels, size);
+    of(MOT_IMAGES);
     WRITES(job->hold, bytes_behind(job->hold));
     return cudaSuccess;
 }
@@ -1028,7 +1085,9 @@ cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
 cudaError_t mot_mix_targets_launch(const mot_mix_targets_job *job, cudaStream_t stream)
 {
     LAUNCH("kernel of targets", stream);
+    of(MOT_SENT);
     READS(job->drawn, (size_t)job->count * sizeof *job->drawn);
+    of(MOT_NUMBERS);
     READS(job->labels, (size_t)job->count * sizeof *job->labels);
     WRITES(job->targets, (size_t)job->count * (size_t)job->classes * sizeof *job->targets);
     return cudaSuccess;

@@ -4,7 +4,8 @@
  *
  * Each stream, each event and the host has a vector clock: how much of the work of each stream has ended at that point.
  * Launches, copies and fills are work; events, and waits of the host, order it. A kernel's accesses follow from its
- * job. A graph that captures a stream keeps their work until it is launched.
+ * job, and have to be among those of its node (dispatch/cuda/timeline.h), by which the timeline orders it. A graph that
+ * captures a stream keeps their work until it is launched.
  *
  * A kernel may begin once the one before it on its stream lets it: what it then reads and writes has no order with that
  * one, until it waits for it. In graphs, each kernel is taken to wait first. */
@@ -30,8 +31,9 @@ void record_begin(uint64_t seed, int multiprocessors, int overlaps);
 void record_end(void);
 unsigned record_random(unsigned below);
 
-/* The caller's next call is on this stream. */
-void record_call(int number, cudaStream_t stream);
+/* The caller's next call is on this stream. `node`: what its kernels say that they read and write; or NULL. */
+struct mot_node;
+void record_call(int number, cudaStream_t stream, const struct mot_node *node);
 
 /* What a caller does: work of his own on a stream, and its accesses; one stream waits for all that is queued on
  * another. */
