@@ -337,11 +337,12 @@ static void summarise(compiler *c)
 {
     motley_policy *policy = c->policy;
     policy->runs_customs = false;
-    policy->filters = 0;
+    policy->filters = policy->shapes = 0;
     policy->takes_boxes = false;
     for (const mot_table_branch *b = c->branch; b < c->branch + policy->branches; b++) { /* those of weight 0: empty */
         uint32_t filters = 0;
         for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++) {
+            policy->shapes |= 1u << mot_shape_of(c->step[s].op);
             if (c->step[s].threshold == 0)
                 continue;
             policy->runs_customs = policy->runs_customs || c->step[s].op >= MOT_OP_COUNT;

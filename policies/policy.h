@@ -85,6 +85,7 @@ struct motley_policy {
     bool runs_customs;  /* whether a sample can draw one */
     uint32_t filters; /* the most steps of shape FILTER that a sample can draw; of a policy that mixes, in one chain */
     bool takes_boxes; /* whether some of its steps need the boxes of an image */
+    uint32_t shapes;  /* of its steps: bit k for motley_shape k */
     uint32_t spaces, steps, branches, phases;
     mot_space *space;          /* [spaces] */
     mot_policy_step *step;     /* [steps] */

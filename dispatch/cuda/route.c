@@ -158,22 +158,11 @@ motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output,
 
 /* ---- the facts of a job ---- */
 
-/* Whether a policy can draw a warp. */
-static int can_warp(const motley_policy *policy)
-{
-    const mot_tables *const t = &policy->tables;
-    for (uint32_t b = 0; b < policy->branches; b++)
-        for (uint32_t s = 0; s < t->branch[b].steps; s++)
-            if (t->step[t->branch[b].first_step + s].warps)
-                return 1;
-    return 0;
-}
-
 /* Whether no step of the call interpolates. */
 static int is_nearest(const mot_job *job)
 {
     for (uint32_t i = 0; job->policy && i < job->policy->tables.interpolations; i++)
-        if (job->policy->tables.interpolation[i] != MOTLEY_NEAREST && can_warp(job->policy))
+        if (job->policy->tables.interpolation[i] != MOTLEY_NEAREST && (job->policy->shapes >> MOTLEY_SHAPE_WARP & 1))
             return 0;
     for (size_t i = 0; job->steps && i < job->count * job->max_steps; i++)
         if (job->steps[i].interpolation != MOTLEY_NEAREST)

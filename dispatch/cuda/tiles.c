@@ -10,26 +10,13 @@ typedef struct kinds {
     int stats, blurs, moves;
 } kinds;
 
-static void add_kind(int op, kinds *k)
-{
-    const motley_op_info *const info =
-        motley_op_get(op); /* NULL: custom; the steps between custom ops run as given steps */
-    const motley_shape shape = info ? info->shape : MOTLEY_SHAPE_POINT;
-    k->stats |= shape == MOTLEY_SHAPE_STATS;
-    k->blurs |= shape == MOTLEY_SHAPE_BLUR;
-    k->moves |= shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_STENCIL || shape == MOTLEY_SHAPE_BLUR;
-}
-
 static kinds kinds_of(const mot_job *job)
 {
-    kinds k = { 0 };
     if (!job->policy || job->policy->customs) /* given steps may be any op, so that memory does not depend on them */
         return (kinds){ 1, 1, 1 };
-    const mot_tables *const t = &job->policy->tables;
-    for (uint32_t b = 0; b < job->policy->branches; b++)
-        for (uint32_t s = 0; s < t->branch[b].steps; s++)
-            add_kind(t->step[t->branch[b].first_step + s].op, &k);
-    return k;
+    const uint32_t shapes = job->policy->shapes;
+    const uint32_t moving = 1u << MOTLEY_SHAPE_WARP | 1u << MOTLEY_SHAPE_STENCIL | 1u << MOTLEY_SHAPE_BLUR;
+    return (kinds){ shapes >> MOTLEY_SHAPE_STATS & 1, shapes >> MOTLEY_SHAPE_BLUR & 1, (shapes & moving) != 0 };
 }
 
 /* Bytes of an image's second buffer, which images with more tiles than CTAs need. */
