@@ -166,7 +166,8 @@ class Cases:
         with concurrent.futures.ThreadPoolExecutor() as threads:
             jpegs = painted(*JPEG_SIDE, args.files, jpeg, threads.map)
         self.files = [torch.frombuffer(bytearray(data), dtype=torch.uint8) for data in jpegs]
-        self.whole = motley.Transform(WHOLE.format(side=args.side), dtype=str(dtype).removeprefix('torch.'),
+        self.recipe = WHOLE.format(side=args.side)
+        self.whole = motley.Transform(self.recipe, dtype=str(dtype).removeprefix('torch.'),
                                       output_layout='channels_last')
         normalise = Normalise(device, dtype)
         motley_stage = motley.torch.Stage(motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=dtype,
@@ -235,7 +236,7 @@ class Cases:
                                             labels=[i % 1000 for i in range(len(names))])
             if policy == 'motley':
                 images = fn.decoders.image(files, device='mixed' if on_gpu else 'cpu', output_type=types.RGB)
-                whole = motley.Transform(self.whole, dtype='float16' if on_gpu else 'float32')
+                whole = motley.Transform(self.recipe, dtype='float16' if on_gpu else 'float32')
                 return dali.augment(images, policy=whole, operator='native'), labels
             images = fn.decoders.image_random_crop(files, device='mixed' if on_gpu else 'cpu', output_type=types.RGB,
                                                    random_area=[0.08, 1], random_aspect_ratio=[3 / 4, 4 / 3])

@@ -481,10 +481,10 @@ def _moves(stage, source, sample_ids, epoch, seed, view):
     """The Moves of a call on these images, and the arguments of the stage's own call on the same samples."""
     epoch = stage.epoch if epoch is None else epoch_given(epoch)
     if sample_ids is None:
-        first, seed = stage._place()[1], stage._seed(seed, counted=True)
+        first, seed = stage._place(stage.counter)[1], stage._seed_as_counted(seed)
         ids = list(range(first, first + source.count))
         if stage.training:
-            stage._count(source.count)
+            stage._count(stage.counter, source.count)
     else:  # the stage gets the seed as it was given: without one it warns of samples that come again
         sample_ids, view = split_views(sample_ids, view)
         ids = sample_ids.tolist() if hasattr(sample_ids, "tolist") else sample_ids
@@ -494,6 +494,6 @@ def _moves(stage, source, sample_ids, epoch, seed, view):
         if len(ids) != source.count:
             raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {source.count} images")
     view = view.tolist() if hasattr(view, "tolist") else view
-    key = stage._key(stage._seed(seed, counted=False))
+    key = stage._key(seed, counted=False)
     moves = Moves(stage, source.sizes() if source.count else [], source.single, key, epoch, ids, view)
     return moves, {"sample_ids": ids, "epoch": epoch, "seed": seed, "view": view}

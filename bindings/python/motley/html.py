@@ -36,7 +36,7 @@ def of_policy(policy):
 def of_stage(stage):
     drawn = stage.draw(FEW, size=SIZE, boxes=[MIDDLE] if stage.policy.takes_boxes else None)
     lines = [", ".join(map(_step, steps)) for steps in drawn]
-    counts = _of_drawn(stage.policy, stage._key(stage.seed), stage.epoch)
+    counts = _of_drawn(stage.policy, stage._key(None, counted=False), stage.epoch)
     return _page(stage.policy, "policy", repr(stage), *counts, stage, lines)
 
 

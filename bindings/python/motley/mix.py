@@ -188,7 +188,7 @@ class Mix(Stage):
         if given is None:
             self._note(samples, count)
             if which[0] is None and self.training:
-                self._count(count)
+                self._count(self.counter, count)
         images.hold_until_done((source, target), source, target)
         made = out if out is not None else target.result(source)
         return (made, targets, plain(drawn, count)) if return_draws else (made, targets)

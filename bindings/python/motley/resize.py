@@ -95,7 +95,8 @@ def resize(
     target.describe(dst[0])
     params.stream = images.stream_of(source)
     checked(lib.motley_resize, contexts.context_of(source.device, threads).handle, src, dst, params)
-    images.hold_until_done((source, target), source, target)
+    if source.device is not None:
+        images.hold_until_done((source, target), source, target)
     return out if out is not None else target.result(source)
 
 

@@ -130,7 +130,8 @@ class Stage:
 
     policy: Policy
     training = True  # an nn.Module's: images are augmented
-    stream, _number = None, 0  # of pickles that were made before there were streams
+    _stream = None, 0, 0, 0  # of pickles that were made before there were streams
+    _begun = False  # whether a pass has, in this epoch
 
     @_keeping
     def __init__(
@@ -155,14 +156,13 @@ class Stage:
     ) -> None:
         self.policy = Policy.of(policy)
         self.seed, self.rank = seed_given(seed), rank_given(rank)
-        self.stream = stream_given(stream)
-        self._number = next(_objects) if stream is None else 0
+        self._take_stream(stream_given(stream), next(_objects) if stream is None else 0)
         self.counter = [0, 0] if counter is None else counter
         if epoch != 0:
             self.epoch = epoch
         self.views = whole("views", views, 1, 65536, "from 1")
         self.clip_frames = whole("clip_frames", clip_frames, 0, 65536, "from 0 to 65536")
-        self._begun, self._repeats, self._lineage = False, Repeats(ADVICE), Lineage()
+        self._repeats, self._lineage = Repeats(ADVICE), Lineage()
         self.layout, self.threads = layout_given(layout), threads
         self.output_layout = output_layout_given(output_layout, memory_format)
         self.mean, self.std = normalize_given(normalize, mean, std)
@@ -361,7 +361,7 @@ class Stage:
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint needs so that samples are counted on as if the run had never stopped."""
         counted = {"epoch": self.epoch, "next_sample": self.next_sample}
-        return {"seed": self.seed, **counted, "stream": self.stream, "number": self._number}
+        return {"seed": self.seed, **counted, "stream": self._stream[0], "number": self._stream[1]}
 
     def load_state_dict(self, state: dict[str, Any]) -> Any:
         if not {"seed", "epoch", "next_sample"} <= set(state) <= set(self.state_dict()):
@@ -369,8 +369,8 @@ class Stage:
                 f"the state has {', '.join(sorted(map(str, state)))}, want epoch, next_sample, number, seed, stream"
             )
         self.seed = seed_given(state["seed"])
-        self.stream = stream_given(state.get("stream", self.stream))
-        self._number = whole("number", state.get("number", self._number), 0, (1 << 32) - 1, "from 0 to 2^32 - 1")
+        number = whole("number", state.get("number", self._stream[1]), 0, (1 << 32) - 1, "from 0 to 2^32 - 1")
+        self._take_stream(stream_given(state.get("stream", self.stream)), number)
         self.epoch, self.next_sample = int(state["epoch"]), int(state["next_sample"])
 
     _made_of: tuple[str, ...] = ("policy",)  # the arguments that say which policy it is
@@ -434,7 +434,11 @@ class Stage:
         if repeats:
             self._repeats.warn()
         if samples[0] is None and counting and self.training:
-            self._count(call.count)
+            counter = self.counter
+            if counter.__class__ is list:  # as _count() does it
+                counter[1] += call.count
+            else:
+                self._count(counter, call.count)
         result = call.result(batch, source, target, result)
         if return_draws:
             return result, call.draws(policy)
@@ -487,10 +491,10 @@ class Stage:
         """A list of images of different numbers of channels: a call for each number."""
         sample_ids, view, epoch, seed = samples
         if sample_ids is None:
-            first, seed = self._place()[1], self._seed(seed, counted=True)
+            first, seed = self._place(self.counter)[1], self._seed_as_counted(seed)
             sample_ids = range(first, first + len(batch))
             if counting and self.training:
-                self._count(len(batch))
+                self._count(self.counter, len(batch))
         sample_ids, view = calls.split_views(sample_ids, view)
         sample_ids = list(sample_ids.tolist() if hasattr(sample_ids, "tolist") else sample_ids)
         views = [view] * len(batch) if hasattr(view, "__index__") else list(view)
@@ -522,22 +526,33 @@ class Stage:
         if samples.seen and lib.repeats_note(samples.seen, samples.c, count):
             self._repeats.warn(stacklevel=5)
 
-    def _place(self):
-        """The epoch, and the number of the next sample without an id."""
-        return self.counter if self.counter.__class__ is list else self.counter.tolist()
+    def _place(self, counter):
+        """The epoch, and the number of the next sample without an id, by the stage's counter."""
+        return counter if counter.__class__ is list else counter.tolist()
 
-    def _count(self, count):
-        """So many samples without ids were drawn."""
-        self.counter[1] += count
+    def _count(self, counter, count):
+        """So many samples without ids were drawn, by the stage's counter."""
+        counter[1] += count
 
-    def _seed(self, seed, counted):
-        """The seed of a call, which _key() makes a key; by it ids draw as samples do that are counted."""
-        seed = self.seed if seed is None else seed_given(seed)
-        return seed ^ process_key(self.rank) ^ stream_key(self._number << 32) if counted else seed
+    @property
+    def stream(self) -> int | None:
+        """The stream that was given."""
+        return self._stream[0]
 
-    def _key(self, seed):
+    def _take_stream(self, stream, number):
+        """number: of this object among all, which sets apart the samples that it counts without a stream."""
+        given = stream_key(stream or 0)
+        # Behind these two what is mixed into the seed of samples with ids, and into that of samples that are counted.
+        self._stream = stream, number, given, given ^ stream_key(number << 32)
+
+    def _key(self, seed, counted):
         """What the library calls the seed."""
-        return seed ^ stream_key(self.stream) if self.stream else seed
+        seed = self.seed if seed is None else seed_given(seed)
+        return seed ^ process_key(self.rank) ^ self._stream[3] if counted else seed ^ self._stream[2]
+
+    def _seed_as_counted(self, seed):
+        """The seed by which ids draw as samples do that are counted."""
+        return self._key(seed, True) ^ self._stream[2]
 
     def _numbers(self, count, samples, device=None):
         """What Call.run takes of the samples, in its order, and what holds ids and views until it is done.
@@ -547,8 +562,10 @@ class Stage:
         counter, on_device, held, keep, views = self.counter, 0, None, None, 0
         if counter.__class__ is list:
             now, first = counter
+        elif sample_ids is not None and epoch is not None:
+            now, first = epoch, 0  # a device need not be asked
         elif device is None or epoch is not None or arrays.device_of(counter) != device:
-            now, first = self._place()
+            now, first = self._place(counter) if sample_ids is None else counter.tolist()
         else:
             now, first, on_device = 0, 0, KINDS[type(counter)].pointer(counter)
         if epoch is None:
@@ -556,10 +573,15 @@ class Stage:
         if view.__class__ is not int or view:
             keep, views = calls.views_of(view, count)
         if sample_ids is None:
-            key = self._key(self._seed(seed, counted=True))
+            key = (self.seed if seed is None else seed_given(seed)) ^ process_key(self.rank) ^ self._stream[3]
             return (key, epoch, first, 0, 0, views, on_device, NULL), keep
-        seen = self._repeats.seen if seed is None and self.training else NULL
-        key = self._key(self._seed(seed, counted=False))
+        seen, key = NULL, self._stream[2]
+        if seed is None:
+            key ^= self.seed
+            if self.training:
+                seen = self._repeats.seen
+        else:
+            key ^= seed_given(seed)
         one = hasattr(sample_ids, "__index__") if KINDS[type(sample_ids)] is None else sample_ids.ndim == 0
         if not one and getattr(sample_ids, "ndim", 1) == 2:
             sample_ids, view = calls.split_views(sample_ids, view)

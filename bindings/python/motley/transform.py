@@ -259,7 +259,7 @@ class Transform(Stage):
         if given is None:
             self._note(samples, count)
             if which[0] is None and counting and self.training:
-                self._count(count)
+                self._count(self.counter, count)
         result = [out if out is not None else target.result(source)]
         if mixed is not None:
             result.append(targets)

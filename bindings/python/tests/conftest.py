@@ -5,12 +5,15 @@ meson test -C BUILD --suite python              the package as built
 python -m pytest bindings/python/tests          the package as installed
 python -m pytest bindings/python/tests -m cuda  what needs a GPU"""
 
+import itertools
 import os
 import pathlib
 import sys
 
 import numpy as np
 import pytest
+
+import motley.stage
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests" / "pillow"))  # recipes, images, replay
 
@@ -31,6 +34,12 @@ def pytest_configure(config):
 def pytest_runtest_setup(item):
     if item.get_closest_marker("cuda") and (torch is None or not torch.cuda.is_available()):
         pytest.skip("needs torch with a CUDA device")
+
+
+@pytest.fixture(autouse=True)
+def numbered_from_0(monkeypatch):
+    """What a test draws without ids does not depend on the tests before it."""
+    monkeypatch.setattr(motley.stage, "_objects", itertools.count())
 
 
 @pytest.fixture

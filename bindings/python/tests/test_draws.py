@@ -136,7 +136,7 @@ def test_matrices_of_one_image_and_of_sizes():
 
 
 def test_draws_of_another_policy_or_size(pixels):
-    stage, other = motley.Stage("trivial_augment_wide"), motley.Stage("timm_3_augment")
+    stage, other = motley.Stage("trivial_augment_wide"), motley.Stage("timm_3_augment", stream=0)
     _, draws = stage(pixels, return_draws=True)
     _, theirs = other(pixels, return_draws=True)
     with pytest.raises(ValueError, match="draws of image 0 are of policy 'timm_3_augment', want those of 'trivial_aug"):

@@ -467,9 +467,9 @@ def test_state_and_copies_go_on(pixels):
         np.testing.assert_array_equal(other(pixels), want)
     with pytest.raises(motley.ArgumentError, match="the state has seed, want epoch, next_sample, number, seed, stream"):
         again.load_state_dict({"seed": 1})
-    number = again._number
+    number = again._stream[1]
     again.load_state_dict({"seed": 1, "epoch": 2, "next_sample": 3})  # before there were streams
-    assert (again.seed, again.epoch, again.next_sample, again._number) == (1, 2, 3, number)
+    assert (again.seed, again.epoch, again.next_sample, again._stream[1]) == (1, 2, 3, number)
 
 
 # ---- streams ----

@@ -393,20 +393,20 @@ def test_prefetcher_overlaps():
 
 @cuda
 def test_epochs_after_a_pass_that_was_broken_off():
-    stage = Stage("rand_augment", seed=7).cuda()
+    stage = Stage("rand_augment", seed=7, stream=0).cuda()
     loader = [(pictures(64, 3, 64, 64, seed=i).pin_memory(),) for i in range(3)]
     prefetcher = Prefetcher(loader, stage)
     for epoch in (3, 4):
         prefetcher.set_epoch(epoch)
         images, = next(iter(prefetcher))  # the second batch is on its way when we leave
-        core = motley.Stage("rand_augment", seed=7, epoch=epoch)
+        core = motley.Stage("rand_augment", seed=7, stream=0, epoch=epoch)
         assert torch.equal(images.cpu(), core(loader[0][0]))
     torch.cuda.synchronize()
 
 
 @cuda
 def test_a_replayed_graph_makes_new_draws():
-    stage = Stage("trivial_augment_wide", seed=7).cuda()
+    stage = Stage("trivial_augment_wide", seed=7, stream=0).cuda()
     images = pictures().cuda()
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -417,7 +417,7 @@ def test_a_replayed_graph_makes_new_draws():
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         out = stage(images)
-    core = motley.Stage("trivial_augment_wide", seed=7, epoch=2)
+    core = motley.Stage("trivial_augment_wide", seed=7, stream=0, epoch=2)
     for _ in range(4):
         graph.replay()
         assert torch.equal(out, core(images))

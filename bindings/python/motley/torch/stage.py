@@ -7,9 +7,9 @@ import json
 from typing import TYPE_CHECKING, Any, Optional
 
 import torch
+from torch.utils.data import get_worker_info
 
 import motley
-from motley.processes import stream_key
 from motley.stage import NO_AUGMENTATION
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ class Stage(motley.Stage, torch.nn.Module):
 
     counter: torch.Tensor
     _own = None  # of a worker: the epoch, and the number of its next sample
-    _mixed_in = 0, 0  # into the seeds of samples with ids, and without
 
     def __init__(self, policy: "PolicyLike", **settings: "Unpack[Settings]") -> None:
         torch.nn.Module.__init__(self)
@@ -49,7 +48,6 @@ class Stage(motley.Stage, torch.nn.Module):
             )
         if self.layout == "hw":
             raise motley.ArgumentError("layout is 'hw', want 'nchw' or 'nhwc'")
-        self._mix_streams()
         like = {"rank": self.rank, "mean": self.mean, "std": self.std, "dtype": self._dtype}
         self._texts = {
             training: json.dumps({"policy": policy.show(), "output_layout": self.output_layout, **like})
@@ -97,7 +95,7 @@ class Stage(motley.Stage, torch.nn.Module):
             ids, view = ids[:, 0].contiguous(), ids[:, 1].contiguous()
         views = self.views if self.training else 1
         number, numbers = (0, view.to(torch.int32)) if isinstance(view, torch.Tensor) else (view, None)
-        seed = self.seed ^ self._mixed_in[ids is None]
+        seed = self.seed ^ self._stream[3 if ids is None else 2]
         seed = seed - (1 << 64) if seed >> 63 else seed  # an operator takes signed numbers
         made = [
             _augment(batch, counter, ids, self._texts[self.training], seed, number * views + k,
@@ -112,39 +110,35 @@ class Stage(motley.Stage, torch.nn.Module):
 
     @property
     def next_sample(self) -> int:
-        return int(self._place()[1])
+        return int(self._place(self.counter)[1])
 
     @next_sample.setter
     def next_sample(self, number: int) -> None:
-        (self.counter if torch.utils.data.get_worker_info() is None else self._place())[1] = number
+        counter = self.counter
+        (counter if get_worker_info() is None else self._place(counter))[1] = number
 
-    def _place(self):
+    def _place(self, counter):
         """In a worker, whose samples have a seed of their own, where it has come to in the epoch that all share."""
-        now = self.counter.tolist()
-        if torch.utils.data.get_worker_info() is None:
+        now = counter.tolist()
+        if get_worker_info() is None:
             return now
         if self._own is None or self._own[0] != now[0]:
             self._own = now
         return self._own
 
-    def _count(self, count):
-        (self.counter if torch.utils.data.get_worker_info() is None else self._place())[1] += count
+    def _count(self, counter, count):
+        (counter if get_worker_info() is None else self._place(counter))[1] += count
 
     def get_extra_state(self):
         """The seed, the stream and the number, which state_dict() has beside the counter."""
         seed = self.seed - (1 << 64) if self.seed >> 63 else self.seed
-        return torch.tensor([seed, -1 if self.stream is None else self.stream, self._number], dtype=torch.int64)
+        return torch.tensor([seed, -1 if self.stream is None else self.stream, self._stream[1]], dtype=torch.int64)
 
     def set_extra_state(self, state):
         seed, *rest = map(int, state)  # older states have the seed alone
         self.seed = seed % (1 << 64)
         if rest:
-            self.stream, self._number = None if rest[0] < 0 else rest[0], rest[1]
-            self._mix_streams()
-
-    def _mix_streams(self):
-        given = stream_key(self.stream or 0)
-        self._mixed_in = given, given ^ stream_key(self._number << 32)
+            self._take_stream(None if rest[0] < 0 else rest[0], rest[1])
 
     def _load_from_state_dict(self, state_dict, prefix, *rest):
         state_dict.setdefault(prefix + "_extra_state", self.get_extra_state())  # before it was part of the state
