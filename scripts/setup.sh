@@ -89,6 +89,12 @@ if [ $tests = enabled ]; then
     PATH="$PWD/.venv/bin:$PATH"
 fi
 
+# torchvision's own tests, of Debian's version, which Motley's classes have to pass.
+if [ "${1:-}" = ci ]; then
+    .venv/bin/python3 tests/peers/run.py --fetch .venv ||
+        echo "setup: torchvision's source could not be downloaded; its own tests will be skipped" >&2
+fi
+
 # What motley.torch and the adapters plug into; the versions are those that the tests were last seen to pass with.
 if [ "${1:-}" = ci ] && [ ! -x .venv-torch/bin/python3 ]; then
     { /usr/bin/python3 -m venv .venv-torch &&

@@ -5,19 +5,26 @@ Motley's import, and after take_over(). Writes the counts beside each other, and
 library does not pass on Motley and REASONS does not say why.
 
     PYTHONPATH=BUILD_DIR/bindings/python tests/peers/run.py [--torchvision PATH] [--timm PATH] [--report]
+    tests/peers/run.py --fetch DIRECTORY
+    PYTHONPATH=BUILD_DIR/bindings/python tests/peers/run.py --check DIRECTORY
 
-    --torchvision PATH    a checkout of torchvision, or its source archive (.tar.gz), which PyPI does not have.
-                          Without, `apt-get source` is asked for Debian's, where deb-src is among its sources
+    --torchvision PATH    a checkout of torchvision, or its source archive (.tar.gz), which PyPI does not have;
+                          without, apt-get downloads Debian's, of bookworm for 0.14 and of trixie for later versions
     --timm PATH           the same of timm; without, pip downloads the source distribution of the installed version
     --report              run nothing; write README.md's table from results/
+    --fetch DIRECTORY     put torchvision's archive there, if none is there yet
+    --check DIRECTORY     run torchvision's tests of the archive there, without the changed import, and write nothing;
+                          the status is 77 where torchvision or the archive is missing
 
 Run it by the Python whose torchvision and timm are to be tested (pytest and expecttest have to be there). The tests may
 be of another release than the library: what fails on the library itself counts for nothing."""
 import argparse
+import collections
 import datetime
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -25,16 +32,20 @@ import tempfile
 import xml.etree.ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
-V1 = 'autoaugment or randaugment or trivialaugmentwide'
-V2 = 'TestAutoAugmentTransforms or classification_preset or detection_preset'
+# The tests of the classes that Motley stands in for, and in v2 of the recipes that have them.
+V1 = ('autoaugment or randaugment or trivialaugmentwide or resize or randomresized or color_jitter or random_erasing '
+      'or gaussian_blur or grayscale or hflip or HorizontalFlip')
+TENSORS = V1 + ' or ColorJitter or auto_augment or rand_augment or trivial_augment'
+V2 = ('TestAutoAugmentTransforms or classification_preset or detection_preset or TestResize or HorizontalFlip or '
+      'ColorJitter or TestErase or GaussianBlur or Grayscale or CutMixMixUp')
 SUITES = [  # name, library, file, -k, whether there is an import to change
     ('v1 on PIL images', 'torchvision', 'test/test_transforms.py', V1, True),
-    ('v1 on tensors, scripted', 'torchvision', 'test/test_transforms_tensor.py',
-     V1 + ' or auto_augment or rand_augment or trivial_augment', True),
+    ('v1 on tensors, scripted', 'torchvision', 'test/test_transforms_tensor.py', TENSORS, True),
     ('v2', 'torchvision', 'test/test_transforms_v2.py', V2, True),
     ('timm data', 'timm', 'tests/test_data.py', '', False),
 ]
 HOWS = ('itself', 'import', 'take_over')
+ARCHIVE = 'pytorch-vision_*.orig.tar.*'
 REASONS = {  # pattern of a test's id -> why Motley cannot pass what the library passes
     r'test_auto_augment_factory_accepts_default_none_hparams|test_rand_augment_inc_flag_respects_zero':
         'asserts that the transform is of timm\'s own class, or looks at the list of ops in it',
@@ -54,14 +65,33 @@ def unpacked(path, into):
     return next(child for child in into.iterdir() if child.is_dir())
 
 
+def sources_of(release, into):
+    """apt-get's options for a release's sources, from the mirror of the system's packages. Its own settings stay as they
+    are."""
+    sites = subprocess.run(['apt-get', 'indextargets', '--format', '$(SITE)', 'Created-By: Packages'],
+                           capture_output=True, text=True).stdout.split()
+    site = next((site for site in sites if site.rstrip('/').endswith('/debian')), '')
+    (into / 'sources.list').write_text(f'deb-src {site} {release} main\n' if site else '')
+    for name in ('lists/partial', 'cache/archives/partial'):
+        (into / name).mkdir(parents=True)
+    options = {'Dir::Etc::sourcelist': 'sources.list', 'Dir::State::lists': 'lists', 'Dir::Cache': 'cache'}
+    found = ['-o', 'Dir::Etc::sourceparts=-', *(f'-o{name}={into / path}' for name, path in options.items())]
+    subprocess.run(['apt-get', *found, 'update', '--quiet'], check=False, stdout=sys.stderr)
+    return found
+
+
 def fetched(library, version, into):
     if library == 'timm':
         command = [sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps', '--no-binary', 'timm',
                    f'timm=={version}']
+    elif shutil.which('apt-get'):
+        release = 'bookworm' if version.startswith('0.14') else 'trixie'
+        command = ['apt-get', *sources_of(release, into), 'source', '--quiet', '--download-only', '--tar-only',
+                   'pytorch-vision']
     else:
-        command = ['apt-get', 'source', '--quiet', '--download-only', '--tar-only', 'pytorch-vision']
+        command = ['true']
     subprocess.run(command, cwd=into, check=False, stdout=sys.stderr)
-    archives = [*into.glob('timm-*.tar.gz'), *into.glob('pytorch-vision_*.orig.tar.gz')]
+    archives = [*into.glob('timm-*.tar.gz'), *into.glob(ARCHIVE)]
     if not archives:
         print(f'{library}: no source archive could be fetched: give --{library} PATH; its tests are left out')
         return None
@@ -113,12 +143,12 @@ def reason(test):
     return next((why for pattern, why in REASONS.items() if re.search(pattern, test)), None)
 
 
-def compare(library, version, root, scratch):
+def compare(library, version, root, scratch, hows=HOWS):
     rows = []
     for name, owner, file, selection, has_import in SUITES:
         if owner != library or not (root / file).exists():
             continue
-        outcomes = {how: run(root, file, selection, how, library, scratch) for how in HOWS
+        outcomes = {how: run(root, file, selection, how, library, scratch) for how in hows
                     if has_import or how != 'import'}
         itself = outcomes['itself']
         row = {'tests': name, 'file': file, 'ran': sum(o != 'skipped' for o in itself.values())}
@@ -135,19 +165,55 @@ def compare(library, version, root, scratch):
 def report():
     lines = ['| library | its tests of | run | on the library | with Motley\'s import | after take_over() |',
              '|---|---|---:|---:|---:|---:|']
-    reasons = []
+    reasons = collections.Counter()
     for path in sorted((HERE / 'results').glob('*.json'), reverse=True):
         result = json.loads(path.read_text())
         for row in result['rows']:
             lines.append(f'| {result["library"]} {result["version"]} | {row["tests"]} ({result["tests"]}) | '
                          f'{row["ran"]} | ' + ' | '.join(str(row.get(how, '')) for how in HOWS) + ' |')
-            reasons += [f'- {row["tests"]}, {how}, `{test}`: {reason(test) or "not explained"}'
-                        for how, worse in row['worse'].items() for test in worse]
-    lines += ['', *(reasons or ['No test that passes on the library fails on Motley.'])]
+            reasons.update((row['tests'], how, test.split('[')[0].split('::')[-1], reason(test) or 'not explained')
+                           for how, worse in row['worse'].items() for test in worse)
+    grouped = [f'- {tests}, {how}: {count} of `{test}`: {why}' for (tests, how, test, why), count in reasons.items()]
+    lines += ['', *(grouped or ['No test that passes on the library fails on Motley.'])]
     page = HERE / 'README.md'
     text = page.read_text()
     begin, end = '<!-- counts -->', '<!-- /counts -->'
     page.write_text(text.split(begin)[0] + '\n'.join([begin, *lines, end]) + text.split(end)[1])
+
+
+def unexplained_of(rows):
+    return [f'{row["tests"]}, {how}: {test}' for row in rows for how, worse in row['worse'].items()
+            for test in worse if not reason(test)]
+
+
+def refuse(unexplained):
+    if unexplained:
+        raise SystemExit('run.py: pass on the library and not on Motley, unexplained:\n  ' + '\n  '.join(unexplained))
+
+
+def fetch(directory):
+    version = __import__('torchvision').__version__
+    if not [*directory.glob(ARCHIVE)]:
+        with tempfile.TemporaryDirectory() as scratch:
+            found = fetched('torchvision', version, pathlib.Path(scratch))
+            if found:
+                shutil.copy(found, directory)
+
+
+def check(directory):
+    archives = sorted(directory.glob(ARCHIVE))
+    try:
+        version = __import__('torchvision').__version__
+    except ImportError:
+        archives, version = [], None
+    if not archives:
+        print(f'skipped: no torchvision, or no {directory / ARCHIVE}: scripts/setup.sh ci downloads it')
+        raise SystemExit(77)
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        (scratch / 'source').mkdir()
+        root = unpacked(archives[-1], scratch / 'source')
+        refuse(unexplained_of(compare('torchvision', version, root, scratch, ('itself', 'take_over'))))
 
 
 def main():
@@ -155,8 +221,12 @@ def main():
     parser.add_argument('--torchvision', metavar='PATH')
     parser.add_argument('--timm', metavar='PATH')
     parser.add_argument('--report', action='store_true')
+    parser.add_argument('--fetch', metavar='DIRECTORY', type=pathlib.Path)
+    parser.add_argument('--check', metavar='DIRECTORY', type=pathlib.Path)
     options = parser.parse_args()
     unexplained = []
+    if options.fetch or options.check:
+        return fetch(options.fetch) if options.fetch else check(options.check)
     for library in () if options.report else ('torchvision', 'timm'):
         try:
             version = __import__(library).__version__.split('+')[0]
@@ -175,11 +245,9 @@ def main():
         result = {'library': library, 'version': version, 'tests': f'of {of[0]}' if of else 'of a checkout',
                   'date': datetime.date.today().isoformat(), 'rows': rows}
         (HERE / f'results/{library}-{version}.json').write_text(json.dumps(result, indent=1) + '\n')
-        unexplained += [f'{row["tests"]}, {how}: {test}' for row in rows for how, worse in row['worse'].items()
-                        for test in worse if not reason(test)]
+        unexplained += unexplained_of(rows)
     report()
-    if unexplained:
-        raise SystemExit('run.py: pass on the library and not on Motley, unexplained:\n  ' + '\n  '.join(unexplained))
+    refuse(unexplained)
 
 
 if __name__ == '__main__':

@@ -41,6 +41,7 @@ import inspect
 import json
 import types
 from multiprocessing import context as _processes
+from typing import TYPE_CHECKING, Any
 
 import PIL.Image
 import torch
@@ -431,6 +432,10 @@ def _taken_over(function, arguments):
 class Seeded:
     """What Motley's classes add to torchvision's: `seed`, and what torch.jit.script needs."""
 
+    if TYPE_CHECKING:  # torchvision's arguments, and
+
+        def __init__(self, *args: Any, seed: int | None = None, **kwargs: Any) -> None: ...
+
     __jit_unused_properties__ = ["seed"]
     __prepare_scriptable__ = _prepare_scriptable
 
@@ -483,7 +488,7 @@ def recipe_class(theirs):
     return of_recipe(theirs, __name__)
 
 
-def of_recipe(theirs, module):
+def of_recipe(theirs: Any, module: str) -> Any:
     """The class that stands for a class of torchvision's of the same name; it also takes a `seed` if it draws."""
     draws = theirs.__name__ != "Resize"
     text = f"torchvision's {theirs.__name__} on Motley{', which also takes a `seed`' if draws else ''}."

@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 
 import motley
+from motley.torchvision import transforms
+from motley.torchvision.transforms import RandAugment as DropIn
+from motley.torchvision.transforms import RandomResizedCrop
+from motley.torchvision.transforms.autoaugment import TrivialAugmentWide
 
 Batch = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -68,3 +72,10 @@ def what_goes_wrong(batch: Batch) -> None:
         print(error)
     with motley.samples(3, epoch=2):
         pass
+
+# The drop-ins, by the import that a user changes: their names are exported, and they take a seed.
+dropped = DropIn(2, 9, seed=3)
+dropped_seed = dropped.seed
+crop = RandomResizedCrop(224, seed=None)
+TrivialAugmentWide(num_magnitude_bins=31, seed=4)
+transforms.ColorJitter(0.4, seed=1)

@@ -2,18 +2,18 @@
 """torchvision.transforms, with Motley's classes in it."""
 from torchvision import transforms as _theirs
 
-from motley.torchvision import (  # noqa: F401
-    AugMix,
-    AutoAugment,
-    ColorJitter,
-    GaussianBlur,
-    RandAugment,
-    RandomErasing,
-    RandomGrayscale,
-    RandomHorizontalFlip,
-    RandomResizedCrop,
-    Resize,
-    TrivialAugmentWide,
+from motley.torchvision import (
+    AugMix as AugMix,
+    AutoAugment as AutoAugment,
+    ColorJitter as ColorJitter,
+    GaussianBlur as GaussianBlur,
+    RandAugment as RandAugment,
+    RandomErasing as RandomErasing,
+    RandomGrayscale as RandomGrayscale,
+    RandomHorizontalFlip as RandomHorizontalFlip,
+    RandomResizedCrop as RandomResizedCrop,
+    Resize as Resize,
+    TrivialAugmentWide as TrivialAugmentWide,
 )
 from motley.torchvision.theirs import stands_for
 
