@@ -115,7 +115,7 @@ static float target(const int64_t *labels, const float *soft, size_t i, int32_t 
     if (!soft)
         return mot_mix_target(labels[i] == k, classes, smoothing);
     const float given = soft[i * (size_t)classes + (size_t)k];
-    return smoothing > 0 ? mot_mix_smooth(given, smoothing) : given;
+    return smoothing > 0 ? mot_mix_smooth(given, classes, smoothing) : given;
 }
 
 static motley_status check_targets(const motley_mixed *drawn, size_t count, int32_t classes, const int64_t *labels,

@@ -77,10 +77,10 @@ MOT_FN float mot_mix_target(int is_label, int32_t classes, double smoothing)
     return (float)(is_label ? 1.0 - smoothing + off : off);
 }
 
-/* A soft target, smoothed. */
-MOT_FN float mot_mix_smooth(float target, double smoothing)
+/* A soft target, smoothed, so that a sum of 1 over all classes stays. */
+MOT_FN float mot_mix_smooth(float target, int32_t classes, double smoothing)
 {
-    return target * (float)(1.0 - smoothing) + (float)(0.5 * smoothing);
+    return target * (float)(1.0 - smoothing) + (float)(smoothing / classes);
 }
 
 #endif

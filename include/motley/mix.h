@@ -99,7 +99,8 @@ MOTLEY_API motley_status motley_mix_apply_on(motley_context *context, const motl
  *  Shapes   labels: [count], classes 0..classes - 1; soft: [count][classes]. One of the two is NULL.
  *           targets: [count][classes]; it may be `soft` itself, but not overlap it otherwise.
  *  Values   smoothing s, 0..1, as in timm: the class of a label gets 1 - s + s / classes, others s / classes. A soft
- *           target y becomes y (1 - s) + s / 2.
+ *           target y becomes y (1 - s) + s / classes, so that rows that sum to 1 still do. For targets of several
+ *           labels an image, where timm has y (1 - s) + s / 2, smooth them before the call.
  *  Memory   The caller's, in host memory.
  *  Errors   ARGUMENT, MEMORY: targets is untouched. */
 MOTLEY_API motley_status motley_mix_targets(const motley_mixed *drawn, size_t count, int32_t classes,

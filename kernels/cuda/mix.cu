@@ -55,7 +55,7 @@ template <int DTYPE> DEVICE float held(const mot_mix_job &job, const uint8_t *at
     uint32_t bits;
     copy_component<DTYPE>(at, (uint8_t *)&bits);
     const float v = mot_component_get((const uint8_t *)&bits, DTYPE);
-    return job.soft && job.smoothing > 0 ? mot_mix_smooth(v, job.smoothing) : v;
+    return job.soft && job.smoothing > 0 ? mot_mix_smooth(v, job.width, job.smoothing) : v;
 }
 
 template <int DTYPE>

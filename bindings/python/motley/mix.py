@@ -44,11 +44,14 @@ class Mix(Stage):
         keep_lambda: Mix targets by lambda even where an edge cuts off part of a box (timm's correct_lam=False).
         drawn_partner: Draw each image's partner among the others, with mode "elem".
         classes: Of targets, where labels are whole numbers.
-        smoothing: Label smoothing of the targets, as in timm.
+        smoothing: Label smoothing s of the targets, as in timm: a label becomes 1 - s + s / classes, others s / classes. A
+            soft target y becomes y (1 - s) + s / classes, so that rows that sum to 1 still do.
+        multi_label: Soft targets have several labels an image: y becomes y (1 - s) + s / 2, as in timm.
         seed, stream, epoch, rank, layout, threads: As motley.Stage's, and so are sample ids and views.
     """
 
-    _made_of = tuple("mixup cutmix p switch rules mode minmax keep_lambda drawn_partner classes smoothing".split())
+    _made_of = tuple("mixup cutmix p switch rules mode minmax keep_lambda drawn_partner classes smoothing "
+        "multi_label".split())
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class Mix(Stage):
         drawn_partner: bool = False,
         classes: int | None = None,
         smoothing: float = 0.0,
+        multi_label: bool = False,
         seed: int = 0,
         stream: int | None = None,
         epoch: int = 0,
@@ -77,7 +81,7 @@ class Mix(Stage):
         self.mixup, self.cutmix, self.p, self.switch, self.minmax = mixup, cutmix, p, switch, minmax
         self.rules, self.mode = one_of("rules", rules, RULES), one_of("mode", mode, MODES)
         self.keep_lambda, self.drawn_partner = keep_lambda, drawn_partner
-        self.classes, self.smoothing = classes, smoothing
+        self.classes, self.smoothing, self.multi_label = classes, smoothing, bool(multi_label)
         self._take()
 
     def _take(self):
@@ -174,7 +178,7 @@ class Mix(Stage):
             samples = self._samples(count, which)
             drawn = self._drawn(samples, count, size)
         # before pixels are touched, as labels may be refused
-        targets = targets_of(drawn, labels, count, self.classes, self.smoothing, source)
+        targets = targets_of(drawn, labels, count, self.classes, self.smoothing, source, self.multi_label)
         target = source if out is batch else source.output() if out is None else images.images_of(out, source.layout)
         if out is not None:
             target.require_writable()
@@ -192,6 +196,11 @@ class Mix(Stage):
         images.hold_until_done((source, target), source, target)
         made = out if out is not None else target.result(source)
         return (made, targets, plain(drawn, count)) if return_draws else (made, targets)
+
+
+def _float32(number):
+    """Rounded to binary32, which products with an array of float32 then have."""
+    return float(ffi.new("float *", number)[0])
 
 
 def _number(name, value):
@@ -245,7 +254,7 @@ def structs(given, count):
     return drawn
 
 
-def targets_of(drawn, labels, count, classes, smoothing, like):
+def targets_of(drawn, labels, count, classes, smoothing, like, multi_label=False):
     """Mixed targets [count, classes], float32, of the library and device of the images `like`. Where torch's labels are
     on that device, too, nothing waits for them: the targets of a label that is no class are NaN."""
     if labels is None:
@@ -256,6 +265,10 @@ def targets_of(drawn, labels, count, classes, smoothing, like):
             f"labels have shape {shape}, want [{count}] or [{count}, classes], as there are {count} images"
         )
     soft = len(shape) == 2
+    if soft and shape[1] == 1:
+        raise ArgumentError(f"labels have shape {shape}, want [{count}]: a class for each image, or [{count}, classes]")
+    if multi_label and not soft:
+        raise ArgumentError(f"multi_label is True, but labels have shape {shape}: want soft targets [{count}, classes]")
     on_device = like.kind is Torch and getattr(labels, "is_cuda", False) and labels.device == like.array.device
     if on_device:
         listed = [0] if soft or not labels.is_floating_point() else [0.0]  # their kind: the numbers are not here
@@ -280,6 +293,9 @@ def targets_of(drawn, labels, count, classes, smoothing, like):
         import numpy
 
         numbers, made = numpy.array(listed, dtype), numpy.empty((count, classes), "float32")
+    if multi_label:
+        numbers = numbers * _float32(1 - smoothing) + _float32(smoothing / 2)
+        smoothing = 0.0
     if count:
         pointer = kind_of(type(made)).pointer
         given = ffi.cast("float *" if soft else "int64_t *", pointer(numbers))

@@ -168,6 +168,7 @@ class Mixup:
             keep_lambda=not correct_lam,
             classes=num_classes,
             smoothing=label_smoothing,
+            multi_label=multi_label,
             layout="chw",
         )
 

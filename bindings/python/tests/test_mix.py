@@ -158,11 +158,23 @@ def test_bytes_are_timms_collating(seed, monkeypatch):
 def test_soft_targets(batch):
     images, labels = batch
     soft = torch.softmax(torch.randn(len(images), CLASSES, generator=torch.Generator().manual_seed(1)), 1)
-    mix = motley.Mix(mixup=0.8, rules="timm", mode="elem", smoothing=0.1, seed=2)
+    mix = motley.Mix(mixup=0.8, rules="timm", mode="elem", smoothing=0.1, multi_label=True, seed=2)
     _, targets, draws = mix(images, soft, return_draws=True)
     lam = torch.tensor([d["share"] for d in draws], dtype=torch.float32).unsqueeze(1)
     wanted = timm_mixup.mixup_target(soft, CLASSES, lam, smoothing=0.1, multi_label=True)
     assert same(targets, wanted)
+
+
+def test_smoothed_soft_targets_still_sum_to_one(batch):
+    images, labels = batch
+    hard = motley.Mix(mixup=0.2, cutmix=1, mode="elem", classes=CLASSES, smoothing=0.1)(images, labels, range(len(images)))
+    one_hot = torch.nn.functional.one_hot(labels, CLASSES)
+    soft = motley.Mix(mixup=0.2, cutmix=1, mode="elem", smoothing=0.1)(images, one_hot, range(len(images)))
+    assert torch.allclose(soft[1].sum(1), torch.ones(len(images))) and torch.allclose(soft[1], hard[1])
+    with pytest.raises(motley.ArgumentError, match=r"labels have shape \(\d+, 1\), want \[\d+\]: a class for each image"):
+        motley.Mix(mixup=0.2)(images, labels.reshape(-1, 1))
+    with pytest.raises(motley.ArgumentError, match="multi_label is True, but labels have shape"):
+        motley.Mix(mixup=0.2, classes=CLASSES, multi_label=True)(images, labels)
 
 
 def test_layouts_in_place_and_replay(batch):
