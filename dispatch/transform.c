@@ -173,7 +173,7 @@ static void run_steps(const mot_cpu_rows *rows, mot_step *steps, int count, cons
             break;
         const mot_step *const step = &steps[s];
         if (step->op == MOTLEY_STEP_HUE) {
-            mot_cpu_hue(image, mot_hue_value(step->value));
+            rows->hue(image, mot_hue_value(step->value));
         } else { /* MOTLEY_STEP_KERNEL_BLUR */
             float half[MOTLEY_KERNEL_WEIGHTS];
             memcpy(half, step->arg.u, sizeof half);

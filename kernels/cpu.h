@@ -46,6 +46,9 @@ typedef size_t mot_cpu_resize_scratch(int32_t width, int32_t height, int32_t out
 /* Runs a step that mixes (MOTLEY_STEP_MIX_*) on dense images of `bytes` and a sum of as many floats. None overlap. */
 typedef void mot_cpu_augmix(int op, float weight, const uint8_t *chain, float *sum, uint8_t *result, size_t bytes);
 
+/* Turns the hue of every pixel (augmentations/hue.h), in place; grey images do not change. */
+typedef void mot_cpu_hue(const mot_view *image, uint8_t value);
+
 /* torchvision's blur with `size` weights each way; half: from the middle outward. src and dst do not overlap, and are
  * larger than size / 2 each way. `scratch` is mot_cpu_kernel_blur_scratch, aligned to MOT_CPU_ALIGN. */
 typedef void mot_cpu_kernel_blur(const mot_view *src, const mot_view *dst, const float *half, int size, void *scratch);
@@ -62,6 +65,7 @@ typedef struct mot_cpu_rows {
     mot_cpu_resize_scratch *resize_scratch;
     mot_cpu_augmix *mix;
     mot_cpu_kernel_blur *kernel_blur;
+    mot_cpu_hue *hue;
 } mot_cpu_rows;
 
 /* The reference: accepts everything, written for reading, never tuned. */
@@ -93,9 +97,6 @@ void mot_cpu_write_output(const mot_view *src, const mot_view *dst, motley_dtype
 /* Copies the window of src that begins at (left, top) to dst; pixels outside src become `fill` [channels]. */
 void mot_cpu_window(const mot_cpu_rows *rows, const mot_view *src, int32_t left, int32_t top, const uint8_t *fill,
                     const mot_view *dst);
-
-/* Turns the hue of every pixel (augmentations/hue.h), in place; grey images do not change. */
-void mot_cpu_hue(const mot_view *image, uint8_t value);
 
 /* Writes `width` pixels of a type's bits: pixel i's channels are bits[i * bits_step ...]. */
 void mot_cpu_fill_row(const mot_view *dst, motley_dtype dtype, int32_t x, int32_t y, int32_t width,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reference: every shape on any strides, written for reading. The fast kernels and CUDA must write its bits. */
+#include "augmentations/hue.h"
 #include "augmentations/kernel_blur.h"
 #include "kernels/augmix_cpu.h"
 #include "kernels/blur.h"
@@ -300,7 +301,18 @@ static void kernel_blur(const mot_view *src, const mot_view *dst, const float *h
             }
 }
 
+static void hue(const mot_view *image, uint8_t value)
+{
+    if (image->channels < 3)
+        return;
+    for (int32_t y = 0; y < image->height; y++)
+        for (int32_t x = 0; x < image->width; x++) {
+            uint8_t *pixel = image->data + y * image->row + x * image->pixel;
+            mot_hue(pixel, pixel + image->channel, pixel + 2 * image->channel, value);
+        }
+}
+
 /* clang-format off */
 const mot_cpu_rows mot_rows_reference = { "reference", mot_cpu_copy, rows, sizeof rows / sizeof rows[0],
-                                          mot_resize_reference, mot_resize_reference_scratch, mix_bytes, kernel_blur };
+                                          mot_resize_reference, mot_resize_reference_scratch, mix_bytes, kernel_blur, hue };
 /* clang-format on */

@@ -9,6 +9,7 @@
 #include "kernels/copy_cpu.h"
 #include "kernels/erase_cpu.h"
 #include "kernels/filter_cpu.h"
+#include "kernels/hue_cpu.h"
 #include "kernels/kernel_blur_cpu.h"
 #include "kernels/point_cpu.h"
 #include "kernels/resize_cpu.h"
@@ -54,5 +55,5 @@ static const mot_cpu_row rows[] = {
 
 /* clang-format off */
 const mot_cpu_rows NAMED(mot_rows_, MOT_SET) = { TEXT(MOT_SET), copy_pixels, rows, sizeof rows / sizeof rows[0],
-                                                 resize_image, resize_image_scratch, mix_bytes, kernel_blur };
+                                                 resize_image, resize_image_scratch, mix_bytes, kernel_blur, hue_pixels };
 /* clang-format on */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A transform's pixel work other than ops and resizing: windows, hue, erased boxes. */
-#include "augmentations/hue.h"
+/* A transform's pixel work other than ops and resizing: windows, erased boxes. */
 #include "kernels/cpu.h"
 
 #include <string.h>
@@ -24,17 +23,6 @@ void mot_cpu_window(const mot_cpu_rows *rows, const mot_view *src, int32_t left,
     from.width = to.width = x1 - x0;
     from.height = to.height = y1 - y0;
     rows->copy(&from, &to);
-}
-
-void mot_cpu_hue(const mot_view *image, uint8_t value)
-{
-    if (image->channels < 3)
-        return;
-    for (int32_t y = 0; y < image->height; y++)
-        for (int32_t x = 0; x < image->width; x++) {
-            uint8_t *pixel = image->data + y * image->row + x * image->pixel;
-            mot_hue(pixel, pixel + image->channel, pixel + 2 * image->channel, value);
-        }
 }
 
 void mot_cpu_fill_row(const mot_view *dst, motley_dtype dtype, int32_t x, int32_t y, int32_t width,
