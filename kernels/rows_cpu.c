@@ -105,7 +105,7 @@ size_t mot_cpu_kernel_blur_row(int32_t width, int32_t channels)
 
 size_t mot_cpu_kernel_blur_scratch(int32_t width, int32_t channels, int size)
 {
-    return (size_t)size * mot_cpu_kernel_blur_row(width, channels) * sizeof(float);
+    return (size_t)(size + 2) * mot_cpu_kernel_blur_row(width, channels) * sizeof(float); /* + a row, and its bytes */
 }
 
 /* The most that any kernel needs. Blur: two strips of sixteen lines in 32 bits, or two of 64 columns of bytes with
