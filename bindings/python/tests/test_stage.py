@@ -59,7 +59,6 @@ def wanted(pixels):
 # ---- draws and pixels ----
 
 
-@pytest.mark.parametrize("name", sorted(STAGES))
 def test_short_names_of_dtypes_and_a_dictionary_to_normalise(pixels):
     by = {"mean": (0.5, 0.4, 0.3), "std": (0.2, 0.3, 0.4)}
     made = motley.Stage("rand_augment", normalize=by, dtype="f16")(pixels, sample_ids=range(len(pixels)))
@@ -69,6 +68,7 @@ def test_short_names_of_dtypes_and_a_dictionary_to_normalise(pixels):
         motley.Stage("rand_augment", normalize={"mean": 0.5})
 
 
+@pytest.mark.parametrize("name", sorted(STAGES))
 def test_draws_are_those_of_the_command(command, name):
     lines = subprocess.run(
         [command, "draw", name, "--samples", "200", "--seed", "9", "--epoch", "4", "--size", "96x64"],
