@@ -120,8 +120,7 @@ def ids_of(sample_ids, count):
     kind = KINDS[type(sample_ids)]
     if kind is not None and kind.holds(sample_ids, count, "int64", "uint64"):
         return sample_ids, kind.pointer(sample_ids), name_of(sample_ids.dtype) == "int64"
-    if hasattr(sample_ids, "tolist"):
-        sample_ids = sample_ids.tolist()
+    sample_ids = numbers_of(sample_ids)
     try:
         ids = ffi.new("uint64_t[]", list(sample_ids))
     except (OverflowError, TypeError) as wrong:
@@ -131,6 +130,12 @@ def ids_of(sample_ids, count):
     return ids, address(ids), False
 
 
+def numbers_of(array):
+    """An array of any library as a list; anything else as it is. TensorFlow's tensors have no tolist()."""
+    array = array.numpy() if hasattr(array, "numpy") and not hasattr(array, "tolist") else array
+    return array.tolist() if hasattr(array, "tolist") else array
+
+
 def split_views(sample_ids, view):
     """ids, views: of an array [N, 2] its columns."""
     if getattr(sample_ids, "ndim", 1) != 2:
@@ -138,7 +143,7 @@ def split_views(sample_ids, view):
     if sample_ids.shape[1] != 2:
         shape = tuple(sample_ids.shape)
         raise ArgumentError(f"sample_ids has shape {shape}, want [N], or [N, 2]: an id and a view each")
-    columns = sample_ids.tolist()
+    columns = numbers_of(sample_ids)
     return [id for id, _ in columns], [view for _, view in columns]
 
 
@@ -148,7 +153,7 @@ def views_of(view, count):
         return None, view_given(view)
     if not hasattr(view, "__len__"):
         view_given(view)
-    numbers = [view_given(v) for v in (view.tolist() if hasattr(view, "tolist") else view)]
+    numbers = [view_given(v) for v in numbers_of(view)]
     if len(numbers) != count:
         raise ArgumentError(f"view has {len(numbers)} numbers, there are {count} images")
     held = ffi.new("uint32_t[]", numbers)
@@ -159,5 +164,5 @@ def views_of_each(view, views):
     """For each of several views of samples, what `view` becomes."""
     if hasattr(view, "__index__") and getattr(view, "ndim", 0) == 0:
         return [view_given(view) * views + k for k in range(views)]
-    numbers = view.tolist() if hasattr(view, "tolist") else list(view)
+    numbers = list(numbers_of(view))
     return [[v * views + k for v in numbers] for k in range(views)]

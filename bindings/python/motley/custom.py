@@ -56,10 +56,10 @@ def custom_op(
     """Makes a function the operation `name` of every policy that is read from then on, in its process.
 
     The function is called as function(indices, images, values) with the images that reached this step, often several
-    times for one batch, and changes them in place. `indices` says which of the batch they are. Each of `images` is an
-    array that shares the batch's memory: a torch tensor (chw) if the batch is one, else a NumPy or CuPy array (hwc).
-    Queue CUDA work on the current stream. `values` has for each image (value, u, v): what the policy drew, and two
-    numbers uniform in 0..1 that belong to this step of this sample, for whatever has to be random.
+    times for one batch, and changes them in place; it returns nothing. `indices` says which of the batch they are. Each
+    of `images` is an array that shares the batch's memory: a torch tensor (chw) if the batch is one, else a NumPy or
+    CuPy array (hwc). Queue CUDA work on the current stream. `values` has for each image (value, u, v): what the policy
+    drew, and two numbers uniform in 0..1 that belong to this step of this sample, for whatever has to be random.
 
     Args:
         name: What policies call it.
@@ -87,9 +87,13 @@ def run_custom_op(user, batch, error):
     try:
         count = batch.count
         images = [_array(batch.images.images[i], batch.images.channels, *contexts.local.caller) for i in range(count)]
-        ffi.from_handle(user)(
-            [batch.indices[i] for i in range(count)], images, [tuple(batch.values[i][0:3]) for i in range(count)]
-        )
+        op = ffi.from_handle(user)
+        made = op([batch.indices[i] for i in range(count)], images, [tuple(batch.values[i][0:3]) for i in range(count)])
+        if made is not None:
+            raise ArgumentError(
+                f"custom operation '{op.name}' returned a {type(made).__name__}, want None: it changes the images that "
+                "it is given, as in image[...] = made"
+            )
         return lib.MOTLEY_OK
     except BaseException as raised:  # the call that is under way raises it again
         contexts.local.raised = raised

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ._core import lib
 from .arrays import KINDS, plain
-from .calls import split_views, views_of_each
+from .calls import numbers_of, split_views, views_of_each
 from .checks import epoch_given, one_of, whole
 from .coordinates import BoxRows, PointRows, followed
 from .draws import Drawn
@@ -487,13 +487,13 @@ def _moves(stage, source, sample_ids, epoch, seed, view):
             stage._count(stage.counter, source.count)
     else:  # the stage gets the seed as it was given: without one it warns of samples that come again
         sample_ids, view = split_views(sample_ids, view)
-        ids = sample_ids.tolist() if hasattr(sample_ids, "tolist") else sample_ids
+        ids = numbers_of(sample_ids)
         if not (hasattr(ids, "__index__") or hasattr(ids, "__iter__")):
             raise ArgumentError(f"sample_ids is {ids!r}, want a whole number for each image")
         ids = [ids] if hasattr(ids, "__index__") else list(ids)
         if len(ids) != source.count:
             raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {source.count} images")
-    view = view.tolist() if hasattr(view, "tolist") else view
+    view = numbers_of(view)
     key = stage._key(seed, counted=False)
     moves = Moves(stage, source.sizes() if source.count else [], source.single, key, epoch, ids, view)
     return moves, {"sample_ids": ids, "epoch": epoch, "seed": seed, "view": view}

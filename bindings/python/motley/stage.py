@@ -582,7 +582,7 @@ class Stage:
                 seen = self._repeats.seen
         else:
             key ^= seed_given(seed)
-        one = hasattr(sample_ids, "__index__") if KINDS[type(sample_ids)] is None else sample_ids.ndim == 0
+        one = getattr(sample_ids, "ndim", 0) == 0 and hasattr(sample_ids, "__index__")
         if not one and getattr(sample_ids, "ndim", 1) == 2:
             sample_ids, view = calls.split_views(sample_ids, view)
             keep, views = calls.views_of(view, count)

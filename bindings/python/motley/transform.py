@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from . import contexts, html, images
 from ._core import ffi, lib
 from .arrays import DTYPES
+from .custom import registered
 from .draws import Drawn
-from .errors import ArgumentError, UnsupportedError, checked, made_by, text_from, text_of
+from .errors import ArgumentError, PolicyError, UnsupportedError, checked, made_by, text_from, text_of
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
@@ -335,8 +336,22 @@ def _handle_of(transform):
     if source == lib.MOTLEY_POLICY_BUILTIN:
         return made_by("motley_transform", lib.motley_transform_builtin, transform.encode())
     text = transform.encode()
-    return read("motley_transform **", lib.motley_transform_parse, text, len(text), name="<transform>")
+    try:
+        return read("motley_transform **", lib.motley_transform_parse, text, len(text), name="<transform>")
+    except PolicyError as wrong:
+        raise _of_custom(wrong) from None
+
+
+def _of_custom(wrong):
+    """The error, which says so where the unknown operation is a custom one."""
+    own = next((name for name in registered if f"unknown operation '{name}'" in str(wrong)), None)
+    if own is None:
+        return wrong
+    return PolicyError(f"{wrong}; '{own}' is a custom operation: want a motley.Stage, which runs them", wrong.problems)
 
 
 def _loaded(path):
-    return read("motley_transform **", lib.motley_transform_load, os.fsencode(path), name=path)
+    try:
+        return read("motley_transform **", lib.motley_transform_load, os.fsencode(path), name=path)
+    except PolicyError as wrong:
+        raise _of_custom(wrong) from None

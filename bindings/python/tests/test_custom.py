@@ -200,3 +200,18 @@ def test_a_word_of_the_text_is_no_operation():
         assert not motley.Policy(text).custom_ops
     named = motley.Policy("motley: 1\nname: x\nbranches: [cut, {op: cutout, value: 8}]\n")
     assert [op.name for op in named.custom_ops] == ["cut"]
+
+
+def test_an_operation_that_returns_images_is_refused(pixels):
+    @motley.custom_op("inverts_a_copy")
+    def inverts(indices, images, values):
+        return [255 - image for image in images]
+
+    with pytest.raises(motley.ArgumentError, match="'inverts_a_copy' returned a list, want None: it changes"):
+        motley.Stage("motley: 1\nname: mine\nbranches: [inverts_a_copy]\n")(pixels)
+
+
+def test_a_transform_says_who_runs_custom_operations():
+    text = "motley: 1\nname: x\nstages:\n  - policy: {branches: [{op: hole_of_mine, value: 12}]}\n"
+    with pytest.raises(motley.PolicyError, match="'hole_of_mine' is a custom operation: want a motley.Stage"):
+        motley.Transform(text)

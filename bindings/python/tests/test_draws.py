@@ -153,3 +153,35 @@ def test_draws_of_another_policy_or_size(pixels):
         stage.replay(pixels, written[:2] + [{**written[2], "size": [5, 9]}] + written[3:])
     with pytest.raises(ValueError, match="image 0 are of policy 'mine'"):
         stage.replay(pixels, [{**one, "policy": "mine"} for one in written])
+
+
+class Elsewhere:
+    """Numbers as JAX's and TensorFlow's arrays have them: __index__ at any number of axes, perhaps without tolist."""
+
+    def __init__(self, numbers, listed):
+        self.held = np.asarray(numbers)
+        self.ndim, self.shape = self.held.ndim, self.held.shape
+        if listed:
+            self.tolist = self.held.tolist
+        else:
+            self.numpy = lambda: self.held
+
+    def __len__(self):
+        return len(self.held)
+
+    def __index__(self):
+        raise TypeError("only an array with one element can be a number")
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["jax", "tensorflow"])
+def test_ids_of_other_libraries(listed):
+    images = np.random.default_rng(3).integers(0, 256, (6, 20, 24, 3), np.uint8)
+    ids = np.arange(6) * 3
+    for make in (motley.RandAugment, lambda: motley.Transform("rand_augment")):
+        wanted = make()(images, sample_ids=ids)
+        assert np.array_equal(make()(images, sample_ids=Elsewhere(ids, listed)), wanted)
+        pairs = np.stack([ids, ids % 2], 1)
+        assert np.array_equal(make()(images, sample_ids=Elsewhere(pairs, listed)), make()(images, sample_ids=pairs))
+    sample = {"image": images, "mask": images[..., 0]}
+    made = motley.Follow("rand_augment")(sample, sample_ids=Elsewhere(ids, listed))
+    assert np.array_equal(made["mask"], motley.Follow("rand_augment")(sample, sample_ids=ids)["mask"])
